@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets from the least that fits upward: does the process stay under each, by the operating system's own count?
+
+The least is found as a person would: a run under a budget too small is refused and names the bytes that its failing request
+needs; asked again with those until a run is done. Then that budget and ever larger ones, each compared with the peak that wait4
+reports (the figure of /usr/bin/time) and with the final state of the plain program.
+
+usage: budget_sweep.py BIN_DIR PICTURES
+"""
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+OPTIONS = ["--image-size", "256", "--ngf", "32", "--ndf", "32", "--batch", "8", "--steps", "3"]
+INFEASIBLE = 4
+MIB = 1 << 20
+
+
+def run(command: list[str], out: pathlib.Path) -> tuple[int, int, str]:
+    """Exit code, peak resident bytes, and what was printed."""
+    log = out.with_suffix(".log")
+    pid = os.fork()
+    if pid == 0:
+        with open(log, "wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        os.execv(command[0], command)
+    _, status, usage = os.wait4(pid, 0)
+    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024, log.read_text()
+
+
+def state_of(out: pathlib.Path) -> str:
+    return json.loads((out / "run.json").read_text())["state_sha256"]
+
+
+def main() -> None:
+    bin_dir, pictures = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    with tempfile.TemporaryDirectory() as folder:
+        count = 0
+
+        def under(budget: int | None) -> tuple[int, int, str, pathlib.Path]:
+            nonlocal count
+            count += 1
+            out = pathlib.Path(folder, str(count))
+            start = [str(bin_dir / "ullage-dcgan")] if budget is None else [
+                str(bin_dir / "ullage"), "run", "--memory", str(budget), "dcgan"]
+            return *run(start + ["--data", pictures, "--out", str(out)] + OPTIONS, out), out
+
+        code, peak, said, out = under(None)
+        if code != 0:
+            sys.exit(said)
+        plain = state_of(out)
+        print(f"\nDCGAN-256, 32 features, batch 8, 3 steps; plain peaks at {peak / MIB:.0f} MiB")
+        print(f"{'budget':>14}{'VmHWM':>14}{'over':>8}  outcome")
+        budget, refusals = 100 * MIB, 0
+        while True:
+            code, peak, said, out = under(budget)
+            if code == 0:
+                break
+            named = re.findall(r"(?:a budget of|state at least) [^(]*\((\d+) bytes\)", said)
+            if code != INFEASIBLE or not named:
+                sys.exit(f"exit code {code} under {budget}:\n{said}")
+            print(f"{budget / MIB:10.2f} MiB{peak / MIB:10.2f} MiB{max(0, peak - budget):8}  refused, exit code 4")
+            budget, refusals = max(int(named[-1]), budget + 1), refusals + 1
+        least, failures = budget, 0
+        for extra in (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512):
+            budget = least + extra * MIB
+            code, peak, said, out = under(budget)
+            same = code == 0 and state_of(out) == plain
+            failures += peak > budget or not same
+            print(f"{budget / MIB:10.2f} MiB{peak / MIB:10.2f} MiB{max(0, peak - budget):8}  "
+                  f"{'same bits as plain' if same else f'exit code {code}, OTHER BITS'}")
+        print(f"{refusals} budgets refused, then 11 kept, {failures} not kept")
+
+
+if __name__ == "__main__":
+    main()

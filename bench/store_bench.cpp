@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one request costs: the store against the C library, for the sizes that tensors have.
+#include "ullage/store/os_pages.h"
+#include "ullage/store/store.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+
+namespace {
+
+using namespace ullage;
+using namespace ullage::store;
+
+void write_every_page(void* at, std::uint64_t size) {
+  auto* bytes = static_cast<volatile char*>(at);
+  for (std::uint64_t i = 0; i < size; i += 4096) bytes[i] = 1;
+}
+
+// Eight blocks come and go, as within an op; each is written once a page, as a tensor is.
+void store_request(benchmark::State& state) {
+  static OsPages pages;
+  static FixedLimit limit(4_GiB);
+  static const std::unique_ptr<Store> store = std::move(*Store::create(pages, limit));
+  const Bytes size{static_cast<std::uint64_t>(state.range(0))};
+  for (auto _ : state) {
+    std::array<Address, 8> blocks;
+    for (Address& block : blocks) {
+      block = std::get<Address>(store->allocate(size));
+      write_every_page(reinterpret_cast<void*>(block.value), size.count);
+    }
+    for (const Address block : blocks) store->free(block);
+  }
+  state.SetItemsProcessed(state.iterations() * 8);
+}
+
+void c_library_request(benchmark::State& state) {
+  const auto size = static_cast<std::size_t>(state.range(0));
+  for (auto _ : state) {
+    std::array<void*, 8> blocks;
+    for (void*& block : blocks) {
+      if (posix_memalign(&block, 64, size) != 0) state.SkipWithError("no memory");
+      write_every_page(block, size);
+    }
+    for (void* block : blocks) std::free(block);
+  }
+  state.SetItemsProcessed(state.iterations() * 8);
+}
+
+void sizes(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t size : {64, 4096, 60000, 65536, 1 << 20, 4 << 20, 64 << 20}) b->Arg(size);
+}
+
+BENCHMARK(c_library_request)->Apply(sizes)->Unit(benchmark::kMicrosecond);
+BENCHMARK(store_request)->Apply(sizes)->Unit(benchmark::kMicrosecond);
+
+}  // namespace

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every target of the house is made: one function for a module, one for a test.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# The same for libraries and executables (not -fPIE there), so that all share one precompiled header.
+add_compile_options(-fPIC)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(ULLAGE_CCACHE ccache)
+if(ULLAGE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${ULLAGE_CCACHE}")
+endif()
+
+# Warnings are errors only where Ullage is the project being built, never for those who embed it.
+function(ullage_warnings target)
+  if(PROJECT_IS_TOP_LEVEL)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarm on string + string, GCC bug 105651
+    endif()
+  endif()
+endfunction()
+
+# ullage_module(NAME <folder> SOURCES ... HEADERS ... [LINK ...] [SHARED <output name>] [TORCH])
+# Makes ullage_<folder> with alias ullage::<folder>. Headers are listed by their path in the folder and are
+# compiled one by one by the target all_verify_interface_header_sets, so each stands alone.
+# TORCH: the module includes torch; it gets torch's flags and the one precompiled header.
+function(ullage_module)
+  cmake_parse_arguments(M "TORCH" "NAME;SHARED;BASE_DIR" "SOURCES;HEADERS;LINK;LINK_PRIVATE" ${ARGN})
+  set(target "ullage_${M_NAME}")
+  if(NOT M_BASE_DIR)
+    set(M_BASE_DIR "${PROJECT_SOURCE_DIR}/src")
+  endif()
+  if(M_SHARED)
+    add_library(${target} SHARED ${M_SOURCES})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME "${M_SHARED}")
+  elseif(M_SOURCES)
+    add_library(${target} STATIC ${M_SOURCES})
+  else()
+    message(FATAL_ERROR "module ${M_NAME} has no sources")
+  endif()
+  add_library(ullage::${M_NAME} ALIAS ${target})
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${M_BASE_DIR}" FILES ${M_HEADERS})
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  target_link_libraries(${target} PUBLIC ${M_LINK} PRIVATE ${M_LINK_PRIVATE})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  ullage_warnings(${target})
+  if(M_TORCH)
+    target_link_libraries(${target} PUBLIC ullage::torch)
+    target_precompile_headers(${target} REUSE_FROM ullage_torch_pch)
+  endif()
+endfunction()
+
+# ullage_test(NAME <folder> SOURCES ... LINK ... [TORCH])
+# Makes tests/<folder> one executable, each TEST of it one ctest named <Subject>.<Behaviour>.
+function(ullage_test)
+  cmake_parse_arguments(T "TORCH" "NAME" "SOURCES;LINK;LABELS" ${ARGN})
+  set(target "${T_NAME}_test")
+  add_executable(${target} ${T_SOURCES})
+  target_link_libraries(${target} PRIVATE ${T_LINK} GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${target} PRIVATE
+    ULLAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+    ULLAGE_BIN="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  ullage_warnings(${target})
+  if(T_TORCH)
+    target_link_libraries(${target} PRIVATE ullage::torch)
+    target_precompile_headers(${target} REUSE_FROM ullage_torch_pch)
+  endif()
+  include(GoogleTest)
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS "${T_NAME}")
+endfunction()

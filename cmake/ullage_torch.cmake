@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# ullage::torch, LibTorch as the Python package torch carries it, and the one precompiled header.
+# The package's own TorchConfig.cmake is not used: a CUDA build's asks for a CUDA toolkit that we do not need.
+
+set(ullage_python "${ULLAGE_PYTHON}")
+if(NOT ullage_python AND DEFINED ENV{ULLAGE_PYTHON})
+  set(ullage_python "$ENV{ULLAGE_PYTHON}")
+endif()
+if(NOT ullage_python)
+  set(ullage_python "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+endif()
+execute_process(
+  COMMAND "${ullage_python}" -c
+    "import importlib.util as u, pathlib; s = u.find_spec('torch'); print(pathlib.Path(s.origin).parent if s else '')"
+  OUTPUT_VARIABLE torch_dir OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE torch_rc ERROR_QUIET)
+if(NOT torch_rc EQUAL 0 OR NOT IS_DIRECTORY "${torch_dir}/include")
+  message(FATAL_ERROR
+    "no torch package in ${ullage_python}\n"
+    "run 'make setup' (makes .venv with torch 2.13.0), point ULLAGE_PYTHON at a Python that has torch, "
+    "or build without it: -DULLAGE_TORCH=OFF")
+endif()
+file(STRINGS "${torch_dir}/version.py" torch_version_line REGEX "^__version__")
+string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" ULLAGE_TORCH_VERSION "${torch_version_line}")
+set(ULLAGE_PYTHON_EXECUTABLE "${ullage_python}")
+message(STATUS "torch ${ULLAGE_TORCH_VERSION} of ${ullage_python}")
+
+add_library(ullage_torch INTERFACE)
+add_library(ullage::torch ALIAS ullage_torch)
+target_include_directories(ullage_torch SYSTEM INTERFACE
+  "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
+# NDEBUG always: without it some structs of torch have another layout than in its libraries.
+target_compile_options(ullage_torch INTERFACE -DNDEBUG)
+target_link_options(ullage_torch INTERFACE "-Wl,-rpath,${torch_dir}/lib")
+target_link_libraries(ullage_torch INTERFACE
+  "${torch_dir}/lib/libtorch.so" "${torch_dir}/lib/libtorch_cpu.so" "${torch_dir}/lib/libc10.so")
+
+# Torch's headers cost about 27 s a source file; they are parsed once here and reused by every torch target.
+file(WRITE "${PROJECT_BINARY_DIR}/torch_pch.cpp" "// compiled only to carry the precompiled header\n")
+add_library(ullage_torch_pch OBJECT "${PROJECT_BINARY_DIR}/torch_pch.cpp")
+target_link_libraries(ullage_torch_pch PRIVATE ullage::torch)
+target_compile_features(ullage_torch_pch PRIVATE cxx_std_20)
+target_precompile_headers(ullage_torch_pch PRIVATE
+  <torch/nn.h> <torch/optim/adam.h> <torch/torch.h> <nlohmann/json.hpp>)
+ullage_warnings(ullage_torch_pch)

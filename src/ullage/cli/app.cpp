@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/app.h"
+
+#include "ullage/base/exit_code.h"
+#include "ullage/cli/help_command.h"
+#include "ullage/cli/programs.h"
+#include "ullage/cli/run_command.h"
+#include "ullage/cli/usage.h"
+#include "ullage/cli/words.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <ostream>
+
+namespace ullage::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const Words kVerbs = {"run", "help"};
+const Words kLaterVerbs = {"predict", "plan", "explain"};  // of docs/cli.md, not in this version
+
+bool is_in(const std::string& word, const Words& words) { return std::find(words.begin(), words.end(), word) != words.end(); }
+
+int wrong_use(const std::string& message, const std::string& help, std::ostream& err) {
+  err << "ullage: " << message << "\nullage: see '" << help << "'\n";
+  return to_int(ExitCode::WrongUse);
+}
+
+std::string about_verb(const std::string& word) {
+  if (is_in(word, kLaterVerbs)) return "verb '" + word + "' is not built yet in this version";
+  std::string message = "unknown verb '" + word + "'";
+  if (is_in(word, shipped_programs(own_folder()))) return message + ", did you mean 'run " + word + "'?";
+  return message + suggestion(word, kVerbs);
+}
+
+// Gives CLI11 words that are all options of `app` or its positionals. The exit code when that is the end of it already: help
+// and version, or a value that does not fit.
+std::optional<int> parse(CLI::App& app, Words words, const std::string& help, Streams streams) {
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    streams.out << app.help();
+    return to_int(ExitCode::Done);
+  } catch (const CLI::CallForVersion& version) {
+    streams.out << version.what() << '\n';
+    return to_int(ExitCode::Done);
+  } catch (const CLI::ParseError& error) {
+    return wrong_use(error.what(), help, streams.err);
+  }
+  return std::nullopt;
+}
+
+int run_verb_run(CLI::App& verb, RunOptions& options, const Words& words, Streams streams) {
+  const Result<Split> split = split_words(verb, words, later_run_options());
+  if (!split) return wrong_use(split.error().text(), "ullage help run", streams.err);
+  if (const auto end = parse(verb, split->options, "ullage help run", streams)) return *end;
+  options.target = split->target;
+  return run_run(options, streams);
+}
+
+int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, const Words& words, Streams streams) {
+  Result<Split> split = split_words(verb, words, {});
+  if (!split) return wrong_use(split.error().text(), "ullage help", streams.err);
+  if (split->target.size() > 1) return wrong_use("help takes one verb", "ullage help", streams.err);
+  Words all = split->options;
+  all.insert(all.end(), split->target.begin(), split->target.end());
+  if (const auto end = parse(verb, all, "ullage help", streams)) return *end;
+  if (!options.verb.empty() && !is_in(options.verb, kVerbs)) {
+    return wrong_use(about_verb(options.verb), "ullage help", streams.err);
+  }
+  return run_help(options, app, streams);
+}
+
+}  // namespace
+
+int run_ullage(const Words& words, Streams streams) {
+  CLI::App app("Ullage keeps a program's memory inside the bytes you state.", "ullage");
+  set_usage(app, "ullage VERB [OPTIONS] [TARGET]");
+  app.footer("next: ullage help run");
+  RunOptions run;
+  HelpOptions help;
+  CLI::App* run_verb = add_run(app, run);
+  CLI::App* help_verb = add_help(app, help);
+
+  const Result<Split> split = split_words(app, words, {});
+  if (!split) return wrong_use(split.error().text(), "ullage help", streams.err);
+  if (const auto end = parse(app, split->options, "ullage help", streams)) return *end;
+  if (split->target.empty()) return wrong_use("no verb given", "ullage help", streams.err);
+  const std::string& verb = split->target.front();
+  const Words rest(split->target.begin() + 1, split->target.end());
+  if (verb == "run") return run_verb_run(*run_verb, run, rest, streams);
+  if (verb == "help") return run_verb_help(*help_verb, help, app, rest, streams);
+  return wrong_use(about_verb(verb), "ullage help", streams.err);
+}
+
+}  // namespace ullage::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst of the kernel.
+#include "ullage/cli/control_groups.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Version 1 has no word for "none" but the largest multiple of a page; nobody owns 2^62 bytes.
+constexpr Bytes kNoLimit{1ull << 62};
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end != text.data() ? std::optional(value) : std::nullopt;
+}
+
+// The number behind `key` in a file of lines "key number"; with an empty key, the number that the file is.
+std::optional<std::uint64_t> read_number(const fs::path& file, std::string_view key = "") {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (key.empty()) return number(line);
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ') {
+      return number(std::string_view(line).substr(key.size() + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+bool names_memory(std::string_view controllers) {
+  for (;;) {
+    const std::size_t comma = controllers.find(',');
+    if (controllers.substr(0, comma) == "memory") return true;
+    if (comma == std::string_view::npos) return false;
+    controllers.remove_prefix(comma + 1);
+  }
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// The parts of a group's path; ".." (a group above the container's own root) is nothing we can reach.
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : fs::path(path)) {
+    if (part != "/" && part != ".." && part != "." && !part.empty()) parts.push_back(part.string());
+  }
+  return parts;
+}
+
+// Adds the group that `path` names below `mount`, and its ancestors up to the mount itself.
+void add_with_ancestors(const fs::path& mount, std::string_view path, std::vector<fs::path>& groups) {
+  if (!is_folder(mount)) return;
+  const std::vector<std::string> parts = parts_of(path);
+  for (std::size_t from = 0; from < parts.size(); ++from) {
+    fs::path group = mount;
+    for (std::size_t i = from; i < parts.size(); ++i) group /= parts[i];
+    if (!is_folder(group)) continue;
+    for (std::size_t up = parts.size(); up > from; --up, group = group.parent_path()) groups.push_back(group);
+    break;
+  }
+  groups.push_back(mount);
+}
+
+}  // namespace
+
+std::vector<fs::path> memory_groups(const MachineRoots& roots) {
+  std::vector<fs::path> groups;
+  std::ifstream in(roots.proc / "self" / "cgroup");
+  for (std::string line; std::getline(in, line);) {  // "4:memory:/user/shell" (version 1), "0::/user/shell" (version 2)
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string_view controllers = std::string_view(line).substr(first + 1, second - first - 1);
+    const std::string_view path = std::string_view(line).substr(second + 1);
+    if (names_memory(controllers)) {
+      const fs::path joined = roots.cgroup / std::string(controllers);  // several controllers may share one mount
+      add_with_ancestors(is_folder(joined) ? joined : roots.cgroup / "memory", path, groups);
+    } else if (line.starts_with("0::")) {
+      const fs::path beside_v1 = roots.cgroup / "unified";
+      add_with_ancestors(is_folder(beside_v1) ? beside_v1 : roots.cgroup, path, groups);
+    }
+  }
+  return groups;
+}
+
+std::optional<Bytes> group_limit(const std::vector<fs::path>& groups) {
+  std::optional<Bytes> least;
+  for (const fs::path& group : groups) {
+    for (const char* file : {"memory.max", "memory.limit_in_bytes"}) {
+      const std::optional<std::uint64_t> limit = read_number(group / file);  // "max" is no number
+      if (limit && Bytes{*limit} < kNoLimit && (!least || Bytes{*limit} < *least)) least = Bytes{*limit};
+    }
+  }
+  return least;
+}
+
+std::optional<std::uint64_t> oom_kills(const std::vector<fs::path>& groups, const MachineRoots& roots) {
+  std::optional<std::uint64_t> sum;
+  for (const fs::path& group : groups) {
+    for (const char* file : {"memory.events", "memory.oom_control"}) {
+      if (const auto kills = read_number(group / file, "oom_kill")) sum = sum.value_or(0) + *kills;
+    }
+  }
+  return sum ? sum : read_number(roots.proc / "vmstat", "oom_kill");
+}
+
+}  // namespace ullage::cli

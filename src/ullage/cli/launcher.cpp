@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/launcher.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+
+namespace ullage::cli {
+namespace {
+
+using Words = std::vector<char*>;
+
+Words pointers(const std::vector<std::string>& words) {
+  Words out;
+  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// A script without a first line "#!" is the shell's, as execvp has it.
+void exec_by_shell(const std::filesystem::path& file, Words words) {
+  std::string shell = "/bin/sh";
+  std::string script = file.string();
+  words[0] = shell.data();
+  words.insert(words.begin() + 1, script.data());
+  ::execv(shell.c_str(), words.data());
+}
+
+[[noreturn]] void become(const Launch& launch, const store::Ledger& ledger, SignalForwarder& signals, pid_t parent, int told) {
+  signals.undo_in_child();
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::raise(SIGTERM);  // the launcher died before the line above
+  ::setenv(store::Ledger::kVariable, ledger.environment_value(parent).c_str(), 1);
+  Words words = pointers(launch.words);
+  ::execv(launch.file.c_str(), words.data());
+  if (errno == ENOEXEC) exec_by_shell(launch.file, words);
+  const int reason = errno;
+  [[maybe_unused]] const ssize_t ignored = ::write(told, &reason, sizeof reason);
+  ::_exit(127);
+}
+
+// Blocks until the child has become the program (0) or could not (its errno).
+int exec_failure(int heard) {
+  int reason = 0;
+  ssize_t n = 0;
+  while ((n = ::read(heard, &reason, sizeof reason)) < 0 && errno == EINTR) {
+  }
+  ::close(heard);
+  return n == sizeof reason ? reason : 0;
+}
+
+struct Ended {
+  int status = 0;
+  rusage usage = {};
+};
+
+// Waits without taking the process away first: as long as it stands as a zombie, no other process has its number and a
+// signal that is passed on cannot hit a stranger.
+Ended wait_for(pid_t child, SignalForwarder& signals) {
+  siginfo_t info = {};
+  while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+  signals.forward_to(0);
+  Ended ended;
+  while (::wait4(child, &ended.status, 0, &ended.usage) < 0 && errno == EINTR) {
+  }
+  return ended;
+}
+
+}  // namespace
+
+std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, const store::Ledger& ledger,
+                                                    SignalForwarder& signals) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{errno};
+  ::signal(SIGCHLD, SIG_DFL);  // where a parent ignored it, the kernel would take the child away before we read its figures
+  const auto groups = memory_groups(launch.roots);
+  const auto kills_before = oom_kills(groups, launch.roots);
+  const auto start = std::chrono::steady_clock::now();
+
+  signals.hold();
+  const pid_t self = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) become(launch, ledger, signals, self, ends[1]);
+  const int fork_failure = child < 0 ? errno : 0;
+  ::close(ends[1]);
+  if (child > 0) signals.forward_to(child);
+  signals.release();
+  const int reason = child < 0 ? fork_failure : exec_failure(ends[0]);
+  if (child < 0) ::close(ends[0]);
+  if (child < 0) return NotStarted{reason};
+
+  const Ended ended = wait_for(child, signals);
+  if (reason != 0) return NotStarted{reason};
+  const auto kills_after = oom_kills(groups, launch.roots);
+
+  report::ProcessEnd end;
+  end.command = launch.words;
+  end.wall = Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  if (WIFSIGNALED(ended.status)) end.signal = WTERMSIG(ended.status);
+  end.exit_code = end.signal ? 128 + *end.signal : WEXITSTATUS(ended.status);
+  end.peak = Bytes{static_cast<std::uint64_t>(ended.usage.ru_maxrss)} * 1024;
+  if (kills_before && kills_after) {
+    end.oom_kills = *kills_after > *kills_before ? report::OomKills::Rose : report::OomKills::Unchanged;
+  }
+  return end;
+}
+
+}  // namespace ullage::cli

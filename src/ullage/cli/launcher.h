@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Starts a program as a child with the ledger in its environment and waits for its end. The launcher stays the parent, so that
+// there is someone to tell what happened, even when the kernel killed the program.
+
+#include "ullage/cli/control_groups.h"
+#include "ullage/cli/signals.h"
+#include "ullage/report/run_report.h"
+#include "ullage/store/ledger.h"
+
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ullage::cli {
+
+struct Launch {
+  std::filesystem::path file;         // what is executed
+  std::vector<std::string> words;     // its argv, the first included
+  MachineRoots roots;                 // where out-of-memory kills are counted
+};
+
+// The program could not be started; `reason` is an errno.
+struct NotStarted {
+  int reason = 0;
+};
+
+// The child stays in this process group (job control and Ctrl-C work as without Ullage) and gets SIGTERM should this process
+// die before it. Fills command, exit_code, signal, peak, wall and oom_kills of ProcessEnd.
+std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, const store::Ledger& ledger,
+                                                    SignalForwarder& signals);
+
+}  // namespace ullage::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// `ullage run`: a program under a budget, with a summary and a report at its end.
+
+#include "ullage/cli/control_groups.h"
+#include "ullage/cli/streams.h"
+
+#include <CLI/App.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ullage::cli {
+
+struct RunOptions {
+  std::string memory = "auto";
+  std::string report;               // empty: none
+  bool quiet = false;
+  std::vector<std::string> target;  // first a shipped program's name, or "--" and then a command
+  MachineRoots roots;               // of the machine; tests put others here
+};
+
+CLI::App* add_run(CLI::App& app, RunOptions& options);
+
+// Options of the contract that this version does not have yet.
+const std::vector<std::string>& later_run_options();
+
+// Returns the command's own exit code, or one of Ullage's when it was not started.
+int run_run(const RunOptions& options, Streams streams);
+
+}  // namespace ullage::cli

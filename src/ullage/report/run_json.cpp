@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunReport as JSON: the contract "ullage-run", version 1, of docs/cli.md. A new field may be added at any time; a field
+// that goes or changes its meaning needs a new version.
+#include "ullage/report/run_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <ostream>
+
+namespace ullage::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->count) : Json(nullptr); }
+Json or_null(const std::optional<Seconds>& seconds) { return seconds ? Json(seconds->count) : Json(nullptr); }
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+void write_json(const RunReport& report, std::ostream& out) {
+  Json json;
+  json["format"] = "ullage-run";
+  json["version"] = 1;
+  json["command"] = report.end.command;
+  json["device"] = "cpu";
+  json["exit_code"] = report.end.exit_code;
+  json["threads"] = or_null(report.threads);
+  json["outcome"] = name(report.outcome);
+  json["attached"] = report.attached;
+  json["budget_bytes"] = or_null(report.budget);
+  json["process_peak_bytes"] = report.process_peak.count;
+  json["over_budget_bytes"] = report.over_budget.count;
+  json["outside_pool_bytes"] = or_null(report.outside_pool);
+  json["pool_peak_bytes"] = or_null(report.pool_peak);
+  json["pool_resident_peak_bytes"] = or_null(report.pool_resident_peak);
+  json["plain_pool_peak_bytes"] = or_null(report.plain_pool_peak);
+  json["steps"] = or_null(report.steps);
+  json["seconds"] = report.end.wall.count;
+  json["step_seconds_median"] = or_null(report.step_median);
+  json["spilled_bytes"] = 0;  // this version moves nothing and recomputes nothing: zeros are true, not unknown
+  json["restored_bytes"] = 0;
+  json["spill_seconds"] = 0;
+  json["recomputed_ops"] = 0;
+  json["recompute_seconds"] = 0;
+  json["refused_requests"] = report.refused;
+  json["message"] = report.message.empty() ? Json(nullptr) : Json(report.message);
+  json["plan"] = nullptr;
+  json["state_sha256"] = or_null(report.state_sha256);
+  // Words of a command line and of an op may be any bytes; what is not UTF-8 is replaced, never thrown at.
+  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace ullage::report

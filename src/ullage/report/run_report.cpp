@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/report/run_report.h"
+
+#include "ullage/base/exit_code.h"
+#include "ullage/store/budget.h"
+
+#include <algorithm>
+#include <csignal>
+
+namespace ullage::report {
+namespace {
+
+using store::LedgerPage;
+using store::LedgerSlot;
+
+constexpr int kKilledExit = 128 + SIGKILL;  // what a shell says of a child that was killed
+
+std::vector<const LedgerSlot*> used_slots(const LedgerPage& page) {
+  std::vector<const LedgerSlot*> used;
+  for (const LedgerSlot& slot : page.slots) {
+    if (slot.pid.load() > 0) used.push_back(&slot);
+  }
+  return used;
+}
+
+std::optional<Seconds> median_step(const LedgerSlot& slot) {
+  std::vector<std::uint32_t> times;
+  for (const auto& word : slot.step_us) {
+    if (const std::uint32_t us = word.load(); us != 0) times.push_back(us);  // 0: a place not written yet
+  }
+  if (times.empty()) return std::nullopt;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  double us = *middle;
+  if (times.size() % 2 == 0) us = (us + *std::max_element(times.begin(), middle)) / 2;
+  return Seconds{us * 1e-6};
+}
+
+Outcome outcome_of(const ProcessEnd& end, const std::vector<const LedgerSlot*>& used) {
+  if (end.exit_code == 0) return Outcome::Done;
+  if (end.exit_code == kKilledExit && end.oom_kills == OomKills::Rose) return Outcome::KilledByKernel;
+  const bool said = std::any_of(used.begin(), used.end(), [](const LedgerSlot* s) { return s->infeasible.load() != 0; });
+  // A command that knows nothing of Ullage may mean something else by 4.
+  if (said || (!used.empty() && end.exit_code == to_int(ExitCode::Infeasible))) return Outcome::Infeasible;
+  if (end.exit_code == to_int(ExitCode::Interrupted)) return Outcome::Interrupted;
+  return Outcome::Failed;
+}
+
+// A writer's text as one line of printable characters: bytes below a blank become blanks.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+  }
+  return text;
+}
+
+// The slot that has most to say: one that would not start, then one that was refused, then the largest.
+const LedgerSlot* speaker(const std::vector<const LedgerSlot*>& used) {
+  const LedgerSlot* best = nullptr;
+  auto weight = [](const LedgerSlot* s) {
+    return s->infeasible.load() != 0 ? 3 : s->refused.load() != 0 ? 2 : s->message.get().empty() ? 0 : 1;
+  };
+  for (const LedgerSlot* slot : used) {
+    if (best == nullptr || weight(slot) > weight(best) ||
+        (weight(slot) == weight(best) && slot->rss_peak.load() > best->rss_peak.load())) {
+      best = slot;
+    }
+  }
+  return best;
+}
+
+void read_process(RunReport& report, const LedgerSlot& largest) {
+  report.process_peak = std::max(report.process_peak, Bytes{largest.rss_peak.load()});
+  // The runtime looks every few milliseconds and the kernel always: what the peak has above the most the pool ever held
+  // was outside it, seen or not.
+  const Bytes unseen = saturating_sub(report.process_peak, Bytes{largest.pool_resident_peak.load()});
+  report.outside_pool = std::max(Bytes{largest.outside_at_peak.load()}, unseen);
+  report.pool_peak = Bytes{largest.pool_live_peak.load()};
+  report.pool_resident_peak = Bytes{largest.pool_resident_peak.load()};
+}
+
+void read_steps(RunReport& report, const std::vector<const LedgerSlot*>& used) {
+  const LedgerSlot& busiest = **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
+    return a->steps.load() < b->steps.load();
+  });
+  report.steps = busiest.steps.load();
+  if (const std::uint64_t threads = busiest.threads.load(); threads > 0) report.threads = threads;
+  if (report.steps > 0u) report.step_median = median_step(busiest);
+}
+
+// What the runtime would have had to be given: what stood in the pool, the request on top, and what it sets aside for the
+// rest of the process. None when the figures are beyond sense (a request of 2^63 bytes can be asked for).
+std::optional<Bytes> enough_for(const LedgerSlot& slot) {
+  const Bytes request{slot.refused.load() != 0 ? slot.last_request.load() : 0};
+  const Bytes outside = std::max(Bytes{slot.outside_start.load()} + store::Budget::kWarmUp, Bytes{slot.outside_at_peak.load()});
+  const Bytes pool{slot.pool_live_peak.load()};
+  if (request > 1024_GiB * 1024 || pool > 1024_GiB * 1024 || outside > 1024_GiB * 1024) return std::nullopt;
+  const Bytes need = outside + store::Budget::kMargin + pool + request;
+  return round_up(need + need / 20, 16_MiB);
+}
+
+void read_words(RunReport& report, const std::vector<const LedgerSlot*>& used) {
+  const LedgerSlot& spoke = *speaker(used);
+  report.message = one_line(spoke.message.get());
+  for (const LedgerSlot* slot : used) {
+    report.refused += slot->refused.load();
+    report.over_budget = std::max(report.over_budget, Bytes{slot->over_budget.load()});
+    if (const std::string hash = slot->state_sha256.get(); !hash.empty()) report.state_sha256 = one_line(hash);
+  }
+  if (spoke.refused.load() != 0) {
+    report.refused_request = Bytes{spoke.last_request.load()};
+    report.refused_op = one_line(spoke.last_op.get());
+  }
+  if (spoke.refused.load() != 0 || spoke.infeasible.load() != 0) report.budget_to_try = enough_for(spoke);
+}
+
+}  // namespace
+
+const char* name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Done: return "done";
+    case Outcome::Failed: return "failed";
+    case Outcome::Infeasible: return "infeasible";
+    case Outcome::KilledByKernel: return "killed_by_kernel";
+    case Outcome::Interrupted: return "interrupted";
+  }
+  return "failed";
+}
+
+RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
+  const std::vector<const LedgerSlot*> used = used_slots(page);
+  RunReport report;
+  report.end = end;
+  report.outcome = outcome_of(end, used);
+  report.attached = !used.empty();
+  if (const Bytes budget{page.budget.load()}; budget > Bytes{}) report.budget = budget;
+  report.process_peak = end.peak;
+  if (report.attached) {
+    read_process(report, **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
+      return a->rss_peak.load() < b->rss_peak.load();
+    }));
+    read_steps(report, used);
+    read_words(report, used);
+    // This version moves nothing, so what the program had is what the plain program would have had.
+    if (report.refused == 0) report.plain_pool_peak = report.pool_peak;
+  }
+  // The operating system's own figure decides, whether or not the runtime noticed.
+  if (report.budget) report.over_budget = std::max(report.over_budget, saturating_sub(report.process_peak, *report.budget));
+  return report;
+}
+
+}  // namespace ullage::report

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/base/sizes.h"
+#include "ullage/report/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+#include <ostream>
+#include <string_view>
+
+namespace ullage::report {
+namespace {
+
+constexpr std::size_t kLongestCommand = 100;  // characters of a command in a line; the rest is "..."
+
+std::string quoted(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string out = "'";
+  for (char c : word) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    }
+  }
+  return out + "'";
+}
+
+// `ullage run OPTIONS TARGET`, as a person would type it; a long one is cut at a word.
+std::string command_line(const std::string& options, const std::vector<std::string>& target) {
+  std::string line = "ullage run " + options;
+  for (const std::string& word : target) {
+    const std::string next = quoted(word);
+    if (line.size() + next.size() + 1 > kLongestCommand) return line + " ...";
+    line += " " + next;
+  }
+  return line;
+}
+
+// "2.00GiB" reads back as an option; "2.00 GiB" would be two words.
+std::string as_option(Bytes bytes) {
+  if (bytes.count % 1_GiB .count == 0) return fmt::format("{}GiB", bytes.count / 1_GiB .count);
+  return fmt::format("{}MiB", round_up(bytes, 1_MiB).count / 1_MiB .count);
+}
+
+std::string what_happened(const RunReport& report) {
+  switch (report.outcome) {
+    case Outcome::Done: return "done";
+    case Outcome::Infeasible: return "refused, the budget cannot be met";
+    case Outcome::KilledByKernel: return "KILLED BY THE KERNEL for lack of memory";
+    case Outcome::Interrupted: return "interrupted";
+    case Outcome::Failed: break;
+  }
+  if (report.end.signal) return fmt::format("failed, killed by signal {}", *report.end.signal);
+  return fmt::format("failed with exit code {}", report.end.exit_code);
+}
+
+std::string time_line(const RunReport& report) {
+  std::string line = what_happened(report);
+  if (report.steps.value_or(0) > 0) {
+    line += fmt::format(": {} step{} in {}", *report.steps, *report.steps == 1 ? "" : "s", to_string(report.end.wall));
+    if (report.step_median) line += fmt::format(", {} a step (median)", to_string(*report.step_median));
+    return line;
+  }
+  return line + fmt::format(": {}, no step was counted", to_string(report.end.wall));
+}
+
+std::string peak_line(const RunReport& report) {
+  std::string line;
+  if (report.over_budget > Bytes{}) {
+    line = fmt::format("OVER THE BUDGET by {} ({} bytes): ", to_string(report.over_budget), report.over_budget.count);
+  }
+  line += "peak " + to_string(report.process_peak);
+  line += report.budget ? " of " + to_string(*report.budget) : std::string(", no budget");
+  if (!report.attached) return line;
+  const Bytes outside = std::min(*report.outside_pool, report.process_peak);
+  return line + fmt::format(": {} pool and {} outside it", to_string(report.process_peak - outside), to_string(outside));
+}
+
+std::string unattached_line(const RunReport& report) {
+  if (!report.budget) return "no process of it is linked to Ullage's runtime: only the peak was read";
+  return "no process of it is linked to Ullage's runtime: NOTHING WAS KEPT to the budget, only the peak was read";
+}
+
+std::string plain_line(const RunReport& report) {
+  if (report.plain_pool_peak) {
+    return fmt::format("the plain program would have held the same {} of tensors: nothing was moved or recomputed",
+                       to_string(*report.plain_pool_peak));
+  }
+  return fmt::format("the plain program would have gone past {} of tensors; how far is not known",
+                     to_string(report.pool_peak.value_or(Bytes{})));
+}
+
+std::string refusal_line(const RunReport& report) {
+  std::string line;
+  if (report.refused > 0) {
+    line = fmt::format("{} request{} refused", report.refused, report.refused == 1 ? " was" : "s were");
+    if (report.message.empty() && report.refused_request) {
+      line += fmt::format(", the last of {}", to_string(*report.refused_request));
+      if (!report.refused_op.empty()) line += " by " + report.refused_op;
+    }
+    if (!report.message.empty()) line += ": ";
+  }
+  return line + report.message;
+}
+
+// SIGKILL has many senders; say what the control groups know.
+std::string kill_line(const RunReport& report) {
+  const bool killed = report.end.signal == SIGKILL;
+  if (report.outcome == Outcome::KilledByKernel || (!killed && report.end.oom_kills != OomKills::Rose)) return "";
+  if (report.end.oom_kills == OomKills::Rose) {
+    return "the control group counted a process killed for lack of memory while this ran";
+  }
+  if (report.end.oom_kills == OomKills::Unchanged) return "killed by signal 9; the control group counted no out-of-memory kill";
+  return "killed by signal 9; whether for lack of memory cannot be read here (no control group's count)";
+}
+
+std::string next_line(const RunReport& report) {
+  if (report.outcome == Outcome::KilledByKernel && report.attached && report.process_peak > 64_MiB) {
+    const Bytes less = round_down(report.process_peak - report.process_peak / 10, 1_MiB);
+    return "next: " + command_line("--memory " + as_option(less), report.end.target) + "   (below what the kernel gave)";
+  }
+  if (report.budget_to_try && report.outcome != Outcome::Done) {
+    return "next: " + command_line("--memory " + as_option(*report.budget_to_try), report.end.target) +
+           (report.refused > 0 ? "   (serves what was refused)" : "   (the least that can start)");
+  }
+  if (report.end.report_file) return "the report is in " + *report.end.report_file;
+  if (report.outcome != Outcome::Done) return "next: ullage help run";
+  return "next: " + command_line("--report run.json", report.end.target) + "   (keeps these figures)";
+}
+
+}  // namespace
+
+void write_summary(const RunReport& report, std::ostream& out) {
+  std::vector<std::string> lines = {time_line(report), peak_line(report)};
+  if (!report.attached) {
+    lines.push_back(unattached_line(report));
+  } else if (report.steps.value_or(0) > 0 || report.pool_peak.value_or(Bytes{}) > Bytes{}) {
+    lines.push_back(plain_line(report));
+  }
+  lines.push_back(refusal_line(report));
+  lines.push_back(kill_line(report));
+  lines.push_back(next_line(report));
+  for (const std::string& line : lines) {
+    if (!line.empty()) out << "ullage: " << line << '\n';
+  }
+}
+
+}  // namespace ullage::report

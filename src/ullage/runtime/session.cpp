@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/session.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/runtime/pool.h"
+#include "ullage/runtime/watch.h"
+#include "ullage/store/os_pages.h"
+#include "ullage/store/process_memory.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <cstdlib>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+class Running;
+Running* running = nullptr;
+
+// Never destroyed: tensors of static lifetime are freed through the pool after every destructor has run.
+class Running final : public Session {
+ public:
+  Running(Settings settings, Bytes outside_start)
+      : settings_(std::move(settings)),
+        budget_(settings_.budget, outside_start, &store::resident_now,
+                settings_.others ? settings_.others : [] { return Bytes{}; }) {}
+
+  Status open() {
+    Result<std::unique_ptr<store::Store>> made = store::Store::create(pages_, budget_);
+    if (!made) return made.error();
+    store_ = std::move(*made);
+    pool_ = std::make_unique<Pool>(*store_, budget_, [this](const auto& refusal, const auto& op, const auto& message) {
+      note_refusal(refusal, op, message);
+    });
+    watch_ = std::make_unique<Watch>(*store_, budget_, settings_.slot, settings_.warn);
+    return success();
+  }
+
+  void begin() {
+    running = this;
+    pthread_atfork([] { running->store_->fork_lock().lock(); }, [] { running->store_->fork_lock().unlock(); },
+                   [] { running->after_fork_in_child(); });
+    std::atexit([] { running->say_goodbye(); });
+    pool_->install();
+    watch_->look(true);
+    watch_->start();
+  }
+
+  const store::Store& store() const override { return *store_; }
+  Bytes budget() const override { return budget_.stated(); }
+  void mark_step() override {
+    watch_->mark_step();
+    if (store::LedgerSlot* slot = watch_->slot()) slot->threads.store(static_cast<std::uint64_t>(at::get_num_threads()));
+  }
+  store::LedgerSlot* slot() override { return watch_->slot(); }
+
+  void charge(Bytes bytes, const std::string& what) override {
+    budget_.charge(bytes);
+    store_->trim();
+    const store::StoreCounts counts = store_->counts();
+    const Bytes missing = budget_.short_by(counts.resident);
+    if (missing == Bytes{}) return;
+    budget_.discharge(bytes);
+    const Bytes limit = budget_.resident_limit(counts.resident);
+    pool_->refuse({store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing}, what);
+  }
+  void discharge(Bytes bytes) override { budget_.discharge(bytes); }
+
+ private:
+  void note_refusal(const store::Refusal& refusal, const std::string& op, const std::string& message) {
+    store::LedgerSlot* slot = watch_->slot();
+    if (slot == nullptr) return;
+    slot->last_request.store(refusal.requested.count);
+    slot->last_op.set(op);
+    slot->message.set(message);
+    slot->refused.fetch_add(1);
+  }
+
+  void after_fork_in_child() {
+    store_->fork_lock().unlock();
+    watch_->leave_to_parent();
+  }
+
+  void say_goodbye() {
+    watch_->look(true);
+    if (store::LedgerSlot* slot = watch_->slot()) slot->ended.store(1);
+  }
+
+  const Settings settings_;
+  store::OsPages pages_;
+  store::Budget budget_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<Watch> watch_;
+};
+
+}  // namespace
+
+Result<Session*> Session::start(Settings settings) {
+  ULLAGE_CHECK(running == nullptr, "a session runs in this process already");
+  const Bytes held = store::resident_now();
+  const Bytes least = store::Budget::least(held);
+  if (settings.budget != Bytes{} && settings.budget < least) {
+    return Error{Error::Kind::BadArgument,
+                 fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
+                             "libraries will take up to {} more, and {} are margin; state at least {}",
+                             to_string(settings.budget), to_string(held), to_string(store::Budget::kWarmUp),
+                             to_string(store::Budget::kMargin), with_count(least)),
+                 "--memory"};
+  }
+  if (settings.slot != nullptr) settings.slot->outside_start.store(held.count);
+  auto session = std::make_unique<Running>(std::move(settings), held);
+  if (Status opened = session->open(); !opened) return opened.error();
+  session->begin();
+  return static_cast<Session*>(session.release());
+}
+
+Session* Session::current() { return running; }
+
+}  // namespace ullage::runtime

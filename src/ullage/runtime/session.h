@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One process under a budget: pages, budget, store, pool and the watch, made together and never taken apart. No torch here.
+
+#include "ullage/base/bytes.h"
+#include "ullage/base/result.h"
+#include "ullage/store/ledger.h"
+#include "ullage/store/store.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace ullage::runtime {
+
+class Session {
+ public:
+  struct Settings {
+    Bytes budget;                           // stated; zero: unlimited
+    store::LedgerSlot* slot = nullptr;      // where figures go; null: nowhere
+    std::function<Bytes()> others;          // resident bytes of the tree's other processes; empty: none
+    std::function<void(const std::string&)> warn;  // a line for the person; empty: none
+  };
+
+  // Puts the pool in and starts the watch. BadArgument when the process holds more than the budget already.
+  static Result<Session*> start(Settings settings);
+  // The session of this process, or null.
+  static Session* current();
+
+  virtual ~Session() = default;
+  virtual const store::Store& store() const = 0;
+  virtual Bytes budget() const = 0;
+  virtual void mark_step() = 0;
+  virtual void charge(Bytes bytes, const std::string& what) = 0;
+  virtual void discharge(Bytes bytes) = 0;
+  virtual store::LedgerSlot* slot() = 0;
+};
+
+}  // namespace ullage::runtime

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs when libullage_torch.so is loaded. In a process started by `ullage run` it finds the ledger in the environment and
+// starts a session; in any other process it does nothing. This is the one file of the runtime that may end the process: a
+// program whose budget cannot hold must not run on as if it did.
+
+#include "ullage/base/exit_code.h"
+#include "ullage/runtime/session.h"
+#include "ullage/store/ledger.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+namespace ullage::runtime {
+namespace {
+
+void warn(const std::string& line) { std::fprintf(stderr, "ullage: %s\n", line.c_str()); }
+
+// Resident bytes of the other processes of the tree that write into the same ledger.
+Bytes others_of(store::LedgerPage& page, const store::LedgerSlot* own) {
+  Bytes sum{};
+  for (const store::LedgerSlot& slot : page.slots) {
+    const pid_t pid = slot.pid.load();
+    if (&slot == own || pid <= 0 || slot.ended.load() != 0) continue;
+    if (kill(pid, 0) == 0) sum += Bytes{slot.rss.load()};
+  }
+  return sum;
+}
+
+[[noreturn]] void give_up(store::LedgerSlot* slot, const std::string& why) {
+  if (slot != nullptr) {
+    slot->message.set(why);
+    slot->infeasible.store(1);
+  } else {
+    warn(why);
+  }
+  _exit(to_int(ExitCode::Infeasible));
+}
+
+__attribute__((constructor)) void start_from_environment() {
+  Result<store::Ledger> attached = store::Ledger::attach_from_environment();
+  if (!attached) {
+    if (attached.error().kind != Error::Kind::NotFound) give_up(nullptr, attached.error().text());
+    return;
+  }
+  auto* ledger = new store::Ledger(std::move(*attached));  // for the life of the process, as the session
+  store::LedgerSlot* slot = ledger->claim_slot();
+  if (slot == nullptr) give_up(nullptr, "more processes than the ledger has slots for share this budget");
+  Session::Settings settings;
+  settings.budget = Bytes{ledger->page().budget.load()};
+  settings.slot = slot;
+  settings.others = [ledger, slot] { return others_of(ledger->page(), slot); };
+  settings.warn = &warn;
+  const Result<Session*> session = Session::start(std::move(settings));
+  if (!session) give_up(slot, session.error().text());
+}
+
+}  // namespace
+}  // namespace ullage::runtime

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/watch.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/store/process_memory.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{4};
+constexpr std::uint64_t kPeakEvery = 8;             // looks; the peak costs ten times a look
+constexpr std::uint64_t kFirstSteps = 2;            // libraries warm up in them
+constexpr std::uint64_t kWorthAWarning = 1000;      // steps left
+
+std::uint64_t now_us() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+Watch::Watch(store::Store& store, store::Budget& budget, store::LedgerSlot* slot,
+             std::function<void(const std::string&)> warn)
+    : store_(store), budget_(budget), slot_(slot), warn_(std::move(warn)), step_began_us_(now_us()) {}
+
+void Watch::start() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([this] {
+    for (;;) {
+      look(false);
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+  }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Watch::look(bool final_look) {
+  const Bytes given_back = store_.trim();
+  if (slot_ == nullptr) return;
+  const store::StoreCounts counts = store_.counts();
+  const Bytes resident = store::resident_now();
+  if (resident.count > slot_->rss_peak.load()) slot_->outside_at_peak.store(budget_.outside().count);
+  slot_->rss.store(resident.count);
+  store::raise_to(slot_->rss_peak, resident.count);
+  slot_->outside.store(budget_.outside().count);
+  slot_->pool_live.store(counts.live.count);
+  slot_->pool_live_peak.store(counts.live_peak.count);
+  slot_->pool_resident.store(counts.resident.count);
+  slot_->pool_resident_peak.store(counts.resident_peak.count);
+  slot_->given_back.fetch_add(given_back.count);
+  if (final_look || looks_++ % kPeakEvery == 0) check_breach();
+}
+
+void Watch::check_breach() {
+  const Bytes peak = store::resident_peak();
+  store::raise_to(slot_->rss_peak, peak.count);
+  if (budget_.unlimited() || peak <= budget_.stated()) return;
+  const Bytes over = peak - budget_.stated();
+  const bool first = slot_->over_budget.load() == 0;
+  store::raise_to(slot_->over_budget, over.count);
+  if (!first) return;
+  const std::string text =
+      fmt::format("the process passed its budget of {} by {}: memory outside the pool is {} where {} was set aside",
+                  to_string(budget_.stated()), to_string(over), to_string(budget_.outside()),
+                  to_string(budget_.expected_outside()));
+  slot_->message.set(text);
+  if (warn_) warn_(text);
+}
+
+void Watch::mark_step() {
+  const std::uint64_t now = now_us();
+  const std::uint64_t took = now - step_began_us_;
+  step_began_us_ = now;
+  if (slot_ != nullptr) {
+    slot_->step_us[steps_ % store::LedgerSlot::kStepTimes].store(static_cast<std::uint32_t>(std::min<std::uint64_t>(took, UINT32_MAX)));
+    slot_->steps.store(steps_ + 1);
+  }
+  check_growth(steps_++);
+}
+
+void Watch::check_growth(std::uint64_t step) {
+  if (budget_.unlimited() || step < kFirstSteps) return;
+  growth_.add(StepId{step}, budget_.outside());
+  const Bytes needs = store_.counts().live_peak;
+  const Bytes outside = std::max(budget_.outside(), budget_.expected_outside());
+  const Bytes room = saturating_sub(budget_.stated(), needs + outside + store::Budget::kMargin);
+  const std::optional<std::uint64_t> left = growth_.steps_left(room);
+  // Said again only when it became twice as urgent.
+  if (!left || *left > kWorthAWarning || *left >= warned_steps_left_ / 2) return;
+  warned_steps_left_ = *left;
+  const std::string text =
+      fmt::format("memory outside the pool grows by {} a step and is {}; beside it the step needs {}: {} steps are left in {}",
+                  to_string(*growth_.per_step()), to_string(budget_.outside()), to_string(needs), *left,
+                  to_string(budget_.stated()));
+  if (slot_ != nullptr) slot_->message.set(text);
+  if (warn_) warn_(text);
+}
+
+}  // namespace ullage::runtime

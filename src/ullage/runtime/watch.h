@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A thread that looks every few milliseconds at what the process holds: it makes the pool give way when memory outside the
+// pool grew, and writes the figures into the ledger. No torch here.
+
+#include "ullage/store/budget.h"
+#include "ullage/store/ledger.h"
+#include "ullage/store/outside_growth.h"
+#include "ullage/store/store.h"
+
+#include <functional>
+#include <string>
+
+namespace ullage::runtime {
+
+class Watch final {
+ public:
+  // All must live for ever. `slot` may be null, `warn` empty.
+  Watch(store::Store& store, store::Budget& budget, store::LedgerSlot* slot, std::function<void(const std::string&)> warn);
+
+  // Starts the thread, with all signals blocked in it, so that a program's handlers run where they ran before.
+  void start();
+
+  // One look now: trims the pool, updates the ledger. `final_look` reads the peak whatever the time.
+  void look(bool final_look);
+
+  // A step of the program ended: its time, and how the outside grew.
+  void mark_step();
+
+  // In a forked child: the figures are the parent's, the thread is not here.
+  void leave_to_parent() { slot_ = nullptr; }
+
+  store::LedgerSlot* slot() { return slot_; }
+
+ private:
+  void check_growth(std::uint64_t step);
+  void check_breach();
+
+  store::Store& store_;
+  store::Budget& budget_;
+  store::LedgerSlot* slot_;
+  const std::function<void(const std::string&)> warn_;
+  store::OutsideGrowth growth_;
+  std::uint64_t looks_ = 0;
+  std::uint64_t steps_ = 0;
+  std::uint64_t step_began_us_ = 0;
+  std::uint64_t warned_steps_left_ = UINT64_MAX;
+};
+
+}  // namespace ullage::runtime

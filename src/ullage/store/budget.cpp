@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/budget.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::store {
+
+Budget::Budget(Bytes stated, Bytes outside_start, std::function<Bytes()> resident, std::function<Bytes()> others)
+    : stated_(stated),
+      expected_outside_(outside_start + kWarmUp),
+      resident_(std::move(resident)),
+      others_(std::move(others)),
+      outside_(outside_start.count) {}
+
+Bytes Budget::beside_the_pool(Bytes pool_resident) {
+  const Bytes outside_now = saturating_sub(resident_(), pool_resident);
+  outside_.store(outside_now.count);
+  return std::max(outside_now, expected_outside()) + kMargin + others_();
+}
+
+Bytes Budget::resident_limit(Bytes pool_resident) {
+  const Bytes beside = beside_the_pool(pool_resident);
+  return unlimited() ? Bytes{UINT64_MAX / 2} : saturating_sub(stated_, beside);
+}
+
+Bytes Budget::short_by(Bytes pool_resident) {
+  return unlimited() ? Bytes{} : saturating_sub(pool_resident + beside_the_pool(pool_resident), stated_);
+}
+
+void Budget::charge(Bytes bytes) { charged_.fetch_add(bytes.count); }
+void Budget::discharge(Bytes bytes) { charged_.fetch_sub(bytes.count); }
+
+}  // namespace ullage::store

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How much of the stated bytes is the pool's. The person states what the operating system shows of the whole process, so the
+// pool gets what is left beside everything else the process holds:
+//
+//   stated  |== pool ==================|== outside: libraries, stacks, JIT code, decoders ==|= margin =|
+//                                        the larger of what is measured and what is expected
+//
+// Expected: torch holds about 105 MiB before the first tensor and touches about 29 MiB more in its first steps (library
+// pages, oneDNN's generated code), whatever the batch; so 40 MiB are set aside from the start instead of being missed later.
+// Margin: what may come between two looks, and the kernel's own counting error (it counts pages per processor and adds up
+// in batches of 32 to 64).
+
+#include "ullage/base/bytes.h"
+#include "ullage/store/store.h"
+
+#include <atomic>
+#include <functional>
+
+namespace ullage::store {
+
+class Budget final : public Limit {
+ public:
+  static constexpr Bytes kWarmUp = 40_MiB;
+  static constexpr Bytes kMargin = 8_MiB;
+
+  // `stated` of zero: unlimited. `outside_start`: what the process holds now, before the pool has a byte.
+  // `resident`: resident bytes of the process now. `others`: the same of the tree's other processes.
+  Budget(Bytes stated, Bytes outside_start, std::function<Bytes()> resident, std::function<Bytes()> others);
+
+  // The least stated bytes with which a pool of nothing can start.
+  static Bytes least(Bytes outside_start) { return outside_start + kWarmUp + kMargin; }
+
+  Bytes resident_limit(Bytes pool_resident) override;
+
+  // What the process held outside the pool when the limit was asked for last.
+  Bytes outside() const { return Bytes{outside_.load()}; }
+  // What is set aside for the outside at least: measured at the start, plus warm-up, plus charges.
+  Bytes expected_outside() const { return expected_outside_ + Bytes{charged_.load()}; }
+
+  // By how many bytes the stated ones are too few for a pool of `pool_resident`; zero when they do.
+  Bytes short_by(Bytes pool_resident);
+
+  // Bytes that someone outside the pool is about to take, and later returns.
+  void charge(Bytes bytes);
+  void discharge(Bytes bytes);
+
+  Bytes stated() const { return stated_; }
+  bool unlimited() const { return stated_ == Bytes{}; }
+
+ private:
+  Bytes beside_the_pool(Bytes pool_resident);
+
+  const Bytes stated_;
+  const Bytes expected_outside_;
+  const std::function<Bytes()> resident_;
+  const std::function<Bytes()> others_;
+  std::atomic<std::uint64_t> charged_{0};
+  std::atomic<std::uint64_t> outside_;
+};
+
+}  // namespace ullage::store

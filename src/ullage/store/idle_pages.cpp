@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/idle_pages.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::store {
+
+void IdlePages::add(Range range) {
+  bytes_ += range.size;
+  in_ranges_ += range.pieces.size();
+  const std::uint64_t size = range.size.count;
+  ranges_.push_back(std::move(range));
+  by_size_[size].push_back(std::prev(ranges_.end()));
+}
+
+void IdlePages::add(IdlePiece piece) {
+  bytes_ += piece.length;
+  (piece.length < kLeastMove ? crumbs_ : pieces_of(piece.kind)).push_back(piece);
+}
+
+Range IdlePages::remove(Ranges::iterator at) {
+  const auto same_size = by_size_.find(at->size.count);
+  std::deque<Ranges::iterator>& places = same_size->second;
+  // It is the newest of its size when taken whole and the oldest when taken apart.
+  places.erase(places.back() == at ? std::prev(places.end()) : std::find(places.begin(), places.end(), at));
+  if (places.empty()) by_size_.erase(same_size);
+  Range range = std::move(*at);
+  ranges_.erase(at);
+  bytes_ -= range.size;
+  in_ranges_ -= range.pieces.size();
+  return range;
+}
+
+std::optional<Range> IdlePages::take_whole(Bytes size) {
+  const auto found = by_size_.find(size.count);
+  if (found == by_size_.end()) return std::nullopt;
+  return remove(found->second.back());
+}
+
+bool IdlePages::take_apart(std::optional<PageKind> kind) {
+  const auto holds = [&](const Range& range) {
+    // Huge pieces come first and small ones last, so the ends tell which kinds a range has.
+    return !kind || range.pieces.front().kind == *kind || range.pieces.back().kind == *kind;
+  };
+  const auto oldest = std::find_if(ranges_.begin(), ranges_.end(), holds);
+  if (oldest == ranges_.end()) return false;
+  const Range range = remove(oldest);
+  Address at = range.at;
+  for (const Piece& piece : range.pieces) {
+    add(IdlePiece{at, piece.length, piece.kind});
+    at = at + piece.length;
+  }
+  return true;
+}
+
+// The end of the last piece of `from`, at most `at_most` of it; the front stays.
+IdlePiece IdlePages::cut(std::vector<IdlePiece>& from, Bytes at_most) {
+  IdlePiece& last = from.back();
+  if (last.length <= at_most) {
+    const IdlePiece whole = last;
+    from.pop_back();
+    return whole;
+  }
+  last.length -= at_most;
+  return {last.at + last.length, at_most, last.kind};
+}
+
+void IdlePages::sweep_crumb(std::vector<IdlePiece>& from) {
+  if (from.empty() || from.back().length >= kLeastMove) return;
+  crumbs_.push_back(from.back());
+  from.pop_back();
+}
+
+std::optional<IdlePiece> IdlePages::take_to_move(PageKind kind, Bytes at_most) {
+  if (at_most < kLeastMove) return std::nullopt;
+  std::vector<IdlePiece>& from = pieces_of(kind);
+  while (from.empty()) {
+    if (!take_apart(kind)) return std::nullopt;
+  }
+  const IdlePiece piece = cut(from, at_most);
+  sweep_crumb(from);
+  bytes_ -= piece.length;
+  return piece;
+}
+
+std::optional<IdlePiece> IdlePages::take_to_drop(Bytes at_most) {
+  while (crumbs_.empty() && small_.empty() && huge_.empty()) {
+    if (!take_apart(std::nullopt)) return std::nullopt;
+  }
+  std::vector<IdlePiece>& from = !crumbs_.empty() ? crumbs_ : !small_.empty() ? small_ : huge_;
+  const IdlePiece piece = cut(from, round_up(at_most, page_size(from.back().kind)));
+  if (&from != &crumbs_) sweep_crumb(from);
+  bytes_ -= piece.length;
+  return piece;
+}
+
+}  // namespace ullage::store

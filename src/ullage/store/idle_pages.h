@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What dead storages left: ranges with pages still behind them, waiting to be handed on.
+//
+//   whole ranges, least recently used first          pieces of ranges taken apart
+//   [huge huge huge|small] [small] [huge|small] ...  huge: [..] [....]   small: [..]   crumbs: [.]
+//
+// A whole range serves a request of its own size at once. Otherwise ranges are taken apart, oldest first, and their pieces
+// are moved behind other addresses. A piece is one mapping of the kernel, which can only move pages that lie in one mapping.
+// Crumbs are pieces too small to be worth a mapping; they are only ever given back.
+
+#include "ullage/store/pages.h"
+
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace ullage::store {
+
+struct Piece {
+  Bytes length;
+  PageKind kind;
+};
+
+// A storage's address range and the pieces behind it, in order of address: huge ones, then small ones.
+struct Range {
+  Address at;
+  Bytes size;
+  std::vector<Piece> pieces;
+};
+
+struct IdlePiece {
+  Address at;
+  Bytes length;
+  PageKind kind;
+};
+
+class IdlePages final {
+ public:
+  // Pieces below this are not moved: the kernel counts mappings (vm.max_map_count, 65,530 by default).
+  static constexpr Bytes kLeastMove = 64_KiB;
+
+  void add(Range range);
+  void add(IdlePiece piece);
+
+  // The most recently added whole range of just this size.
+  std::optional<Range> take_whole(Bytes size);
+
+  // A piece of this kind worth moving, at most `at_most` long.
+  std::optional<IdlePiece> take_to_move(PageKind kind, Bytes at_most);
+
+  // Any piece, at least one page and at most `at_most` rounded up to its page size: crumbs and pieces first, then the
+  // oldest range.
+  std::optional<IdlePiece> take_to_drop(Bytes at_most);
+
+  Bytes bytes() const { return bytes_; }
+  std::size_t pieces() const { return in_ranges_ + huge_.size() + small_.size() + crumbs_.size(); }
+
+ private:
+  using Ranges = std::list<Range>;
+
+  std::vector<IdlePiece>& pieces_of(PageKind kind) { return kind == PageKind::Huge ? huge_ : small_; }
+  // The oldest range that holds a piece of `kind` (of any kind: nullopt) becomes pieces. False: there is none.
+  bool take_apart(std::optional<PageKind> kind);
+  Range remove(Ranges::iterator range);
+  static IdlePiece cut(std::vector<IdlePiece>& from, Bytes at_most);
+  void sweep_crumb(std::vector<IdlePiece>& from);
+
+  Ranges ranges_;
+  std::unordered_map<std::uint64_t, std::deque<Ranges::iterator>> by_size_;  // each oldest first
+  std::vector<IdlePiece> huge_, small_, crumbs_;
+  Bytes bytes_{};
+  std::size_t in_ranges_ = 0;  // pieces of whole ranges
+};
+
+}  // namespace ullage::store

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/ledger.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace ullage::store {
+namespace {
+
+// Shells and scripts take the low descriptors for themselves (exec 3>file); the ledger stands above them.
+constexpr int kLeastDescriptor = 100;
+
+Error system_error(const std::string& what) {
+  return {Error::Kind::System, "ledger: " + what + ": " + std::strerror(errno), ""};
+}
+
+LedgerPage* map_page(int fd) {
+  void* place = ::mmap(nullptr, sizeof(LedgerPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return place == MAP_FAILED ? nullptr : static_cast<LedgerPage*>(place);
+}
+
+int moved_up(int fd) {
+  const int high = ::fcntl(fd, F_DUPFD, kLeastDescriptor);
+  if (high < 0) return fd;  // a limit on open files below that: the low number serves too
+  ::close(fd);
+  return high;
+}
+
+// The first words of the page, read without mapping it, so that a page of another build cannot mislead.
+struct Head {
+  std::uint64_t magic = 0;
+  std::uint32_t layout = 0;
+  std::uint32_t size = 0;
+};
+static_assert(offsetof(LedgerPage, layout) == offsetof(Head, layout) && offsetof(LedgerPage, size) == offsetof(Head, size));
+
+Status check_page(int fd, const std::string& where) {
+  Head head;
+  struct stat info = {};
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || ::pread(fd, &head, sizeof head, 0) != sizeof head ||
+      head.magic != LedgerPage::kMagic) {
+    return Error{Error::Kind::BadFile, "descriptor " + std::to_string(fd) + " is no ledger of Ullage", where};
+  }
+  if (head.layout != LedgerPage::kLayout || head.size != sizeof(LedgerPage) ||
+      static_cast<std::uint64_t>(info.st_size) < sizeof(LedgerPage)) {
+    return Error{Error::Kind::BadFile,
+                 "the ledger has layout " + std::to_string(head.layout) + " and " + std::to_string(head.size) +
+                     " bytes, this runtime knows layout " + std::to_string(LedgerPage::kLayout) + " with " +
+                     std::to_string(sizeof(LedgerPage)) + " bytes; ullage and its runtime are of different builds",
+                 where};
+  }
+  return success();
+}
+
+// "FD:PID" or "FD".
+struct Name {
+  int fd = -1;
+  int launcher = 0;
+};
+
+std::optional<Name> parse_name(std::string_view text) {
+  Name name;
+  const char* end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, name.fd);
+  if (error != std::errc{} || name.fd < 0) return std::nullopt;
+  if (rest == end) return name;
+  if (*rest != ':') return std::nullopt;
+  auto [last, second_error] = std::from_chars(rest + 1, end, name.launcher);
+  if (second_error != std::errc{} || last != end || name.launcher <= 0) return std::nullopt;
+  return name;
+}
+
+bool is_gone(const LedgerSlot& slot) {
+  const std::int32_t pid = slot.pid.load();
+  if (pid <= 0) return false;  // free, or being wiped by its next owner
+  return slot.ended.load() != 0 || (::kill(pid, 0) != 0 && errno == ESRCH);
+}
+
+// Zeroes everything behind the pid, fields of later layouts too.
+void wipe(LedgerSlot& slot) {
+  static_assert(std::is_standard_layout_v<LedgerSlot> && offsetof(LedgerSlot, pid) == 0);
+  char* start = reinterpret_cast<char*>(&slot) + sizeof slot.pid;
+  std::memset(start, 0, sizeof slot - sizeof slot.pid);
+}
+
+}  // namespace
+
+Result<Ledger> Ledger::create(Bytes budget) {
+  // Not closed on exec: the program inherits it. Sealed in size, so that no process of the tree can shorten the page under
+  // the launcher's feet (reading past the end of a file is SIGBUS).
+  int fd = ::memfd_create("ullage-ledger", MFD_ALLOW_SEALING);
+  if (fd < 0) return system_error("memfd_create");
+  fd = moved_up(fd);
+  if (::ftruncate(fd, sizeof(LedgerPage)) != 0 || ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+    const Error error = system_error("cannot size the page to " + std::to_string(sizeof(LedgerPage)) + " bytes");
+    ::close(fd);
+    return error;
+  }
+  LedgerPage* place = map_page(fd);
+  if (place == nullptr) {
+    const Error error = system_error("mmap");
+    ::close(fd);
+    return error;
+  }
+  auto* page = new (place) LedgerPage;
+  page->size = sizeof(LedgerPage);
+  page->budget.store(budget.count);
+  return Ledger(page, fd);
+}
+
+Result<Ledger> Ledger::attach(int fd, const std::string& where) {
+  if (Status fits = check_page(fd, where); !fits) return fits.error();
+  LedgerPage* page = map_page(fd);
+  if (page == nullptr) return system_error("mmap of descriptor " + std::to_string(fd));
+  return Ledger(page, fd);
+}
+
+Result<Ledger> Ledger::attach_from_environment() {
+  const char* text = std::getenv(kVariable);
+  if (text == nullptr || *text == '\0') return Error{Error::Kind::NotFound, "no ledger: not started by 'ullage run'", kVariable};
+  const std::optional<Name> name = parse_name(text);
+  if (!name) {
+    return Error{Error::Kind::BadArgument, "'" + std::string(text) + "' names no descriptor; leave it to 'ullage run'", kVariable};
+  }
+  Result<Ledger> inherited = attach(name->fd, kVariable);
+  if (inherited || name->launcher == 0) return inherited;
+  // Some parents close all descriptors before they start a child (Python's subprocess does). The launcher still holds it.
+  const std::string path = "/proc/" + std::to_string(name->launcher) + "/fd/" + std::to_string(name->fd);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return inherited;
+  Result<Ledger> reopened = attach(fd, kVariable);
+  if (!reopened) {
+    ::close(fd);
+    return inherited;
+  }
+  return reopened;
+}
+
+std::string Ledger::environment_value(std::int32_t launcher) const {
+  return std::to_string(fd_) + ":" + std::to_string(launcher);
+}
+
+Ledger::Ledger(Ledger&& other) noexcept : page_(std::exchange(other.page_, nullptr)), fd_(std::exchange(other.fd_, -1)) {}
+
+Ledger& Ledger::operator=(Ledger&& other) noexcept {
+  std::swap(page_, other.page_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+// The descriptor stays open: children of this process, by fork or exec, may still attach through it.
+Ledger::~Ledger() {
+  if (page_ != nullptr) ::munmap(page_, sizeof(LedgerPage));
+}
+
+LedgerSlot* Ledger::claim_slot() {
+  const std::int32_t self = ::getpid();
+  for (LedgerSlot& slot : page_->slots) {
+    if (slot.pid.load() != self) continue;
+    slot.ended.store(0);
+    return &slot;
+  }
+  for (LedgerSlot& slot : page_->slots) {
+    std::int32_t free = 0;
+    if (slot.pid.compare_exchange_strong(free, self)) return &slot;
+  }
+  // None is free: of the slots whose owner is gone, the one with the lowest peak goes, so that the report keeps the highest.
+  for (;;) {
+    LedgerSlot* least = nullptr;
+    for (LedgerSlot& slot : page_->slots) {
+      if (is_gone(slot) && (least == nullptr || slot.rss_peak.load() < least->rss_peak.load())) least = &slot;
+    }
+    if (least == nullptr) return nullptr;
+    std::int32_t owner = least->pid.load();
+    if (owner > 0 && is_gone(*least) && least->pid.compare_exchange_strong(owner, -self)) {
+      wipe(*least);
+      least->pid.store(self);
+      return least;
+    }
+  }
+}
+
+}  // namespace ullage::store

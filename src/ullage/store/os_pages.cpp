@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/os_pages.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace ullage::store {
+namespace {
+
+// Kernel constants that Debian 12's C library headers may lack; from the kernel's uapi headers.
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+constexpr int kDontUnmap = 4;       // MREMAP_DONTUNMAP, Linux 5.7
+
+constexpr int kReserveFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+void* pointer(Address a) { return reinterpret_cast<void*>(a.value); }
+
+// A fresh mapping with no access takes the place of whatever was there: pages are freed, the commit charge of strict
+// overcommit is given back, and neighbouring empty mappings merge into one.
+bool make_empty(Address at, Bytes length) {
+  return mmap(pointer(at), length.count, PROT_NONE, kReserveFlags | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+bool touch_every_page(Address at, Bytes length) {
+  auto* bytes = static_cast<volatile char*>(pointer(at));
+  for (std::uint64_t i = 0; i < length.count; i += kSmallPage.count) bytes[i] = 0;
+  return true;
+}
+
+// Resident now rather than at the first touch: then the pool's count of its bytes is the operating system's count too, and
+// what the process holds outside the pool is an exact difference.
+bool populate(Address at, Bytes length) {
+  while (madvise(pointer(at), length.count, kPopulateWrite) != 0) {
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno == EINVAL) return touch_every_page(at, length);  // kernel before 5.14
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+OsPages::~OsPages() {
+  if (reserved_.size > Bytes{}) munmap(pointer(reserved_.begin), reserved_.size.count);
+}
+
+Result<AddressRange> OsPages::reserve(Bytes wanted) {
+  ULLAGE_CHECK(reserved_.size == Bytes{}, "reserve is called once");
+  for (Bytes size = round_up(wanted, kHugePage); size >= 1_GiB; size = round_down(size / 2, kHugePage)) {
+    // One huge page more, so that the range can start at a multiple of one.
+    void* at = mmap(nullptr, (size + kHugePage).count, PROT_NONE, kReserveFlags, -1, 0);
+    if (at == MAP_FAILED) continue;
+    const Address got{reinterpret_cast<std::uint64_t>(at)};
+    const Address begin{round_up(Bytes{got.value}, kHugePage).count};
+    if (begin > got) munmap(at, (begin - got).count);
+    munmap(pointer(begin + size), (kHugePage - (begin - got)).count);
+    reserved_ = {begin, size};
+    return reserved_;
+  }
+  return Error{Error::Kind::System,
+               std::string("cannot reserve even 1 GiB of address space (") + std::strerror(errno) +
+                   "); raise 'ulimit -v' or allow overcommit",
+               "pool"};
+}
+
+bool OsPages::fill(Address at, Bytes length, PageKind kind) {
+  if (mprotect(pointer(at), length.count, PROT_READ | PROT_WRITE) != 0) return false;
+  // Small pages are told so: where huge pages are always on, the kernel would otherwise fill holes beside a range.
+  madvise(pointer(at), length.count, kind == PageKind::Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  if (populate(at, length)) return true;
+  drop(at, length);
+  return false;
+}
+
+bool OsPages::move(Address from, Address to, Bytes length) {
+  // With DONTUNMAP the source stays mapped: another thread's mmap can never land in a hole of our reservation.
+  void* moved = mremap(pointer(from), length.count, length.count, MREMAP_MAYMOVE | MREMAP_FIXED | kDontUnmap, pointer(to));
+  if (moved == MAP_FAILED) {
+    make_empty(to, length);  // the kernel may already have unmapped the target
+    return false;
+  }
+  if (!make_empty(from, length)) mprotect(pointer(from), length.count, PROT_NONE);
+  return true;
+}
+
+void OsPages::drop(Address at, Bytes length) {
+  if (make_empty(at, length)) return;
+  // Too many mappings to split one more: free the pages all the same.
+  madvise(pointer(at), length.count, MADV_DONTNEED);
+  mprotect(pointer(at), length.count, PROT_NONE);
+}
+
+}  // namespace ullage::store

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The operating system as the store sees it: address space that costs nothing, and physical pages that can be put behind
+// it, handed from one address to another, and given back. `OsPages` is Linux; `NoPages` has no memory behind it, so that the
+// simulator runs the very same store.
+
+#include "ullage/base/bytes.h"
+#include "ullage/base/result.h"
+
+namespace ullage::store {
+
+inline constexpr Bytes kSmallPage = 4_KiB;
+inline constexpr Bytes kHugePage = 2_MiB;
+
+// Small: pages of 4 KiB. Huge: chunks of 2 MiB at multiples of 2 MiB, which the system may back by one huge page each.
+enum class PageKind { Small, Huge };
+
+constexpr Bytes page_size(PageKind kind) { return kind == PageKind::Huge ? kHugePage : kSmallPage; }
+
+// Half-open [begin, begin + size).
+struct AddressRange {
+  Address begin;
+  Bytes size;
+
+  constexpr Address end() const { return begin + size; }
+  constexpr bool contains(Address a) const { return begin <= a && a < end(); }
+};
+
+// All addresses and lengths are multiples of the page size of their kind and lie in the reserved range.
+class Pages {
+ public:
+  virtual ~Pages() = default;
+
+  // Address space with no bytes behind it; as much of `wanted` as the system allows. Called once.
+  virtual Result<AddressRange> reserve(Bytes wanted) = 0;
+
+  // Puts fresh pages behind [at, at + length): writable, zeroed and resident when this returns.
+  // False: the system refused, and nothing is behind the range.
+  virtual bool fill(Address at, Bytes length, PageKind kind) = 0;
+
+  // Hands the pages behind `from`, contents and all, to `to`, which had none. `from` is then reserved and empty.
+  // False: the system refused; the pages are still behind `from`.
+  virtual bool move(Address from, Address to, Bytes length) = 0;
+
+  // Gives the pages behind the range back to the system; the range stays reserved.
+  virtual void drop(Address at, Bytes length) = 0;
+};
+
+// No memory behind the addresses: for simulation and for tests of placement alone.
+class NoPages final : public Pages {
+ public:
+  Result<AddressRange> reserve(Bytes wanted) override { return AddressRange{Address{1ull << 40}, wanted}; }
+  bool fill(Address, Bytes, PageKind) override { return true; }
+  bool move(Address, Address, Bytes) override { return true; }
+  void drop(Address, Bytes) override {}
+};
+
+}  // namespace ullage::store

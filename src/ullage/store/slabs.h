@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Small blocks. A slab is a range of 256 KiB cut into blocks of one size class; there are four classes to a doubling, so a
+// block is at most a quarter larger than asked for. What is free is kept beside the slab, never in its bytes, so placement
+// works with no memory behind the addresses.
+
+#include "ullage/store/idle_pages.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace ullage::store {
+
+class Slabs final {
+ public:
+  static constexpr Bytes kSlab = 256_KiB;
+  static constexpr Bytes kBlockUnit = 64_B;   // alignment of every block; torch asks for 64
+  static constexpr Bytes kBlockLimit = 64_KiB;  // requests from here on get a range of their own
+
+  // A free block for `size` (above zero, below kBlockLimit), or nothing when a slab has to be added first.
+  std::optional<Address> take(Bytes size);
+  void add_slab(Range range, Bytes size);
+
+  bool owns(Address block) const;
+  struct Freed {
+    Bytes size;                    // as asked for in take()
+    std::optional<Range> emptied;  // the slab's range when this was its last block; the slab is gone then
+  };
+  Freed give(Address block);
+
+  // Bytes of one block of the class that serves `size`.
+  static Bytes block_size(Bytes size);
+
+ private:
+  static constexpr std::size_t kClasses = 36;
+
+  struct Slab {
+    Range range;
+    std::size_t size_class = 0;
+    std::uint32_t fresh = 0;                  // blocks from here on were never used
+    std::uint32_t used = 0;
+    std::vector<std::uint16_t> free;          // used before, free now
+    std::vector<std::uint32_t> asked;         // bytes asked for, by block
+    std::size_t place = 0;                    // index in open_[size_class], when it has a free block
+  };
+
+  static std::size_t class_of(Bytes size);
+  static Bytes class_size(std::size_t size_class);
+  static std::uint32_t blocks_in(std::size_t size_class);
+  static bool full(const Slab& slab) { return slab.free.empty() && slab.fresh == blocks_in(slab.size_class); }
+  void open(Slab& slab);
+  void close(Slab& slab);
+
+  std::unordered_map<std::uint64_t, std::unique_ptr<Slab>> slabs_;  // by address / kSlab
+  std::array<std::vector<Slab*>, kClasses> open_;                   // slabs with a free block
+};
+
+}  // namespace ullage::store

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::store {
+namespace {
+
+// Resident bytes may pass the highest live bytes by this much before pages of another kind are given up.
+constexpr std::uint64_t kSlackShare = 64;  // 1/64, below 2 %
+constexpr Bytes kSlack = 256_KiB;
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::create(Pages& pages, Limit& limit, Options options) {
+  Result<AddressRange> all = pages.reserve(options.address_space);
+  if (!all) return all.error();
+  return std::unique_ptr<Store>(new Store(pages, limit, options, *all));
+}
+
+Store::Store(Pages& pages, Limit& limit, Options options, AddressRange all)
+    : pages_(pages), limit_(limit), options_(options), all_(all), space_(all) {}
+
+std::variant<Address, Refusal> Store::allocate(Bytes size) {
+  ULLAGE_CHECK(size > Bytes{}, "a request of no bytes");
+  const std::lock_guard guard(lock_);
+  const bool small = size < Slabs::kBlockLimit;
+  std::optional<Address> at = small ? slabs_.take(size) : std::nullopt;
+  if (!at) {
+    if (size > all_.size) return refuse(Refusal::Reason::AddressSpace, size, size, limit_.resident_limit(counts_.resident));
+    const Bytes span = small ? Slabs::kSlab : round_up(size, kSmallPage);
+    const Bytes alignment = small ? Slabs::kSlab : span >= kHugePage ? kHugePage : kSmallPage;
+    Placed placed = place(span, alignment, size);
+    if (auto* refusal = std::get_if<Refusal>(&placed)) return *refusal;
+    Range& range = std::get<Range>(placed);
+    if (small) {
+      slabs_.add_slab(std::move(range), size);
+      at = slabs_.take(size);
+    } else {
+      at = range.at;
+      live_.emplace(range.at.value, Live{std::move(range), size});
+    }
+  }
+  ++counts_.allocations;
+  counts_.live += size;
+  counts_.live_peak = std::max(counts_.live_peak, counts_.live);
+  return *at;
+}
+
+Bytes Store::free(Address at) {
+  const std::lock_guard guard(lock_);
+  Bytes asked{};
+  if (slabs_.owns(at)) {
+    Slabs::Freed freed = slabs_.give(at);
+    asked = freed.size;
+    if (freed.emptied) retire(std::move(*freed.emptied));
+  } else {
+    const auto found = live_.find(at.value);
+    ULLAGE_CHECK(found != live_.end(), "freed twice, or never allocated");
+    asked = found->second.asked;
+    retire(std::move(found->second.range));
+    live_.erase(found);
+  }
+  counts_.live -= asked;
+  ++counts_.frees;
+  return asked;
+}
+
+// A range of `size` with pages behind all of it; `asked` is what the caller wants to use of it.
+Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
+  if (std::optional<Range> whole = idle_.take_whole(size)) {
+    if (whole->at.value % alignment.count == 0) return adopt(std::move(*whole));
+    idle_.add(std::move(*whole));
+  }
+  const Bytes limit = limit_.resident_limit(counts_.resident);
+  if (counts_.resident - idle_.bytes() + size > limit) return refuse(Refusal::Reason::OverLimit, asked, size, limit);
+  const std::optional<Address> at = space_.take(size, alignment);
+  if (!at) return refuse(Refusal::Reason::AddressSpace, asked, size, limit);
+
+  const Bytes huge = round_down(size, kHugePage);
+  std::array<Part, 2> parts = {Part{*at, huge, PageKind::Huge, {}, {}}, Part{*at + huge, size - huge, PageKind::Small, {}, {}}};
+  for (Part& part : parts) move_idle_behind(part);
+  make_way(parts[0].missing() + parts[1].missing(), std::min(limit, soft_limit(asked)));
+  if (!fill_missing(parts[0]) || !fill_missing(parts[1])) {
+    for (Part& part : parts) abandon(part);
+    return refuse(Refusal::Reason::Device, asked, size, limit);
+  }
+  Range range{*at, size, std::move(parts[0].pieces)};
+  range.pieces.insert(range.pieces.end(), parts[1].pieces.begin(), parts[1].pieces.end());
+  return adopt(std::move(range));
+}
+
+Range Store::adopt(Range range) {
+  live_pieces_ += range.pieces.size();
+  return range;
+}
+
+void Store::move_idle_behind(Part& part) {
+  while (can_move_ && live_pieces_ + idle_.pieces() < options_.most_pieces) {
+    const std::optional<IdlePiece> piece = idle_.take_to_move(part.kind, part.missing());
+    if (!piece) return;
+    if (!pages_.move(piece->at, part.at + part.backed, piece->length)) {
+      can_move_ = false;  // an old kernel, or too many mappings: from now on pages are given back and taken anew
+      idle_.add(*piece);
+      return;
+    }
+    space_.give({piece->at, piece->length});
+    part.add(piece->length);
+    counts_.moved += piece->length;
+  }
+}
+
+bool Store::fill_missing(Part& part) {
+  const Bytes fresh = part.missing();
+  if (fresh == Bytes{}) return true;
+  if (!pages_.fill(part.at + part.backed, fresh, part.kind)) {
+    // The system may have less than the limit allows; idle pages are ours to give.
+    while (const std::optional<IdlePiece> piece = idle_.take_to_drop(idle_.bytes())) drop(*piece);
+    if (!pages_.fill(part.at + part.backed, fresh, part.kind)) return false;
+  }
+  part.add(fresh);
+  counts_.fresh += fresh;
+  counts_.resident += fresh;
+  counts_.resident_peak = std::max(counts_.resident_peak, counts_.resident);
+  return true;
+}
+
+// What a part already has becomes idle where it stands, the rest is vacant again.
+void Store::abandon(Part& part) {
+  if (part.missing() > Bytes{}) space_.give({part.at + part.backed, part.missing()});
+  for (const Piece& piece : part.pieces) {
+    idle_.add(IdlePiece{part.at, piece.length, piece.kind});
+    part.at = part.at + piece.length;
+  }
+}
+
+// Gives up idle pages until `fresh` more bytes stay within `most`, or none are idle.
+void Store::make_way(Bytes fresh, Bytes most) {
+  while (fresh > Bytes{} && counts_.resident + fresh > most) {
+    const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident + fresh - most);
+    if (!piece) return;
+    drop(*piece);
+  }
+}
+
+void Store::drop(const IdlePiece& piece) {
+  pages_.drop(piece.at, piece.length);
+  space_.give({piece.at, piece.length});
+  counts_.resident -= piece.length;
+}
+
+void Store::retire(Range range) {
+  live_pieces_ -= range.pieces.size();
+  idle_.add(std::move(range));
+}
+
+Bytes Store::soft_limit(Bytes asked) const {
+  const Bytes live = std::max(counts_.live_peak, counts_.live + asked);
+  return live + live / kSlackShare + kSlack;
+}
+
+Refusal Store::refuse(Refusal::Reason reason, Bytes asked, Bytes size, Bytes limit) {
+  ++counts_.refused;
+  return {reason, asked, counts_.live, counts_.resident, limit, counts_.resident - idle_.bytes() + size};
+}
+
+Bytes Store::trim() {
+  const std::lock_guard guard(lock_);
+  const Bytes limit = limit_.resident_limit(counts_.resident);
+  const Bytes before = counts_.resident;
+  while (counts_.resident > limit) {
+    const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident - limit);
+    if (!piece) break;
+    drop(*piece);
+  }
+  return before - counts_.resident;
+}
+
+StoreCounts Store::counts() const {
+  const std::lock_guard guard(lock_);
+  StoreCounts counts = counts_;
+  counts.idle = idle_.bytes();
+  return counts;
+}
+
+Bytes Store::resident() const {
+  const std::lock_guard guard(lock_);
+  return counts_.resident;
+}
+
+}  // namespace ullage::store

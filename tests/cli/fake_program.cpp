@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program for the tests of `ullage run`: each word is something to do, in their order. It writes into the ledger what the
+// real runtime would, so that the launcher, the summary and the report are tested without torch.
+
+#include "ullage/base/sizes.h"
+#include "ullage/store/ledger.h"
+#include "ullage/store/process_memory.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace {
+
+using ullage::Bytes;
+namespace store = ullage::store;
+
+volatile sig_atomic_t g_interrupts = 0;
+store::LedgerSlot* g_slot = nullptr;
+
+[[noreturn]] void give_up(const std::string& why) {
+  std::fprintf(stderr, "fake_program: %s\n", why.c_str());
+  std::exit(99);
+}
+
+Bytes bytes(const std::string& text) {
+  const auto read = ullage::parse_bytes(text);
+  if (!read) give_up(read.error().text());
+  return *read;
+}
+
+store::LedgerSlot& slot() {
+  if (g_slot == nullptr) give_up("not attached");
+  return *g_slot;
+}
+
+void attach(const std::string&) {
+  auto attached = store::Ledger::attach_from_environment();
+  if (!attached) give_up(attached.error().text());
+  static store::Ledger ledger = std::move(attached).value();
+  g_slot = ledger.claim_slot();
+  slot().outside_start.store(store::resident_now().count);
+}
+
+void look(const std::string&) {
+  store::raise_to(slot().rss_peak, store::resident_peak().count);
+  slot().outside_at_peak.store(slot().outside_start.load());
+}
+
+void steps(const std::string& count) {
+  for (int n = std::atoi(count.c_str()); n > 0; --n) {
+    const auto step = slot().steps.fetch_add(1) + 1;
+    slot().step_us[step % store::LedgerSlot::kStepTimes].store(1500);
+  }
+}
+
+// Takes and touches memory a mebibyte at a time and keeps the ledger true meanwhile.
+void eat(const std::string& size) {
+  const std::size_t total = bytes(size).count;
+  char* place = static_cast<char*>(mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (place == MAP_FAILED) give_up("mmap");
+  for (std::size_t done = 0; done < total; done += 1 << 20) {
+    std::memset(place + done, 1, std::min<std::size_t>(1 << 20, total - done));
+    if (g_slot == nullptr) continue;
+    store::raise_to(slot().pool_live_peak, done);
+    store::raise_to(slot().pool_resident_peak, done);
+    look("");
+  }
+}
+
+void refuse(const std::string& size) {
+  slot().last_request.store(bytes(size).count);
+  slot().refused.fetch_add(1);
+}
+
+// Says "ready", waits for the first SIGINT, then half a second for more of them, and says how many came.
+void count_interrupts(const std::string&) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { g_interrupts = g_interrupts + 1; };
+  sigaction(SIGINT, &action, nullptr);
+  std::puts("ready");
+  std::fflush(stdout);
+  while (g_interrupts == 0) poll(nullptr, 0, 10);
+  for (int left = 50; left > 0; --left) poll(nullptr, 0, 10);
+  std::printf("%d interrupts\n", static_cast<int>(g_interrupts));
+  std::fflush(stdout);
+}
+
+void wait_forever(const std::string&) {
+  std::puts("ready");
+  std::fflush(stdout);
+  for (;;) pause();
+}
+
+void nap(const std::string& milliseconds) {
+  std::puts("ready");
+  std::fflush(stdout);
+  for (int left = std::atoi(milliseconds.c_str()); left > 0; left -= 10) poll(nullptr, 0, 10);
+}
+
+void say_group(const std::string&) {
+  std::puts(getpgrp() == getpgid(getppid()) ? "same group" : "another group");
+}
+
+const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
+    {"attach", attach},
+    {"look", look},
+    {"steps", steps},
+    {"eat", eat},
+    {"refuse", refuse},
+    {"say", [](const std::string& text) { slot().message.set(text); }},
+    {"state", [](const std::string& text) { slot().state_sha256.set(text); }},
+    {"infeasible", [](const std::string&) { slot().infeasible.store(1); }},
+    {"print", [](const std::string& text) { std::printf("%s\n", text.c_str()); }},
+    {"complain", [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }},
+    {"ignore-int", [](const std::string&) { signal(SIGINT, SIG_IGN); }},
+    {"count-int", count_interrupts},
+    {"wait", wait_forever},
+    {"nap", nap},
+    {"group", say_group},
+    {"kill", [](const std::string& number) { std::fflush(stdout), kill(getpid(), std::atoi(number.c_str())); }},
+    {"exit", [](const std::string& code) { std::exit(std::atoi(code.c_str())); }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  alarm(60);  // a test that waits for what never comes fails instead of standing still
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t equals = word.find('=');
+    const auto deed = kDeeds.find(word.substr(0, equals));
+    if (deed == kDeeds.end()) give_up("unknown word " + word);
+    deed->second(equals == std::string::npos ? "" : word.substr(equals + 1));
+  }
+  return 0;
+}

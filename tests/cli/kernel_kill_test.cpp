@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real memory control group with a real limit: what auto makes of it, and what is said when the kernel kills.
+#include "ullage_process.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <optional>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::uint64_t kLimit = 64ull << 20;
+
+bool put(const fs::path& file, const std::string& text) {
+  std::ofstream out(file);
+  out << text << std::flush;
+  return out.good();
+}
+
+// A group with a limit of 64 MiB, below the root of whichever version lets us; removed at the end.
+class LimitedGroup final {
+ public:
+  LimitedGroup() {
+    if (!make("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes")) {
+      make("/sys/fs/cgroup", "memory.max", "memory.swap.max");
+    }
+  }
+  ~LimitedGroup() {
+    if (path_) ::rmdir(path_->c_str());
+  }
+  const std::optional<fs::path>& path() const { return path_; }
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  bool make(const fs::path& mount, const char* limit_file, const char* swap_file) {
+    const fs::path group = mount / ("ullage-test-" + std::to_string(::getpid()));
+    std::error_code failed;
+    if (!fs::create_directory(group, failed)) {
+      why_not_ += group.string() + ": " + failed.message() + "; ";
+      return false;
+    }
+    const bool exists = fs::exists(group / limit_file, failed);
+    if (!exists || !put(group / limit_file, std::to_string(kLimit)) || ::access((group / "cgroup.procs").c_str(), W_OK) != 0) {
+      why_not_ += (group / limit_file).string() + ": cannot be set; ";
+      ::rmdir(group.c_str());
+      return false;
+    }
+    // Version 1 bounds memory and swap together, version 2 the swap alone; a machine without swap may lack both.
+    put(group / swap_file, std::string(swap_file).find("memsw") != std::string::npos ? std::to_string(kLimit) : "0");
+    path_ = group;
+    return true;
+  }
+  std::optional<fs::path> path_;
+  std::string why_not_;
+};
+
+class KernelKill : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!group_.path()) GTEST_SKIP() << "no memory control group can be made here: " << group_.why_not();
+  }
+  // `ullage run WORDS` with the launcher and all it starts inside the group.
+  Finished run(const std::string& words) {
+    const std::string line = "echo $$ > " + (*group_.path() / "cgroup.procs").string() + " && exec " + folder_.file("ullage") +
+                             " run --report " + folder_.file("run.json") + " " + words;
+    return Process({"/bin/sh", "-c", line}).finish();
+  }
+  ShippedFolder folder_;
+  LimitedGroup group_;
+};
+
+TEST_F(KernelKill, AutoStaysBelowTheGroupsLimit) {
+  EXPECT_EQ(run("fake").exit_code, 0);
+  EXPECT_EQ(folder_.json("run.json")["budget_bytes"], kLimit - kLimit / 20);
+}
+
+TEST_F(KernelKill, ABudgetAboveTheGroupsLimitIsWarnedOf) {
+  EXPECT_NE(run("--memory 1GiB fake").err.find("is more than the 64.00 MiB"), std::string::npos);
+}
+
+TEST_F(KernelKill, IsSaidAndTheFiguresUpToItAreKept) {
+  const Finished end = run("--memory 1GiB fake attach steps=3 eat=200MiB");
+  EXPECT_EQ(end.exit_code, 137);
+  EXPECT_NE(end.err.find("ullage: KILLED BY THE KERNEL for lack of memory: 3 steps"), std::string::npos) << end.err;
+  const auto json = folder_.json("run.json");
+  EXPECT_EQ(json["outcome"], "killed_by_kernel");
+  EXPECT_EQ(json["steps"], 3);
+  EXPECT_GT(json["process_peak_bytes"], 40u << 20);
+  EXPECT_LE(json["process_peak_bytes"], kLimit + (8u << 20));  // pages of files that others brought in count here, not there
+}
+
+TEST_F(KernelKill, IsSeenBehindAShellToo) {
+  const Finished end = run("-- sh -c '" + folder_.file("ullage-fake") + " eat=200MiB; exit $?'");
+  EXPECT_EQ(end.exit_code, 137);
+  EXPECT_EQ(folder_.json("run.json")["outcome"], "killed_by_kernel");
+}
+
+TEST_F(KernelKill, IsNotSaidOfAnothersSignalNine) {
+  const Finished end = run("fake attach kill=9");
+  EXPECT_EQ(folder_.json("run.json")["outcome"], "failed");
+  EXPECT_NE(end.err.find("the control group counted no out-of-memory kill"), std::string::npos) << end.err;
+}
+
+}  // namespace
+}  // namespace ullage::cli

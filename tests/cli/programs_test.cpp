@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/programs.h"
+#include "ullage_process.h"
+
+#include <gtest/gtest.h>
+
+namespace ullage::cli {
+namespace {
+
+TEST(Programs, AreTheExecutablesBesideUllage) {
+  const ShippedFolder folder;
+  // Not the one that may not be executed, and no file with an ending. Root may execute nothing without the x bit either.
+  EXPECT_EQ(shipped_programs(folder.path()), (Words{"fake", "fern"}));
+  EXPECT_TRUE(shipped_programs(folder.path() / "nowhere").empty());
+}
+
+TEST(Programs, OwnFolderIsThatOfTheExecutable) { EXPECT_EQ(own_folder(), std::filesystem::canonical(ULLAGE_BIN)); }
+
+TEST(FindCommand, LooksThroughPathInOrder) {
+  const ShippedFolder folder;
+  const std::string path = "/no/such/folder:" + folder.path().string();
+  EXPECT_EQ(find_command("ullage-fake", path).file, folder.path() / "ullage-fake");
+  EXPECT_EQ(find_command("ullage-fake", path).exit_code, 0);
+  EXPECT_EQ(find_command("ullage-none", path).exit_code, 127);
+  EXPECT_EQ(find_command("", path).exit_code, 127);
+}
+
+TEST(FindCommand, GoesOnBehindOneThatCannotBeExecuted) {
+  const ShippedFolder first, second;
+  std::filesystem::permissions(second.path() / "ullage-locked", std::filesystem::perms::owner_all);
+  const std::string one = first.path().string();
+  EXPECT_EQ(find_command("ullage-locked", one).exit_code, 126);
+  EXPECT_EQ(find_command("ullage-locked", one + ":" + second.path().string()).file, second.path() / "ullage-locked");
+}
+
+TEST(FindCommand, AWordWithASlashIsAFile) {
+  const ShippedFolder folder;
+  EXPECT_EQ(find_command(folder.file("ullage-fake"), "").exit_code, 0);
+  EXPECT_EQ(find_command(folder.file("ullage-locked"), "").exit_code, 126);
+  EXPECT_EQ(find_command(folder.path().string(), "").exit_code, 126);
+  EXPECT_EQ(find_command(folder.file("none"), "").exit_code, 127);
+  EXPECT_EQ(find_command(folder.file("ullage-notes.txt") + "/x", "").exit_code, 127);
+}
+
+}  // namespace
+}  // namespace ullage::cli

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ullage run` with real processes: exit codes, outputs, report and summary.
+#include "ullage_process.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace ullage::cli {
+namespace {
+
+class RunCommand : public testing::Test {
+ protected:
+  Finished run(Words words, const std::map<std::string, std::string>& variables = {}) {
+    words.insert(words.begin(), {folder_.file("ullage"), "run"});
+    return Process(words, variables).finish();
+  }
+  nlohmann::json report() { return folder_.json("run.json"); }
+  std::string report_file() { return folder_.file("run.json"); }
+  bool only_what_was_there_is_left() {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_.path())) ++count;
+    return count == 6;
+  }
+
+  ShippedFolder folder_;
+};
+
+TEST_F(RunCommand, PassesTheExitCodeOn) {
+  EXPECT_EQ(run({"--", "sh", "-c", "exit 7"}).exit_code, 7);
+  EXPECT_EQ(run({"--", "true"}).exit_code, 0);
+  EXPECT_EQ(run({"fake", "exit=255"}).exit_code, 255);
+}
+
+TEST_F(RunCommand, SignalNIs128PlusN) {
+  EXPECT_EQ(run({"--", "sh", "-c", "kill -TERM $$"}).exit_code, 143);
+  EXPECT_EQ(run({"fake", "kill=6"}).exit_code, 134);
+  const Finished killed = run({"fake", "kill=9"});
+  EXPECT_EQ(killed.exit_code, 137);
+  EXPECT_NE(killed.err.find("killed by signal 9; "), std::string::npos) << killed.err;
+}
+
+TEST_F(RunCommand, LeavesStdoutToTheCommandByteForByte) {
+  const Finished end = run({"--", "printf", "a\\000b"});
+  EXPECT_EQ(end.out, std::string("a\0b", 3));
+  EXPECT_NE(end.err.find("ullage: done"), std::string::npos);
+}
+
+TEST_F(RunCommand, SummaryIsAtMostSixLinesAndQuietDropsIt) {
+  const Finished loud = run({"fake", "attach", "steps=3", "eat=40MiB", "refuse=1GiB", "say=no room", "exit=4"});
+  EXPECT_LE(std::count(loud.err.begin(), loud.err.end(), '\n'), 6);
+  EXPECT_NE(loud.err.find("ullage: 1 request was refused: no room\n"), std::string::npos) << loud.err;
+  EXPECT_EQ(run({"--quiet", "fake", "attach", "steps=3"}).err, "");
+}
+
+TEST_F(RunCommand, GivesTheProgramItsWordsUntouched) {
+  const Finished end = run({"--quiet", "--", "printf", "[%s]", "--quiet", "--help", "", "--", "a b"});
+  EXPECT_EQ(end.out, "[--quiet][--help][][--][a b]");
+}
+
+TEST_F(RunCommand, FindsAShippedProgramBesideItselfThroughALinkToo) {
+  std::filesystem::create_directory(folder_.path() / "elsewhere");
+  std::filesystem::create_symlink(folder_.path() / "ullage", folder_.path() / "elsewhere" / "ullage");
+  EXPECT_EQ(Process({folder_.file("elsewhere/ullage"), "run", "--quiet", "fake", "print=here"}).finish().out, "here\n");
+}
+
+TEST_F(RunCommand, RunsAScriptWithoutAFirstLineAsAShellDoes) {
+  std::ofstream(folder_.path() / "script") << "echo from the script $1\n";
+  std::filesystem::permissions(folder_.path() / "script", std::filesystem::perms::owner_all);
+  EXPECT_EQ(run({"--quiet", "--", folder_.file("script"), "x"}).out, "from the script x\n");
+}
+
+TEST_F(RunCommand, SaysThatAScriptsInterpreterIsMissing) {
+  std::ofstream(folder_.path() / "script") << "#!/no/such/interpreter\n";
+  std::filesystem::permissions(folder_.path() / "script", std::filesystem::perms::owner_all);
+  const Finished end = run({"--", folder_.file("script")});
+  EXPECT_EQ(end.exit_code, 127);  // as a shell says of a missing interpreter
+  EXPECT_NE(end.err.find("cannot be started: No such file or directory"), std::string::npos) << end.err;
+  EXPECT_EQ(end.err.find("done"), std::string::npos) << end.err;
+}
+
+TEST_F(RunCommand, ReportsWhatTheProgramWroteIntoTheLedger) {
+  const std::string state(64, 'e');
+  const Finished end = run({"--memory", "1.5GiB", "--report", report_file(), "fake", "attach", "steps=3", "eat=50MiB",
+                            "state=" + state, "say=fine", "print=out"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(end.out, "out\n");
+  const auto json = report();
+  EXPECT_EQ(json["format"], "ullage-run");
+  EXPECT_EQ(json["command"][0], "ullage-fake");
+  EXPECT_EQ(json["command"].size(), 7u);
+  EXPECT_EQ(json["outcome"], "done");
+  EXPECT_EQ(json["budget_bytes"], 1610612736u);
+  EXPECT_EQ(json["steps"], 3);
+  EXPECT_DOUBLE_EQ(json["step_seconds_median"].get<double>(), 0.0015);
+  EXPECT_EQ(json["pool_peak_bytes"], 49u << 20);
+  EXPECT_EQ(json["plain_pool_peak_bytes"], 49u << 20);
+  EXPECT_GE(json["process_peak_bytes"], 50u << 20);
+  EXPECT_LT(json["process_peak_bytes"], 80u << 20);
+  EXPECT_GT(json["outside_pool_bytes"], 100u << 10);
+  EXPECT_EQ(json["over_budget_bytes"], 0);
+  EXPECT_EQ(json["state_sha256"], state);
+  EXPECT_EQ(json["message"], "fine");
+  EXPECT_GT(json["seconds"].get<double>(), 0);
+  EXPECT_NE(end.err.find("ullage: the report is in " + report_file()), std::string::npos) << end.err;
+}
+
+TEST_F(RunCommand, FiguresSurviveTheDeathOfTheProgram) {
+  EXPECT_EQ(run({"--report", report_file(), "fake", "attach", "steps=5", "look", "kill=9"}).exit_code, 137);
+  EXPECT_EQ(report()["outcome"], "failed");
+  EXPECT_EQ(report()["steps"], 5);
+  EXPECT_EQ(report()["exit_code"], 137);
+}
+
+TEST_F(RunCommand, SaysInfeasibleWhenTheRuntimeWouldNotStart) {
+  const Finished end = run({"--memory", "1MiB", "--report", report_file(), "fake", "attach", "look", "infeasible",
+                            "say=the process holds 5 MiB already", "exit=4"});
+  EXPECT_EQ(end.exit_code, 4);
+  EXPECT_EQ(report()["outcome"], "infeasible");
+  EXPECT_EQ(report()["message"], "the process holds 5 MiB already");
+  EXPECT_GT(report()["over_budget_bytes"], 0);
+  EXPECT_NE(end.err.find("refused, the budget cannot be met"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("(the least that can start)"), std::string::npos) << end.err;
+}
+
+TEST_F(RunCommand, SaysLoudlyThatABudgetWasPassed) {
+  const Finished end = run({"--memory", "20MiB", "fake", "attach", "eat=40MiB"});
+  EXPECT_NE(end.err.find("ullage: OVER THE BUDGET by "), std::string::npos) << end.err;
+}
+
+TEST_F(RunCommand, SaysThatAnUnlinkedCommandKeptNothing) {
+  const Finished end = run({"--report", report_file(), "fake", "eat=400MiB"});
+  EXPECT_NE(end.err.find("NOTHING WAS KEPT to the budget"), std::string::npos) << end.err;
+  EXPECT_TRUE(report()["steps"].is_null());
+  EXPECT_TRUE(report()["pool_peak_bytes"].is_null());
+  EXPECT_GE(report()["process_peak_bytes"], 400u << 20);
+  EXPECT_LT(report()["process_peak_bytes"], 440u << 20);
+}
+
+TEST_F(RunCommand, SeesAProgramThatAShellStarted) {
+  run({"--report", report_file(), "--", "sh", "-c", folder_.file("ullage-fake") + " attach steps=2; exit 5"});
+  EXPECT_EQ(report()["steps"], 2);
+  EXPECT_EQ(report()["exit_code"], 5);
+}
+
+TEST_F(RunCommand, WarnsOfABudgetAboveTheMachines) {
+  const Finished end = run({"--memory", "100TiB", "--quiet", "--", "true"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_TRUE(end.err.starts_with("ullage: warning: the budget of 100.00 TiB is more than the ")) << end.err;
+}
+
+TEST_F(RunCommand, AutoGivesABudgetOfThisMachine) {
+  run({"--report", report_file(), "--", "true"});
+  EXPECT_GT(report()["budget_bytes"], 1u << 20);
+}
+
+TEST_F(RunCommand, ReplacesAReportAndLeavesNoOtherFile) {
+  std::ofstream(report_file()) << "old";
+  run({"--report", report_file(), "--", "true"});
+  EXPECT_EQ(report()["outcome"], "done");
+  std::filesystem::remove(report_file());
+  EXPECT_TRUE(only_what_was_there_is_left());
+}
+
+TEST_F(RunCommand, WritesThroughALinkAndKeepsIt) {
+  std::ofstream(folder_.path() / "real.json") << "old";
+  std::filesystem::create_symlink("real.json", folder_.path() / "run.json");
+  run({"--report", report_file(), "--", "true"});
+  EXPECT_TRUE(std::filesystem::is_symlink(report_file()));
+  EXPECT_EQ(folder_.json("real.json")["outcome"], "done");
+}
+
+TEST_F(RunCommand, KeepsTheOldReportWhenTheCommandCannotBeStarted) {
+  std::ofstream(report_file()) << "{\"old\":1}";
+  EXPECT_EQ(run({"--report", report_file(), "--", "no-such-command-here"}).exit_code, 127);
+  EXPECT_EQ(report()["old"], 1);
+}
+
+TEST_F(RunCommand, SaysWhenTheReportCannotBeWrittenAfterAll) {
+  const std::string inner = folder_.file("gone");
+  std::filesystem::create_directory(inner);
+  const Finished end = run({"--report", inner + "/run.json", "--", "rmdir", inner});
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_NE(end.err.find("the report cannot be written"), std::string::npos) << end.err;
+  EXPECT_EQ(run({"--report", inner, "--", "sh", "-c", "mkdir " + inner + "; exit 3"}).exit_code, 3);
+}
+
+TEST_F(RunCommand, KeepsTheExitCodeWhenNobodyReadsTheSummary) {
+  const std::string line = folder_.file("ullage") + " run -- sh -c 'sleep 0.2; exit 5' 2>&1 >/dev/null | true; echo ${PIPESTATUS[0]}";
+  EXPECT_EQ(Process({"/bin/bash", "-c", line}).finish().out, "5\n");
+}
+
+TEST_F(RunCommand, ALedgerOfAnOuterRunIsNotTheInnerOnes) {
+  const Finished end = run({"--quiet", "--", folder_.file("ullage"), "run", "--memory", "77MiB", "--report", report_file(),
+                            "fake", "attach", "steps=1"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(report()["budget_bytes"], 77u << 20);
+  EXPECT_EQ(report()["steps"], 1);
+}
+
+}  // namespace
+}  // namespace ullage::cli

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "golden_file.h"
+#include "sample_run.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <ostream>
+#include <sstream>
+
+namespace ullage::report {
+namespace {
+
+std::string json_text(const RunReport& report) {
+  std::ostringstream out;
+  write_json(report, out);
+  return out.str();
+}
+
+void expect_json(const char* file, const RunReport& report) {
+  expect_golden(std::filesystem::path(ULLAGE_GOLDEN) / file, json_text(report));
+}
+
+TEST(RunReport, WritesTheJsonOfTheContract) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  slot.state_sha256.set(std::string(64, 'a'));
+  expect_json("done.json", run.report());
+}
+
+TEST(RunReport, WritesNullForWhatAnUnlinkedProgramCannotTell) {
+  SampleRun run;
+  run.page->budget.store(0);
+  run.end.command = {"python3", "-c", "pass"};
+  expect_json("unattached.json", run.report());
+}
+
+TEST(RunReport, WritesARefusalWithItsMessage) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  slot.refused.store(1);
+  slot.last_request.store((512_MiB).count);
+  slot.last_op.set("aten::convolution_backward");
+  slot.message.set("no room\nfor 512.00 MiB");
+  run.exits(4);
+  expect_json("refused.json", run.report());
+}
+
+TEST(RunReport, WritesCommandsThatAreNoUtf8) {
+  SampleRun run;
+  run.end.command = {"cat", "\xff\xfe.txt"};
+  EXPECT_TRUE(nlohmann::json::accept(json_text(run.report())));
+}
+
+TEST(RunReport, HasEveryFieldOfTheContract) {
+  const auto json = nlohmann::json::parse(json_text(SampleRun().report()));
+  for (const char* field :
+       {"format", "version", "command", "device", "exit_code", "threads", "outcome", "budget_bytes", "process_peak_bytes",
+        "outside_pool_bytes", "pool_peak_bytes", "pool_resident_peak_bytes", "plain_pool_peak_bytes", "steps", "seconds",
+        "step_seconds_median", "spilled_bytes", "restored_bytes", "spill_seconds", "recomputed_ops", "recompute_seconds",
+        "plan", "state_sha256", "message", "over_budget_bytes"}) {
+    EXPECT_TRUE(json.contains(field)) << field;
+  }
+}
+
+struct OutcomeCase {
+  const char* what;
+  int exit_code;
+  int signal;
+  OomKills kills;
+  bool attached;
+  bool infeasible;
+  Outcome expected;
+};
+
+std::ostream& operator<<(std::ostream& out, const OutcomeCase& c) { return out << c.what; }  // the name of its ctest
+
+class OutcomeOf : public testing::TestWithParam<OutcomeCase> {};
+
+TEST_P(OutcomeOf, Run) {
+  const OutcomeCase& c = GetParam();
+  SampleRun run;
+  if (c.attached) run.attach().infeasible.store(c.infeasible ? 1 : 0);
+  if (c.signal != 0) {
+    run.dies_of(c.signal);
+  } else {
+    run.exits(c.exit_code);
+  }
+  run.end.oom_kills = c.kills;
+  EXPECT_EQ(run.report().outcome, c.expected) << c.what;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OutcomeOf,
+    testing::Values(
+        OutcomeCase{"done", 0, 0, OomKills::Unchanged, true, false, Outcome::Done},
+        OutcomeCase{"done although a child of it was killed", 0, 0, OomKills::Rose, true, false, Outcome::Done},
+        OutcomeCase{"the runtime would not start", 1, 0, OomKills::Unchanged, true, true, Outcome::Infeasible},
+        OutcomeCase{"exit 4 of a linked program", 4, 0, OomKills::Unchanged, true, false, Outcome::Infeasible},
+        OutcomeCase{"exit 4 of a stranger", 4, 0, OomKills::Unchanged, false, false, Outcome::Failed},
+        OutcomeCase{"exit 130", 130, 0, OomKills::Unchanged, true, false, Outcome::Interrupted},
+        OutcomeCase{"SIGINT", 0, SIGINT, OomKills::Unchanged, true, false, Outcome::Interrupted},
+        OutcomeCase{"the kernel", 0, SIGKILL, OomKills::Rose, true, false, Outcome::KilledByKernel},
+        OutcomeCase{"the kernel behind a shell", 137, 0, OomKills::Rose, false, false, Outcome::KilledByKernel},
+        OutcomeCase{"kill -9", 0, SIGKILL, OomKills::Unchanged, true, false, Outcome::Failed},
+        OutcomeCase{"kill -9 where nothing counts", 0, SIGKILL, OomKills::Unreadable, true, false, Outcome::Failed},
+        OutcomeCase{"SIGTERM", 0, SIGTERM, OomKills::Unchanged, true, false, Outcome::Failed},
+        OutcomeCase{"a worker was killed", 1, 0, OomKills::Rose, true, false, Outcome::Failed},
+        OutcomeCase{"exit 7", 7, 0, OomKills::Unchanged, true, false, Outcome::Failed}));
+
+TEST(RunReport, TakesTheProcessFromTheLargestSlotAndTheStepsFromTheBusiest) {
+  SampleRun run;
+  run.attach(0).steps.store(3);
+  store::LedgerSlot& large = run.attach(5);
+  large.rss_peak.store((1950_MiB).count);
+  large.outside_at_peak.store((150_MiB).count);
+  large.pool_live_peak.store((1700_MiB).count);
+  large.pool_resident_peak.store((1800_MiB).count);
+  large.steps.store(0);
+  for (auto& word : large.step_us) word.store(9'000'000);
+  const RunReport report = run.report();
+  EXPECT_EQ(report.process_peak, 1950_MiB);
+  EXPECT_EQ(report.outside_pool, 150_MiB);
+  EXPECT_EQ(report.pool_peak, 1700_MiB);
+  EXPECT_EQ(report.steps, 3u);
+  EXPECT_DOUBLE_EQ(report.step_median->count, 2.0);
+}
+
+TEST(RunReport, PeakIsNeverBelowEitherWitness) {
+  SampleRun run;
+  run.attach();
+  run.end.peak = 1800_MiB;
+  EXPECT_EQ(run.report().process_peak, 1900_MiB);
+  run.end.peak = 1990_MiB;
+  EXPECT_EQ(run.report().process_peak, 1990_MiB);
+}
+
+TEST(RunReport, WhatNoLookSawIsOutsideThePool) {
+  SampleRun run;
+  run.attach();
+  EXPECT_EQ(run.report().outside_pool, 140_MiB);
+  run.end.peak = 1960_MiB;  // 200 MiB above the most that the pool held
+  EXPECT_EQ(run.report().outside_pool, 200_MiB);
+}
+
+TEST(RunReport, ABreachIsCountedFromTheSystemsOwnPeak) {
+  SampleRun run;
+  run.attach();
+  EXPECT_EQ(run.report().over_budget, 0_B);
+  run.end.peak = 2_GiB + 4_KiB;
+  EXPECT_EQ(run.report().over_budget, 4_KiB);
+  run.page->slots[0].over_budget.store((1_MiB).count);  // the runtime saw more
+  EXPECT_EQ(run.report().over_budget, 1_MiB);
+  run.page->budget.store(0);
+  run.page->slots[0].over_budget.store(0);
+  EXPECT_EQ(run.report().over_budget, 0_B);
+}
+
+TEST(RunReport, MedianOfStepsIsOverTheRingAndOfAnEvenCountBetweenTheTwo) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  for (auto& word : slot.step_us) word.store(0);
+  slot.step_us[0].store(1'000'000);
+  slot.step_us[1].store(9'000'000);
+  slot.step_us[2].store(2'000'000);
+  EXPECT_DOUBLE_EQ(run.report().step_median->count, 2.0);
+  slot.step_us[3].store(4'000'000);
+  EXPECT_DOUBLE_EQ(run.report().step_median->count, 3.0);
+  slot.steps.store(0);
+  EXPECT_FALSE(run.report().step_median);
+}
+
+TEST(RunReport, PlainPeakIsUnknownOnceARequestWasRefused) {
+  SampleRun run;
+  run.attach();
+  EXPECT_EQ(run.report().plain_pool_peak, 1750_MiB);
+  run.page->slots[0].refused.store(1);
+  EXPECT_FALSE(run.report().plain_pool_peak);
+}
+
+TEST(RunReport, TriesABudgetThatHoldsThePoolTheRequestAndTheRest) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  EXPECT_FALSE(run.report().budget_to_try);
+  slot.refused.store(1);
+  slot.last_request.store((500_MiB).count);
+  const Bytes need = 1750_MiB + 500_MiB + 105_MiB + 48_MiB;  // of the rest: at the start, warm-up, margin
+  ASSERT_TRUE(run.report().budget_to_try);
+  EXPECT_GE(*run.report().budget_to_try, need + need / 20);
+  EXPECT_LE(*run.report().budget_to_try, need + need / 20 + 16_MiB);
+  EXPECT_EQ(run.report().budget_to_try->count % (16_MiB).count, 0u);
+  slot.last_request.store(UINT64_MAX);
+  EXPECT_FALSE(run.report().budget_to_try);  // and no overflow
+}
+
+TEST(RunReport, IgnoresASlotThatIsBeingWiped) {
+  SampleRun run;
+  run.attach().pid.store(-5);
+  EXPECT_FALSE(run.report().attached);
+}
+
+TEST(RunReport, TheSlotThatWasRefusedSpeaksBeforeTheLargest) {
+  SampleRun run;
+  run.attach(0).message.set("a warning");
+  store::LedgerSlot& small = run.attach(1);
+  small.rss_peak.store((100_MiB).count);
+  small.refused.store(2);
+  small.message.set("refused");
+  EXPECT_EQ(run.report().message, "refused");
+  run.attach(2).infeasible.store(1);
+  run.page->slots[2].message.set("would not start");
+  EXPECT_EQ(run.report().message, "would not start");
+  EXPECT_EQ(run.report().refused, 2u);
+}
+
+}  // namespace
+}  // namespace ullage::report

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sample_run.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <sstream>
+
+namespace ullage::report {
+namespace {
+
+// The summary of a report; its invariants are checked on every one.
+std::string summary(const SampleRun& run) {
+  std::ostringstream out;
+  write_summary(run.report(), out);
+  std::istringstream lines(out.str());
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_TRUE(line.starts_with("ullage: ")) << line;
+  EXPECT_LE(count, 6u) << out.str();
+  EXPECT_TRUE(out.str().ends_with('\n'));
+  return out.str();
+}
+
+TEST(RunSummary, OfARunThatFitted) {
+  SampleRun run;
+  run.attach();
+  EXPECT_EQ(summary(run),
+            "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
+            "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: the plain program would have held the same 1.70 GiB of tensors: nothing was moved or recomputed\n"
+            "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
+}
+
+TEST(RunSummary, NamesTheReportThatWasWritten) {
+  SampleRun run;
+  run.attach();
+  run.end.report_file = "out/run.json";
+  EXPECT_TRUE(summary(run).ends_with("ullage: the report is in out/run.json\n"));
+}
+
+TEST(RunSummary, OfARefusalSaysWhyAndWhichBudgetToTry) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  slot.refused.store(1);
+  slot.last_request.store((512_MiB).count);
+  slot.message.set("aten::add asks for 512.00 MiB, 100.00 MiB are free");
+  run.exits(4);
+  EXPECT_EQ(summary(run),
+            "ullage: refused, the budget cannot be met: 12 steps in 24.5 s, 2.0 s a step (median)\n"
+            "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: the plain program would have gone past 1.70 GiB of tensors; how far is not known\n"
+            "ullage: 1 request was refused: aten::add asks for 512.00 MiB, 100.00 MiB are free\n"
+            "ullage: next: ullage run --memory 2544MiB dcgan --batch 8   (serves what was refused)\n");
+}
+
+TEST(RunSummary, OfARefusalWithoutWordsNamesRequestAndOp) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  slot.refused.store(3);
+  slot.last_request.store((512_MiB).count);
+  slot.last_op.set("aten::add");
+  run.exits(1);
+  EXPECT_NE(summary(run).find("ullage: 3 requests were refused, the last of 512.00 MiB by aten::add\n"), std::string::npos)
+      << summary(run);
+}
+
+TEST(RunSummary, OfABudgetBelowWhatTheProcessHoldsNamesTheLeast) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.page->slots[0];
+  slot.pid.store(1);
+  slot.infeasible.store(1);
+  slot.outside_start.store((105_MiB).count);
+  slot.message.set("the process holds 105.00 MiB already");
+  run.page->budget.store((50_MiB).count);
+  run.end.peak = 105_MiB;
+  run.end.wall = Seconds{0.5};
+  run.exits(4);
+  EXPECT_EQ(summary(run),
+            "ullage: refused, the budget cannot be met: 500.0 ms, no step was counted\n"
+            "ullage: OVER THE BUDGET by 55.00 MiB (57671680 bytes): peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB "
+            "outside it\n"
+            "ullage: the process holds 105.00 MiB already\n"
+            "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least that can start)\n");
+}
+
+TEST(RunSummary, SaysABreachLoudlyWithTheBytes) {
+  SampleRun run;
+  run.attach();
+  run.end.peak = 2_GiB + 1_MiB;
+  EXPECT_NE(summary(run).find("OVER THE BUDGET by 1.00 MiB (1048576 bytes): peak 2.00 GiB of 2.00 GiB"), std::string::npos)
+      << summary(run);
+}
+
+TEST(RunSummary, SaysPlainlyThatAnUnlinkedProgramKeptNothing) {
+  SampleRun run;
+  run.end.target = {"--", "python3", "-c", "print('a b')"};
+  EXPECT_EQ(summary(run),
+            "ullage: done: 24.5 s, no step was counted\n"
+            "ullage: peak 1.85 GiB of 2.00 GiB\n"
+            "ullage: no process of it is linked to Ullage's runtime: NOTHING WAS KEPT to the budget, only the peak was read\n"
+            "ullage: next: ullage run --report run.json -- python3 -c 'print('\\''a b'\\'')'   (keeps these figures)\n");
+  run.page->budget.store(0);
+  EXPECT_EQ(summary(run).find("NOTHING WAS KEPT"), std::string::npos);
+}
+
+TEST(RunSummary, OfAKernelKillSuggestsLess) {
+  SampleRun run;
+  run.attach();
+  run.dies_of(SIGKILL);
+  run.end.oom_kills = OomKills::Rose;
+  const std::string text = summary(run);
+  EXPECT_NE(text.find("KILLED BY THE KERNEL for lack of memory: 12 steps"), std::string::npos) << text;
+  EXPECT_NE(text.find("next: ullage run --memory 1710MiB dcgan --batch 8   (below what the kernel gave)"), std::string::npos)
+      << text;
+}
+
+TEST(RunSummary, OfSignalNineSaysWhatTheCountsSay) {
+  SampleRun run;
+  run.attach();
+  run.dies_of(SIGKILL);
+  EXPECT_NE(summary(run).find("killed by signal 9; the control group counted no out-of-memory kill\n"), std::string::npos);
+  run.end.oom_kills = OomKills::Unreadable;
+  EXPECT_NE(summary(run).find("killed by signal 9; whether for lack of memory cannot be read here"), std::string::npos);
+}
+
+TEST(RunSummary, OfAFailureMentionsAKillThatTheGroupCounted) {
+  SampleRun run;
+  run.attach();
+  run.exits(1);
+  run.end.oom_kills = OomKills::Rose;
+  EXPECT_NE(summary(run).find("the control group counted a process killed for lack of memory while this ran\n"),
+            std::string::npos);
+}
+
+TEST(RunSummary, KeepsToSixLinesWhenEverythingHappenedAtOnce) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  slot.refused.store(9);
+  slot.last_request.store(1);
+  slot.message.set("one\ntwo\nthree");
+  run.end.peak = 3_GiB;
+  run.dies_of(SIGKILL);
+  run.end.report_file = "r.json";
+  run.end.target = {"dcgan", "a\nb"};
+  EXPECT_NE(summary(run).find("one two three"), std::string::npos);
+}
+
+TEST(RunSummary, CutsALongCommandAtAWord) {
+  SampleRun run;
+  run.attach();
+  run.end.target.assign(50, "abcdefgh");
+  const std::string text = summary(run);
+  EXPECT_NE(text.find("abcdefgh ...   (keeps these figures)"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace ullage::report

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A run as a test wants it: the ledger's page filled by hand, and an end.
+
+#include "ullage/report/run_report.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace ullage::report {
+
+struct SampleRun {
+  std::unique_ptr<store::LedgerPage> page = std::make_unique<store::LedgerPage>();
+  ProcessEnd end;
+
+  SampleRun() {
+    page->budget.store((2_GiB).count);
+    end.command = {"ullage-dcgan", "--batch", "8"};
+    end.target = {"dcgan", "--batch", "8"};
+    end.peak = 1900_MiB;
+    end.wall = Seconds{24.5};
+    end.oom_kills = OomKills::Unchanged;
+  }
+
+  // A process of 1900 MiB, 140 MiB of it outside the pool, with twelve steps of 2 s.
+  store::LedgerSlot& attach(std::size_t at = 0) {
+    store::LedgerSlot& slot = page->slots[at];
+    slot.pid.store(100 + static_cast<int>(at));
+    slot.rss_peak.store((1900_MiB).count);
+    slot.outside_start.store((105_MiB).count);
+    slot.outside_at_peak.store((140_MiB).count);
+    slot.pool_live_peak.store((1750_MiB).count);
+    slot.pool_resident_peak.store((1760_MiB).count);
+    slot.threads.store(2);
+    slot.steps.store(12);
+    for (std::size_t n = 1; n <= 12; ++n) slot.step_us[n].store(2'000'000);
+    return slot;
+  }
+
+  void exits(int code) { end.exit_code = code; }
+  void dies_of(int signal) {
+    end.signal = signal;
+    end.exit_code = 128 + signal;
+  }
+  RunReport report() const { return summarize(*page, end); }
+};
+
+}  // namespace ullage::report

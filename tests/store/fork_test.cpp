@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A forked child (a DataLoader's worker) has a copy of the store: both sides go on alone, and neither sees the other's bytes.
+#include "ullage/store/os_pages.h"
+#include "ullage/store/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+namespace ullage::store {
+namespace {
+
+char* bytes_at(Address a) { return reinterpret_cast<char*>(a.value); }
+
+int exit_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(StoreFork, ParentAndChildGoOnAlone) {
+  OsPages pages;
+  FixedLimit limit(256_MiB);
+  auto made = Store::create(pages, limit);
+  ASSERT_TRUE(made);
+  Store& store = **made;
+  const Address shared = std::get<Address>(store.allocate(8_MiB));
+  std::memset(bytes_at(shared), 1, (8_MiB).count);
+  store.free(std::get<Address>(store.allocate(32_MiB)));  // idle pages that both will hand on
+
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const Address own = std::get<Address>(store.allocate(20_MiB));
+    std::memset(bytes_at(own), 2, (20_MiB).count);
+    bytes_at(shared)[100] = 2;
+    store.free(shared);
+    const bool right = std::holds_alternative<Address>(store.allocate(100_MiB)) && bytes_at(own)[5] == 2;
+    _exit(right ? 0 : 1);
+  }
+  const Address own = std::get<Address>(store.allocate(20_MiB));
+  std::memset(bytes_at(own), 3, (20_MiB).count);
+  EXPECT_EQ(exit_of(child), 0);
+  EXPECT_EQ(bytes_at(shared)[100], 1);
+  EXPECT_EQ(bytes_at(own)[(20_MiB).count - 1], 3);
+  EXPECT_EQ(store.counts().live, 28_MiB);
+}
+
+TEST(StoreFork, WhileOtherThreadsAllocate) {
+  OsPages pages;
+  FixedLimit limit(256_MiB);
+  auto made = Store::create(pages, limit);
+  ASSERT_TRUE(made);
+  Store& store = **made;
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    for (std::uint64_t i = 0; !stop; ++i) store.free(std::get<Address>(store.allocate(Bytes{100 + 70000 * (i % 40)})));
+  });
+  for (int i = 0; i < 20; ++i) {
+    store.fork_lock().lock();  // as the pool does through pthread_atfork
+    const pid_t child = fork();
+    store.fork_lock().unlock();
+    if (child == 0) {
+      alarm(20);  // a child that waits for a lock for ever is ended by the signal
+      for (std::uint64_t k = 0; k < 50; ++k) store.free(std::get<Address>(store.allocate(Bytes{100 + 70000 * (k % 40)})));
+      _exit(0);
+    }
+    ASSERT_EQ(exit_of(child), 0);
+  }
+  stop = true;
+  busy.join();
+}
+
+}  // namespace
+}  // namespace ullage::store

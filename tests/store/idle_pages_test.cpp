@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/idle_pages.h"
+
+#include <gtest/gtest.h>
+
+namespace ullage::store {
+namespace {
+
+Address at(std::uint64_t mib) { return Address{(1ull << 40) + mib * (1_MiB).count}; }
+
+Range mixed(std::uint64_t mib) {
+  return {at(mib), 4_MiB + 128_KiB, {{4_MiB, PageKind::Huge}, {128_KiB, PageKind::Small}}};
+}
+
+TEST(IdlePages, GivesTheNewestRangeOfTheSize) {
+  IdlePages idle;
+  idle.add(mixed(0));
+  idle.add(mixed(16));
+  EXPECT_FALSE(idle.take_whole(4_MiB));
+  EXPECT_EQ(idle.take_whole(4_MiB + 128_KiB)->at, at(16));
+  EXPECT_EQ(idle.take_whole(4_MiB + 128_KiB)->at, at(0));
+  EXPECT_FALSE(idle.take_whole(4_MiB + 128_KiB));
+  EXPECT_EQ(idle.bytes(), 0_B);
+  EXPECT_EQ(idle.pieces(), 0u);
+}
+
+TEST(IdlePages, TakesTheOldestRangeApart) {
+  IdlePages idle;
+  idle.add(mixed(0));
+  idle.add(mixed(16));
+  const IdlePiece piece = *idle.take_to_move(PageKind::Huge, 2_MiB);
+  EXPECT_EQ(piece.at, at(2)) << "from the end of the oldest range's huge part";
+  EXPECT_EQ(piece.length, 2_MiB);
+  EXPECT_TRUE(idle.take_whole(4_MiB + 128_KiB)) << "the newer range is still whole";
+  EXPECT_FALSE(idle.take_whole(4_MiB + 128_KiB));
+  EXPECT_EQ(idle.take_to_move(PageKind::Small, 1_MiB)->at, at(4));
+  EXPECT_EQ(idle.bytes(), 2_MiB);
+}
+
+TEST(IdlePages, NeverMovesAcrossKinds) {
+  IdlePages idle;
+  idle.add(Range{at(0), 128_KiB, {{128_KiB, PageKind::Small}}});
+  EXPECT_FALSE(idle.take_to_move(PageKind::Huge, 2_MiB));
+  EXPECT_TRUE(idle.take_whole(128_KiB)) << "and leaves the range whole";
+}
+
+TEST(IdlePages, CrumbsAreOnlyGivenBack) {
+  IdlePages idle;
+  idle.add(Range{at(0), 100_KiB, {{100_KiB, PageKind::Small}}});
+  EXPECT_EQ(idle.take_to_move(PageKind::Small, 80_KiB)->length, 80_KiB);
+  EXPECT_FALSE(idle.take_to_move(PageKind::Small, 64_KiB)) << "20 KiB are not worth a mapping";
+  EXPECT_EQ(idle.bytes(), 20_KiB);
+  EXPECT_EQ(idle.take_to_drop(1_MiB)->length, 20_KiB);
+  EXPECT_FALSE(idle.take_to_drop(1_MiB));
+}
+
+TEST(IdlePages, DropsWholePagesOfTheirKind) {
+  IdlePages idle;
+  idle.add(Range{at(0), 4_MiB, {{4_MiB, PageKind::Huge}}});
+  EXPECT_EQ(idle.take_to_drop(1_B)->length, 2_MiB);
+  idle.add(Range{at(8), 128_KiB, {{128_KiB, PageKind::Small}}});
+  EXPECT_EQ(idle.take_to_drop(3_MiB)->kind, PageKind::Huge) << "pieces go before ranges";
+  EXPECT_EQ(idle.take_to_drop(5000_B)->length, 8_KiB);
+}
+
+}  // namespace
+}  // namespace ullage::store

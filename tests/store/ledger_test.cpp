@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/ledger.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ullage::store {
+namespace {
+
+// Runs `work` in a child by fork and returns its exit code, or -signal. Exit code 99: it threw.
+int in_child(const std::function<int()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    int code = 99;
+    try {
+      code = work();
+    } catch (...) {
+    }
+    _exit(code);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+class LedgerTest : public testing::Test {
+ protected:
+  void SetUp() override { unsetenv(Ledger::kVariable); }
+  void TearDown() override { unsetenv(Ledger::kVariable); }
+
+  Ledger make(Bytes budget = 1_GiB) {
+    Result<Ledger> made = Ledger::create(budget);
+    EXPECT_TRUE(made.ok());
+    Ledger ledger = std::move(made).value();
+    setenv(Ledger::kVariable, ledger.environment_value(getpid()).c_str(), 1);
+    return ledger;
+  }
+};
+
+TEST_F(LedgerTest, IsFreshWithTheBudgetWrittenIn) {
+  const Ledger ledger = make(900_MiB);
+  EXPECT_EQ(ledger.page().budget.load(), (900_MiB).count);
+  EXPECT_EQ(ledger.page().magic, LedgerPage::kMagic);
+  EXPECT_EQ(ledger.page().size, sizeof(LedgerPage));
+  for (const LedgerSlot& slot : ledger.page().slots) EXPECT_EQ(slot.pid.load(), 0);
+}
+
+TEST_F(LedgerTest, StandsAboveTheDescriptorsThatScriptsUseAndIsInherited) {
+  const Ledger ledger = make();
+  EXPECT_GE(ledger.fd(), 100);
+  EXPECT_EQ(fcntl(ledger.fd(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST_F(LedgerTest, CannotBeShortenedUnderTheLauncher) {
+  const Ledger ledger = make();
+  EXPECT_NE(ftruncate(ledger.fd(), 0), 0);
+}
+
+TEST_F(LedgerTest, CarriesWhatAChildWrote) {
+  const Ledger ledger = make();
+  const int code = in_child([] {
+    Result<Ledger> mine = Ledger::attach_from_environment();
+    if (!mine) return 1;
+    LedgerSlot* slot = mine->claim_slot();
+    if (slot == nullptr || slot->pid.load() != getpid()) return 2;
+    slot->steps.store(12);
+    raise_to(slot->rss_peak, 500);
+    raise_to(slot->rss_peak, 400);
+    slot->message.set("all is well");
+    slot->ended.store(1);
+    return 0;
+  });
+  ASSERT_EQ(code, 0);
+  const LedgerSlot& slot = ledger.page().slots[0];
+  EXPECT_EQ(slot.steps.load(), 12u);
+  EXPECT_EQ(slot.rss_peak.load(), 500u);
+  EXPECT_EQ(slot.message.get(), "all is well");
+  EXPECT_EQ(slot.ended.load(), 1u);
+}
+
+TEST_F(LedgerTest, StaysReadableWhenTheWriterIsKilled) {
+  const Ledger ledger = make();
+  const pid_t child = fork();
+  if (child == 0) {
+    Result<Ledger> mine = Ledger::attach_from_environment();
+    LedgerSlot* slot = mine->claim_slot();
+    const std::string text(512, 'x');
+    for (std::uint64_t n = 1;; ++n) {  // until the end
+      slot->steps.store(n);
+      slot->step_us[n % LedgerSlot::kStepTimes].store(7);
+      slot->message.set(n % 2 == 0 ? "short" : text);
+    }
+  }
+  const LedgerSlot& slot = ledger.page().slots[0];
+  while (slot.steps.load() < 1000) usleep(100);
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(slot.pid.load(), child);
+  EXPECT_GE(slot.steps.load(), 1000u);
+  const std::size_t length = slot.message.get().size();
+  EXPECT_TRUE(length == 0 || length == 5 || length == 512) << length;
+  EXPECT_EQ(slot.ended.load(), 0u);
+}
+
+TEST_F(LedgerTest, IsNotFoundInAPlainRun) {
+  const Result<Ledger> ledger = Ledger::attach_from_environment();
+  ASSERT_FALSE(ledger.ok());
+  EXPECT_EQ(ledger.error().kind, Error::Kind::NotFound);
+}
+
+TEST_F(LedgerTest, RefusesWordsThatNameNoDescriptor) {
+  for (const char* text : {"x", "-1", "3x", "3:", "3:x", "3:0", "99999999999"}) {
+    setenv(Ledger::kVariable, text, 1);
+    const Result<Ledger> ledger = Ledger::attach_from_environment();
+    ASSERT_FALSE(ledger.ok()) << text;
+    EXPECT_EQ(ledger.error().kind, Error::Kind::BadArgument) << text;
+  }
+}
+
+TEST_F(LedgerTest, RefusesADescriptorThatIsNoLedger) {
+  const int closed = 977;
+  const int null = open("/dev/null", O_RDWR);
+  const int empty = memfd_create("empty", 0);
+  const int zeros = memfd_create("zeros", 0);
+  ASSERT_EQ(ftruncate(zeros, sizeof(LedgerPage)), 0);
+  for (int fd : {closed, null, empty, zeros}) {
+    setenv(Ledger::kVariable, std::to_string(fd).c_str(), 1);
+    const Result<Ledger> ledger = Ledger::attach_from_environment();
+    ASSERT_FALSE(ledger.ok()) << fd;
+    EXPECT_EQ(ledger.error().kind, Error::Kind::BadFile);
+    EXPECT_NE(ledger.error().text().find("no ledger of Ullage"), std::string::npos) << ledger.error().text();
+  }
+  for (int fd : {null, empty, zeros}) close(fd);
+}
+
+TEST_F(LedgerTest, RefusesThePageOfAnotherBuildAndSaysBothLayouts) {
+  {
+    Ledger ledger = make();
+    ledger.page().layout = 7;
+    const Result<Ledger> other = Ledger::attach_from_environment();
+    ASSERT_FALSE(other.ok());
+    EXPECT_NE(other.error().text().find("layout 7"), std::string::npos) << other.error().text();
+    EXPECT_NE(other.error().text().find("layout 1"), std::string::npos) << other.error().text();
+  }
+  Ledger ledger = make();
+  ledger.page().size = 64;
+  const Result<Ledger> other = Ledger::attach_from_environment();
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().kind, Error::Kind::BadFile);
+  EXPECT_NE(other.error().text().find("64 bytes"), std::string::npos) << other.error().text();
+}
+
+TEST_F(LedgerTest, RefusesAPageThatIsShorterThanItSays) {
+  LedgerPage page;
+  page.size = sizeof(LedgerPage);
+  const int fd = memfd_create("short", 0);
+  ASSERT_EQ(write(fd, &page, 4096), 4096);
+  setenv(Ledger::kVariable, std::to_string(fd).c_str(), 1);
+  EXPECT_FALSE(Ledger::attach_from_environment().ok());
+  close(fd);
+}
+
+TEST_F(LedgerTest, IsFoundAgainWhereAParentClosedTheDescriptor) {
+  const Ledger ledger = make();
+  const int code = in_child([&ledger] {
+    close(ledger.fd());  // as Python's subprocess does with all descriptors
+    Result<Ledger> mine = Ledger::attach_from_environment();
+    if (!mine) return 1;
+    mine->claim_slot()->steps.store(3);
+    return 0;
+  });
+  ASSERT_EQ(code, 0);
+  EXPECT_EQ(ledger.page().slots[0].steps.load(), 3u);
+}
+
+TEST_F(LedgerTest, GivesAProcessTheSameSlotAgain) {
+  Ledger ledger = make();
+  LedgerSlot* first = ledger.claim_slot();
+  EXPECT_EQ(ledger.claim_slot(), first);
+}
+
+TEST_F(LedgerTest, GivesProcessesSlotsOfTheirOwn) {
+  Ledger ledger = make();
+  LedgerSlot* mine = ledger.claim_slot();
+  ASSERT_EQ(in_child([&] { return ledger.claim_slot() == mine ? 1 : 0; }), 0);
+  EXPECT_EQ(mine->pid.load(), getpid());
+}
+
+// Fills every slot with a living process; they end when `hold` goes.
+class LivingOwners final {
+ public:
+  explicit LivingOwners(Ledger& ledger) {
+    for (LedgerSlot& slot : ledger.page().slots) {
+      const pid_t child = fork();
+      if (child == 0) {
+        for (;;) pause();
+      }
+      children_.push_back(child);
+      slot.pid.store(child);
+      slot.rss_peak.store(1000 + children_.size());
+      slot.steps.store(5);
+    }
+  }
+  ~LivingOwners() {
+    for (pid_t child : children_) end(child);
+  }
+  void end(pid_t child) {
+    if (child == 0) return;
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    for (pid_t& one : children_) {
+      if (one == child) one = 0;
+    }
+  }
+  pid_t operator[](std::size_t i) const { return children_[i]; }
+
+ private:
+  std::vector<pid_t> children_;
+};
+
+TEST_F(LedgerTest, GivesNoSlotWhenAllOwnersLive) {
+  Ledger ledger = make();
+  const LivingOwners owners(ledger);
+  EXPECT_EQ(ledger.claim_slot(), nullptr);
+}
+
+TEST_F(LedgerTest, ReusesTheSlotOfTheDeadWithTheLowestPeakAndWipesIt) {
+  Ledger ledger = make();
+  LivingOwners owners(ledger);
+  owners.end(owners[9]);
+  owners.end(owners[4]);
+  ledger.page().slots[4].message.set("old");
+  ledger.page().slots[4].ended.store(1);
+  LedgerSlot* slot = ledger.claim_slot();
+  ASSERT_EQ(slot, &ledger.page().slots[4]);  // 1005 is below 1010
+  EXPECT_EQ(slot->pid.load(), getpid());
+  EXPECT_EQ(slot->rss_peak.load(), 0u);
+  EXPECT_EQ(slot->steps.load(), 0u);
+  EXPECT_EQ(slot->ended.load(), 0u);
+  EXPECT_EQ(slot->message.get(), "");
+  EXPECT_EQ(ledger.page().slots[9].rss_peak.load(), 1010u);
+}
+
+TEST_F(LedgerTest, ReusesTheSlotOfAProcessThatSaidGoodbye) {
+  Ledger ledger = make();
+  LivingOwners owners(ledger);
+  ledger.page().slots[3].ended.store(1);
+  EXPECT_EQ(ledger.claim_slot(), &ledger.page().slots[3]);
+}
+
+TEST_F(LedgerTest, KeepsTheHighestPeaksThroughManyShortProcesses) {
+  Ledger ledger = make();
+  for (std::uint64_t n = 1; n <= 3 * LedgerPage::kSlots; ++n) {
+    ASSERT_EQ(in_child([&ledger, n] {
+                LedgerSlot* slot = ledger.claim_slot();
+                if (slot == nullptr) return 1;
+                slot->rss_peak.store(n == 2 ? 9999 : n);
+                return 0;
+              }),
+              0)
+        << n;
+  }
+  std::uint64_t highest = 0;
+  for (const LedgerSlot& slot : ledger.page().slots) highest = std::max(highest, slot.rss_peak.load());
+  EXPECT_EQ(highest, 9999u);
+}
+
+TEST(SharedText, CutsWhatIsTooLong) {
+  SharedText<4> text;
+  text.set("abcdef");
+  EXPECT_EQ(text.get(), "abcd");
+  text.set("x");
+  EXPECT_EQ(text.get(), "x");
+  text.length.store(400);  // a writer gone wild
+  EXPECT_EQ(text.get().size(), 4u);
+}
+
+}  // namespace
+}  // namespace ullage::store

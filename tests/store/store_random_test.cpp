@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// A million random operations against a model so simple that it can be trusted: a map of what is live.
+#include "ullage/store/os_pages.h"
+#include "ullage/store/store.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <random>
+
+namespace ullage::store {
+namespace {
+
+// Sizes as programs have them: many small, some of the same few shapes, a few odd and large.
+Bytes draw_size(std::mt19937_64& random) {
+  static constexpr std::uint64_t kShapes[] = {65536, 147456, 524288, 2097152, 4194304, 4518064};
+  switch (random() % 20) {
+    case 0: return Bytes{kShapes[random() % std::size(kShapes)]};
+    case 1: return Bytes{65536 + random() % 3000000};
+    case 2: return random() % 50 == 0 ? Bytes{1 + random() % 40000000} : Bytes{1 + random() % 65536};
+    default: return Bytes{1 + random() % (random() % 8 == 0 ? 20000 : 300)};
+  }
+}
+
+class Model {
+ public:
+  Model(Store& store, bool real) : store_(store), real_(real) {}
+
+  void allocate(Bytes size, Bytes limit) {
+    const auto placed = store_.allocate(size);
+    if (const auto* refusal = std::get_if<Refusal>(&placed)) {
+      ASSERT_EQ(refusal->live, live_);
+      ASSERT_GT(refusal->needed, limit) << "refused although it fits";
+      return;
+    }
+    const Address at = std::get<Address>(placed);
+    const auto next = blocks_.lower_bound(at);
+    ASSERT_TRUE(next == blocks_.end() || at + size <= next->first) << "overlaps the block above";
+    if (next != blocks_.begin()) {
+      const auto before = std::prev(next);
+      ASSERT_TRUE(before->first + before->second.size <= at) << "overlaps the block below";
+    }
+    live_ += size;
+    blocks_.emplace(at, Block{size, ++stamp_});
+    mark(at, size, stamp_);
+  }
+
+  void free(std::uint64_t draw) {
+    auto it = blocks_.lower_bound(Address{(1ull << 40) + draw % (1ull << 30)});
+    if (real_ || it == blocks_.end()) it = blocks_.begin(), std::advance(it, static_cast<long>(draw % std::min<std::size_t>(blocks_.size(), 64)));
+    ASSERT_TRUE(marked(it->first, it->second.size, it->second.stamp)) << "the block's bytes were changed by another";
+    ASSERT_EQ(store_.free(it->first), it->second.size);
+    live_ -= it->second.size;
+    blocks_.erase(it);
+  }
+
+  void check(Bytes limit) const {
+    const StoreCounts c = store_.counts();
+    ASSERT_EQ(c.live, live_);
+    ASSERT_LE(c.resident, limit);
+    ASSERT_GE(c.resident, c.live + c.idle);
+    ASSERT_EQ(c.allocations - c.frees, blocks_.size());
+  }
+
+  std::size_t count() const { return blocks_.size(); }
+
+ private:
+  struct Block {
+    Bytes size;
+    std::uint64_t stamp;
+  };
+
+  // A stamp in the first and the last bytes finds any overlap and any page moved from under a live block.
+  void mark(Address at, Bytes size, std::uint64_t stamp) const {
+    if (!real_) return;
+    const std::size_t n = std::min<std::size_t>(8, size.count);
+    std::memcpy(reinterpret_cast<void*>(at.value + size.count - n), &stamp, n);
+    std::memcpy(reinterpret_cast<void*>(at.value), &stamp, n);
+  }
+  bool marked(Address at, Bytes size, std::uint64_t stamp) const {
+    if (!real_) return true;
+    const std::size_t n = std::min<std::size_t>(8, size.count);
+    const bool first = std::memcmp(reinterpret_cast<void*>(at.value), &stamp, n) == 0;
+    return first && (size.count < 16 || std::memcmp(reinterpret_cast<void*>(at.value + size.count - n), &stamp, n) == 0);
+  }
+
+  Store& store_;
+  const bool real_;
+  std::map<Address, Block> blocks_;
+  Bytes live_{};
+  std::uint64_t stamp_ = 0;
+};
+
+void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
+  const Bytes limit_bytes = 192_MiB;
+  FixedLimit limit(limit_bytes);
+  auto made = Store::create(pages, limit, {.address_space = Bytes{1ull << 40}, .most_pieces = most_pieces});
+  ASSERT_TRUE(made) << made.error().text();
+  Model model(**made, real);
+  std::mt19937_64 random(20261121);
+  for (int i = 0; i < operations && !testing::Test::HasFatalFailure(); ++i) {
+    // Waves of growing and shrinking, so that the limit is met and idle pages of every kind pile up.
+    const bool growing = (i / 20000) % 2 == 0;
+    if (model.count() == 0 || random() % 100 < (growing ? 60u : 42u)) {
+      model.allocate(draw_size(random), limit_bytes);
+    } else {
+      model.free(random());
+    }
+    if (i % 64 == 0) model.check(limit_bytes);
+  }
+  while (model.count() > 0 && !testing::Test::HasFatalFailure()) model.free(0);
+  const StoreCounts c = (*made)->counts();
+  EXPECT_EQ(c.live, 0_B);
+  EXPECT_EQ(c.resident, c.idle);
+  EXPECT_GT(c.refused, 0u) << "the limit was never met: the test tests too little";
+  EXPECT_GT(c.moved, 0_B);
+}
+
+TEST(StoreRandom, AMillionOperationsWithNothingBehind) {
+  NoPages pages;
+  run(pages, false, 1'000'000, 16384);
+}
+
+TEST(StoreRandom, AMillionOperationsOnTheSystem) {
+  OsPages pages;
+  run(pages, true, 1'000'000, 16384);
+}
+
+TEST(StoreRandom, WithHardlyAnyMappingsAllowed) {
+  OsPages pages;
+  run(pages, true, 100'000, 128);
+}
+
+}  // namespace
+}  // namespace ullage::store

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The part of decode() for JPEG. A picture in one scan passes by rows; one of several scans (progressive) needs the
+// coefficients of the whole picture, charged first.
+
+#include "ullage/base/result.h"
+
+#include "image/input_file.h"
+#include "image/picture.h"
+
+namespace ullage::image {
+
+Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge);
+
+}  // namespace ullage::image

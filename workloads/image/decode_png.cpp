@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image/decode_png.h"
+
+#include "image/bad_picture.h"
+#include "image/big_buffer.h"
+#include "image/c_guard.h"
+
+#include <png.h>
+
+#include <cstdlib>
+#include <new>
+
+namespace ullage::image {
+namespace {
+
+// No chunk is kept, so libpng has no use for more; a chunk that claims more is refused, as by most programs with libpng.
+constexpr png_alloc_size_t kMaxChunk = 8'000'000;
+// Rows wider than this are charged: libpng holds two of up to 8 bytes a pixel, the decoder one of 3.
+constexpr std::uint32_t kWideRow = 65'536;
+constexpr std::uint64_t kRowBytesPerPixel = 8 + 8 + 3;
+
+void on_error(png_structp png, png_const_charp message) {
+  auto* guard = static_cast<CGuard*>(png_get_error_ptr(png));
+  guard->say(message);
+  guard->leave();
+}
+
+void on_warning(png_structp, png_const_charp) {}  // of what does not touch the pixels
+
+void* on_malloc(png_structp png, png_alloc_size_t size) {
+  void* at = std::malloc(size);
+  if (at == nullptr) static_cast<CGuard*>(png_get_mem_ptr(png))->no_memory = true;
+  return at;
+}
+
+void on_free(png_structp, void* at) { std::free(at); }
+
+void on_read(png_structp png, png_bytep to, std::size_t count) {
+  if (!static_cast<InputFile*>(png_get_io_ptr(png))->read(to, count)) png_error(png, "the file ends");
+}
+
+// Owns libpng's state. Every call of libpng goes through run().
+class PngReader final {
+ public:
+  explicit PngReader(InputFile& file) : file_(file) {}
+  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+
+  template <class Body>
+  bool run(Body body) {
+    return guarded(guard_, body);
+  }
+  Error failed(const std::string& place) const { return failure(file_, guard_, place); }
+
+  bool read_header() {
+    return run([this] {
+      png_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &guard_, on_error, on_warning, &guard_, on_malloc, on_free);
+      if (png_ != nullptr) info_ = png_create_info_struct(png_);
+      if (info_ == nullptr) {
+        guard_.say("libpng did not start");
+        guard_.leave();
+      }
+      png_set_read_fn(png_, &file_, on_read);
+      // Every side the format knows: check_size() follows, before memory is taken, and says more than libpng would.
+      png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+      png_set_chunk_malloc_max(png_, kMaxChunk);
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts, profiles, gamma
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, reinterpret_cast<png_const_bytep>("tRNS"), 1);
+      png_read_info(png_, info_);
+    });
+  }
+
+  // To 8-bit RGB whatever the file holds. Takes the memory of rows.
+  bool set_up_rows() {
+    return run([this] {
+      png_set_palette_to_rgb(png_);
+      png_set_expand_gray_1_2_4_to_8(png_);
+      png_set_strip_16(png_);
+      png_set_strip_alpha(png_);
+      png_set_gray_to_rgb(png_);
+      passes_ = png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+      if (png_get_rowbytes(png_, info_) != png_get_image_width(png_, info_) * std::size_t{3}) {
+        png_error(png_, "its rows are of no known kind");
+      }
+    });
+  }
+
+  bool interlaced() const { return png_get_interlace_type(png_, info_) != PNG_INTERLACE_NONE; }
+  PictureSize size() const { return {png_get_image_width(png_, info_), png_get_image_height(png_, info_)}; }
+  int passes() const { return passes_; }
+  bool read_row(std::uint8_t* to) {
+    return run([this, to] { png_read_row(png_, to, nullptr); });
+  }
+  bool read_end() {
+    return run([this] { png_read_end(png_, nullptr); });
+  }
+
+ private:
+  InputFile& file_;
+  CGuard guard_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  int passes_ = 1;
+};
+
+Status stream_rows(PngReader& reader, PictureSize size, RowSink& sink) {
+  std::vector<std::uint8_t> row(std::size_t{size.width} * 3);
+  for (std::uint32_t y = 0; y < size.height; ++y) {
+    if (!reader.read_row(row.data())) return reader.failed(after_rows(y, size.height));
+    sink.row(row);
+  }
+  return success();
+}
+
+std::string in_pass(int pass, std::uint32_t height) {
+  return "in pass " + std::to_string(pass) + " of 7, before its " + std::to_string(height) + " rows are whole";
+}
+
+// Each pass adds pixels to the rows of the one before; in the last each row becomes whole.
+Status gather_rows(PngReader& reader, PictureSize size, RowSink& sink) {
+  BigBuffer all(size.bytes());
+  const Bytes row_bytes = Bytes{size.width} * 3;
+  for (int pass = 1; pass <= reader.passes(); ++pass) {
+    const bool last = pass == reader.passes();
+    for (std::uint32_t y = 0; y < size.height; ++y) {
+      std::uint8_t* row = all.at(row_bytes * y);
+      if (!reader.read_row(row)) return reader.failed(last ? after_rows(y, size.height) : in_pass(pass, size.height));
+      if (last) sink.row({row, row_bytes.count});
+    }
+  }
+  return success();
+}
+
+std::shared_ptr<void> charge_rows(const PngReader& reader, PictureSize size, const ChargeMemory& charge) {
+  Bytes needed{};
+  if (reader.interlaced()) needed += size.bytes();
+  if (size.width > kWideRow) needed += Bytes{size.width} * kRowBytesPerPixel;
+  if (needed == Bytes{}) return nullptr;
+  return charge_if_asked(charge, needed, reader.interlaced() ? "an interlaced PNG" : "the rows of a wide PNG");
+}
+
+}  // namespace
+
+Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
+  std::shared_ptr<void> held;  // outlives the memory it stands for
+  PngReader reader(file);
+  if (!reader.read_header()) return reader.failed("in its header");
+  const PictureSize size = reader.size();
+  if (Status fits = check_size(file, size); !fits) return fits;
+  held = charge_rows(reader, size, charge);
+  if (!reader.set_up_rows()) return reader.failed("in its header");
+  sink.start(size);
+  const Status rows = reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink);
+  if (!rows) return rows;
+  // The rest holds a checksum of the pixels. If the file ends there, all rows are whole and the picture stands, as in Pillow.
+  if (!reader.read_end() && !file.ran_out()) return reader.failed("after its last row");
+  return success();
+}
+
+}  // namespace ullage::image

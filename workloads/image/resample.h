@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Weights of Pillow's antialiased bilinear resize along one side, for the outputs inside a window only.
+// Source: Pillow, src/libImaging/Resample.c, precompute_coeffs() and normalize_coeffs_8bpc(): doubles, then fixed point with
+// 22 bits (32 - 8 - 2), so that sums of 8-bit samples stay in 32 bits.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ullage::image {
+
+constexpr int kWeightBits = 32 - 8 - 2;
+// What a sum starts from, so that dropping the fraction rounds to the nearest.
+constexpr std::int32_t kWeightHalf = 1 << (kWeightBits - 1);
+
+// Weights are never negative and sum to one, give or take a rounding, so only the upper end can be passed.
+inline std::uint8_t to_sample(std::int32_t sum) {
+  const std::int32_t sample = sum >> kWeightBits;
+  return static_cast<std::uint8_t>(sample > 255 ? 255 : sample);
+}
+
+// One side of a picture, in pixels: `in` become `out`, of which `window` from `first` on are wanted.
+struct SideResize {
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+  std::uint64_t first = 0;
+  std::uint32_t window = 0;
+};
+
+// torchvision's Resize(side) then CenterCrop(side) for a side of length `length`, the shorter of the two being `shorter`.
+// Nothing of what Resize makes outside the window is ever computed, so `out` may be very long.
+SideResize square_side(std::uint32_t length, std::uint32_t shorter, std::uint32_t side);
+
+class Weights final {
+ public:
+  Weights() = default;
+  explicit Weights(const SideResize& side);
+
+  // The inputs [begin, end) that output i of the window is made of, and their weights.
+  struct Taps {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+    std::span<const std::int32_t> weights;
+  };
+  Taps operator[](std::size_t i) const {
+    const auto [begin, end] = ranges_[i];
+    return {begin, end, {&weights_[i * longest_], end - begin}};
+  }
+  std::size_t size() const { return ranges_.size(); }
+  // No output is made of more inputs.
+  std::uint32_t longest() const { return longest_; }
+
+ private:
+  struct InputRange {
+    std::uint32_t begin, end;
+  };
+  std::vector<InputRange> ranges_;
+  std::vector<std::int32_t> weights_;  // longest_ for each output
+  std::uint32_t longest_ = 0;
+};
+
+}  // namespace ullage::image

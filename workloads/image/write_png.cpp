@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image/write_png.h"
+
+#include "ullage/base/check.h"
+
+#include "image/c_guard.h"
+
+#include <fcntl.h>
+#include <png.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace ullage::image {
+namespace {
+
+// A file under a new name beside `path`; it has the name `path` once keep() succeeded, and is gone otherwise.
+class NewFile final {
+ public:
+  explicit NewFile(const std::string& path);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  // Each false after an error, then and ever after.
+  bool ok() const { return errno_ == 0; }
+  bool write(const std::uint8_t* bytes, std::size_t count) noexcept;
+  bool keep();
+
+  Error error() const {
+    return {Error::Kind::System,
+            std::string("cannot be written (") + std::strerror(errno_) + "); check the folder, its permissions and its space",
+            path_};
+  }
+
+ private:
+  std::string path_, new_path_;
+  int fd_ = -1;
+  int errno_ = 0;
+  bool exists_ = false;  // under new_path_
+};
+
+NewFile::NewFile(const std::string& path) : path_(path) {
+  for (int i = 0; i < 1000 && fd_ < 0; ++i) {
+    new_path_ = path + ".new-" + std::to_string(getpid()) + "-" + std::to_string(i);
+    fd_ = ::open(new_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0 && errno != EEXIST) break;
+  }
+  exists_ = fd_ >= 0;
+  if (!exists_) errno_ = errno;
+}
+
+NewFile::~NewFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (exists_) ::unlink(new_path_.c_str());
+}
+
+bool NewFile::write(const std::uint8_t* bytes, std::size_t count) noexcept {
+  while (ok() && count > 0) {
+    const ssize_t done = ::write(fd_, bytes, count);
+    if (done >= 0) {
+      bytes += done;
+      count -= static_cast<std::size_t>(done);
+    } else if (errno != EINTR) {
+      errno_ = errno;
+    }
+  }
+  return ok();
+}
+
+bool NewFile::keep() {
+  // close() too may be what finds the disk full.
+  if (ok() && ::close(std::exchange(fd_, -1)) != 0) errno_ = errno;
+  if (ok() && std::rename(new_path_.c_str(), path_.c_str()) != 0) errno_ = errno;
+  if (ok()) exists_ = false;
+  return ok();
+}
+
+void on_error(png_structp png, png_const_charp message) {
+  auto* guard = static_cast<CGuard*>(png_get_error_ptr(png));
+  guard->say(message);
+  guard->leave();
+}
+
+void on_warning(png_structp, png_const_charp) {}
+
+void on_write(png_structp png, png_bytep bytes, std::size_t count) {
+  if (!static_cast<NewFile*>(png_get_io_ptr(png))->write(bytes, count)) png_error(png, "not written");
+}
+
+void on_flush(png_structp) {}
+
+// Owns libpng's state.
+struct PngWriter final {
+  CGuard guard;
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+
+  PngWriter() = default;
+  ~PngWriter() { png_destroy_write_struct(&png, &info); }
+  PngWriter(const PngWriter&) = delete;
+  PngWriter& operator=(const PngWriter&) = delete;
+};
+
+bool write_all(PngWriter& writer, NewFile& file, std::uint32_t width, std::uint32_t height, const std::uint8_t* rgb) {
+  return guarded(writer.guard, [&writer, &file, width, height, rgb] {
+    writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.guard, on_error, on_warning);
+    if (writer.png != nullptr) writer.info = png_create_info_struct(writer.png);
+    if (writer.info == nullptr) writer.guard.leave();
+    png_set_write_fn(writer.png, &file, on_write, on_flush);
+    png_set_user_limits(writer.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_IHDR(writer.png, writer.info, width, height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(writer.png, writer.info);
+    for (std::uint32_t y = 0; y < height; ++y) png_write_row(writer.png, rgb + std::size_t{y} * width * 3);
+    png_write_end(writer.png, writer.info);
+  });
+}
+
+}  // namespace
+
+Status write_png(const std::string& path, std::uint32_t width, std::uint32_t height, std::span<const std::uint8_t> rgb) {
+  ULLAGE_CHECK(width > 0 && height > 0 && rgb.size() / 3 / width == height && rgb.size() % (std::size_t{width} * 3) == 0,
+               "a picture of width x height x 3 bytes");
+  NewFile file(path);
+  if (!file.ok()) return file.error();
+  PngWriter writer;
+  const bool written = write_all(writer, file, width, height, rgb.data());
+  // All is right with the picture and the file: what is left is memory.
+  if (!written && file.ok()) throw std::bad_alloc();
+  if (!written || !file.keep()) return file.error();
+  return success();
+}
+
+}  // namespace ullage::image
