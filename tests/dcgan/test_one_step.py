@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One step of ullage's DCGAN against Python's torch, from the same weights, pictures and noise; then ten steps.
+
+usage: test_one_step.py DCGAN_ONE_STEP [IMAGE_SIZE FEATURES BATCH]
+The networks and the loop below are written from the description of pytorch/examples/dcgan, not from the C++."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+from torch import nn
+
+STEPS = 10
+LOSSES = ("loss_d", "loss_g", "d_x", "d_g_z1", "d_g_z2")
+
+
+def read_safetensors(path):
+    types = {"F32": np.float32, "I64": np.int64, "U8": np.uint8}
+    raw = pathlib.Path(path).read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + size])
+    header.pop("__metadata__", None)
+    data = raw[8 + size :]
+    return {
+        name: torch.from_numpy(
+            np.frombuffer(data[slice(*t["data_offsets"])], types[t["dtype"]]).reshape(t["shape"]).copy()
+        )
+        for name, t in header.items()
+    }
+
+
+class Net(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.main = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.main(x)
+
+
+def generator(size, nz, ngf):
+    width = ngf * size // 8
+    layers = [nn.ConvTranspose2d(nz, width, 4, 1, 0, bias=False), nn.BatchNorm2d(width), nn.ReLU(True)]
+    while width > ngf:
+        layers += [nn.ConvTranspose2d(width, width // 2, 4, 2, 1, bias=False), nn.BatchNorm2d(width // 2), nn.ReLU(True)]
+        width //= 2
+    return Net(layers + [nn.ConvTranspose2d(ngf, 3, 4, 2, 1, bias=False), nn.Tanh()])
+
+
+def discriminator(size, ndf):
+    layers = [nn.Conv2d(3, ndf, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True)]
+    width = ndf
+    while width < ndf * size // 8:
+        layers += [nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width), nn.LeakyReLU(0.2, inplace=True)]
+        width *= 2
+    return Net(layers + [nn.Conv2d(width, 1, 4, 1, 0, bias=False), nn.Sigmoid()])
+
+
+def train(net_g, net_d, recorded, steps):
+    """Yields losses of each step; after the first the gradients with which Adam went are in net.seen."""
+    criterion = nn.BCELoss()
+    adam_d = torch.optim.Adam(net_d.parameters(), lr=0.0002, betas=(0.5, 0.999))
+    adam_g = torch.optim.Adam(net_g.parameters(), lr=0.0002, betas=(0.5, 0.999))
+    for step in range(steps):
+        real, noise = recorded[f"real.{step}"], recorded[f"noise.{step}"]
+        net_d.zero_grad()
+        label = torch.full((real.size(0),), 1.0)
+        output = net_d(real).view(-1)
+        err_real = criterion(output, label)
+        err_real.backward()
+        d_x = output.mean().item()
+        fake = net_g(noise)
+        label.fill_(0.0)
+        output = net_d(fake.detach()).view(-1)
+        err_fake = criterion(output, label)
+        err_fake.backward()
+        d_g_z1 = output.mean().item()
+        net_d.seen = {k: p.grad.clone() for k, p in net_d.named_parameters()}
+        adam_d.step()
+        net_g.zero_grad()
+        label.fill_(1.0)
+        output = net_d(fake).view(-1)
+        err_g = criterion(output, label)
+        err_g.backward()
+        net_g.seen = {k: p.grad.clone() for k, p in net_g.named_parameters()}
+        adam_g.step()
+        yield (err_real + err_fake).item(), err_g.item(), d_x, d_g_z1, output.mean().item()
+
+
+def check(what, found, limit):
+    verdict = "ok" if found <= limit else "FAILED"
+    print(f"{what:<46} {found:.3e}  limit {limit:.0e}  {verdict}")
+    return found <= limit
+
+
+def relative(ours, theirs):
+    return ((ours.double() - theirs.double()).norm() / theirs.double().norm()).item()
+
+
+def main():
+    tool, rest = sys.argv[1], sys.argv[2:]
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/step.safetensors"
+        subprocess.run([tool, path, str(STEPS), *rest], check=True)
+        recorded = read_safetensors(path)
+    size = recorded["real.0"].size(2)
+    features = recorded["before/netD/main.0.weight"].size(0)
+    nets = {"netG": generator(size, recorded["noise.0"].size(1), features), "netD": discriminator(size, features)}
+    for name, net in nets.items():
+        prefix = f"before/{name}/"
+        net.load_state_dict({k[len(prefix) :]: v for k, v in recorded.items() if k.startswith(prefix)}, strict=True)
+
+    steps = train(nets["netG"], nets["netD"], recorded, STEPS)
+    trajectory = [next(steps)]
+    ours = recorded["losses"].tolist()
+    good = [check(f"step 1 {name}", abs(a - b), 1e-6) for name, a, b in zip(LOSSES, ours[0], trajectory[0])]
+    for name, net in nets.items():
+        worst = max((relative(recorded[f"gradient/{name}/{k}"], g), k) for k, g in net.seen.items())
+        good.append(check(f"step 1 gradient, worst: {name}/{worst[1]}", worst[0], 1e-5))
+        buffers = dict(net.named_buffers())
+        worst = max((recorded[f"after/{name}/{k}"].double() - b.double()).abs().max().item() for k, b in buffers.items())
+        good.append(check(f"step 1 BatchNorm buffers of {name}", worst, 1e-6))
+        good.append(len(buffers) > 0)
+    trajectory += steps
+    for step in range(1, STEPS):
+        worst = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(ours[step], trajectory[step]))
+        good.append(check(f"step {step + 1} losses, worst of five", worst, 5e-5))
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcgan/checkpoint_metadata.h"
+
+#include "dcgan/sha256.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+namespace ullage::dcgan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The pictures' names below the folder, in their order: the same list means the same places.
+std::string digest_of_names(const std::vector<std::string>& paths, const std::string& folder) {
+  Sha256 digest;
+  for (const std::string& path : paths) digest.update(std::filesystem::path(path).lexically_relative(folder).string() + "\n");
+  return digest.finish();
+}
+
+// The JSON under a key; null when there is none, or it is not JSON.
+Json json_of(const Metadata& metadata, const std::string& key) {
+  const auto stored = metadata.find(key);
+  const Json json = stored == metadata.end() ? Json() : Json::parse(stored->second, nullptr, false);
+  return json.is_object() ? json : Json();
+}
+
+}  // namespace
+
+Metadata checkpoint_metadata(const RunPlace& place, const Options& options, const std::vector<std::string>& pictures) {
+  const Json where = {{"step", place.step}, {"epoch", place.data.epoch}, {"index", place.data.index}};
+  return {{"format", "ullage-dcgan-checkpoint 1"},
+          {"place", where.dump()},
+          {"options", Json(options_that_shape_the_run(options)).dump()},
+          {"pictures", std::to_string(pictures.size())},
+          {"pictures_sha256", digest_of_names(pictures, options.data)}};
+}
+
+std::optional<RunPlace> read_place(const Metadata& metadata) {
+  const Json json = json_of(metadata, "place");
+  for (const char* key : {"step", "epoch", "index"}) {
+    if (!json.contains(key) || !json[key].is_number_unsigned()) return std::nullopt;
+  }
+  return RunPlace{json["step"], {json["epoch"], json["index"]}};
+}
+
+std::string differing_options(const Metadata& metadata, const Options& options) {
+  const Json then = json_of(metadata, "options");
+  std::string text;
+  for (const auto& [name, value] : options_that_shape_the_run(options)) {
+    const bool said = then.contains(name) && then[name].is_string();
+    const std::string before = said ? then[name].get<std::string>() : "not said";
+    if (before != value) text += (text.empty() ? "" : "; ") + name + " is " + before + " in the checkpoint, " + value + " here";
+  }
+  return text;
+}
+
+std::string differing_pictures(const Metadata& metadata, const Options& options, const std::vector<std::string>& pictures) {
+  const auto count = metadata.find("pictures");
+  const auto names = metadata.find("pictures_sha256");
+  if (count == metadata.end() || names == metadata.end()) return "__metadata__ does not say which pictures";
+  if (count->second != std::to_string(pictures.size())) {
+    return "made with " + count->second + " pictures, " + options.data + " has " + std::to_string(pictures.size());
+  }
+  if (names->second == digest_of_names(pictures, options.data)) return "";
+  return "made with pictures of other names than those in " + options.data;
+}
+
+}  // namespace ullage::dcgan

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// ullage-dcgan: the plain program; `ullage run dcgan` starts it under a budget.
+
+#include "dcgan/options.h"
+#include "dcgan/training_run.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+int main(int argc, char** argv) {
+  using namespace ullage;
+  const auto parsed = dcgan::parse_options(argc, argv);
+  if (const auto* answer = std::get_if<dcgan::Answer>(&parsed)) {
+    (answer->code == ExitCode::Done ? std::cout : std::cerr) << answer->text;
+    return to_int(answer->code);
+  }
+  const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  return to_int(dcgan::run_dcgan(std::get<dcgan::Options>(parsed), std::cerr, terminal));
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcgan/options.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ullage::dcgan {
+namespace {
+
+constexpr std::int64_t kLeastImage = 16;
+constexpr std::int64_t kLargestImage = 4096;  // at 64 features the first layer then has 32768 channels
+constexpr std::int64_t kMost = 1'000'000'000;
+
+void add_options(CLI::App& app, Options& o) {
+  app.add_option("--data", o.data, "folder of PNG and JPEG pictures: one folder per class, or flat")->required();
+  app.add_option("--out", o.out, "folder for losses.jsonl, samples, checkpoint and run.json")->required();
+  app.add_option("--image-size", o.image_size, "side of the pictures in pixels, a power of two")->capture_default_str();
+  app.add_option("--batch", o.batch, "pictures in a step")->capture_default_str();
+  app.add_option("--steps", o.steps, "end after this many steps");
+  app.add_option("--epochs", o.epochs, "end after this many passes over the pictures")->capture_default_str();
+  app.add_option("--nz", o.nz, "numbers of noise that a picture is made of")->capture_default_str();
+  app.add_option("--ngf", o.ngf, "features of the generator's last layer")->capture_default_str();
+  app.add_option("--ndf", o.ndf, "features of the discriminator's first layer")->capture_default_str();
+  app.add_option("--max-channels", o.max_channels, "no layer has more channels");
+  app.add_option("--lr", o.lr, "Adam's learning rate")->capture_default_str();
+  app.add_option("--beta1", o.beta1, "Adam's first beta")->capture_default_str();
+  app.add_option("--beta2", o.beta2, "Adam's second beta")->capture_default_str();
+  app.add_option("--seed", o.seed, "of weights, noise and the order of pictures")->capture_default_str();
+  app.add_option("--threads", o.threads, "threads of torch (default: its own choice)");
+  app.add_option("--sample-every", o.sample_every, "steps between sample pictures; 0: only at the end")->capture_default_str();
+  app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints; 0: only at the end")->capture_default_str();
+  app.add_flag("--resume", o.resume, "go on from the checkpoint in --out");
+  app.add_flag("--skip-bad", o.skip_bad, "pass over pictures that cannot be read");
+}
+
+// Levenshtein's distance.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+std::string suggestion_for(const CLI::App& app, const std::string& word) {
+  std::string best;
+  std::size_t least = 4;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = "--" + option->get_lnames().front();
+    if (const std::size_t d = distance(word.substr(0, word.find('=')), name); d < least) {
+      least = d;
+      best = name;
+    }
+  }
+  return best.empty() ? "see --help" : "did you mean " + best + "?";
+}
+
+struct Bound {
+  const char* name;
+  std::int64_t value, least, most;
+};
+
+// Empty when all is well.
+std::string first_wrong_value(const CLI::App& app, const Options& o) {
+  if (o.image_size < kLeastImage || o.image_size > kLargestImage || (o.image_size & (o.image_size - 1)) != 0) {
+    return "--image-size " + std::to_string(o.image_size) +
+           " does not work: the networks double from 4 pixels; 16, 32, 64, 128, 256, 512, 1024, 2048 and 4096 do";
+  }
+  const bool steps_given = app.count("--steps") > 0;
+  const bool epochs_given = app.count("--epochs") > 0;
+  if (steps_given && epochs_given) return "--steps and --epochs both say when to end; give one";
+  // BatchNorm needs two values per channel or more. Its smallest layer has 4 x 4 of them a picture at every image size that
+  // is allowed, so a batch of 1 (or a last short batch of 1) is enough.
+  const Bound bounds[] = {{"--batch", o.batch, 1, 1 << 20},
+                          {"--steps", steps_given ? o.steps : 1, 1, kMost},
+                          {"--epochs", o.epochs, 1, kMost},
+                          {"--nz", o.nz, 1, 1 << 20},
+                          {"--ngf", o.ngf, 1, 1 << 16},
+                          {"--ndf", o.ndf, 1, 1 << 16},
+                          {"--max-channels", app.count("--max-channels") > 0 ? o.max_channels : 1, 1, 1 << 20},
+                          {"--seed", o.seed, 0, INT64_MAX},
+                          {"--threads", app.count("--threads") > 0 ? o.threads : 1, 1, 1024},
+                          {"--sample-every", o.sample_every, 0, kMost},
+                          {"--checkpoint-every", o.checkpoint_every, 0, kMost}};
+  for (const Bound& b : bounds) {
+    if (b.value < b.least || b.value > b.most) {
+      return std::string(b.name) + " " + std::to_string(b.value) + " does not work: it must be from " +
+             std::to_string(b.least) + " to " + std::to_string(b.most);
+    }
+  }
+  const auto number = [](double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+  };
+  if (!std::isfinite(o.lr) || o.lr <= 0) return "--lr " + number(o.lr) + " does not work: it must be above 0";
+  for (const auto& [name, beta] : {std::pair{"--beta1", o.beta1}, std::pair{"--beta2", o.beta2}}) {
+    if (!(beta >= 0 && beta < 1)) {
+      return std::string(name) + " " + number(beta) + " does not work: it must be at least 0 and below 1";
+    }
+  }
+  if (o.data.empty()) return "--data is empty: name a folder of pictures";
+  if (o.out.empty()) return "--out is empty: name a folder";
+  return "";
+}
+
+Answer wrong_use(const std::string& what) { return {ExitCode::WrongUse, "ullage-dcgan: " + what + "\n"}; }
+
+}  // namespace
+
+std::variant<Options, Answer> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app("Trains a DCGAN on a folder of pictures. Under `ullage run` it stays within the bytes it is given.", "ullage-dcgan");
+  app.get_formatter()->column_width(32);
+  app.allow_extras();
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return Answer{ExitCode::Done, app.help()};
+  } catch (const CLI::RequiredError& error) {
+    return wrong_use(std::string(error.what()) + "; see --help");
+  } catch (const CLI::ConversionError& error) {
+    constexpr std::string_view kPrefix = "Could not convert: ";
+    const std::string what = error.what();
+    return wrong_use((what.starts_with(kPrefix) ? what.substr(kPrefix.size()) : what) + ": not a number that fits");
+  } catch (const CLI::ArgumentMismatch& error) {
+    return wrong_use(std::string(error.what()) + "; give each option one value");
+  } catch (const CLI::ParseError& error) {
+    return wrong_use(error.what());
+  }
+  if (const auto unknown = app.remaining(); !unknown.empty()) {
+    return wrong_use("unknown option " + unknown.front() + ": " + suggestion_for(app, unknown.front()));
+  }
+  if (const std::string wrong = first_wrong_value(app, options); !wrong.empty()) return wrong_use(wrong);
+  if (options.steps > 0) options.epochs = 0;
+  return options;
+}
+
+std::map<std::string, std::string> options_that_shape_the_run(const Options& o) {
+  const auto text = [](const auto& value) { return nlohmann::json(value).dump(); };
+  return {{"--image-size", text(o.image_size)}, {"--batch", text(o.batch)}, {"--nz", text(o.nz)},
+          {"--ngf", text(o.ngf)},               {"--ndf", text(o.ndf)},     {"--max-channels", text(o.max_channels)},
+          {"--lr", text(o.lr)},                 {"--beta1", text(o.beta1)}, {"--beta2", text(o.beta2)},
+          {"--seed", text(o.seed)},             {"--skip-bad", text(o.skip_bad)}};
+}
+
+std::string options_as_json(const Options& o) {
+  const auto given = [](std::int64_t value) { return value == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(value); };
+  const nlohmann::ordered_json json = {
+      {"data", o.data},       {"out", o.out},     {"image_size", o.image_size}, {"batch", o.batch},
+      {"steps", given(o.steps)}, {"epochs", given(o.epochs)}, {"nz", o.nz},     {"ngf", o.ngf},
+      {"ndf", o.ndf},         {"max_channels", given(o.max_channels)}, {"lr", o.lr}, {"beta1", o.beta1},
+      {"beta2", o.beta2},     {"seed", o.seed},   {"threads", given(o.threads)}, {"sample_every", o.sample_every},
+      {"checkpoint_every", o.checkpoint_every},   {"resume", o.resume},         {"skip_bad", o.skip_bad}};
+  return json.dump();
+}
+
+}  // namespace ullage::dcgan

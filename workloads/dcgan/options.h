@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a person may ask of ullage-dcgan (docs/cli.md, "run dcgan"), and the check of it before any work.
+
+#include "ullage/base/exit_code.h"
+#include "ullage/base/result.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+
+namespace ullage::dcgan {
+
+struct Options {
+  std::string data;
+  std::string out;
+  std::int64_t image_size = 256;
+  std::int64_t batch = 64;
+  std::int64_t steps = 0;    // of the whole run, those before a resume included; 0: epochs decide
+  std::int64_t epochs = 25;
+  std::int64_t nz = 100;
+  std::int64_t ngf = 64;
+  std::int64_t ndf = 64;
+  std::int64_t max_channels = 0;  // 0: no cap
+  double lr = 2e-4;
+  double beta1 = 0.5;
+  double beta2 = 0.999;
+  std::int64_t seed = 1;
+  std::int64_t threads = 0;           // 0: torch's own choice
+  std::int64_t sample_every = 100;    // steps; 0: only at the end
+  std::int64_t checkpoint_every = 500;
+  bool resume = false;
+  bool skip_bad = false;
+};
+
+// Nothing to do but print: help, or what was wrong.
+struct Answer {
+  ExitCode code = ExitCode::Done;
+  std::string text;
+};
+
+// Reads the command line and checks every value that can be checked without touching a file.
+std::variant<Options, Answer> parse_options(int argc, const char* const* argv);
+
+// The options that a checkpoint and the run that resumes it must have in common, as text.
+std::map<std::string, std::string> options_that_shape_the_run(const Options& options);
+
+// The options as a JSON object, for run.json; null where an option was not given and has no default.
+std::string options_as_json(const Options& options);
+
+}  // namespace ullage::dcgan

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The folder of a run (--out): losses.jsonl, samples, run.json, checkpoint/.
+
+#include "ullage/base/result.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+namespace ullage::dcgan {
+
+// Losses of one step, in the words of pytorch/examples.
+struct Losses {
+  double loss_d = 0;  // errD_real + errD_fake
+  double loss_g = 0;
+  double d_x = 0;     // mean of D(real)
+  double d_g_z1 = 0;  // mean of D(fake) before the discriminator's update
+  double d_g_z2 = 0;  // and after it
+};
+
+class RunFolder final {
+ public:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+
+  // Makes the folder and its checkpoint folder and tries to write a file in each. BadArgument when that fails, or when there is
+  // a run already and `resume` is false.
+  Status prepare(bool resume) const;
+
+  const std::string& path() const { return path_; }
+  std::string losses() const { return path_ + "/losses.jsonl"; }
+  std::string checkpoints() const { return path_ + "/checkpoint"; }
+  std::string run_json() const { return path_ + "/run.json"; }
+  std::string sample(std::uint64_t step) const;
+
+ private:
+  std::string path_;
+};
+
+// "000042", the way steps stand in names of files.
+std::string step_name(std::uint64_t step);
+
+// Writes `text` to a new file, brings it to the disk and renames it to `path`. On failure `path` is as it was.
+Status write_whole_file(const std::string& path, const std::string& text);
+
+// losses.jsonl: one JSON object a step, on the disk's side of this process as soon as append() returns.
+class LossLog final {
+ public:
+  // Keeps the lines of steps 1 to `last_step` (0: none) by writing a new file and renaming it, then appends.
+  static Result<LossLog> open(const std::string& path, std::uint64_t last_step);
+  Status append(std::uint64_t step, const Losses& losses);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  LossLog(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace ullage::dcgan

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcgan/state.h"
+
+#include "dcgan/sha256.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <memory>
+#include <mutex>
+
+namespace ullage::dcgan {
+namespace {
+
+using torch::optim::AdamParamState;
+
+constexpr const char* kFixedNoise = "fixed_noise";
+constexpr std::size_t kDifferencesSaid = 3;
+
+void add_network(std::vector<NamedTensor>& out, const std::string& prefix, const torch::nn::Module& network) {
+  for (const auto& item : network.named_parameters()) out.push_back({prefix + item.key(), item.value()});
+  for (const auto& item : network.named_buffers()) out.push_back({prefix + item.key(), item.value()});
+}
+
+// Adam's state of a parameter; null before its first step.
+AdamParamState* state_of_parameter(const torch::optim::Adam& adam, const torch::Tensor& parameter) {
+  const auto found = adam.state().find(parameter.unsafeGetTensorImpl());
+  return found == adam.state().end() ? nullptr : static_cast<AdamParamState*>(found->second.get());
+}
+
+void add_optimizer(std::vector<NamedTensor>& out, const std::string& prefix, const torch::nn::Module& network,
+                   const torch::optim::Adam& adam) {
+  for (const auto& item : network.named_parameters()) {
+    const AdamParamState* state = state_of_parameter(adam, item.value());
+    if (state == nullptr) continue;
+    const std::string name = prefix + item.key();
+    out.push_back({name + "/exp_avg", state->exp_avg()});
+    out.push_back({name + "/exp_avg_sq", state->exp_avg_sq()});
+    out.push_back({name + "/step", torch::scalar_tensor(state->step(), torch::kInt64)});
+  }
+}
+
+// Gives every parameter a state of the right shape, its values not yet set, as Adam does at its first step.
+void make_optimizer_state(torch::optim::Adam& adam, const torch::nn::Module& network) {
+  for (const torch::Tensor& parameter : network.parameters()) {
+    auto& state = adam.state()[parameter.unsafeGetTensorImpl()];
+    if (state != nullptr) continue;
+    auto fresh = std::make_unique<AdamParamState>();
+    const torch::Tensor like = parameter.detach();
+    fresh->exp_avg(torch::empty_like(like));
+    fresh->exp_avg_sq(torch::empty_like(like));
+    state = std::move(fresh);
+  }
+}
+
+void set_optimizer_steps(torch::optim::Adam& adam, const std::string& prefix, const torch::nn::Module& network,
+                         const std::map<std::string, torch::Tensor>& read) {
+  for (const auto& item : network.named_parameters()) {
+    const torch::Tensor& step = read.at(prefix + item.key() + "/step");
+    state_of_parameter(adam, item.value())->step(step.item<std::int64_t>());
+  }
+}
+
+Dtype dtype_of(const torch::Tensor& tensor) {
+  if (tensor.scalar_type() == torch::kFloat32) return Dtype::F32;
+  if (tensor.scalar_type() == torch::kInt64) return Dtype::I64;
+  ULLAGE_CHECK(tensor.scalar_type() == torch::kUInt8, "state of a type that checkpoints know");
+  return Dtype::U8;
+}
+
+torch::Tensor generator_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_generator_state(const torch::Tensor& state) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  generator.set_state(state);
+}
+
+// What the file and `wanted` do not have in common, the first few; empty when they agree.
+std::string differences(const std::vector<NamedTensor>& wanted, const SafetensorsFile& file) {
+  std::vector<std::string> found;
+  std::size_t shared = 0;
+  for (const NamedTensor& item : wanted) {
+    const TensorShape shape = shape_of(item.tensor);
+    const auto entry = file.entries().find(item.name);
+    if (entry == file.entries().end()) {
+      found.push_back(item.name + " is missing in the checkpoint, " + to_string(shape) + " here");
+      continue;
+    }
+    ++shared;
+    if (entry->second.shape == shape) continue;
+    found.push_back(item.name + " is " + to_string(entry->second.shape) + " in the checkpoint, " + to_string(shape) + " here");
+  }
+  if (const std::size_t more = file.entries().size() - shared; more > 0) {
+    found.push_back(std::to_string(more) + " tensors of the checkpoint have no place here");
+  }
+  std::string text;
+  for (std::size_t i = 0; i < found.size() && i < kDifferencesSaid; ++i) text += (i > 0 ? "; " : "") + found[i];
+  if (found.size() > kDifferencesSaid) text += "; and " + std::to_string(found.size() - kDifferencesSaid) + " more";
+  return text;
+}
+
+}  // namespace
+
+std::vector<NamedTensor> state_of(const Trainer& trainer) {
+  std::vector<NamedTensor> all;
+  add_network(all, "netG/", *trainer.netG);
+  add_network(all, "netD/", *trainer.netD);
+  add_optimizer(all, "optimizerG/", *trainer.netG, trainer.optimizerG);
+  add_optimizer(all, "optimizerD/", *trainer.netD, trainer.optimizerD);
+  all.push_back({"generator", generator_state()});
+  all.push_back({kFixedNoise, trainer.fixed_noise});
+  return all;
+}
+
+TensorShape shape_of(const torch::Tensor& tensor) { return {dtype_of(tensor), tensor.sizes().vec()}; }
+
+std::string state_sha256(const Trainer& trainer) {
+  Sha256 digest;
+  for (const NamedTensor& item : state_of(trainer)) {
+    if (item.name == kFixedNoise) continue;
+    const TensorShape shape = shape_of(item.tensor);
+    ULLAGE_CHECK(item.tensor.is_contiguous(), "state is contiguous");
+    digest.update(item.name + " " + to_string(shape) + "\n");
+    digest.update(item.tensor.const_data_ptr(), size_of(shape));
+  }
+  return digest.finish();
+}
+
+std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors) {
+  std::vector<TensorToWrite> list;
+  for (const NamedTensor& item : tensors) {
+    ULLAGE_CHECK(item.tensor.is_contiguous(), "state is contiguous");
+    list.push_back({item.name, shape_of(item.tensor), item.tensor.const_data_ptr()});
+  }
+  return list;
+}
+
+Status restore_state(Trainer& trainer, const SafetensorsFile& file) {
+  make_optimizer_state(trainer.optimizerG, *trainer.netG);
+  make_optimizer_state(trainer.optimizerD, *trainer.netD);
+  const std::vector<NamedTensor> all = state_of(trainer);
+  if (const std::string wrong = differences(all, file); !wrong.empty()) {
+    return Error{Error::Kind::BadFile, wrong, file.path()};
+  }
+  std::map<std::string, torch::Tensor> read;
+  for (const NamedTensor& item : all) {
+    ULLAGE_CHECK(item.tensor.is_contiguous(), "state is contiguous");
+    if (Status status = file.read(item.name, item.tensor.mutable_data_ptr()); !status) return status;
+    read[item.name] = item.tensor;
+  }
+  set_optimizer_steps(trainer.optimizerG, "optimizerG/", *trainer.netG, read);
+  set_optimizer_steps(trainer.optimizerD, "optimizerD/", *trainer.netD, read);
+  set_generator_state(read.at("generator"));
+  return success();
+}
+
+}  // namespace ullage::dcgan

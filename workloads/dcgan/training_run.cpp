@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcgan/training_run.h"
+
+#include "dcgan/checkpoint_folder.h"
+#include "dcgan/checkpoint_metadata.h"
+#include "dcgan/picture_feed.h"
+#include "dcgan/pixels.h"
+#include "dcgan/progress.h"
+#include "dcgan/run_folder.h"
+#include "dcgan/state.h"
+#include "dcgan/stop_request.h"
+#include "dcgan/trainer.h"
+#include "image/image_folder.h"
+#include "image/load.h"
+#include "image/write_png.h"
+#include "ullage/base/sizes.h"
+#include "ullage/runtime/runtime.h"
+
+#include <nlohmann/json.hpp>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <ostream>
+
+namespace ullage::dcgan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMostSamples = 64;
+constexpr Bytes kMostAhead = 24_MiB;  // of decoded pictures that wait; about 120 of 256 x 256
+
+std::shared_ptr<void> charge(Bytes bytes, std::string_view what) { return runtime::charge_outside(bytes, what); }
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+ExitCode exit_code_of(const Error& error) {
+  switch (error.kind) {
+    case Error::Kind::BadArgument: return ExitCode::WrongUse;
+    case Error::Kind::NotFound:
+    case Error::Kind::BadFile: return ExitCode::BadInput;
+    case Error::Kind::System: return ExitCode::Failed;
+  }
+  return ExitCode::Failed;
+}
+
+// Whatever is wrong with the pictures is wrong input, not wrong use.
+Error as_bad_input(Error error) {
+  error.kind = Error::Kind::BadFile;
+  return error;
+}
+
+Bytes picture_bytes(const Options& o) {
+  return Bytes{3} * static_cast<std::uint64_t>(o.image_size) * static_cast<std::uint64_t>(o.image_size);
+}
+
+NetworkShape network_shape(const Options& o) { return {o.image_size, o.nz, o.ngf, o.ndf, o.max_channels}; }
+
+// One run from its folders to its end. The members are made in the order in which they can fail for the person's doing.
+class TrainingRun final {
+ public:
+  TrainingRun(const Options& options, Progress& progress)
+      : options_(options), progress_(progress), folder_(options.out), checkpoints_(folder_.checkpoints()) {}
+
+  Result<ExitCode> run();
+
+ private:
+  Status list_pictures();
+  Status start_or_resume();
+  Status resume();
+  void start_feed();
+  bool finished() const;
+  Result<torch::Tensor> next_batch();
+  Status train_one_step();
+  Status save_sample();
+  Status save_checkpoint();
+  Status finish(bool interrupted);
+  std::uint64_t estimated_last_step() const;
+  void show_progress(const Losses& losses);
+  void say_new_skips();
+  Json run_json(const std::string& outcome, const std::string& sha256) const;
+
+  const Options& options_;
+  Progress& progress_;
+  RunFolder folder_;
+  CheckpointFolder checkpoints_;
+  StopRequest stop_;
+  std::vector<std::string> paths_;
+  std::optional<Trainer> trainer_;
+  std::optional<LossLog> log_;
+  std::shared_ptr<void> ring_charge_;  // for as long as the feed holds its ring
+  std::optional<PictureFeed> feed_;
+  DataPlace start_;
+  std::uint64_t step_ = 0;        // steps done in all
+  std::uint64_t first_step_ = 0;  // done before this process
+  std::optional<std::uint64_t> checkpoint_step_;
+  std::vector<double> step_seconds_;
+  std::size_t skips_said_ = 0;
+};
+
+Status TrainingRun::list_pictures() {
+  auto folder = image::list_image_folder(options_.data);
+  if (!folder) return as_bad_input(folder.error());
+  for (const auto& image : folder->images) paths_.push_back(image.path);
+  if (const std::string note = folder->note(); !note.empty()) progress_.say(note);
+  return success();
+}
+
+Status TrainingRun::start_or_resume() {
+  torch::manual_seed(static_cast<std::uint64_t>(options_.seed));
+  trainer_.emplace(network_shape(options_), AdamSettings{options_.lr, options_.beta1, options_.beta2},
+                   std::min(options_.batch, kMostSamples));
+  checkpoints_.remove_partial();
+  if (options_.resume) {
+    if (Status status = resume(); !status) return status;
+  }
+  auto log = LossLog::open(folder_.losses(), step_);
+  if (!log) return log.error();
+  log_.emplace(std::move(*log));
+  return success();
+}
+
+Status TrainingRun::resume() {
+  const auto file = checkpoints_.open_newest();
+  if (!file) return file.error();
+  const auto bad = [&](const std::string& what) { return Error{Error::Kind::BadFile, what, file->path()}; };
+  const auto place = read_place(file->metadata());
+  if (!place) return bad("__metadata__ has no place in the data: not a checkpoint of this program");
+  const std::string other_options = differing_options(file->metadata(), options_);
+  if (Status status = restore_state(*trainer_, *file); !status) {
+    Error error = status.error();
+    if (!other_options.empty()) error.message = other_options + "; " + error.message;
+    return error;
+  }
+  if (!other_options.empty()) return bad(other_options + "; give the same options");
+  const std::string other_pictures = differing_pictures(file->metadata(), options_, paths_);
+  if (!other_pictures.empty()) return bad(other_pictures);
+  step_ = first_step_ = place->step;
+  start_ = place->data;
+  if (start_.index >= paths_.size()) return bad("its place in the data lies past the " + std::to_string(paths_.size()) + " pictures");
+  checkpoint_step_ = step_;
+  progress_.say("resuming after step " + std::to_string(step_) + " from " + file->path());
+  return success();
+}
+
+void TrainingRun::start_feed() {
+  const auto side = static_cast<std::uint32_t>(options_.image_size);
+  const auto load = [side](const std::string& path) -> Result<std::vector<std::uint8_t>> {
+    auto picture = image::load_square_rgb(path, side, charge);
+    if (!picture) return as_bad_input(picture.error());
+    return std::move(picture->rgb);
+  };
+  PictureFeed::Settings settings;
+  settings.seed = static_cast<std::uint64_t>(options_.seed);
+  settings.picture = picture_bytes(options_);
+  settings.ahead = std::min(kMostAhead, settings.picture * 2 * static_cast<std::uint64_t>(options_.batch));
+  settings.skip_bad = options_.skip_bad;
+  ring_charge_ = charge(std::max(settings.ahead, settings.picture), "decoded pictures that wait");
+  feed_.emplace(paths_, load, settings, start_);
+}
+
+bool TrainingRun::finished() const {
+  if (options_.steps > 0) return step_ >= static_cast<std::uint64_t>(options_.steps);
+  const std::uint64_t epoch = feed_ ? feed_->place().epoch : start_.epoch;
+  return epoch >= static_cast<std::uint64_t>(options_.epochs);
+}
+
+// No rows at all when the epoch ended without a further good picture.
+Result<torch::Tensor> TrainingRun::next_batch() {
+  const auto most = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(static_cast<std::uint64_t>(options_.batch), feed_->left_in_epoch()));
+  const auto side = static_cast<std::uint32_t>(options_.image_size);
+  torch::Tensor batch = torch::empty({most, 3, options_.image_size, options_.image_size});
+  float* const planes = batch.mutable_data_ptr<float>();
+  const auto taken = feed_->take(static_cast<std::size_t>(most), [&](std::size_t k, std::span<const std::uint8_t> rgb) {
+    to_planes(rgb, side, planes + k * rgb.size());
+  });
+  say_new_skips();
+  if (!taken) return taken.error();
+  return batch.narrow(0, 0, static_cast<std::int64_t>(*taken));
+}
+
+void TrainingRun::say_new_skips() {
+  const auto& skipped = feed_->skipped();
+  for (; skips_said_ < skipped.size(); ++skips_said_) progress_.say("skipped: " + skipped[skips_said_].why);
+}
+
+Status TrainingRun::train_one_step() {
+  const auto start = Clock::now();
+  auto batch = next_batch();
+  if (!batch) return batch.error();
+  if (batch->size(0) == 0) return success();
+  const Losses losses = trainer_->step(std::move(*batch));
+  ++step_;
+  if (Status status = log_->append(step_, losses); !status) return status;
+  runtime::mark_step();
+  step_seconds_.push_back(seconds_since(start));
+  show_progress(losses);
+
+  const auto due = [this](std::int64_t every) { return every > 0 && step_ % static_cast<std::uint64_t>(every) == 0; };
+  if (due(options_.sample_every)) {
+    if (Status status = save_sample(); !status) return status;
+  }
+  if (due(options_.checkpoint_every)) return save_checkpoint();
+  return success();
+}
+
+std::uint64_t TrainingRun::estimated_last_step() const {
+  if (options_.steps > 0) return static_cast<std::uint64_t>(options_.steps);
+  if (finished()) return step_;
+  const auto batch = static_cast<std::uint64_t>(options_.batch);
+  const auto batches = [batch](std::uint64_t pictures) { return (pictures + batch - 1) / batch; };
+  const std::uint64_t epochs_after = static_cast<std::uint64_t>(options_.epochs) - feed_->place().epoch - 1;
+  return step_ + batches(feed_->left_in_epoch()) + epochs_after * batches(paths_.size());
+}
+
+void TrainingRun::show_progress(const Losses& losses) {
+  const runtime::MemoryStatus memory = runtime::memory_status();
+  ProgressState state{step_, estimated_last_step(), losses, runtime::active(), memory.resident, memory.budget, Seconds{-1}};
+  const std::size_t recent = std::min<std::size_t>(step_seconds_.size(), 20);
+  double sum = 0;
+  for (std::size_t i = step_seconds_.size() - recent; i < step_seconds_.size(); ++i) sum += step_seconds_[i];
+  state.left = Seconds{sum / static_cast<double>(recent) * static_cast<double>(state.last_step - step_)};
+  progress_.show(state);
+}
+
+Status TrainingRun::save_sample() {
+  const torch::Tensor pictures = trainer_->sample();
+  const auto count = static_cast<std::uint32_t>(pictures.size(0));
+  const auto side = static_cast<std::uint32_t>(options_.image_size);
+  const GridSize size = grid_size(count, side);
+  const auto charged = charge(Bytes{3} * size.width * size.height, "the grid of samples");
+  const Grid grid = make_grid(pictures.const_data_ptr<float>(), count, side);
+  return image::write_png(folder_.sample(step_), grid.width, grid.height, grid.rgb);
+}
+
+Status TrainingRun::save_checkpoint() {
+  if (checkpoint_step_ == step_) return success();
+  const Metadata metadata = checkpoint_metadata({step_, feed_->place()}, options_, paths_);
+  const auto tensors = state_of(*trainer_);
+  if (Status status = checkpoints_.write(step_, to_write(tensors), metadata); !status) return status;
+  checkpoint_step_ = step_;
+  return success();
+}
+
+Json TrainingRun::run_json(const std::string& outcome, const std::string& sha256) const {
+  Json skipped = Json::array();
+  for (const SkippedPicture& picture : feed_->skipped()) skipped.push_back({{"path", picture.path}, {"why", picture.why}});
+  const DataPlace place = feed_->place();
+  return {{"format", "ullage-dcgan-run"},
+          {"version", 1},
+          {"outcome", outcome},
+          {"options", Json::parse(options_as_json(options_))},
+          {"torch", TORCH_VERSION},
+          {"threads", torch::get_num_threads()},
+          {"parameters",
+           {{"generator", parameter_count(*trainer_->netG)}, {"discriminator", parameter_count(*trainer_->netD)}}},
+          {"pictures", paths_.size()},
+          {"skipped", skipped},
+          {"steps", step_},
+          {"steps_before_resume", first_step_},
+          {"epoch", place.epoch},
+          {"index", place.index},
+          {"step_seconds", step_seconds_},  // of this process
+          {"sample", folder_.sample(step_)},
+          {"checkpoint", checkpoints_.file_of(step_)},
+          {"state_sha256", sha256}};
+}
+
+Status TrainingRun::finish(bool interrupted) {
+  if (Status status = save_checkpoint(); !status) return status;
+  if (Status status = save_sample(); !status) return status;
+  const std::string sha256 = state_sha256(*trainer_);
+  runtime::report_state(sha256);
+  const Json json = run_json(interrupted ? "interrupted" : "done", sha256);
+  if (Status status = write_whole_file(folder_.run_json(), json.dump(1) + "\n"); !status) return status;
+  progress_.say((interrupted ? "stopped after step " : "done after step ") + std::to_string(step_) + ": sample picture " +
+                folder_.sample(step_) + ", losses " + folder_.losses());
+  if (interrupted) progress_.say("to go on: the same command with --resume");
+  return success();
+}
+
+Result<ExitCode> TrainingRun::run() {
+  if (Status status = list_pictures(); !status) return status.error();
+  if (Status status = folder_.prepare(options_.resume); !status) return status.error();
+  if (options_.threads > 0) torch::set_num_threads(static_cast<int>(options_.threads));
+  if (Status status = start_or_resume(); !status) return status.error();
+  start_feed();
+  if (finished()) progress_.say("nothing left to do: " + std::to_string(step_) + " steps are done");
+  bool interrupted = false;
+  while (!finished() && !interrupted) {
+    if (Status status = train_one_step(); !status) return status.error();
+    interrupted = stop_.asked() && step_ > first_step_;  // the first step of all is always made
+  }
+  if (Status status = finish(interrupted); !status) return status.error();
+  return interrupted ? ExitCode::Interrupted : ExitCode::Done;
+}
+
+constexpr const char* kOutOfMemory =
+    "out of memory: a smaller --batch (or --ngf, --ndf, --max-channels) needs less; under ullage run, a larger --memory gives more";
+
+}  // namespace
+
+ExitCode run_dcgan(const Options& options, std::ostream& out, bool terminal) {
+  Progress progress(out, terminal);
+  const auto fail = [&progress](const std::string& what) { progress.say("ullage-dcgan: " + what); };
+  try {
+    const auto result = TrainingRun(options, progress).run();
+    if (result) return *result;
+    fail(result.error().text());
+    return exit_code_of(result.error());
+  } catch (const c10::OutOfMemoryError& error) {
+    fail(error.what_without_backtrace());
+    fail(kOutOfMemory);
+    return ExitCode::Infeasible;
+  } catch (const c10::Error& error) {
+    fail(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  return ExitCode::Failed;
+}
+
+}  // namespace ullage::dcgan
