@@ -15,10 +15,13 @@ struct CommandLine {
   Words words;
 };
 
-std::ostream& operator<<(std::ostream& out, const CommandLine& line) { return out << line.name; }  // the name of its ctest
+std::ostream& operator<<(std::ostream& out, const CommandLine& line) {
+  return out << line.name;
+}  // the name of its ctest
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
   return text;
 }
 
@@ -40,32 +43,34 @@ TEST_P(CommandLineOf, Golden) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, CommandLineOf,
-    testing::Values(CommandLine{"no_verb", {}}, CommandLine{"help", {"help"}}, CommandLine{"help_option", {"--help"}},
-                    CommandLine{"help_run", {"help", "run"}}, CommandLine{"run_help", {"run", "--help"}},
-                    CommandLine{"help_help", {"help", "help"}}, CommandLine{"version", {"--version"}},
-                    CommandLine{"run_version", {"run", "--version"}}, CommandLine{"unknown_verb", {"rnu"}},
-                    CommandLine{"unknown_verb_far", {"transmogrify"}}, CommandLine{"program_as_verb", {"fake"}},
-                    CommandLine{"later_verb", {"predict", "dcgan"}}, CommandLine{"help_later_verb", {"help", "explain"}},
-                    CommandLine{"help_unknown_verb", {"help", "rum"}}, CommandLine{"help_two_verbs", {"help", "run", "help"}},
-                    CommandLine{"unknown_root_option", {"--verison"}}, CommandLine{"unknown_option", {"run", "--memroy", "2GiB", "fake"}},
-                    CommandLine{"unknown_option_far", {"run", "--zzz", "fake"}},
-                    CommandLine{"unknown_short_option", {"run", "-m", "2GiB", "fake"}},
-                    CommandLine{"later_option", {"run", "--spill", "/tmp", "fake"}},
-                    CommandLine{"later_option_with_equals", {"run", "--allow=rounding", "fake"}},
-                    CommandLine{"missing_value", {"run", "--memory"}}, CommandLine{"missing_target", {"run", "--quiet"}},
-                    CommandLine{"missing_command", {"run", "--"}}, CommandLine{"bad_size", {"run", "--memory", "2XB", "fake"}},
-                    CommandLine{"negative_size", {"run", "--memory=-2", "fake"}},
-                    CommandLine{"zero_size", {"run", "--memory", "0", "fake"}},
-                    CommandLine{"unknown_program", {"run", "fkae"}}, CommandLine{"command_as_program", {"run", "sh", "-c", "true"}},
-                    CommandLine{"locked_program", {"run", "locked"}},
-                    CommandLine{"no_such_command", {"run", "--", "no-such-command-here"}},
-                    CommandLine{"no_such_file", {"run", "--", "./no/such/file"}},
-                    CommandLine{"command_is_folder", {"run", "--", "{DIR}"}},
-                    CommandLine{"command_not_executable", {"run", "--", "{DIR}/ullage-locked"}},
-                    CommandLine{"report_folder_missing", {"run", "--report", "{DIR}/no/run.json", "fake", "print=never"}},
-                    CommandLine{"report_is_folder", {"run", "--report", "{DIR}", "fake", "print=never"}},
-                    CommandLine{"report_is_fifo", {"run", "--report", "{DIR}/fifo", "fake", "print=never"}},
-                    CommandLine{"quiet", {"run", "--quiet", "fake", "print=hello", "complain=oh"}}));
+    testing::Values(
+        CommandLine{"no_verb", {}}, CommandLine{"help", {"help"}}, CommandLine{"help_option", {"--help"}},
+        CommandLine{"help_run", {"help", "run"}}, CommandLine{"run_help", {"run", "--help"}},
+        CommandLine{"help_help", {"help", "help"}}, CommandLine{"version", {"--version"}},
+        CommandLine{"run_version", {"run", "--version"}}, CommandLine{"unknown_verb", {"rnu"}},
+        CommandLine{"unknown_verb_far", {"transmogrify"}}, CommandLine{"program_as_verb", {"fake"}},
+        CommandLine{"later_verb", {"predict", "dcgan"}}, CommandLine{"help_later_verb", {"help", "explain"}},
+        CommandLine{"help_unknown_verb", {"help", "rum"}}, CommandLine{"help_two_verbs", {"help", "run", "help"}},
+        CommandLine{"unknown_root_option", {"--verison"}},
+        CommandLine{"unknown_option", {"run", "--memroy", "2GiB", "fake"}},
+        CommandLine{"unknown_option_far", {"run", "--zzz", "fake"}},
+        CommandLine{"unknown_short_option", {"run", "-m", "2GiB", "fake"}},
+        CommandLine{"later_option", {"run", "--spill", "/tmp", "fake"}},
+        CommandLine{"later_option_with_equals", {"run", "--allow=rounding", "fake"}},
+        CommandLine{"missing_value", {"run", "--memory"}}, CommandLine{"missing_target", {"run", "--quiet"}},
+        CommandLine{"missing_command", {"run", "--"}}, CommandLine{"bad_size", {"run", "--memory", "2XB", "fake"}},
+        CommandLine{"negative_size", {"run", "--memory=-2", "fake"}},
+        CommandLine{"zero_size", {"run", "--memory", "0", "fake"}}, CommandLine{"unknown_program", {"run", "fkae"}},
+        CommandLine{"command_as_program", {"run", "sh", "-c", "true"}},
+        CommandLine{"locked_program", {"run", "locked"}},
+        CommandLine{"no_such_command", {"run", "--", "no-such-command-here"}},
+        CommandLine{"no_such_file", {"run", "--", "./no/such/file"}},
+        CommandLine{"command_is_folder", {"run", "--", "{DIR}"}},
+        CommandLine{"command_not_executable", {"run", "--", "{DIR}/ullage-locked"}},
+        CommandLine{"report_folder_missing", {"run", "--report", "{DIR}/no/run.json", "fake", "print=never"}},
+        CommandLine{"report_is_folder", {"run", "--report", "{DIR}", "fake", "print=never"}},
+        CommandLine{"report_is_fifo", {"run", "--report", "{DIR}/fifo", "fake", "print=never"}},
+        CommandLine{"quiet", {"run", "--quiet", "fake", "print=hello", "complain=oh"}}));
 
 }  // namespace
 }  // namespace ullage::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program for the tests of `ullage run`: each word is something to do, in their order. It writes into the ledger what the
-// real runtime would, so that the launcher, the summary and the report are tested without torch.
+// A program for the tests of `ullage run`: each word is something to do, in their order. It writes into the ledger what
+// the real runtime would, so that the launcher, the summary and the report are tested without torch.
 
 #include "ullage/base/sizes.h"
 #include "ullage/store/ledger.h"
@@ -108,9 +108,7 @@ void nap(const std::string& milliseconds) {
   for (int left = std::atoi(milliseconds.c_str()); left > 0; left -= 10) poll(nullptr, 0, 10);
 }
 
-void say_group(const std::string&) {
-  std::puts(getpgrp() == getpgid(getppid()) ? "same group" : "another group");
-}
+void say_group(const std::string&) { std::puts(getpgrp() == getpgid(getppid()) ? "same group" : "another group"); }
 
 const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"attach", attach},

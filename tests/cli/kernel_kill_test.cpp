@@ -43,7 +43,8 @@ class LimitedGroup final {
       return false;
     }
     const bool exists = fs::exists(group / limit_file, failed);
-    if (!exists || !put(group / limit_file, std::to_string(kLimit)) || ::access((group / "cgroup.procs").c_str(), W_OK) != 0) {
+    if (!exists || !put(group / limit_file, std::to_string(kLimit)) ||
+        ::access((group / "cgroup.procs").c_str(), W_OK) != 0) {
       why_not_ += (group / limit_file).string() + ": cannot be set; ";
       ::rmdir(group.c_str());
       return false;
@@ -64,8 +65,8 @@ class KernelKill : public testing::Test {
   }
   // `ullage run WORDS` with the launcher and all it starts inside the group.
   Finished run(const std::string& words) {
-    const std::string line = "echo $$ > " + (*group_.path() / "cgroup.procs").string() + " && exec " + folder_.file("ullage") +
-                             " run --report " + folder_.file("run.json") + " " + words;
+    const std::string line = "echo $$ > " + (*group_.path() / "cgroup.procs").string() + " && exec " +
+                             folder_.file("ullage") + " run --report " + folder_.file("run.json") + " " + words;
     return Process({"/bin/sh", "-c", line}).finish();
   }
   ShippedFolder folder_;
@@ -89,7 +90,8 @@ TEST_F(KernelKill, IsSaidAndTheFiguresUpToItAreKept) {
   EXPECT_EQ(json["outcome"], "killed_by_kernel");
   EXPECT_EQ(json["steps"], 3);
   EXPECT_GT(json["process_peak_bytes"], 40u << 20);
-  EXPECT_LE(json["process_peak_bytes"], kLimit + (8u << 20));  // pages of files that others brought in count here, not there
+  EXPECT_LE(json["process_peak_bytes"],
+            kLimit + (8u << 20));  // pages of files that others brought in count here, not there
 }
 
 TEST_F(KernelKill, IsSeenBehindAShellToo) {

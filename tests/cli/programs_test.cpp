@@ -9,7 +9,8 @@ namespace {
 
 TEST(Programs, AreTheExecutablesBesideUllage) {
   const ShippedFolder folder;
-  // Not the one that may not be executed, and no file with an ending. Root may execute nothing without the x bit either.
+  // Not the one that may not be executed, and no file with an ending. Root may execute nothing without the x bit
+  // either.
   EXPECT_EQ(shipped_programs(folder.path()), (Words{"fake", "fern"}));
   EXPECT_TRUE(shipped_programs(folder.path() / "nowhere").empty());
 }

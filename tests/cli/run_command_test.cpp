@@ -187,13 +187,14 @@ TEST_F(RunCommand, SaysWhenTheReportCannotBeWrittenAfterAll) {
 }
 
 TEST_F(RunCommand, KeepsTheExitCodeWhenNobodyReadsTheSummary) {
-  const std::string line = folder_.file("ullage") + " run -- sh -c 'sleep 0.2; exit 5' 2>&1 >/dev/null | true; echo ${PIPESTATUS[0]}";
+  const std::string line =
+      folder_.file("ullage") + " run -- sh -c 'sleep 0.2; exit 5' 2>&1 >/dev/null | true; echo ${PIPESTATUS[0]}";
   EXPECT_EQ(Process({"/bin/bash", "-c", line}).finish().out, "5\n");
 }
 
 TEST_F(RunCommand, ALedgerOfAnOuterRunIsNotTheInnerOnes) {
-  const Finished end = run({"--quiet", "--", folder_.file("ullage"), "run", "--memory", "77MiB", "--report", report_file(),
-                            "fake", "attach", "steps=1"});
+  const Finished end = run({"--quiet", "--", folder_.file("ullage"), "run", "--memory", "77MiB", "--report",
+                            report_file(), "fake", "attach", "steps=1"});
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_EQ(report()["budget_bytes"], 77u << 20);
   EXPECT_EQ(report()["steps"], 1);

@@ -41,8 +41,9 @@ TEST_F(Signals, EachInterruptIsPassedOn) {
   EXPECT_EQ(process.finish().out, "ready\n2 interrupts\n");
 }
 
-// Everything the process group behind a terminal prints, after the keys were typed once "ready" was read. The launcher is
-// stopped meanwhile, so that the program has taken its own signal before the launcher can send another: two at once are one.
+// Everything the process group behind a terminal prints, after the keys were typed once "ready" was read. The launcher
+// is stopped meanwhile, so that the program has taken its own signal before the launcher can send another: two at once
+// are one.
 struct Terminal {
   std::string text;
   int status = 0;
@@ -111,7 +112,8 @@ TEST_F(Signals, TerminateAndHangUpArePassedOn) {
 }
 
 TEST_F(Signals, WhatWasIgnoredAtTheStartStaysIgnored) {
-  const std::string line = "trap '' HUP; exec " + folder_.file("ullage") + " run --quiet -- sh -c 'kill -HUP $PPID $$; echo alive'";
+  const std::string line =
+      "trap '' HUP; exec " + folder_.file("ullage") + " run --quiet -- sh -c 'kill -HUP $PPID $$; echo alive'";
   const Finished end = Process({"/bin/sh", "-c", line}).finish();
   EXPECT_EQ(end.out, "alive\n");
   EXPECT_EQ(end.exit_code, 0);

@@ -2,7 +2,8 @@
 #pragma once
 
 // Runs the real executable as a person's shell would, in a folder where shipped programs stand beside it:
-//   <folder>/ullage, ullage-fake (fake_program), ullage-fern (another), ullage-locked (not executable), ullage-notes.txt (executable), fifo
+//   <folder>/ullage, ullage-fake (fake_program), ullage-fern (another), ullage-locked (not executable),
+//   ullage-notes.txt (executable), fifo
 
 #include <nlohmann/json.hpp>
 

@@ -12,7 +12,7 @@ using Words = std::vector<std::string>;
 
 TEST(Nearest, AllowsAFewSlipsAndNoMore) {
   const Words verbs = {"run", "help", "explain"};
-  EXPECT_EQ(nearest("rnu", verbs), "run");      // two letters swapped
+  EXPECT_EQ(nearest("rnu", verbs), "run");  // two letters swapped
   EXPECT_EQ(nearest("hepl", verbs), "help");
   EXPECT_EQ(nearest("explan", verbs), "explain");
   EXPECT_EQ(nearest("xpalin", verbs), "explain");  // two slips in six letters

@@ -25,7 +25,8 @@ class CheckpointFolderTest : public ::testing::Test {
   }
   std::vector<std::string> names() const {
     std::vector<std::string> list;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) list.push_back(entry.path().filename());
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      list.push_back(entry.path().filename());
     std::sort(list.begin(), list.end());
     return list;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH]: trains a small net on seeded noise and writes all of it to OUT as
-// safetensors, for test_one_step.py: before/..., real.N, noise.N, losses (STEPS x 5), after the first step the gradients with
-// which Adam went (gradient/...) and the buffers (after/...).
+// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH]: trains a small net on seeded noise and writes all of it to OUT
+// as safetensors, for test_one_step.py: before/..., real.N, noise.N, losses (STEPS x 5), after the first step the
+// gradients with which Adam went (gradient/...) and the buffers (after/...).
 
 #include "dcgan/state.h"
 
@@ -17,7 +17,8 @@ using Tensors = std::vector<NamedTensor>;
 
 void add_copies(Tensors& out, const std::string& prefix, const torch::nn::Module& network, bool parameters) {
   if (parameters) {
-    for (const auto& item : network.named_parameters()) out.push_back({prefix + item.key(), item.value().detach().clone()});
+    for (const auto& item : network.named_parameters())
+      out.push_back({prefix + item.key(), item.value().detach().clone()});
   }
   for (const auto& item : network.named_buffers()) out.push_back({prefix + item.key(), item.value().clone()});
 }
@@ -59,7 +60,8 @@ Tensors record(const NetworkShape& shape, std::int64_t batch, std::int64_t steps
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 6) return std::fprintf(stderr, "usage: dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH]\n"), 2;
+  if (argc != 3 && argc != 6)
+    return std::fprintf(stderr, "usage: dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH]\n"), 2;
   const auto number = [&](int i, long otherwise) { return argc > i ? std::atol(argv[i]) : otherwise; };
   const long features = number(4, 8);
   const Tensors tensors = record({number(3, 32), 100, features, features, 0}, number(5, 16), number(2, 1));

@@ -29,7 +29,8 @@ class PictureFeedTest : public ::testing::Test {
       if (bad_.contains(number)) return Error{Error::Kind::BadFile, "is bad", path};
       return std::vector<std::uint8_t>{static_cast<std::uint8_t>(number)};
     };
-    return std::make_unique<PictureFeed>(paths, load, PictureFeed::Settings{7, Bytes{1}, Bytes{ahead}, skip_bad}, start);
+    return std::make_unique<PictureFeed>(paths, load, PictureFeed::Settings{7, Bytes{1}, Bytes{ahead}, skip_bad},
+                                         start);
   }
   static Batch take(PictureFeed& from, std::size_t most) {
     Batch batch;

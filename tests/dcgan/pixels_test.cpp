@@ -14,7 +14,18 @@ TEST(ToPlanes, NormalisesAsTorchvisionDoes) {
   const std::vector<std::uint8_t> rgb = {0, 1, 2, 127, 128, 254, 255, 51, 204, 3, 77, 100};
   std::vector<float> planes(12);
   to_planes(rgb, 2, planes.data());
-  const std::vector<float> expected = {-1, -0.00392156839f, 1, -0.97647059f, -0.992156863f, 0.003921628f, -0.600000024f, -0.396078408f, -0.984313726f, 0.992156863f, 0.600000024f, -0.215686262f};
+  const std::vector<float> expected = {-1,
+                                       -0.00392156839f,
+                                       1,
+                                       -0.97647059f,
+                                       -0.992156863f,
+                                       0.003921628f,
+                                       -0.600000024f,
+                                       -0.396078408f,
+                                       -0.984313726f,
+                                       0.992156863f,
+                                       0.600000024f,
+                                       -0.215686262f};
   EXPECT_EQ(planes, expected);
 }
 

@@ -29,7 +29,8 @@ TEST(RunFolder, SaysWhyNothingCanBeWritten) {
   write_file(folder / "file", "");
   EXPECT_EQ(prepared(folder / "file/out", false),
             (folder / "file/out") + ": cannot write there: Not a directory; choose another --out");
-  EXPECT_EQ(prepared("/proc/out", false), "/proc/out: cannot write there: No such file or directory; choose another --out");
+  EXPECT_EQ(prepared("/proc/out", false),
+            "/proc/out: cannot write there: No such file or directory; choose another --out");
 }
 
 TEST(RunFolder, DoesNotTakeAFolderThatHoldsARun) {
@@ -49,8 +50,9 @@ TEST(LossLog, WritesOneObjectAStepAtOnce) {
   auto log = LossLog::open(folder / "l", 0);
   ASSERT_TRUE(log);
   ASSERT_TRUE(log->append(1, {1.5, 0.1f, 0.25, 0, std::nan("")}));
-  EXPECT_EQ(read_file(folder / "l"),
-            "{\"step\": 1, \"loss_d\": 1.5, \"loss_g\": 0.100000001, \"d_x\": 0.25, \"d_g_z1\": 0, \"d_g_z2\": null}\n");
+  EXPECT_EQ(
+      read_file(folder / "l"),
+      "{\"step\": 1, \"loss_d\": 1.5, \"loss_g\": 0.100000001, \"d_x\": 0.25, \"d_g_z1\": 0, \"d_g_z2\": null}\n");
 }
 
 TEST(LossLog, DropsTheLinesPastTheCheckpoint) {

@@ -86,16 +86,20 @@ TEST(State, AnotherShapeIsRefusedByItsFirstKeys) {
   Status status = restore_state(wider, *file);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().kind, Error::Kind::BadFile);
-  EXPECT_NE(status.error().message.find("netG/main.0.weight is F32 [10, 16, 4, 4] in the checkpoint, F32 [10, 32, 4, 4] here"),
-            std::string::npos) << status.error().message;
+  EXPECT_NE(status.error().message.find(
+                "netG/main.0.weight is F32 [10, 16, 4, 4] in the checkpoint, F32 [10, 32, 4, 4] here"),
+            std::string::npos)
+      << status.error().message;
   ASSERT_TRUE(save(trained(1, 0), folder / "b"));  // before Adam's first step there is no state of it
   auto empty = SafetensorsFile::open(folder / "b");
   ASSERT_TRUE(empty);
   Trainer same(kSmall, {}, 2);
   status = restore_state(same, *empty);
   ASSERT_FALSE(status);
-  EXPECT_NE(status.error().message.find("optimizerG/main.0.weight/exp_avg is missing in the checkpoint, F32 [10, 16, 4, 4] here"),
-            std::string::npos) << status.error().message;
+  EXPECT_NE(status.error().message.find(
+                "optimizerG/main.0.weight/exp_avg is missing in the checkpoint, F32 [10, 16, 4, 4] here"),
+            std::string::npos)
+      << status.error().message;
   Trainer shallower({16, 10, 8, 8, 0}, {}, 2);
   status = restore_state(shallower, *file);
   ASSERT_FALSE(status);

@@ -52,7 +52,8 @@ TEST(DecodeJpeg, EveryPrefixIsAnError) {
     make_jpeg(folder.path("a.jpg"), {.size = {17, 19}, .progressive = progressive});
     const FileBytes whole = read_file(folder.path("a.jpg"));
     for (std::size_t length = 0; length < whole.size(); ++length) {
-      const std::string cut = folder.write("cut.jpg", FileBytes(whole.begin(), whole.begin() + static_cast<long>(length)));
+      const std::string cut =
+          folder.write("cut.jpg", FileBytes(whole.begin(), whole.begin() + static_cast<long>(length)));
       const std::string message = message_of(cut);
       const char* start = length < 3 ? "is not a PNG or JPEG" : "is cut short: the file ends ";
       EXPECT_EQ(message.rfind(start, 0), 0u) << length << " bytes: " << message;
@@ -91,7 +92,8 @@ TEST(DecodeJpeg, RefusesPixelsThatAreLost) {
   std::copy(end.begin(), end.end(), bytes.begin() + static_cast<long>(bytes.size() / 2));
   const std::string message = message_of(folder.write("damaged.jpg", bytes));
   EXPECT_EQ(message.rfind("is damaged after ", 0), 0u) << message;
-  EXPECT_NE(message.find(" of 400 rows (Corrupt JPEG data: premature end of data segment)"), std::string::npos) << message;
+  EXPECT_NE(message.find(" of 400 rows (Corrupt JPEG data: premature end of data segment)"), std::string::npos)
+      << message;
 }
 
 TEST(DecodeJpeg, RefusesADamagedHeader) {
@@ -148,7 +150,8 @@ TEST(DecodeJpeg, StreamsABigPicture) {
   make_jpeg(folder.path("big.jpg"), {.size = {4000, 4000}});
   RowCount count;
   Charges charges;
-  const Bytes growth = peak_growth([&] { ASSERT_TRUE(decode(folder.path("big.jpg"), count, charges.callback()).ok()); });
+  const Bytes growth =
+      peak_growth([&] { ASSERT_TRUE(decode(folder.path("big.jpg"), count, charges.callback()).ok()); });
   EXPECT_EQ(count.rows, 4000u);
   EXPECT_TRUE(charges.bytes.empty());
   std::printf("VmHWM grew by %llu KiB for 4000 x 4000\n", static_cast<unsigned long long>(growth.count / 1024));

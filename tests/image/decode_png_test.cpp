@@ -70,7 +70,8 @@ TEST(DecodePng, EveryPrefixIsAnErrorOrTheWholePicture) {
     const FileBytes whole = read_file(folder.path("a.png"));
     std::size_t taken = 0;
     for (std::size_t length = 0; length <= whole.size(); ++length) {
-      const std::string cut = folder.write("cut.png", FileBytes(whole.begin(), whole.begin() + static_cast<long>(length)));
+      const std::string cut =
+          folder.write("cut.png", FileBytes(whole.begin(), whole.begin() + static_cast<long>(length)));
       const Result<Picture> picture = decode_whole(cut, {});
       if (picture) {
         ++taken;
@@ -124,7 +125,8 @@ TEST(DecodePng, ChecksTheSumsBehindTheLastRow) {
   EXPECT_EQ(message_of(folder.write("damaged.png", bytes)), "is damaged after 5 of 6 rows (IDAT: CRC error)" + kAdvice);
   bytes = whole;
   bytes.back() ^= 1;
-  EXPECT_EQ(message_of(folder.write("damaged.png", bytes)), "is damaged after its last row (IEND: CRC error)" + kAdvice);
+  EXPECT_EQ(message_of(folder.write("damaged.png", bytes)),
+            "is damaged after its last row (IEND: CRC error)" + kAdvice);
 }
 
 TEST(DecodePng, RefusesADamagedHeader) {
@@ -141,7 +143,8 @@ TEST(DecodePng, RefusesABombBeforeTakingMemory) {
   std::string message;
   const Bytes growth = peak_growth([&] { message = message_of(path); });
   EXPECT_EQ(message,
-            "claims 60000 x 60000 = 3600000000 pixels, 10800000000 bytes (10.05 GiB) as RGB, and the limit is 178956970 pixels" +
+            "claims 60000 x 60000 = 3600000000 pixels, 10800000000 bytes (10.05 GiB) as RGB, and the limit is "
+            "178956970 pixels" +
                 kAdvice);
   EXPECT_LT(growth, 2_MiB);
 }

@@ -21,9 +21,10 @@ TEST(Decode, RefusesATextNamedPng) {
   const TempFolder folder;
   const Error error = error_of(folder.write("a.png", std::string("hello, world\n")));
   EXPECT_EQ(error.kind, Error::Kind::BadFile);
-  EXPECT_EQ(error.text(), folder.path("a.png") +
-                              ": is not a PNG or JPEG: it starts with the bytes 68 65 6c 6c; replace it or take it out of the "
-                              "folder");
+  EXPECT_EQ(error.text(),
+            folder.path("a.png") +
+                ": is not a PNG or JPEG: it starts with the bytes 68 65 6c 6c; replace it or take it out of the "
+                "folder");
 }
 
 TEST(Decode, RefusesAnEmptyFile) {

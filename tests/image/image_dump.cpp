@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// image_dump PATH SIDE: the picture's RGB bytes on standard output, for test_against_pillow.py. SIDE 0: as decoded, no resize.
+// image_dump PATH SIDE: the picture's RGB bytes on standard output, for test_against_pillow.py. SIDE 0: as decoded, no
+// resize.
 #include "image/load.h"
 #include "whole_picture.h"
 
@@ -15,8 +16,8 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const auto side = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
-  const ullage::Result<Picture> picture = side == 0 ? ullage::image::test::decode_whole(argv[1], {})
-                                                    : ullage::image::load_square_rgb(argv[1], side, {});
+  const ullage::Result<Picture> picture =
+      side == 0 ? ullage::image::test::decode_whole(argv[1], {}) : ullage::image::load_square_rgb(argv[1], side, {});
   if (!picture) {
     std::fprintf(stderr, "%s\n", picture.error().text().c_str());
     return 3;

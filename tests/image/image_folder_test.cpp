@@ -48,7 +48,8 @@ TEST(ImageFolder, WalksInTheOrderOfWholePaths) {
   touch(folder, {"c/a/1.png", "c/a-b/2.png", "c/a0/3.png", "c/z.png", "c/a/deep/4.png"});
   const Result<ImageFolder> found = list_image_folder(folder.path());
   ASSERT_TRUE(found.ok()) << found.error().text();
-  EXPECT_EQ(listed(folder, *found), (Names{"0:c/z.png", "0:c/a/1.png", "0:c/a-b/2.png", "0:c/a/deep/4.png", "0:c/a0/3.png"}));
+  EXPECT_EQ(listed(folder, *found),
+            (Names{"0:c/z.png", "0:c/a/1.png", "0:c/a-b/2.png", "0:c/a/deep/4.png", "0:c/a0/3.png"}));
 }
 
 TEST(ImageFolder, TakesExtensionsInAnyCase) {
@@ -115,13 +116,15 @@ TEST(ImageFolder, SaysThatAFileIsNoFolder) {
 TEST(ImageFolder, SaysWhatItLookedForWhenThereIsNothing) {
   const TempFolder folder;
   touch(folder, {"c/a.txt"});
-  EXPECT_EQ(error_of(folder.path()).message,
-            "holds no picture: looked for .png, .jpg and .jpeg in it and in its sub-folders; name a folder with pictures, or "
-            "convert them");
+  EXPECT_EQ(
+      error_of(folder.path()).message,
+      "holds no picture: looked for .png, .jpg and .jpeg in it and in its sub-folders; name a folder with pictures, or "
+      "convert them");
   touch(folder, {"c/a.tiff"});
-  EXPECT_EQ(error_of(folder.path()).message,
-            "holds no picture: looked for .png, .jpg and .jpeg in it and in its sub-folders (left out 1 file of a kind not "
-            "read: 1 .tiff); name a folder with pictures, or convert them");
+  EXPECT_EQ(
+      error_of(folder.path()).message,
+      "holds no picture: looked for .png, .jpg and .jpeg in it and in its sub-folders (left out 1 file of a kind not "
+      "read: 1 .tiff); name a folder with pictures, or convert them");
 }
 
 TEST(ImageFolder, SaysThatASubFolderCannotBeListed) {
@@ -136,7 +139,8 @@ TEST(ImageFolder, SaysThatASubFolderCannotBeListed) {
   ASSERT_EQ(chmod(folder.path("c/closed").c_str(), 0755), 0);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().kind, Error::Kind::System);
-  EXPECT_EQ(found.error().text(), folder.path("c/closed") + ": cannot be listed (Permission denied); check its permissions");
+  EXPECT_EQ(found.error().text(),
+            folder.path("c/closed") + ": cannot be listed (Permission denied); check its permissions");
 }
 
 }  // namespace

@@ -50,7 +50,9 @@ TEST(LoadSquareRgb, AsksBeforeItTakesAnInterlacedPicture) {
   ASSERT_TRUE(load_square_rgb(folder.path("a.png"), 8, charges.callback()).ok());
   EXPECT_EQ(charges.bytes, std::vector<Bytes>{Bytes{90 * 20 * 3}});
   EXPECT_EQ(charges.held, 0);
-  const ChargeMemory refuse = [](Bytes, std::string_view) -> std::shared_ptr<void> { throw std::runtime_error("no room"); };
+  const ChargeMemory refuse = [](Bytes, std::string_view) -> std::shared_ptr<void> {
+    throw std::runtime_error("no room");
+  };
   EXPECT_THROW((void)load_square_rgb(folder.path("a.png"), 8, refuse), std::runtime_error);
 }
 

@@ -100,8 +100,9 @@ void make_png(const std::string& path, const PngShape& shape) {
   png_infop info = png_create_info_struct(png);
   png_init_io(png, file);
   png_set_IHDR(png, info, shape.size.width, shape.size.height, shape.depth,
-               shape.grey ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, shape.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE,
-               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+               shape.grey ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB,
+               shape.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
   png_set_compression_level(png, 1);
   png_write_info(png, info);
   const int passes = png_set_interlace_handling(png);
@@ -135,7 +136,8 @@ void make_jpeg(const std::string& path, const JpegShape& shape) {
   for (std::uint32_t y = 0; y < shape.size.height; ++y) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const auto parts = static_cast<std::size_t>(shape.components);
-      row[i] = static_cast<std::uint8_t>(sample(static_cast<std::uint32_t>(i / parts), y, static_cast<int>(i % parts)) / 2);
+      row[i] =
+          static_cast<std::uint8_t>(sample(static_cast<std::uint32_t>(i / parts), y, static_cast<int>(i % parts)) / 2);
     }
     JSAMPROW at = row.data();
     jpeg_write_scanlines(&jpeg, &at, 1);
@@ -171,7 +173,7 @@ FileBytes png_start(PictureSize size) {
 Bytes resident() { return status_line("VmRSS"); }
 
 Bytes peak_growth(const std::function<void()>& work) {
-  malloc_trim(0);  // what is free but resident would hide what `work` takes
+  malloc_trim(0);                               // what is free but resident would hide what `work` takes
   std::ofstream("/proc/self/clear_refs") << 5;  // the peak falls to what is resident now: proc(5)
   const Bytes before = resident();
   work();

@@ -53,7 +53,8 @@ TEST(Weights, LeaveAPictureOfTheSameSizeAlone) {
   const Weights weights(SideResize{9, 9, 0, 9});
   for (std::uint32_t i = 0; i < 9; ++i) {
     const Weights::Taps taps = weights[i];
-    for (std::uint32_t x = taps.begin; x < taps.end; ++x) EXPECT_EQ(taps.weights[x - taps.begin], x == i ? 1 << kWeightBits : 0);
+    for (std::uint32_t x = taps.begin; x < taps.end; ++x)
+      EXPECT_EQ(taps.weights[x - taps.begin], x == i ? 1 << kWeightBits : 0);
   }
 }
 

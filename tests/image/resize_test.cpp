@@ -27,8 +27,8 @@ Picture resized(PictureSize size, std::uint32_t side) {
 
 TEST(SquareResize, ShrinksAsPillow) {
   // Pillow 13.0.0, 7 x 5 to 4 x 3, columns first, cropped to 3 x 3.
-  const FileBytes pillow = {4,  84, 164, 11, 91,  171, 21, 101, 181, 9,  89,  169, 16, 96,
-                            176, 26, 106, 186, 14, 94,  174, 21, 101, 181, 31, 111, 191};
+  const FileBytes pillow = {4,   84, 164, 11,  91, 171, 21,  101, 181, 9,   89, 169, 16, 96,
+                            176, 26, 106, 186, 14, 94,  174, 21,  101, 181, 31, 111, 191};
   EXPECT_EQ(resized({7, 5}, 3).rgb, pillow);
 }
 

@@ -12,7 +12,9 @@ namespace ullage::image::test {
 class WholePicture final : public RowSink {
  public:
   void start(PictureSize size) override { picture.width = size.width, picture.height = size.height; }
-  void row(std::span<const std::uint8_t> rgb) override { picture.rgb.insert(picture.rgb.end(), rgb.begin(), rgb.end()); }
+  void row(std::span<const std::uint8_t> rgb) override {
+    picture.rgb.insert(picture.rgb.end(), rgb.begin(), rgb.end());
+  }
   Picture picture;
 };
 

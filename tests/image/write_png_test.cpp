@@ -69,9 +69,10 @@ TEST(WritePng, SaysThatAFolderMayNotBeWritten) {
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().kind, Error::Kind::System);
-  EXPECT_EQ(written.error().text(), folder.path("a.png") +
-                                        ": cannot be written (Permission denied); check the folder, its permissions and its "
-                                        "space");
+  EXPECT_EQ(written.error().text(),
+            folder.path("a.png") +
+                ": cannot be written (Permission denied); check the folder, its permissions and its "
+                "space");
 }
 
 TEST(WritePng, SaysThatAFolderIsMissing) {

@@ -56,11 +56,31 @@ TEST(RunReport, WritesCommandsThatAreNoUtf8) {
 
 TEST(RunReport, HasEveryFieldOfTheContract) {
   const auto json = nlohmann::json::parse(json_text(SampleRun().report()));
-  for (const char* field :
-       {"format", "version", "command", "device", "exit_code", "threads", "outcome", "budget_bytes", "process_peak_bytes",
-        "outside_pool_bytes", "pool_peak_bytes", "pool_resident_peak_bytes", "plain_pool_peak_bytes", "steps", "seconds",
-        "step_seconds_median", "spilled_bytes", "restored_bytes", "spill_seconds", "recomputed_ops", "recompute_seconds",
-        "plan", "state_sha256", "message", "over_budget_bytes"}) {
+  for (const char* field : {"format",
+                            "version",
+                            "command",
+                            "device",
+                            "exit_code",
+                            "threads",
+                            "outcome",
+                            "budget_bytes",
+                            "process_peak_bytes",
+                            "outside_pool_bytes",
+                            "pool_peak_bytes",
+                            "pool_resident_peak_bytes",
+                            "plain_pool_peak_bytes",
+                            "steps",
+                            "seconds",
+                            "step_seconds_median",
+                            "spilled_bytes",
+                            "restored_bytes",
+                            "spill_seconds",
+                            "recomputed_ops",
+                            "recompute_seconds",
+                            "plan",
+                            "state_sha256",
+                            "message",
+                            "over_budget_bytes"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
 }

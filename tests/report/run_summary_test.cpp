@@ -60,7 +60,8 @@ TEST(RunSummary, OfARefusalWithoutWordsNamesRequestAndOp) {
   slot.last_request.store((512_MiB).count);
   slot.last_op.set("aten::add");
   run.exits(1);
-  EXPECT_NE(summary(run).find("ullage: 3 requests were refused, the last of 512.00 MiB by aten::add\n"), std::string::npos)
+  EXPECT_NE(summary(run).find("ullage: 3 requests were refused, the last of 512.00 MiB by aten::add\n"),
+            std::string::npos)
       << summary(run);
 }
 
@@ -75,30 +76,33 @@ TEST(RunSummary, OfABudgetBelowWhatTheProcessHoldsNamesTheLeast) {
   run.end.peak = 105_MiB;
   run.end.wall = Seconds{0.5};
   run.exits(4);
-  EXPECT_EQ(summary(run),
-            "ullage: refused, the budget cannot be met: 500.0 ms, no step was counted\n"
-            "ullage: OVER THE BUDGET by 55.00 MiB (57671680 bytes): peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB "
-            "outside it\n"
-            "ullage: the process holds 105.00 MiB already\n"
-            "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least that can start)\n");
+  EXPECT_EQ(
+      summary(run),
+      "ullage: refused, the budget cannot be met: 500.0 ms, no step was counted\n"
+      "ullage: OVER THE BUDGET by 55.00 MiB (57671680 bytes): peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB "
+      "outside it\n"
+      "ullage: the process holds 105.00 MiB already\n"
+      "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least that can start)\n");
 }
 
 TEST(RunSummary, SaysABreachLoudlyWithTheBytes) {
   SampleRun run;
   run.attach();
   run.end.peak = 2_GiB + 1_MiB;
-  EXPECT_NE(summary(run).find("OVER THE BUDGET by 1.00 MiB (1048576 bytes): peak 2.00 GiB of 2.00 GiB"), std::string::npos)
+  EXPECT_NE(summary(run).find("OVER THE BUDGET by 1.00 MiB (1048576 bytes): peak 2.00 GiB of 2.00 GiB"),
+            std::string::npos)
       << summary(run);
 }
 
 TEST(RunSummary, SaysPlainlyThatAnUnlinkedProgramKeptNothing) {
   SampleRun run;
   run.end.target = {"--", "python3", "-c", "print('a b')"};
-  EXPECT_EQ(summary(run),
-            "ullage: done: 24.5 s, no step was counted\n"
-            "ullage: peak 1.85 GiB of 2.00 GiB\n"
-            "ullage: no process of it is linked to Ullage's runtime: NOTHING WAS KEPT to the budget, only the peak was read\n"
-            "ullage: next: ullage run --report run.json -- python3 -c 'print('\\''a b'\\'')'   (keeps these figures)\n");
+  EXPECT_EQ(
+      summary(run),
+      "ullage: done: 24.5 s, no step was counted\n"
+      "ullage: peak 1.85 GiB of 2.00 GiB\n"
+      "ullage: no process of it is linked to Ullage's runtime: NOTHING WAS KEPT to the budget, only the peak was read\n"
+      "ullage: next: ullage run --report run.json -- python3 -c 'print('\\''a b'\\'')'   (keeps these figures)\n");
   run.page->budget.store(0);
   EXPECT_EQ(summary(run).find("NOTHING WAS KEPT"), std::string::npos);
 }
@@ -110,7 +114,8 @@ TEST(RunSummary, OfAKernelKillSuggestsLess) {
   run.end.oom_kills = OomKills::Rose;
   const std::string text = summary(run);
   EXPECT_NE(text.find("KILLED BY THE KERNEL for lack of memory: 12 steps"), std::string::npos) << text;
-  EXPECT_NE(text.find("next: ullage run --memory 1710MiB dcgan --batch 8   (below what the kernel gave)"), std::string::npos)
+  EXPECT_NE(text.find("next: ullage run --memory 1710MiB dcgan --batch 8   (below what the kernel gave)"),
+            std::string::npos)
       << text;
 }
 
@@ -118,7 +123,8 @@ TEST(RunSummary, OfSignalNineSaysWhatTheCountsSay) {
   SampleRun run;
   run.attach();
   run.dies_of(SIGKILL);
-  EXPECT_NE(summary(run).find("killed by signal 9; the control group counted no out-of-memory kill\n"), std::string::npos);
+  EXPECT_NE(summary(run).find("killed by signal 9; the control group counted no out-of-memory kill\n"),
+            std::string::npos);
   run.end.oom_kills = OomKills::Unreadable;
   EXPECT_NE(summary(run).find("killed by signal 9; whether for lack of memory cannot be read here"), std::string::npos);
 }

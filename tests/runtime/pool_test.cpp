@@ -137,7 +137,9 @@ TEST(Pool, AForkedChildGoesOnAndWritesNoFigures) {
 struct Listener final : c10::MemoryReportingInfoBase {
   std::int64_t sum = 0;
   int calls = 0;
-  void reportMemoryUsage(void*, std::int64_t size, std::size_t, std::size_t, c10::Device) override { sum += size, ++calls; }
+  void reportMemoryUsage(void*, std::int64_t size, std::size_t, std::size_t, c10::Device) override {
+    sum += size, ++calls;
+  }
   bool memoryProfilingEnabled() const override { return true; }
 };
 

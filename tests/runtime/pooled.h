@@ -36,7 +36,8 @@ inline Session& pooled() {
 struct SmallStep {
   torch::nn::Sequential net{
       torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 16, 4).stride(2).padding(1)), torch::nn::BatchNorm2d(16),
-      torch::nn::LeakyReLU(), torch::nn::ConvTranspose2d(torch::nn::ConvTranspose2dOptions(16, 3, 4).stride(2).padding(1))};
+      torch::nn::LeakyReLU(),
+      torch::nn::ConvTranspose2d(torch::nn::ConvTranspose2dOptions(16, 3, 4).stride(2).padding(1))};
   torch::optim::Adam adam{net->parameters(), torch::optim::AdamOptions(1e-3)};
 
   double run() {

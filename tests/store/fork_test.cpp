@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A forked child (a DataLoader's worker) has a copy of the store: both sides go on alone, and neither sees the other's bytes.
+// A forked child (a DataLoader's worker) has a copy of the store: both sides go on alone, and neither sees the other's
+// bytes.
 #include "ullage/store/os_pages.h"
 #include "ullage/store/store.h"
 
@@ -65,7 +66,8 @@ TEST(StoreFork, WhileOtherThreadsAllocate) {
     store.fork_lock().unlock();
     if (child == 0) {
       alarm(20);  // a child that waits for a lock for ever is ended by the signal
-      for (std::uint64_t k = 0; k < 50; ++k) store.free(std::get<Address>(store.allocate(Bytes{100 + 70000 * (k % 40)})));
+      for (std::uint64_t k = 0; k < 50; ++k)
+        store.free(std::get<Address>(store.allocate(Bytes{100 + 70000 * (k % 40)})));
       _exit(0);
     }
     ASSERT_EQ(exit_of(child), 0);

@@ -24,17 +24,27 @@ TEST(IdlePages, GivesTheNewestRangeOfTheSize) {
   EXPECT_EQ(idle.pieces(), 0u);
 }
 
-TEST(IdlePages, TakesTheOldestRangeApart) {
+TEST(IdlePages, TakesTheBestRangeApart) {
   IdlePages idle;
+  idle.add(Range{at(64), 16_MiB, {{16_MiB, PageKind::Huge}}});
   idle.add(mixed(0));
   idle.add(mixed(16));
   const IdlePiece piece = *idle.take_to_move(PageKind::Huge, 2_MiB);
-  EXPECT_EQ(piece.at, at(2)) << "from the end of the oldest range's huge part";
+  EXPECT_EQ(piece.at, at(2)) << "from the end of the huge part of the older of the two that fit best";
   EXPECT_EQ(piece.length, 2_MiB);
-  EXPECT_TRUE(idle.take_whole(4_MiB + 128_KiB)) << "the newer range is still whole";
-  EXPECT_FALSE(idle.take_whole(4_MiB + 128_KiB));
+  EXPECT_TRUE(idle.take_whole(16_MiB)) << "the others are still whole";
+  EXPECT_TRUE(idle.take_whole(4_MiB + 128_KiB));
   EXPECT_EQ(idle.take_to_move(PageKind::Small, 1_MiB)->at, at(4));
   EXPECT_EQ(idle.bytes(), 2_MiB);
+}
+
+TEST(IdlePages, TakesTheLargestWhereNoneIsEnough) {
+  IdlePages idle;
+  for (const std::uint64_t mib : {4, 8, 6}) idle.add(Range{at(mib * 16), 1_MiB * mib, {{1_MiB * mib, PageKind::Huge}}});
+  EXPECT_EQ(idle.take_to_move(PageKind::Huge, 20_MiB)->length, 8_MiB);
+  EXPECT_EQ(idle.take_to_move(PageKind::Huge, 12_MiB)->length, 6_MiB);
+  EXPECT_EQ(idle.take_to_move(PageKind::Huge, 6_MiB)->length, 4_MiB);
+  EXPECT_FALSE(idle.take_to_move(PageKind::Huge, 2_MiB));
 }
 
 TEST(IdlePages, NeverMovesAcrossKinds) {

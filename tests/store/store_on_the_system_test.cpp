@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the operating system can show: its own count of the bytes, contents that move with their pages, faults. Not run
-// under sanitizers, whose shadow memory and fault handlers are in the way.
+// What only the operating system can show: its own count of the bytes, contents that move with their pages, faults. Not
+// run under sanitizers, whose shadow memory and fault handlers are in the way.
 #include "ullage/store/budget.h"
 #include "ullage/store/os_pages.h"
 #include "ullage/store/process_memory.h"

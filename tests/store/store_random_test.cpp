@@ -16,10 +16,14 @@ namespace {
 Bytes draw_size(std::mt19937_64& random) {
   static constexpr std::uint64_t kShapes[] = {65536, 147456, 524288, 2097152, 4194304, 4518064};
   switch (random() % 20) {
-    case 0: return Bytes{kShapes[random() % std::size(kShapes)]};
-    case 1: return Bytes{65536 + random() % 3000000};
-    case 2: return random() % 50 == 0 ? Bytes{1 + random() % 40000000} : Bytes{1 + random() % 65536};
-    default: return Bytes{1 + random() % (random() % 8 == 0 ? 20000 : 300)};
+    case 0:
+      return Bytes{kShapes[random() % std::size(kShapes)]};
+    case 1:
+      return Bytes{65536 + random() % 3000000};
+    case 2:
+      return random() % 50 == 0 ? Bytes{1 + random() % 40000000} : Bytes{1 + random() % 65536};
+    default:
+      return Bytes{1 + random() % (random() % 8 == 0 ? 20000 : 300)};
   }
 }
 
@@ -48,7 +52,8 @@ class Model {
 
   void free(std::uint64_t draw) {
     auto it = blocks_.lower_bound(Address{(1ull << 40) + draw % (1ull << 30)});
-    if (real_ || it == blocks_.end()) it = blocks_.begin(), std::advance(it, static_cast<long>(draw % std::min<std::size_t>(blocks_.size(), 64)));
+    if (real_ || it == blocks_.end())
+      it = blocks_.begin(), std::advance(it, static_cast<long>(draw % std::min<std::size_t>(blocks_.size(), 64)));
     ASSERT_TRUE(marked(it->first, it->second.size, it->second.stamp)) << "the block's bytes were changed by another";
     ASSERT_EQ(store_.free(it->first), it->second.size);
     live_ -= it->second.size;
@@ -82,7 +87,8 @@ class Model {
     if (!real_) return true;
     const std::size_t n = std::min<std::size_t>(8, size.count);
     const bool first = std::memcmp(reinterpret_cast<void*>(at.value), &stamp, n) == 0;
-    return first && (size.count < 16 || std::memcmp(reinterpret_cast<void*>(at.value + size.count - n), &stamp, n) == 0);
+    return first &&
+           (size.count < 16 || std::memcmp(reinterpret_cast<void*>(at.value + size.count - n), &stamp, n) == 0);
   }
 
   Store& store_;

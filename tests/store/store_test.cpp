@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One conformance suite for the store, with the operating system behind it and with nothing behind it: placement and counts
-// must be the same.
+// One conformance suite for the store, with the operating system behind it and with nothing behind it: placement and
+// counts must be the same.
 #include "ullage/store/store.h"
 
 #include "ullage/store/os_pages.h"

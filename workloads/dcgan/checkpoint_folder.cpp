@@ -80,14 +80,17 @@ Status CheckpointFolder::install(const std::string& partial, const std::string& 
     const int error = errno;
     if (folder >= 0) ::close(folder);
     if (synced) return success();
-    return Error{Error::Kind::System, std::string("cannot bring the folder to the disk: ") + std::strerror(error), path_};
+    return Error{Error::Kind::System, std::string("cannot bring the folder to the disk: ") + std::strerror(error),
+                 path_};
   }
-  const Error error{Error::Kind::System, std::string("cannot rename to its final name: ") + std::strerror(errno), partial};
+  const Error error{Error::Kind::System, std::string("cannot rename to its final name: ") + std::strerror(errno),
+                    partial};
   ::unlink(partial.c_str());
   return error;
 }
 
-Status CheckpointFolder::write(std::uint64_t step, std::span<const TensorToWrite> tensors, const Metadata& metadata) const {
+Status CheckpointFolder::write(std::uint64_t step, std::span<const TensorToWrite> tensors,
+                               const Metadata& metadata) const {
   const std::vector<std::uint64_t> older = steps();
   const std::string file = file_of(step);
   const std::string partial = file + ".partial";
@@ -95,7 +98,8 @@ Status CheckpointFolder::write(std::uint64_t step, std::span<const TensorToWrite
   if (status) status = install(partial, file);
   if (!status) {
     Error error = status.error();
-    error.message += older.empty() ? "; there is no older checkpoint" : "; the last checkpoint is " + file_of(older.front());
+    error.message +=
+        older.empty() ? "; there is no older checkpoint" : "; the last checkpoint is " + file_of(older.front());
     return error;
   }
   for (const std::uint64_t old : older) {
@@ -107,7 +111,8 @@ Status CheckpointFolder::write(std::uint64_t step, std::span<const TensorToWrite
 Result<SafetensorsFile> CheckpointFolder::open_newest() const {
   const std::vector<std::uint64_t> all = steps();
   if (all.empty()) {
-    return Error{Error::Kind::NotFound, "no checkpoint to resume from; start without --resume in an empty folder", path_};
+    return Error{Error::Kind::NotFound, "no checkpoint to resume from; start without --resume in an empty folder",
+                 path_};
   }
   auto newest = open_whole(file_of(all.front()));
   if (newest) return newest;

@@ -27,11 +27,12 @@ class CheckpointFolder final {
   // Removes what a run that was killed left half-written.
   void remove_partial() const;
 
-  // Leaves the new one alone in the folder. On failure the older ones are as they were and nothing of the new one is left; the
-  // error says so.
+  // Leaves the new one alone in the folder. On failure the older ones are as they were and nothing of the new one is
+  // left; the error says so.
   Status write(std::uint64_t step, std::span<const TensorToWrite> tensors, const Metadata& metadata) const;
 
-  // The newest, wholly verified. When it is damaged the error says how, and names an older one that is whole if there is one.
+  // The newest, wholly verified. When it is damaged the error says how, and names an older one that is whole if there
+  // is one.
   Result<SafetensorsFile> open_newest() const;
 
  private:

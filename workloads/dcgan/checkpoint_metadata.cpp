@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 // The pictures' names below the folder, in their order: the same list means the same places.
 std::string digest_of_names(const std::vector<std::string>& paths, const std::string& folder) {
   Sha256 digest;
-  for (const std::string& path : paths) digest.update(std::filesystem::path(path).lexically_relative(folder).string() + "\n");
+  for (const std::string& path : paths)
+    digest.update(std::filesystem::path(path).lexically_relative(folder).string() + "\n");
   return digest.finish();
 }
 
@@ -51,12 +52,14 @@ std::string differing_options(const Metadata& metadata, const Options& options) 
   for (const auto& [name, value] : options_that_shape_the_run(options)) {
     const bool said = then.contains(name) && then[name].is_string();
     const std::string before = said ? then[name].get<std::string>() : "not said";
-    if (before != value) text += (text.empty() ? "" : "; ") + name + " is " + before + " in the checkpoint, " + value + " here";
+    if (before != value)
+      text += (text.empty() ? "" : "; ") + name + " is " + before + " in the checkpoint, " + value + " here";
   }
   return text;
 }
 
-std::string differing_pictures(const Metadata& metadata, const Options& options, const std::vector<std::string>& pictures) {
+std::string differing_pictures(const Metadata& metadata, const Options& options,
+                               const std::vector<std::string>& pictures) {
   const auto count = metadata.find("pictures");
   const auto names = metadata.find("pictures_sha256");
   if (count == metadata.end() || names == metadata.end()) return "__metadata__ does not say which pictures";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a checkpoint says of its run besides tensors, in the file's __metadata__: how far it is, and what the run that resumes
-// it must have in common with it.
+// What a checkpoint says of its run besides tensors, in the file's __metadata__: how far it is, and what the run that
+// resumes it must have in common with it.
 
 #include "dcgan/options.h"
 #include "dcgan/picture_feed.h"
@@ -20,7 +20,8 @@ struct RunPlace {
   DataPlace data;
 };
 
-// `pictures` are the paths of the run's pictures in their order; their names below options.data are remembered as a digest.
+// `pictures` are the paths of the run's pictures in their order; their names below options.data are remembered as a
+// digest.
 Metadata checkpoint_metadata(const RunPlace& place, const Options& options, const std::vector<std::string>& pictures);
 
 // Nothing when the metadata are not of this program.
@@ -30,6 +31,7 @@ std::optional<RunPlace> read_place(const Metadata& metadata);
 std::string differing_options(const Metadata& metadata, const Options& options);
 
 // The same for the pictures; empty when their number and names agree.
-std::string differing_pictures(const Metadata& metadata, const Options& options, const std::vector<std::string>& pictures);
+std::string differing_pictures(const Metadata& metadata, const Options& options,
+                               const std::vector<std::string>& pictures);
 
 }  // namespace ullage::dcgan

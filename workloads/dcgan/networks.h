@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The two networks of DCGAN for square pictures of any power of two from 16 up, by the doubling rule of pytorch/examples:
-// 4 x 4 pixels at the noise's end, each layer doubles the side and halves the channels. Trees of modules whose state_dict has
-// the keys of pytorch/examples (main.{3k}.weight, main.{3k+1}.weight, ...).
+// The two networks of DCGAN for square pictures of any power of two from 16 up, by the doubling rule of
+// pytorch/examples: 4 x 4 pixels at the noise's end, each layer doubles the side and halves the channels. Trees of
+// modules whose state_dict has the keys of pytorch/examples (main.{3k}.weight, main.{3k+1}.weight, ...).
 //
 //   256:  G  nz -> 2048 @4 -> 1024 @8 -> 512 @16 -> 256 @32 -> 128 @64 -> 64 @128 -> 3 @256      (64 features)
 //         D  the same way back, no BatchNorm after its first layer, one number at the end
@@ -50,8 +50,8 @@ class DiscriminatorImpl final : public torch::nn::Module {
 };
 TORCH_MODULE(Discriminator);
 
-// weights_init of pytorch/examples/dcgan: convolutions N(0, 0.02); BatchNorm's weight N(1, 0.02), its bias 0. In the order of
-// the modules, which fixes the numbers drawn.
+// weights_init of pytorch/examples/dcgan: convolutions N(0, 0.02); BatchNorm's weight N(1, 0.02), its bias 0. In the
+// order of the modules, which fixes the numbers drawn.
 void init_weights(torch::nn::Module& network);
 
 std::int64_t parameter_count(const torch::nn::Module& network);

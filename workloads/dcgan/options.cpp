@@ -35,8 +35,10 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--beta2", o.beta2, "Adam's second beta")->capture_default_str();
   app.add_option("--seed", o.seed, "of weights, noise and the order of pictures")->capture_default_str();
   app.add_option("--threads", o.threads, "threads of torch (default: its own choice)");
-  app.add_option("--sample-every", o.sample_every, "steps between sample pictures; 0: only at the end")->capture_default_str();
-  app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints; 0: only at the end")->capture_default_str();
+  app.add_option("--sample-every", o.sample_every, "steps between sample pictures; 0: only at the end")
+      ->capture_default_str();
+  app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints; 0: only at the end")
+      ->capture_default_str();
   app.add_flag("--resume", o.resume, "go on from the checkpoint in --out");
   app.add_flag("--skip-bad", o.skip_bad, "pass over pictures that cannot be read");
 }
@@ -83,8 +85,8 @@ std::string first_wrong_value(const CLI::App& app, const Options& o) {
   const bool steps_given = app.count("--steps") > 0;
   const bool epochs_given = app.count("--epochs") > 0;
   if (steps_given && epochs_given) return "--steps and --epochs both say when to end; give one";
-  // BatchNorm needs two values per channel or more. Its smallest layer has 4 x 4 of them a picture at every image size that
-  // is allowed, so a batch of 1 (or a last short batch of 1) is enough.
+  // BatchNorm needs two values per channel or more. Its smallest layer has 4 x 4 of them a picture at every image size
+  // that is allowed, so a batch of 1 (or a last short batch of 1) is enough.
   const Bound bounds[] = {{"--batch", o.batch, 1, 1 << 20},
                           {"--steps", steps_given ? o.steps : 1, 1, kMost},
                           {"--epochs", o.epochs, 1, kMost},
@@ -124,7 +126,8 @@ Answer wrong_use(const std::string& what) { return {ExitCode::WrongUse, "ullage-
 
 std::variant<Options, Answer> parse_options(int argc, const char* const* argv) {
   Options options;
-  CLI::App app("Trains a DCGAN on a folder of pictures. Under `ullage run` it stays within the bytes it is given.", "ullage-dcgan");
+  CLI::App app("Trains a DCGAN on a folder of pictures. Under `ullage run` it stays within the bytes it is given.",
+               "ullage-dcgan");
   app.get_formatter()->column_width(32);
   app.allow_extras();
   add_options(app, options);
@@ -153,20 +156,42 @@ std::variant<Options, Answer> parse_options(int argc, const char* const* argv) {
 
 std::map<std::string, std::string> options_that_shape_the_run(const Options& o) {
   const auto text = [](const auto& value) { return nlohmann::json(value).dump(); };
-  return {{"--image-size", text(o.image_size)}, {"--batch", text(o.batch)}, {"--nz", text(o.nz)},
-          {"--ngf", text(o.ngf)},               {"--ndf", text(o.ndf)},     {"--max-channels", text(o.max_channels)},
-          {"--lr", text(o.lr)},                 {"--beta1", text(o.beta1)}, {"--beta2", text(o.beta2)},
-          {"--seed", text(o.seed)},             {"--skip-bad", text(o.skip_bad)}};
+  return {{"--image-size", text(o.image_size)},
+          {"--batch", text(o.batch)},
+          {"--nz", text(o.nz)},
+          {"--ngf", text(o.ngf)},
+          {"--ndf", text(o.ndf)},
+          {"--max-channels", text(o.max_channels)},
+          {"--lr", text(o.lr)},
+          {"--beta1", text(o.beta1)},
+          {"--beta2", text(o.beta2)},
+          {"--seed", text(o.seed)},
+          {"--skip-bad", text(o.skip_bad)}};
 }
 
 std::string options_as_json(const Options& o) {
-  const auto given = [](std::int64_t value) { return value == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(value); };
-  const nlohmann::ordered_json json = {
-      {"data", o.data},       {"out", o.out},     {"image_size", o.image_size}, {"batch", o.batch},
-      {"steps", given(o.steps)}, {"epochs", given(o.epochs)}, {"nz", o.nz},     {"ngf", o.ngf},
-      {"ndf", o.ndf},         {"max_channels", given(o.max_channels)}, {"lr", o.lr}, {"beta1", o.beta1},
-      {"beta2", o.beta2},     {"seed", o.seed},   {"threads", given(o.threads)}, {"sample_every", o.sample_every},
-      {"checkpoint_every", o.checkpoint_every},   {"resume", o.resume},         {"skip_bad", o.skip_bad}};
+  const auto given = [](std::int64_t value) {
+    return value == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  };
+  const nlohmann::ordered_json json = {{"data", o.data},
+                                       {"out", o.out},
+                                       {"image_size", o.image_size},
+                                       {"batch", o.batch},
+                                       {"steps", given(o.steps)},
+                                       {"epochs", given(o.epochs)},
+                                       {"nz", o.nz},
+                                       {"ngf", o.ngf},
+                                       {"ndf", o.ndf},
+                                       {"max_channels", given(o.max_channels)},
+                                       {"lr", o.lr},
+                                       {"beta1", o.beta1},
+                                       {"beta2", o.beta2},
+                                       {"seed", o.seed},
+                                       {"threads", given(o.threads)},
+                                       {"sample_every", o.sample_every},
+                                       {"checkpoint_every", o.checkpoint_every},
+                                       {"resume", o.resume},
+                                       {"skip_bad", o.skip_bad}};
   return json.dump();
 }
 

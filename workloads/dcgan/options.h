@@ -18,7 +18,7 @@ struct Options {
   std::string out;
   std::int64_t image_size = 256;
   std::int64_t batch = 64;
-  std::int64_t steps = 0;    // of the whole run, those before a resume included; 0: epochs decide
+  std::int64_t steps = 0;  // of the whole run, those before a resume included; 0: epochs decide
   std::int64_t epochs = 25;
   std::int64_t nz = 100;
   std::int64_t ngf = 64;
@@ -28,8 +28,8 @@ struct Options {
   double beta1 = 0.5;
   double beta2 = 0.999;
   std::int64_t seed = 1;
-  std::int64_t threads = 0;           // 0: torch's own choice
-  std::int64_t sample_every = 100;    // steps; 0: only at the end
+  std::int64_t threads = 0;         // 0: torch's own choice
+  std::int64_t sample_every = 100;  // steps; 0: only at the end
   std::int64_t checkpoint_every = 500;
   bool resume = false;
   bool skip_bad = false;

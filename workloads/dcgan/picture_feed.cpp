@@ -123,8 +123,12 @@ class PictureFeed::Ring final {
 };
 
 PictureFeed::PictureFeed(std::vector<std::string> paths, LoadPicture load, Settings settings, DataPlace start)
-    : paths_(std::move(paths)), load_(std::move(load)), settings_(settings), place_(start),
-      whole_epoch_(start.index == 0), ring_(std::make_unique<Ring>(settings.picture, settings.ahead)) {
+    : paths_(std::move(paths)),
+      load_(std::move(load)),
+      settings_(settings),
+      place_(start),
+      whole_epoch_(start.index == 0),
+      ring_(std::make_unique<Ring>(settings.picture, settings.ahead)) {
   ULLAGE_CHECK(!paths_.empty() && paths_.size() <= UINT32_MAX, "a feed has pictures, fewer than 2^32");
   ULLAGE_CHECK(start.index < paths_.size(), "a place in the data lies within an epoch");
   ring_->thread = std::thread([this, start] { decode(start); });
@@ -175,7 +179,8 @@ Result<std::size_t> PictureFeed::take(std::size_t most, const Sink& sink) {
       skipped_.push_back(std::move(*skipped));
     } else if (std::holds_alternative<EpochEnd>(item)) {
       if (whole_epoch_ && good_in_epoch_ == 0) {
-        return Error{Error::Kind::BadFile, "none of the " + std::to_string(paths_.size()) + " pictures can be read", ""};
+        return Error{Error::Kind::BadFile, "none of the " + std::to_string(paths_.size()) + " pictures can be read",
+                     ""};
       }
       place_ = {place_.epoch + 1, 0};
       good_in_epoch_ = 0;

@@ -7,8 +7,9 @@
 //   decode thread --> [slot|slot|slot| ... ] --> take(): training thread          one ring of decoded pictures,
 //                     ^ waits when all are full     ^ waits when all are empty     made and touched once
 //
-// A place in the data is (epoch, index): index counts places of the epoch's order, bad pictures included. The pictures that
-// follow a place are a function of the seed, the list of files and the place alone, so a run goes on from it exactly.
+// A place in the data is (epoch, index): index counts places of the epoch's order, bad pictures included. The pictures
+// that follow a place are a function of the seed, the list of files and the place alone, so a run goes on from it
+// exactly.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -54,9 +55,9 @@ class PictureFeed final {
   PictureFeed(const PictureFeed&) = delete;
   PictureFeed& operator=(const PictureFeed&) = delete;
 
-  // Calls sink(k, pixels) for k = 0, 1, ... and returns how many pictures there were: `most`, or fewer at the end of an epoch
-  // (possibly none, when its last ones are bad). The place of a bad picture is filled by those that follow. Errors: the
-  // loader's, for a bad picture; BadFile when a whole epoch has no good one.
+  // Calls sink(k, pixels) for k = 0, 1, ... and returns how many pictures there were: `most`, or fewer at the end of an
+  // epoch (possibly none, when its last ones are bad). The place of a bad picture is filled by those that follow.
+  // Errors: the loader's, for a bad picture; BadFile when a whole epoch has no good one.
   using Sink = std::function<void(std::size_t, std::span<const std::uint8_t>)>;
   Result<std::size_t> take(std::size_t most, const Sink& sink);
 

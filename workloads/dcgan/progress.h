@@ -19,8 +19,8 @@ struct ProgressState {
   Losses losses;
   bool budgeted = false;  // a pool stands behind the run, the next two are known
   Bytes resident;
-  Bytes budget;           // zero: unlimited
-  Seconds left;           // below zero: not known yet
+  Bytes budget;  // zero: unlimited
+  Seconds left;  // below zero: not known yet
 };
 
 // "step 12/100  D 0.5312  G 3.2101  1.85 of 2.00 GiB  3 min 20 s left"

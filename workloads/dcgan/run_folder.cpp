@@ -82,7 +82,8 @@ Status RunFolder::prepare(bool resume) const {
     return Error{Error::Kind::BadArgument, "holds a checkpoint already; add --resume or choose another --out", path_};
   }
   if (resume && !has_checkpoint) {
-    return Error{Error::Kind::NotFound, "no checkpoint to resume from; start without --resume in an empty folder", checkpoints()};
+    return Error{Error::Kind::NotFound, "no checkpoint to resume from; start without --resume in an empty folder",
+                 checkpoints()};
   }
   if (Status status = make_writable(path_); !status) return status;
   return make_writable(checkpoints());

@@ -25,8 +25,8 @@ class RunFolder final {
  public:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
-  // Makes the folder and its checkpoint folder and tries to write a file in each. BadArgument when that fails, or when there is
-  // a run already and `resume` is false.
+  // Makes the folder and its checkpoint folder and tries to write a file in each. BadArgument when that fails, or when
+  // there is a run already and `resume` is false.
   Status prepare(bool resume) const;
 
   const std::string& path() const { return path_; }

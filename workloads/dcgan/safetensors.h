@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reading and writing of safetensors files, streamed: tensors go straight from and to their own memory, never mapped and
-// never buffered whole, because the resident bytes of the process are budgeted.
+// Reading and writing of safetensors files, streamed: tensors go straight from and to their own memory, never mapped
+// and never buffered whole, because the resident bytes of the process are budgeted.
 //
 //   8 bytes: length N of the header, little endian | N bytes of JSON | the tensors' bytes, one after the other
 //
-// https://github.com/huggingface/safetensors, "Format". Ours add one entry to __metadata__, "sha256": the SHA-256 of the
-// whole file with that entry's 64 digits read as zeros, so that damage anywhere is found.
+// https://github.com/huggingface/safetensors, "Format". Ours add one entry to __metadata__, "sha256": the SHA-256 of
+// the whole file with that entry's 64 digits read as zeros, so that damage anywhere is found.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -41,11 +41,12 @@ struct TensorToWrite {
 
 using Metadata = std::map<std::string, std::string>;
 
-// Writes a new file at `path` (which is replaced) and brings it to the disk (fsync). On failure there is no file, and the
-// error says what the system said and how many bytes were to be written. `metadata` may not hold "sha256".
+// Writes a new file at `path` (which is replaced) and brings it to the disk (fsync). On failure there is no file, and
+// the error says what the system said and how many bytes were to be written. `metadata` may not hold "sha256".
 Status write_safetensors(const std::string& path, std::span<const TensorToWrite> tensors, const Metadata& metadata);
 
-// An open file whose header is read and checked: names, types and shapes known, ranges without holes up to the file's end.
+// An open file whose header is read and checked: names, types and shapes known, ranges without holes up to the file's
+// end.
 class SafetensorsFile final {
  public:
   struct Entry {

@@ -5,9 +5,12 @@ namespace ullage::dcgan {
 
 Bytes size_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::F32: return Bytes{4};
-    case Dtype::I64: return Bytes{8};
-    case Dtype::U8: return Bytes{1};
+    case Dtype::F32:
+      return Bytes{4};
+    case Dtype::I64:
+      return Bytes{8};
+    case Dtype::U8:
+      return Bytes{1};
   }
   contract_broken("unknown Dtype", __FILE__, __LINE__);
 }
@@ -33,9 +36,12 @@ std::string to_string(const TensorShape& shape) {
 
 std::string_view name_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::F32: return "F32";
-    case Dtype::I64: return "I64";
-    case Dtype::U8: return "U8";
+    case Dtype::F32:
+      return "F32";
+    case Dtype::I64:
+      return "I64";
+    case Dtype::U8:
+      return "U8";
   }
   contract_broken("unknown Dtype", __FILE__, __LINE__);
 }

@@ -98,7 +98,8 @@ Status SafetensorsFile::read_header() {
     return bad("damaged: " + std::to_string(file_size) + " bytes are too few for a header");
   }
   if (length > kLargestHeader || length > file_size - sizeof length) {
-    return bad("damaged: header claims " + std::to_string(length) + " bytes, the file has " + std::to_string(file_size));
+    return bad("damaged: header claims " + std::to_string(length) + " bytes, the file has " +
+               std::to_string(file_size));
   }
   std::string header(length, '\0');
   if (!read_all(fd_, header.data(), length, sizeof length)) return bad("damaged: header cannot be read");
@@ -120,7 +121,8 @@ Status SafetensorsFile::parse_header(const std::string& header, std::uint64_t fi
       continue;
     }
     Entry entry;
-    if (const std::string wrong = parse_entry(value, entry); !wrong.empty()) return bad("damaged: " + name + ": " + wrong);
+    if (const std::string wrong = parse_entry(value, entry); !wrong.empty())
+      return bad("damaged: " + name + ": " + wrong);
     ranges.emplace_back(entry.begin, entry.end);
     if (entry.end > file_size - data_begin_) {
       return bad("damaged: " + name + " ends at byte " + std::to_string(data_begin_ + entry.end) + ", the file has " +
@@ -133,7 +135,8 @@ Status SafetensorsFile::parse_header(const std::string& header, std::uint64_t fi
   std::sort(ranges.begin(), ranges.end());
   std::uint64_t place = 0;
   for (const auto& [begin, end] : ranges) {
-    if (begin != place) return bad("damaged: tensors overlap or leave a hole at byte " + std::to_string(data_begin_ + place));
+    if (begin != place)
+      return bad("damaged: tensors overlap or leave a hole at byte " + std::to_string(data_begin_ + place));
     place = end;
   }
   if (data_begin_ + place != file_size) {
@@ -166,8 +169,8 @@ Status SafetensorsFile::verify() const {
   }
   const std::string found = digest.finish();
   if (found != stated->second) {
-    return bad("damaged: its SHA-256 is " + found.substr(0, 12) + "..., the file states " + stated->second.substr(0, 12) +
-               "...");
+    return bad("damaged: its SHA-256 is " + found.substr(0, 12) + "..., the file states " +
+               stated->second.substr(0, 12) + "...");
   }
   return success();
 }

@@ -92,7 +92,8 @@ std::string differences(const std::vector<NamedTensor>& wanted, const Safetensor
     }
     ++shared;
     if (entry->second.shape == shape) continue;
-    found.push_back(item.name + " is " + to_string(entry->second.shape) + " in the checkpoint, " + to_string(shape) + " here");
+    found.push_back(item.name + " is " + to_string(entry->second.shape) + " in the checkpoint, " + to_string(shape) +
+                    " here");
   }
   if (const std::size_t more = file.entries().size() - shared; more > 0) {
     found.push_back(std::to_string(more) + " tensors of the checkpoint have no place here");

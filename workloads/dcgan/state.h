@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All that a run is at the end of a step, by name: parameters and buffers of both networks, Adam's state, the generator of
-// numbers, the fixed noise. What a checkpoint holds and what state_sha256 is taken of.
+// All that a run is at the end of a step, by name: parameters and buffers of both networks, Adam's state, the generator
+// of numbers, the fixed noise. What a checkpoint holds and what state_sha256 is taken of.
 
 #include "dcgan/safetensors.h"
 #include "dcgan/trainer.h"
@@ -17,8 +17,9 @@ struct NamedTensor {
   torch::Tensor tensor;
 };
 
-// The order is fixed: netG, netD (parameters, then buffers), optimizerG, optimizerD (exp_avg, exp_avg_sq, step of each parameter
-// that has them), generator, fixed_noise. Tensors are the networks' own, not copies, but for `step`, `generator`.
+// The order is fixed: netG, netD (parameters, then buffers), optimizerG, optimizerD (exp_avg, exp_avg_sq, step of each
+// parameter that has them), generator, fixed_noise. Tensors are the networks' own, not copies, but for `step`,
+// `generator`.
 std::vector<NamedTensor> state_of(const Trainer& trainer);
 
 // SHA-256 over name, type, shape and bytes of all but the fixed noise, in that order.
@@ -27,8 +28,8 @@ std::string state_sha256(const Trainer& trainer);
 TensorShape shape_of(const torch::Tensor& tensor);
 std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors);
 
-// Reads a checkpoint straight into the trainer's own memory, and sets torch's default generator. BadFile when names, types or
-// shapes differ, with the first that do. After an error the trainer is not to be trained.
+// Reads a checkpoint straight into the trainer's own memory, and sets torch's default generator. BadFile when names,
+// types or shapes differ, with the first that do. After an error the trainer is not to be trained.
 Status restore_state(Trainer& trainer, const SafetensorsFile& file);
 
 }  // namespace ullage::dcgan

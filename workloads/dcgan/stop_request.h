@@ -5,8 +5,8 @@
 
 namespace ullage::dcgan {
 
-// Takes over SIGINT and SIGTERM for its life, and ignores SIGXFSZ so that a file that may not grow is an error of write().
-// One at a time in a process.
+// Takes over SIGINT and SIGTERM for its life, and ignores SIGXFSZ so that a file that may not grow is an error of
+// write(). One at a time in a process.
 class StopRequest final {
  public:
   StopRequest();

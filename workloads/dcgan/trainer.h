@@ -28,15 +28,15 @@ class Trainer final {
   Losses step(torch::Tensor real);
 
   // The step's parts, in its order, for tests that look between them. Gradients stay until the next zero_grad.
-  void backward_real(torch::Tensor real);                // netD.zero_grad, D(real) against 1
-  void backward_fake(const torch::Tensor& noise);        // G(noise), D of it, detached, against 0
+  void backward_real(torch::Tensor real);          // netD.zero_grad, D(real) against 1
+  void backward_fake(const torch::Tensor& noise);  // G(noise), D of it, detached, against 0
   void update_discriminator();
-  void backward_generator();                             // netG.zero_grad, D(fake) against 1
+  void backward_generator();  // netG.zero_grad, D(fake) against 1
   void update_generator();
   const Losses& losses() const { return losses_; }
 
-  // Pictures of the fixed noise (samples, 3, side, side), in train mode as the example makes them, but with no trace left:
-  // BatchNorm's buffers are put back, the generator of numbers is not used, no graph is kept.
+  // Pictures of the fixed noise (samples, 3, side, side), in train mode as the example makes them, but with no trace
+  // left: BatchNorm's buffers are put back, the generator of numbers is not used, no graph is kept.
   torch::Tensor sample();
 
   Generator netG;

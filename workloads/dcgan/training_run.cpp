@@ -40,10 +40,13 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 ExitCode exit_code_of(const Error& error) {
   switch (error.kind) {
-    case Error::Kind::BadArgument: return ExitCode::WrongUse;
+    case Error::Kind::BadArgument:
+      return ExitCode::WrongUse;
     case Error::Kind::NotFound:
-    case Error::Kind::BadFile: return ExitCode::BadInput;
-    case Error::Kind::System: return ExitCode::Failed;
+    case Error::Kind::BadFile:
+      return ExitCode::BadInput;
+    case Error::Kind::System:
+      return ExitCode::Failed;
   }
   return ExitCode::Failed;
 }
@@ -141,7 +144,8 @@ Status TrainingRun::resume() {
   if (!other_pictures.empty()) return bad(other_pictures);
   step_ = first_step_ = place->step;
   start_ = place->data;
-  if (start_.index >= paths_.size()) return bad("its place in the data lies past the " + std::to_string(paths_.size()) + " pictures");
+  if (start_.index >= paths_.size())
+    return bad("its place in the data lies past the " + std::to_string(paths_.size()) + " pictures");
   checkpoint_step_ = step_;
   progress_.say("resuming after step " + std::to_string(step_) + " from " + file->path());
   return success();
@@ -220,7 +224,8 @@ std::uint64_t TrainingRun::estimated_last_step() const {
 
 void TrainingRun::show_progress(const Losses& losses) {
   const runtime::MemoryStatus memory = runtime::memory_status();
-  ProgressState state{step_, estimated_last_step(), losses, runtime::active(), memory.resident, memory.budget, Seconds{-1}};
+  ProgressState state{step_,           estimated_last_step(), losses,     runtime::active(),
+                      memory.resident, memory.budget,         Seconds{-1}};
   const std::size_t recent = std::min<std::size_t>(step_seconds_.size(), 20);
   double sum = 0;
   for (std::size_t i = step_seconds_.size() - recent; i < step_seconds_.size(); ++i) sum += step_seconds_[i];
@@ -249,7 +254,8 @@ Status TrainingRun::save_checkpoint() {
 
 Json TrainingRun::run_json(const std::string& outcome, const std::string& sha256) const {
   Json skipped = Json::array();
-  for (const SkippedPicture& picture : feed_->skipped()) skipped.push_back({{"path", picture.path}, {"why", picture.why}});
+  for (const SkippedPicture& picture : feed_->skipped())
+    skipped.push_back({{"path", picture.path}, {"why", picture.why}});
   const DataPlace place = feed_->place();
   return {{"format", "ullage-dcgan-run"},
           {"version", 1},
@@ -278,8 +284,8 @@ Status TrainingRun::finish(bool interrupted) {
   runtime::report_state(sha256);
   const Json json = run_json(interrupted ? "interrupted" : "done", sha256);
   if (Status status = write_whole_file(folder_.run_json(), json.dump(1) + "\n"); !status) return status;
-  progress_.say((interrupted ? "stopped after step " : "done after step ") + std::to_string(step_) + ": sample picture " +
-                folder_.sample(step_) + ", losses " + folder_.losses());
+  progress_.say((interrupted ? "stopped after step " : "done after step ") + std::to_string(step_) +
+                ": sample picture " + folder_.sample(step_) + ", losses " + folder_.losses());
   if (interrupted) progress_.say("to go on: the same command with --resume");
   return success();
 }
@@ -301,7 +307,8 @@ Result<ExitCode> TrainingRun::run() {
 }
 
 constexpr const char* kOutOfMemory =
-    "out of memory: a smaller --batch (or --ngf, --ndf, --max-channels) needs less; under ullage run, a larger --memory gives more";
+    "out of memory: a smaller --batch (or --ngf, --ndf, --max-channels) needs less; under ullage run, a larger "
+    "--memory gives more";
 
 }  // namespace
 

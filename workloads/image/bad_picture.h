@@ -17,8 +17,9 @@ namespace ullage::image {
 // "after 37 of 100 rows"
 std::string after_rows(std::uint32_t done, std::uint32_t all);
 
-// Why a guarded call was left, `place` being where in the picture: BadFile for a file that is cut short or damaged, System
-// for one that could not be read. Throws std::bad_alloc when the library lacked memory, which is no fault of the file.
+// Why a guarded call was left, `place` being where in the picture: BadFile for a file that is cut short or damaged,
+// System for one that could not be read. Throws std::bad_alloc when the library lacked memory, which is no fault of the
+// file.
 Error failure(const InputFile& file, const CGuard& guard, const std::string& place);
 
 // BadFile saying `why`, with the advice that ends all these messages.

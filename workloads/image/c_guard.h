@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Calls into C libraries that report errors by a jump. A jump over a C++ object with a destructor is undefined, so each call
-// is run by guarded(): between setjmp there and longjmp in the library's error handler lie only C frames and one
+// Calls into C libraries that report errors by a jump. A jump over a C++ object with a destructor is undefined, so each
+// call is run by guarded(): between setjmp there and longjmp in the library's error handler lie only C frames and one
 // lambda that owns nothing. Code that owns things, and the callbacks of callers (which may throw), stay outside.
 //
 //   C++ that owns   ->  guarded()  ->  lambda  ->  libpng or libjpeg  ->  error handler

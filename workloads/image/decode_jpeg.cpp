@@ -16,8 +16,8 @@
 namespace ullage::image {
 namespace {
 
-// A few kilobytes can claim thousands of scans over a big picture, each a walk over all its coefficients. Encoders write
-// about ten.
+// A few kilobytes can claim thousands of scans over a big picture, each a walk over all its coefficients. Encoders
+// write about ten.
 constexpr int kMaxScans = 100;
 
 // Less than this stays with malloc for the next picture; a trim walks the whole heap.
@@ -162,8 +162,8 @@ constexpr std::uint64_t up_to_multiple(std::uint64_t n, int of) {
 void JpegReader::count_coefficients() {
   for (int i = 0; i < info_.num_components; ++i) {
     const jpeg_component_info& part = info_.comp_info[i];
-    const std::uint64_t blocks =
-        up_to_multiple(part.width_in_blocks, part.h_samp_factor) * up_to_multiple(part.height_in_blocks, part.v_samp_factor);
+    const std::uint64_t blocks = up_to_multiple(part.width_in_blocks, part.h_samp_factor) *
+                                 up_to_multiple(part.height_in_blocks, part.v_samp_factor);
     coefficients_ += Bytes{sizeof(JBLOCK)} * blocks;
   }
 }
@@ -207,7 +207,8 @@ Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
   if (reader.components() == 2 || reader.components() > 4) {
     return bad_picture(file, "has " + std::to_string(reader.components()) + " colour components; 1, 3 and 4 are read");
   }
-  if (reader.multiple_scans()) held = charge_if_asked(charge, reader.coefficients(), "the coefficients of a progressive JPEG");
+  if (reader.multiple_scans())
+    held = charge_if_asked(charge, reader.coefficients(), "the coefficients of a progressive JPEG");
   if (!reader.start()) return reader.failed(in_scan(reader, size));
   sink.start(size);
   if (Status rows = stream_rows(reader, size, sink); !rows) return rows;

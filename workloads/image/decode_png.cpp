@@ -13,7 +13,8 @@
 namespace ullage::image {
 namespace {
 
-// No chunk is kept, so libpng has no use for more; a chunk that claims more is refused, as by most programs with libpng.
+// No chunk is kept, so libpng has no use for more; a chunk that claims more is refused, as by most programs with
+// libpng.
 constexpr png_alloc_size_t kMaxChunk = 8'000'000;
 // Rows wider than this are charged: libpng holds two of up to 8 bytes a pixel, the decoder one of 3.
 constexpr std::uint32_t kWideRow = 65'536;
@@ -55,7 +56,8 @@ class PngReader final {
 
   bool read_header() {
     return run([this] {
-      png_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &guard_, on_error, on_warning, &guard_, on_malloc, on_free);
+      png_ =
+          png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &guard_, on_error, on_warning, &guard_, on_malloc, on_free);
       if (png_ != nullptr) info_ = png_create_info_struct(png_);
       if (info_ == nullptr) {
         guard_.say("libpng did not start");
@@ -154,7 +156,8 @@ Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
   sink.start(size);
   const Status rows = reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink);
   if (!rows) return rows;
-  // The rest holds a checksum of the pixels. If the file ends there, all rows are whole and the picture stands, as in Pillow.
+  // The rest holds a checksum of the pixels. If the file ends there, all rows are whole and the picture stands, as in
+  // Pillow.
   if (!reader.read_end() && !file.ran_out()) return reader.failed("after its last row");
   return success();
 }

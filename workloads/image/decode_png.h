@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of decode() for PNG. Non-interlaced pictures pass by rows; interlaced ones need the whole picture, charged first.
+// The part of decode() for PNG. Non-interlaced pictures pass by rows; interlaced ones need the whole picture, charged
+// first.
 
 #include "ullage/base/result.h"
 

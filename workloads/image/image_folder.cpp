@@ -67,7 +67,8 @@ bool goes_round(const std::string& folder) {
 }
 
 // The files directly in `folder`.
-void take_files(const std::string& folder, const std::vector<std::string>& files, std::uint32_t class_index, ImageFolder& to) {
+void take_files(const std::string& folder, const std::vector<std::string>& files, std::uint32_t class_index,
+                ImageFolder& to) {
   for (const std::string& name : files) {
     if (!ending(name, kRead).empty()) {
       to.images.push_back({join(folder, name), class_index});

@@ -36,8 +36,8 @@ struct ImageFolder {
 };
 
 // Links are followed, but not into a folder that the link lies in (torchvision goes round until the system refuses).
-// Errors: NotFound (no such folder), BadArgument (not a folder, or no PNG or JPEG in it), System (a folder in it that cannot
-// be listed; torchvision passes over it in silence).
+// Errors: NotFound (no such folder), BadArgument (not a folder, or no PNG or JPEG in it), System (a folder in it that
+// cannot be listed; torchvision passes over it in silence).
 Result<ImageFolder> list_image_folder(const std::string& folder);
 
 }  // namespace ullage::image

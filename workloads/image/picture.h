@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a picture is here: 8-bit RGB, rows top to bottom, three bytes a pixel, no padding. And the two seams of reading one:
-// where its rows go, and who is asked before much memory is taken.
+// What a picture is here: 8-bit RGB, rows top to bottom, three bytes a pixel, no padding. And the two seams of reading
+// one: where its rows go, and who is asked before much memory is taken.
 
 #include "ullage/base/bytes.h"
 
@@ -42,16 +42,17 @@ class RowSink {
   virtual void row(std::span<const std::uint8_t> rgb) = 0;
 };
 
-// Asked before memory is taken that grows with the whole picture. `what` says for what, for a message. The memory is given
-// back to the system before the returned guard is let go. Empty: no limit. May throw; that passes through the decoder.
+// Asked before memory is taken that grows with the whole picture. `what` says for what, for a message. The memory is
+// given back to the system before the returned guard is let go. Empty: no limit. May throw; that passes through the
+// decoder.
 using ChargeMemory = std::function<std::shared_ptr<void>(Bytes bytes, std::string_view what)>;
 
 inline std::shared_ptr<void> charge_if_asked(const ChargeMemory& charge, Bytes bytes, std::string_view what) {
   return charge ? charge(bytes, what) : nullptr;
 }
 
-// Where Pillow raises DecompressionBombError (twice PIL.Image.MAX_IMAGE_PIXELS): half a GiB of RGB. Larger claims are refused
-// before any memory is taken for them.
+// Where Pillow raises DecompressionBombError (twice PIL.Image.MAX_IMAGE_PIXELS): half a GiB of RGB. Larger claims are
+// refused before any memory is taken for them.
 constexpr std::uint64_t kMaxPixels = 178'956'970;
 
 }  // namespace ullage::image

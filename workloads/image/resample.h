@@ -2,8 +2,8 @@
 #pragma once
 
 // Weights of Pillow's antialiased bilinear resize along one side, for the outputs inside a window only.
-// Source: Pillow, src/libImaging/Resample.c, precompute_coeffs() and normalize_coeffs_8bpc(): doubles, then fixed point with
-// 22 bits (32 - 8 - 2), so that sums of 8-bit samples stay in 32 bits.
+// Source: Pillow, src/libImaging/Resample.c, precompute_coeffs() and normalize_coeffs_8bpc(): doubles, then fixed point
+// with 22 bits (32 - 8 - 2), so that sums of 8-bit samples stay in 32 bits.
 
 #include <cstdint>
 #include <span>
@@ -29,8 +29,8 @@ struct SideResize {
   std::uint32_t window = 0;
 };
 
-// torchvision's Resize(side) then CenterCrop(side) for a side of length `length`, the shorter of the two being `shorter`.
-// Nothing of what Resize makes outside the window is ever computed, so `out` may be very long.
+// torchvision's Resize(side) then CenterCrop(side) for a side of length `length`, the shorter of the two being
+// `shorter`. Nothing of what Resize makes outside the window is ever computed, so `out` may be very long.
 SideResize square_side(std::uint32_t length, std::uint32_t shorter, std::uint32_t side);
 
 class Weights final {

@@ -34,7 +34,8 @@ class NewFile final {
 
   Error error() const {
     return {Error::Kind::System,
-            std::string("cannot be written (") + std::strerror(errno_) + "); check the folder, its permissions and its space",
+            std::string("cannot be written (") + std::strerror(errno_) +
+                "); check the folder, its permissions and its space",
             path_};
   }
 
@@ -124,9 +125,11 @@ bool write_all(PngWriter& writer, NewFile& file, std::uint32_t width, std::uint3
 
 }  // namespace
 
-Status write_png(const std::string& path, std::uint32_t width, std::uint32_t height, std::span<const std::uint8_t> rgb) {
-  ULLAGE_CHECK(width > 0 && height > 0 && rgb.size() / 3 / width == height && rgb.size() % (std::size_t{width} * 3) == 0,
-               "a picture of width x height x 3 bytes");
+Status write_png(const std::string& path, std::uint32_t width, std::uint32_t height,
+                 std::span<const std::uint8_t> rgb) {
+  ULLAGE_CHECK(
+      width > 0 && height > 0 && rgb.size() / 3 / width == height && rgb.size() % (std::size_t{width} * 3) == 0,
+      "a picture of width x height x 3 bytes");
   NewFile file(path);
   if (!file.ok()) return file.error();
   PngWriter writer;

@@ -46,7 +46,8 @@ Error bad_size(std::string_view text, const std::string& why) {
           "'" + std::string(text) + "' is no size: " + why + "; write for example 900MiB, 1.5GiB, 2GB or 4096", ""};
 }
 
-// Digits before and after the point as an exact fraction whole + part / scale, so that "1.1GiB" has no rounding of doubles.
+// Digits before and after the point as an exact fraction whole + part / scale, so that "1.1GiB" has no rounding of
+// doubles.
 struct Decimal {
   Wide whole = 0;
   std::uint64_t part = 0;
@@ -82,8 +83,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
   for (const Unit& unit : kUnits) {
     if (unit.name != unit_name) continue;
     if (number.whole > UINT64_MAX) return bad_size(text, "it passes 2^64 bytes");
-    const Wide bytes =
-        number.whole * unit.bytes + static_cast<Wide>(number.part) * unit.bytes / number.scale;
+    const Wide bytes = number.whole * unit.bytes + static_cast<Wide>(number.part) * unit.bytes / number.scale;
     if (bytes > UINT64_MAX) return bad_size(text, "it passes 2^64 bytes");
     return Bytes{static_cast<std::uint64_t>(bytes)};
   }

@@ -24,7 +24,9 @@ using Words = std::vector<std::string>;
 const Words kVerbs = {"run", "help"};
 const Words kLaterVerbs = {"predict", "plan", "explain"};  // of docs/cli.md, not in this version
 
-bool is_in(const std::string& word, const Words& words) { return std::find(words.begin(), words.end(), word) != words.end(); }
+bool is_in(const std::string& word, const Words& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 int wrong_use(const std::string& message, const std::string& help, std::ostream& err) {
   err << "ullage: " << message << "\nullage: see '" << help << "'\n";
@@ -38,8 +40,8 @@ std::string about_verb(const std::string& word) {
   return message + suggestion(word, kVerbs);
 }
 
-// Gives CLI11 words that are all options of `app` or its positionals. The exit code when that is the end of it already: help
-// and version, or a value that does not fit.
+// Gives CLI11 words that are all options of `app` or its positionals. The exit code when that is the end of it already:
+// help and version, or a value that does not fit.
 std::optional<int> parse(CLI::App& app, Words words, const std::string& help, Streams streams) {
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {

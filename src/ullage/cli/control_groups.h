@@ -19,9 +19,9 @@ struct MachineRoots {
   std::filesystem::path proc = "/proc";
 };
 
-// The folders of the groups this process is in, its own and all their ancestors up to the root of the mount. In a container
-// /proc/self/cgroup may name the path as seen from the host, of which only the end (or nothing) exists below the mount: the
-// longest end that exists is taken, and the mount's root always.
+// The folders of the groups this process is in, its own and all their ancestors up to the root of the mount. In a
+// container /proc/self/cgroup may name the path as seen from the host, of which only the end (or nothing) exists below
+// the mount: the longest end that exists is taken, and the mount's root always.
 std::vector<std::filesystem::path> memory_groups(const MachineRoots& roots);
 
 // The least limit that any of the groups sets; none when there is no limit.

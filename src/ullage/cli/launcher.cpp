@@ -33,7 +33,8 @@ void exec_by_shell(const std::filesystem::path& file, Words words) {
   ::execv(shell.c_str(), words.data());
 }
 
-[[noreturn]] void become(const Launch& launch, const store::Ledger& ledger, SignalForwarder& signals, pid_t parent, int told) {
+[[noreturn]] void become(const Launch& launch, const store::Ledger& ledger, SignalForwarder& signals, pid_t parent,
+                         int told) {
   signals.undo_in_child();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::raise(SIGTERM);  // the launcher died before the line above
@@ -80,7 +81,8 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, const 
                                                     SignalForwarder& signals) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{errno};
-  ::signal(SIGCHLD, SIG_DFL);  // where a parent ignored it, the kernel would take the child away before we read its figures
+  ::signal(SIGCHLD,
+           SIG_DFL);  // where a parent ignored it, the kernel would take the child away before we read its figures
   const auto groups = memory_groups(launch.roots);
   const auto kills_before = oom_kills(groups, launch.roots);
   const auto start = std::chrono::steady_clock::now();

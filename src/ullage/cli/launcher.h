@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Starts a program as a child with the ledger in its environment and waits for its end. The launcher stays the parent, so that
-// there is someone to tell what happened, even when the kernel killed the program.
+// Starts a program as a child with the ledger in its environment and waits for its end. The launcher stays the parent,
+// so that there is someone to tell what happened, even when the kernel killed the program.
 
 #include "ullage/cli/control_groups.h"
 #include "ullage/cli/signals.h"
@@ -17,9 +17,9 @@
 namespace ullage::cli {
 
 struct Launch {
-  std::filesystem::path file;         // what is executed
-  std::vector<std::string> words;     // its argv, the first included
-  MachineRoots roots;                 // where out-of-memory kills are counted
+  std::filesystem::path file;      // what is executed
+  std::vector<std::string> words;  // its argv, the first included
+  MachineRoots roots;              // where out-of-memory kills are counted
 };
 
 // The program could not be started; `reason` is an errno.
@@ -27,8 +27,8 @@ struct NotStarted {
   int reason = 0;
 };
 
-// The child stays in this process group (job control and Ctrl-C work as without Ullage) and gets SIGTERM should this process
-// die before it. Fills command, exit_code, signal, peak, wall and oom_kills of ProcessEnd.
+// The child stays in this process group (job control and Ctrl-C work as without Ullage) and gets SIGTERM should this
+// process die before it. Fills command, exit_code, signal, peak, wall and oom_kills of ProcessEnd.
 std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, const store::Ledger& ledger,
                                                     SignalForwarder& signals);
 

@@ -19,8 +19,8 @@ struct MachineMemory {
 // Reads /proc/meminfo and the control groups; what cannot be read stays empty.
 MachineMemory read_machine_memory(const MachineRoots& roots);
 
-// The smaller of limit and available memory, less 5 % (of one byte too few, a machine swaps or kills). Zero: unlimited, when
-// neither is known.
+// The smaller of limit and available memory, less 5 % (of one byte too few, a machine swaps or kills). Zero: unlimited,
+// when neither is known.
 Bytes auto_budget(const MachineMemory& memory);
 
 // The most a budget can sensibly be: the smaller of all memory and the limit.

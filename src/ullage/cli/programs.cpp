@@ -17,20 +17,24 @@ enum class Kind { Absent, Folder, Locked, Executable };
 Kind kind_of(const fs::path& file) {
   std::error_code failed;
   const fs::file_status status = fs::status(file, failed);
-  if (!fs::exists(status)) return failed && failed != std::errc::no_such_file_or_directory &&
-                                          failed != std::errc::not_a_directory
-                                      ? Kind::Locked
-                                      : Kind::Absent;
+  if (!fs::exists(status))
+    return failed && failed != std::errc::no_such_file_or_directory && failed != std::errc::not_a_directory
+               ? Kind::Locked
+               : Kind::Absent;
   if (fs::is_directory(status)) return Kind::Folder;
   return ::access(file.c_str(), X_OK) == 0 ? Kind::Executable : Kind::Locked;
 }
 
 FoundCommand judge(const fs::path& file, Kind kind, const std::string& word) {
   switch (kind) {
-    case Kind::Executable: return {file, 0, ""};
-    case Kind::Folder: return {file, 126, file.string() + ": is a folder, not a command"};
-    case Kind::Locked: return {file, 126, file.string() + ": may not be executed; chmod +x makes a script a command"};
-    case Kind::Absent: break;
+    case Kind::Executable:
+      return {file, 0, ""};
+    case Kind::Folder:
+      return {file, 126, file.string() + ": is a folder, not a command"};
+    case Kind::Locked:
+      return {file, 126, file.string() + ": may not be executed; chmod +x makes a script a command"};
+    case Kind::Absent:
+      break;
   }
   return {file, 127, word + ": no such command"};
 }
@@ -65,7 +69,8 @@ FoundCommand find_command(const std::string& word, const std::string& path) {
   for (;;) {
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
-    const fs::path file = (folder.empty() ? fs::path(".") : fs::path(folder)) / word;  // an empty part is the working folder
+    const fs::path file =
+        (folder.empty() ? fs::path(".") : fs::path(folder)) / word;  // an empty part is the working folder
     const Kind kind = kind_of(file);
     if (kind == Kind::Executable) return judge(file, kind, word);
     // Remembered, as a later folder may hold one that can be executed; a folder of that name is no reason to stop.

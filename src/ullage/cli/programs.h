@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which file a TARGET is: a program that Ullage ships (`dcgan` is the executable ullage-dcgan beside ullage, as git finds its
-// commands) or a command of the person's, looked up on PATH as a shell does.
+// Which file a TARGET is: a program that Ullage ships (`dcgan` is the executable ullage-dcgan beside ullage, as git
+// finds its commands) or a command of the person's, looked up on PATH as a shell does.
 
 #include "ullage/base/result.h"
 

@@ -15,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 Error cannot_write(const fs::path& path, int reason) {
-  return {Error::Kind::BadArgument, std::string("the report cannot be written: ") + std::strerror(reason), path.string()};
+  return {Error::Kind::BadArgument, std::string("the report cannot be written: ") + std::strerror(reason),
+          path.string()};
 }
 
 bool write_all(int fd, std::string_view text) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The file of `--report`: tried before the program starts, so that an hour of work is not followed by "permission denied";
-// written to a new name and renamed, so that it is the old report or the new one and never half of one.
+// The file of `--report`: tried before the program starts, so that an hour of work is not followed by "permission
+// denied"; written to a new name and renamed, so that it is the old report or the new one and never half of one.
 
 #include "ullage/base/result.h"
 #include "ullage/report/run_report.h"

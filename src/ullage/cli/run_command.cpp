@@ -61,7 +61,8 @@ std::variant<Launch, Refusal> shipped_program_of(const RunOptions& options) {
   }
   std::string message = "unknown program '" + name + "'" + suggestion(name, shipped_programs(own_folder())) + " (" +
                         programs_here() + ")";
-  if (find_command(name, search_path()).exit_code == 0) message += "; for the command of that name write: ullage run -- " + name;
+  if (find_command(name, search_path()).exit_code == 0)
+    message += "; for the command of that name write: ullage run -- " + name;
   return Refusal{to_int(ExitCode::WrongUse), message};
 }
 
@@ -123,14 +124,16 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   set_usage(*verb, "ullage run [OPTIONS] PROGRAM [ARGS...]\n       ullage run [OPTIONS] -- COMMAND [ARGS...]");
   verb->group("Verbs");
   verb->add_option("--memory", options.memory,
-                   "bytes for the whole process: 900MiB, 1.5GiB, 2GB, 4096;\nauto, as without it: what the machine gives, less 5 %")
+                   "bytes for the whole process: 900MiB, 1.5GiB, 2GB, 4096;\nauto, as without it: what the machine "
+                   "gives, less 5 %")
       ->type_name("SIZE|auto");
   verb->add_option("--report", options.report, "write the figures of the run as JSON")->type_name("FILE");
   verb->add_flag("--quiet", options.quiet, "no summary at the end");
-  verb->footer("Options stand before PROGRAM or '--'; all behind belongs to the program, its --help too.\n"
-               "COMMAND keeps the budget if it is linked to Ullage's runtime. Exit code: the command's own,\n"
-               "128+n for signal n; 2 wrong use; 4 the budget cannot be met; 126, 127 cannot be started.\n(" +
-               programs_here() + ")");
+  verb->footer(
+      "Options stand before PROGRAM or '--'; all behind belongs to the program, its --help too.\n"
+      "COMMAND keeps the budget if it is linked to Ullage's runtime. Exit code: the command's own,\n"
+      "128+n for signal n; 2 wrong use; 4 the budget cannot be met; 126, 127 cannot be started.\n(" +
+      programs_here() + ")");
   return verb;
 }
 

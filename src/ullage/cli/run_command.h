@@ -15,7 +15,7 @@ namespace ullage::cli {
 
 struct RunOptions {
   std::string memory = "auto";
-  std::string report;               // empty: none
+  std::string report;  // empty: none
   bool quiet = false;
   std::vector<std::string> target;  // first a shipped program's name, or "--" and then a command
   MachineRoots roots;               // of the machine; tests put others here

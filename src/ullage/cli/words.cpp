@@ -14,7 +14,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
     now[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before_last[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], before_last[j - 2] + 1);
     }
     std::swap(before_last, last);
     std::swap(last, now);
@@ -36,7 +37,8 @@ Error bad_word(std::string message) { return {Error::Kind::BadArgument, std::mov
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
   const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
-  std::size_t least = std::max<std::size_t>(1, letters / 3) + 1;  // one letter in three may be wrong, and one in a short word
+  std::size_t least =
+      std::max<std::size_t>(1, letters / 3) + 1;  // one letter in three may be wrong, and one in a short word
   std::optional<std::string> best;
   for (const std::string& candidate : candidates) {
     if (const std::size_t edits = distance(word, candidate); edits < least) {
@@ -52,7 +54,8 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   return meant ? ", did you mean '" + *meant + "'?" : "";
 }
 
-Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words, const std::vector<std::string>& later) {
+Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words,
+                          const std::vector<std::string>& later) {
   Split split;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];

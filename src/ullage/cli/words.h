@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The words of a command line before CLI11 reads them: which are Ullage's and which the program's, and what a person may
-// have meant by a word that is none of either.
+// The words of a command line before CLI11 reads them: which are Ullage's and which the program's, and what a person
+// may have meant by a word that is none of either.
 
 #include "ullage/base/result.h"
 
@@ -21,14 +21,15 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 // ", did you mean 'run'?" or nothing.
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
-// The words of `verb` cut in two: its options, and from the first word that is no option (or from "--") everything else, which
-// belongs to the program untouched.
+// The words of `verb` cut in two: its options, and from the first word that is no option (or from "--") everything
+// else, which belongs to the program untouched.
 struct Split {
   std::vector<std::string> options;
   std::vector<std::string> target;  // first the program's name or "--"; empty when there is none
 };
-// BadArgument for an unknown option (with a suggestion), for one of `later` (options of the contract that this version lacks),
-// and for an option whose value is missing.
-Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words, const std::vector<std::string>& later);
+// BadArgument for an unknown option (with a suggestion), for one of `later` (options of the contract that this version
+// lacks), and for an option whose value is missing.
+Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words,
+                          const std::vector<std::string>& later);
 
 }  // namespace ullage::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunReport as JSON: the contract "ullage-run", version 1, of docs/cli.md. A new field may be added at any time; a field
-// that goes or changes its meaning needs a new version.
+// RunReport as JSON: the contract "ullage-run", version 1, of docs/cli.md. A new field may be added at any time; a
+// field that goes or changes its meaning needs a new version.
 #include "ullage/report/run_report.h"
 
 #include <nlohmann/json.hpp>

@@ -39,7 +39,8 @@ std::optional<Seconds> median_step(const LedgerSlot& slot) {
 Outcome outcome_of(const ProcessEnd& end, const std::vector<const LedgerSlot*>& used) {
   if (end.exit_code == 0) return Outcome::Done;
   if (end.exit_code == kKilledExit && end.oom_kills == OomKills::Rose) return Outcome::KilledByKernel;
-  const bool said = std::any_of(used.begin(), used.end(), [](const LedgerSlot* s) { return s->infeasible.load() != 0; });
+  const bool said =
+      std::any_of(used.begin(), used.end(), [](const LedgerSlot* s) { return s->infeasible.load() != 0; });
   // A command that knows nothing of Ullage may mean something else by 4.
   if (said || (!used.empty() && end.exit_code == to_int(ExitCode::Infeasible))) return Outcome::Infeasible;
   if (end.exit_code == to_int(ExitCode::Interrupted)) return Outcome::Interrupted;
@@ -80,19 +81,20 @@ void read_process(RunReport& report, const LedgerSlot& largest) {
 }
 
 void read_steps(RunReport& report, const std::vector<const LedgerSlot*>& used) {
-  const LedgerSlot& busiest = **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
-    return a->steps.load() < b->steps.load();
-  });
+  const LedgerSlot& busiest =
+      **std::max_element(used.begin(), used.end(),
+                         [](const LedgerSlot* a, const LedgerSlot* b) { return a->steps.load() < b->steps.load(); });
   report.steps = busiest.steps.load();
   if (const std::uint64_t threads = busiest.threads.load(); threads > 0) report.threads = threads;
   if (report.steps > 0u) report.step_median = median_step(busiest);
 }
 
-// What the runtime would have had to be given: what stood in the pool, the request on top, and what it sets aside for the
-// rest of the process. None when the figures are beyond sense (a request of 2^63 bytes can be asked for).
+// What the runtime would have had to be given: what stood in the pool, the request on top, and what it sets aside for
+// the rest of the process. None when the figures are beyond sense (a request of 2^63 bytes can be asked for).
 std::optional<Bytes> enough_for(const LedgerSlot& slot) {
   const Bytes request{slot.refused.load() != 0 ? slot.last_request.load() : 0};
-  const Bytes outside = std::max(Bytes{slot.outside_start.load()} + store::Budget::kWarmUp, Bytes{slot.outside_at_peak.load()});
+  const Bytes outside =
+      std::max(Bytes{slot.outside_start.load()} + store::Budget::kWarmUp, Bytes{slot.outside_at_peak.load()});
   const Bytes pool{slot.pool_live_peak.load()};
   if (request > 1024_GiB * 1024 || pool > 1024_GiB * 1024 || outside > 1024_GiB * 1024) return std::nullopt;
   const Bytes need = outside + store::Budget::kMargin + pool + request;
@@ -118,11 +120,16 @@ void read_words(RunReport& report, const std::vector<const LedgerSlot*>& used) {
 
 const char* name(Outcome outcome) {
   switch (outcome) {
-    case Outcome::Done: return "done";
-    case Outcome::Failed: return "failed";
-    case Outcome::Infeasible: return "infeasible";
-    case Outcome::KilledByKernel: return "killed_by_kernel";
-    case Outcome::Interrupted: return "interrupted";
+    case Outcome::Done:
+      return "done";
+    case Outcome::Failed:
+      return "failed";
+    case Outcome::Infeasible:
+      return "infeasible";
+    case Outcome::KilledByKernel:
+      return "killed_by_kernel";
+    case Outcome::Interrupted:
+      return "interrupted";
   }
   return "failed";
 }
@@ -137,15 +144,16 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   report.process_peak = end.peak;
   if (report.attached) {
     read_process(report, **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
-      return a->rss_peak.load() < b->rss_peak.load();
-    }));
+                   return a->rss_peak.load() < b->rss_peak.load();
+                 }));
     read_steps(report, used);
     read_words(report, used);
     // This version moves nothing, so what the program had is what the plain program would have had.
     if (report.refused == 0) report.plain_pool_peak = report.pool_peak;
   }
   // The operating system's own figure decides, whether or not the runtime noticed.
-  if (report.budget) report.over_budget = std::max(report.over_budget, saturating_sub(report.process_peak, *report.budget));
+  if (report.budget)
+    report.over_budget = std::max(report.over_budget, saturating_sub(report.process_peak, *report.budget));
   return report;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `ullage run` says after the program ended: one struct of figures, made from the ledger (what the runtime wrote while
-// it lived) and from what the operating system said of the ended process. docs/cli.md has the JSON, field by field.
+// What `ullage run` says after the program ended: one struct of figures, made from the ledger (what the runtime wrote
+// while it lived) and from what the operating system said of the ended process. docs/cli.md has the JSON, field by
+// field.
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/ledger.h"
@@ -25,12 +26,12 @@ enum class OomKills { Unreadable, Unchanged, Rose };
 
 // What the launcher saw, the ledger aside.
 struct ProcessEnd {
-  std::vector<std::string> command;    // as executed
-  std::vector<std::string> target;     // as typed after the options: a program and its words, or "--" and a command
+  std::vector<std::string> command;        // as executed
+  std::vector<std::string> target;         // as typed after the options: a program and its words, or "--" and a command
   std::optional<std::string> report_file;  // where the report goes, for the summary's last line
-  int exit_code = 0;                   // the command's own, 128 + n for signal n
-  std::optional<int> signal;           // that ended the command itself
-  Bytes peak;                          // the largest process of the ended tree, as wait4 tells (ru_maxrss)
+  int exit_code = 0;                       // the command's own, 128 + n for signal n
+  std::optional<int> signal;               // that ended the command itself
+  Bytes peak;                              // the largest process of the ended tree, as wait4 tells (ru_maxrss)
   Seconds wall;
   OomKills oom_kills = OomKills::Unreadable;
 };
@@ -39,13 +40,13 @@ struct ProcessEnd {
 struct RunReport {
   ProcessEnd end;
   Outcome outcome = Outcome::Failed;
-  bool attached = false;               // some process of the tree was linked to the runtime and took a slot
-  std::optional<Bytes> budget;         // none: unlimited
+  bool attached = false;        // some process of the tree was linked to the runtime and took a slot
+  std::optional<Bytes> budget;  // none: unlimited
 
-  Bytes process_peak;                  // of the largest process; never below what the runtime saw of itself
-  Bytes over_budget;                   // bytes by which that passed the budget
-  std::optional<Bytes> outside_pool;   // of process_peak, what is not the pool
-  std::optional<Bytes> pool_peak;      // live bytes at the pool's own peak
+  Bytes process_peak;                 // of the largest process; never below what the runtime saw of itself
+  Bytes over_budget;                  // bytes by which that passed the budget
+  std::optional<Bytes> outside_pool;  // of process_peak, what is not the pool
+  std::optional<Bytes> pool_peak;     // live bytes at the pool's own peak
   std::optional<Bytes> pool_resident_peak;
   std::optional<Bytes> plain_pool_peak;  // none when a request was refused: the plain program would have gone on
   std::optional<Bytes> refused_request;  // the last one that was refused
@@ -57,7 +58,7 @@ struct RunReport {
   std::string refused_op;
   // Where something was refused: a budget that would have served it, a twentieth added. Later requests may need more.
   std::optional<Bytes> budget_to_try;
-  std::string message;                 // the runtime's last refusal or warning, one line
+  std::string message;  // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;
 };
 

@@ -44,17 +44,22 @@ std::string command_line(const std::string& options, const std::vector<std::stri
 
 // "2.00GiB" reads back as an option; "2.00 GiB" would be two words.
 std::string as_option(Bytes bytes) {
-  if (bytes.count % 1_GiB .count == 0) return fmt::format("{}GiB", bytes.count / 1_GiB .count);
-  return fmt::format("{}MiB", round_up(bytes, 1_MiB).count / 1_MiB .count);
+  if (bytes.count % 1_GiB.count == 0) return fmt::format("{}GiB", bytes.count / 1_GiB.count);
+  return fmt::format("{}MiB", round_up(bytes, 1_MiB).count / 1_MiB.count);
 }
 
 std::string what_happened(const RunReport& report) {
   switch (report.outcome) {
-    case Outcome::Done: return "done";
-    case Outcome::Infeasible: return "refused, the budget cannot be met";
-    case Outcome::KilledByKernel: return "KILLED BY THE KERNEL for lack of memory";
-    case Outcome::Interrupted: return "interrupted";
-    case Outcome::Failed: break;
+    case Outcome::Done:
+      return "done";
+    case Outcome::Infeasible:
+      return "refused, the budget cannot be met";
+    case Outcome::KilledByKernel:
+      return "KILLED BY THE KERNEL for lack of memory";
+    case Outcome::Interrupted:
+      return "interrupted";
+    case Outcome::Failed:
+      break;
   }
   if (report.end.signal) return fmt::format("failed, killed by signal {}", *report.end.signal);
   return fmt::format("failed with exit code {}", report.end.exit_code);
@@ -79,7 +84,8 @@ std::string peak_line(const RunReport& report) {
   line += report.budget ? " of " + to_string(*report.budget) : std::string(", no budget");
   if (!report.attached) return line;
   const Bytes outside = std::min(*report.outside_pool, report.process_peak);
-  return line + fmt::format(": {} pool and {} outside it", to_string(report.process_peak - outside), to_string(outside));
+  return line +
+         fmt::format(": {} pool and {} outside it", to_string(report.process_peak - outside), to_string(outside));
 }
 
 std::string unattached_line(const RunReport& report) {
@@ -116,14 +122,16 @@ std::string kill_line(const RunReport& report) {
   if (report.end.oom_kills == OomKills::Rose) {
     return "the control group counted a process killed for lack of memory while this ran";
   }
-  if (report.end.oom_kills == OomKills::Unchanged) return "killed by signal 9; the control group counted no out-of-memory kill";
+  if (report.end.oom_kills == OomKills::Unchanged)
+    return "killed by signal 9; the control group counted no out-of-memory kill";
   return "killed by signal 9; whether for lack of memory cannot be read here (no control group's count)";
 }
 
 std::string next_line(const RunReport& report) {
   if (report.outcome == Outcome::KilledByKernel && report.attached && report.process_peak > 64_MiB) {
     const Bytes less = round_down(report.process_peak - report.process_peak / 10, 1_MiB);
-    return "next: " + command_line("--memory " + as_option(less), report.end.target) + "   (below what the kernel gave)";
+    return "next: " + command_line("--memory " + as_option(less), report.end.target) +
+           "   (below what the kernel gave)";
   }
   if (report.budget_to_try && report.outcome != Outcome::Done) {
     return "next: " + command_line("--memory " + as_option(*report.budget_to_try), report.end.target) +

@@ -61,23 +61,24 @@ void Pool::tell_profiler(void* at, std::int64_t change) const {
 }
 
 std::string Pool::message(const store::Refusal& r, const std::string& op) const {
-  const std::string request = fmt::format("{} asked for {}; tensors hold {} live in {} resident", op, with_count(r.requested),
-                                          with_count(r.live), with_count(r.resident));
+  const std::string request = fmt::format("{} asked for {}; tensors hold {} live in {} resident", op,
+                                          with_count(r.requested), with_count(r.live), with_count(r.resident));
   switch (r.reason) {
     case store::Refusal::Reason::AddressSpace:
       return request + "; no gap of the reserved address space is that large (see 'ulimit -v')";
     case store::Refusal::Reason::Device:
-      return request + "; the operating system refused more memory although the budget has room "
-                       "(overcommit, ulimit, or too many mappings: vm.max_map_count)";
-    case store::Refusal::Reason::OverLimit: break;
+      return request +
+             "; the operating system refused more memory although the budget has room "
+             "(overcommit, ulimit, or too many mappings: vm.max_map_count)";
+    case store::Refusal::Reason::OverLimit:
+      break;
   }
   const Bytes taken_off = saturating_sub(budget_.stated(), r.limit);
   const Bytes outside = budget_.outside();
-  const std::string grew =
-      outside > budget_.expected_outside()
-          ? fmt::format("; memory outside the pool grew to {}, {} more than set aside for it", with_count(outside),
-                        to_string(outside - budget_.expected_outside()))
-          : std::string();
+  const std::string grew = outside > budget_.expected_outside()
+                               ? fmt::format("; memory outside the pool grew to {}, {} more than set aside for it",
+                                             with_count(outside), to_string(outside - budget_.expected_outside()))
+                               : std::string();
   return fmt::format("{}; of the budget of {} the pool may hold {}{}; a budget of {} would serve this request", request,
                      with_count(budget_.stated()), with_count(r.limit), grew, with_count(r.needed + taken_off));
 }

@@ -25,8 +25,9 @@ class Running final : public Session {
  public:
   Running(Settings settings, Bytes outside_start)
       : settings_(std::move(settings)),
-        budget_(settings_.budget, outside_start, &store::resident_now,
-                settings_.others ? settings_.others : [] { return Bytes{}; }) {}
+        budget_(
+            settings_.budget, outside_start, &store::resident_now,
+            settings_.others ? settings_.others : [] { return Bytes{}; }) {}
 
   Status open() {
     Result<std::unique_ptr<store::Store>> made = store::Store::create(pages_, budget_);
@@ -53,7 +54,8 @@ class Running final : public Session {
   Bytes budget() const override { return budget_.stated(); }
   void mark_step() override {
     watch_->mark_step();
-    if (store::LedgerSlot* slot = watch_->slot()) slot->threads.store(static_cast<std::uint64_t>(at::get_num_threads()));
+    if (store::LedgerSlot* slot = watch_->slot())
+      slot->threads.store(static_cast<std::uint64_t>(at::get_num_threads()));
   }
   store::LedgerSlot* slot() override { return watch_->slot(); }
 
@@ -65,7 +67,8 @@ class Running final : public Session {
     if (missing == Bytes{}) return;
     budget_.discharge(bytes);
     const Bytes limit = budget_.resident_limit(counts.resident);
-    pool_->refuse({store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing}, what);
+    pool_->refuse({store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing},
+                  what);
   }
   void discharge(Bytes bytes) override { budget_.discharge(bytes); }
 
@@ -104,12 +107,13 @@ Result<Session*> Session::start(Settings settings) {
   const Bytes held = store::resident_now();
   const Bytes least = store::Budget::least(held);
   if (settings.budget != Bytes{} && settings.budget < least) {
-    return Error{Error::Kind::BadArgument,
-                 fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
-                             "libraries will take up to {} more, and {} are margin; state at least {}",
-                             to_string(settings.budget), to_string(held), to_string(store::Budget::kWarmUp),
-                             to_string(store::Budget::kMargin), with_count(least)),
-                 "--memory"};
+    return Error{
+        Error::Kind::BadArgument,
+        fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
+                    "libraries will take up to {} more, and {} are margin; state at least {}",
+                    to_string(settings.budget), to_string(held), to_string(store::Budget::kWarmUp),
+                    to_string(store::Budget::kMargin), with_count(least)),
+        "--memory"};
   }
   if (settings.slot != nullptr) settings.slot->outside_start.store(held.count);
   auto session = std::make_unique<Running>(std::move(settings), held);

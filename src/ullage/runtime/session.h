@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One process under a budget: pages, budget, store, pool and the watch, made together and never taken apart. No torch here.
+// One process under a budget: pages, budget, store, pool and the watch, made together and never taken apart. No torch
+// here.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -17,9 +18,9 @@ namespace ullage::runtime {
 class Session {
  public:
   struct Settings {
-    Bytes budget;                           // stated; zero: unlimited
-    store::LedgerSlot* slot = nullptr;      // where figures go; null: nowhere
-    std::function<Bytes()> others;          // resident bytes of the tree's other processes; empty: none
+    Bytes budget;                                  // stated; zero: unlimited
+    store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
+    std::function<Bytes()> others;                 // resident bytes of the tree's other processes; empty: none
     std::function<void(const std::string&)> warn;  // a line for the person; empty: none
   };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs when libullage_torch.so is loaded. In a process started by `ullage run` it finds the ledger in the environment and
-// starts a session; in any other process it does nothing. This is the one file of the runtime that may end the process: a
-// program whose budget cannot hold must not run on as if it did.
+// Runs when libullage_torch.so is loaded. In a process started by `ullage run` it finds the ledger in the environment
+// and starts a session; in any other process it does nothing. This is the one file of the runtime that may end the
+// process: a program whose budget cannot hold must not run on as if it did.
 
 #include "ullage/base/exit_code.h"
 #include "ullage/runtime/session.h"

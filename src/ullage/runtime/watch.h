@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A thread that looks every few milliseconds at what the process holds: it makes the pool give way when memory outside the
-// pool grew, and writes the figures into the ledger. No torch here.
+// A thread that looks every few milliseconds at what the process holds: it makes the pool give way when memory outside
+// the pool grew, and writes the figures into the ledger. No torch here.
 
 #include "ullage/store/budget.h"
 #include "ullage/store/ledger.h"
@@ -17,7 +17,8 @@ namespace ullage::runtime {
 class Watch final {
  public:
   // All must live for ever. `slot` may be null, `warn` empty.
-  Watch(store::Store& store, store::Budget& budget, store::LedgerSlot* slot, std::function<void(const std::string&)> warn);
+  Watch(store::Store& store, store::Budget& budget, store::LedgerSlot* slot,
+        std::function<void(const std::string&)> warn);
 
   // Starts the thread, with all signals blocked in it, so that a program's handlers run where they ran before.
   void start();

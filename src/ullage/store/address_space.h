@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which parts of the reserved address space are vacant. Best fit, neighbours joined. Addresses cost nothing but have to be
-// found again; bytes are none of this class's business.
+// Which parts of the reserved address space are vacant. Best fit, neighbours joined. Addresses cost nothing but have to
+// be found again; bytes are none of this class's business.
 
 #include "ullage/store/pages.h"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How much of the stated bytes is the pool's. The person states what the operating system shows of the whole process, so the
-// pool gets what is left beside everything else the process holds:
+// How much of the stated bytes is the pool's. The person states what the operating system shows of the whole process,
+// so the pool gets what is left beside everything else the process holds:
 //
 //   stated  |== pool ==================|== outside: libraries, stacks, JIT code, decoders ==|= margin =|
 //                                        the larger of what is measured and what is expected
 //
 // Expected: torch holds about 105 MiB before the first tensor and touches about 29 MiB more in its first steps (library
-// pages, oneDNN's generated code), whatever the batch; so 40 MiB are set aside from the start instead of being missed later.
-// Margin: what may come between two looks, and the kernel's own counting error (it counts pages per processor and adds up
-// in batches of 32 to 64).
+// pages, oneDNN's generated code), whatever the batch; so 40 MiB are set aside from the start instead of being missed
+// later. Margin: what may come between two looks, and the kernel's own counting error (it counts pages per processor
+// and adds up in batches of 32 to 64).
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"

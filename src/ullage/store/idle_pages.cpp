@@ -6,6 +6,17 @@
 
 namespace ullage::store {
 
+namespace {
+
+// Is a piece of length `a` the better one to serve `wanted`? The smallest that is enough; failing that, the largest:
+// few moves.
+bool better(Bytes a, Bytes b, Bytes wanted) {
+  if ((a >= wanted) != (b >= wanted)) return a >= wanted;
+  return a >= wanted ? a < b : a > b;
+}
+
+}  // namespace
+
 void IdlePages::add(Range range) {
   bytes_ += range.size;
   in_ranges_ += range.pieces.size();
@@ -38,20 +49,31 @@ std::optional<Range> IdlePages::take_whole(Bytes size) {
   return remove(found->second.back());
 }
 
-bool IdlePages::take_apart(std::optional<PageKind> kind) {
-  const auto holds = [&](const Range& range) {
-    // Huge pieces come first and small ones last, so the ends tell which kinds a range has.
-    return !kind || range.pieces.front().kind == *kind || range.pieces.back().kind == *kind;
-  };
-  const auto oldest = std::find_if(ranges_.begin(), ranges_.end(), holds);
-  if (oldest == ranges_.end()) return false;
-  const Range range = remove(oldest);
+void IdlePages::take_apart(Ranges::iterator whole) {
+  const Range range = remove(whole);
   Address at = range.at;
   for (const Piece& piece : range.pieces) {
     add(IdlePiece{at, piece.length, piece.kind});
     at = at + piece.length;
   }
-  return true;
+}
+
+// The whole range with the piece of this kind that serves `wanted` best.
+IdlePages::Best IdlePages::best_range(PageKind kind, Bytes wanted) {
+  Best best{ranges_.end(), Bytes{}};
+  for (auto range = ranges_.begin(); range != ranges_.end(); ++range) {
+    for (const Piece& piece : range->pieces) {
+      if (piece.kind == kind && better(piece.length, best.length, wanted)) best = {range, piece.length};
+    }
+  }
+  return best;
+}
+
+void IdlePages::bring_best_to_the_back(std::vector<IdlePiece>& from, Bytes wanted) {
+  const auto best = std::min_element(from.begin(), from.end(), [wanted](const IdlePiece& a, const IdlePiece& b) {
+    return better(a.length, b.length, wanted);
+  });
+  if (best != from.end()) std::swap(*best, from.back());
 }
 
 // The end of the last piece of `from`, at most `at_most` of it; the front stays.
@@ -75,9 +97,16 @@ void IdlePages::sweep_crumb(std::vector<IdlePiece>& from) {
 std::optional<IdlePiece> IdlePages::take_to_move(PageKind kind, Bytes at_most) {
   if (at_most < kLeastMove) return std::nullopt;
   std::vector<IdlePiece>& from = pieces_of(kind);
-  while (from.empty()) {
-    if (!take_apart(kind)) return std::nullopt;
+  bring_best_to_the_back(from, at_most);
+  if (from.empty() || from.back().length < at_most) {
+    const Best range = best_range(kind, at_most);
+    const Bytes loose = from.empty() ? Bytes{} : from.back().length;
+    if (range.length >= kLeastMove && better(range.length, loose, at_most)) {
+      take_apart(range.range);
+      bring_best_to_the_back(from, at_most);
+    }
   }
+  if (from.empty()) return std::nullopt;
   const IdlePiece piece = cut(from, at_most);
   sweep_crumb(from);
   bytes_ -= piece.length;
@@ -86,7 +115,8 @@ std::optional<IdlePiece> IdlePages::take_to_move(PageKind kind, Bytes at_most) {
 
 std::optional<IdlePiece> IdlePages::take_to_drop(Bytes at_most) {
   while (crumbs_.empty() && small_.empty() && huge_.empty()) {
-    if (!take_apart(std::nullopt)) return std::nullopt;
+    if (ranges_.empty()) return std::nullopt;
+    take_apart(ranges_.begin());
   }
   std::vector<IdlePiece>& from = !crumbs_.empty() ? crumbs_ : !small_.empty() ? small_ : huge_;
   const IdlePiece piece = cut(from, round_up(at_most, page_size(from.back().kind)));

@@ -45,7 +45,8 @@ struct Head {
   std::uint32_t layout = 0;
   std::uint32_t size = 0;
 };
-static_assert(offsetof(LedgerPage, layout) == offsetof(Head, layout) && offsetof(LedgerPage, size) == offsetof(Head, size));
+static_assert(offsetof(LedgerPage, layout) == offsetof(Head, layout) &&
+              offsetof(LedgerPage, size) == offsetof(Head, size));
 
 Status check_page(int fd, const std::string& where) {
   Head head;
@@ -99,8 +100,8 @@ void wipe(LedgerSlot& slot) {
 }  // namespace
 
 Result<Ledger> Ledger::create(Bytes budget) {
-  // Not closed on exec: the program inherits it. Sealed in size, so that no process of the tree can shorten the page under
-  // the launcher's feet (reading past the end of a file is SIGBUS).
+  // Not closed on exec: the program inherits it. Sealed in size, so that no process of the tree can shorten the page
+  // under the launcher's feet (reading past the end of a file is SIGBUS).
   int fd = ::memfd_create("ullage-ledger", MFD_ALLOW_SEALING);
   if (fd < 0) return system_error("memfd_create");
   fd = moved_up(fd);
@@ -130,14 +131,17 @@ Result<Ledger> Ledger::attach(int fd, const std::string& where) {
 
 Result<Ledger> Ledger::attach_from_environment() {
   const char* text = std::getenv(kVariable);
-  if (text == nullptr || *text == '\0') return Error{Error::Kind::NotFound, "no ledger: not started by 'ullage run'", kVariable};
+  if (text == nullptr || *text == '\0')
+    return Error{Error::Kind::NotFound, "no ledger: not started by 'ullage run'", kVariable};
   const std::optional<Name> name = parse_name(text);
   if (!name) {
-    return Error{Error::Kind::BadArgument, "'" + std::string(text) + "' names no descriptor; leave it to 'ullage run'", kVariable};
+    return Error{Error::Kind::BadArgument, "'" + std::string(text) + "' names no descriptor; leave it to 'ullage run'",
+                 kVariable};
   }
   Result<Ledger> inherited = attach(name->fd, kVariable);
   if (inherited || name->launcher == 0) return inherited;
-  // Some parents close all descriptors before they start a child (Python's subprocess does). The launcher still holds it.
+  // Some parents close all descriptors before they start a child (Python's subprocess does). The launcher still holds
+  // it.
   const std::string path = "/proc/" + std::to_string(name->launcher) + "/fd/" + std::to_string(name->fd);
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return inherited;
@@ -153,7 +157,8 @@ std::string Ledger::environment_value(std::int32_t launcher) const {
   return std::to_string(fd_) + ":" + std::to_string(launcher);
 }
 
-Ledger::Ledger(Ledger&& other) noexcept : page_(std::exchange(other.page_, nullptr)), fd_(std::exchange(other.fd_, -1)) {}
+Ledger::Ledger(Ledger&& other) noexcept
+    : page_(std::exchange(other.page_, nullptr)), fd_(std::exchange(other.fd_, -1)) {}
 
 Ledger& Ledger::operator=(Ledger&& other) noexcept {
   std::swap(page_, other.page_);
@@ -177,7 +182,8 @@ LedgerSlot* Ledger::claim_slot() {
     std::int32_t free = 0;
     if (slot.pid.compare_exchange_strong(free, self)) return &slot;
   }
-  // None is free: of the slots whose owner is gone, the one with the lowest peak goes, so that the report keeps the highest.
+  // None is free: of the slots whose owner is gone, the one with the lowest peak goes, so that the report keeps the
+  // highest.
   for (;;) {
     LedgerSlot* least = nullptr;
     for (LedgerSlot& slot : page_->slots) {

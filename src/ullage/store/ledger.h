@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The ledger: one page-sized account, in a memfd made by the launcher, that the runtime writes and the launcher reads. It
-// outlives the processes that write it, so the summary and the report exist even when the kernel killed the program.
+// The ledger: one page-sized account, in a memfd made by the launcher, that the runtime writes and the launcher reads.
+// It outlives the processes that write it, so the summary and the report exist even when the kernel killed the program.
 //
 //   launcher: Ledger::create -> fd inherited, its name in ULLAGE_LEDGER -> wait -> read slots
 //   program:  Ledger::attach_from_environment -> claim a slot -> store counters as they change
 //
-// Every field is an atomic word or text guarded by one; there are no locks, because a writer may die at any instruction.
-// All sizes are bytes, all times microseconds. The layout is private to one version of Ullage (kLayout).
+// Every field is an atomic word or text guarded by one; there are no locks, because a writer may die at any
+// instruction. All sizes are bytes, all times microseconds. The layout is private to one version of Ullage (kLayout).
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -47,30 +47,30 @@ static_assert(Word::is_always_lock_free);
 struct LedgerSlot {
   static constexpr std::size_t kStepTimes = 1024;
 
-  std::atomic<std::int32_t> pid{0};  // 0: free; below 0: being wiped. A dead owner's slot keeps its figures
+  std::atomic<std::int32_t> pid{0};          // 0: free; below 0: being wiped. A dead owner's slot keeps its figures
   std::atomic<std::uint32_t> refused{0};     // requests that were refused (OutOfMemoryError)
   std::atomic<std::uint32_t> infeasible{0};  // 1: the runtime would not start; `message` says why
   std::atomic<std::uint32_t> ended{0};       // 1: the process said goodbye (its figures are final)
 
-  Word rss{0};                 // resident bytes at the last look
-  Word rss_peak{0};            // VmHWM at the last look
-  Word outside{0};             // of rss, what is not the pool
-  Word outside_start{0};       // the same before the first tensor
-  Word outside_at_peak{0};     // the same at the look that saw the highest rss
-  Word pool_live{0};           // bytes asked for and not given back
+  Word rss{0};              // resident bytes at the last look
+  Word rss_peak{0};         // VmHWM at the last look
+  Word outside{0};          // of rss, what is not the pool
+  Word outside_start{0};    // the same before the first tensor
+  Word outside_at_peak{0};  // the same at the look that saw the highest rss
+  Word pool_live{0};        // bytes asked for and not given back
   Word pool_live_peak{0};
-  Word pool_resident{0};       // bytes the pool holds from the device
+  Word pool_resident{0};  // bytes the pool holds from the device
   Word pool_resident_peak{0};
-  Word last_request{0};        // bytes of the last request that grew the pool or was refused
-  Word given_back{0};          // bytes of idle pages given back because the outside grew
-  Word over_budget{0};         // most bytes by which rss_peak passed the budget; 0: never
-  Word threads{0};             // that torch computes with; 0: not known
+  Word last_request{0};  // bytes of the last request that grew the pool or was refused
+  Word given_back{0};    // bytes of idle pages given back because the outside grew
+  Word over_budget{0};   // most bytes by which rss_peak passed the budget; 0: never
+  Word threads{0};       // that torch computes with; 0: not known
   Word steps{0};
   std::array<std::atomic<std::uint32_t>, kStepTimes> step_us{};  // ring: step n at n % kStepTimes
 
-  SharedText<64> last_op;      // the op of the last refused request
-  SharedText<512> message;     // the last refusal or warning in words
-  SharedText<64> state_sha256; // the shipped programs' final state
+  SharedText<64> last_op;       // the op of the last refused request
+  SharedText<512> message;      // the last refusal or warning in words
+  SharedText<64> state_sha256;  // the shipped programs' final state
 };
 
 struct LedgerPage {
@@ -89,8 +89,8 @@ struct LedgerPage {
 // children that are still to attach.
 class Ledger final {
  public:
-  // Environment: "FD:PID", the inherited descriptor and the launcher that holds it too; "FD" alone will do. The PID serves
-  // programs whose parent closed the descriptor: they take it from /proc/PID/fd/FD.
+  // Environment: "FD:PID", the inherited descriptor and the launcher that holds it too; "FD" alone will do. The PID
+  // serves programs whose parent closed the descriptor: they take it from /proc/PID/fd/FD.
   static constexpr const char* kVariable = "ULLAGE_LEDGER";
 
   // Launcher: a new page with the budget written in (0 bytes: unlimited).
@@ -99,7 +99,8 @@ class Ledger final {
   // descriptor holds no ledger or one of another build.
   static Result<Ledger> attach_from_environment();
 
-  // What kVariable must say in the environment of the program; `launcher` is the process that holds the page until the end.
+  // What kVariable must say in the environment of the program; `launcher` is the process that holds the page until the
+  // end.
   std::string environment_value(std::int32_t launcher) const;
 
   Ledger(Ledger&& other) noexcept;
@@ -110,8 +111,8 @@ class Ledger final {
   const LedgerPage& page() const { return *page_; }
   int fd() const { return fd_; }
 
-  // Claims a slot for this process: the one it has (an earlier call, or before an exec), else a free one, else that of a
-  // process which ended or is gone, the one with the lowest peak first, wiped. Null when all are taken by the living.
+  // Claims a slot for this process: the one it has (an earlier call, or before an exec), else a free one, else that of
+  // a process which ended or is gone, the one with the lowest peak first, wiped. Null when all are taken by the living.
   LedgerSlot* claim_slot();
 
  private:

@@ -29,8 +29,8 @@ bool touch_every_page(Address at, Bytes length) {
   return true;
 }
 
-// Resident now rather than at the first touch: then the pool's count of its bytes is the operating system's count too, and
-// what the process holds outside the pool is an exact difference.
+// Resident now rather than at the first touch: then the pool's count of its bytes is the operating system's count too,
+// and what the process holds outside the pool is an exact difference.
 bool populate(Address at, Bytes length) {
   while (madvise(pointer(at), length.count, kPopulateWrite) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
@@ -76,7 +76,8 @@ bool OsPages::fill(Address at, Bytes length, PageKind kind) {
 
 bool OsPages::move(Address from, Address to, Bytes length) {
   // With DONTUNMAP the source stays mapped: another thread's mmap can never land in a hole of our reservation.
-  void* moved = mremap(pointer(from), length.count, length.count, MREMAP_MAYMOVE | MREMAP_FIXED | kDontUnmap, pointer(to));
+  void* moved =
+      mremap(pointer(from), length.count, length.count, MREMAP_MAYMOVE | MREMAP_FIXED | kDontUnmap, pointer(to));
   if (moved == MAP_FAILED) {
     make_empty(to, length);  // the kernel may already have unmapped the target
     return false;

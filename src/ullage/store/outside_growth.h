@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How fast the memory outside the pool grows with the steps, and how many steps are left at that rate. A program that leaks
-// outside (a list of numpy arrays, a growing cache) is told so before it hits its budget.
+// How fast the memory outside the pool grows with the steps, and how many steps are left at that rate. A program that
+// leaks outside (a list of numpy arrays, a growing cache) is told so before it hits its budget.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"

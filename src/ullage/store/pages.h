@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The operating system as the store sees it: address space that costs nothing, and physical pages that can be put behind
-// it, handed from one address to another, and given back. `OsPages` is Linux; `NoPages` has no memory behind it, so that the
-// simulator runs the very same store.
+// The operating system as the store sees it: address space that costs nothing, and physical pages that can be put
+// behind it, handed from one address to another, and given back. `OsPages` is Linux; `NoPages` has no memory behind it,
+// so that the simulator runs the very same store.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"

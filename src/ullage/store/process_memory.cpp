@@ -10,7 +10,8 @@
 namespace ullage::store {
 namespace {
 
-// Reads a small file of /proc. No allocation: it runs inside the allocator. Opened anew each time, so it is right after fork.
+// Reads a small file of /proc. No allocation: it runs inside the allocator. Opened anew each time, so it is right after
+// fork.
 template <std::size_t N>
 bool read_small_file(const char* path, char (&text)[N]) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Small blocks. A slab is a range of 256 KiB cut into blocks of one size class; there are four classes to a doubling, so a
-// block is at most a quarter larger than asked for. What is free is kept beside the slab, never in its bytes, so placement
-// works with no memory behind the addresses.
+// Small blocks. A slab is a range of 256 KiB cut into blocks of one size class; there are four classes to a doubling,
+// so a block is at most a quarter larger than asked for. What is free is kept beside the slab, never in its bytes, so
+// placement works with no memory behind the addresses.
 
 #include "ullage/store/idle_pages.h"
 
@@ -19,7 +19,7 @@ namespace ullage::store {
 class Slabs final {
  public:
   static constexpr Bytes kSlab = 256_KiB;
-  static constexpr Bytes kBlockUnit = 64_B;   // alignment of every block; torch asks for 64
+  static constexpr Bytes kBlockUnit = 64_B;     // alignment of every block; torch asks for 64
   static constexpr Bytes kBlockLimit = 64_KiB;  // requests from here on get a range of their own
 
   // A free block for `size` (above zero, below kBlockLimit), or nothing when a slab has to be added first.
@@ -42,11 +42,11 @@ class Slabs final {
   struct Slab {
     Range range;
     std::size_t size_class = 0;
-    std::uint32_t fresh = 0;                  // blocks from here on were never used
+    std::uint32_t fresh = 0;  // blocks from here on were never used
     std::uint32_t used = 0;
-    std::vector<std::uint16_t> free;          // used before, free now
-    std::vector<std::uint32_t> asked;         // bytes asked for, by block
-    std::size_t place = 0;                    // index in open_[size_class], when it has a free block
+    std::vector<std::uint16_t> free;   // used before, free now
+    std::vector<std::uint32_t> asked;  // bytes asked for, by block
+    std::size_t place = 0;             // index in open_[size_class], when it has a free block
   };
 
   static std::size_t class_of(Bytes size);

@@ -28,7 +28,8 @@ std::variant<Address, Refusal> Store::allocate(Bytes size) {
   const bool small = size < Slabs::kBlockLimit;
   std::optional<Address> at = small ? slabs_.take(size) : std::nullopt;
   if (!at) {
-    if (size > all_.size) return refuse(Refusal::Reason::AddressSpace, size, size, limit_.resident_limit(counts_.resident));
+    if (size > all_.size)
+      return refuse(Refusal::Reason::AddressSpace, size, size, limit_.resident_limit(counts_.resident));
     const Bytes span = small ? Slabs::kSlab : round_up(size, kSmallPage);
     const Bytes alignment = small ? Slabs::kSlab : span >= kHugePage ? kHugePage : kSmallPage;
     Placed placed = place(span, alignment, size);
@@ -79,7 +80,8 @@ Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
   if (!at) return refuse(Refusal::Reason::AddressSpace, asked, size, limit);
 
   const Bytes huge = round_down(size, kHugePage);
-  std::array<Part, 2> parts = {Part{*at, huge, PageKind::Huge, {}, {}}, Part{*at + huge, size - huge, PageKind::Small, {}, {}}};
+  std::array<Part, 2> parts = {Part{*at, huge, PageKind::Huge, {}, {}},
+                               Part{*at + huge, size - huge, PageKind::Small, {}, {}}};
   for (Part& part : parts) move_idle_behind(part);
   make_way(parts[0].missing() + parts[1].missing(), std::min(limit, soft_limit(asked)));
   if (!fill_missing(parts[0]) || !fill_missing(parts[1])) {

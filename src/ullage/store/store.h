@@ -57,16 +57,16 @@ struct Refusal {
 };
 
 struct StoreCounts {
-  Bytes live;           // asked for and not given back
+  Bytes live;  // asked for and not given back
   Bytes live_peak;
-  Bytes resident;       // pages held, behind live storages and idle ones
+  Bytes resident;  // pages held, behind live storages and idle ones
   Bytes resident_peak;
-  Bytes idle;           // of resident, behind no live storage
+  Bytes idle;  // of resident, behind no live storage
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::uint64_t refused = 0;
-  Bytes moved;          // handed on by moving pages
-  Bytes fresh;          // taken from the system
+  Bytes moved;  // handed on by moving pages
+  Bytes fresh;  // taken from the system
 };
 
 class Store final {

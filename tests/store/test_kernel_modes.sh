@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The store's tests under each way the kernel can be set: huge pages always, madvise, never; strict overcommit. These settings are
+# the whole machine's, so it runs only where ULLAGE_KERNEL_MODES=1 says that they may be changed (CI); they are put back at the end.
+# usage: test_kernel_modes.sh STORE_TEST SYSTEM_TEST
+set -uo pipefail
+huge=/sys/kernel/mm/transparent_hugepage/enabled
+overcommit=/proc/sys/vm/overcommit_memory
+
+skip() { echo "skipped: kernel modes: $1"; exit 77; }
+[ "${ULLAGE_KERNEL_MODES:-}" = 1 ] || skip "they are the whole machine's; ULLAGE_KERNEL_MODES=1 allows it"
+[ -w "$huge" ] && [ -w "$overcommit" ] || skip "$huge or $overcommit cannot be written here"
+
+huge_before=$(sed 's/.*\[\(.*\)\].*/\1/' "$huge")
+overcommit_before=$(cat "$overcommit")
+trap 'echo "$huge_before" > "$huge"; echo "$overcommit_before" > "$overcommit"' EXIT
+
+failed=0
+run() {
+  echo "== $1"
+  for program in "${@:2}"; do
+    "$program" --gtest_brief=1 --gtest_filter="${filter:-*}" || failed=1
+  done
+}
+for mode in always madvise never; do
+  echo "$mode" > "$huge" || { failed=1; continue; }
+  run "transparent huge pages: $mode" "$@"
+done
+echo "$huge_before" > "$huge"
+echo 2 > "$overcommit"
+# Tests that want a terabyte of addresses at once get what strict overcommit gives.
+filter="-OsPages.ReservesWithoutBytes" run "strict overcommit" "$@"
+exit $failed
