@@ -44,8 +44,8 @@ std::string command_line(const std::string& options, const std::vector<std::stri
 
 // "2.00GiB" reads back as an option; "2.00 GiB" would be two words.
 std::string as_option(Bytes bytes) {
-  if (bytes.count % 1_GiB.count == 0) return fmt::format("{}GiB", bytes.count / 1_GiB.count);
-  return fmt::format("{}MiB", round_up(bytes, 1_MiB).count / 1_MiB.count);
+  if (bytes.count % (1_GiB).count == 0) return fmt::format("{}GiB", bytes.count / (1_GiB).count);
+  return fmt::format("{}MiB", round_up(bytes, 1_MiB).count / (1_MiB).count);
 }
 
 std::string what_happened(const RunReport& report) {
