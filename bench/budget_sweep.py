@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets from the least that fits upward: does the process stay under each, by the operating system's own count?
 
-The least is found as a person would: a run under a budget too small is refused and names the bytes that its failing request
-needs; asked again with those until a run is done. Then that budget and ever larger ones, each compared with the peak that wait4
-reports (the figure of /usr/bin/time) and with the final state of the plain program.
+The least is found by halving, to 1 MiB. Then it and ever larger ones, each compared with the peak that wait4 reports (the figure
+of /usr/bin/time) and with the final state of the plain program. Refused runs must keep their budget too.
 
 usage: budget_sweep.py BIN_DIR PICTURES
 """
 import json
 import os
 import pathlib
-import re
 import sys
 import tempfile
 
@@ -55,25 +53,29 @@ def main() -> None:
         plain = state_of(out)
         print(f"\nDCGAN-256, 32 features, batch 8, 3 steps; plain peaks at {peak / MIB:.0f} MiB")
         print(f"{'budget':>14}{'VmHWM':>14}{'over':>8}  outcome")
-        budget, refusals = 100 * MIB, 0
-        while True:
+
+        def row(budget: int, peak: int, outcome: str) -> None:
+            print(f"{budget / MIB:10.2f} MiB{peak / MIB:10.2f} MiB{max(0, peak - budget):8}  {outcome}", flush=True)
+
+        refused, least = 160 * MIB, peak + 100 * MIB
+        failures = refusals = 0
+        while least - refused > MIB:
+            budget = (refused + least) // 2
             code, peak, said, out = under(budget)
             if code == 0:
-                break
-            named = re.findall(r"(?:a budget of|state at least) [^(]*\((\d+) bytes\)", said)
-            if code != INFEASIBLE or not named:
+                least = budget
+                continue
+            if code != INFEASIBLE or "would serve this request" not in said:
                 sys.exit(f"exit code {code} under {budget}:\n{said}")
-            print(f"{budget / MIB:10.2f} MiB{peak / MIB:10.2f} MiB{max(0, peak - budget):8}  refused, exit code 4")
-            budget, refusals = max(int(named[-1]), budget + 1), refusals + 1
-        least, failures = budget, 0
+            refused, refusals, failures = budget, refusals + 1, failures + (peak > budget)
+            row(budget, peak, "refused, exit code 4, with the bytes its request needs")
         for extra in (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512):
             budget = least + extra * MIB
             code, peak, said, out = under(budget)
             same = code == 0 and state_of(out) == plain
             failures += peak > budget or not same
-            print(f"{budget / MIB:10.2f} MiB{peak / MIB:10.2f} MiB{max(0, peak - budget):8}  "
-                  f"{'same bits as plain' if same else f'exit code {code}, OTHER BITS'}")
-        print(f"{refusals} budgets refused, then 11 kept, {failures} not kept")
+            row(budget, peak, "done, same bits as plain" if same else f"exit code {code}, OTHER BITS OR NONE")
+        print(f"{refusals} budgets refused and 11 served; passed or with other bits: {failures}")
 
 
 if __name__ == "__main__":
