@@ -79,8 +79,7 @@ TEST(RunSummary, OfABudgetBelowWhatTheProcessHoldsNamesTheLeast) {
   EXPECT_EQ(
       summary(run),
       "ullage: refused, the budget cannot be met: 500.0 ms, no step was counted\n"
-      "ullage: OVER THE BUDGET by 55.00 MiB (57671680 bytes): peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB "
-      "outside it\n"
+      "ullage: peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB outside it\n"
       "ullage: the process holds 105.00 MiB already\n"
       "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least that can start)\n");
 }

@@ -77,7 +77,9 @@ std::string time_line(const RunReport& report) {
 
 std::string peak_line(const RunReport& report) {
   std::string line;
-  if (report.over_budget > Bytes{}) {
+  // A program that was not let in, because its libraries alone pass the budget, has broken no promise.
+  const bool not_let_in = report.outcome == Outcome::Infeasible && report.refused == 0;
+  if (report.over_budget > Bytes{} && !not_let_in) {
     line = fmt::format("OVER THE BUDGET by {} ({} bytes): ", to_string(report.over_budget), report.over_budget.count);
   }
   line += "peak " + to_string(report.process_peak);

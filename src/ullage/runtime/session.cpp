@@ -105,6 +105,7 @@ class Running final : public Session {
 Result<Session*> Session::start(Settings settings) {
   ULLAGE_CHECK(running == nullptr, "a session runs in this process already");
   const Bytes held = store::resident_now();
+  if (settings.slot != nullptr) settings.slot->outside_start.store(held.count);
   const Bytes least = store::Budget::least(held);
   if (settings.budget != Bytes{} && settings.budget < least) {
     return Error{
@@ -115,7 +116,6 @@ Result<Session*> Session::start(Settings settings) {
                     to_string(store::Budget::kMargin), with_count(least)),
         "--memory"};
   }
-  if (settings.slot != nullptr) settings.slot->outside_start.store(held.count);
   auto session = std::make_unique<Running>(std::move(settings), held);
   if (Status opened = session->open(); !opened) return opened.error();
   session->begin();
