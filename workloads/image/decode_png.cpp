@@ -154,7 +154,7 @@ Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
   held = charge_rows(reader, size, charge);
   if (!reader.set_up_rows()) return reader.failed("in its header");
   sink.start(size);
-  const Status rows = reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink);
+  Status rows = reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink);
   if (!rows) return rows;
   // The rest holds a checksum of the pixels. If the file ends there, all rows are whole and the picture stands, as in
   // Pillow.

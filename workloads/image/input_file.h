@@ -36,7 +36,7 @@ class InputFile final {
   int read_errno() const { return read_errno_; }  // 0, or why reading stopped before the end of the file
 
  private:
-  using Buffer = std::array<std::uint8_t, 64 * 1024>;
+  using Buffer = std::array<std::uint8_t, std::size_t{64} * 1024>;
   InputFile(int fd, std::string path);
   void fill() noexcept;
 

@@ -15,7 +15,10 @@ std::uint64_t half_to_even(std::uint64_t twice) {
   return twice % 2 == 0 || down % 2 == 0 ? down : down + 1;
 }
 
-std::int32_t to_fixed(double weight) { return static_cast<std::int32_t>(0.5 + weight * (1 << kWeightBits)); }
+// Rounded as Pillow does it: to the bit.
+std::int32_t to_fixed(double weight) {
+  return static_cast<std::int32_t>(0.5 + weight * (1 << kWeightBits));  // NOLINT(bugprone-incorrect-roundings)
+}
 
 }  // namespace
 

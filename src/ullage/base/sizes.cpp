@@ -2,6 +2,7 @@
 #include "ullage/base/sizes.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace ullage {
@@ -115,10 +116,10 @@ std::string to_string(Seconds seconds) {
   const double s = seconds.count < 0 ? 0 : seconds.count;
   char text[48];
   if (s >= 3600) {
-    const auto minutes = static_cast<unsigned long long>(s / 60 + 0.5);
+    const auto minutes = static_cast<unsigned long long>(std::llround(s / 60));
     std::snprintf(text, sizeof text, "%llu h %02llu min", minutes / 60, minutes % 60);
   } else if (s >= 60) {
-    const auto whole = static_cast<unsigned long long>(s + 0.5);
+    const auto whole = static_cast<unsigned long long>(std::llround(s));
     std::snprintf(text, sizeof text, "%llu min %02llu s", whole / 60, whole % 60);
   } else if (s >= 1) {
     std::snprintf(text, sizeof text, "%.1f s", s);

@@ -78,7 +78,7 @@ std::variant<Launch, Refusal> find_target(const RunOptions& options) {
 Result<Bytes> budget_of(const RunOptions& options, std::ostream& err) {
   const MachineMemory memory = read_machine_memory(options.roots);
   if (options.memory == "auto") return auto_budget(memory);
-  const Result<Bytes> stated = parse_bytes(options.memory);
+  Result<Bytes> stated = parse_bytes(options.memory);
   if (!stated) return Error{stated.error().kind, stated.error().message, "--memory"};
   if (*stated == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
   if (const auto most = most_there_is(memory); most && *stated > *most) {

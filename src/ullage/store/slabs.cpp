@@ -1,33 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/store/slabs.h"
 
-#include <bit>
+#include <algorithm>
 #include <utility>
 
 namespace ullage::store {
 
-// Classes in units of 64 bytes: 1 2 3 4 | 5 6 7 8 | 10 12 14 16 | 20 24 28 32 | ... | 1024.
-std::size_t Slabs::class_of(Bytes size) {
-  const std::uint64_t units = (size.count + kBlockUnit.count - 1) / kBlockUnit.count;
-  if (units <= 4) return units - 1;
-  const auto doubling = static_cast<std::size_t>(std::bit_width(units - 1) - 1);  // 5..8 -> 2, 9..16 -> 3
-  const std::uint64_t quarter = 1ull << (doubling - 2);
-  const std::uint64_t above = units - (1ull << doubling);  // 1 .. 2^doubling
-  return 4 + (doubling - 2) * 4 + (above + quarter - 1) / quarter - 1;
+namespace {
+
+// In units of 64 bytes: 1 2 3 4 | 5 6 7 8 | 10 12 14 16 | 20 24 28 32 | ... | 640 768 896 1024.
+constexpr std::array<Bytes, Slabs::kClasses> make_classes() {
+  std::array<Bytes, Slabs::kClasses> classes{};
+  std::uint64_t units = 0;
+  std::uint64_t step = 1;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (i >= 8 && i % 4 == 0) step *= 2;
+    units += step;
+    classes[i] = Slabs::kBlockUnit * units;
+  }
+  return classes;
 }
 
-Bytes Slabs::class_size(std::size_t size_class) {
-  if (size_class < 4) return kBlockUnit * (size_class + 1);
-  const std::size_t doubling = 2 + (size_class - 4) / 4;
-  const std::uint64_t quarter = 1ull << (doubling - 2);
-  return kBlockUnit * ((1ull << doubling) + quarter * ((size_class - 4) % 4 + 1));
+constexpr std::array<Bytes, Slabs::kClasses> kClassSizes = make_classes();
+static_assert(kClassSizes.back() == Slabs::kBlockLimit);
+
+constexpr Bytes class_size(std::size_t size_class) { return kClassSizes[size_class]; }
+
+std::size_t class_of(Bytes size) {
+  return static_cast<std::size_t>(std::lower_bound(kClassSizes.begin(), kClassSizes.end(), size) - kClassSizes.begin());
 }
+
+std::uint32_t blocks_in(std::size_t size_class) {
+  return static_cast<std::uint32_t>(Slabs::kSlab.count / class_size(size_class).count);
+}
+
+}  // namespace
+
+bool Slabs::full(const Slab& slab) { return slab.free.empty() && slab.fresh == blocks_in(slab.size_class); }
 
 Bytes Slabs::block_size(Bytes size) { return class_size(class_of(size)); }
-
-std::uint32_t Slabs::blocks_in(std::size_t size_class) {
-  return static_cast<std::uint32_t>(kSlab.count / class_size(size_class).count);
-}
 
 void Slabs::open(Slab& slab) {
   slab.place = open_[slab.size_class].size();

@@ -21,6 +21,7 @@ class Slabs final {
   static constexpr Bytes kSlab = 256_KiB;
   static constexpr Bytes kBlockUnit = 64_B;     // alignment of every block; torch asks for 64
   static constexpr Bytes kBlockLimit = 64_KiB;  // requests from here on get a range of their own
+  static constexpr std::size_t kClasses = 36;
 
   // A free block for `size` (above zero, below kBlockLimit), or nothing when a slab has to be added first.
   std::optional<Address> take(Bytes size);
@@ -37,8 +38,6 @@ class Slabs final {
   static Bytes block_size(Bytes size);
 
  private:
-  static constexpr std::size_t kClasses = 36;
-
   struct Slab {
     Range range;
     std::size_t size_class = 0;
@@ -49,10 +48,7 @@ class Slabs final {
     std::size_t place = 0;             // index in open_[size_class], when it has a free block
   };
 
-  static std::size_t class_of(Bytes size);
-  static Bytes class_size(std::size_t size_class);
-  static std::uint32_t blocks_in(std::size_t size_class);
-  static bool full(const Slab& slab) { return slab.free.empty() && slab.fresh == blocks_in(slab.size_class); }
+  static bool full(const Slab& slab);
   void open(Slab& slab);
   void close(Slab& slab);
 

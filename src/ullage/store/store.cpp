@@ -40,7 +40,7 @@ std::variant<Address, Refusal> Store::allocate(Bytes size) {
       at = slabs_.take(size);
     } else {
       at = range.at;
-      live_.emplace(range.at.value, Live{std::move(range), size});
+      live_.emplace(at->value, Live{std::move(range), size});
     }
   }
   ++counts_.allocations;
