@@ -21,7 +21,7 @@ void write_every_page(void* at, std::uint64_t size) {
 void store_request(benchmark::State& state) {
   static OsPages pages;
   static FixedLimit limit(4_GiB);
-  static const std::unique_ptr<Store> store = std::move(*Store::create(pages, limit));
+  static const std::unique_ptr<Store> store = Store::create(pages, limit).value();
   const Bytes size{static_cast<std::uint64_t>(state.range(0))};
   for (auto _ : state) {
     std::array<Address, 8> blocks;
