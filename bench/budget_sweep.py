@@ -6,32 +6,15 @@ of /usr/bin/time) and with the final state of the plain program. Refused runs mu
 
 usage: budget_sweep.py BIN_DIR PICTURES
 """
-import json
-import os
 import pathlib
 import sys
 import tempfile
 
+import process
+
 OPTIONS = ["--image-size", "256", "--ngf", "32", "--ndf", "32", "--batch", "8", "--steps", "3"]
 INFEASIBLE = 4
 MIB = 1 << 20
-
-
-def run(command: list[str], out: pathlib.Path) -> tuple[int, int, str]:
-    """Exit code, peak resident bytes, and what was printed."""
-    log = out.with_suffix(".log")
-    pid = os.fork()
-    if pid == 0:
-        with open(log, "wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        os.execv(command[0], command)
-    _, status, usage = os.wait4(pid, 0)
-    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024, log.read_text()
-
-
-def state_of(out: pathlib.Path) -> str:
-    return json.loads((out / "run.json").read_text())["state_sha256"]
 
 
 def main() -> None:
@@ -45,12 +28,12 @@ def main() -> None:
             out = pathlib.Path(folder, str(count))
             start = [str(bin_dir / "ullage-dcgan")] if budget is None else [
                 str(bin_dir / "ullage"), "run", "--memory", str(budget), "dcgan"]
-            return *run(start + ["--data", pictures, "--out", str(out)] + OPTIONS, out), out
+            return *process.run(start + ["--data", pictures, "--out", str(out)] + OPTIONS, {}, out.with_suffix(".log")), out
 
         code, peak, said, out = under(None)
         if code != 0:
             sys.exit(said)
-        plain = state_of(out)
+        plain = process.run_json(out)["state_sha256"]
         print(f"\nDCGAN-256, 32 features, batch 8, 3 steps; plain peaks at {peak / MIB:.0f} MiB")
         print(f"{'budget':>14}{'VmHWM':>14}{'over':>8}  outcome")
 
@@ -72,7 +55,7 @@ def main() -> None:
         for extra in (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512):
             budget = least + extra * MIB
             code, peak, said, out = under(budget)
-            same = code == 0 and state_of(out) == plain
+            same = code == 0 and process.run_json(out)["state_sha256"] == plain
             failures += peak > budget or not same
             row(budget, peak, "done, same bits as plain" if same else f"exit code {code}, OTHER BITS OR NONE")
         print(f"{refusals} budgets refused and 11 served; passed or with other bits: {failures}")

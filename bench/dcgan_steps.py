@@ -7,12 +7,13 @@ each run are not counted (optimizer state is born, libraries warm up). Medians o
 usage: dcgan_steps.py BIN_DIR PICTURES [ROUNDS]
 """
 import hashlib
-import json
 import os
 import pathlib
 import statistics
 import sys
 import tempfile
+
+import process
 
 # The C library told to keep freed pages, in huge pages: the best that settings alone can do, with no budget kept.
 TUNED = {"GLIBC_TUNABLES": ":".join(["glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=4294967296",
@@ -25,19 +26,12 @@ UNCOUNTED = 2
 
 
 def run(command: list[str], extra: dict[str, str], out: pathlib.Path) -> tuple[list[float], float, str]:
-    """Seconds of the counted steps, peak resident MiB as the operating system counts it, and the final state."""
-    log = out.with_suffix(".log")
-    pid = os.fork()
-    if pid == 0:
-        with open(log, "wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        os.execve(command[0], command, {**os.environ, **extra})
-    _, status, usage = os.wait4(pid, 0)
-    if status != 0:
-        sys.exit(f"{' '.join(command)}\nended with status {status}:\n{log.read_text()}")
-    told = json.loads((out / "run.json").read_text())
-    return told["step_seconds"][UNCOUNTED:], usage.ru_maxrss / 1024, told["state_sha256"]
+    """Seconds of the counted steps, peak resident MiB, and the final state."""
+    code, peak, said = process.run(command, extra, out.with_suffix(".log"))
+    if code != 0:
+        sys.exit(f"{' '.join(command)}\nended with exit code {code}:\n{said}")
+    told = process.run_json(out)
+    return told["step_seconds"][UNCOUNTED:], peak / (1 << 20), told["state_sha256"]
 
 
 def table(name: str, net: tuple, bin_dir: pathlib.Path, pictures: str, rounds: int) -> None:

@@ -61,7 +61,7 @@ struct LedgerSlot {
   Word pool_live_peak{0};
   Word pool_resident{0};  // bytes the pool holds from the device
   Word pool_resident_peak{0};
-  Word last_request{0};  // bytes of the last request that grew the pool or was refused
+  Word last_request{0};  // bytes of the last request that was refused
   Word given_back{0};    // bytes of idle pages given back because the outside grew
   Word over_budget{0};   // most bytes by which rss_peak passed the budget; 0: never
   Word threads{0};       // that torch computes with; 0: not known

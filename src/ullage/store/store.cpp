@@ -186,9 +186,4 @@ StoreCounts Store::counts() const {
   return counts;
 }
 
-Bytes Store::resident() const {
-  const std::lock_guard guard(lock_);
-  return counts_.resident;
-}
-
 }  // namespace ullage::store

@@ -92,7 +92,6 @@ class Store final {
   Bytes trim();
 
   StoreCounts counts() const;
-  Bytes resident() const;
 
   // Held across fork(), so that the child's copy is not caught half done.
   std::mutex& fork_lock() { return lock_; }
