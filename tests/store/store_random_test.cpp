@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <set>
 
 namespace ullage::store {
 namespace {
@@ -54,17 +55,55 @@ class Model {
     auto it = blocks_.lower_bound(Address{(1ull << 40) + draw % (1ull << 30)});
     if (real_ || it == blocks_.end())
       it = blocks_.begin(), std::advance(it, static_cast<long>(draw % std::min<std::size_t>(blocks_.size(), 64)));
-    ASSERT_TRUE(marked(it->first, it->second.size, it->second.stamp)) << "the block's bytes were changed by another";
+    if (it->second.vacated) {
+      vacated_ -= Store::span(it->second.size);
+      away_.erase(it->first);
+    } else {
+      ASSERT_TRUE(marked(it->first, it->second.size, it->second.stamp)) << "the block's bytes were changed by another";
+    }
     ASSERT_EQ(store_.free(it->first), it->second.size);
     live_ -= it->second.size;
     blocks_.erase(it);
+  }
+
+  // The pages of some range go; its address stays taken.
+  void vacate(std::uint64_t draw) {
+    auto it = blocks_.lower_bound(Address{blocks_.begin()->first.value + draw % (1ull << 28)});
+    while (it != blocks_.end() && (it->second.size < Store::kLeastRange || it->second.vacated)) ++it;
+    if (it == blocks_.end()) return;
+    ASSERT_TRUE(marked(it->first, it->second.size, it->second.stamp)) << "the block's bytes were changed by another";
+    store_.vacate(it->first);
+    it->second.vacated = true;
+    vacated_ += Store::span(it->second.size);
+    away_.insert(it->first);
+  }
+
+  // And come back, filled elsewhere first; or not, where someone thought better of it.
+  void bring_back(bool settle, Bytes limit) {
+    if (away_.empty()) return;
+    const Address at = *away_.begin();
+    Block& block = blocks_.at(at);
+    const auto staged = store_.stage(at);
+    if (const auto* refusal = std::get_if<Refusal>(&staged)) {
+      ASSERT_GT(refusal->needed, limit) << "refused although it fits";
+      return;
+    }
+    if (!settle) return store_.unstage(std::get<Address>(staged));
+    mark(std::get<Address>(staged), block.size, block.stamp);
+    ASSERT_TRUE(store_.settle(at, std::get<Address>(staged), Access::Read));
+    ASSERT_TRUE(marked(at, block.size, block.stamp)) << "its bytes did not come along";
+    ASSERT_TRUE(store_.protect(at, Access::ReadWrite));
+    block.vacated = false;
+    vacated_ -= Store::span(block.size);
+    away_.erase(at);
   }
 
   void check(Bytes limit) const {
     const StoreCounts c = store_.counts();
     ASSERT_EQ(c.live, live_);
     ASSERT_LE(c.resident, limit);
-    ASSERT_GE(c.resident, c.live + c.idle);
+    ASSERT_EQ(c.vacated, vacated_);
+    ASSERT_GE(c.resident + c.vacated, c.live + c.idle);
     ASSERT_EQ(c.allocations - c.frees, blocks_.size());
   }
 
@@ -74,6 +113,7 @@ class Model {
   struct Block {
     Bytes size;
     std::uint64_t stamp;
+    bool vacated = false;
   };
 
   // A stamp in the first and the last bytes finds any overlap and any page moved from under a live block.
@@ -94,7 +134,9 @@ class Model {
   Store& store_;
   const bool real_;
   std::map<Address, Block> blocks_;
+  std::set<Address> away_;
   Bytes live_{};
+  Bytes vacated_{};
   std::uint64_t stamp_ = 0;
 };
 
@@ -113,11 +155,15 @@ void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
     } else {
       model.free(random());
     }
+    if (random() % 100 == 0 && model.count() > 0) model.vacate(random());
+    if (random() % 60 == 0) model.bring_back(random() % 8 != 0, limit_bytes);
     if (i % 64 == 0) model.check(limit_bytes);
   }
   while (model.count() > 0 && !testing::Test::HasFatalFailure()) model.free(0);
   const StoreCounts c = (*made)->counts();
   EXPECT_EQ(c.live, 0_B);
+  EXPECT_EQ(c.vacated, 0_B);
+  EXPECT_EQ(c.slabs, 0_B);
   EXPECT_EQ(c.resident, c.idle);
   EXPECT_GT(c.refused, 0u) << "the limit was never met: the test tests too little";
   EXPECT_GT(c.moved, 0_B);

@@ -16,7 +16,9 @@ Budget::Budget(Bytes stated, Bytes outside_start, std::function<Bytes()> residen
 Bytes Budget::beside_the_pool(Bytes pool_resident) {
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
-  return std::max(outside_now, expected_outside()) + kMargin + others_();
+  const Bytes beside = std::max(outside_now, expected_outside()) + kMargin + others_();
+  if (beside.count > beside_peak_.load()) beside_peak_.store(beside.count);  // a lost race is made good at the next look
+  return beside;
 }
 
 Bytes Budget::resident_limit(Bytes pool_resident) {

@@ -93,4 +93,9 @@ void OsPages::drop(Address at, Bytes length) {
   mprotect(pointer(at), length.count, PROT_NONE);
 }
 
+bool OsPages::protect(Address at, Bytes length, Access access) {
+  const int bits = access == Access::None ? PROT_NONE : access == Access::Read ? PROT_READ : PROT_READ | PROT_WRITE;
+  return mprotect(pointer(at), length.count, bits) == 0;
+}
+
 }  // namespace ullage::store

@@ -20,6 +20,7 @@ class OsPages final : public Pages {
   bool fill(Address at, Bytes length, PageKind kind) override;
   bool move(Address from, Address to, Bytes length) override;
   void drop(Address at, Bytes length) override;
+  bool protect(Address at, Bytes length, Access access) override;
 
  private:
   AddressRange reserved_{};

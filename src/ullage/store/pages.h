@@ -16,6 +16,9 @@ inline constexpr Bytes kHugePage = 2_MiB;
 // Small: pages of 4 KiB. Huge: chunks of 2 MiB at multiples of 2 MiB, which the system may back by one huge page each.
 enum class PageKind { Small, Huge };
 
+// What the program may do with pages. None also where there are no pages: a touch is then a fault.
+enum class Access { None, Read, ReadWrite };
+
 constexpr Bytes page_size(PageKind kind) { return kind == PageKind::Huge ? kHugePage : kSmallPage; }
 
 // Half-open [begin, begin + size).
@@ -45,6 +48,9 @@ class Pages {
 
   // Gives the pages behind the range back to the system; the range stays reserved.
   virtual void drop(Address at, Bytes length) = 0;
+
+  // Says what may be done with the pages behind the range, which move() carries along. False: the system refused.
+  virtual bool protect(Address at, Bytes length, Access access) = 0;
 };
 
 // No memory behind the addresses: for simulation and for tests of placement alone.
@@ -54,6 +60,7 @@ class NoPages final : public Pages {
   bool fill(Address, Bytes, PageKind) override { return true; }
   bool move(Address, Address, Bytes) override { return true; }
   void drop(Address, Bytes) override {}
+  bool protect(Address, Bytes, Access) override { return true; }
 };
 
 }  // namespace ullage::store

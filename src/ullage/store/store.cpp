@@ -11,6 +11,9 @@ namespace {
 constexpr std::uint64_t kSlackShare = 64;  // 1/64, below 2 %
 constexpr Bytes kSlack = 256_KiB;
 
+// Of a range: huge pages stand at multiples of their size.
+Bytes alignment_of(Bytes span) { return span >= kHugePage ? kHugePage : kSmallPage; }
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::create(Pages& pages, Limit& limit, Options options) {
@@ -29,13 +32,12 @@ std::variant<Address, Refusal> Store::allocate(Bytes size) {
   std::optional<Address> at = small ? slabs_.take(size) : std::nullopt;
   if (!at) {
     if (size > all_.size)
-      return refuse(Refusal::Reason::AddressSpace, size, size, limit_.resident_limit(counts_.resident));
-    const Bytes span = small ? Slabs::kSlab : round_up(size, kSmallPage);
-    const Bytes alignment = small ? Slabs::kSlab : span >= kHugePage ? kHugePage : kSmallPage;
-    Placed placed = place(span, alignment, size);
+      return refuse(Refusal::Reason::AddressSpace, size, size, ask_limit());
+    Placed placed = small ? place(Slabs::kSlab, Slabs::kSlab, size) : place(span(size), alignment_of(span(size)), size);
     if (auto* refusal = std::get_if<Refusal>(&placed)) return *refusal;
     Range& range = std::get<Range>(placed);
     if (small) {
+      counts_.slabs += range.size;
       slabs_.add_slab(std::move(range), size);
       at = slabs_.take(size);
     } else {
@@ -55,17 +57,114 @@ Bytes Store::free(Address at) {
   if (slabs_.owns(at)) {
     Slabs::Freed freed = slabs_.give(at);
     asked = freed.size;
-    if (freed.emptied) retire(std::move(*freed.emptied));
+    if (freed.emptied) {
+      counts_.slabs -= freed.emptied->size;
+      retire(std::move(*freed.emptied));
+    }
   } else {
-    const auto found = live_.find(at.value);
-    ULLAGE_CHECK(found != live_.end(), "freed twice, or never allocated");
-    asked = found->second.asked;
-    retire(std::move(found->second.range));
-    live_.erase(found);
+    Live& live = live_at(at);
+    asked = live.asked;
+    if (live.range.pieces.empty()) {
+      space_.give({at, live.range.size});
+      counts_.vacated -= live.range.size;
+    } else {
+      retire(std::move(live.range));
+    }
+    live_.erase(at.value);
   }
   counts_.live -= asked;
   ++counts_.frees;
   return asked;
+}
+
+Store::Live& Store::live_at(Address at) {
+  const auto found = live_.find(at.value);
+  ULLAGE_CHECK(found != live_.end(), "freed twice, or never allocated");
+  return found->second;
+}
+
+void Store::vacate(Address at) {
+  const std::lock_guard guard(lock_);
+  Range& range = live_at(at).range;
+  ULLAGE_CHECK(!range.pieces.empty(), "vacated already");
+  // No access before the first page goes: otherwise another thread could touch the address while the kernel still lets
+  // it, and be given a page of zeros.
+  pages_.protect(at, range.size, Access::None);
+  counts_.vacated += range.size;
+  live_pieces_ -= range.pieces.size();
+  const std::optional<Address> to = can_move_ ? space_.take(range.size, alignment_of(range.size)) : std::nullopt;
+  Range gone{to.value_or(at), range.size, {}};
+  std::swap(gone.pieces, range.pieces);
+  if (to && move_all(gone, at) && pages_.protect(*to, gone.size, Access::ReadWrite)) {
+    idle_.add(std::move(gone));
+    return;
+  }
+  // Not to be moved: back to the system with them, wherever they stand now.
+  pages_.drop(at, gone.size);
+  if (to) {
+    pages_.drop(*to, gone.size);
+    space_.give({*to, gone.size});
+  }
+  counts_.resident -= gone.size;
+}
+
+// Moves the pages that stand from `from` on behind `range`, piece by piece.
+bool Store::move_all(Range& range, Address from) {
+  Bytes done{};
+  for (const Piece& piece : range.pieces) {
+    if (!pages_.move(from + done, range.at + done, piece.length)) {
+      can_move_ = false;
+      return false;
+    }
+    done += piece.length;
+  }
+  return true;
+}
+
+std::variant<Address, Refusal> Store::stage(Address at) {
+  const std::lock_guard guard(lock_);
+  const Bytes size = live_at(at).range.size;
+  Placed placed = place(size, alignment_of(size), size);
+  if (auto* refusal = std::get_if<Refusal>(&placed)) return *refusal;
+  Range& range = std::get<Range>(placed);
+  const Address staged = range.at;
+  staged_.emplace(staged.value, std::move(range));
+  return staged;
+}
+
+bool Store::settle(Address at, Address staged, Access access) {
+  const std::lock_guard guard(lock_);
+  Range& range = live_at(at).range;
+  Range from = std::move(staged_.extract(staged.value).mapped());
+  ULLAGE_CHECK(range.pieces.empty() && range.size == from.size, "not vacated, or staged for another");
+  if (!pages_.protect(staged, from.size, access)) return false;
+  std::swap(range.pieces, from.pieces);
+  if (!move_all(range, staged)) return false;
+  counts_.vacated -= range.size;
+  space_.give({staged, range.size});
+  return true;
+}
+
+void Store::unstage(Address staged) {
+  const std::lock_guard guard(lock_);
+  retire(std::move(staged_.extract(staged.value).mapped()));
+}
+
+bool Store::protect(Address at, Access access) {
+  const std::lock_guard guard(lock_);
+  return pages_.protect(at, live_at(at).range.size, access);
+}
+
+Bytes Store::ask_limit() { return counts_.limit = limit_.resident_limit(counts_.resident); }
+
+Bytes Store::room() {
+  const std::lock_guard guard(lock_);
+  return saturating_sub(ask_limit(), counts_.resident - idle_.bytes());
+}
+
+Bytes Store::excess() {
+  const std::lock_guard guard(lock_);
+  return saturating_sub(counts_.resident - idle_.bytes(), ask_limit());
 }
 
 // A range of `size` with pages behind all of it; `asked` is what the caller wants to use of it.
@@ -74,7 +173,7 @@ Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
     if (whole->at.value % alignment.count == 0) return adopt(std::move(*whole));
     idle_.add(std::move(*whole));
   }
-  const Bytes limit = limit_.resident_limit(counts_.resident);
+  const Bytes limit = ask_limit();
   if (counts_.resident - idle_.bytes() + size > limit) return refuse(Refusal::Reason::OverLimit, asked, size, limit);
   const std::optional<Address> at = space_.take(size, alignment);
   if (!at) return refuse(Refusal::Reason::AddressSpace, asked, size, limit);
@@ -169,7 +268,7 @@ Refusal Store::refuse(Refusal::Reason reason, Bytes asked, Bytes size, Bytes lim
 
 Bytes Store::trim() {
   const std::lock_guard guard(lock_);
-  const Bytes limit = limit_.resident_limit(counts_.resident);
+  const Bytes limit = ask_limit();
   const Bytes before = counts_.resident;
   while (counts_.resident > limit) {
     const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident - limit);

@@ -10,7 +10,10 @@
 //     2. idle pages of the same kind, moved           |#####|##       |
 //     3. fresh pages for the rest, if they fit        |#####|##|..|..|   (before that, idle pages of the other kind go)
 //
-// Small blocks stand in slabs. The store is thread-safe: one lock, held while pages are moved or filled.
+// Small blocks stand in slabs. A live range can be vacated: its address stays, its pages go to the idle ones. It gets
+// pages again by staging: they are filled at another address, where nobody looks, and then moved behind its own.
+//
+// The store is thread-safe: one lock, held while pages are moved or filled.
 
 #include "ullage/store/address_space.h"
 #include "ullage/store/idle_pages.h"
@@ -61,10 +64,13 @@ struct StoreCounts {
   Bytes live_peak;
   Bytes resident;  // pages held, behind live storages and idle ones
   Bytes resident_peak;
-  Bytes idle;  // of resident, behind no live storage
+  Bytes idle;     // of resident, behind no live storage
+  Bytes slabs;    // of resident, behind small blocks: they cannot be vacated
+  Bytes vacated;  // of live ranges, whole pages, with nothing behind them now
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::uint64_t refused = 0;
+  Bytes limit;  // of resident bytes, when asked last
   Bytes moved;  // handed on by moving pages
   Bytes fresh;  // taken from the system
 };
@@ -84,6 +90,29 @@ class Store final {
   std::variant<Address, Refusal> allocate(Bytes size);
   // Ends a storage and returns the bytes that were asked for. ContractError where no live storage begins at `at`.
   Bytes free(Address at);
+  // A storage of kLeastRange or more has a range of whole pages for itself, and only such a one can be vacated.
+  static constexpr Bytes kLeastRange = Slabs::kBlockLimit;
+  // Bytes of the range of a request of that size.
+  static Bytes span(Bytes size) { return round_up(size, kSmallPage); }
+
+  // Takes the pages from behind a live range, contents and all; the address stays its own, and touching it is a fault
+  // from the first moment on.
+  void vacate(Address at);
+  // As many pages as a vacated range needs, writable, at an address that nobody else knows.
+  std::variant<Address, Refusal> stage(Address at);
+  // Moves the staged pages behind the vacated range, with this access from the first moment on. False: the kernel
+  // could not move them all; the range is then partly backed, which no caller can mend.
+  [[nodiscard]] bool settle(Address at, Address staged, Access access);
+  // Gives staged pages up.
+  void unstage(Address staged);
+  // What may be done with a live range that has its pages. False: the kernel refused.
+  bool protect(Address at, Access access);
+
+  // How much more could be placed now: the limit less what stands behind live storages.
+  Bytes room();
+  // The other way round: by how much what stands behind live storages passes the limit.
+  Bytes excess();
+
   // Does this address lie in the store's reservation?
   bool owns(Address at) const { return all_.contains(at); }
 
@@ -121,7 +150,10 @@ class Store final {
   };
 
   Placed place(Bytes size, Bytes alignment, Bytes asked);
+  Live& live_at(Address at);
+  Bytes ask_limit();
   Range adopt(Range range);
+  bool move_all(Range& from, Address to);
   void move_idle_behind(Part& part);
   bool fill_missing(Part& part);
   void abandon(Part& part);
@@ -140,7 +172,8 @@ class Store final {
   AddressSpace space_;
   IdlePages idle_;
   Slabs slabs_;
-  std::unordered_map<std::uint64_t, Live> live_;  // storages with a range of their own, by address
+  std::unordered_map<std::uint64_t, Live> live_;    // storages with a range of their own, by address
+  std::unordered_map<std::uint64_t, Range> staged_;  // by address
   StoreCounts counts_;
   std::size_t live_pieces_ = 0;  // of all live ranges and slabs
   bool can_move_ = true;         // false once the kernel could not move pages

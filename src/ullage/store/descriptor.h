@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A file descriptor of our own inside somebody else's program. It stands above the low numbers, which shells and
+// scripts take for themselves, and knows which file it is, because programs close descriptors that are not theirs
+// (daemons close all): what is opened next may then have our number.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace ullage::store {
+
+class Descriptor final {
+ public:
+  static constexpr int kLeast = 100;
+
+  Descriptor() = default;
+  // Owns `fd` (below zero: none), moved to a number of kLeast or above where the limit on open files allows it, and
+  // closed on exec.
+  explicit Descriptor(int fd) : fd_(fd) {
+    if (fd_ < 0) return;
+    if (const int high = ::fcntl(fd_, F_DUPFD_CLOEXEC, kLeast); high >= 0) {
+      ::close(fd_);
+      fd_ = high;
+    }
+    struct stat info = {};
+    if (::fstat(fd_, &info) == 0) device_ = info.st_dev, inode_ = info.st_ino;
+  }
+  Descriptor(Descriptor&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), device_(other.device_), inode_(other.inode_) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(device_, other.device_);
+    std::swap(inode_, other.inode_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  int number() const { return fd_; }
+
+  // False when there is none, or when its number names another file by now.
+  bool is_ours() const {
+    struct stat info = {};
+    return fd_ >= 0 && ::fstat(fd_, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;
+  }
+
+  void close() {
+    if (is_ours()) ::close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+}  // namespace ullage::store

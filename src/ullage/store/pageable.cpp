@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/pageable.h"
+
+namespace ullage::store {
+namespace {
+
+constexpr std::uint64_t kSoon = 16;               // ops
+constexpr std::uint64_t kFarAway = 1ull << 40;    // more ops than any history holds
+
+}  // namespace
+
+std::uint64_t distance(const Pageable& storage, const UseHistory& history) {
+  const std::uint64_t now = history.now().value;
+  const auto next = history.next(storage.last_use);
+  if (next && next->at.value >= now) return next->at.value - now + 1;
+  if (storage.saves > 0) return now - storage.saved_at.value + 1;
+  const std::uint64_t since = now - storage.used_at.value;
+  return since < kSoon ? since + 1 : kFarAway - since;
+}
+
+}  // namespace ullage::store

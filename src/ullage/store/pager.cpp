@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/pager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+namespace ullage::store {
+namespace {
+
+// Of the limit, in percent: below it nobody pays for being followed.
+constexpr std::uint64_t kPressurePercent = 70;
+// Of the limit, what is free in a forked child at least, where others can be moved out.
+constexpr std::uint64_t kForkShare = 4;
+// Faults in a row at one address that is resident and writable: then it is the program's own error.
+constexpr int kMostSpurious = 64;
+
+std::uint64_t now_ns() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+Seconds now_seconds() { return {static_cast<double>(now_ns()) * 1e-9}; }
+
+}  // namespace
+
+// Made when a program's thread is about to wait for moves.
+class Pager::Waiting {
+ public:
+  explicit Waiting(Pager& pager) : pager_(pager), began_(now_ns()) {}
+  ~Waiting() { pager_.waited_ns_.fetch_add(now_ns() - began_); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  Pager& pager_;
+  const std::uint64_t began_;
+};
+
+Pager::Pager(Store& store, SpillFile* spill, Settings settings) : store_(store), spill_(spill), settings_(settings) {}
+
+Pager::ThreadOps& Pager::ops_here() {
+  static thread_local ThreadOps ops;
+  return ops;
+}
+
+std::variant<Address, Shortage> Pager::allocate(Bytes size) {
+  std::variant<Address, Refusal> placed = store_.allocate(size);
+  Lock lock(lock_);
+  if (std::holds_alternative<Refusal>(placed)) {
+    under_pressure_.store(true);
+    const Waiting waiting(*this);
+    while (const auto* refusal = std::get_if<Refusal>(&placed)) {
+      if (make_room(lock, *refusal, For::New) == Evicted::None) return shortage(*refusal);
+      placed = store_.allocate(size);
+    }
+  }
+  const Address at = std::get<Address>(placed);
+  if (size >= Store::kLeastRange) {
+    Pageable& storage = storages_[at];
+    storage = Pageable{};
+    storage.id = {next_id_++};
+    storage.span = Store::span(size);
+    storage.used_at = history_.now();
+    largest_ = std::max(largest_, storage.span);
+    ThreadOps& ops = ops_here();
+    if (!ops.frames.empty()) {
+      pin(storage);
+      ops.held.push_back({at, storage.id, true});
+    }
+  }
+  note_pressure();
+  return at;
+}
+
+Bytes Pager::free(Address at) {
+  {
+    const Lock lock(lock_);
+    if (const auto found = storages_.find(at); found != storages_.end()) {
+      Pageable& storage = found->second;
+      history_.add_death(storage.last_use);
+      if (storage.pins > 0) pinned_ -= storage.span;
+      if (storage.where == Where::Resident && storage.read_only()) store_.protect(at, Access::ReadWrite);
+      if (storage.where != Where::Resident) counts_.spilled_now -= storage.span;
+      // The thread that reads or writes it just now gives the slot back itself.
+      if (storage.slot && storage.where != Where::Returning) spill_->give(*storage.slot);
+      storages_.erase(found);
+    }
+  }
+  return store_.free(at);
+}
+
+std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const OpInput> inputs) {
+  if (settings_.evict_all) evict_all();
+  Lock lock(lock_);
+  ThreadOps& ops = ops_here();
+  const std::size_t first = ops.held.size();
+  ops.frames.push_back({signature, first});
+  Bytes foreign{};
+  bool all_here = true;
+  for (const OpInput& input : inputs) {
+    const auto found = storages_.find(input.storage);
+    if (found == storages_.end()) {
+      if (!store_.owns(input.storage)) foreign += input.size;
+      continue;
+    }
+    pin(found->second);
+    ops.held.push_back({found->first, found->second.id, input.written});
+    if (input.written && found->second.read_only()) make_writable(found->first, found->second);
+    all_here = all_here && found->second.where == Where::Resident;
+  }
+  counts_.foreign_peak = std::max(counts_.foreign_peak, foreign);
+  note_at_once({});
+  if (all_here) return std::nullopt;
+
+  const Waiting waiting(*this);
+  for (std::size_t i = first; i < ops.held.size(); ++i) {
+    const Held held = ops.held[i];
+    if (std::optional<Shortage> missing = bring_back(lock, held.at, held.id, For::Input)) {
+      close_frame(false);
+      return missing;
+    }
+    if (Pageable* storage = find(held.at, held.id); storage != nullptr && held.written) {
+      make_writable(held.at, *storage);
+    }
+  }
+  return std::nullopt;
+}
+
+void Pager::end_op() {
+  const Lock lock(lock_);
+  close_frame(true);
+}
+
+// Ends the innermost op of this thread. `record`: it ran, and the history is to know.
+void Pager::close_frame(bool record) {
+  ThreadOps& ops = ops_here();
+  ULLAGE_CHECK(!ops.frames.empty(), "an op ends that did not begin");
+  const Frame frame = ops.frames.back();
+  const OpId self = record ? history_.add_op(frame.signature, now_seconds()) : OpId{};
+  for (std::size_t i = frame.first; i < ops.held.size(); ++i) {
+    Pageable* storage = find(ops.held[i].at, ops.held[i].id);
+    if (storage == nullptr) continue;
+    unpin(*storage);
+    if (!record) continue;
+    storage->last_use = history_.add_use(storage->last_use);
+    storage->used_at = self;
+  }
+  ops.held.resize(frame.first);
+  ops.frames.pop_back();
+}
+
+bool Pager::fits(std::span<const OpInput> inputs) {
+  const Lock lock(lock_);
+  Bytes needed = pinned_ + store_.counts().slabs;
+  for (const OpInput& input : inputs) {
+    const auto found = storages_.find(input.storage);
+    if (found != storages_.end() && found->second.pins == 0) needed += found->second.span;
+  }
+  return needed <= store_.counts().limit;
+}
+
+void Pager::saved(Address at) {
+  const Lock lock(lock_);
+  const auto found = storages_.find(at);
+  if (found != storages_.end() && found->second.saves++ == 0) found->second.saved_at = history_.now();
+}
+
+void Pager::released(Address at) {
+  const Lock lock(lock_);
+  const auto found = storages_.find(at);
+  // It may have been saved before anyone looked.
+  if (found != storages_.end() && found->second.saves > 0) --found->second.saves;
+}
+
+std::optional<Shortage> Pager::bring_back(Address at) {
+  Lock lock(lock_);
+  const auto found = around(at);
+  if (found == storages_.end() || found->second.where == Where::Resident) return std::nullopt;
+  const Waiting waiting(*this);
+  return bring_back(lock, found->first, found->second.id, For::Input);
+}
+
+Pager::FaultAnswer Pager::on_fault(Address at) {
+  static thread_local Address last{};
+  static thread_local int in_a_row = 0;
+  Lock lock(lock_);
+  const auto found = around(at);
+  if (found == storages_.end()) return {Fault::NotOurs, {}};
+  const Address begin = found->first;
+  Pageable& storage = found->second;
+  if (storage.where == Where::Resident) {
+    if (storage.read_only()) {
+      make_writable(begin, storage);
+      return {Fault::Healed, {}};
+    }
+    // Another thread was faster. Always the same address: not a matter of pages.
+    in_a_row = last == at ? in_a_row + 1 : 0;
+    last = at;
+    return {in_a_row > kMostSpurious ? Fault::NotOurs : Fault::Healed, {}};
+  }
+  if (!settings_.heal_faults) return {Fault::Failed, "a storage that was moved out was touched unannounced"};
+  ++counts_.faults;
+  const Waiting waiting(*this);
+  const StorageId id = storage.id;
+  if (const std::optional<Shortage> missing = bring_back(lock, begin, id, For::Fault)) {
+    return {Fault::Failed, missing->spill_failure.empty() ? "there is no room to bring a storage back into"
+                                                          : missing->spill_failure};
+  }
+  if (Pageable* back = find(begin, id)) back->healed = counts_.faults;
+  return {Fault::Healed, {}};
+}
+
+Bytes Pager::trim() {
+  Bytes given_back = store_.trim();
+  if (store_.excess() == Bytes{}) return given_back;
+  under_pressure_.store(true);
+  Lock lock(lock_);
+  while (store_.excess() > Bytes{} && make_room(lock, Refusal{}, For::New) != Evicted::None) {
+    given_back += store_.trim();
+  }
+  return given_back;
+}
+
+void Pager::evict_all() {
+  Lock lock(lock_);
+  std::vector<Held> all;
+  for (const auto& [at, storage] : storages_) all.push_back({at, storage.id, false});
+  for (const Held& one : all) {
+    const Pageable* storage = find(one.at, one.id);
+    if (storage != nullptr && storage->where == Where::Resident && storage->pins == 0) {
+      evict(lock, one.at, one.id, For::New);
+    }
+  }
+}
+
+PagerCounts Pager::counts() const {
+  const Lock lock(lock_);
+  PagerCounts counts = counts_;
+  counts.spill_failure = spill_failure_;
+  counts.waited = {static_cast<double>(waited_ns_.load()) * 1e-9};
+  return counts;
+}
+
+void Pager::before_fork() {
+  Lock lock(lock_);
+  // The child cannot write anything out, so it is left some room: for what it brings back and what it makes.
+  while (under_pressure() && !in_child_ && store_.room() < store_.counts().limit / kForkShare) {
+    if (make_room(lock, Refusal{}, For::New) == Evicted::None) break;
+  }
+  changed_.wait(lock, [this] { return moves_ == 0; });
+  if (spill_ != nullptr) spill_->before_fork();
+  store_.fork_lock().lock();
+  lock.release();  // held until after the fork
+}
+
+void Pager::after_fork_in_parent() {
+  store_.fork_lock().unlock();
+  if (spill_ != nullptr) spill_->after_fork_in_parent();
+  lock_.unlock();
+}
+
+void Pager::after_fork_in_child() {
+  store_.fork_lock().unlock();
+  if (spill_ != nullptr) spill_->after_fork_in_child();
+  in_child_ = true;
+  lock_.unlock();
+}
+
+Pageable* Pager::find(Address at, StorageId id) {
+  const auto found = storages_.find(at);
+  return found != storages_.end() && found->second.id == id ? &found->second : nullptr;
+}
+
+// The storage whose range holds this address.
+Pageables::iterator Pager::around(Address at) {
+  const auto after = storages_.upper_bound(at);
+  if (after == storages_.begin()) return storages_.end();
+  const auto before = std::prev(after);
+  return at < before->first + before->second.span ? before : storages_.end();
+}
+
+void Pager::pin(Pageable& storage) {
+  if (storage.pins++ == 0) pinned_ += storage.span;
+}
+
+void Pager::unpin(Pageable& storage) {
+  if (--storage.pins == 0) pinned_ -= storage.span;
+}
+
+// What could not be done without at this moment, with `request` more.
+Bytes Pager::note_at_once(Bytes request) {
+  const Bytes at_once = pinned_ + store_.counts().slabs + request;
+  counts_.at_once_peak = std::max(counts_.at_once_peak, at_once);
+  return at_once;
+}
+
+Shortage Pager::shortage(const Refusal& refusal) {
+  const bool small = refusal.requested < Store::kLeastRange;
+  const Bytes request = small ? Slabs::kSlab : Store::span(refusal.requested);
+  return {refusal, note_at_once(request), pinned_, spill_ != nullptr && !in_child_, spill_failure_};
+}
+
+void Pager::note_pressure() {
+  note_at_once({});
+  if (under_pressure()) return;
+  const StoreCounts counts = store_.counts();
+  if (counts.resident - counts.idle > counts.limit / 100 * kPressurePercent) under_pressure_.store(true);
+}
+
+}  // namespace ullage::store

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Makes a program fit into fewer bytes than it needs: when the store has no room, storages that are needed last are
+// written out and their pages handed on; what an op reads is brought back before it runs; what anyone touches
+// unannounced is brought back by the fault it causes. Addresses never change, so no pointer dangles.
+//
+//   allocate -> store refuses -> make_room: the farthest storage -> write_out -> vacate -> the store serves
+//   begin_op -> bring_back each input: stage pages, read, settle; pinned until end_op
+//
+// A thread in the background writes ahead what will be evicted next and brings back ahead what is due next, so that the
+// program seldom waits. One lock guards the state; it is not held during input and output, so whatever was looked at
+// before is looked at again after.
+
+#include "ullage/store/pageable.h"
+#include "ullage/store/store.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace ullage::store {
+
+// What could not be had, and why no room was made for it.
+struct Shortage {
+  Refusal refusal;             // of the store; its `limit` and `needed` are those of the last try
+  Bytes at_once;              // what ops in flight need at once, the request included, and what cannot move: no smaller
+                              // pool would do
+  Bytes pinned;               // of that, the storages of ops in flight
+  bool can_move = false;      // false: there is no spill file, and nothing was moved
+  std::string spill_failure;  // why bytes could not be moved; empty: there was nothing left to move
+};
+
+// A storage that an op is about to use.
+struct OpInput {
+  Address storage;  // where its bytes begin
+  Bytes size;
+  bool written = false;
+};
+
+struct PagerCounts {
+  Bytes spilled;         // bytes moved out: pages taken away
+  Bytes written;         // of these, written to the file for it
+  Bytes written_ahead;   // written by the background thread
+  Bytes restored;        // bytes moved back
+  Bytes restored_ahead;  // of these, by the background thread
+  Bytes spilled_now;
+  Bytes spilled_peak;
+  Bytes at_once_peak;    // the largest Shortage::at_once that was met: the floor of the pool
+  Bytes foreign_peak;    // most bytes of one op's inputs that are not the pool's
+  Seconds waited;        // program's threads, for moving
+  Seconds background;    // time the background thread moved
+  std::uint64_t faults = 0;   // accesses of spilled storages that no op announced
+  std::string spill_failure;  // why writing out failed last; empty: it did not, or went well since
+};
+
+class Pager final {
+ public:
+  struct Settings {
+    bool background = true;   // write ahead and bring back ahead
+    bool heal_faults = true;  // false: an access that no op announced is a failure, as it is on a GPU
+    bool evict_all = false;   // stress: before every op, everything that it does not use is evicted
+  };
+
+  // `spill` null: nothing can be moved, and the pager only hands on what the store says. All must outlive the pager.
+  Pager(Store& store, SpillFile* spill, Settings settings);
+
+  // As the store's, with room made where it had none. A storage made inside an op is pinned until the op ends.
+  std::variant<Address, Shortage> allocate(Bytes size);
+  Bytes free(Address at);
+
+  // An op starts on this thread: its inputs are brought back and pinned until end_op(). Ops nest. With a Shortage
+  // nothing is pinned and the op must not run. `signature`: see UseHistory::add_op.
+  std::optional<Shortage> begin_op(std::uint64_t signature, std::span<const OpInput> inputs);
+  void end_op();
+  // Could all of these be resident at once?
+  bool fits(std::span<const OpInput> inputs);
+
+  // Autograd saved a storage, or let go of it; as often as it did.
+  void saved(Address at);
+  void released(Address at);
+
+  // Brings back the storage that begins or lies around `at`. Nothing to do where there is none.
+  std::optional<Shortage> bring_back(Address at);
+
+  // For the handler of SIGSEGV: an access to `at` was not allowed.
+  enum class Fault { Healed, NotOurs, Failed };
+  struct FaultAnswer {
+    Fault what = Fault::NotOurs;
+    std::string why;  // of Failed
+  };
+  FaultAnswer on_fault(Address at);
+
+  // Gives back idle pages, and evicts as long as the limit is passed: it may have sunk.
+  // Returns the bytes of idle pages given back.
+  Bytes trim();
+  // Evicts every storage that no op in flight uses. For tests.
+  void evict_all();
+
+  // The body of the background thread; never returns.
+  void run_in_background();
+
+  // Is the pool near its limit? Then ops and saved tensors are worth following. Stays true once it is; or is said to be.
+  bool under_pressure() const { return under_pressure_.load(std::memory_order_relaxed); }
+
+  void follow_from_now_on() { under_pressure_.store(true); }
+
+  PagerCounts counts() const;
+  const Store& store() const { return store_; }
+
+  // Around fork(): makes some room for the child, waits for moves in flight and holds everything still. The child reads
+  // what is spilled, evicts only what need not be written, and writes nothing.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  // Whom room is made for. A new storage may be refused; an op's input should come back; a fault must be healed, at the
+  // cost of pinned storages too, and only the last two may use the spill file's reserve.
+  enum class For { New, Input, Fault };
+  enum class Evicted { One, Waited, None };
+
+  struct Held {
+    Address at;
+    StorageId id;
+    bool written = false;  // by the op
+  };
+  struct Frame {
+    std::uint64_t signature = 0;
+    std::size_t first = 0;  // of its storages in ThreadOps::held
+  };
+  // The ops in flight of one thread, innermost last.
+  struct ThreadOps {
+    std::vector<Held> held;
+    std::vector<Frame> frames;
+  };
+  static ThreadOps& ops_here();
+  class Waiting;  // counts the time until its end as waited for
+
+  Pageable* find(Address at, StorageId id);
+  Pageables::iterator around(Address at);
+  void pin(Pageable& storage);
+  void unpin(Pageable& storage);
+  void close_frame(bool record);
+  Bytes note_at_once(Bytes request);
+  Shortage shortage(const Refusal& refusal);
+  void note_pressure();
+
+  // pager_moves.cpp. Those with a Lock may let go of it for a while; a Pageable* is then to be found again.
+  std::optional<Shortage> bring_back(Lock& lock, Address at, StorageId id, For whom);
+  std::optional<Shortage> read_in(Lock& lock, Address at, StorageId id, Address staged);
+  Evicted make_room(Lock& lock, const Refusal& refusal, For whom);
+  Evicted evict(Lock& lock, Address at, StorageId id, For whom);
+  Status write_out(Lock& lock, Address at, StorageId id, For whom);
+  Result<SpillSlot> take_slot(Bytes span, For whom);
+  Result<SpillSlot> take_from_file(Bytes span);
+  void give_up_reserve();
+  Pageables::iterator farthest(For whom, bool clean_only);
+  void make_writable(Address at, Pageable& storage);
+  void take_pages(Address at, Pageable& storage);
+
+  // pager_background.cpp
+  bool bring_back_ahead(Lock& lock);
+  bool write_ahead(Lock& lock);
+  bool make_clean_room(const Pageable& wanted);
+
+  Store& store_;
+  SpillFile* const spill_;
+  const Settings settings_;
+
+  mutable std::mutex lock_;
+  std::condition_variable changed_;  // a move ended, or there is work for the background
+  Pageables storages_;
+  UseHistory history_;
+  PagerCounts counts_;
+  Bytes largest_;               // span of any storage so far
+  std::optional<SpillSlot> reserve_;
+  Bytes pinned_;                // spans of storages with pins
+  std::string spill_failure_;   // why the last write out failed; empty: it did not
+  std::size_t moves_ = 0;       // in flight
+  std::uint64_t next_id_ = 1;
+  bool in_child_ = false;
+  std::atomic<bool> under_pressure_{false};
+  std::atomic<std::uint64_t> waited_ns_{0};
+};
+
+}  // namespace ullage::store

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pager's background thread: it brings back ahead what is due next, and writes ahead what will be evicted next, so
+// that evicting is only a matter of taking pages.
+#include "ullage/store/pager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace ullage::store {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{5};
+constexpr std::chrono::milliseconds kWhileIdle{50};
+constexpr Seconds kDue{0.5};              // what is used within this is brought back; 128 MiB take about 0.05 s
+constexpr std::uint64_t kLeastAhead = 32;  // ops: what is used sooner is not written ahead
+// Room, and clean storages that are needed last, are together kept at this share of the limit, and at most kMostReady.
+constexpr std::uint64_t kReadyShare = 3;
+constexpr Bytes kMostReady = 512_MiB;
+
+double seconds_since(std::chrono::steady_clock::time_point began) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+}  // namespace
+
+void Pager::run_in_background() {
+  Lock lock(lock_);
+  for (;;) {
+    if (!under_pressure() || spill_ == nullptr) {
+      changed_.wait_for(lock, kWhileIdle);
+      continue;
+    }
+    const auto began = std::chrono::steady_clock::now();
+    if (bring_back_ahead(lock) || write_ahead(lock)) {
+      counts_.background.count += seconds_since(began);
+    } else {
+      changed_.wait_for(lock, kBetweenLooks);
+    }
+  }
+}
+
+// Brings back the spilled storage that is due first, if there is room or what is in its way is needed later and clean.
+bool Pager::bring_back_ahead(Lock& lock) {
+  const OpId now = history_.now();
+  auto due = storages_.end();
+  OpId due_at{};
+  for (auto it = storages_.begin(); it != storages_.end(); ++it) {
+    if (it->second.where != Where::Spilled) continue;
+    const auto next = history_.next(it->second.last_use);
+    if (!next || next->dies || next->at < now || (due != storages_.end() && next->at >= due_at)) continue;
+    due = it;
+    due_at = next->at;
+  }
+  if (due == storages_.end()) return false;
+  const auto left = history_.time_until(due_at.value - now.value);
+  if (!left || *left > kDue) return false;
+  const Address at = due->first;
+  const StorageId id = due->second.id;
+  const Bytes span = due->second.span;
+  if (!make_clean_room(due->second)) return false;
+  const std::variant<Address, Refusal> staged = store_.stage(at);
+  if (std::holds_alternative<Refusal>(staged)) return false;
+  if (read_in(lock, at, id, std::get<Address>(staged))) return false;  // a failed read is told to who needs it
+  counts_.restored_ahead += span;
+  return true;
+}
+
+// Room for `wanted`, at the cost of clean storages that are needed later than it.
+bool Pager::make_clean_room(const Pageable& wanted) {
+  const std::uint64_t own = distance(wanted, history_);
+  while (store_.room() < wanted.span) {
+    const auto victim = farthest(For::New, /*clean_only=*/true);
+    if (victim == storages_.end() || victim->second.writing || distance(victim->second, history_) <= own) return false;
+    take_pages(victim->first, victim->second);
+  }
+  return true;
+}
+
+// Writes one storage of those that would be evicted next.
+bool Pager::write_ahead(Lock& lock) {
+  if (in_child_ || !spill_failure_.empty()) return false;
+  const Bytes ready = std::min(store_.counts().limit / kReadyShare, kMostReady);
+  Bytes have = store_.room();
+  if (have >= ready) return false;
+  std::vector<std::pair<std::uint64_t, Address>> order;
+  for (const auto& [at, storage] : storages_) {
+    if (storage.where != Where::Resident || storage.pins > 0) continue;
+    order.emplace_back(distance(storage, history_), at);
+  }
+  std::sort(order.rbegin(), order.rend());
+  for (const auto& [ops, at] : order) {
+    const Pageable& storage = storages_.at(at);
+    if (have >= ready || ops < kLeastAhead) return false;
+    have += storage.span;
+    if (storage.clean() || storage.writing) continue;
+    const Bytes span = storage.span;
+    const Bytes before = counts_.written;
+    if (!write_out(lock, at, storage.id, For::New)) return false;
+    if (counts_.written > before) counts_.written_ahead += span;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace ullage::store

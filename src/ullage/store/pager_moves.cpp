@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pager's moves: what is evicted, how bytes go out and come back.
+#include "ullage/store/pager.h"
+
+#include <algorithm>
+
+namespace ullage::store {
+namespace {
+
+// The storages that faults brought back last are evicted last: one instruction may read one and write another.
+constexpr std::uint64_t kKeptAfterFault = 4;
+constexpr int kWritesForAFault = 3;
+
+}  // namespace
+
+// Evicts one storage to the benefit of a request that the store refused. None: there is nothing left to evict.
+Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
+  if (refusal.reason == Refusal::Reason::AddressSpace) return Evicted::None;
+  bool clean_only = spill_ == nullptr || in_child_;
+  // A thread that stands at a fault cannot be told of an error, so a failed write is tried again before it ends.
+  for (int writes_left = whom == For::Fault ? kWritesForAFault : 1;;) {
+    const auto victim = farthest(whom, clean_only);
+    if (victim != storages_.end()) {
+      const Evicted evicted = evict(lock, victim->first, victim->second.id, whom);
+      if (evicted != Evicted::None) return evicted;
+      if (clean_only) return Evicted::None;
+      clean_only = --writes_left == 0;  // it could not be written; others need not be
+      continue;
+    }
+    if (moves_ == 0) return Evicted::None;
+    changed_.wait(lock);
+    return Evicted::Waited;
+  }
+}
+
+// The resident storage to give up first: of the least rank, the one needed last.
+Pageables::iterator Pager::farthest(For whom, bool clean_only) {
+  auto best = storages_.end();
+  std::pair<int, std::uint64_t> best_key;  // rank negated, distance
+  for (auto it = storages_.begin(); it != storages_.end(); ++it) {
+    const Pageable& storage = it->second;
+    if (storage.where != Where::Resident || (clean_only && !storage.clean())) continue;
+    const bool pinned = storage.pins > 0;
+    if (pinned && whom != For::Fault) continue;
+    const bool just_healed = storage.healed != 0 && storage.healed + kKeptAfterFault > counts_.faults;
+    const std::pair<int, std::uint64_t> key{-(just_healed ? 2 : pinned ? 1 : 0), distance(storage, history_)};
+    if (best == storages_.end() || key > best_key) {
+      best = it;
+      best_key = key;
+    }
+  }
+  return best;
+}
+
+// One: its pages are the store's again. Waited: something changed meanwhile, look again. None: it cannot be written.
+Pager::Evicted Pager::evict(Lock& lock, Address at, StorageId id, For whom) {
+  Pageable* storage = find(at, id);
+  if (storage->writing) {
+    changed_.wait(lock);
+    return Evicted::Waited;
+  }
+  if (!storage->slot) {
+    if (in_child_ || spill_ == nullptr) return Evicted::None;
+    if (const Status written = write_out(lock, at, id, whom); !written) return Evicted::None;
+    storage = find(at, id);
+    const bool still = storage != nullptr && storage->clean() && !storage->writing &&
+                       (storage->pins == 0 || whom == For::Fault);
+    if (!still) return Evicted::Waited;
+  }
+  take_pages(at, *storage);
+  return Evicted::One;
+}
+
+void Pager::take_pages(Address at, Pageable& storage) {
+  store_.vacate(at);
+  storage.where = Where::Spilled;
+  counts_.spilled += storage.span;
+  counts_.spilled_now += storage.span;
+  counts_.spilled_peak = std::max(counts_.spilled_peak, counts_.spilled_now);
+}
+
+// Copies a resident storage into the file; unless someone writes to it meanwhile, it is clean then.
+Status Pager::write_out(Lock& lock, Address at, StorageId id, For whom) {
+  Pageable* storage = find(at, id);
+  const Result<SpillSlot> slot = take_slot(storage->span, whom);
+  if (!slot) {
+    spill_failure_ = slot.error().text();
+    return slot.error();
+  }
+  // From here on the first write is a fault, and the copy is given up then.
+  storage->writing = true;
+  storage->changed = false;
+  store_.protect(at, Access::Read);
+  ++moves_;
+  lock.unlock();
+  const Status written = spill_->write(*slot, at);
+  lock.lock();
+  --moves_;
+  changed_.notify_all();
+
+  storage = find(at, id);
+  if (storage != nullptr) storage->writing = false;
+  if (storage == nullptr || storage->changed) {
+    spill_->give(*slot);
+    return success();
+  }
+  if (!written) {
+    spill_->give(*slot);
+    store_.protect(at, Access::ReadWrite);
+    spill_failure_ = written.error().text();
+    return written;
+  }
+  storage->slot = *slot;
+  spill_failure_.clear();
+  counts_.written += storage->span;
+  return success();
+}
+
+// Space in the file. With memory and file both full nothing could change places any more, so as much as the largest
+// storage needs is kept in reserve, and given up only to bring something back.
+Result<SpillSlot> Pager::take_slot(Bytes span, For whom) {
+  if (whom == For::New && (!reserve_ || reserve_->size < largest_)) {
+    give_up_reserve();
+    Result<SpillSlot> reserve = take_from_file(largest_);
+    if (!reserve) return reserve;
+    reserve_ = *reserve;
+  }
+  Result<SpillSlot> slot = take_from_file(span);
+  if (slot || whom == For::New || !reserve_) return slot;
+  give_up_reserve();
+  return spill_->take(span);
+}
+
+void Pager::give_up_reserve() {
+  if (reserve_) spill_->give(*reserve_);
+  reserve_.reset();
+}
+
+// Where the file is full, copies of what is resident anyway make way.
+Result<SpillSlot> Pager::take_from_file(Bytes span) {
+  Result<SpillSlot> slot = spill_->take(span);
+  for (auto it = storages_.begin(); !slot && it != storages_.end(); ++it) {
+    if (!it->second.clean() || it->second.writing) continue;
+    make_writable(it->first, it->second);
+    slot = spill_->take(span);
+  }
+  return slot;
+}
+
+void Pager::make_writable(Address at, Pageable& storage) {
+  if (storage.where != Where::Resident || !storage.read_only()) return;
+  storage.changed = true;
+  if (storage.slot) spill_->give(*storage.slot);
+  storage.slot.reset();
+  store_.protect(at, Access::ReadWrite);
+}
+
+// Resident when this returns nothing, or gone.
+std::optional<Shortage> Pager::bring_back(Lock& lock, Address at, StorageId id, For whom) {
+  for (;;) {
+    Pageable* storage = find(at, id);
+    if (storage == nullptr || storage->where == Where::Resident) return std::nullopt;
+    if (storage->where == Where::Returning) {
+      changed_.wait(lock);
+      continue;
+    }
+    const std::variant<Address, Refusal> staged = store_.stage(at);
+    if (const auto* refusal = std::get_if<Refusal>(&staged)) {
+      if (make_room(lock, *refusal, whom) == Evicted::None) return shortage(*refusal);
+      continue;
+    }
+    return read_in(lock, at, id, std::get<Address>(staged));
+  }
+}
+
+// Fills the staged pages, and moves them in at once: no thread ever sees half of it.
+std::optional<Shortage> Pager::read_in(Lock& lock, Address at, StorageId id, Address staged) {
+  Pageable* storage = find(at, id);
+  const SpillSlot slot = *storage->slot;
+  storage->where = Where::Returning;
+  ++moves_;
+  lock.unlock();
+  const Status read = spill_->read(slot, staged);
+  lock.lock();
+  --moves_;
+  changed_.notify_all();
+
+  storage = find(at, id);
+  if (storage == nullptr) {
+    store_.unstage(staged);
+    spill_->give(slot);
+    return std::nullopt;
+  }
+  if (!read) {
+    store_.unstage(staged);
+    storage->where = Where::Spilled;
+    Shortage failed;
+    failed.refusal.requested = storage->span;
+    failed.spill_failure = read.error().text();
+    return failed;
+  }
+  ULLAGE_CHECK(store_.settle(at, staged, Access::Read), "the kernel moves pages no more (see vm.max_map_count)");
+  storage->where = Where::Resident;
+  storage->healed = 0;
+  counts_.restored += storage->span;
+  counts_.spilled_now -= storage->span;
+  return std::nullopt;
+}
+
+}  // namespace ullage::store

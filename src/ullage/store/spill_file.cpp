@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/store/spill_file.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/store/checksum.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ullage::store {
+namespace {
+
+using Way = UnnamedFile::Way;
+
+constexpr Bytes kCopyChunk = 1_MiB;
+// File systems allow files of at least this length (ext4: 16 TiB, with blocks of 4 KiB).
+constexpr Bytes kLongestFile = 8_GiB * 1024;
+
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(ULLAGE_CHECKSUMS)
+constexpr bool kDebugBuild = true;
+#else
+constexpr bool kDebugBuild = false;
+#endif
+
+char* pointer(Address a) { return reinterpret_cast<char*>(a.value); }
+
+// A file longer than the process may make it would be a signal (SIGXFSZ) rather than an error.
+Bytes longest_file(Bytes most) {
+  struct rlimit limit = {};
+  const Bytes wanted = std::max(kLongestFile, most);
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
+  return round_down(std::min(wanted, Bytes{limit.rlim_cur}), kSmallPage);
+}
+
+// Copies from this process's own memory; false where pages are gone, instead of the signal a plain copy would raise.
+bool copy_pages(Address into, Address from, Bytes size) {
+  const iovec there = {pointer(into), size.count};
+  const iovec here = {pointer(from), size.count};
+  return ::process_vm_readv(::getpid(), &there, 1, &here, 1, 0) == static_cast<ssize_t>(size.count);
+}
+
+// Memory for one chunk, from the system itself: the heap may be the very thing that is short.
+class CopyBuffer final {
+ public:
+  CopyBuffer() : at_(::mmap(nullptr, kCopyChunk.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  CopyBuffer(const CopyBuffer&) = delete;
+  CopyBuffer& operator=(const CopyBuffer&) = delete;
+  ~CopyBuffer() {
+    if (!failed()) ::munmap(at_, kCopyChunk.count);
+  }
+  bool failed() const { return at_ == MAP_FAILED; }
+  Address address() const { return {reinterpret_cast<std::uint64_t>(at_)}; }
+
+ private:
+  void* at_;
+};
+
+}  // namespace
+
+bool checksums_by_default() { return kDebugBuild; }
+
+// One read or write under way: begun under the lock, so that none begins while a fork is prepared.
+class SpillFile::Work final {
+ public:
+  Work(SpillFile& file, Way way, const SpillSlot& slot) : file_(file), way_(way) {
+    const std::lock_guard lock(file.mutex_);
+    content_ = file.space_.find(slot);
+    ULLAGE_CHECK(content_ != nullptr, "the slot is not in use");
+    file.under_way_.fetch_add(1);
+  }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  ~Work() {
+    const auto passed = std::chrono::steady_clock::now() - begin_;
+    (way_ == Way::Write ? file_.write_us_ : file_.read_us_) +=
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(passed).count());
+    if (file_.under_way_.fetch_sub(1) == 1) file_.under_way_.notify_all();
+  }
+  SpillContent& content() { return *content_; }
+
+ private:
+  SpillFile& file_;
+  Way way_;
+  SpillContent* content_ = nullptr;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+Result<std::unique_ptr<SpillFile>> SpillFile::open(const SpillPlace& place, const Options& options) {
+  Result<std::unique_ptr<UnnamedFile>> file = UnnamedFile::open(place.folder, options.calls);
+  if (!file) return file.error();
+  return std::make_unique<SpillFile>(place, options.checksums, std::move(file).value());
+}
+
+SpillFile::SpillFile(SpillPlace place, bool checksums, std::unique_ptr<UnnamedFile> file)
+    : place_(std::move(place)),
+      checksums_(checksums),
+      file_(std::move(file)),
+      space_(place_.most, longest_file(place_.most)) {}
+
+Error SpillFile::limit_reached(Bytes size) const {
+  std::string used = to_string(space_.in_use()) + " of " + with_count(space_.most()) + " in use";
+  if (space_.held() > Bytes{}) used += " and " + to_string(space_.held()) + " held for forked children";
+  return file_->error(Error::Kind::BadArgument, "no room for " + with_count(size) + " more in the spill file, " + used +
+                                                    "; raise it with --spill DIR:SIZE");
+}
+
+Result<SpillSlot> SpillFile::take(Bytes size) {
+  ULLAGE_CHECK(size > Bytes{} && size.count % kSmallPage.count == 0, "a slot is whole pages");
+  if (is_child_) return no_spilling_here();
+  {
+    const std::lock_guard lock(mutex_);
+    space_.release(children_.look());
+    if (const std::optional<SpillSlot> slot = space_.reuse(size)) return *slot;
+  }
+  return grow(size);
+}
+
+Result<SpillSlot> SpillFile::grow(Bytes size) {
+  const std::lock_guard growing(growing_);
+  Bytes excess;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const std::optional<SpillSlot> slot = space_.reuse(size)) return *slot;  // freed meanwhile
+    if (!space_.fits(size)) return limit_reached(size);
+    excess = space_.excess(size);
+  }
+  if (Status emptied = empty_gaps(excess); !emptied) return emptied.error();
+  std::optional<SpillSlot> slot;
+  {
+    const std::lock_guard lock(mutex_);
+    if (space_.excess(size) > Bytes{}) return limit_reached(size);  // others took the gaps meanwhile
+    slot = space_.grow(size);
+  }
+  if (!slot) {
+    return file_->error(Error::Kind::System, "no " + with_count(size) +
+                                                 " in one piece within the limit on the length of files; raise "
+                                                 "'ulimit -f'");
+  }
+  if (Status found = find_blocks(*slot); !found) {
+    const std::lock_guard lock(mutex_);
+    space_.undo(*slot);
+    return found.error();
+  }
+  return *slot;
+}
+
+// Asks the disk for the slot's blocks now, so that a full disk is known before anything relies on the slot; writing
+// inside the file is also faster than writing past its end. A full disk gets the gaps first.
+Status SpillFile::find_blocks(const SpillSlot& slot) {
+  int error = file_->promise_blocks(slot.offset, slot.size);
+  if (UnnamedFile::is_full(error) && empty_gaps(slot.size).ok()) error = file_->promise_blocks(slot.offset, slot.size);
+  if (error == 0) return success();
+  return file_->refusal(Way::Write, slot.size, error);
+}
+
+// Gaps keep their blocks until the bound or the disk asks for them.
+Status SpillFile::empty_gaps(Bytes size) {
+  std::vector<AddressRange> ranges;
+  {
+    const std::lock_guard lock(mutex_);
+    ranges = space_.take_from_gaps(size);
+  }
+  int error = 0;
+  for (const AddressRange& range : ranges) {
+    const int refused = file_->give_back_blocks(range.begin.value, range.size);
+    const std::lock_guard lock(mutex_);
+    refused == 0 ? space_.emptied(range) : space_.kept(range);
+    error = std::max(error, refused);
+  }
+  if (error == 0) return success();
+  return file_->error(Error::Kind::System,
+                      std::string("the spill file is in pieces that cannot be joined, because its file system cannot "
+                                  "take blocks back (") +
+                          std::strerror(error) + "); raise its bound with --spill DIR:SIZE");
+}
+
+Status SpillFile::write_with_checksum(SpillContent& content, Address from) {
+  const CopyBuffer buffer;
+  const SpillSlot& slot = content.slot;
+  if (buffer.failed()) return file_->refusal(Way::Write, slot.size, ENOMEM);
+  Checksum sum;
+  for (Bytes done; done < slot.size; done += kCopyChunk) {
+    const Bytes chunk = std::min(slot.size - done, kCopyChunk);
+    if (!copy_pages(buffer.address(), from + done, chunk)) {
+      // A sandbox may forbid the call. Without the copy no sum can be trusted, so there is none.
+      if (errno == ENOSYS || errno == EPERM) return file_->transfer(Way::Write, slot.offset, from, slot.size);
+      return file_->error(Error::Kind::NotFound, "the pages to write were taken away meanwhile");
+    }
+    sum.add(pointer(buffer.address()), chunk.count);
+    const Status moved = file_->transfer(Way::Write, slot.offset + done.count, buffer.address(), chunk);
+    if (!moved) return moved;
+  }
+  content.checksum = sum.value();
+  content.checked = true;
+  return success();
+}
+
+Status SpillFile::write(const SpillSlot& slot, Address from) {
+  if (is_child_) return no_spilling_here();
+  Work work(*this, Way::Write, slot);
+  work.content().whole = false;
+  work.content().checked = false;
+  Status done = checksums_ ? write_with_checksum(work.content(), from)
+                           : file_->transfer(Way::Write, slot.offset, from, slot.size);
+  if (!done) return done;
+  work.content().whole = true;
+  written_ += slot.size.count;
+  return done;
+}
+
+Status SpillFile::read(const SpillSlot& slot, Address into) {
+  Work work(*this, Way::Read, slot);
+  if (!work.content().whole)
+    return file_->error(Error::Kind::BadFile, "the spill file holds no whole copy of these bytes");
+  Status done = file_->transfer(Way::Read, slot.offset, into, slot.size);
+  if (!done) return done;
+  if (work.content().checked) {
+    Checksum sum;
+    sum.add(pointer(into), slot.size.count);
+    if (sum.value() != work.content().checksum) {
+      return file_->error(Error::Kind::BadFile,
+                          "the spill file gave back other bytes than were written (" + to_string(slot.size) +
+                              " at offset " + std::to_string(slot.offset) +
+                              "); the disk is at fault, or another program wrote to the file");
+    }
+  }
+  read_ += slot.size.count;
+  return done;
+}
+
+void SpillFile::give(const SpillSlot& slot) {
+  const std::lock_guard lock(mutex_);
+  space_.give(slot, children_.look());  // a child watches nobody: what it gives only stops being known
+}
+
+void SpillFile::before_fork() {
+  mutex_.lock();
+  while (const std::uint32_t busy = under_way_.load()) under_way_.wait(busy);
+  if (!is_child_ && space_.in_use() > Bytes{}) children_.before_fork(space_.fork_time());
+}
+
+void SpillFile::after_fork_in_parent() {
+  children_.after_fork_in_parent();
+  mutex_.unlock();
+}
+
+void SpillFile::after_fork_in_child() {
+  children_.after_fork_in_child();
+  is_child_ = true;
+  mutex_.unlock();
+}
+
+SpillCounts SpillFile::counts() const {
+  const std::lock_guard lock(mutex_);
+  return {.in_use = space_.in_use(),
+          .in_use_peak = space_.in_use_peak(),
+          .written = Bytes{written_},
+          .read = Bytes{read_},
+          .file_bytes = space_.footprint(),
+          .held_for_children = space_.held(),
+          .write_us = write_us_,
+          .read_us = read_us_};
+}
+
+}  // namespace ullage::store
