@@ -21,6 +21,7 @@ ARROWS = {
     "report": ["diagnose"],
     "read": ["trace"],
     "runtime": ["plan", "store"],
+    "preload": ["base"],
     "cli": ["report", "read"],
     "workloads": ["runtime", "read"],
     "python": ["runtime"],

@@ -78,6 +78,27 @@ void eat(const std::string& size) {
   }
 }
 
+void say_spill_place(const std::string&) {
+  auto attached = store::Ledger::attach_from_environment();
+  if (!attached) give_up(attached.error().text());
+  const store::LedgerPage& page = attached->page();
+  std::printf("%s %llu\n", page.spill_folder.get().c_str(), static_cast<unsigned long long>(page.spill_limit.load()));
+}
+
+// As if twice the size had been moved out and once back.
+void move(const std::string& size) {
+  slot().pager.store(1);
+  slot().spilled.store(2 * bytes(size).count);
+  slot().restored.store(bytes(size).count);
+  slot().spill_wait_us.store(500'000);
+  slot().spill_background_us.store(1'500'000);
+}
+
+void say_variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  std::puts(value != nullptr ? value : "(not set)");
+}
+
 void refuse(const std::string& size) {
   slot().last_request.store(bytes(size).count);
   slot().refused.fetch_add(1);
@@ -116,6 +137,10 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"steps", steps},
     {"eat", eat},
     {"refuse", refuse},
+    {"move", move},
+    {"floor", [](const std::string& size) { slot().floor.store(bytes(size).count); }},
+    {"spill-place", say_spill_place},
+    {"variable", say_variable},
     {"say", [](const std::string& text) { slot().message.set(text); }},
     {"state", [](const std::string& text) { slot().state_sha256.set(text); }},
     {"infeasible", [](const std::string&) { slot().infeasible.store(1); }},

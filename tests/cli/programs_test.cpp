@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 namespace ullage::cli {
 namespace {
 
@@ -16,6 +18,29 @@ TEST(Programs, AreTheExecutablesBesideUllage) {
 }
 
 TEST(Programs, OwnFolderIsThatOfTheExecutable) { EXPECT_EQ(own_folder(), std::filesystem::canonical(ULLAGE_BIN)); }
+
+TEST(FindPreload, StandsBesideUllageOrInLib) {
+  const ShippedFolder folder;
+  const std::filesystem::path bin = folder.path() / "bin";
+  std::filesystem::create_directory(bin);
+  std::filesystem::create_directory(folder.path() / "lib");
+  EXPECT_EQ(*find_preload(bin), "");
+  std::ofstream(folder.path() / "lib" / "libullage_preload.so");
+  EXPECT_EQ(*find_preload(bin), folder.path() / "lib" / "libullage_preload.so");
+  std::ofstream(bin / "libullage_preload.so");
+  EXPECT_EQ(*find_preload(bin), bin / "libullage_preload.so");
+}
+
+TEST(FindPreload, RefusesAPathThatTheLoaderWouldCut) {
+  const ShippedFolder folder;
+  for (const char* name : {"a b", "a:b"}) {
+    const std::filesystem::path bin = folder.path() / name;
+    std::filesystem::create_directory(bin);
+    EXPECT_TRUE(find_preload(bin).ok());  // nothing to preload
+    std::ofstream(bin / "libullage_preload.so");
+    EXPECT_FALSE(find_preload(bin).ok());
+  }
+}
 
 TEST(FindCommand, LooksThroughPathInOrder) {
   const ShippedFolder folder;

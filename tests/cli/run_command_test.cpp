@@ -6,9 +6,15 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace ullage::cli {
 namespace {
+
+// A sanitizer's runtime refuses to stand behind a preloaded library unless told otherwise.
+const std::pair<const std::string, std::string> kUnderSanitizers = {"ASAN_OPTIONS", "verify_asan_link_order=0"};
 
 class RunCommand : public testing::Test {
  protected:
@@ -18,6 +24,11 @@ class RunCommand : public testing::Test {
   }
   nlohmann::json report() { return folder_.json("run.json"); }
   std::string report_file() { return folder_.file("run.json"); }
+  // Beside ullage, as an installed one has it. The preload does nothing there, as no program of these tests has torch.
+  std::string copy_preload() {
+    std::filesystem::copy_file(ULLAGE_LIB "/libullage_preload.so", folder_.path() / "libullage_preload.so");
+    return folder_.file("libullage_preload.so");
+  }
   bool only_what_was_there_is_left() {
     std::size_t count = 0;
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_.path())) ++count;
@@ -104,6 +115,86 @@ TEST_F(RunCommand, ReportsWhatTheProgramWroteIntoTheLedger) {
   EXPECT_EQ(json["message"], "fine");
   EXPECT_GT(json["seconds"].get<double>(), 0);
   EXPECT_NE(end.err.find("ullage: the report is in " + report_file()), std::string::npos) << end.err;
+}
+
+TEST_F(RunCommand, TellsTheProgramWhereToSpillAndHowMuch) {
+  const std::string folder = folder_.path().string();
+  EXPECT_EQ(run({"--spill", folder + ":1MiB", "fake", "spill-place"}).out, folder + " 1048576\n");
+  const std::string free = run({"--spill", folder, "fake", "spill-place"}).out;
+  EXPECT_TRUE(free.starts_with(folder + " ")) << free;
+  EXPECT_GT(std::stoull(free.substr(folder.size())), 1u << 20) << free;
+}
+
+TEST_F(RunCommand, SpillsToATemporaryFolderWhereNoneIsNamed) {
+  const std::string folder = folder_.path().string();
+  const Words words = {folder_.file("ullage"), "run", "--quiet", "fake", "spill-place"};
+  const Finished end = Process(words, {{"TMPDIR", folder}}).finish();
+  EXPECT_TRUE(end.out.starts_with(folder + " ")) << end.out;
+  EXPECT_EQ(end.err, "");
+}
+
+TEST_F(RunCommand, RefusesToSpillIntoMemory) {
+  if (!std::filesystem::is_directory("/dev/shm")) GTEST_SKIP() << "no /dev/shm here";
+  const Finished end = run({"--spill", "/dev/shm", "fake", "print=never"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_EQ(end.out, "");
+  EXPECT_TRUE(end.err.starts_with("ullage: --spill: /dev/shm: is memory")) << end.err;
+}
+
+// In a view of the machine of its own, where every folder that would be taken is memory.
+TEST_F(RunCommand, WarnsWhereNothingCanBeSpilledAndRunsOn) {
+  if (Process({"/usr/bin/unshare", "-rm", "true"}).finish().exit_code != 0) {
+    GTEST_SKIP() << "no mount namespace can be made here";
+  }
+  const std::string line = "set -e; mount -t tmpfs none /mnt; cp " + folder_.file("ullage") + " " +
+                           folder_.file("ullage-fake") + " /mnt; mount --bind /mnt /var/tmp; mount --bind /mnt /tmp; "
+                           "cd /mnt; TMPDIR=/mnt exec ./ullage run --quiet fake spill-place";
+  const Finished end = Process({"/usr/bin/unshare", "-rm", "/bin/sh", "-c", line}).finish();
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(end.out, " 0\n");
+  EXPECT_TRUE(end.err.starts_with("ullage: warning: no folder to spill to: /mnt: is memory")) << end.err;
+  EXPECT_TRUE(end.err.ends_with("; nothing can be moved out of memory\n")) << end.err;
+}
+
+TEST_F(RunCommand, ReportsWhatWasMoved) {
+  const Finished end = run({"--memory", "1GiB", "--report", report_file(), "fake", "attach", "steps=2", "look",
+                            "move=1GiB", "floor=700MiB"});
+  const auto json = report();
+  EXPECT_EQ(json["spilled_bytes"], 2u << 30);
+  EXPECT_EQ(json["restored_bytes"], 1u << 30);
+  EXPECT_DOUBLE_EQ(json["spill_seconds"].get<double>(), 0.5);
+  EXPECT_DOUBLE_EQ(json["spill_background_seconds"].get<double>(), 1.5);
+  EXPECT_EQ(json["least_budget_bytes"], 700u << 20);
+  EXPECT_NE(end.err.find("ullage: moved out 2.00 GiB and back 1.00 GiB in 2 steps (the program waited 500.0 ms of "),
+            std::string::npos)
+      << end.err;
+}
+
+TEST_F(RunCommand, PutsThePreloadBeforeWhatThePersonHad) {
+  const Words words = {"--quiet", "fake", "variable=LD_PRELOAD"};
+  EXPECT_EQ(run(words).out, "(not set)\n");  // no preload stands here
+  const std::string library = copy_preload();
+  EXPECT_EQ(run(words, {kUnderSanitizers}).out, library + "\n");
+  EXPECT_EQ(run(words, {kUnderSanitizers, {"LD_PRELOAD", "libm.so.6 libdl.so.2"}}).out,
+            library + ":libm.so.6 libdl.so.2\n");
+}
+
+TEST_F(RunCommand, PutsThePreloadInOnceWhereARunIsInsideARun) {
+  const std::string library = copy_preload();
+  const Words words = {"--quiet", "--", folder_.file("ullage"), "run", "--quiet", "fake", "variable=LD_PRELOAD"};
+  EXPECT_EQ(run(words, {kUnderSanitizers}).out, library + "\n");
+}
+
+TEST_F(RunCommand, SaysThatAPathWithABlankCannotBePreloaded) {
+  const std::string folder = folder_.file("a blank");
+  std::filesystem::create_directory(folder);
+  std::filesystem::copy_file(folder_.file("ullage"), folder + "/ullage");
+  std::filesystem::copy_file(copy_preload(), folder + "/libullage_preload.so");
+  const Finished end =
+      Process({folder + "/ullage", "run", "--quiet", "--", "sh", "-c", "echo ${LD_PRELOAD-none}"}).finish();
+  EXPECT_EQ(end.out, "none\n");
+  EXPECT_NE(end.err.find("warning: " + folder + "/libullage_preload.so: a path with a blank"), std::string::npos)
+      << end.err;
 }
 
 TEST_F(RunCommand, FiguresSurviveTheDeathOfTheProgram) {

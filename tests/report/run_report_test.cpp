@@ -30,6 +30,12 @@ TEST(RunReport, WritesTheJsonOfTheContract) {
   expect_json("done.json", run.report());
 }
 
+TEST(RunReport, WritesWhatWasMovedAndWhatThatCost) {
+  SampleRun run;
+  run.moves(run.attach()).spill_message.set("the disk\nis full");
+  expect_json("moved.json", run.report());
+}
+
 TEST(RunReport, WritesNullForWhatAnUnlinkedProgramCannotTell) {
   SampleRun run;
   run.page->budget.store(0);
@@ -75,6 +81,12 @@ TEST(RunReport, HasEveryFieldOfTheContract) {
                             "spilled_bytes",
                             "restored_bytes",
                             "spill_seconds",
+                            "spill_background_seconds",
+                            "spill_peak_bytes",
+                            "rewrites_avoided_bytes",
+                            "unannounced_accesses",
+                            "spill_message",
+                            "least_budget_bytes",
                             "recomputed_ops",
                             "recompute_seconds",
                             "plan",
@@ -198,6 +210,52 @@ TEST(RunReport, PlainPeakIsUnknownOnceARequestWasRefused) {
   EXPECT_EQ(run.report().plain_pool_peak, 1750_MiB);
   run.page->slots[0].refused.store(1);
   EXPECT_FALSE(run.report().plain_pool_peak);
+}
+
+TEST(RunReport, ThePlainPeakIsWhatWasLiveAlsoFarAboveTheBudget) {
+  SampleRun run;
+  run.moves(run.attach());
+  EXPECT_EQ(run.report().plain_pool_peak, 2600_MiB);
+  EXPECT_EQ(run.report().plain_total, 2740_MiB);
+  run.page->slots[0].pool_live_peak.store(UINT64_MAX);  // a writer gone wild: no sum, and no overflow
+  EXPECT_FALSE(run.report().plain_total);
+}
+
+TEST(RunReport, AddsUpTheMovingOfAllProcesses) {
+  SampleRun run;
+  run.moves(run.attach(0)).floor.store((900_MiB).count);
+  run.moves(run.attach(1));
+  const RunReport report = run.report();
+  EXPECT_EQ(report.moving.out, 6_GiB);
+  EXPECT_EQ(report.moving.back, 5_GiB);
+  EXPECT_EQ(report.moving.peak, 1800_MiB);
+  EXPECT_EQ(report.moving.rewrites_avoided, 1400_MiB);
+  EXPECT_EQ(report.moving.unannounced_accesses, 8u);
+  EXPECT_DOUBLE_EQ(report.moving.waited.count, 2.0);
+  EXPECT_DOUBLE_EQ(report.moving.beside.count, 6.0);
+  EXPECT_EQ(report.least_budget, 900_MiB);  // of the process that needs most
+  run.page->slots[0].spilled.store(UINT64_MAX);
+  EXPECT_EQ(run.report().moving.out.count, UINT64_MAX);
+}
+
+TEST(RunReport, LeastBudgetIsUnknownUntilTheRuntimeSaysIt) {
+  SampleRun run;
+  run.attach();
+  EXPECT_FALSE(run.report().least_budget);
+  run.page->slots[0].floor.store(UINT64_MAX);
+  EXPECT_FALSE(run.report().least_budget);
+}
+
+TEST(RunReport, TriesTheRuntimesOwnLeastBudgetWhereItKnowsOne) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  slot.refused.store(1);
+  slot.last_request.store((500_MiB).count);
+  slot.floor.store((2345_MiB).count);
+  EXPECT_EQ(run.report().budget_to_try, 2345_MiB);
+  // Below the 2 GiB that were stated: what was refused had another reason, and that figure would not serve it.
+  slot.floor.store((1234_MiB).count);
+  EXPECT_GT(run.report().budget_to_try, 2250_MiB);
 }
 
 TEST(RunReport, TriesABudgetThatHoldsThePoolTheRequestAndTheRest) {

@@ -31,6 +31,57 @@ TEST(RunSummary, OfARunThatFitted) {
             "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
 }
 
+TEST(RunSummary, OfARunThatMovedSaysWhatThatCostAndWhatThePlainProgramNeeds) {
+  SampleRun run;
+  run.moves(run.attach());
+  EXPECT_EQ(summary(run),
+            "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
+            "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
+            "pool\n"
+            "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
+            "of the moving was hidden behind computing); least budget 812MiB\n"
+            "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
+}
+
+TEST(RunSummary, LeavesOutOfTheMovingWhatIsNotKnown) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.moves(run.attach());
+  slot.steps.store(0);
+  slot.floor.store(0);
+  slot.spill_wait_us.store(0);
+  slot.spill_background_us.store(0);
+  EXPECT_NE(summary(run).find("moved out 3.00 GiB and back 2.50 GiB (the program waited 0 us of 24.5 s for it)\n"),
+            std::string::npos)
+      << summary(run);
+}
+
+TEST(RunSummary, SaysWhyMovingFailed) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.attach();
+  slot.spill_message.set("/var/tmp: no space is left");
+  EXPECT_NE(summary(run).find("ullage: nothing could be moved out: /var/tmp: no space is left\n"), std::string::npos)
+      << summary(run);
+  run.moves(slot);
+  EXPECT_NE(summary(run).find("least budget 812MiB; it failed: /var/tmp: no space is left\n"), std::string::npos)
+      << summary(run);
+  slot.refused.store(1);
+  slot.message.set("no room, as nothing could be moved: /var/tmp: no space is left");
+  EXPECT_EQ(summary(run).find("it failed: "), std::string::npos) << summary(run);  // said once
+}
+
+TEST(RunSummary, OfARefusalNamesTheLeastBudgetThatTheRuntimeKnows) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.moves(run.attach());
+  slot.refused.store(1);
+  slot.floor.store((2400_MiB + 1_B).count);
+  run.exits(4);
+  // Rounded up: the figure must do when it is typed in.
+  EXPECT_NE(summary(run).find("next: ullage run --memory 2401MiB dcgan --batch 8   (the least that would do)"),
+            std::string::npos)
+      << summary(run);
+}
+
 TEST(RunSummary, NamesTheReportThatWasWritten) {
   SampleRun run;
   run.attach();
@@ -100,7 +151,7 @@ TEST(RunSummary, SaysPlainlyThatAnUnlinkedProgramKeptNothing) {
       summary(run),
       "ullage: done: 24.5 s, no step was counted\n"
       "ullage: peak 1.85 GiB of 2.00 GiB\n"
-      "ullage: no process of it is linked to Ullage's runtime: NOTHING WAS KEPT to the budget, only the peak was read\n"
+      "ullage: Ullage's runtime was in no process of it: NOTHING WAS KEPT to the budget, only the peak was read\n"
       "ullage: next: ullage run --report run.json -- python3 -c 'print('\\''a b'\\'')'   (keeps these figures)\n");
   run.page->budget.store(0);
   EXPECT_EQ(summary(run).find("NOTHING WAS KEPT"), std::string::npos);
@@ -139,7 +190,7 @@ TEST(RunSummary, OfAFailureMentionsAKillThatTheGroupCounted) {
 
 TEST(RunSummary, KeepsToSixLinesWhenEverythingHappenedAtOnce) {
   SampleRun run;
-  store::LedgerSlot& slot = run.attach();
+  store::LedgerSlot& slot = run.moves(run.attach());
   slot.refused.store(9);
   slot.last_request.store(1);
   slot.message.set("one\ntwo\nthree");
@@ -147,7 +198,9 @@ TEST(RunSummary, KeepsToSixLinesWhenEverythingHappenedAtOnce) {
   run.dies_of(SIGKILL);
   run.end.report_file = "r.json";
   run.end.target = {"dcgan", "a\nb"};
-  EXPECT_NE(summary(run).find("one two three"), std::string::npos);
+  for (const char* part : {"OVER THE BUDGET", "moved out", "one two three", "killed by signal 9", "next: "}) {
+    EXPECT_NE(summary(run).find(part), std::string::npos) << part;
+  }
 }
 
 TEST(RunSummary, CutsALongCommandAtAWord) {

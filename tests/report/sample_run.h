@@ -39,6 +39,21 @@ struct SampleRun {
     return slot;
   }
 
+  // The same moved 3 GiB out and 2.5 GiB back; of the 4 s of moving the program waited for one.
+  store::LedgerSlot& moves(store::LedgerSlot& slot) {
+    slot.pager.store(1);
+    slot.pool_live_peak.store((2600_MiB).count);
+    slot.spilled.store((3_GiB).count);
+    slot.restored.store((2560_MiB).count);
+    slot.spill_wait_us.store(1'000'000);
+    slot.spill_background_us.store(3'000'000);
+    slot.spilled_peak.store((900_MiB).count);
+    slot.saved_writes.store((700_MiB).count);
+    slot.page_faults_healed.store(4);
+    slot.floor.store((812_MiB).count);
+    return slot;
+  }
+
   void exits(int code) { end.exit_code = code; }
   void dies_of(int signal) {
     end.signal = signal;

@@ -21,7 +21,9 @@ TEST(Session, IsNotThereInAPlainRun) {
 
 TEST(Session, RefusesABudgetBelowWhatTheProcessHolds) {
   if (active()) GTEST_SKIP() << "another test of this process started a session first; ctest runs each test alone";
-  const Result<Session*> started = Session::start({.budget = 50_MiB, .slot = nullptr, .others = {}, .warn = {}});
+  Session::Settings settings;
+  settings.budget = 50_MiB;
+  const Result<Session*> started = Session::start(std::move(settings));
   ASSERT_FALSE(started);
   EXPECT_NE(started.error().text().find("50.00 MiB"), std::string::npos);
   EXPECT_NE(started.error().text().find("state at least"), std::string::npos);

@@ -39,7 +39,10 @@ class LedgerTest : public testing::Test {
   void TearDown() override { unsetenv(Ledger::kVariable); }
 
   Ledger make(Bytes budget = 1_GiB) {
-    Result<Ledger> made = Ledger::create(budget);
+    return make({.budget = budget, .spill_folder = "", .spill_limit = {}});
+  }
+  Ledger make(const LedgerSettings& settings) {
+    Result<Ledger> made = Ledger::create(settings);
     EXPECT_TRUE(made.ok());
     Ledger ledger = std::move(made).value();
     setenv(Ledger::kVariable, ledger.environment_value(getpid()).c_str(), 1);
@@ -53,6 +56,32 @@ TEST_F(LedgerTest, IsFreshWithTheBudgetWrittenIn) {
   EXPECT_EQ(ledger.page().magic, LedgerPage::kMagic);
   EXPECT_EQ(ledger.page().size, sizeof(LedgerPage));
   for (const LedgerSlot& slot : ledger.page().slots) EXPECT_EQ(slot.pid.load(), 0);
+}
+
+TEST_F(LedgerTest, TellsTheProgramWhereToSpillAndHowMuch) {
+  const Ledger ledger = make({.budget = 1_GiB, .spill_folder = "/var/tmp/spill", .spill_limit = 7_GiB});
+  const int code = in_child([] {
+    Result<Ledger> mine = Ledger::attach_from_environment();
+    if (!mine) return 1;
+    if (mine->page().spill_folder.get() != "/var/tmp/spill") return 2;
+    return mine->page().spill_limit.load() == (7_GiB).count ? 0 : 3;
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(LedgerTest, SaysNoSpillingInOneWayOnly) {
+  const Ledger no_room = make({.budget = 1_GiB, .spill_folder = "/var/tmp", .spill_limit = {}});
+  EXPECT_EQ(no_room.page().spill_folder.get(), "");
+  const Ledger no_folder = make({.budget = 1_GiB, .spill_folder = "", .spill_limit = 1_GiB});
+  EXPECT_EQ(no_folder.page().spill_limit.load(), 0u);
+}
+
+TEST_F(LedgerTest, RefusesAFolderThatItWouldCut) {
+  const Result<Ledger> ledger =
+      Ledger::create({.budget = 1_GiB, .spill_folder = "/" + std::string(1024, 'a'), .spill_limit = 1_GiB});
+  ASSERT_FALSE(ledger.ok());
+  EXPECT_EQ(ledger.error().kind, Error::Kind::BadArgument);
+  EXPECT_NE(ledger.error().text().find("1025 bytes, at most 1024"), std::string::npos) << ledger.error().text();
 }
 
 TEST_F(LedgerTest, StandsAboveTheDescriptorsThatScriptsUseAndIsInherited) {
@@ -146,11 +175,12 @@ TEST_F(LedgerTest, RefusesADescriptorThatIsNoLedger) {
 TEST_F(LedgerTest, RefusesThePageOfAnotherBuildAndSaysBothLayouts) {
   {
     Ledger ledger = make();
-    ledger.page().layout = 7;
+    ledger.page().layout = 77;
     const Result<Ledger> other = Ledger::attach_from_environment();
     ASSERT_FALSE(other.ok());
-    EXPECT_NE(other.error().text().find("layout 7"), std::string::npos) << other.error().text();
-    EXPECT_NE(other.error().text().find("layout 1"), std::string::npos) << other.error().text();
+    EXPECT_NE(other.error().text().find("layout 77"), std::string::npos) << other.error().text();
+    EXPECT_NE(other.error().text().find("layout " + std::to_string(LedgerPage::kLayout)), std::string::npos)
+        << other.error().text();
   }
   Ledger ledger = make();
   ledger.page().size = 64;

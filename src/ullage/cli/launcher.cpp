@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <string_view>
 
 namespace ullage::cli {
 namespace {
@@ -22,6 +23,14 @@ Words pointers(const std::vector<std::string>& words) {
   for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
   out.push_back(nullptr);
   return out;
+}
+
+// `library` and then what `before` lists; the loader takes blanks and colons for ends of names.
+std::string preload_list(const std::string& library, const char* before) {
+  if (before == nullptr || *before == '\0') return library;
+  const std::string_view rest = before;
+  if (rest.substr(0, rest.find_first_of(" :")) == library) return std::string(rest);  // a run inside a run
+  return library + ":" + std::string(rest);
 }
 
 // A script without a first line "#!" is the shell's, as execvp has it.
@@ -39,6 +48,9 @@ void exec_by_shell(const std::filesystem::path& file, Words words) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::raise(SIGTERM);  // the launcher died before the line above
   ::setenv(store::Ledger::kVariable, ledger.environment_value(parent).c_str(), 1);
+  if (!launch.preload.empty()) {
+    ::setenv("LD_PRELOAD", preload_list(launch.preload, std::getenv("LD_PRELOAD")).c_str(), 1);
+  }
   Words words = pointers(launch.words);
   ::execv(launch.file.c_str(), words.data());
   if (errno == ENOEXEC) exec_by_shell(launch.file, words);

@@ -20,6 +20,7 @@ struct Launch {
   std::filesystem::path file;      // what is executed
   std::vector<std::string> words;  // its argv, the first included
   MachineRoots roots;              // where out-of-memory kills are counted
+  std::string preload;             // a library for LD_PRELOAD, in front of what is there; empty: none
 };
 
 // The program could not be started; `reason` is an errno.

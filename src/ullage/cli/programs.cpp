@@ -61,6 +61,20 @@ std::vector<std::string> shipped_programs(const fs::path& folder) {
   return names;
 }
 
+Result<fs::path> find_preload(const fs::path& folder) {
+  for (const fs::path& place : {folder, folder.parent_path() / "lib"}) {
+    const fs::path file = place / "libullage_preload.so";
+    std::error_code ignored;
+    if (!fs::is_regular_file(file, ignored)) continue;
+    if (file.string().find_first_of(" :") == std::string::npos) return file;
+    return Error{Error::Kind::BadArgument,
+                 "a path with a blank or a colon cannot be preloaded: programs that are not linked to Ullage's runtime "
+                 "run without a budget",
+                 file.string()};
+  }
+  return fs::path();
+}
+
 FoundCommand find_command(const std::string& word, const std::string& path) {
   if (word.find('/') != std::string::npos) return judge(word, kind_of(word), word);
   FoundCommand best = {word, 127, "'" + word + "': no such command on PATH"};

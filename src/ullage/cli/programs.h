@@ -18,6 +18,10 @@ std::filesystem::path own_folder();
 // Names of the shipped programs in `folder`, sorted: "dcgan" for an executable file ullage-dcgan.
 std::vector<std::string> shipped_programs(const std::filesystem::path& folder);
 
+// libullage_preload.so beside ullage in `folder` or in the folder lib beside that; empty where there is none.
+// BadArgument where its path cannot stand in LD_PRELOAD, whose names end at a blank or a colon.
+Result<std::filesystem::path> find_preload(const std::filesystem::path& folder);
+
 struct FoundCommand {
   std::filesystem::path file;
   int exit_code = 0;    // 126: there, but not to be executed; 127: not there

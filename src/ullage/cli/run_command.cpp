@@ -9,6 +9,7 @@
 #include "ullage/cli/report_file.h"
 #include "ullage/cli/usage.h"
 #include "ullage/cli/words.h"
+#include "ullage/store/spill_folder.h"
 
 #include <cerrno>
 #include <csignal>
@@ -48,14 +49,14 @@ std::variant<Launch, Refusal> command_of(const RunOptions& options) {
   if (words.empty()) return Refusal{to_int(ExitCode::WrongUse), "no command behind '--'"};
   FoundCommand found = find_command(words.front(), search_path());
   if (found.exit_code != 0) return Refusal{found.exit_code, found.message};
-  return Launch{found.file, words, options.roots};
+  return Launch{found.file, words, options.roots, ""};
 }
 
 std::variant<Launch, Refusal> shipped_program_of(const RunOptions& options) {
   const std::string& name = options.target.front();
   const std::filesystem::path file = own_folder() / ("ullage-" + name);
   if (name.find('/') == std::string::npos && find_command(file.string(), "").exit_code == 0) {
-    Launch launch{file, options.target, options.roots};
+    Launch launch{file, options.target, options.roots, ""};
     launch.words.front() = "ullage-" + name;
     return launch;
   }
@@ -88,6 +89,28 @@ Result<Bytes> budget_of(const RunOptions& options, std::ostream& err) {
   return stated;
 }
 
+// Where tensors go that do not fit. What the person named must do; where nothing was named a lack is only told, as the
+// run may fit without.
+Result<store::SpillPlace> spill_place_of(const RunOptions& options, std::ostream& err) {
+  if (options.spill) {
+    Result<store::SpillPlace> stated = store::find_spill_place(*options.spill);
+    if (stated) return stated;
+    const Error& error = stated.error();
+    return Error{error.kind, error.where == "--spill" ? error.message : error.text(), "--spill"};
+  }
+  Result<store::SpillPlace> place = store::default_spill_place();
+  if (place) return place;
+  err << "ullage: warning: " << place.error().text() << "; nothing can be moved out of memory\n";
+  return store::SpillPlace{};
+}
+
+std::string preload_of(std::ostream& err) {
+  const Result<std::filesystem::path> library = find_preload(own_folder());
+  if (library) return library->string();
+  err << "ullage: warning: " << library.error().text() << '\n';
+  return "";
+}
+
 int refuse(const Refusal& refusal, std::ostream& err) {
   err << "ullage: " << refusal.message << '\n';
   if (refusal.exit_code == to_int(ExitCode::WrongUse)) err << "ullage: see 'ullage help run'\n";
@@ -115,7 +138,7 @@ int tell(const report::RunReport& report, const std::optional<ReportFile>& file,
 }  // namespace
 
 const std::vector<std::string>& later_run_options() {
-  static const std::vector<std::string> later = {"--spill", "--plan", "--record", "--allow"};
+  static const std::vector<std::string> later = {"--plan", "--record", "--allow"};
   return later;
 }
 
@@ -127,12 +150,17 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                    "bytes for the whole process: 900MiB, 1.5GiB, 2GB, 4096;\nauto, as without it: what the machine "
                    "gives, less 5 %")
       ->type_name("SIZE|auto");
+  verb->add_option("--spill", options.spill,
+                   "where tensors go that do not fit, and how many bytes at most;\nwithout it: a temporary folder, as "
+                   "an unnamed file")
+      ->type_name("DIR[:SIZE]");
   verb->add_option("--report", options.report, "write the figures of the run as JSON")->type_name("FILE");
   verb->add_flag("--quiet", options.quiet, "no summary at the end");
   verb->footer(
       "Options stand before PROGRAM or '--'; all behind belongs to the program, its --help too.\n"
-      "COMMAND keeps the budget if it is linked to Ullage's runtime. Exit code: the command's own,\n"
-      "128+n for signal n; 2 wrong use; 4 the budget cannot be met; 126, 127 cannot be started.\n(" +
+      "COMMAND keeps the budget if it is linked to torch, or to Ullage's runtime. Exit code: the\n"
+      "command's own, 128+n for signal n; 2 wrong use; 4 the budget cannot be met; 126, 127 cannot\n"
+      "be started.\n(" +
       programs_here() + ")");
   return verb;
 }
@@ -140,18 +168,24 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 int run_run(const RunOptions& options, Streams streams) {
   const Result<Bytes> budget = budget_of(options, streams.err);
   if (!budget) return refuse({to_int(ExitCode::WrongUse), budget.error().text()}, streams.err);
+  const Result<store::SpillPlace> spill = spill_place_of(options, streams.err);
+  if (!spill) return refuse({to_int(ExitCode::WrongUse), spill.error().text()}, streams.err);
   std::optional<ReportFile> file;
   if (!options.report.empty()) {
     Result<ReportFile> prepared = ReportFile::prepare(options.report);
     if (!prepared) return refuse({to_int(ExitCode::WrongUse), prepared.error().text()}, streams.err);
     file = *prepared;
   }
-  const std::variant<Launch, Refusal> target = find_target(options);
+  std::variant<Launch, Refusal> target = find_target(options);
   if (const auto* refusal = std::get_if<Refusal>(&target)) return refuse(*refusal, streams.err);
-  const Launch& program = std::get<Launch>(target);
+  Launch& program = std::get<Launch>(target);
+  program.preload = preload_of(streams.err);
 
-  const Result<store::Ledger> ledger = store::Ledger::create(*budget);
-  if (!ledger) return refuse({to_int(ExitCode::Failed), ledger.error().text()}, streams.err);
+  const Result<store::Ledger> ledger = store::Ledger::create({*budget, spill->folder, spill->most});
+  if (!ledger) {
+    const bool wrong = ledger.error().kind == Error::Kind::BadArgument;
+    return refuse({to_int(wrong ? ExitCode::WrongUse : ExitCode::Failed), ledger.error().text()}, streams.err);
+  }
   streams.err.flush();
   SignalForwarder signals;  // outlives the program: a late Ctrl-C does not take the summary away
   auto ended = launch(program, *ledger, signals);

@@ -8,6 +8,7 @@
 
 #include <CLI/App.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace ullage::cli {
 
 struct RunOptions {
   std::string memory = "auto";
-  std::string report;  // empty: none
+  std::optional<std::string> spill;  // "DIR" or "DIR:SIZE"; none: a temporary folder
+  std::string report;                // empty: none
   bool quiet = false;
   std::vector<std::string> target;  // first a shipped program's name, or "--" and then a command
   MachineRoots roots;               // of the machine; tests put others here

@@ -19,6 +19,17 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+void write_moving(const Moving& moving, Json& json) {
+  json["spilled_bytes"] = moving.out.count;
+  json["restored_bytes"] = moving.back.count;
+  json["spill_seconds"] = moving.waited.count;
+  json["spill_background_seconds"] = moving.beside.count;
+  json["spill_peak_bytes"] = moving.peak.count;
+  json["rewrites_avoided_bytes"] = moving.rewrites_avoided.count;
+  json["unannounced_accesses"] = moving.unannounced_accesses;
+  json["spill_message"] = moving.message.empty() ? Json(nullptr) : Json(moving.message);
+}
+
 }  // namespace
 
 void write_json(const RunReport& report, std::ostream& out) {
@@ -41,10 +52,9 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["steps"] = or_null(report.steps);
   json["seconds"] = report.end.wall.count;
   json["step_seconds_median"] = or_null(report.step_median);
-  json["spilled_bytes"] = 0;  // this version moves nothing and recomputes nothing: zeros are true, not unknown
-  json["restored_bytes"] = 0;
-  json["spill_seconds"] = 0;
-  json["recomputed_ops"] = 0;
+  write_moving(report.moving, json);
+  json["least_budget_bytes"] = or_null(report.least_budget);
+  json["recomputed_ops"] = 0;  // this version recomputes nothing: zeros are true, not unknown
   json["recompute_seconds"] = 0;
   json["refused_requests"] = report.refused;
   json["message"] = report.message.empty() ? Json(nullptr) : Json(report.message);

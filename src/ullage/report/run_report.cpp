@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 
 namespace ullage::report {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using store::LedgerPage;
 using store::LedgerSlot;
 
+constexpr Bytes kBeyondSense = 1024_GiB * 1024;  // no figure of a real process
 constexpr int kKilledExit = 128 + SIGKILL;  // what a shell says of a child that was killed
 
 std::vector<const LedgerSlot*> used_slots(const LedgerPage& page) {
@@ -89,14 +91,50 @@ void read_steps(RunReport& report, const std::vector<const LedgerSlot*>& used) {
   if (report.steps > 0u) report.step_median = median_step(busiest);
 }
 
-// What the runtime would have had to be given: what stood in the pool, the request on top, and what it sets aside for
-// the rest of the process. None when the figures are beyond sense (a request of 2^63 bytes can be asked for).
-std::optional<Bytes> enough_for(const LedgerSlot& slot) {
+// The least budget that served, or would have served, a process; with several the largest of them.
+std::optional<Bytes> least_budget(const std::vector<const LedgerSlot*>& used) {
+  Bytes least{};
+  for (const LedgerSlot* slot : used) least = std::max(least, Bytes{slot->floor.load()});
+  return least > Bytes{} && least <= kBeyondSense ? std::optional(least) : std::nullopt;
+}
+
+Seconds seconds_of(std::uint64_t microseconds) { return {static_cast<double>(microseconds) * 1e-6}; }
+
+// Sums of words that a process gone wild may have written: they stop at the largest number.
+void add(std::uint64_t& sum, const store::Word& word) {
+  const std::uint64_t value = word.load();
+  sum = value > UINT64_MAX - sum ? UINT64_MAX : sum + value;
+}
+
+Moving moving_of(const std::vector<const LedgerSlot*>& used) {
+  Moving moving;
+  std::uint64_t waited_us = 0;
+  std::uint64_t beside_us = 0;
+  for (const LedgerSlot* slot : used) {
+    add(moving.out.count, slot->spilled);
+    add(moving.back.count, slot->restored);
+    add(moving.peak.count, slot->spilled_peak);
+    add(moving.rewrites_avoided.count, slot->saved_writes);
+    add(moving.unannounced_accesses, slot->page_faults_healed);
+    add(waited_us, slot->spill_wait_us);
+    add(beside_us, slot->spill_background_us);
+    if (const std::string text = slot->spill_message.get(); !text.empty()) moving.message = one_line(text);
+  }
+  moving.waited = seconds_of(waited_us);
+  moving.beside = seconds_of(beside_us);
+  return moving;
+}
+
+// What the runtime would have had to be given. Its own least budget, where that is more than it had; where it is not,
+// moving failed, and only a budget that holds all serves: what was live in the pool, the request on top, and what is
+// set aside for the rest of the process. None when the figures are beyond sense (a request can be of 2^63 bytes).
+std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget) {
+  if (const Bytes floor{slot.floor.load()}; floor > budget.value_or(Bytes{}) && floor <= kBeyondSense) return floor;
   const Bytes request{slot.refused.load() != 0 ? slot.last_request.load() : 0};
   const Bytes outside =
       std::max(Bytes{slot.outside_start.load()} + store::Budget::kWarmUp, Bytes{slot.outside_at_peak.load()});
   const Bytes pool{slot.pool_live_peak.load()};
-  if (request > 1024_GiB * 1024 || pool > 1024_GiB * 1024 || outside > 1024_GiB * 1024) return std::nullopt;
+  if (request > kBeyondSense || pool > kBeyondSense || outside > kBeyondSense) return std::nullopt;
   const Bytes need = outside + store::Budget::kMargin + pool + request;
   return round_up(need + need / 20, 16_MiB);
 }
@@ -113,7 +151,9 @@ void read_words(RunReport& report, const std::vector<const LedgerSlot*>& used) {
     report.refused_request = Bytes{spoke.last_request.load()};
     report.refused_op = one_line(spoke.last_op.get());
   }
-  if (spoke.refused.load() != 0 || spoke.infeasible.load() != 0) report.budget_to_try = enough_for(spoke);
+  if (spoke.refused.load() != 0 || spoke.infeasible.load() != 0) {
+    report.budget_to_try = enough_for(spoke, report.budget);
+  }
 }
 
 }  // namespace
@@ -148,8 +188,13 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
                  }));
     read_steps(report, used);
     read_words(report, used);
-    // This version moves nothing, so what the program had is what the plain program would have had.
+    report.moving = moving_of(used);
+    report.least_budget = least_budget(used);
+    // What was moved out stays live, so what the program had live is what the plain program would have had.
     if (report.refused == 0) report.plain_pool_peak = report.pool_peak;
+    if (report.plain_pool_peak && *report.plain_pool_peak <= kBeyondSense && *report.outside_pool <= kBeyondSense) {
+      report.plain_total = *report.plain_pool_peak + *report.outside_pool;
+    }
   }
   // The operating system's own figure decides, whether or not the runtime noticed.
   if (report.budget)

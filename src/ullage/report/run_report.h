@@ -36,11 +36,25 @@ struct ProcessEnd {
   OomKills oom_kills = OomKills::Unreadable;
 };
 
+// What was moved between memory and the spill file, all processes together.
+struct Moving {
+  Bytes out;
+  Bytes back;
+  Seconds waited;          // threads of the program, for moving
+  Seconds beside;          // of moving, while the program computed
+  Bytes peak;              // in the spill files; of several processes the sum of their peaks
+  Bytes rewrites_avoided;  // not written again, as they had not changed
+  std::uint64_t unannounced_accesses = 0;
+  std::string message;  // why it failed last, one line
+
+  bool happened() const { return out > Bytes{} || back > Bytes{}; }
+};
+
 // Empty values are what this run or this version cannot know; null in the JSON.
 struct RunReport {
   ProcessEnd end;
   Outcome outcome = Outcome::Failed;
-  bool attached = false;        // some process of the tree was linked to the runtime and took a slot
+  bool attached = false;        // the runtime was in some process of the tree and took a slot
   std::optional<Bytes> budget;  // none: unlimited
 
   Bytes process_peak;                 // of the largest process; never below what the runtime saw of itself
@@ -49,14 +63,18 @@ struct RunReport {
   std::optional<Bytes> pool_peak;     // live bytes at the pool's own peak
   std::optional<Bytes> pool_resident_peak;
   std::optional<Bytes> plain_pool_peak;  // none when a request was refused: the plain program would have gone on
+  std::optional<Bytes> plain_total;      // about what the plain program's process holds: that and what is outside
   std::optional<Bytes> refused_request;  // the last one that was refused
+  std::optional<Bytes> least_budget;     // that this run could have done with
+  Moving moving;
 
   std::optional<std::uint64_t> threads;  // that torch computed with
   std::optional<std::uint64_t> steps;
   std::optional<Seconds> step_median;  // of the last LedgerSlot::kStepTimes steps
   std::uint64_t refused = 0;           // requests, of all processes
   std::string refused_op;
-  // Where something was refused: a budget that would have served it, a twentieth added. Later requests may need more.
+  // Where something was refused: the runtime's least budget if that is above the stated one, else a budget that would
+  // have served it with nothing moved, a twentieth added. Later requests may need more.
   std::optional<Bytes> budget_to_try;
   std::string message;  // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;

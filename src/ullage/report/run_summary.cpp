@@ -91,17 +91,43 @@ std::string peak_line(const RunReport& report) {
 }
 
 std::string unattached_line(const RunReport& report) {
-  if (!report.budget) return "no process of it is linked to Ullage's runtime: only the peak was read";
-  return "no process of it is linked to Ullage's runtime: NOTHING WAS KEPT to the budget, only the peak was read";
+  if (!report.budget) return "Ullage's runtime was in no process of it: only the peak was read";
+  return "Ullage's runtime was in no process of it: NOTHING WAS KEPT to the budget, only the peak was read";
 }
 
+// What the plain program needs, which under a budget is more than this run held.
 std::string plain_line(const RunReport& report) {
-  if (report.plain_pool_peak) {
+  if (!report.attached) return unattached_line(report);
+  if (report.steps.value_or(0) == 0 && report.pool_peak.value_or(Bytes{}) == Bytes{}) return "";
+  if (report.plain_pool_peak && !report.moving.happened()) {
     return fmt::format("the plain program would have held the same {} of tensors: nothing was moved or recomputed",
                        to_string(*report.plain_pool_peak));
   }
+  if (report.plain_total) {
+    return fmt::format("the plain program would have held {} of tensors, about {} with what is outside the pool",
+                       to_string(*report.plain_pool_peak), to_string(*report.plain_total));
+  }
   return fmt::format("the plain program would have gone past {} of tensors; how far is not known",
                      to_string(report.pool_peak.value_or(Bytes{})));
+}
+
+std::string moving_line(const RunReport& report) {
+  const Moving& moving = report.moving;
+  // A refusal that came of it tells the reason itself, one line below.
+  const bool reason = !moving.message.empty() && report.message.find(moving.message) == std::string::npos;
+  if (!moving.happened()) return reason ? "nothing could be moved out: " + moving.message : "";
+  std::string line = fmt::format("moved out {} and back {}", to_string(moving.out), to_string(moving.back));
+  if (const std::uint64_t steps = report.steps.value_or(0); steps > 0) {
+    line += fmt::format(" in {} step{}", steps, steps == 1 ? "" : "s");
+  }
+  line += fmt::format(" (the program waited {} of {} for it", to_string(moving.waited), to_string(report.end.wall));
+  if (const double all = moving.waited.count + moving.beside.count; all > 0) {
+    line += fmt::format("; {:.0f} % of the moving was hidden behind computing", 100 * moving.beside.count / all);
+  }
+  line += ")";
+  if (report.least_budget) line += "; least budget " + as_option(*report.least_budget);
+  if (reason) line += "; it failed: " + moving.message;
+  return line;
 }
 
 std::string refusal_line(const RunReport& report) {
@@ -129,6 +155,11 @@ std::string kill_line(const RunReport& report) {
   return "killed by signal 9; whether for lack of memory cannot be read here (no control group's count)";
 }
 
+const char* why_that_budget(const RunReport& report) {
+  if (report.refused == 0) return "   (the least that can start)";
+  return report.budget_to_try == report.least_budget ? "   (the least that would do)" : "   (serves what was refused)";
+}
+
 std::string next_line(const RunReport& report) {
   if (report.outcome == Outcome::KilledByKernel && report.attached && report.process_peak > 64_MiB) {
     const Bytes less = round_down(report.process_peak - report.process_peak / 10, 1_MiB);
@@ -137,7 +168,7 @@ std::string next_line(const RunReport& report) {
   }
   if (report.budget_to_try && report.outcome != Outcome::Done) {
     return "next: " + command_line("--memory " + as_option(*report.budget_to_try), report.end.target) +
-           (report.refused > 0 ? "   (serves what was refused)" : "   (the least that can start)");
+           why_that_budget(report);
   }
   if (report.end.report_file) return "the report is in " + *report.end.report_file;
   if (report.outcome != Outcome::Done) return "next: ullage help run";
@@ -147,15 +178,10 @@ std::string next_line(const RunReport& report) {
 }  // namespace
 
 void write_summary(const RunReport& report, std::ostream& out) {
-  std::vector<std::string> lines = {time_line(report), peak_line(report)};
-  if (!report.attached) {
-    lines.push_back(unattached_line(report));
-  } else if (report.steps.value_or(0) > 0 || report.pool_peak.value_or(Bytes{}) > Bytes{}) {
-    lines.push_back(plain_line(report));
-  }
-  lines.push_back(refusal_line(report));
-  lines.push_back(kill_line(report));
-  lines.push_back(next_line(report));
+  std::vector<std::string> lines = {time_line(report), peak_line(report), plain_line(report), moving_line(report),
+                                    refusal_line(report), kill_line(report), next_line(report)};
+  // Seven only when all came at once; how far the plain program would have gone is then the least to miss.
+  if (std::none_of(lines.begin(), lines.end(), [](const std::string& line) { return line.empty(); })) lines[2].clear();
   for (const std::string& line : lines) {
     if (!line.empty()) out << "ullage: " << line << '\n';
   }

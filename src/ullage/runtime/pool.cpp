@@ -2,13 +2,16 @@
 #include "ullage/runtime/pool.h"
 
 #include "ullage/base/sizes.h"
+#include "ullage/runtime/interceptor.h"
 #include "ullage/runtime/op_name.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace ullage::runtime {
 namespace {
@@ -19,10 +22,28 @@ Pool* installed = nullptr;
 Address address_of(void* at) { return {reinterpret_cast<std::uint64_t>(at)}; }
 void* pointer_to(Address at) { return reinterpret_cast<void*>(at.value); }
 
+// " (inputs of 128.00 MiB, 64.00 MiB)": the largest first; empty where no op is seen.
+std::string tensors_in_flight() {
+  constexpr std::size_t kMost = 6;
+  const OpCall* op = Interceptor::current();
+  if (op == nullptr || op->inputs.empty()) return {};
+  std::vector<Bytes> sizes;
+  for (const StorageUse& use : op->inputs) sizes.push_back(use.size);
+  std::sort(sizes.rbegin(), sizes.rend());
+  std::string text = " (inputs of ";
+  for (std::size_t i = 0; i < std::min(sizes.size(), kMost); ++i) text += (i > 0 ? ", " : "") + to_string(sizes[i]);
+  return text + (sizes.size() > kMost ? ", ...)" : ")");
+}
+
 }  // namespace
 
-Pool::Pool(store::Store& store, store::Budget& budget, OnRefusal on_refusal)
-    : store_(store), budget_(budget), on_refusal_(std::move(on_refusal)) {}
+std::string op_in_flight() {
+  const OpCall* op = Interceptor::current();
+  return op != nullptr ? std::string(op->name) : op_on_the_stack();
+}
+
+Pool::Pool(store::Pager& pager, store::Budget& budget, OnRefusal on_refusal)
+    : pager_(pager), budget_(budget), on_refusal_(std::move(on_refusal)) {}
 
 void Pool::install() {
   ULLAGE_CHECK(installed == nullptr, "a pool is installed already");
@@ -34,11 +55,11 @@ void Pool::install() {
 c10::DataPtr Pool::allocate(std::size_t bytes) {
   const c10::Device cpu(c10::kCPU);
   if (bytes == 0) return {nullptr, nullptr, &Pool::free, cpu};
-  // Here the pager will make room and try again; today a refusal is final.
-  const auto placed = store_.allocate(Bytes{bytes});
-  if (const auto* refusal = std::get_if<store::Refusal>(&placed)) refuse(*refusal, op_on_the_stack());
+  const auto placed = pager_.allocate(Bytes{bytes});
+  if (const auto* shortage = std::get_if<store::Shortage>(&placed)) refuse(*shortage, op_in_flight());
   void* at = pointer_to(std::get<Address>(placed));
   tell_profiler(at, static_cast<std::int64_t>(bytes));
+  on_allocation_();
   return {at, at, &Pool::free, cpu};
 }
 
@@ -46,21 +67,22 @@ c10::DeleterFnPtr Pool::raw_deleter() const { return &Pool::free; }
 
 void Pool::free(void* at) {
   if (at == nullptr) return;
-  if (!installed->store_.owns(address_of(at))) {  // made before the pool was put in
+  if (!installed->pager_.store().owns(address_of(at))) {  // made before the pool was put in
     installed->previous_deleter_(at);
     return;
   }
-  const Bytes bytes = installed->store_.free(address_of(at));
+  const Bytes bytes = installed->pager_.free(address_of(at));
   installed->tell_profiler(at, -static_cast<std::int64_t>(bytes.count));
 }
 
 void Pool::tell_profiler(void* at, std::int64_t change) const {
   if (!c10::memoryProfilingEnabled()) return;
-  const store::StoreCounts counts = store_.counts();
+  const store::StoreCounts counts = pager_.store().counts();
   c10::reportMemoryUsageToProfiler(at, change, counts.live.count, counts.resident.count, c10::Device(c10::kCPU));
 }
 
-std::string Pool::message(const store::Refusal& r, const std::string& op) const {
+std::string Pool::message(const store::Shortage& shortage, const std::string& op) const {
+  const store::Refusal& r = shortage.refusal;
   const std::string request = fmt::format("{} asked for {}; tensors hold {} live in {} resident", op,
                                           with_count(r.requested), with_count(r.live), with_count(r.resident));
   switch (r.reason) {
@@ -75,19 +97,37 @@ std::string Pool::message(const store::Refusal& r, const std::string& op) const 
   }
   const Bytes taken_off = saturating_sub(budget_.stated(), r.limit);
   const Bytes outside = budget_.outside();
-  const std::string grew = outside > budget_.expected_outside()
-                               ? fmt::format("; memory outside the pool grew to {}, {} more than set aside for it",
-                                             with_count(outside), to_string(outside - budget_.expected_outside()))
-                               : std::string();
-  return fmt::format("{}; of the budget of {} the pool may hold {}{}; a budget of {} would serve this request", request,
-                     with_count(budget_.stated()), with_count(r.limit), grew, with_count(r.needed + taken_off));
+  std::string text = request;
+  if (!shortage.spill_failure.empty()) {
+    text += "; others could not be moved out: " + shortage.spill_failure;
+  } else if (shortage.pinned > Bytes{}) {
+    text += fmt::format("; the op needs {} at once{}", with_count(shortage.at_once), tensors_in_flight());
+  }
+  text += fmt::format("; of the budget of {} the pool may hold {}", with_count(budget_.stated()), with_count(r.limit));
+  if (outside > budget_.expected_outside()) {
+    text += fmt::format("; memory outside the pool grew to {}, {} more than set aside for it", with_count(outside),
+                        to_string(outside - budget_.expected_outside()));
+  }
+  const Bytes needed = shortage.can_move && shortage.spill_failure.empty() ? shortage.at_once : r.needed;
+  return text + fmt::format("; a budget of {} would serve this request", with_count(needed + taken_off));
 }
 
-void Pool::refuse(const store::Refusal& refusal, const std::string& op) const {
-  const std::string text = "out of memory within the budget: " + message(refusal, op);
-  if (on_refusal_) on_refusal_(refusal, op, text);
+void Pool::refuse(const store::Shortage& shortage, const std::string& op) const {
+  // A storage that cannot be read back is no matter of room.
+  const bool unreadable = shortage.refusal.limit == Bytes{} && !shortage.spill_failure.empty();
+  const std::string text =
+      unreadable ? fmt::format("out of memory: {} needs {} that were moved out and cannot be brought back: {}", op,
+                               with_count(shortage.refusal.requested), shortage.spill_failure)
+                 : "out of memory within the budget: " + message(shortage, op);
+  if (on_refusal_) on_refusal_(shortage, op, text);
   TORCH_CHECK_WITH(OutOfMemoryError, false, text);
   std::abort();  // not reached: the line above throws
+}
+
+void Pool::refuse(const store::Refusal& refusal, const std::string& what) const {
+  store::Shortage shortage;
+  shortage.refusal = refusal;
+  refuse(shortage, what);
 }
 
 }  // namespace ullage::runtime

@@ -2,10 +2,15 @@
 #include "ullage/runtime/session.h"
 
 #include "ullage/base/sizes.h"
+#include "ullage/runtime/fault_handler.h"
+#include "ullage/runtime/paging.h"
 #include "ullage/runtime/pool.h"
+#include "ullage/runtime/threads.h"
 #include "ullage/runtime/watch.h"
 #include "ullage/store/os_pages.h"
+#include "ullage/store/pager.h"
 #include "ullage/store/process_memory.h"
+#include "ullage/store/spill_file.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -33,18 +38,26 @@ class Running final : public Session {
     Result<std::unique_ptr<store::Store>> made = store::Store::create(pages_, budget_);
     if (!made) return made.error();
     store_ = std::move(*made);
-    pool_ = std::make_unique<Pool>(*store_, budget_, [this](const auto& refusal, const auto& op, const auto& message) {
-      note_refusal(refusal, op, message);
+    if (settings_.spill.most > Bytes{} && !budget_.unlimited()) {
+      Result<std::unique_ptr<store::SpillFile>> file = store::SpillFile::open(settings_.spill, {});
+      if (!file) return file.error();
+      spill_ = std::move(*file);
+    }
+    pager_ = std::make_unique<store::Pager>(*store_, spill_.get(), pager_settings());
+    pool_ = std::make_unique<Pool>(*pager_, budget_, [this](const auto& shortage, const auto& op, const auto& message) {
+      note_refusal(shortage, op, message);
     });
-    watch_ = std::make_unique<Watch>(*store_, budget_, settings_.slot, settings_.warn);
+    paging_ = std::make_unique<Paging>(*pager_, *pool_);
+    watch_ = std::make_unique<Watch>(*pager_, budget_, settings_.slot, settings_.warn);
     return success();
   }
 
   void begin() {
     running = this;
-    pthread_atfork([] { running->store_->fork_lock().lock(); }, [] { running->store_->fork_lock().unlock(); },
+    pthread_atfork([] { running->pager_->before_fork(); }, [] { running->pager_->after_fork_in_parent(); },
                    [] { running->after_fork_in_child(); });
     std::atexit([] { running->say_goodbye(); });
+    if (spill_ != nullptr) begin_paging();
     pool_->install();
     watch_->look(true);
     watch_->start();
@@ -54,6 +67,7 @@ class Running final : public Session {
   Bytes budget() const override { return budget_.stated(); }
   void mark_step() override {
     watch_->mark_step();
+    paging_->renew();
     if (store::LedgerSlot* slot = watch_->slot())
       slot->threads.store(static_cast<std::uint64_t>(at::get_num_threads()));
   }
@@ -61,29 +75,64 @@ class Running final : public Session {
 
   void charge(Bytes bytes, const std::string& what) override {
     budget_.charge(bytes);
-    store_->trim();
+    pager_->trim();
     const store::StoreCounts counts = store_->counts();
     const Bytes missing = budget_.short_by(counts.resident);
     if (missing == Bytes{}) return;
     budget_.discharge(bytes);
     const Bytes limit = budget_.resident_limit(counts.resident);
-    pool_->refuse({store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing},
+    pool_->refuse(store::Refusal{store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing},
                   what);
   }
   void discharge(Bytes bytes) override { budget_.discharge(bytes); }
 
  private:
-  void note_refusal(const store::Refusal& refusal, const std::string& op, const std::string& message) {
+  store::Pager::Settings pager_settings() const {
+    store::Pager::Settings settings;
+    settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
+    settings.heal_faults = settings_.stress != Stress::Strict;
+    return settings;
+  }
+
+  void begin_paging() {
+    install_fault_handler(*pager_, [this](const store::Pager::FaultAnswer& answer) { give_up(answer); });
+    if (settings_.stress == Stress::Thread) {
+      start_thread([this] {
+        for (;;) pager_->evict_all();
+      });
+    } else {
+      if (Status installed = paging_->install(); !installed && settings_.warn) settings_.warn(installed.error().text());
+      if (settings_.stress != Stress::None) pager_->follow_from_now_on();
+      pool_->on_allocation([this] { paging_->follow_this_thread(); });
+    }
+    start_thread([this] { pager_->run_in_background(); });
+  }
+
+  [[noreturn]] void give_up(const store::Pager::FaultAnswer& answer) {
+    watch_->look(true);
+    std::string text = "memory that was moved out cannot be brought back: " + answer.why;
+    if (answer.at_once > Bytes{}) {
+      text = "out of memory within the budget: " +
+             pool_->message({{store::Refusal::Reason::OverLimit, answer.at_once, store_->counts().live,
+                              store_->counts().resident, store_->counts().limit, answer.at_once},
+                             answer.at_once, answer.at_once, true, {}},
+                            op_in_flight());
+    }
+    if (settings_.give_up) settings_.give_up(text, answer.at_once > Bytes{});
+    std::abort();
+  }
+
+  void note_refusal(const store::Shortage& shortage, const std::string& op, const std::string& message) {
     store::LedgerSlot* slot = watch_->slot();
     if (slot == nullptr) return;
-    slot->last_request.store(refusal.requested.count);
+    slot->last_request.store(shortage.refusal.requested.count);
     slot->last_op.set(op);
     slot->message.set(message);
     slot->refused.fetch_add(1);
   }
 
   void after_fork_in_child() {
-    store_->fork_lock().unlock();
+    pager_->after_fork_in_child();
     watch_->leave_to_parent();
   }
 
@@ -96,7 +145,10 @@ class Running final : public Session {
   store::OsPages pages_;
   store::Budget budget_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::SpillFile> spill_;  // null: nothing is moved
+  std::unique_ptr<store::Pager> pager_;
   std::unique_ptr<Pool> pool_;
+  std::unique_ptr<Paging> paging_;
   std::unique_ptr<Watch> watch_;
 };
 

@@ -7,6 +7,7 @@
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
 #include "ullage/store/ledger.h"
+#include "ullage/store/spill_folder.h"
 #include "ullage/store/store.h"
 
 #include <functional>
@@ -17,11 +18,24 @@ namespace ullage::runtime {
 
 class Session {
  public:
+  // For tests of the pager: what makes its every case happen.
+  enum class Stress {
+    None,
+    Ops,     // everything is evicted before every op
+    Thread,  // a thread evicts everything all the time, and no op is intercepted: faults alone bring things back
+    Strict,  // as Ops, and an access that no op announced ends the process, as it would on a device without faults
+  };
+
   struct Settings {
     Bytes budget;                                  // stated; zero: unlimited
+    store::SpillPlace spill;                       // where tensors go that do not fit; `most` of zero: nowhere
+    Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
     std::function<Bytes()> others;                 // resident bytes of the tree's other processes; empty: none
     std::function<void(const std::string&)> warn;  // a line for the person; empty: none
+    // Ends the process: bytes that a thread needs this instant cannot be brought back; `infeasible` where the budget is
+    // too small for that. Empty: std::abort.
+    std::function<void(const std::string& why, bool infeasible)> give_up;
   };
 
   // Puts the pool in and starts the watch. BadArgument when the process holds more than the budget already.

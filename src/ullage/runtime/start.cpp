@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 
 namespace ullage::runtime {
 namespace {
@@ -40,6 +42,24 @@ Bytes others_of(store::LedgerPage& page, const store::LedgerSlot* own) {
   _exit(to_int(ExitCode::Infeasible));
 }
 
+// A thread stands at an instruction that needs bytes which cannot be had: nothing of the program can run on.
+[[noreturn]] void end_now(store::LedgerSlot* slot, const std::string& why, bool infeasible) {
+  warn(why);
+  slot->message.set(why);
+  slot->refused.fetch_add(1);
+  if (infeasible) slot->infeasible.store(1);
+  _exit(to_int(infeasible ? ExitCode::Infeasible : ExitCode::Failed));
+}
+
+// ULLAGE_STRESS, for tests: "ops", "thread" or "strict" (session.h).
+Session::Stress stress_from_environment() {
+  const char* text = std::getenv("ULLAGE_STRESS");
+  const std::string_view mode = text != nullptr ? text : "";
+  if (mode == "ops") return Session::Stress::Ops;
+  if (mode == "thread") return Session::Stress::Thread;
+  return mode == "strict" ? Session::Stress::Strict : Session::Stress::None;
+}
+
 __attribute__((constructor)) void start_from_environment() {
   Result<store::Ledger> attached = store::Ledger::attach_from_environment();
   if (!attached) {
@@ -53,7 +73,10 @@ __attribute__((constructor)) void start_from_environment() {
   settings.budget = Bytes{ledger->page().budget.load()};
   settings.slot = slot;
   settings.others = [ledger, slot] { return others_of(ledger->page(), slot); };
+  settings.spill = {ledger->page().spill_folder.get(), Bytes{ledger->page().spill_limit.load()}};
+  settings.stress = stress_from_environment();
   settings.warn = &warn;
+  settings.give_up = [slot](const std::string& why, bool infeasible) { end_now(slot, why, infeasible); };
   const Result<Session*> session = Session::start(std::move(settings));
   if (!session) give_up(slot, session.error().text());
 }

@@ -2,11 +2,11 @@
 #include "ullage/runtime/watch.h"
 
 #include "ullage/base/sizes.h"
+#include "ullage/runtime/fault_handler.h"
+#include "ullage/runtime/threads.h"
 #include "ullage/store/process_memory.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +21,8 @@ constexpr std::chrono::milliseconds kBetweenLooks{8};
 constexpr std::uint64_t kPeakEvery = 8;         // looks; the peak costs ten times a look
 constexpr std::uint64_t kFirstSteps = 2;        // libraries warm up in them
 constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
+// What another run may hold more outside the pool than this one, by chance.
+constexpr Bytes kFloorAllowance = 4_MiB;
 
 std::uint64_t now_us() {
   using namespace std::chrono;
@@ -29,28 +31,24 @@ std::uint64_t now_us() {
 
 }  // namespace
 
-Watch::Watch(store::Store& store, store::Budget& budget, store::LedgerSlot* slot,
+Watch::Watch(store::Pager& pager, store::Budget& budget, store::LedgerSlot* slot,
              std::function<void(const std::string&)> warn)
-    : store_(store), budget_(budget), slot_(slot), warn_(std::move(warn)), step_began_us_(now_us()) {}
+    : pager_(pager), budget_(budget), slot_(slot), warn_(std::move(warn)), step_began_us_(now_us()) {}
 
 void Watch::start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([this] {
+  start_thread([this] {
     for (;;) {
       look(false);
       std::this_thread::sleep_for(kBetweenLooks);
     }
-  }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  });
 }
 
 void Watch::look(bool final_look) {
-  const Bytes given_back = store_.trim();
+  const Bytes given_back = pager_.trim();
+  reassert_fault_handler();
   if (slot_ == nullptr) return;
-  const store::StoreCounts counts = store_.counts();
+  const store::StoreCounts counts = pager_.store().counts();
   const Bytes resident = counts.resident + budget_.outside();  // as trim() has just measured it
   if (resident.count > slot_->rss_peak.load()) slot_->outside_at_peak.store(budget_.outside().count);
   slot_->rss.store(resident.count);
@@ -61,7 +59,27 @@ void Watch::look(bool final_look) {
   slot_->pool_resident.store(counts.resident.count);
   slot_->pool_resident_peak.store(counts.resident_peak.count);
   slot_->given_back.fetch_add(given_back.count);
+  write_moves();
   if (final_look || looks_++ % kPeakEvery == 0) check_breach();
+}
+
+void Watch::write_moves() {
+  const store::PagerCounts moves = pager_.counts();
+  const auto microseconds = [](Seconds time) { return static_cast<std::uint64_t>(time.count * 1e6); };
+  slot_->spilled.store(moves.spilled.count);
+  slot_->restored.store(moves.restored.count);
+  slot_->spill_wait_us.store(microseconds(moves.waited));
+  slot_->spill_background_us.store(microseconds(moves.background));
+  slot_->spilled_now.store(moves.spilled_now.count);
+  slot_->spilled_peak.store(moves.spilled_peak.count);
+  slot_->cleaned.store(moves.written_ahead.count);
+  slot_->saved_writes.store(saturating_sub(moves.spilled, moves.written).count);
+  slot_->page_faults_healed.store(moves.faults);
+  slot_->unmovable.store((pager_.store().counts().slabs + moves.foreign_peak).count);
+  if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);
+  if (!pager_.under_pressure() || budget_.unlimited()) return;
+  slot_->pager.store(1);
+  store::raise_to(slot_->floor, (moves.at_once_peak + budget_.beside_peak() + kFloorAllowance).count);
 }
 
 void Watch::check_breach() {
@@ -95,7 +113,7 @@ void Watch::mark_step() {
 void Watch::check_growth(std::uint64_t step) {
   if (budget_.unlimited() || step < kFirstSteps) return;
   growth_.add(StepId{step}, budget_.outside());
-  const Bytes needs = store_.counts().live_peak;
+  const Bytes needs = pager_.store().counts().live_peak;
   const Bytes outside = std::max(budget_.outside(), budget_.expected_outside());
   const Bytes room = saturating_sub(budget_.stated(), needs + outside + store::Budget::kMargin);
   const std::optional<std::uint64_t> left = growth_.steps_left(room);

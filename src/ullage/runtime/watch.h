@@ -7,7 +7,7 @@
 #include "ullage/store/budget.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/outside_growth.h"
-#include "ullage/store/store.h"
+#include "ullage/store/pager.h"
 
 #include <functional>
 #include <string>
@@ -17,7 +17,7 @@ namespace ullage::runtime {
 class Watch final {
  public:
   // All must live for ever. `slot` may be null, `warn` empty.
-  Watch(store::Store& store, store::Budget& budget, store::LedgerSlot* slot,
+  Watch(store::Pager& pager, store::Budget& budget, store::LedgerSlot* slot,
         std::function<void(const std::string&)> warn);
 
   // Starts the thread, with all signals blocked in it, so that a program's handlers run where they ran before.
@@ -35,10 +35,11 @@ class Watch final {
   store::LedgerSlot* slot() { return slot_; }
 
  private:
+  void write_moves();
   void check_growth(std::uint64_t step);
   void check_breach();
 
-  store::Store& store_;
+  store::Pager& pager_;
   store::Budget& budget_;
   store::LedgerSlot* slot_;
   const std::function<void(const std::string&)> warn_;

@@ -23,6 +23,8 @@ namespace {
 // Shells and scripts take the low descriptors for themselves (exec 3>file); the ledger stands above them.
 constexpr int kLeastDescriptor = 100;
 
+constexpr std::size_t kMostFolder = sizeof(LedgerPage::spill_folder.text);
+
 Error system_error(const std::string& what) {
   return {Error::Kind::System, "ledger: " + what + ": " + std::strerror(errno), ""};
 }
@@ -99,7 +101,14 @@ void wipe(LedgerSlot& slot) {
 
 }  // namespace
 
-Result<Ledger> Ledger::create(Bytes budget) {
+Result<Ledger> Ledger::create(const LedgerSettings& settings) {
+  const bool spills = !settings.spill_folder.empty() && settings.spill_limit > Bytes{};
+  if (spills && settings.spill_folder.size() > kMostFolder) {
+    return Error{Error::Kind::BadArgument,
+                 "the path of the spill folder has " + std::to_string(settings.spill_folder.size()) +
+                     " bytes, at most " + std::to_string(kMostFolder) + " are passed on",
+                 settings.spill_folder};
+  }
   // Not closed on exec: the program inherits it. Sealed in size, so that no process of the tree can shorten the page
   // under the launcher's feet (reading past the end of a file is SIGBUS).
   int fd = ::memfd_create("ullage-ledger", MFD_ALLOW_SEALING);
@@ -118,7 +127,11 @@ Result<Ledger> Ledger::create(Bytes budget) {
   }
   auto* page = new (place) LedgerPage;
   page->size = sizeof(LedgerPage);
-  page->budget.store(budget.count);
+  page->budget.store(settings.budget.count);
+  if (spills) {
+    page->spill_folder.set(settings.spill_folder);
+    page->spill_limit.store(settings.spill_limit.count);
+  }
   return Ledger(page, fd);
 }
 

@@ -51,6 +51,7 @@ struct LedgerSlot {
   std::atomic<std::uint32_t> refused{0};     // requests that were refused (OutOfMemoryError)
   std::atomic<std::uint32_t> infeasible{0};  // 1: the runtime would not start; `message` says why
   std::atomic<std::uint32_t> ended{0};       // 1: the process said goodbye (its figures are final)
+  std::atomic<std::uint32_t> pager{0};       // 1: moving was armed at some time
 
   Word rss{0};              // resident bytes at the last look
   Word rss_peak{0};         // VmHWM at the last look
@@ -64,25 +65,49 @@ struct LedgerSlot {
   Word last_request{0};  // bytes of the last request that was refused
   Word given_back{0};    // bytes of idle pages given back because the outside grew
   Word over_budget{0};   // most bytes by which rss_peak passed the budget; 0: never
-  Word threads{0};       // that torch computes with; 0: not known
+
+  // What was moved between memory and the spill file.
+  Word spilled{0};              // bytes moved out
+  Word restored{0};             // bytes moved back
+  Word spill_wait_us{0};        // time that the program's threads waited for moving
+  Word spill_background_us{0};  // time of moving done beside the computing
+  Word spilled_now{0};          // bytes that stand in the spill file
+  Word spilled_peak{0};
+  Word cleaned{0};             // bytes written out ahead of need; their pages are free to take
+  Word saved_writes{0};        // bytes not written again, as they had not changed since they last were
+  Word page_faults_healed{0};  // accesses to what was moved out that no op announced
+  Word floor{0};               // the least stated bytes that this run could have done with; 0: not known
+  Word unmovable{0};           // bytes of storages that cannot move: small ones and those of others
+
+  Word threads{0};  // that torch computes with; 0: not known
   Word steps{0};
   std::array<std::atomic<std::uint32_t>, kStepTimes> step_us{};  // ring: step n at n % kStepTimes
 
-  SharedText<64> last_op;       // the op of the last refused request
-  SharedText<512> message;      // the last refusal or warning in words
-  SharedText<64> state_sha256;  // the shipped programs' final state
+  SharedText<64> last_op;         // the op of the last refused request
+  SharedText<512> message;        // the last refusal or warning in words
+  SharedText<256> spill_message;  // why moving failed last, in words
+  SharedText<64> state_sha256;    // the shipped programs' final state
 };
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 1;
+  static constexpr std::uint32_t kLayout = 2;
   static constexpr std::size_t kSlots = 16;
 
   std::uint64_t magic = kMagic;
   std::uint32_t layout = kLayout;
   std::uint32_t size = 0;  // sizeof(LedgerPage), to catch a mix of builds
   Word budget{0};          // stated bytes of the whole tree; 0: unlimited
+  Word spill_limit{0};     // the most bytes that spill files may take; 0: nothing is moved and the folder is empty
+  SharedText<1024> spill_folder;
   std::array<LedgerSlot, kSlots> slots;
+};
+
+// What the launcher writes in before the program starts.
+struct LedgerSettings {
+  Bytes budget;              // zero: unlimited
+  std::string spill_folder;  // empty: nothing is moved
+  Bytes spill_limit;         // zero: nothing is moved
 };
 
 // A mapping of the shared page. Move-only. Unmaps at the end; the descriptor stays open until the process ends, for
@@ -93,8 +118,8 @@ class Ledger final {
   // serves programs whose parent closed the descriptor: they take it from /proc/PID/fd/FD.
   static constexpr const char* kVariable = "ULLAGE_LEDGER";
 
-  // Launcher: a new page with the budget written in (0 bytes: unlimited).
-  static Result<Ledger> create(Bytes budget);
+  // Launcher: a new page with the settings written in. BadArgument for a spill folder that the page has no room for.
+  static Result<Ledger> create(const LedgerSettings& settings);
   // Program: the page named by the environment. NotFound when the variable is not set (a plain run), BadFile when the
   // descriptor holds no ledger or one of another build.
   static Result<Ledger> attach_from_environment();

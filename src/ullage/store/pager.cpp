@@ -14,6 +14,9 @@ constexpr std::uint64_t kPressurePercent = 70;
 constexpr std::uint64_t kForkShare = 4;
 // Faults in a row at one address that is resident and writable: then it is the program's own error.
 constexpr int kMostSpurious = 64;
+// Evictions in a row of what was only just brought back: then there is too little room to get on at all.
+constexpr int kMostFruitless = 64;
+constexpr std::uint64_t kLastFaults = 16;
 
 std::uint64_t now_ns() {
   using namespace std::chrono;
@@ -56,6 +59,7 @@ std::variant<Address, Shortage> Pager::allocate(Bytes size) {
     }
   }
   const Address at = std::get<Address>(placed);
+  fruitless_ = 0;
   if (size >= Store::kLeastRange) {
     Pageable& storage = storages_[at];
     storage = Pageable{};
@@ -93,6 +97,7 @@ Bytes Pager::free(Address at) {
 std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const OpInput> inputs) {
   if (settings_.evict_all) evict_all();
   Lock lock(lock_);
+  fruitless_ = 0;
   ThreadOps& ops = ops_here();
   const std::size_t first = ops.held.size();
   ops.frames.push_back({signature, first});
@@ -186,29 +191,42 @@ Pager::FaultAnswer Pager::on_fault(Address at) {
   static thread_local int in_a_row = 0;
   Lock lock(lock_);
   const auto found = around(at);
-  if (found == storages_.end()) return {Fault::NotOurs, {}};
+  if (found == storages_.end()) return {Fault::NotOurs, {}, {}};
   const Address begin = found->first;
   Pageable& storage = found->second;
   if (storage.where == Where::Resident) {
     if (storage.read_only()) {
       make_writable(begin, storage);
-      return {Fault::Healed, {}};
+      return {Fault::Healed, {}, {}};
     }
     // Another thread was faster. Always the same address: not a matter of pages.
     in_a_row = last == at ? in_a_row + 1 : 0;
     last = at;
-    return {in_a_row > kMostSpurious ? Fault::NotOurs : Fault::Healed, {}};
+    return {in_a_row > kMostSpurious ? Fault::NotOurs : Fault::Healed, {}, {}};
   }
-  if (!settings_.heal_faults) return {Fault::Failed, "a storage that was moved out was touched unannounced"};
+  if (!settings_.heal_faults) return {Fault::Failed, "a storage that was moved out was touched unannounced", {}};
   ++counts_.faults;
   const Waiting waiting(*this);
   const StorageId id = storage.id;
+  if (fruitless_ > kMostFruitless) return no_room_at_a_fault();
   if (const std::optional<Shortage> missing = bring_back(lock, begin, id, For::Fault)) {
-    return {Fault::Failed, missing->spill_failure.empty() ? "there is no room to bring a storage back into"
-                                                          : missing->spill_failure};
+    if (missing->spill_failure.empty()) return no_room_at_a_fault();
+    return {Fault::Failed, missing->spill_failure, {}};
   }
   if (Pageable* back = find(begin, id)) back->healed = counts_.faults;
-  return {Fault::Healed, {}};
+  return {Fault::Healed, {}, {}};
+}
+
+// Whoever faults needs several storages at once, and there is no room for them: what was brought back goes out again
+// before it is used.
+Pager::FaultAnswer Pager::no_room_at_a_fault() {
+  Bytes together{};
+  for (const auto& [at, storage] : storages_) {
+    if (storage.healed + kLastFaults > counts_.faults) together += storage.span;
+  }
+  const Bytes at_once = std::max(note_at_once({}), together + store_.counts().slabs);
+  counts_.at_once_peak = std::max(counts_.at_once_peak, at_once);
+  return {Fault::Failed, "there is no room for what is used at once", at_once};
 }
 
 Bytes Pager::trim() {
@@ -305,7 +323,9 @@ void Pager::note_pressure() {
   note_at_once({});
   if (under_pressure()) return;
   const StoreCounts counts = store_.counts();
-  if (counts.resident - counts.idle > counts.limit / 100 * kPressurePercent) under_pressure_.store(true);
+  // Or it may be passed by the next op: ops that began unseen are not pinned.
+  const Bytes held = counts.resident - counts.idle;
+  if (held > counts.limit / 100 * kPressurePercent || held + largest_ * 2 > counts.limit) under_pressure_.store(true);
 }
 
 }  // namespace ullage::store

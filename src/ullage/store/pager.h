@@ -90,7 +90,8 @@ class Pager final {
   enum class Fault { Healed, NotOurs, Failed };
   struct FaultAnswer {
     Fault what = Fault::NotOurs;
-    std::string why;  // of Failed
+    std::string why;       // of Failed
+    Bytes at_once;         // where room was lacking: what must be resident at once, as far as the faults tell; else zero
   };
   FaultAnswer on_fault(Address at);
 
@@ -149,6 +150,7 @@ class Pager final {
   Bytes note_at_once(Bytes request);
   Shortage shortage(const Refusal& refusal);
   void note_pressure();
+  FaultAnswer no_room_at_a_fault();
 
   // pager_moves.cpp. Those with a Lock may let go of it for a while; a Pageable* is then to be found again.
   std::optional<Shortage> bring_back(Lock& lock, Address at, StorageId id, For whom);
@@ -182,6 +184,7 @@ class Pager final {
   Bytes pinned_;                // spans of storages with pins
   std::string spill_failure_;   // why the last write out failed; empty: it did not
   std::size_t moves_ = 0;       // in flight
+  int fruitless_ = 0;           // evictions in a row of what a fault had only just brought back
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
   std::atomic<bool> under_pressure_{false};

@@ -10,6 +10,10 @@ namespace {
 // The storages that faults brought back last are evicted last: one instruction may read one and write another.
 constexpr std::uint64_t kKeptAfterFault = 4;
 constexpr int kWritesForAFault = 3;
+// Who is evicted first, by rank, the highest first.
+constexpr int kJustHealed = 0;
+constexpr int kPinned = 1;
+constexpr int kFree = 2;
 
 }  // namespace
 
@@ -33,22 +37,25 @@ Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
   }
 }
 
-// The resident storage to give up first: of the least rank, the one needed last.
+// The resident storage to give up first: of the highest rank there is, the one needed last.
 Pageables::iterator Pager::farthest(For whom, bool clean_only) {
   auto best = storages_.end();
-  std::pair<int, std::uint64_t> best_key;  // rank negated, distance
+  std::pair<int, std::uint64_t> best_key;  // rank, distance
   for (auto it = storages_.begin(); it != storages_.end(); ++it) {
     const Pageable& storage = it->second;
     if (storage.where != Where::Resident || (clean_only && !storage.clean())) continue;
     const bool pinned = storage.pins > 0;
     if (pinned && whom != For::Fault) continue;
     const bool just_healed = storage.healed != 0 && storage.healed + kKeptAfterFault > counts_.faults;
-    const std::pair<int, std::uint64_t> key{-(just_healed ? 2 : pinned ? 1 : 0), distance(storage, history_)};
+    const std::pair<int, std::uint64_t> key{just_healed ? kJustHealed : pinned ? kPinned : kFree,
+                                            distance(storage, history_)};
     if (best == storages_.end() || key > best_key) {
       best = it;
       best_key = key;
     }
   }
+  const bool fruitless = best != storages_.end() && best_key.first == kJustHealed;
+  fruitless_ = whom == For::Fault && fruitless ? fruitless_ + 1 : 0;
   return best;
 }
 

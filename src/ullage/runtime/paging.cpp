@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/paging.h"
+
+#include "ullage/runtime/python_process.h"
+
+#include <c10/util/SmallVector.h>
+
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+using Inputs = c10::SmallVector<store::OpInput, 8>;
+
+Inputs inputs_of(const OpCall& call) {
+  Inputs inputs;
+  for (const StorageUse& use : call.inputs) inputs.push_back({use.begin, use.size, use.written});
+  return inputs;
+}
+
+}  // namespace
+
+Status Paging::install() {
+  auto interceptor = Interceptor::install({this});
+  if (!interceptor) return interceptor.error();
+  interceptor_ = std::move(*interceptor);
+  set_touch([this](Address begin, Bytes) { pager_.bring_back(begin); });
+  return success();
+}
+
+void Paging::enable() {
+  if (auto hooks = SavedTensorHooks::install(*this)) hooks_ = std::move(*hooks);
+  interceptor_->enable();
+  enabled_.store(true);
+}
+
+void Paging::follow_this_thread() {
+  if (interceptor_ == nullptr || !pager_.under_pressure()) return;
+  if (!enabled_.load(std::memory_order_acquire)) std::call_once(enabled_once_, [this] { enable(); });
+  Interceptor::arm_this_thread();
+}
+
+void Paging::renew() {
+  if (!enabled_.load(std::memory_order_acquire)) return;
+  prepare_python_later();
+  if (hooks_ != nullptr) hooks_->renew();
+}
+
+bool Paging::fits(const OpCall& call) {
+  const Inputs inputs = inputs_of(call);
+  return pager_.fits(std::span(inputs.data(), inputs.size()));
+}
+
+void Paging::begin(OpCall& call) {
+  const Inputs inputs = inputs_of(call);
+  if (const auto missing = pager_.begin_op(call.signature, std::span(inputs.data(), inputs.size()))) {
+    pool_.refuse(*missing, std::string(call.name));
+  }
+}
+
+void Paging::end(OpCall&, std::span<const c10::IValue>, bool) noexcept { pager_.end_op(); }
+
+void Paging::saved(const StorageUse& use, SavedKind) { pager_.saved(use.begin); }
+
+void Paging::unpacking(const StorageUse& use) {
+  if (const auto missing = pager_.bring_back(use.begin)) pool_.refuse(*missing, "backward");
+}
+
+void Paging::released(Address begin) noexcept { pager_.released(begin); }
+
+}  // namespace ullage::runtime

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/python_process.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// Runs in Python; %TOUCH% and %READY% are addresses of functions here. Higher-order ops look keys up on their own and
+// know nothing of fallbacks, so the key is made one that they pass over, as they do with those of autocast and
+// profiler.
+constexpr const char* kPrepare = R"(
+def _ullage_prepare():
+    import sys
+    torch = sys.modules.get('torch')
+    if torch is None or getattr(torch.__spec__, '_initializing', False):
+        return
+    import ctypes, warnings
+    touch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)(%TOUCH%)
+    ready = ctypes.CFUNCTYPE(None)(%READY%)
+    region = 'torch._inductor.output_code'
+
+    def let_key_through():
+        import torch._ops as ops
+        key = torch._C._parse_dispatch_key('TESTING_ONLY_GenericMode')
+        ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(key)  # of those made later
+        for op in list(ops._higher_order_ops.values()):
+            op.fallthrough(key)
+        keys_of = ops.TorchBindOpOverload._fallthrough_keys
+        ops.TorchBindOpOverload._fallthrough_keys = lambda self: [*keys_of(self), key]
+
+    def touch_inputs(inputs):
+        for x in inputs:
+            try:
+                if isinstance(x, torch.Tensor) and x.device.type == 'cpu':
+                    begin = torch._C._data_address(x) - x.storage_offset() * x.element_size()
+                    touch(begin, x.untyped_storage().nbytes())
+            except Exception:
+                pass  # no bytes of its own; what it stands for faults in
+
+    def patch(module):
+        graph = module.CompiledFxGraph
+        run = graph.__call__
+        def run_resident(self, inputs):
+            touch_inputs(inputs)
+            return run(self, inputs)
+        graph.__call__ = run_resident
+
+    class PatchWhenLoaded:
+        @staticmethod
+        def find_spec(name, path, target=None):
+            if name != region:
+                return None
+            sys.meta_path.remove(PatchWhenLoaded)
+            import importlib.machinery
+            spec = importlib.machinery.PathFinder.find_spec(name, path)
+            if spec is not None and spec.loader is not None:
+                load = spec.loader.exec_module
+                def load_and_patch(module):
+                    load(module)
+                    attempt(lambda: patch(module))
+                spec.loader.exec_module = load_and_patch
+            return spec
+
+    def attempt(what):
+        try:
+            what()
+        except Exception as error:
+            warnings.warn(f'ullage: could not prepare this torch, some ops may be slow or refused: {error!r}')
+
+    ready()
+    attempt(let_key_through)
+    if region in sys.modules:
+        attempt(lambda: patch(sys.modules[region]))
+    else:
+        sys.meta_path.insert(0, PatchWhenLoaded)
+
+try:
+    _ullage_prepare()
+except Exception:
+    pass
+del _ullage_prepare
+)";
+
+enum class State { Open, Running, Done };
+std::atomic<State> state{State::Open};
+
+std::function<void(Address, Bytes)>& touch_function() {
+  static auto* set = new std::function<void(Address, Bytes)>;
+  return *set;
+}
+
+void ready() { state.store(State::Done); }
+
+// What is needed of Python's C interface, its stable part.
+struct Python {
+  int (*is_initialized)();
+  int (*holds_lock)();
+  int (*ensure)();  // an enum of int's size
+  void (*release)(int);
+  int (*run)(const char*);
+  int (*add_pending)(int (*)(void*), void*);
+
+  bool complete() const { return is_initialized && holds_lock && ensure && release && run && add_pending; }
+};
+
+template <class Function>
+void find(Function& function, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
+Python find_python() {
+  Python python{};
+  find(python.is_initialized, "Py_IsInitialized");
+  find(python.holds_lock, "PyGILState_Check");
+  find(python.ensure, "PyGILState_Ensure");
+  find(python.release, "PyGILState_Release");
+  find(python.run, "PyRun_SimpleString");
+  find(python.add_pending, "Py_AddPendingCall");
+  return python;
+}
+
+std::string script() {
+  std::string text = kPrepare;
+  for (const auto& [word, address] : {std::pair{"%TOUCH%", reinterpret_cast<std::uintptr_t>(&ullage_touch)},
+                                      std::pair{"%READY%", reinterpret_cast<std::uintptr_t>(&ready)}})
+    text.replace(text.find(word), std::string(word).size(), std::to_string(address));
+  return text;
+}
+
+// With the interpreter lock. Leaves the state open where torch is not imported yet.
+int run_script(void*) {
+  const Python python = find_python();
+  python.run(script().c_str());
+  State running = State::Running;
+  state.compare_exchange_strong(running, State::Open);
+  return 0;
+}
+
+// True when the caller is the one to do it.
+bool begin(const Python& python) {
+  if (!python.complete() || python.is_initialized() == 0) return false;
+  State open = State::Open;
+  return state.compare_exchange_strong(open, State::Running);
+}
+
+}  // namespace
+
+void prepare_python() {
+  if (state.load(std::memory_order_relaxed) != State::Open) return;
+  const Python python = find_python();
+  if (!python.complete() || python.is_initialized() == 0) return;
+  if (python.holds_lock() == 0) return prepare_python_later();
+  if (!begin(python)) return;
+  const int was = python.ensure();
+  run_script(nullptr);
+  python.release(was);
+}
+
+void prepare_python_later() {
+  if (state.load(std::memory_order_relaxed) != State::Open) return;
+  const Python python = find_python();
+  if (begin(python) && python.add_pending(&run_script, nullptr) != 0) state.store(State::Open);  // its queue is full
+}
+
+void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }
+
+}  // namespace ullage::runtime
+
+extern "C" void ullage_touch(const void* data, std::uint64_t bytes) {
+  const auto& touch = ullage::runtime::touch_function();
+  if (touch && data != nullptr && bytes != 0)
+    touch(ullage::Address{reinterpret_cast<std::uint64_t>(data)}, ullage::Bytes{bytes});
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a Python process needs beside the hooks: higher-order ops (torch.cond, flex_attention) must let the
+// interceptor's key through, and compiled regions, which read their inputs past the dispatcher, say so on entry. Python
+// is found at run time, if it is there; nothing here is linked against it. A failure costs speed or such an op, never
+// the program.
+
+#include "ullage/base/bytes.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace ullage::runtime {
+
+// Does what is to be done, once torch is imported; until then, and without Python, it does nothing and may be called
+// again. Cheap when done. Where this thread holds the interpreter lock it is done here: hold no lock of your own that
+// other threads of Python may wait for.
+void prepare_python();
+// The same, by Python's main thread at its next call. From any thread, under any lock.
+void prepare_python_later();
+
+// Called for each CPU tensor that a compiled region is about to read. Must not throw. Set before prepare_python().
+void set_touch(std::function<void(Address begin, Bytes size)> touch);
+
+}  // namespace ullage::runtime
+
+// The entry from Python: `data` as Tensor.data_ptr() gives it.
+extern "C" void ullage_touch(const void* data, std::uint64_t bytes);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What every net here is to main: something that takes a step and whose state can be digested part by part. A net
+// names its parts in the constructor; the order of naming is the order of digesting.
+
+#include "digest.h"
+
+#include <torch/nn.h>
+#include <torch/optim/optimizer.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nets {
+
+using torch::Tensor;
+namespace nn = torch::nn;
+
+// Tiny: a few milliseconds a step, 8 to 20 MiB live at the peak. Small: 60 to 150 MiB. Full: some hundred.
+enum class Scale { Tiny, Small, Full };
+
+template <class T>
+T at_scale(Scale scale, T tiny, T small, T full) {
+  return scale == Scale::Tiny ? tiny : scale == Scale::Small ? small : full;
+}
+
+class Training {
+ public:
+  virtual ~Training() = default;
+
+  // Takes one training step and returns its loss.
+  virtual double step() = 0;
+
+  // SHA-256 of each part by its name, as "model/gradients", and of torch's default generator.
+  std::vector<std::pair<std::string, std::string>> digests() const;
+
+  // What a net has to tell beside its losses: the text of an error that it provoked and caught.
+  const std::vector<std::string>& said() const { return said_; }
+
+ protected:
+  void add_model(const std::string& name, std::shared_ptr<nn::Module> model);
+  void add_optimizer(const std::string& name, std::shared_ptr<nn::Module> model,
+                     std::shared_ptr<torch::optim::Optimizer> optimizer);
+  // A tensor that lives across steps outside any model; asked for anew at each digest.
+  void add_tensor(const std::string& name, std::function<Tensor()> tensor);
+
+  std::vector<std::string> said_;
+
+ private:
+  void add_part(std::string name, std::function<void(Digest&)> digest);
+
+  std::vector<std::pair<std::string, std::function<void(Digest&)>>> parts_;
+};
+
+using MakeTraining = std::function<std::unique_ptr<Training>(Scale)>;
+
+// A net with one model, one optimizer and a loss that can be computed from nothing.
+template <class Optimizer>
+class SimpleTraining final : public Training {
+ public:
+  // `before_update` runs between backward and the optimizer's step; empty: nothing.
+  template <class Options>
+  SimpleTraining(std::shared_ptr<nn::Module> model, Options options, std::function<Tensor()> loss,
+                 std::function<void(const std::vector<Tensor>&)> before_update = {})
+      : model_(std::move(model)),
+        optimizer_(std::make_shared<Optimizer>(model_->parameters(), options)),
+        loss_(std::move(loss)),
+        before_update_(std::move(before_update)) {
+    add_model("model", model_);
+    add_optimizer("optimizer", model_, optimizer_);
+  }
+
+  double step() override {
+    optimizer_->zero_grad();
+    const Tensor loss = loss_();
+    loss.backward();
+    if (before_update_) before_update_(model_->parameters());
+    optimizer_->step();
+    return loss.template item<float>();
+  }
+
+ private:
+  const std::shared_ptr<nn::Module> model_;
+  const std::shared_ptr<Optimizer> optimizer_;
+  const std::function<Tensor()> loss_;
+  const std::function<void(const std::vector<Tensor>&)> before_update_;
+};
+
+// The nets of each file, by name.
+void add_convolutional(std::map<std::string, MakeTraining>& nets);
+void add_sequential(std::map<std::string, MakeTraining>& nets);
+void add_adversarial(std::map<std::string, MakeTraining>& nets);
+void add_autograd_cases(std::map<std::string, MakeTraining>& nets);
+void add_storage_cases(std::map<std::string, MakeTraining>& nets);
+
+}  // namespace nets

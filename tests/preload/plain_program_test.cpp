@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ullage run -- COMMAND` with a LibTorch program that is linked to nothing of Ullage.
+#include "ullage_process.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace ullage::cli {
+namespace {
+
+constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kTensors = 12 * 32 * kMiB;
+
+class PlainProgram : public testing::Test {
+ protected:
+  std::string plain() { return Process({ULLAGE_PLAIN_PROGRAM}).finish().out; }
+  Finished run(const std::string& budget) {
+    const std::string file = folder_.file("run.json");
+    return Process({ULLAGE_BIN "/ullage", "run", "--memory", budget, "--report", file, "--", ULLAGE_PLAIN_PROGRAM})
+        .finish();
+  }
+  nlohmann::json report() { return folder_.json("run.json"); }
+
+  ShippedFolder folder_;
+};
+
+TEST_F(PlainProgram, HasItsTensorsInThePool) {
+  const Finished end = run("2GiB");
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.out, plain());
+  EXPECT_EQ(report()["attached"], true) << end.err;
+  EXPECT_GE(report()["pool_peak_bytes"], kTensors);
+  EXPECT_EQ(report()["spilled_bytes"], 0);
+}
+
+TEST_F(PlainProgram, EndsWithTheSameBitsUnderABudgetBelowItsNeed) {
+  const Finished end = run("400MiB");
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.out, plain());
+  EXPECT_GE(report()["plain_pool_peak_bytes"], kTensors);
+  EXPECT_LE(report()["process_peak_bytes"], 400 * kMiB);
+  EXPECT_GT(report()["spilled_bytes"], 0);
+  EXPECT_LE(report()["least_budget_bytes"], 400 * kMiB);
+}
+
+}  // namespace
+}  // namespace ullage::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The hooks for a Python test to switch on and off and to count, loaded with ctypes. Test only.
+
+#include "ullage/runtime/torch_compat.h"
+
+#include "ullage/runtime/interceptor.h"
+#include "ullage/runtime/python_process.h"
+#include "ullage/runtime/saved_tensors.h"
+
+#include <atomic>
+
+namespace ullage::runtime {
+namespace {
+
+struct Counting final : OpListener, SavedListener {
+  std::atomic<long> ops{0}, open{0}, inputs{0}, saved_count{0}, unpacked{0}, released_count{0}, touched{0};
+  std::atomic<bool> slices{false};
+
+  bool fits(const OpCall&) override { return !slices; }
+  void begin(OpCall& call) override {
+    ++ops, ++open;
+    inputs += static_cast<long>(call.inputs.size());
+    for (const StorageUse& use : call.inputs) sum_ += *reinterpret_cast<const volatile char*>(use.begin.value);
+  }
+  void end(OpCall&, std::span<const c10::IValue>, bool) noexcept override { --open; }
+  void saved(const StorageUse&, SavedKind) override { ++saved_count; }
+  void unpacking(const StorageUse&) override { ++unpacked; }
+  void released(Address) noexcept override { ++released_count; }
+
+ private:
+  std::atomic<long> sum_{0};  // what is told can be read
+};
+
+Counting& counting() {
+  static auto* made = new Counting;
+  return *made;
+}
+std::unique_ptr<Interceptor> interceptor;
+std::unique_ptr<SavedTensorHooks> hooks;
+
+}  // namespace
+}  // namespace ullage::runtime
+
+using namespace ullage::runtime;
+
+extern "C" {
+// 0: fine. `record`: by RecordFunction.
+int test_on(int record, int slices) {
+  counting().slices = slices != 0;
+  set_touch([](ullage::Address, ullage::Bytes) { ++counting().touched; });
+  auto made = Interceptor::install({&counting()},
+                                   record != 0 ? Interceptor::Way::RecordFunction : Interceptor::Way::DispatchKey);
+  if (!made) return 1;
+  interceptor = std::move(*made);
+  auto on = SavedTensorHooks::install(counting());
+  if (!on) return 2;
+  hooks = std::move(*on);
+  interceptor->enable();
+  return 0;
+}
+void test_off() {
+  hooks.reset();
+  interceptor.reset();
+}
+void test_arm() { Interceptor::arm_this_thread(); }
+long test_ops() { return counting().ops; }
+long test_open() { return counting().open; }
+long test_inputs() { return counting().inputs; }
+long test_saved() { return counting().saved_count; }
+long test_unpacked() { return counting().unpacked; }
+long test_released() { return counting().released_count; }
+long test_touched() { return counting().touched; }
+}

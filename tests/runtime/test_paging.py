@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad weather under the pager, one small program each: views of numpy and DLPack, system calls, handlers of SIGSEGV, real
+faults, forks, saving, threads, storages resized and exchanged, errors that nobody catches.
+
+usage: test_paging.py ULLAGE LIBULLAGE_TORCH [NAME...]
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+MIB = 1 << 20
+ROOM = 160 * MIB  # for tensors, beside what the interpreter and torch hold
+
+HEAD = """
+import ctypes, os, sys
+import numpy, torch
+library = ctypes.CDLL(sys.argv[1])
+MIB = 1 << 20
+def full(i): return torch.full((16 * MIB // 4,), float(i))          # 16 MiB each
+def many(n=24): return [full(i) for i in range(n)]                   # 384 MiB, far more than fits
+def right(ts): return all(bool((t == float(i)).all()) for i, t in enumerate(ts))
+"""
+
+CASES = {}
+
+
+def case(expect=0):
+    def add(function):
+        CASES[function.__name__] = (function.__doc__, expect)
+        return function
+    return add
+
+
+@case()
+def tensors_come_back():
+    """
+ts = many()
+assert right(ts) and right(ts)
+print("ok")
+"""
+
+
+@case()
+def numpy_views_and_dlpack():
+    """
+ts = many()
+views = [t.numpy() for t in ts]
+others = [torch.from_dlpack(t) for t in ts[:6]]
+more = many()
+assert all(v[0] == i and v[-1] == i and v.sum() == i * v.size for i, v in enumerate(views))
+views[3][:] = 77
+assert bool((ts[3] == 77).all())
+assert right(others[:3]) and right(more)
+print("ok")
+"""
+
+
+@case()
+def raw_pointers():
+    """
+ts = many()
+for i, t in enumerate(ts):
+    words = (ctypes.c_float * t.numel()).from_address(t.data_ptr())
+    assert words[0] == i and words[t.numel() - 1] == i
+    words[5] = 1000 + i
+assert all(float(t[5]) == 1000 + i for i, t in enumerate(ts))
+print("ok")
+"""
+
+
+@case()
+def a_spilled_buffer_in_a_system_call_is_efault_or_right():
+    """
+ts = many()
+fd = os.open("out.bin", os.O_RDWR | os.O_CREAT, 0o600)
+wrong = 0
+libc = ctypes.CDLL(None, use_errno=True)
+libc.write.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+for i, t in enumerate(ts):
+    os.lseek(fd, 0, os.SEEK_SET)
+    n = libc.write(fd, t.data_ptr(), t.numel() * 4)
+    if n < 0:
+        assert ctypes.get_errno() == 14, ctypes.get_errno()          # EFAULT, as documented: nothing was written
+        continue
+    os.lseek(fd, 0, os.SEEK_SET)
+    got = numpy.frombuffer(os.read(fd, n), dtype=numpy.float32)
+    wrong += not (got == i).all()
+assert wrong == 0
+print("ok")
+"""
+
+
+@case()
+def another_handler_installed_later():
+    """
+import faulthandler, time
+faulthandler.enable()
+time.sleep(0.1)
+ts = many()
+views = [t.numpy() for t in ts]
+more = many()
+assert all(v[-1] == i for i, v in enumerate(views))
+print("ok")
+"""
+
+
+@case(expect=-signal.SIGSEGV)
+def a_real_fault_looks_like_one():
+    """
+ts = many()
+ctypes.string_at(64)
+"""
+
+
+@case(expect=-signal.SIGSEGV)
+def a_real_fault_reaches_the_other_handler():
+    """
+import faulthandler, time
+faulthandler.enable()
+time.sleep(0.1)
+ts = many()
+ctypes.string_at(64)
+"""
+
+
+@case(expect=-signal.SIGSEGV)
+def a_touch_of_freed_memory_is_a_fault():
+    """
+ts = many()
+at = ts[0].data_ptr()
+del ts
+torch.full((100 * MIB // 4,), 1.0)
+import gc; gc.collect()
+for k in range(2000): ctypes.string_at(at + k * 1024 * 1024 * 1024, 8)
+"""
+
+
+@case()
+def a_fork_reads_what_is_spilled():
+    """
+ts = many()
+for round in range(3):
+    pid = os.fork()
+    if pid == 0:
+        ok = all(float(t[7]) == i for i, t in enumerate(ts) if i % 3 == round)
+        os._exit(0 if ok else 9)
+    more = many(6)                                                   # the parent spills on meanwhile
+    ts[0] += 1; ts[0] -= 1
+    assert os.waitpid(pid, 0)[1] == 0
+    assert right(ts) and right(more)
+print("ok")
+"""
+
+
+@case()
+def loader_workers():
+    """
+held = many(14)
+class Pictures(torch.utils.data.Dataset):
+    def __len__(self): return 32
+    def __getitem__(self, i): return torch.full((3, 256, 256), float(i)), i
+for pictures, labels in torch.utils.data.DataLoader(Pictures(), batch_size=8, num_workers=2):
+    assert all(float(p[0, 0, 0]) == int(l) for p, l in zip(pictures, labels))
+assert right(held)
+print("ok")
+"""
+
+
+@case()
+def saving_and_loading_a_checkpoint():
+    """
+ts = many()
+torch.save({str(i): t for i, t in enumerate(ts)}, "all.pt")
+del ts
+got = torch.load("all.pt", mmap=True)
+assert all(float(got[str(i)][11]) == i for i in range(24))
+print("ok")
+"""
+
+
+@case()
+def storages_resized_and_exchanged():
+    """
+ts = many()
+ts[2].resize_(20 * MIB // 4); assert float(ts[2][100]) == 2
+ts[4].untyped_storage().resize_(24 * MIB); assert float(ts[4][100]) == 4
+ts[5].set_(ts[6].untyped_storage(), 0, ts[5].shape); assert bool((ts[5] == 6).all())
+ts[7].data = ts[8]; assert bool((ts[7] == 8).all())
+ts[9].untyped_storage().resize_(0)
+v = ts[10].view(-1, 64)[3:5]; del ts[10]
+more = many(20)
+assert bool((v == 10).all()) and right(more)
+print("ok")
+"""
+
+
+@case()
+def threads_at_the_same_time():
+    """
+import threading
+torch.set_num_threads(1)
+results = {}
+def work(k):
+    torch.manual_seed(k)
+    g = torch.Generator().manual_seed(k)
+    net = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.Tanh(), torch.nn.Linear(1024, 512))
+    for p in net.parameters(): torch.nn.init.normal_(p, std=0.01, generator=g)
+    x = torch.randn(4096, 512, generator=g)
+    for _ in range(4):
+        net.zero_grad(); net(x).pow(2).mean().backward()
+        with torch.no_grad():
+            for p in net.parameters(): p -= p.grad
+    results[k] = [p.detach().clone() for p in net.parameters()]
+for k in (1, 2, 3): work(k)
+alone = dict(results); results.clear()
+held = many(6)
+threads = [threading.Thread(target=work, args=(k,)) for k in (1, 2, 3)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert all(all(torch.equal(a, b) for a, b in zip(alone[k], results[k])) for k in alone)
+assert right(held)
+print("ok")
+"""
+
+
+@case()
+def an_error_inside_an_op_lets_go_of_its_inputs():
+    """
+ts = many(20)
+for _ in range(50):
+    try: torch.matmul(ts[0].view(1024, -1), ts[1].view(1024, -1))
+    except RuntimeError: pass
+    try: torch.empty(1 << 40)
+    except torch.OutOfMemoryError: pass
+assert right(ts)
+print("ok")
+"""
+
+
+@case()
+def what_one_op_needs_is_the_floor():
+    """
+ts = [torch.full((60 * MIB // 4,), float(i)) for i in range(4)]
+try:
+    torch.cat(ts)
+    sys.exit("400 MiB at once were served")
+except torch.OutOfMemoryError as error:
+    assert "aten::cat" in str(error) and "at once" in str(error) and "60.00 MiB" in str(error), error
+assert right(ts)
+print("ok")
+"""
+
+
+@case(expect=1)
+def an_error_that_nobody_catches_is_printed():
+    """
+ts = [torch.full((60 * MIB // 4,), float(i)) for i in range(4)]
+torch.cat(ts)
+"""
+
+
+@case()
+def ends_with_tensors_still_spilled():
+    """
+import builtins
+builtins.kept = many()
+print("ok")
+"""
+
+
+@case()
+def lists_of_tensors_go_slice_by_slice():
+    """
+ts = many(20)
+torch._foreach_add_(ts, 1.0)
+assert all(bool((t == i + 1).all()) for i, t in enumerate(ts))
+norms = torch._foreach_norm(ts)
+assert all(torch.equal(n, torch.linalg.vector_norm(t)) for n, t in zip(norms, ts))
+print("ok")
+"""
+
+
+@case()
+def training_with_a_foreach_optimizer():
+    """
+def train():
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(9)])
+    opt = torch.optim.Adam(net.parameters(), foreach=True)
+    x = torch.randn(64, 1024)
+    for _ in range(3):
+        opt.zero_grad(); net(x).pow(2).mean().backward(); opt.step()
+    return [p.detach().clone() for p in net.parameters()]
+a = train()
+held = many(5)
+b = train()
+assert all(torch.equal(x, y) for x, y in zip(a, b)) and right(held)
+print("ok")
+"""
+
+
+def run(ullage, library, name, budget, folder, env=None):
+    text, _ = CASES[name]
+    report = pathlib.Path(folder, name + ".json")
+    done = subprocess.run([ullage, "run", "--memory", str(budget), "--spill", f"{folder}:2GiB", "--report", str(report), "--",
+                           sys.executable, "-c", HEAD + text, library], capture_output=True, text=True, cwd=folder,
+                          env={**os.environ, **(env or {})}, timeout=300)
+    return done, json.loads(report.read_text())
+
+
+def main() -> None:
+    ullage, library = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
+    names = sys.argv[3:]
+    failed = []
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as folder:
+        CASES["_start"] = ("full(1)\nprint('ok')\n", 0)
+        done, told = run(ullage, library, "_start", 4 << 30, folder)
+        assert done.returncode == 0, done.stderr
+        budget = told["outside_pool_bytes"] + 48 * MIB + ROOM
+        del CASES["_start"]
+        for name, (_, expect) in CASES.items():
+            if names and name not in names:
+                continue
+            done, told = run(ullage, library, name, budget, folder)
+            wanted = 128 - expect if expect < 0 else expect
+            good = done.returncode == wanted and (expect != 0 or done.stdout == "ok\n")
+            good = good and told["process_peak_bytes"] <= budget and told["over_budget_bytes"] == 0
+            if name == "an_error_that_nobody_catches_is_printed":
+                good = good and "aten::cat" in done.stderr and "a budget of" in done.stderr
+            if name == "a_real_fault_reaches_the_other_handler":
+                good = good and "Fatal Python error: Segmentation fault" in done.stderr
+            left = [f for f in os.listdir(folder) if f.startswith("ullage")]
+            good = good and not left
+            print(f"{'ok    ' if good else 'FAILED'} {name}: exit {done.returncode}, peak {told['process_peak_bytes'] / MIB:.0f} of "
+                  f"{budget / MIB:.0f} MiB, moved out {told['spilled_bytes'] / MIB:.0f} MiB, unannounced {told.get('unannounced_accesses')}")
+            if not good:
+                failed.append(name)
+                print(done.stdout, done.stderr, json.dumps(told), sep="\n")
+    sys.exit(f"failed: {failed}" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
