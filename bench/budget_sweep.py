@@ -27,7 +27,7 @@ def main() -> None:
             count += 1
             out = pathlib.Path(folder, str(count))
             start = [str(bin_dir / "ullage-dcgan")] if budget is None else [
-                str(bin_dir / "ullage"), "run", "--memory", str(budget), "dcgan"]
+                str(bin_dir / "ullage"), "run", "--spill", "none", "--memory", str(budget), "dcgan"]
             return *process.run(start + ["--data", pictures, "--out", str(out)] + OPTIONS, {}, out.with_suffix(".log")), out
 
         code, peak, said, out = under(None)

@@ -147,7 +147,8 @@ TEST_F(RunCommand, WarnsWhereNothingCanBeSpilledAndRunsOn) {
     GTEST_SKIP() << "no mount namespace can be made here";
   }
   const std::string line = "set -e; mount -t tmpfs none /mnt; cp " + folder_.file("ullage") + " " +
-                           folder_.file("ullage-fake") + " /mnt; mount --bind /mnt /var/tmp; mount --bind /mnt /tmp; "
+                           folder_.file("ullage-fake") +
+                           " /mnt; mount --bind /mnt /var/tmp; mount --bind /mnt /tmp; "
                            "cd /mnt; TMPDIR=/mnt exec ./ullage run --quiet fake spill-place";
   const Finished end = Process({"/usr/bin/unshare", "-rm", "/bin/sh", "-c", line}).finish();
   EXPECT_EQ(end.exit_code, 0);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage run dcgan` on real pictures, end to end: within its bytes, with the plain program's bits, refused in words, stopped and resumed.
+"""`ullage run dcgan` on real pictures, end to end: within its bytes down to the floor, with the plain program's bits, refused
+in words below it, stopped and resumed.
 
 usage: test_under_budget.py BIN_DIR
 """
@@ -71,22 +72,33 @@ def main() -> None:
         assert told["pool_resident_peak_bytes"] <= 1.02 * told["pool_peak_bytes"], told
         assert told["pool_peak_bytes"] + told["outside_pool_bytes"] <= told["process_peak_bytes"] * 1.02, told
         assert (out / "samples-000004.png").read_bytes() == (plain / "samples-000004.png").read_bytes()
-        wanted = told["process_peak_bytes"]
+        assert told["spilled_bytes"] == 0 and told["spill_seconds"] == 0, "it fits, so nothing moves"
+        outside, pool = told["outside_pool_bytes"] + 9 * MIB, told["pool_peak_bytes"]  # 8 MiB are margin
         print(f"within 600 MiB: peak {peak / MIB:.1f} MiB, the same bits as the plain program")
 
-        # Down to where it is refused, and never over on the way.
-        budget = wanted + 40 * MIB
-        while True:
+        # Below what it needs: the same bits, never over.
+        for percent in (80, 50, 30):
+            budget = outside + pool * percent // 100
             code, said, peak, out, told = runs.run(budget, steps)
-            assert peak <= budget, f"{peak} bytes under a budget of {budget}"
-            if code != 0:
-                break
-            assert state(out) == state(plain)
-            budget -= 12 * MIB
+            assert code == 0, said
+            assert peak <= budget and told["process_peak_bytes"] <= budget and told["over_budget_bytes"] == 0, told
+            assert state(out) == state(plain) == told["state_sha256"], f"{percent} %: other bits"
+            assert told["spilled_bytes"] > 0 and "moved out" in said, told
+            assert told["plain_pool_peak_bytes"] >= pool * 0.98, "the plain need is told all the same"
+            print(f"{percent} % of the pool, {budget / MIB:.1f} MiB: peak {peak / MIB:.1f}, moved out "
+                  f"{told['spilled_bytes'] / MIB:.0f} MiB, the same bits; its floor {told['least_budget_bytes'] / MIB:.1f} MiB")
+
+        # At the floor that it named; and well below, where the op and its need are told at the first failing request.
+        floor = told["least_budget_bytes"]
+        code, said, peak, out, told = runs.run(floor, steps)
+        assert code == 0 and peak <= floor and state(out) == state(plain), said
+        budget = floor - 24 * MIB
+        code, said, peak, out, told = runs.run(budget, steps)
+        assert peak <= budget, f"{peak} bytes under a budget of {budget}"
         assert code == 4 and told["outcome"] == "infeasible" and told["exit_code"] == 4, (code, said, told)
-        named = re.search(r"a budget of [^(]*\((\d+) bytes\) would serve this request", said)
-        assert named and int(named[1]) > budget, said
-        print(f"refused at {budget / MIB:.1f} MiB (peak {peak / MIB:.1f}), exit code 4, "
+        named = re.search(r"aten::\S+ asked for .* a budget of [^(]*\((\d+) bytes\) would serve this request", said)
+        assert named and budget < int(named[1]) <= floor + 2 * MIB, said
+        print(f"at its floor of {floor / MIB:.1f} MiB the same bits; refused at {budget / MIB:.1f} MiB, exit code 4, "
               f"and {int(named[1]) / MIB:.1f} MiB named for the failing request")
 
         # Ctrl-C in the middle, then on.

@@ -127,12 +127,11 @@ TEST(RunSummary, OfABudgetBelowWhatTheProcessHoldsNamesTheLeast) {
   run.end.peak = 105_MiB;
   run.end.wall = Seconds{0.5};
   run.exits(4);
-  EXPECT_EQ(
-      summary(run),
-      "ullage: refused, the budget cannot be met: 500.0 ms, no step was counted\n"
-      "ullage: peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB outside it\n"
-      "ullage: the process holds 105.00 MiB already\n"
-      "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least that can start)\n");
+  EXPECT_EQ(summary(run),
+            "ullage: refused, the budget cannot be met: 500.0 ms, no step was counted\n"
+            "ullage: peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB outside it\n"
+            "ullage: the process holds 105.00 MiB already\n"
+            "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least that can start)\n");
 }
 
 TEST(RunSummary, SaysABreachLoudlyWithTheBytes) {

@@ -50,6 +50,7 @@ struct SampleRun {
     slot.spilled_peak.store((900_MiB).count);
     slot.saved_writes.store((700_MiB).count);
     slot.page_faults_healed.store(4);
+    slot.unmovable.store((12_MiB).count);
     slot.floor.store((812_MiB).count);
     return slot;
   }

@@ -44,8 +44,8 @@ class Notes final : public OpListener {
   void end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept override {
     const std::lock_guard lock(mutex_);
     --open;
-    seen.push_back({std::string(call.name), call.signature, {call.inputs.begin(), call.inputs.end()}, outputs.size(),
-                    returned});
+    seen.push_back(
+        {std::string(call.name), call.signature, {call.inputs.begin(), call.inputs.end()}, outputs.size(), returned});
   }
 
   int count(const std::string& name) const {
@@ -274,8 +274,7 @@ std::vector<torch::Tensor> step(bool autocast) {
   at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
   for (int i = 0; i < 2; ++i) {
     adam.zero_grad();
-    torch::nn::functional::cross_entropy(net->forward(torch::randn({4, 3, 8, 8})).to(torch::kFloat),
-                                         torch::arange(4))
+    torch::nn::functional::cross_entropy(net->forward(torch::randn({4, 3, 8, 8})).to(torch::kFloat), torch::arange(4))
         .backward();
     adam.step();
   }

@@ -68,9 +68,7 @@ class SavedTensorsTest : public ::testing::Test {
   std::unique_ptr<SavedTensorHooks> guard;
 };
 
-Tensor leaf(std::initializer_list<std::int64_t> sizes) {
-  return torch::rand(sizes).add_(0.5).requires_grad_();
-}
+Tensor leaf(std::initializer_list<std::int64_t> sizes) { return torch::rand(sizes).add_(0.5).requires_grad_(); }
 
 std::string error_of(const std::function<void()>& program) {
   try {
@@ -158,13 +156,15 @@ std::string without_maker(std::string text) {
 // Programs that torch refuses: the same words with hooks and without.
 TEST_F(SavedTensorsTest, SpeaksOfInPlaceChangesInTorchsWords) {
   const std::map<std::string, std::function<void()>> programs = {
-      {"an input", [] {
+      {"an input",
+       [] {
          Tensor v = leaf({4}) * 1;
          const Tensor s = v * v;
          v.add_(1);
          s.sum().backward();
        }},
-      {"an input that is gone", [] {
+      {"an input that is gone",
+       [] {
          Tensor s;
          {
            Tensor v = leaf({4}) * 1;
@@ -173,29 +173,34 @@ TEST_F(SavedTensorsTest, SpeaksOfInPlaceChangesInTorchsWords) {
          }
          s.sum().backward();
        }},
-      {"an output", [] {
+      {"an output",
+       [] {
          Tensor s = leaf({4}).tanh();
          s.mul_(2);
          s.sum().backward();
        }},
-      {"an output through its data", [] {
+      {"an output through its data",
+       [] {
          Tensor s = leaf({2, 3}).exp();
          s.detach().zero_();
          s.sum().backward();
        }},
-      {"a view", [] {
+      {"a view",
+       [] {
          Tensor v = leaf({4}) * 1;
          const Tensor s = v.view({2, 2}).pow(2);
          v.add_(1);
          s.sum().backward();
        }},
-      {"an in-place op on a view", [] {
+      {"an in-place op on a view",
+       [] {
          Tensor v = leaf({4}) * 1;
          v.view({2, 2}).tanh_();
          v.add_(1);
          v.sum().backward();
        }},
-      {"a parameter", [] {
+      {"a parameter",
+       [] {
          Tensor w = leaf({4});
          const Tensor s = w * w;
          {
@@ -204,26 +209,30 @@ TEST_F(SavedTensorsTest, SpeaksOfInPlaceChangesInTorchsWords) {
          }
          s.sum().backward();
        }},
-      {"data", [] {
+      {"data",
+       [] {
          Tensor x = torch::rand({4});
          const Tensor s = leaf({4}) * x;
          x.add_(1);
          s.sum().backward();
        }},
-      {"doubles under anomaly mode", [] {
+      {"doubles under anomaly mode",
+       [] {
          const torch::autograd::DetectAnomalyGuard anomaly;
          Tensor v = torch::ones({3}, torch::kDouble).requires_grad_() * 1;
          const Tensor s = v.pow(3);
          v.mul_(2);
          s.sum().backward();
        }},
-      {"detach_", [] {
+      {"detach_",
+       [] {
          Tensor v = leaf({4}) * 1;
          const Tensor s = v * v;
          v.detach_();
          s.sum().backward();
        }},
-      {"inference tensors", [] {
+      {"inference tensors",
+       [] {
          Tensor x;
          {
            const c10::InferenceMode inference;

@@ -38,9 +38,7 @@ class LedgerTest : public testing::Test {
   void SetUp() override { unsetenv(Ledger::kVariable); }
   void TearDown() override { unsetenv(Ledger::kVariable); }
 
-  Ledger make(Bytes budget = 1_GiB) {
-    return make({.budget = budget, .spill_folder = "", .spill_limit = {}});
-  }
+  Ledger make(Bytes budget = 1_GiB) { return make({.budget = budget, .spill_folder = "", .spill_limit = {}}); }
   Ledger make(const LedgerSettings& settings) {
     Result<Ledger> made = Ledger::create(settings);
     EXPECT_TRUE(made.ok());

@@ -16,10 +16,10 @@ namespace {
 // What the n-th call does instead of its work; the others are the system's.
 struct Script {
   int fail_at = -1;
-  int error = 0;        // 0: a short transfer of `part` bytes
+  int error = 0;  // 0: a short transfer of `part` bytes
   ssize_t part = 0;
   int calls = 0;
-  bool again = false;   // fails for ever from there
+  bool again = false;  // fails for ever from there
   bool now() {
     const int call = calls++;
     return call == fail_at || (again && call > fail_at);
@@ -106,8 +106,8 @@ TEST_F(SpillFailureTest, EachReadInTurn) {
 TEST_F(SpillFailureTest, CarriesOnAfterShortAndInterruptedTransfers) {
   TestPages out(kSlot), in(kSlot);
   out.stamp(4);
-  const std::vector<Script> scripts = {{.fail_at = 0, .part = 4096}, {.fail_at = 1, .part = (1_MiB).count},
-                                       {.fail_at = 2, .error = EINTR}};
+  const std::vector<Script> scripts = {
+      {.fail_at = 0, .part = 4096}, {.fail_at = 1, .part = (1_MiB).count}, {.fail_at = 2, .error = EINTR}};
   for (const Script& script : scripts) {
     for (const bool checksums : {false, true}) {
       auto file = open(kSlot, scripted(checksums));
@@ -212,8 +212,9 @@ TEST_F(SpillFailureTest, HasNoNameWhereUnnamedFilesAreUnknown) {
 TEST_F(SpillFailureTest, SaysWhereNoFileCanBeMade) {
   const Result<std::unique_ptr<SpillFile>> none = SpillFile::open({folder_ + "/gone", 1_MiB}, {});
   ASSERT_FALSE(none.ok());
-  EXPECT_EQ(none.error().text(), folder_ + "/gone: cannot make the spill file: No such file or directory; name another "
-                                           "folder with --spill DIR");
+  EXPECT_EQ(none.error().text(), folder_ +
+                                     "/gone: cannot make the spill file: No such file or directory; name another "
+                                     "folder with --spill DIR");
 }
 
 }  // namespace

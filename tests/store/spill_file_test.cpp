@@ -70,8 +70,9 @@ TEST_F(SpillFileTest, SaysWhenItsBoundIsReached) {
   const Result<SpillSlot> second = file->take(4_MiB);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().text(),
-            folder_ + ": no room for 4.00 MiB (4194304 bytes) more in the spill file, 5.00 MiB of 8.00 MiB "
-                      "(8388608 bytes) in use; raise it with --spill DIR:SIZE");
+            folder_ +
+                ": no room for 4.00 MiB (4194304 bytes) more in the spill file, 5.00 MiB of 8.00 MiB "
+                "(8388608 bytes) in use; raise it with --spill DIR:SIZE");
   file->give(first);
   take(*file, 8_MiB);
 }

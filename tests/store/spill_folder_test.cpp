@@ -64,11 +64,11 @@ TEST_F(SpillFolderTest, SaysWhatIsWrong) {
   EXPECT_EQ(message_of(":1GiB"), "--spill: names no folder; write DIR or DIR:SIZE");
   EXPECT_EQ(message_of(folder_ + "/none"), folder_ + "/none: no such folder to spill to; make it or name another");
   EXPECT_EQ(message_of(folder_ + ":20 gigs"),
-            folder_ + ":20 gigs: no such folder to spill to; make it or name another; if '20 gigs' is meant as a size, "
-                      "write it like 20GiB");
+            folder_ +
+                ":20 gigs: no such folder to spill to; make it or name another; if '20 gigs' is meant as a size, "
+                "write it like 20GiB");
   EXPECT_EQ(message_of(folder_ + "/file"), folder_ + "/file: is not a folder; name one to spill to");
-  EXPECT_EQ(message_of(folder_ + "/file/under"),
-            folder_ + "/file/under: cannot look at the folder: Not a directory");
+  EXPECT_EQ(message_of(folder_ + "/file/under"), folder_ + "/file/under: cannot look at the folder: Not a directory");
   EXPECT_EQ(message_of(folder_ + ":0"), folder_ + ": 0 B is no room to spill to; state more, as in DIR:20GiB");
   const std::string too_much = message_of(folder_ + ":4000000TiB");
   EXPECT_NE(too_much.find(" free, less than the "), std::string::npos) << too_much;

@@ -215,8 +215,9 @@ TEST_F(SpillOnTheSystem, StaysWithinTheLimitOnTheLengthOfFiles) {
   const bool wrote = some.ok() && file->write(*some, pages.address()).ok();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(place->most, 4_MiB);
-  EXPECT_EQ(stated.error().message, "files may have 4.00 MiB (4194304 bytes), less than the 5.00 MiB (5242880 bytes) "
-                                    "stated; raise 'ulimit -f' or state less");
+  EXPECT_EQ(stated.error().message,
+            "files may have 4.00 MiB (4194304 bytes), less than the 5.00 MiB (5242880 bytes) "
+            "stated; raise 'ulimit -f' or state less");
   EXPECT_EQ(none.error().message,
             "no 5.00 MiB (5242880 bytes) in one piece within the limit on the length of files; raise 'ulimit -f'");
   EXPECT_TRUE(wrote);

@@ -19,8 +19,7 @@ namespace ullage::store {
 class TestPages final {
  public:
   explicit TestPages(Bytes size, char fill = 0) : size_(size) {
-    at_ = static_cast<char*>(
-        mmap(nullptr, size.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    at_ = static_cast<char*>(mmap(nullptr, size.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::memset(at_, fill, size.count);
   }
   TestPages(const TestPages&) = delete;

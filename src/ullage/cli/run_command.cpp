@@ -92,6 +92,7 @@ Result<Bytes> budget_of(const RunOptions& options, std::ostream& err) {
 // Where tensors go that do not fit. What the person named must do; where nothing was named a lack is only told, as the
 // run may fit without.
 Result<store::SpillPlace> spill_place_of(const RunOptions& options, std::ostream& err) {
+  if (options.spill == "none") return store::SpillPlace{};
   if (options.spill) {
     Result<store::SpillPlace> stated = store::find_spill_place(*options.spill);
     if (stated) return stated;
@@ -152,8 +153,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->type_name("SIZE|auto");
   verb->add_option("--spill", options.spill,
                    "where tensors go that do not fit, and how many bytes at most;\nwithout it: a temporary folder, as "
-                   "an unnamed file")
-      ->type_name("DIR[:SIZE]");
+                   "an unnamed file; none: nothing is\nmoved, and what does not fit is refused")
+      ->type_name("DIR[:SIZE]|none");
   verb->add_option("--report", options.report, "write the figures of the run as JSON")->type_name("FILE");
   verb->add_flag("--quiet", options.quiet, "no summary at the end");
   verb->footer(

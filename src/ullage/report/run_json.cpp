@@ -26,6 +26,7 @@ void write_moving(const Moving& moving, Json& json) {
   json["spill_background_seconds"] = moving.beside.count;
   json["spill_peak_bytes"] = moving.peak.count;
   json["rewrites_avoided_bytes"] = moving.rewrites_avoided.count;
+  json["unmovable_bytes"] = moving.unmovable.count;
   json["unannounced_accesses"] = moving.unannounced_accesses;
   json["spill_message"] = moving.message.empty() ? Json(nullptr) : Json(moving.message);
 }

@@ -15,7 +15,7 @@ using store::LedgerPage;
 using store::LedgerSlot;
 
 constexpr Bytes kBeyondSense = 1024_GiB * 1024;  // no figure of a real process
-constexpr int kKilledExit = 128 + SIGKILL;  // what a shell says of a child that was killed
+constexpr int kKilledExit = 128 + SIGKILL;       // what a shell says of a child that was killed
 
 std::vector<const LedgerSlot*> used_slots(const LedgerPage& page) {
   std::vector<const LedgerSlot*> used;
@@ -115,6 +115,7 @@ Moving moving_of(const std::vector<const LedgerSlot*>& used) {
     add(moving.back.count, slot->restored);
     add(moving.peak.count, slot->spilled_peak);
     add(moving.rewrites_avoided.count, slot->saved_writes);
+    add(moving.unmovable.count, slot->unmovable);
     add(moving.unannounced_accesses, slot->page_faults_healed);
     add(waited_us, slot->spill_wait_us);
     add(beside_us, slot->spill_background_us);

@@ -44,6 +44,7 @@ struct Moving {
   Seconds beside;          // of moving, while the program computed
   Bytes peak;              // in the spill files; of several processes the sum of their peaks
   Bytes rewrites_avoided;  // not written again, as they had not changed
+  Bytes unmovable;         // small storages, and the most that one op used of storages that are not the pool's
   std::uint64_t unannounced_accesses = 0;
   std::string message;  // why it failed last, one line
 

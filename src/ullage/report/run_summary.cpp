@@ -178,7 +178,7 @@ std::string next_line(const RunReport& report) {
 }  // namespace
 
 void write_summary(const RunReport& report, std::ostream& out) {
-  std::vector<std::string> lines = {time_line(report), peak_line(report), plain_line(report), moving_line(report),
+  std::vector<std::string> lines = {time_line(report),    peak_line(report), plain_line(report), moving_line(report),
                                     refusal_line(report), kill_line(report), next_line(report)};
   // Seven only when all came at once; how far the plain program would have gone is then the least to miss.
   if (std::none_of(lines.begin(), lines.end(), [](const std::string& line) { return line.empty(); })) lines[2].clear();

@@ -15,7 +15,7 @@ namespace {
 struct Handler {
   store::Pager* pager = nullptr;
   std::function<void(const store::Pager::FaultAnswer&)> give_up;
-  std::mutex lock;           // of `before`
+  std::mutex lock;             // of `before`
   struct sigaction before {};  // who gets what is not ours
   std::atomic<bool> dying{false};
 };
@@ -71,8 +71,8 @@ void on_signal(int signal_number, siginfo_t* info, void* context) {
   errno = error;
 }
 
-// On the thread's own stack, not an alternate one, which may be small; and not blocked meanwhile, so that the handler of
-// somebody else is entered as it would be without us.
+// On the thread's own stack, not an alternate one, which may be small; and not blocked meanwhile, so that the handler
+// of somebody else is entered as it would be without us.
 struct sigaction ours() {
   struct sigaction action {};
   action.sa_sigaction = &on_signal;

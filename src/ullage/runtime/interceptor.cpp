@@ -88,8 +88,7 @@ void intercept(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::S
     return;
   }
   const OpInfo& info = info_of(op);
-  if (info.composite || rest.has_any(kRunsAgain) ||
-      c10::autocast_dispatch_keyset.has(rest.highestPriorityTypeId())) {
+  if (info.composite || rest.has_any(kRunsAgain) || c10::autocast_dispatch_keyset.has(rest.highestPriorityTypeId())) {
     op.redispatchBoxed(rest, stack);
     return;
   }

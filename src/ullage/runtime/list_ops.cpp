@@ -15,8 +15,12 @@ namespace {
 
 // Besides `_foreach_*`. Only the in-place ones: those that return copies of every list are made of these.
 constexpr std::array<std::string_view, 5> kFused = {
-    "aten::_fused_adam_", "aten::_fused_adamw_", "aten::_fused_sgd_", "aten::_fused_adagrad_",
-    "aten::_amp_foreach_non_finite_check_and_unscale_"};
+    "aten::_fused_adam_",
+    "aten::_fused_adamw_",
+    "aten::_fused_sgd_",
+    "aten::_fused_adagrad_",
+    "aten::_amp_foreach_non_finite_check_and_unscale_",
+};
 
 bool is_list_op(std::string_view name) {
   if (name.starts_with("aten::_foreach_")) return true;
@@ -102,8 +106,7 @@ std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, co
   return length;
 }
 
-void run_in_halves(const ListOp& list_op, const c10::OperatorHandle& op, torch::jit::Stack& stack,
-                   std::size_t length) {
+void run_in_halves(const ListOp& list_op, const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t length) {
   c10::List<at::Tensor> joined;
   joined.reserve(length);
   const std::size_t middle = length / 2;

@@ -50,8 +50,7 @@ class Forget final : public c10::OpRegistrationListener {
 Registry& registry() {
   static Registry* made = [] {
     auto* r = new Registry;
-    new c10::RegistrationHandleRAII(
-        c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Forget>(*r)));
+    new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Forget>(*r)));
     return r;
   }();
   return *made;
@@ -196,8 +195,7 @@ const OpInfo& info_of(const c10::OperatorHandle& op) {
 
 void gather(const OpInfo& info, std::span<const c10::IValue> arguments, OpCall& call) {
   call.signature = info.seed;
-  for (const OpInfo::TensorArgument& tensor : info.tensors)
-    add_value(arguments[tensor.position], tensor.written, call);
+  for (const OpInfo::TensorArgument& tensor : info.tensors) add_value(arguments[tensor.position], tensor.written, call);
   if (call.inputs.size() > kFewInputs) merge(call);
 }
 

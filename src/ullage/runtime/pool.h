@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one place bytes of the CPU device come from: torch's allocator interface over the pager and its store. It is put in
-// at run time and stays for good, since storages keep pointers to their allocator.
+// The one place bytes of the CPU device come from: torch's allocator interface over the pager and its store. It is put
+// in at run time and stays for good, since storages keep pointers to their allocator.
 
 #include "ullage/runtime/torch_compat.h"
 

@@ -81,8 +81,9 @@ class Running final : public Session {
     if (missing == Bytes{}) return;
     budget_.discharge(bytes);
     const Bytes limit = budget_.resident_limit(counts.resident);
-    pool_->refuse(store::Refusal{store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing},
-                  what);
+    const store::Refusal refusal{
+        store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing};
+    pool_->refuse(refusal, what);
   }
   void discharge(Bytes bytes) override { budget_.discharge(bytes); }
 
@@ -112,11 +113,13 @@ class Running final : public Session {
     watch_->look(true);
     std::string text = "memory that was moved out cannot be brought back: " + answer.why;
     if (answer.at_once > Bytes{}) {
-      text = "out of memory within the budget: " +
-             pool_->message({{store::Refusal::Reason::OverLimit, answer.at_once, store_->counts().live,
-                              store_->counts().resident, store_->counts().limit, answer.at_once},
-                             answer.at_once, answer.at_once, true, {}},
-                            op_in_flight());
+      const store::StoreCounts counts = store_->counts();
+      const auto why = store::Refusal::Reason::OverLimit;
+      store::Shortage missing;
+      missing.refusal = {why, answer.at_once, counts.live, counts.resident, counts.limit, answer.at_once};
+      missing.at_once = missing.pinned = answer.at_once;
+      missing.can_move = true;
+      text = "out of memory within the budget: " + pool_->message(missing, op_in_flight());
     }
     if (settings_.give_up) settings_.give_up(text, answer.at_once > Bytes{});
     std::abort();

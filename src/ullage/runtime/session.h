@@ -27,8 +27,8 @@ class Session {
   };
 
   struct Settings {
-    Bytes budget;                                  // stated; zero: unlimited
-    store::SpillPlace spill;                       // where tensors go that do not fit; `most` of zero: nowhere
+    Bytes budget;             // stated; zero: unlimited
+    store::SpillPlace spill;  // where tensors go that do not fit; `most` of zero: nowhere
     Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
     std::function<Bytes()> others;                 // resident bytes of the tree's other processes; empty: none

@@ -22,7 +22,7 @@ constexpr std::uint64_t kPeakEvery = 8;         // looks; the peak costs ten tim
 constexpr std::uint64_t kFirstSteps = 2;        // libraries warm up in them
 constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
 // What another run may hold more outside the pool than this one, by chance.
-constexpr Bytes kFloorAllowance = 4_MiB;
+constexpr Bytes kFloorAllowance = 1_MiB;
 
 std::uint64_t now_us() {
   using namespace std::chrono;
@@ -73,7 +73,7 @@ void Watch::write_moves() {
   slot_->spilled_now.store(moves.spilled_now.count);
   slot_->spilled_peak.store(moves.spilled_peak.count);
   slot_->cleaned.store(moves.written_ahead.count);
-  slot_->saved_writes.store(saturating_sub(moves.spilled, moves.written).count);
+  slot_->saved_writes.store(moves.rewrites_avoided.count);
   slot_->page_faults_healed.store(moves.faults);
   slot_->unmovable.store((pager_.store().counts().slabs + moves.foreign_peak).count);
   if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);

@@ -4,8 +4,8 @@
 namespace ullage::store {
 namespace {
 
-constexpr std::uint64_t kSoon = 16;               // ops
-constexpr std::uint64_t kFarAway = 1ull << 40;    // more ops than any history holds
+constexpr std::uint64_t kSoon = 16;             // ops
+constexpr std::uint64_t kFarAway = 1ull << 40;  // more ops than any history holds
 
 }  // namespace
 

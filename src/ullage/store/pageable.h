@@ -29,6 +29,7 @@ struct Pageable {
   std::optional<SpillSlot> slot;  // a copy of its bytes
   bool writing = false;           // being written out; its pages are read-only meanwhile
   bool changed = false;           // while it was written out: the copy is worthless
+  bool unchanged = false;         // since it was brought back: what it was brought back from still holds
   std::uint32_t pins = 0;         // by ops in flight; pinned ones are not spilled
   std::uint32_t saves = 0;        // how often autograd holds it
   OpId saved_at;                  // the first of these

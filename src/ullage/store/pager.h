@@ -26,7 +26,7 @@ namespace ullage::store {
 
 // What could not be had, and why no room was made for it.
 struct Shortage {
-  Refusal refusal;             // of the store; its `limit` and `needed` are those of the last try
+  Refusal refusal;            // of the store; its `limit` and `needed` are those of the last try
   Bytes at_once;              // what ops in flight need at once, the request included, and what cannot move: no smaller
                               // pool would do
   Bytes pinned;               // of that, the storages of ops in flight
@@ -42,17 +42,18 @@ struct OpInput {
 };
 
 struct PagerCounts {
-  Bytes spilled;         // bytes moved out: pages taken away
-  Bytes written;         // of these, written to the file for it
-  Bytes written_ahead;   // written by the background thread
-  Bytes restored;        // bytes moved back
-  Bytes restored_ahead;  // of these, by the background thread
+  Bytes spilled;           // bytes moved out: pages taken away
+  Bytes rewrites_avoided;  // of these, not written again, since they had not changed since they came back
+  Bytes written;           // to the file
+  Bytes written_ahead;     // of these, by the background thread
+  Bytes restored;          // bytes moved back
+  Bytes restored_ahead;    // of these, by the background thread
   Bytes spilled_now;
   Bytes spilled_peak;
-  Bytes at_once_peak;    // the largest Shortage::at_once that was met: the floor of the pool
-  Bytes foreign_peak;    // most bytes of one op's inputs that are not the pool's
-  Seconds waited;        // program's threads, for moving
-  Seconds background;    // time the background thread moved
+  Bytes at_once_peak;         // the largest Shortage::at_once that was met: the floor of the pool
+  Bytes foreign_peak;         // most bytes of one op's inputs that are not the pool's
+  Seconds waited;             // program's threads, for moving
+  Seconds background;         // time the background thread moved
   std::uint64_t faults = 0;   // accesses of spilled storages that no op announced
   std::string spill_failure;  // why writing out failed last; empty: it did not, or went well since
 };
@@ -90,8 +91,8 @@ class Pager final {
   enum class Fault { Healed, NotOurs, Failed };
   struct FaultAnswer {
     Fault what = Fault::NotOurs;
-    std::string why;       // of Failed
-    Bytes at_once;         // where room was lacking: what must be resident at once, as far as the faults tell; else zero
+    std::string why;  // of Failed
+    Bytes at_once;    // where room was lacking: what must be resident at once, as far as the faults tell; else zero
   };
   FaultAnswer on_fault(Address at);
 
@@ -104,7 +105,7 @@ class Pager final {
   // The body of the background thread; never returns.
   void run_in_background();
 
-  // Is the pool near its limit? Then ops and saved tensors are worth following. Stays true once it is; or is said to be.
+  // Is the pool near its limit? Then ops and saved tensors are worth following. Stays true once it is or is said to be.
   bool under_pressure() const { return under_pressure_.load(std::memory_order_relaxed); }
 
   void follow_from_now_on() { under_pressure_.store(true); }
@@ -179,12 +180,13 @@ class Pager final {
   Pageables storages_;
   UseHistory history_;
   PagerCounts counts_;
-  Bytes largest_;               // span of any storage so far
+  OpId evicted_at_;  // when something was evicted last
+  Bytes largest_;    // span of any storage so far
   std::optional<SpillSlot> reserve_;
-  Bytes pinned_;                // spans of storages with pins
-  std::string spill_failure_;   // why the last write out failed; empty: it did not
-  std::size_t moves_ = 0;       // in flight
-  int fruitless_ = 0;           // evictions in a row of what a fault had only just brought back
+  Bytes pinned_;               // spans of storages with pins
+  std::string spill_failure_;  // why the last write out failed; empty: it did not
+  std::size_t moves_ = 0;      // in flight
+  int fruitless_ = 0;          // evictions in a row of what a fault had only just brought back
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
   std::atomic<bool> under_pressure_{false};

@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 constexpr std::chrono::milliseconds kWhileIdle{50};
-constexpr Seconds kDue{0.5};              // what is used within this is brought back; 128 MiB take about 0.05 s
-constexpr std::uint64_t kLeastAhead = 32;  // ops: what is used sooner is not written ahead
+constexpr Seconds kDue{0.5};                    // what is used within this is brought back; 128 MiB take about 0.05 s
+constexpr std::uint64_t kLeastAhead = 32;       // ops: what is used sooner is not written ahead
+constexpr std::uint64_t kStillEvicting = 8192;  // ops since the last eviction
 // Room, and clean storages that are needed last, are together kept at this share of the limit, and at most kMostReady.
 constexpr std::uint64_t kReadyShare = 3;
 constexpr Bytes kMostReady = 512_MiB;
@@ -81,6 +82,8 @@ bool Pager::make_clean_room(const Pageable& wanted) {
 // Writes one storage of those that would be evicted next.
 bool Pager::write_ahead(Lock& lock) {
   if (in_child_ || !spill_failure_.empty()) return false;
+  // A program that fits pays nothing: only where something had to go before, something will have to go again.
+  if (evicted_at_ == OpId{} || history_.now().value - evicted_at_.value > kStillEvicting) return false;
   const Bytes ready = std::min(store_.counts().limit / kReadyShare, kMostReady);
   Bytes have = store_.room();
   if (have >= ready) return false;

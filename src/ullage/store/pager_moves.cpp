@@ -47,8 +47,8 @@ Pageables::iterator Pager::farthest(For whom, bool clean_only) {
     const bool pinned = storage.pins > 0;
     if (pinned && whom != For::Fault) continue;
     const bool just_healed = storage.healed != 0 && storage.healed + kKeptAfterFault > counts_.faults;
-    const std::pair<int, std::uint64_t> key{just_healed ? kJustHealed : pinned ? kPinned : kFree,
-                                            distance(storage, history_)};
+    const int rank = pinned ? kPinned : kFree;
+    const std::pair<int, std::uint64_t> key{just_healed ? kJustHealed : rank, distance(storage, history_)};
     if (best == storages_.end() || key > best_key) {
       best = it;
       best_key = key;
@@ -70,8 +70,8 @@ Pager::Evicted Pager::evict(Lock& lock, Address at, StorageId id, For whom) {
     if (in_child_ || spill_ == nullptr) return Evicted::None;
     if (const Status written = write_out(lock, at, id, whom); !written) return Evicted::None;
     storage = find(at, id);
-    const bool still = storage != nullptr && storage->clean() && !storage->writing &&
-                       (storage->pins == 0 || whom == For::Fault);
+    const bool still =
+        storage != nullptr && storage->clean() && !storage->writing && (storage->pins == 0 || whom == For::Fault);
     if (!still) return Evicted::Waited;
   }
   take_pages(at, *storage);
@@ -81,6 +81,8 @@ Pager::Evicted Pager::evict(Lock& lock, Address at, StorageId id, For whom) {
 void Pager::take_pages(Address at, Pageable& storage) {
   store_.vacate(at);
   storage.where = Where::Spilled;
+  evicted_at_ = history_.now();
+  if (storage.unchanged) counts_.rewrites_avoided += storage.span;
   counts_.spilled += storage.span;
   counts_.spilled_now += storage.span;
   counts_.spilled_peak = std::max(counts_.spilled_peak, counts_.spilled_now);
@@ -157,6 +159,7 @@ Result<SpillSlot> Pager::take_from_file(Bytes span) {
 void Pager::make_writable(Address at, Pageable& storage) {
   if (storage.where != Where::Resident || !storage.read_only()) return;
   storage.changed = true;
+  storage.unchanged = false;
   if (storage.slot) spill_->give(*storage.slot);
   storage.slot.reset();
   store_.protect(at, Access::ReadWrite);
@@ -208,6 +211,7 @@ std::optional<Shortage> Pager::read_in(Lock& lock, Address at, StorageId id, Add
   }
   ULLAGE_CHECK(store_.settle(at, staged, Access::Read), "the kernel moves pages no more (see vm.max_map_count)");
   storage->where = Where::Resident;
+  storage->unchanged = true;
   storage->healed = 0;
   counts_.restored += storage->span;
   counts_.spilled_now -= storage->span;

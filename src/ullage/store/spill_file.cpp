@@ -228,10 +228,9 @@ Status SpillFile::read(const SpillSlot& slot, Address into) {
     Checksum sum;
     sum.add(pointer(into), slot.size.count);
     if (sum.value() != work.content().checksum) {
-      return file_->error(Error::Kind::BadFile,
-                          "the spill file gave back other bytes than were written (" + to_string(slot.size) +
-                              " at offset " + std::to_string(slot.offset) +
-                              "); the disk is at fault, or another program wrote to the file");
+      return file_->error(Error::Kind::BadFile, "the spill file gave back other bytes than were written (" +
+                                                    to_string(slot.size) + " at offset " + std::to_string(slot.offset) +
+                                                    "); the disk is at fault, or another program wrote to the file");
     }
   }
   read_ += slot.size.count;

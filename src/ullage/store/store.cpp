@@ -31,8 +31,7 @@ std::variant<Address, Refusal> Store::allocate(Bytes size) {
   const bool small = size < Slabs::kBlockLimit;
   std::optional<Address> at = small ? slabs_.take(size) : std::nullopt;
   if (!at) {
-    if (size > all_.size)
-      return refuse(Refusal::Reason::AddressSpace, size, size, ask_limit());
+    if (size > all_.size) return refuse(Refusal::Reason::AddressSpace, size, size, ask_limit());
     Placed placed = small ? place(Slabs::kSlab, Slabs::kSlab, size) : place(span(size), alignment_of(span(size)), size);
     if (auto* refusal = std::get_if<Refusal>(&placed)) return *refusal;
     Range& range = std::get<Range>(placed);

@@ -172,7 +172,7 @@ class Store final {
   AddressSpace space_;
   IdlePages idle_;
   Slabs slabs_;
-  std::unordered_map<std::uint64_t, Live> live_;    // storages with a range of their own, by address
+  std::unordered_map<std::uint64_t, Live> live_;     // storages with a range of their own, by address
   std::unordered_map<std::uint64_t, Range> staged_;  // by address
   StoreCounts counts_;
   std::size_t live_pieces_ = 0;  // of all live ranges and slabs

@@ -70,8 +70,8 @@ bool UnnamedFile::leave_direct() {
 int UnnamedFile::promise_blocks(std::uint64_t offset, Bytes size) {
   int error = 0;
   do {
-    error = calls_.allocate(descriptor(), 0, static_cast<off_t>(offset), static_cast<off_t>(size.count)) == 0 ? 0
-                                                                                                              : errno;
+    error =
+        calls_.allocate(descriptor(), 0, static_cast<off_t>(offset), static_cast<off_t>(size.count)) == 0 ? 0 : errno;
   } while (error == EINTR);
   if (error == EOPNOTSUPP || error == ENOSYS) return 0;
   if (error != 0) give_back_blocks(offset, size);  // what it got before it failed
@@ -79,8 +79,8 @@ int UnnamedFile::promise_blocks(std::uint64_t offset, Bytes size) {
 }
 
 int UnnamedFile::give_back_blocks(std::uint64_t offset, Bytes size) {
-  const int done = calls_.allocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                   static_cast<off_t>(offset), static_cast<off_t>(size.count));
+  const int done = calls_.allocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                                   static_cast<off_t>(size.count));
   return done == 0 ? 0 : errno;
 }
 
@@ -112,8 +112,8 @@ Status UnnamedFile::transfer(Way way, std::uint64_t offset, Address memory, Byte
     if (moved == 0 && way == Way::Write) return refusal(way, size, ENOSPC);
     if (moved == 0) {
       return error(Error::Kind::BadFile, "the spill file was cut short: " + std::to_string(done) + " of " +
-                                             std::to_string(size.count) + " bytes at offset " +
-                                             std::to_string(offset) + " are there");
+                                             std::to_string(size.count) + " bytes at offset " + std::to_string(offset) +
+                                             " are there");
     }
     // After a part of a page nothing can go past the cache: that page is moved again, or the rest goes through it.
     const std::uint64_t whole = round_down(Bytes{static_cast<std::uint64_t>(moved)}, kSmallPage).count;

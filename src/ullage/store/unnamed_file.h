@@ -20,7 +20,7 @@ namespace ullage::store {
 
 // The system calls behind the file, so that tests can make each of them fail in turn.
 struct SpillCalls {
-  int (*open_unnamed)(const char* folder);  // below zero and errno: this file system has no such files
+  int (*open_unnamed)(const char* folder);                  // below zero and errno: this file system has no such files
   int (*allocate)(int fd, int mode, off_t at, off_t size);  // fallocate
   ssize_t (*write)(int fd, const void* from, std::size_t size, off_t at);
   ssize_t (*read)(int fd, void* into, std::size_t size, off_t at);
