@@ -48,8 +48,8 @@ class PagerTest : public testing::Test {
     faults_go_to = nullptr;
     pager_.reset();
     store_.reset();
-    pages_.emplace();
-    limit_.emplace(limit);
+    pages_ = std::make_unique<OsPages>();
+    limit_ = std::make_unique<FixedLimit>(limit);
     auto store = Store::create(*pages_, *limit_, {16_GiB, 16384});
     ASSERT_TRUE(store) << store.error().text();
     store_ = std::move(*store);
@@ -70,6 +70,17 @@ class PagerTest : public testing::Test {
   void TearDown() override {
     faults_go_to = nullptr;
     sigaction(SIGSEGV, &before_, nullptr);
+    if (!has_background_) return;
+    static_cast<void>(pager_.release());
+    static_cast<void>(file_.release());
+    static_cast<void>(store_.release());
+    static_cast<void>(limit_.release());
+    static_cast<void>(pages_.release());
+  }
+  // The thread never ends, so what it works on must not either.
+  void run_background() {
+    has_background_ = true;
+    std::thread([pager = pager_.get()] { pager->run_in_background(); }).detach();
   }
 
   static std::uint64_t* words(Address at) { return reinterpret_cast<std::uint64_t*>(at.value); }
@@ -96,12 +107,13 @@ class PagerTest : public testing::Test {
     return pager_->begin_op(signature, list);
   }
 
-  std::optional<OsPages> pages_;
-  std::optional<FixedLimit> limit_;
+  std::unique_ptr<OsPages> pages_;
+  std::unique_ptr<FixedLimit> limit_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<SpillFile> file_;
   std::unique_ptr<Pager> pager_;
   struct sigaction before_ {};
+  bool has_background_ = false;
 };
 
 TEST_F(PagerTest, MovesOutWhatIsInTheWayAndATouchBringsItBack) {
@@ -310,13 +322,37 @@ TEST_F(PagerTest, ALoopOverMoreThanFitsMovesOnlyWhatItMust) {
   EXPECT_LE((pager_->counts().restored - before).count, (4_MiB).count * 4 * 4);
 }
 
-TEST_F(PagerTest, ThreadsAndAnEvictorAndABackgroundKeepEveryBit) {
+// Each storage is used by a few ops in a row; every other one is changed by the first of them, so that both clean and
+// changed ones have to go.
+TEST_F(PagerTest, ABackgroundMovesAheadAndKeepsEveryBit) {
+  open(40_MiB);
+  run_background();
+  std::vector<Address> all;
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t i = 0; i < 12; ++i) all.push_back(make(4_MiB, seeds.emplace_back(i)));
+  const auto moved_both_ways = [&] {
+    return pager_->counts().written_ahead > Bytes{} && pager_->counts().restored_ahead > Bytes{};
+  };
+  for (int round = 0; round < 400 && !moved_both_ways(); ++round) {
+    for (std::uint64_t op = 0; op < 48; ++op) {
+      const std::uint64_t i = op / 4;
+      const bool written = op % 4 == 0 && i % 2 == 0;
+      ASSERT_FALSE(begin(100 + op, {all[i]}, written));
+      ASSERT_TRUE(holds(all[i], 4_MiB, seeds[i])) << round << ' ' << op;
+      if (written) write(all[i], 4_MiB, seeds[i] += 12);
+      pager_->end_op();
+    }
+  }
+  EXPECT_TRUE(moved_both_ways());
+  EXPECT_EQ(pager_->counts().faults, 0u);
+  EXPECT_LE(store_->counts().resident_peak, 40_MiB);
+}
+
+TEST_F(PagerTest, ThreadsAndAnEvictorKeepEveryBit) {
   open(24_MiB);
-  // These never end, so they work on a pager that never ends either.
-  Pager* pager = pager_.release();
-  static std::atomic<bool> stop{false};
-  stop = false;
-  std::thread evictor([pager] {
+  Pager* const pager = pager_.get();
+  std::atomic<bool> stop{false};
+  std::thread evictor([pager, &stop] {
     while (!stop) pager->evict_all();
   });
   std::vector<std::thread> workers;
@@ -325,7 +361,7 @@ TEST_F(PagerTest, ThreadsAndAnEvictorAndABackgroundKeepEveryBit) {
     workers.emplace_back([&, w] {
       std::mt19937_64 random(w);
       std::vector<std::pair<Address, std::uint64_t>> own;
-      for (std::uint64_t i = 0; i < 120; ++i) {
+      for (std::uint64_t i = 0; i < 400; ++i) {
         if (own.size() < 6) {
           const auto placed = pager->allocate(1_MiB + 64_KiB * (random() % 8));
           if (const auto* at = std::get_if<Address>(&placed)) {
@@ -357,7 +393,6 @@ TEST_F(PagerTest, ThreadsAndAnEvictorAndABackgroundKeepEveryBit) {
   EXPECT_LE(file_->counts().in_use, 3_MiB);  // the reserve
   EXPECT_EQ(store_->counts().live, Bytes{});
   EXPECT_LE(store_->counts().resident_peak, 24_MiB);
-  delete pager;
 }
 
 }  // namespace

@@ -186,6 +186,7 @@ class Pager final {
   Bytes pinned_;               // spans of storages with pins
   std::string spill_failure_;  // why the last write out failed; empty: it did not
   std::size_t moves_ = 0;      // in flight
+  int starving_ = 0;           // threads of the program that found nothing to evict but what is being moved
   int fruitless_ = 0;          // evictions in a row of what a fault had only just brought back
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;

@@ -29,8 +29,8 @@ double seconds_since(std::chrono::steady_clock::time_point began) {
 void Pager::run_in_background() {
   Lock lock(lock_);
   for (;;) {
-    if (!under_pressure() || spill_ == nullptr) {
-      changed_.wait_for(lock, kWhileIdle);
+    if (!under_pressure() || spill_ == nullptr || starving_ > 0) {
+      changed_.wait_for(lock, starving_ > 0 ? kBetweenLooks : kWhileIdle);
       continue;
     }
     const auto began = std::chrono::steady_clock::now();

@@ -32,7 +32,9 @@ Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
       continue;
     }
     if (moves_ == 0) return Evicted::None;
+    ++starving_;  // what ends now is ours: the background must not take it away for the next one it brings back
     changed_.wait(lock);
+    --starving_;
     return Evicted::Waited;
   }
 }
@@ -102,7 +104,7 @@ Status Pager::write_out(Lock& lock, Address at, StorageId id, For whom) {
   store_.protect(at, Access::Read);
   ++moves_;
   lock.unlock();
-  const Status written = spill_->write(*slot, at);
+  Status written = spill_->write(*slot, at);
   lock.lock();
   --moves_;
   changed_.notify_all();

@@ -197,7 +197,7 @@ Status SpillFile::write_with_checksum(SpillContent& content, Address from) {
       return file_->error(Error::Kind::NotFound, "the pages to write were taken away meanwhile");
     }
     sum.add(pointer(buffer.address()), chunk.count);
-    const Status moved = file_->transfer(Way::Write, slot.offset + done.count, buffer.address(), chunk);
+    Status moved = file_->transfer(Way::Write, slot.offset + done.count, buffer.address(), chunk);
     if (!moved) return moved;
   }
   content.checksum = sum.value();
