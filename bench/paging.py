@@ -62,7 +62,7 @@ class Runs:
                 "report": json.loads(report.read_text()) if memory is not None else None}
 
 
-def budgets(runs: Runs, steps: int = 6) -> None:
+def budgets(runs: Runs, steps: int = 5) -> None:
     plain = runs.run(None, LARGE, steps)
     base = statistics.median(plain["seconds"])
     print(f"\nDCGAN-256, 64 features, batch 16, {steps} steps; plain: {base:.2f} s a step, VmHWM {plain['peak'] / MIB:.0f} MiB")
@@ -112,13 +112,13 @@ def in_turn(runs: Runs, title: str, variants: dict[str, tuple], options: list[st
 
 def ratios(runs: Runs) -> None:
     in_turn(runs, "DCGAN-256, 64 features, batch 16",
-            {"plain": (None, []), "1332MiB (60 % of plain)": ("1332MiB", []), "1100MiB": ("1100MiB", [])}, LARGE, 4, 6)
+            {"plain": (None, []), "1332MiB (60 % of plain)": ("1332MiB", []), "1100MiB": ("1100MiB", [])}, LARGE, 3, 6)
 
 
 def fits(runs: Runs) -> None:
     in_turn(runs, "DCGAN-256, 32 features, batch 8, where memory suffices",
             {"1GiB, --spill none (pool alone)": ("1GiB", ["--spill", "none"]), "1GiB": ("1GiB", []),
-             "720MiB (pager armed)": ("720MiB", [])}, SMALL, 8, 10)
+             "720MiB (pager armed)": ("720MiB", [])}, SMALL, 5, 8)
 
 
 def main() -> None:

@@ -61,9 +61,8 @@ struct PagerCounts {
 class Pager final {
  public:
   struct Settings {
-    bool background = true;   // write ahead and bring back ahead
     bool heal_faults = true;  // false: an access that no op announced is a failure, as it is on a GPU
-    bool evict_all = false;   // stress: before every op, everything that it does not use is evicted
+    bool evict_all = false;   // stress: before every op, everything that no op in flight uses is evicted
   };
 
   // `spill` null: nothing can be moved, and the pager only hands on what the store says. All must outlive the pager.
