@@ -39,6 +39,10 @@ struct Pageable {
 
   bool clean() const { return where == Where::Resident && slot.has_value(); }
   bool read_only() const { return clean() || writing; }
+  // Was it brought back by one of the last `window` of `faults` faults?
+  bool healed_lately(std::uint64_t faults, std::uint64_t window) const {
+    return healed != 0 && healed + window > faults;
+  }
 };
 
 // By address. Nodes are stable, so a reference holds until its storage is freed.

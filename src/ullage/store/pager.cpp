@@ -222,7 +222,7 @@ Pager::FaultAnswer Pager::on_fault(Address at) {
 Pager::FaultAnswer Pager::no_room_at_a_fault() {
   Bytes together{};
   for (const auto& [at, storage] : storages_) {
-    if (storage.healed + kLastFaults > counts_.faults) together += storage.span;
+    if (storage.healed_lately(counts_.faults, kLastFaults)) together += storage.span;
   }
   const Bytes at_once = std::max(note_at_once({}), together + store_.counts().slabs);
   counts_.at_once_peak = std::max(counts_.at_once_peak, at_once);

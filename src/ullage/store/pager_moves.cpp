@@ -48,7 +48,7 @@ Pageables::iterator Pager::farthest(For whom, bool clean_only) {
     if (storage.where != Where::Resident || (clean_only && !storage.clean())) continue;
     const bool pinned = storage.pins > 0;
     if (pinned && whom != For::Fault) continue;
-    const bool just_healed = storage.healed != 0 && storage.healed + kKeptAfterFault > counts_.faults;
+    const bool just_healed = storage.healed_lately(counts_.faults, kKeptAfterFault);
     const int rank = pinned ? kPinned : kFree;
     const std::pair<int, std::uint64_t> key{just_healed ? kJustHealed : rank, distance(storage, history_)};
     if (best == storages_.end() || key > best_key) {
@@ -98,10 +98,14 @@ Status Pager::write_out(Lock& lock, Address at, StorageId id, For whom) {
     spill_failure_ = slot.error().text();
     return slot.error();
   }
-  // From here on the first write is a fault, and the copy is given up then.
+  // From here on the first write is a fault, and the copy is given up then. Unnoticed writes would be lost.
+  if (!store_.protect(at, Access::Read)) {
+    spill_->give(*slot);
+    spill_failure_ = "the kernel protects no more pages (see vm.max_map_count)";
+    return Error{Error::Kind::System, spill_failure_, ""};
+  }
   storage->writing = true;
   storage->changed = false;
-  store_.protect(at, Access::Read);
   ++moves_;
   lock.unlock();
   Status written = spill_->write(*slot, at);
