@@ -66,8 +66,10 @@ function(ullage_test)
   set(target "${T_NAME}_test")
   add_executable(${target} ${T_SOURCES})
   target_link_libraries(${target} PRIVATE ${T_LINK} GTest::gtest GTest::gtest_main)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # real.h
   target_compile_definitions(${target} PRIVATE
     ULLAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+    ULLAGE_REAL="${PROJECT_SOURCE_DIR}/../shared/real"
     ULLAGE_BIN="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   ullage_warnings(${target})
   if(T_TORCH)

@@ -88,7 +88,8 @@ void Store::vacate(Address at) {
   ULLAGE_CHECK(!range.pieces.empty(), "vacated already");
   // No access before the first page goes: otherwise another thread could touch the address while the kernel still lets
   // it, and be given a page of zeros.
-  ULLAGE_CHECK(pages_.protect(at, range.size, Access::None), "the kernel protects no more pages (see vm.max_map_count)");
+  ULLAGE_CHECK(pages_.protect(at, range.size, Access::None),
+               "the kernel protects no more pages (see vm.max_map_count)");
   counts_.vacated += range.size;
   live_pieces_ -= range.pieces.size();
   const std::optional<Address> to = can_move_ ? space_.take(range.size, alignment_of(range.size)) : std::nullopt;

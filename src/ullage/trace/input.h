@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a file can turn out to be: the four things `ullage explain` is shown. read makes them, diagnose judges them.
+
+#include "ullage/trace/memory_summary.h"
+#include "ullage/trace/out_of_memory.h"
+#include "ullage/trace/recording.h"
+#include "ullage/trace/trace.h"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ullage::trace {
+
+// Text: a whole log, a pasted message, a printed table. At least one error or summary.
+struct Log {
+  std::vector<OutOfMemory> errors;       // in the order in which they were met first
+  std::vector<MemorySummary> summaries;  // likewise
+  std::uint64_t lines = 0;
+};
+
+// A PyTorch profiler trace with memory events.
+struct Profile {
+  struct Device {
+    int type = 0;  // c10::DeviceType: 0 CPU, 1 CUDA
+    int index = 0;
+    std::string name;            // "NVIDIA A100", where the file says it
+    std::optional<Bytes> total;  // its memory, where the file says it
+    Trace trace;                 // trace.device = index
+  };
+  std::vector<Device> devices;  // those with memory events, the one with the most bytes first
+  Stacks stacks;
+  std::string torch;
+  std::vector<std::string> inconsistencies;
+};
+
+using Input = std::variant<Recording, Log, Profile>;
+
+}  // namespace ullage::trace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// torch.cuda.memory_summary() as numbers. The printout floors each cell to its unit: precision says how far off.
+
+#include "ullage/base/bytes.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ullage::trace {
+
+struct SummaryCell {
+  std::uint64_t value = 0;  // bytes, or a count for rows of counts
+  Bytes precision;          // the true value is in [value, value + precision)
+};
+
+struct SummaryRow {
+  std::string name;                  // "Allocated memory"
+  std::string pool;                  // "", "large", "small"
+  bool counts = false;               // not bytes
+  std::array<SummaryCell, 4> cells;  // current, peak, total allocated, total freed
+};
+
+struct MemorySummary {
+  std::optional<unsigned> device;
+  std::optional<std::uint64_t> ooms;
+  std::optional<std::uint64_t> retries;  // of cudaMalloc
+  std::vector<SummaryRow> rows;
+  std::string torch;  // what the wording tells of the version
+  std::uint64_t line = 0;
+
+  const SummaryRow* row(const std::string& name, const std::string& pool = "") const;
+};
+
+}  // namespace ullage::trace

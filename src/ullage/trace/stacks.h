@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Call stacks, each kept once. A recording names the same few thousand stacks hundreds of thousands of times; everybody
+// else keeps a StackId. Frames and stacks live as long as their Stacks and are never removed.
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace ullage::trace {
+
+// 32 bits: a recording holds some ten million references to frames.
+struct FrameId {
+  std::uint32_t value = 0;
+  friend constexpr auto operator<=>(FrameId, FrameId) = default;
+};
+
+struct StackId {
+  std::uint32_t value = 0;  // 0: not recorded
+  friend constexpr auto operator<=>(StackId, StackId) = default;
+};
+
+struct Frame {
+  std::string file;  // "??" for C++ frames of PyTorch's own recordings
+  std::string function;
+  std::uint64_t line = 0;
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+class Stacks {
+ public:
+  Stacks();
+
+  FrameId add(Frame frame);
+  // Innermost frame first. No frames: StackId{0}.
+  StackId add(std::span<const FrameId> frames);
+
+  const Frame& frame(FrameId id) const;
+  // Innermost first; empty for StackId{0}.
+  std::span<const FrameId> frames(StackId id) const;
+  std::size_t frame_count() const { return frames_.size(); }
+  std::size_t stack_count() const { return begins_.size() - 1; }  // StackId{0} included
+
+ private:
+  std::vector<Frame> frames_;
+  std::unordered_map<std::string, FrameId> frames_by_text_;
+  std::vector<FrameId> all_;         // the frames of all stacks, one stack after the other
+  std::vector<std::size_t> begins_;  // of stack i: [begins_[i], begins_[i + 1])
+  std::unordered_map<std::uint64_t, StackId> newest_by_hash_;
+  std::vector<StackId> older_of_same_hash_;  // by stack; StackId{0} ends the chain
+};
+
+}  // namespace ullage::trace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Recordings made by others, for tests: large ones lie beside the checkout where there are any (../shared/real), small
+// copies in tests/data.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace ullage {
+
+inline std::filesystem::path real_folder() { return ULLAGE_REAL; }
+inline std::filesystem::path data_folder() { return ULLAGE_TEST_DATA; }
+
+inline std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in) << path;
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline std::vector<std::byte> bytes_of(const std::filesystem::path& path) {
+  const std::string text = text_of(path);
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+}  // namespace ullage
+
+// Skips the test, saying why, where the large recordings are not.
+#define ULLAGE_NEEDS_REAL_FILES() \
+  if (!std::filesystem::exists(ullage::real_folder())) GTEST_SKIP() << "no folder ../shared/real beside the checkout"
