@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short names for presets (CMakePresets.json) and scripts (tools/). Nothing is built here.
 
-.PHONY: help setup build test demo bench headers asan tsan tidy format clean
+.PHONY: help setup build test demo bench headers asan tsan tidy fuzz format clean
 
 help:
 	@echo "make demo      sets up, builds, then trains DCGAN at 256x256 on real pictures under a budget (about 3 minutes of work)"
 	@echo "make test      sets up, builds, then runs all tests"
-	@echo "make build | setup | bench | headers | asan | tsan | tidy | format | clean"
+	@echo "make build | setup | bench | headers | asan | tsan | tidy | fuzz | format | clean"
 
 setup:
 	@tools/setup
@@ -34,6 +34,9 @@ asan tsan: setup
 tidy: setup
 	@tools/setup tidy
 	@tools/build tidy
+
+fuzz: setup
+	@tools/fuzz
 
 format: setup
 	@tools/setup format

@@ -1,2 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/read/input.h"
+
+#include "ullage/read/content_kind.h"
+#include "ullage/read/file_content.h"
+#include "ullage/read/gzip.h"
+#include "ullage/read/log.h"
+#include "ullage/read/profile.h"
+#include "ullage/read/snapshot.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+namespace ullage::read {
+namespace {
+
+std::string_view as_text(std::span<const std::byte> content) {
+  return {reinterpret_cast<const char*>(content.data()), content.size()};
+}
+
+template <class T>
+Result<trace::Input> as_input(Result<T> read) {
+  if (!read) return read.error();
+  return trace::Input(std::move(read).value());
+}
+
+Error refuse(const ForeignContent& content, const std::string& name) {
+  std::string message(content.what);
+  if (!content.advice.empty()) message += fmt::format("; {}", content.advice);
+  return {Error::Kind::BadFile, fmt::format("{}; {}", message, kWanted), name + ":0"};
+}
+
+Result<trace::Input> read_unzipped(std::span<const std::byte> content, const std::string& name) {
+  if (content.empty()) return refuse({"an empty file", ""}, name);
+  const auto kind = kind_of(content);
+  if (const auto* foreign = std::get_if<ForeignContent>(&kind)) return refuse(*foreign, name);
+  switch (std::get<ContentKind>(kind)) {
+    case ContentKind::Gzip:
+      return refuse({"gzip data within gzip data", "unpack it"}, name);
+    case ContentKind::Snapshot:
+      return as_input(read_snapshot(content, name));
+    case ContentKind::Profile:
+      return as_input(read_profile(as_text(content), name));
+    case ContentKind::WideText:
+      return as_input(read_log(narrow(content), name));
+    case ContentKind::Text:
+      break;
+  }
+  return as_input(read_log(as_text(content), name));
+}
+
+}  // namespace
+
+Result<trace::Input> read_input(std::span<const std::byte> content, const std::string& name) {
+  if (!is_gzip(content)) return read_unzipped(content, name);
+  Result<std::string> unzipped = gunzip(content, name);
+  if (!unzipped) return unzipped.error();
+  return read_unzipped(std::as_bytes(std::span(unzipped->data(), unzipped->size())), name + " (unzipped)");
+}
+
+Result<trace::Input> read_input_file(const std::string& path) {
+  Result<FileContent> content = FileContent::open(path);
+  if (!content) return content.error();
+  return read_input(content->bytes(), path == "-" ? "standard input" : path);
+}
+
+}  // namespace ullage::read

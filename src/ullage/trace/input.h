@@ -30,6 +30,8 @@ struct Profile {
     std::string name;            // "NVIDIA A100", where the file says it
     std::optional<Bytes> total;  // its memory, where the file says it
     Trace trace;                 // trace.device = index
+    bool addresses = true;       // false: frees are matched by size, newest first; levels are exact, owners may not be
+    bool totals = true;          // false: what was live before the profiler began is not in the levels
   };
   std::vector<Device> devices;  // those with memory events, the one with the most bytes first
   Stacks stacks;

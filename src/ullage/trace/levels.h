@@ -7,6 +7,7 @@
 #include "ullage/trace/trace.h"
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace ullage::trace {
@@ -28,6 +29,9 @@ struct Moment {
 enum class At { Peak, OutOfMemory, End };
 // The first event with the most live bytes; the last out-of-memory event; the end. None: there is no such event.
 std::optional<Moment> find(const Trace& trace, const Levels& levels, At at);
+
+// What owners_at() and every other report call it by.
+std::string_view owner_name(const Storage& storage, const std::vector<StackMeaning>& meanings);
 
 // The storages live at the moment, by (category, name), largest first; their bytes add up to moment.live exactly.
 std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings);

@@ -2,7 +2,9 @@
 #pragma once
 
 // An out-of-memory error as a program told it in words: which library said it, the figures it gave, where in the log it
-// stood and which Python frames were above it. Every figure is optional: none means that the words do not say it.
+// stood and which Python frames were above it. Every figure is optional: none means that the words do not say it, or
+// say more than 64 bits hold ("17179869184.00 GiB", PyTorch's way of saying "no limit"). GB of a message is binary like
+// GiB.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/stacks.h"
@@ -35,6 +37,8 @@ enum class Teller {
   Nccl,
   Vllm,    // its refusal at start
   Ullage,  // our own refusal
+  Jax,
+  TensorFlow,
   Other,
 };
 
@@ -62,9 +66,12 @@ struct OutOfMemory {
   std::optional<Bytes> private_pools;  // of allocated: in private pools (CUDA graphs)
   std::optional<Bytes> process;        // in use by this process, what is not PyTorch's included
   std::optional<Bytes> allowed;        // by set_per_process_memory_fraction, MPS "max allowed"
-  std::optional<Bytes> other;          // MPS "other allocations"
+  std::optional<Bytes> other;          // MPS "other allocations"; Ullage: the process's bytes outside the pool
+  std::optional<Bytes> active;         // NPU "current active": allocated, or waiting for another stream
+  std::optional<Bytes> largest_block;  // one request may not be larger (Arc before torch 2.5)
+  std::optional<Bytes> needed;         // Ullage: the budget that would have served the request
   std::vector<ProcessUse> processes;   // "Process 123 has 4.00 GiB memory in use"
-  Bytes precision;                     // of the figures: half a unit of the last digit at most ("11.17 GiB": 5 MiB)
+  Bytes precision;                     // half a unit of the last digit of the coarsest figure ("11.17 GiB": 5 MiB)
 
   std::vector<Frame> traceback;     // the Python traceback that ended in it, innermost first; its code lines in `code`
   std::vector<std::string> code;    // as traceback: the line of source that the traceback shows, or empty

@@ -61,6 +61,7 @@ struct ReservedLess {
 struct OutOfMemory {
   Bytes requested;
   Bytes device_free;
+  bool device_free_known = true;  // a profiler trace does not say it
 };
 struct OpBegin {
   OpId op;

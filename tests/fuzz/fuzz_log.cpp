@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Any bytes as a log. The promise under test is a value or an Error, and texts that are valid UTF-8 on one line.
+
+#include "ullage/read/log.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto log = ullage::read::read_log({reinterpret_cast<const char*>(data), size}, "fuzz");
+  if (!log.ok()) return 0;
+  for (const auto& error : log.value().errors) {
+    if (error.text.empty() || error.text.size() > 4096 || error.form.empty() || error.line == 0) std::abort();
+    if (error.text.find_first_of("\r\n\x1b") != error.text.npos || error.before.size() > 20) std::abort();
+    if (error.traceback.size() != error.code.size()) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Any bytes as a file: gzip, JSON or neither. The promise under test is a value or an Error, in bounded time and memory.
+
+#include "ullage/read/input.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  (void)ullage::read::read_input(std::as_bytes(std::span(data, size)), "fuzz");
+  return 0;
+}
