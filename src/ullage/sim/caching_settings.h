@@ -30,6 +30,16 @@ struct CachingSettings {
   bool expandable_segments = false;
   Bytes large_segment = 20_MiB;
   Ties ties = Ties::OldestSegment;
+  // A request larger than a whole new range of addresses for an expandable segment: the range stays, unused; from 2.15
+  // on it is given back.
+  bool keeps_ranges_too_small = true;
+
+  static constexpr Bytes kUnit = 512_B;   // blocks are multiples of it
+  static constexpr Bytes kSmall = 1_MiB;  // blocks up to here are of the small pool
+  static constexpr bool is_small(Bytes block) { return block <= kSmall; }
+  // The size of the block for a request (below 2^60 bytes), and of the segment taken for a block.
+  Bytes block_for(Bytes request) const;
+  Bytes segment_for(Bytes block) const;
 
   // "expandable_segments:True,max_split_size_mb:128": keys that move no bytes are taken and have no effect. BadArgument
   // names an unknown key or a value that torch refuses.

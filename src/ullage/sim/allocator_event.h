@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a model of an allocator tells of itself while it works: the events of torch's own allocator trace, with their
+// fields, so that the two can be compared one by one.
+
+#include "ullage/base/bytes.h"
+#include "ullage/trace/recording.h"
+
+#include <cstdint>
+
+namespace ullage::sim {
+
+struct AllocatorEvent {
+  enum class Action : std::uint8_t {
+    Allocated,         // alloc: bytes as requested
+    FreeRequested,     // free_requested: bytes as requested
+    FreeCompleted,     // free_completed: likewise
+    SegmentAllocated,  // segment_alloc
+    SegmentFreed,      // segment_free
+    SegmentMapped,     // segment_map: pages of an expandable segment
+    SegmentUnmapped,   // segment_unmap
+    OutOfMemory,       // oom: bytes rounded up; no address
+  };
+  Action action = Action::Allocated;
+  Address address;
+  Bytes bytes;
+  trace::StreamId stream;
+  Bytes device_free;  // of OutOfMemory alone: what the device had left
+
+  friend constexpr bool operator==(const AllocatorEvent&, const AllocatorEvent&) = default;
+};
+
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void heard(const AllocatorEvent& event) = 0;
+};
+
+}  // namespace ullage::sim

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The allocator's rules of size.
+#include "ullage/sim/caching_settings.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ullage::sim {
+namespace {
+
+constexpr Bytes kSmallSegment = 2_MiB;  // of the small pool
+constexpr Bytes kOwnSegment = 10_MiB;   // blocks from here on get a segment of their own size
+constexpr Bytes kSegmentUnit = 2_MiB;   // rounded up to this
+constexpr int kFirstInterval = 20;      // log2 of the first interval of roundup_power2_divisions
+
+}  // namespace
+
+Bytes CachingSettings::block_for(Bytes request) const {
+  if (request <= kUnit) return kUnit;
+  const int magnitude = std::bit_width(request.count) - 1;
+  const int last = static_cast<int>(roundup_power2_divisions.size()) - 1;
+  const auto interval = static_cast<std::size_t>(std::clamp(magnitude - kFirstInterval, 0, last));
+  const std::uint64_t divisions = roundup_power2_divisions[interval];
+  if (divisions <= 1 || request <= kUnit * divisions) return round_up(request, kUnit);
+  return round_up(request, Bytes{1ull << magnitude} / std::bit_floor(divisions));
+}
+
+Bytes CachingSettings::segment_for(Bytes block) const {
+  if (is_small(block)) return kSmallSegment;
+  if (block < kOwnSegment) return large_segment;
+  return round_up(block, kSegmentUnit);
+}
+
+}  // namespace ullage::sim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A model of the caching allocator that is led through a recording, request by request, and compared with it. What the
+// real allocator asked of its device between two events belongs to the request that ends it:
+//
+//   segment_free segment_free segment_alloc alloc      no room on the device, or empty_cache() before: both are tried
+//   segment_map alloc                                  a new page
+//   segment_free free_requested                        empty_cache() alone
+
+#include "ullage/sim/caching.h"
+#include "ullage/sim/following_device.h"
+#include "ullage/sim/layout.h"
+#include "ullage/trace/recording.h"
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace ullage::sim {
+
+class Follower final {
+ public:
+  // `before`: what was there before the first event.
+  Follower(const CachingSettings& settings, const std::vector<Layout::Segment>& before, Bytes device_total);
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  void follow(const std::vector<trace::RecordedEvent>& events);
+
+  const std::optional<FollowingDevice::Surprise>& difference() const { return device_.surprise(); }
+  const CachingAllocator& model() const { return *model_; }
+
+ private:
+  void heed(const trace::record::Allocation& event);
+  void heed(const trace::record::FreeRequest& event);
+  void heed(const trace::record::Free& event);
+  void heed(const trace::record::SegmentAllocation& event) { step(FollowingDevice::Action::SegmentAllocated, event); }
+  void heed(const trace::record::SegmentFree& event) { step(FollowingDevice::Action::SegmentFreed, event); }
+  void heed(const trace::record::SegmentMap& event) { step(FollowingDevice::Action::SegmentMapped, event); }
+  void heed(const trace::record::SegmentUnmap& event) { step(FollowingDevice::Action::SegmentUnmapped, event); }
+  void heed(const trace::record::OutOfMemory& event);
+  void heed(const trace::record::SnapshotTaken&) {}
+
+  template <class Event>
+  void step(FollowingDevice::Action action, const Event& event) {
+    steps_.push_back({action, event.address, event.bytes, event_});
+  }
+
+  // One request as the recording has it: of so many bytes, placed there, or refused in the end.
+  struct Request {
+    Bytes bytes;
+    StreamId stream;
+    std::optional<Address> at;
+  };
+  std::optional<BlockId> serve(const Request& request);
+  std::optional<BlockId> attempt(CachingAllocator& model, const Request& request, bool empty_first);
+  std::size_t leading_gives() const;
+  void empty_cache();
+
+  FollowingDevice device_;
+  std::optional<CachingAllocator> model_;               // never empty
+  std::unordered_map<std::uint64_t, BlockId> live_;     // by recorded address
+  std::unordered_map<std::uint64_t, BlockId> pending_;  // whose free was asked for
+  std::vector<FollowingDevice::Step> steps_;            // since the last request
+  std::uint64_t event_ = 0;
+};
+
+}  // namespace ullage::sim

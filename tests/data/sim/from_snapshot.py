@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what a snapshot says of device 0's segments, blocks and events as plain lines: from_snapshot.py FILE > TEXT.
+
+It reads with Python's own pickle, so that what the tests compare with does not pass through Ullage's reader; use it on
+files you trust."""
+import pickle
+import sys
+
+
+def main():
+    with open(sys.argv[1], "rb") as file:
+        snapshot = pickle.load(file)
+    print("layout", "D" if "external_annotations" in snapshot else "B")
+    for segment in sorted(snapshot["segments"], key=lambda segment: segment["address"]):
+        print("segment", segment["address"], segment["total_size"], segment["stream"], segment["segment_type"])
+        at = segment["address"]
+        for block in segment["blocks"]:
+            state = "free" if block["state"] == "inactive" else "live"
+            print("block", at, block["size"], block.get("requested_size", 0), state)
+            at += block["size"]
+    for event in snapshot["device_traces"][0]:
+        print("event", event["action"], event["addr"], event["size"], event["stream"])
+
+
+if __name__ == "__main__":
+    main()
