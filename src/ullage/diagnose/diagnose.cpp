@@ -1,2 +1,136 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/diagnose/diagnose.h"
+
+#include "ullage/diagnose/bar.h"
+#include "ullage/diagnose/evidence.h"
+#include "ullage/diagnose/headline.h"
+#include "ullage/diagnose/history.h"
+#include "ullage/diagnose/remedies.h"
+#include "ullage/diagnose/rules.h"
+#include "ullage/trace/reconstruct.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::diagnose {
+namespace {
+
+const char* layout_name(trace::SnapshotLayout layout) {
+  switch (layout) {
+    case trace::SnapshotLayout::SegmentList:
+      return "list of segments";
+    case trace::SnapshotLayout::A:
+      return "A";
+    case trace::SnapshotLayout::B:
+      return "B";
+    case trace::SnapshotLayout::C:
+      return "C";
+    case trace::SnapshotLayout::D:
+      return "D";
+    case trace::SnapshotLayout::X:
+      return "X";
+  }
+  return "";
+}
+
+Diagnosis judge(const Evidence& evidence, Source source) {
+  Diagnosis diagnosis;
+  diagnosis.headline = headline_of(evidence);
+  diagnosis.facts = evidence.facts;
+  diagnosis.bar = bar_of(evidence);
+  diagnosis.causes = causes_of(evidence);
+  diagnosis.remedies = remedies_of(evidence, diagnosis.causes);
+  diagnosis.notes = notes_of(evidence, diagnosis.causes);
+  diagnosis.to_know_more = to_know_more(evidence, diagnosis.causes);
+  diagnosis.next = next_command(evidence, source.file);
+  diagnosis.source = std::move(source);
+  return diagnosis;
+}
+
+Diagnosis judge(const History& history, Source source) {
+  Diagnosis diagnosis = judge(evidence_of(history), std::move(source));
+  diagnosis.peak = Peak{history.moment.live, history.moment.event, history.owners};
+  return diagnosis;
+}
+
+// A snapshot in which no device has a segment or an event.
+Diagnosis empty(const trace::Recording& recording, const Question& question) {
+  Diagnosis diagnosis;
+  diagnosis.source = {"snapshot", question.file, recording.torch, layout_name(recording.layout), 0, 1};
+  diagnosis.headline = "the snapshot is empty: no device had memory reserved, and no event was recorded";
+  diagnosis.to_know_more = how_to_record();
+  diagnosis.notes.push_back("seen when the program ran on the CPU, or when the dump was made before the first tensor");
+  diagnosis.next = "ullage help explain";
+  return diagnosis;
+}
+
+void add_replay(Diagnosis& diagnosis, sim::Replay replay) {
+  if (replay.first_difference) {
+    diagnosis.notes.push_back(
+        fmt::format("the model of the allocator agrees with the recording up to event {}, then: {}; "
+                    "simulated figures are the model's",
+                    replay.first_difference->event.value, replay.first_difference->what));
+  }
+  diagnosis.replay = std::move(replay);
+}
+
+bool asked_for(const Question& question, std::optional<unsigned> device) {
+  return !question.device || question.device == device;
+}
+
+}  // namespace
+
+std::vector<Diagnosis> diagnose(const trace::Recording& recording, const Question& question) {
+  std::vector<Diagnosis> diagnoses;
+  if (recording.devices.empty() && !question.device) diagnoses.push_back(empty(recording, question));
+  for (const trace::DeviceRecording& recorded : recording.devices) {
+    if (!asked_for(question, recorded.device)) continue;
+    History history;
+    history.recording = &recording, history.recorded = &recorded, history.stacks = &recording.stacks;
+    history.trace = trace::reconstruct(recorded, recording);
+    if (!work_out(history, question.at)) continue;
+    Diagnosis diagnosis =
+        judge(history, {"snapshot", question.file, recording.torch, layout_name(recording.layout), 0, 1});
+    if (!recorded.events.empty()) add_replay(diagnosis, sim::replay(recorded, recording));
+    for (const std::string& line : recording.inconsistencies) diagnosis.notes.push_back(line);
+    diagnoses.push_back(std::move(diagnosis));
+  }
+  return diagnoses;
+}
+
+std::vector<Diagnosis> diagnose(const trace::Log& log, const Question& question) {
+  std::vector<Diagnosis> diagnoses;
+  for (const trace::OutOfMemory& error : log.errors) {
+    if (!asked_for(question, error.device)) continue;
+    diagnoses.push_back(judge(evidence_of(error, log),
+                              {"message", question.file, error.torch, error.form, error.line, error.repeated}));
+  }
+  for (const trace::MemorySummary& summary : log.summaries) {
+    if (!asked_for(question, summary.device)) continue;
+    diagnoses.push_back(
+        judge(evidence_of(summary), {"memory_summary", question.file, summary.torch, "", summary.line, 1}));
+  }
+  return diagnoses;
+}
+
+std::vector<Diagnosis> diagnose(const trace::Profile& profile, const Question& question) {
+  std::vector<Diagnosis> diagnoses;
+  for (const trace::Profile::Device& device : profile.devices) {
+    if (!asked_for(question, static_cast<unsigned>(std::max(device.index, 0)))) continue;
+    History history;
+    history.profiled = &device, history.stacks = &profile.stacks, history.trace = device.trace;
+    history.device_is_cpu = device.type == 0;
+    if (!work_out(history, question.at)) continue;
+    diagnoses.push_back(judge(history, {"kineto", question.file, profile.torch, "", 0, 1}));
+    for (const std::string& line : profile.inconsistencies) diagnoses.back().notes.push_back(line);
+  }
+  return diagnoses;
+}
+
+std::vector<Diagnosis> diagnose(const trace::Input& input, const Question& question) {
+  return std::visit([&](const auto& kind) { return diagnose(kind, question); }, input);
+}
+
+}  // namespace ullage::diagnose

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/diagnose/headline.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/bar.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Teller;
+
+std::string who(Teller teller) {
+  switch (teller) {
+    case Teller::Cublas:
+      return "cuBLAS";
+    case Teller::Cudnn:
+      return "cuDNN";
+    case Teller::Cusolver:
+      return "cuSOLVER";
+    case Teller::Cusparse:
+      return "cuSPARSE";
+    case Teller::Cufft:
+      return "cuFFT";
+    case Teller::Magma:
+      return "MAGMA";
+    case Teller::Nccl:
+      return "NCCL";
+    case Teller::Vllm:
+      return "vLLM";
+    case Teller::Ullage:
+      return "Ullage";
+    case Teller::Jax:
+      return "JAX";
+    case Teller::TensorFlow:
+      return "TensorFlow";
+    case Teller::CudaDriver:
+      return "the CUDA driver";
+    case Teller::KernelKill:
+      return "the kernel";
+    default:
+      return "PyTorch";
+  }
+}
+
+void append(std::string& text, const char* before, std::optional<Bytes> bytes, const char* after) {
+  if (bytes) text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", before, to_string(*bytes), after);
+}
+
+std::string of_message(const Evidence& evidence) {
+  const trace::OutOfMemory& message = *evidence.message;
+  const Facts& facts = evidence.facts;
+  const std::string device = device_name(evidence);
+  if (message.teller == Teller::KernelKill)
+    return "a process was killed, most likely by the kernel for lack of host memory";
+  if (message.teller == Teller::SharedMemory) return "a loader's worker died: shared memory (/dev/shm) ran out";
+  if (evidence.told_by_library() || (message.teller == Teller::CudaDriver && !facts.requested)) {
+    const std::string subject = message.teller == Teller::CudaDriver ? "a CUDA call" : who(message.teller);
+    return fmt::format("{} failed for want of memory on {}; the message says no figures", subject, device);
+  }
+  if (message.teller == Teller::Metal && facts.requested) {
+    return fmt::format("Metal refused one buffer of {}", to_string(*facts.requested));
+  }
+  std::string held;
+  append(held, "", facts.allocated, message.teller == Teller::Mps ? " in PyTorch's pool" : " live");
+  append(held, "", message.teller == Teller::Mps ? evidence.other_allocations : std::nullopt, " others'");
+  append(held, "", facts.unallocated, " cached in pieces");
+  append(held, "", facts.free, " free");
+  append(held, "", facts.allowed, " allowed");
+  std::string where = device == "the CPU" ? "the host" : device;
+  if (facts.capacity) where += fmt::format(" ({})", to_string(*facts.capacity));
+  std::string asked = facts.requested ? fmt::format("refused {}", to_string(*facts.requested)) : "refused a request";
+  const bool of_torch = who(message.teller) == "PyTorch";
+  return fmt::format("{}{}{} {}{}{}", of_torch ? "" : who(message.teller), of_torch ? "" : ": ", where, asked,
+                     held.empty() ? "" : ": ", held);
+}
+
+std::string of_history(const Evidence& evidence) {
+  const History& history = *evidence.history;
+  const std::string device = device_name(evidence);
+  const bool pool = evidence.facts.reserved.has_value();
+  const std::string live = fmt::format("{} live{}", to_string(history.moment.live),
+                                       pool ? fmt::format(", {} reserved", to_string(history.moment.reserved)) : "");
+  if (history.oom) {
+    return fmt::format("{} refused {} at event {} of {}: {}{}", device, to_string(history.oom->requested),
+                       history.moment.event->value, history.trace.events.size(), live,
+                       evidence.facts.free ? fmt::format(", {} free", to_string(*evidence.facts.free)) : "");
+  }
+  if (!history.has_history) return fmt::format("{}: {}; no history was recorded", device, live);
+  const char* what = history.moment.event == history.peak.event ? "at the peak" : "";
+  const std::string at = history.moment.event
+                             ? fmt::format("event {} of {}", history.moment.event->value, history.trace.events.size())
+                             : std::string("before the first event");
+  return fmt::format("{}: {}{}{} ({}){}", device, live, *what ? " " : "", what, at,
+                     history.ooms == 0 ? "; nothing failed in this recording" : "");
+}
+
+std::string of_summary(const Evidence& evidence) {
+  std::string held;
+  append(held, "", evidence.facts.allocated, " live");
+  append(held, "", evidence.facts.reserved, " reserved");
+  const trace::SummaryRow* row = evidence.summary->row("Allocated memory");
+  append(held, "at most ", row && !row->counts ? std::optional(Bytes{row->cells[1].value}) : std::nullopt,
+         " live before");
+  const std::uint64_t ooms = evidence.summary->ooms.value_or(0);
+  const std::string end =
+      evidence.summary->ooms ? fmt::format("; {} request{} failed", ooms, ooms == 1 ? "" : "s") : "";
+  return fmt::format("{}: {}{}", device_name(evidence), held.empty() ? "a table without byte rows" : held, end);
+}
+
+// Where the memory of this kind of device is recorded.
+std::string record(const Evidence& evidence) {
+  const char* device = evidence.told_by(Teller::Xpu) ? "xpu" : evidence.told_by(Teller::Npu) ? "npu" : "cuda";
+  return fmt::format(
+      "torch.{0}.memory._record_memory_history(max_entries=1000000) after import torch, and "
+      "torch.{0}.memory._dump_snapshot(\"oom.pickle\") where the error is caught; then: ullage explain "
+      "oom.pickle",
+      device);
+}
+
+// As a shell takes it.
+std::string quoted(const std::string& file) {
+  if (file.empty()) return "FILE";
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) || c >= 128 ||
+           std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (std::all_of(file.begin(), file.end(), plain)) return file;
+  std::string out = "'";
+  for (char c : file) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+bool record_needs_newer(const Evidence& evidence) {
+  if (!evidence.message) return false;
+  const std::string& text = evidence.message->text;
+  return text.find("total capacity;") != std::string::npos || text.find("THC") != std::string::npos;
+}
+
+std::string why_no_cause(const Evidence& evidence) {
+  if (evidence.summary && evidence.summary->ooms.value_or(0) == 0)
+    return "nothing had failed when this table was printed";
+  if (!evidence.history) return "no rule knows a cause for what this input shows";
+  const History& history = *evidence.history;
+  const double unknown = share(history.of(trace::Category::Unattributed), history.moment.live);
+  if (unknown < 0.5) return "no rule knows a cause for what this input shows";
+  return fmt::format("no cause can be told: {:.0f} % of the live bytes have no stack, or one that says nothing",
+                     100 * unknown);
+}
+
+}  // namespace
+
+std::string how_to_record() { return record(Evidence{}); }
+
+std::string headline_of(const Evidence& evidence) {
+  if (evidence.history) return of_history(evidence);
+  if (evidence.summary) return of_summary(evidence);
+  return of_message(evidence);
+}
+
+std::string to_know_more(const Evidence& evidence, const std::vector<Cause>& causes) {
+  if (!causes.empty() && causes[0].confidence >= 0.9) return "";
+  if (evidence.history) {
+    const History& history = *evidence.history;
+    if (history.device_is_cpu) return "";
+    if (history.profiled) {
+      return fmt::format("a profile does not know the pool's segments: {}", record(evidence));
+    }
+    if (!history.has_history) return fmt::format("only the end state was recorded: {}", record(evidence));
+    const bool no_stacks = history.of(trace::Category::Unattributed) > history.moment.live / 2;
+    if (no_stacks) return fmt::format("most blocks have no stack: record with stacks=\"all\": {}", record(evidence));
+    return "";
+  }
+  if (evidence.message) {
+    switch (evidence.message->teller) {
+      case Teller::Cpu:
+      case Teller::KernelKill:
+      case Teller::SharedMemory:
+        return "the words do not say who held the host's memory: run under /usr/bin/time -v (maximum resident set "
+               "size), "
+               "and look at dmesg and at the container's memory.events";
+      case Teller::Mps:
+      case Teller::Metal:
+        return "print torch.mps.current_allocated_memory() and torch.mps.driver_allocated_memory() before the call "
+               "that "
+               "failed";
+      case Teller::Jax:
+      case Teller::TensorFlow:
+        return "not a message of PyTorch: its own profiler says who held the memory";
+      default:
+        break;
+    }
+  }
+  if (evidence.summary) return fmt::format("a table has sums only; to see who holds the bytes: {}", record(evidence));
+  const bool others = !causes.empty() && (causes[0].id == "other_process" || causes[0].id == "driver_refused" ||
+                                          causes[0].id == "outside_pool" || causes[0].id == "late_library_handle");
+  const char* machine = others || (evidence.message && !evidence.facts.allocated)
+                            ? "nvidia-smi at that moment says who holds the card; "
+                            : "";
+  const char* version = record_needs_newer(evidence) ? "with torch 2.1 or later " : "";
+  return fmt::format("the words alone cannot prove a cause. {}to see who holds the bytes: {}{}", machine, version,
+                     record(evidence));
+}
+
+std::string next_command(const Evidence& evidence, const std::string& given) {
+  const std::string file = quoted(given);
+  if (evidence.history) return fmt::format("ullage explain {} --html page.html", file);
+  if (evidence.told_by(Teller::Cpu) || evidence.told_by(Teller::KernelKill)) {
+    return "ullage run --memory auto -- python train.py";
+  }
+  if (evidence.told_by(Teller::Ullage)) return "ullage help run";
+  if (evidence.told_by(Teller::SharedMemory)) return "df -h /dev/shm";
+  for (Teller teller : {Teller::Mps, Teller::Metal, Teller::Jax, Teller::TensorFlow}) {
+    if (evidence.told_by(teller)) return fmt::format("ullage explain {} --json", file);
+  }
+  const bool driver_side = evidence.message && (!evidence.facts.allocated || evidence.others.value_or(Bytes{}) > 1_GiB);
+  return driver_side && !evidence.told_by(Teller::Xpu) ? "nvidia-smi" : "ullage explain oom.pickle";
+}
+
+std::vector<std::string> notes_of(const Evidence& evidence, const std::vector<Cause>& causes) {
+  std::vector<std::string> notes = evidence.notes;
+  const Facts& facts = evidence.facts;
+  if (evidence.told_by(Teller::Cuda) && facts.requested == 20_MiB) {
+    notes.push_back("20.00 MiB is the size of a segment: the tensor itself wanted between 1 and 10 MiB");
+  } else if (evidence.told_by(Teller::Cuda) && facts.requested == 2_MiB) {
+    notes.push_back("2.00 MiB is the size of a small segment: the tensor itself wanted at most 1 MiB");
+  }
+  if (causes.empty()) notes.push_back(why_no_cause(evidence));
+  if (!evidence.history) return notes;
+  const History& history = *evidence.history;
+  if (evidence.facts.reserved && *evidence.facts.reserved < history.moment.live) {
+    notes.push_back(
+        fmt::format("{} are live by the blocks and only {} reserved by the segments: the file contradicts "
+                    "itself, so there is no bar",
+                    to_string(history.moment.live), to_string(*evidence.facts.reserved)));
+  }
+  for (const std::string& line : history.trace.inconsistencies) notes.push_back(line);
+  if (!history.trace.complete && history.has_history && history.trace.live_before > Bytes{}) {
+    notes.push_back(fmt::format("the history does not begin with the program: {} were live before it",
+                                to_string(history.trace.live_before)));
+  }
+  if (history.profiled && !history.profiled->totals) {
+    notes.push_back("this profile has no totals: what was live before it began is not in the figures");
+  }
+  if (history.profiled && !history.profiled->addresses) {
+    notes.push_back("this profile has no addresses: owners are matched by size and may be wrong");
+  }
+  if (history.oom && history.recorded && history.moment.live > Bytes{}) {
+    notes.push_back("the figures are those of the moment of the failure, not of the end of the recording");
+  }
+  return notes;
+}
+
+}  // namespace ullage::diagnose

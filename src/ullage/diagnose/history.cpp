@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/diagnose/history.h"
+
+#include "ullage/trace/lifetimes.h"
+
+#include <algorithm>
+
+namespace ullage::diagnose {
+namespace {
+
+std::optional<trace::Moment> moment_asked_for(const History& history, std::optional<trace::At> at) {
+  if (at) return find(history.trace, history.levels, *at);
+  if (auto failed = find(history.trace, history.levels, trace::At::OutOfMemory)) return failed;
+  return find(history.trace, history.levels, trace::At::Peak);
+}
+
+void look_at_moment(History& history) {
+  if (!history.moment.event) return;
+  const std::size_t event = history.moment.event->value;
+  if (event >= history.trace.events.size()) return;
+  const trace::Event& at = history.trace.events[event];
+  if (const auto* oom = std::get_if<trace::event::OutOfMemory>(&at.what)) history.oom = *oom;
+  history.signs = signs_of(*history.stacks, at.stack);
+  const std::vector<trace::Phase> phases = trace::phases(history.trace, history.meanings);
+  if (event < phases.size()) history.phase = phases[event];
+}
+
+void find_reserved_peak(History& history) {
+  history.reserved_peak = history.trace.reserved_before;
+  for (Bytes reserved : history.levels.reserved) history.reserved_peak = std::max(history.reserved_peak, reserved);
+}
+
+}  // namespace
+
+bool work_out(History& history, std::optional<trace::At> at) {
+  history.meanings = trace::meanings(*history.stacks);
+  history.levels = trace::levels(history.trace);
+  const std::optional<trace::Moment> moment = moment_asked_for(history, at);
+  if (!moment) return false;
+  history.moment = *moment;
+  history.peak = find(history.trace, history.levels, trace::At::Peak).value_or(*moment);
+  for (const trace::Event& event : history.trace.events) {
+    history.ooms += std::holds_alternative<trace::event::OutOfMemory>(event.what) ? 1 : 0;
+    history.has_history |= std::holds_alternative<trace::event::Allocation>(event.what);
+  }
+  look_at_moment(history);
+  history.owners = trace::owners_at(history.trace, history.moment, history.meanings);
+  for (const trace::Owner& owner : history.owners) {
+    history.by_category[static_cast<std::size_t>(owner.category)] += owner.bytes;
+  }
+  find_reserved_peak(history);
+  history.steps = trace::find_steps(history.trace, history.meanings);
+  history.growth = trace::growth(history.trace, history.steps, history.meanings);
+  history.categories = trace::categories(history.trace, history.meanings);
+  history.roles =
+      roles(history.trace, *history.stacks, history.meanings, history.categories, history.steps, history.moment);
+  if (history.recorded) history.layout = layout_at(*history.recorded, history.trace, history.moment, history.meanings);
+  return true;
+}
+
+}  // namespace ullage::diagnose

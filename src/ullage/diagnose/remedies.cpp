@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/diagnose/remedies.h"
+
+#include <algorithm>
+
+namespace ullage::diagnose {
+namespace {
+
+constexpr std::size_t kMostRemedies = 8;
+constexpr double kWorthAdvice = 0.1;
+
+bool is_for(const RemedyRule& rule, const Cause& cause) {
+  return std::find(rule.causes.begin(), rule.causes.end(), cause.id) != rule.causes.end();
+}
+
+bool has(const std::vector<Remedy>& remedies, std::string_view id) {
+  return std::any_of(remedies.begin(), remedies.end(), [&](const Remedy& remedy) { return remedy.id == id; });
+}
+
+}  // namespace
+
+std::vector<RemedyRule> all_remedies() {
+  std::vector<RemedyRule> all;
+  for (auto family : {pool_remedies(), machine_remedies(), program_remedies()}) {
+    all.insert(all.end(), family.begin(), family.end());
+  }
+  return all;
+}
+
+std::vector<Remedy> remedies_of(const Evidence& evidence, const std::vector<Cause>& causes) {
+  const std::vector<RemedyRule> all = all_remedies();
+  std::vector<Remedy> remedies;
+  for (const Cause& cause : causes) {
+    if (cause.confidence < kWorthAdvice && !remedies.empty()) continue;
+    for (const RemedyRule& rule : all) {
+      if (!is_for(rule, cause) || has(remedies, rule.id)) continue;
+      std::optional<Remedy> remedy = rule.rule({evidence, cause});
+      if (!remedy) continue;
+      remedy->id = std::string(rule.id);
+      if (remedy->saves == Bytes{}) remedy->saves.reset();
+      if (!remedy->saves) remedy->basis = Basis::Known;
+      remedies.push_back(std::move(*remedy));
+    }
+  }
+  // Cut first, so that what is for the most probable cause stays, then sort.
+  if (remedies.size() > kMostRemedies) remedies.resize(kMostRemedies);
+  std::stable_sort(remedies.begin(), remedies.end(), [](const Remedy& a, const Remedy& b) {
+    return a.saves.has_value() && (!b.saves.has_value() || *a.saves > *b.saves);
+  });
+  return remedies;
+}
+
+}  // namespace ullage::diagnose

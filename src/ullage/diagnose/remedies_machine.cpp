@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/remedies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Teller;
+
+Remedy known(std::string action, std::string why = "") {
+  return {"", std::move(action), std::nullopt, Basis::Known, std::move(why)};
+}
+
+std::optional<Remedy> end_process(const Asked& asked) {
+  const Evidence& evidence = asked.evidence;
+  if (!evidence.other_processes.empty()) {
+    const auto largest = std::max_element(evidence.other_processes.begin(), evidence.other_processes.end(),
+                                          [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    return Remedy{"", fmt::format("end process {} if it is not needed: kill {}", largest->pid, largest->pid),
+                  largest->bytes, Basis::Computed, "what it holds by this message"};
+  }
+  Remedy remedy = known("nvidia-smi names the processes on the device: end the one that is not needed (kill PID)");
+  if (evidence.others) {
+    remedy.saves = evidence.others, remedy.basis = Basis::Computed;
+  } else if (evidence.outside && *evidence.outside > 700_MiB) {
+    remedy.saves = *evidence.outside - 700_MiB, remedy.basis = Basis::Computed;
+    remedy.why = "what is nobody's known, less 700 MiB for this program's own CUDA context";
+  }
+  return remedy;
+}
+
+std::optional<Remedy> other_device(const Asked&) {
+  return known("choose an empty device: CUDA_VISIBLE_DEVICES=N before the program starts");
+}
+
+std::optional<Remedy> lean_context(const Asked& asked) {
+  if (asked.evidence.told_by(Teller::Mps)) return std::nullopt;
+  return known(
+      "CUDA_MODULE_LOADING=LAZY in the environment; no second framework (JAX, TensorFlow) and no desktop on the "
+      "same card",
+      "kernels are then loaded when first used");
+}
+
+std::optional<Remedy> set_device(const Asked&) {
+  return known(
+      "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) first, and torch.load(..., map_location=\"cpu\")",
+      "a rank that never chose its device opens a context of 0.3 to 1 GiB on device 0");
+}
+
+std::optional<Remedy> distributed(const Asked&) {
+  return known(
+      "DistributedDataParallel (torchrun) in place of DataParallel; of unequal cards hide the weak one with "
+      "CUDA_VISIBLE_DEVICES",
+      "DataParallel's batch is limited by its smallest and its first device");
+}
+
+std::optional<Remedy> raise_limit(const Asked& asked) {
+  const Evidence& evidence = asked.evidence;
+  if (evidence.told_by(Teller::Mps)) {
+    return known("PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 in the environment, before torch is imported",
+                 "lifts the limit; the machine may start to swap or stall");
+  }
+  return Remedy{"", "torch.cuda.set_per_process_memory_fraction(1.0), or find who set it lower in this process",
+                difference(evidence.facts.capacity, evidence.facts.allowed), Basis::Computed,
+                "what the limit holds back"};
+}
+
+std::optional<Remedy> close_programs(const Asked& asked) {
+  if (asked.evidence.told_by(Teller::Vllm)) {
+    return known(
+        "free the file cache before the start (echo 3 > /proc/sys/vm/drop_caches) and wait until failed starts "
+        "have ended");
+  }
+  if (asked.evidence.told_by(Teller::Hip)) {
+    return known("set what the GPU gets of the memory in the firmware, and take a driver and ROCm that know this APU");
+  }
+  return Remedy{"", "close other programs that use the GPU (browsers, displays)", asked.evidence.other_allocations,
+                Basis::Computed, "at most: what others hold"};
+}
+
+std::optional<Remedy> lower_utilization(const Asked& asked) {
+  const Facts& facts = asked.evidence.facts;
+  const double fits = share(facts.free, facts.capacity) - 0.02;
+  if (!(fits > 0)) return known("a lower --gpu-memory-utilization");
+  Remedy remedy = known(fmt::format("--gpu-memory-utilization {:.2f}", fits), "the share that was free, less 2 %");
+  remedy.saves = difference(facts.requested, facts.free), remedy.basis = Basis::Computed;
+  return remedy;
+}
+
+std::optional<Remedy> more_shared_memory(const Asked&) {
+  return known("docker run --shm-size=8g (or --ipc=host); in Kubernetes an emptyDir with medium: Memory at /dev/shm");
+}
+
+std::optional<Remedy> fewer_workers(const Asked&) {
+  return known("DataLoader(num_workers=0), or fewer workers and prefetch_factor=1", "shows at once whether it is that");
+}
+
+std::optional<Remedy> no_pinning(const Asked& asked) {
+  if (!asked.evidence.told_by(Teller::CudaDriver)) return std::nullopt;
+  return known("DataLoader(pin_memory=False)", "pinned buffers are rounded up to powers of two and cannot be swapped");
+}
+
+std::optional<Remedy> run_in_budget(const Asked& asked) {
+  if (asked.evidence.told_by(Teller::CudaDriver) || asked.evidence.told_by(Teller::SharedMemory)) return std::nullopt;
+  return known("ullage run --memory auto -- python train.py",
+               "for programs on the CPU: tensors over the budget go to disk; CUDA is not built yet");
+}
+
+std::optional<Remedy> more_budget(const Asked& asked) {
+  const trace::OutOfMemory& message = *asked.evidence.message;
+  if (!message.needed) return known("a larger --memory, or --spill to a disk with room");
+  return known(fmt::format("ullage run --memory {}MiB ...",
+                           round_up(std::min(*message.needed, 1_GiB * 1024 * 1024), 1_MiB).count / (1_MiB).count));
+}
+
+std::optional<Remedy> update_driver(const Asked& asked) {
+  if (asked.evidence.told_by(Teller::Xpu))
+    return known("a newer driver and torch: some refuse what the device could hold");
+  return known(
+      "on Windows a larger page file (it must hold what the device holds); elsewhere retry once, then a newer "
+      "driver");
+}
+
+std::optional<Remedy> find_index_error(const Asked&) {
+  return known("CUDA_LAUNCH_BLOCKING=1, or the same batch on the CPU: the true error is then told where it happens",
+               "no memory advice helps here");
+}
+
+std::optional<Remedy> find_size(const Asked&) {
+  return known("print the shapes before the call that failed: a size is not initialised or has overflowed",
+               "no memory advice helps here");
+}
+
+std::optional<Remedy> match_versions(const Asked& asked) {
+  if (asked.cause.confidence < 0.1) return std::nullopt;
+  return known("python -m torch.utils.collect_env: compare the driver's CUDA version with torch's");
+}
+
+constexpr std::array kRules = {
+    RemedyRule{"end_process", {"other_process", "utilization_share"}, &end_process},
+    RemedyRule{"other_device", {"other_process"}, &other_device},
+    RemedyRule{"lean_context", {"outside_pool"}, &lean_context},
+    RemedyRule{"set_device", {"ranks_on_one_device"}, &set_device},
+    RemedyRule{"distributed", {"dataparallel_first_card"}, &distributed},
+    RemedyRule{"raise_limit", {"memory_fraction_cap"}, &raise_limit},
+    RemedyRule{"lower_utilization",
+               {"utilization_share", "unified_memory"},
+               [](const Asked& asked) -> std::optional<Remedy> {
+                 return asked.evidence.told_by(Teller::Vllm) ? lower_utilization(asked) : std::nullopt;
+               }},
+    RemedyRule{"free_shared_memory", {"unified_memory"}, &close_programs},
+    RemedyRule{"shm_size", {"shared_memory"}, &more_shared_memory},
+    RemedyRule{"fewer_workers", {"shared_memory", "host_memory"}, &fewer_workers},
+    RemedyRule{"no_pinning", {"host_memory"}, &no_pinning},
+    RemedyRule{"ullage_run", {"host_memory"}, &run_in_budget},
+    RemedyRule{"larger_budget", {"budget_too_small"}, &more_budget},
+    RemedyRule{"update_driver",
+               {"driver_refused", "buffer_limit"},
+               [](const Asked& asked) -> std::optional<Remedy> {
+                 return asked.evidence.told_by(Teller::Metal) ? std::nullopt : update_driver(asked);
+               }},
+    RemedyRule{"launch_blocking", {"index_error_in_disguise"}, &find_index_error},
+    RemedyRule{"check_sizes", {"garbage_size"}, &find_size},
+    RemedyRule{"match_versions", {"library_mismatch"}, &match_versions},
+};
+
+}  // namespace
+
+std::span<const RemedyRule> machine_remedies() { return kRules; }
+
+}  // namespace ullage::diagnose

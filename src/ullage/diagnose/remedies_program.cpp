@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/remedies.h"
+#include "ullage/diagnose/saving.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Category;
+using trace::Teller;
+
+Remedy known(std::string action, std::string why = "") {
+  return {"", std::move(action), std::nullopt, Basis::Known, std::move(why)};
+}
+Remedy computed(std::string action, Bytes saves, std::string why = "") {
+  if (saves < 1_MiB) return known(std::move(action), std::move(why));
+  return {"", std::move(action), saves, Basis::Computed, std::move(why)};
+}
+
+bool on_host(const Evidence& evidence) {
+  return evidence.told_by(Teller::Cpu) || evidence.told_by(Teller::KernelKill) ||
+         evidence.told_by(Teller::SharedMemory);
+}
+
+const char* device_type(const Evidence& evidence) {
+  if (evidence.told_by(Teller::Mps) || evidence.told_by(Teller::Metal)) return "mps";
+  if (evidence.told_by(Teller::Xpu)) return "xpu";
+  if (evidence.told_by(Teller::Npu)) return "npu";
+  return evidence.history && evidence.history->device_is_cpu ? "cpu" : "cuda";
+}
+
+bool not_torch(const Evidence& evidence) {
+  return evidence.told_by(Teller::Jax) || evidence.told_by(Teller::TensorFlow);
+}
+
+std::optional<Remedy> smaller_batch(const Asked& asked) {
+  const Evidence& evidence = asked.evidence;
+  if (evidence.history) {
+    if (evidence.history->of(Category::Activations) < 1_MiB) return std::nullopt;
+    const bool trains = evidence.history->roles.trains;
+    return computed(trains ? "halve the batch, with gradient accumulation over two" : "halve the batch",
+                    saving(*evidence.history, Category::Activations, {1, 2}),
+                    trains ? "activations are proportional to the batch; BatchNorm sees the smaller one"
+                           : "activations are proportional to the batch");
+  }
+  if (evidence.summary) return known("a smaller batch");
+  const std::optional<Bytes> over =
+      difference(sum(evidence.facts.allocated, evidence.facts.requested), evidence.ceiling);
+  std::string why = "what grows with the batch cannot be told from a message; try half first";
+  if (over) why = fmt::format("at least {} must go; try half first", to_string(*over));
+  return known("a smaller batch, with gradient accumulation to keep its effect", std::move(why));
+}
+
+std::optional<Remedy> checkpointing(const Asked& asked) {
+  const Evidence& evidence = asked.evidence;
+  if (evidence.history && (!evidence.history->roles.trains || evidence.history->of(Category::Activations) < 1_MiB)) {
+    return std::nullopt;
+  }
+  if (on_host(evidence) || not_torch(evidence)) return std::nullopt;
+  std::string why = "costs about one more forward pass";
+  if (evidence.history) {
+    why += fmt::format("; at most {} of activations less what is kept between blocks",
+                       to_string(evidence.history->of(Category::Activations)));
+  }
+  return known("torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) around each block", std::move(why));
+}
+
+std::optional<Remedy> half_precision(const Asked& asked) {
+  if (on_host(asked.evidence) || not_torch(asked.evidence)) return std::nullopt;
+  return known(fmt::format("with torch.autocast(\"{}\", dtype=torch.bfloat16): around the forward pass",
+                           device_type(asked.evidence)),
+               "about half of the activations if they are fp32 now; the result differs in its last digits");
+}
+
+std::optional<Remedy> larger_device(const Asked& asked) {
+  const Facts& facts = asked.evidence.facts;
+  const std::optional<Bytes> tensors = sum(facts.allocated, facts.requested);
+  const std::optional<Bytes> least = sum(tensors, asked.evidence.outside.value_or(600_MiB));
+  if (!facts.capacity || !least || *least <= *facts.capacity || facts.requested >= 1_GiB * 1024) return std::nullopt;
+  return known(fmt::format("a device with more than {}", to_string(*least)),
+               "what was live, this request and what is outside the pool; the rest of the step comes on top");
+}
+
+std::optional<Remedy> split_request(const Asked& asked) {
+  if (asked.cause.id == "buffer_limit") {
+    return known(
+        "split the operation: chunks, tiles or fewer samples, each below the limit of one block (Arc: 4 GiB, "
+        "WSL2: about 1 GiB, Metal: torch.mps.recommended_max_memory() is an upper bound)");
+  }
+  return known("find the call in the traceback and split it: tiles, patches, chunks, fewer samples at once",
+               "no cleaning up makes room for one request of that size");
+}
+
+std::optional<Remedy> no_grad(const Asked& asked) {
+  const char* action = "with torch.no_grad(): (or torch.inference_mode()) around the whole evaluation";
+  if (!asked.evidence.history) return known(action, "model.eval() alone does not stop autograd from keeping the graph");
+  return computed(action, saving(*asked.evidence.history, Role::Evaluation), "at most: what the evaluation keeps");
+}
+
+Bytes grown(const Evidence& evidence) {
+  Bytes total;
+  for (const trace::Growth& growth : evidence.history->growth) total = sum(total, growth.total).value_or(total);
+  return std::min(total, evidence.history->moment.live);
+}
+
+std::optional<Remedy> detach(const Asked& asked) {
+  const char* action =
+      "add up numbers, not tensors: total += loss.item(); keep x.detach(), not x; detach a hidden state "
+      "between batches";
+  if (!asked.evidence.history) return known(action);
+  return computed(action, grown(asked.evidence), "what the steps have left behind so far");
+}
+
+std::optional<Remedy> drop_graph(const Asked& asked) {
+  if (!asked.evidence.signs.has(Sign::RetainGraph)) return std::nullopt;
+  return known("leave out retain_graph=True: one backward over the sum of the losses");
+}
+
+std::optional<Remedy> outputs_to_host(const Asked& asked) {
+  const Evidence& evidence = asked.evidence;
+  if (evidence.signs.has(Sign::Gathering)) {
+    return known("TrainingArguments(eval_accumulation_steps=10), or preprocess_logits_for_metrics that returns labels");
+  }
+  if (on_host(evidence))
+    return known("reduce predictions batch by batch (metrics, labels), do not keep them to the end");
+  const char* action = "keep outputs.detach().cpu(), or reduce them at once";
+  return evidence.history ? computed(action, grown(evidence)) : known(action);
+}
+
+std::optional<Remedy> eight_bit_optimizer(const Asked& asked) {
+  const char* action = "bitsandbytes.optim.AdamW8bit in place of AdamW";
+  const char* why = "the two moments in one byte each in place of four; the result differs";
+  if (!asked.evidence.history) return known(action, why);
+  return computed(action, saving(*asked.evidence.history, Category::OptimizerState, {3, 4}), why);
+}
+
+std::optional<Remedy> plain_optimizer(const Asked& asked) {
+  const char* action = "SGD without momentum has no state (or Adafactor: little)";
+  if (!asked.evidence.history) return known(action, "another optimizer trains differently");
+  return computed(action, saving(*asked.evidence.history, Category::OptimizerState),
+                  "another optimizer trains differently");
+}
+
+std::optional<Remedy> foreach_off(const Asked& asked) {
+  const char* action = "torch.optim.AdamW(..., foreach=False), or fused=True";
+  if (!asked.evidence.history) return known(action, "saves temporaries of the size of all parameters, at some speed");
+  const History& history = *asked.evidence.history;
+  if (asked.cause.id == "optimizer_temporaries") {
+    return computed(action, saving(history, Role::Foreach), "the lists of its temporaries");
+  }
+  if (history.phase != trace::Phase::Optimizer || !history.roles.foreach) return std::nullopt;
+  return computed(action, std::min(history.of(Category::Parameters), saving(history, Category::Temporaries)),
+                  "temporaries of the size of the parameters");
+}
+
+std::optional<Remedy> chunk_loss(const Asked& asked) {
+  const char* action =
+      "compute head and loss in chunks of the sequence (liger_kernel's fused linear cross entropy, "
+      "torchtune's chunked loss)";
+  if (!asked.evidence.history) return known(action, "and do not cast all logits to fp32 at once");
+  return computed(action, saving(*asked.evidence.history, Role::Logits, {7, 8}), "in 8 chunks");
+}
+
+std::optional<Remedy> fused_attention(const Asked& asked) {
+  const char* action =
+      "torch.nn.functional.scaled_dot_product_attention(q, k, v) (transformers: attn_implementation=\"sdpa\")";
+  const char* why = "never writes the scores out: memory grows with the length, not with its square";
+  return computed(action, asked.evidence.history ? saving(*asked.evidence.history, Role::AttentionScores) : Bytes{},
+                  why);
+}
+
+std::optional<Remedy> drop_checkpoint(const Asked& asked) {
+  const char* action = "checkpoint = torch.load(path, map_location=\"cpu\"), and del checkpoint after load_state_dict";
+  if (!asked.evidence.history)
+    return known(action, "else a second copy of the weights and of the optimizer's state stays");
+  return computed(action, saving(*asked.evidence.history, Role::LoadedAgain), "the second copy");
+}
+
+std::optional<Remedy> less_cache(const Asked&) {
+  return known("fewer sequences at once or a smaller max_new_tokens; use_cache=False while training",
+               "keys and values grow with batch x length");
+}
+
+std::optional<Remedy> smaller_weights(const Asked& asked) {
+  const Bytes weights =
+      asked.evidence.history ? saving(*asked.evidence.history, Category::Parameters, {1, 2}) : Bytes{};
+  return computed("load the weights in half precision: model.to(torch.bfloat16)", weights,
+                  "if they are fp32 now; the result differs");
+}
+
+std::optional<Remedy> data_on_host(const Asked& asked) {
+  const Bytes inputs = asked.evidence.history ? saving(*asked.evidence.history, Category::Inputs) : Bytes{};
+  return computed("keep the data on the host and move one batch at a time to the device", inputs);
+}
+
+// Only those of an earlier step are in the way. More of them than parameters: they are told wrongly.
+std::optional<Remedy> free_gradients(const Asked& asked) {
+  const History& history = *asked.evidence.history;
+  const Bytes old = saving(history, Role::OldGradient);
+  if (old < 1_MiB || old > history.of(Category::Parameters) + 16_MiB) return std::nullopt;
+  return computed("optimizer.zero_grad(set_to_none=True) right after the step, before the next forward pass", old,
+                  "gradients of the step before stand beside the activations");
+}
+
+std::optional<Remedy> bucket_views(const Asked&) {
+  return known("DistributedDataParallel(..., gradient_as_bucket_view=True)", "where these are DDP's buckets");
+}
+
+std::optional<Remedy> warm_up_compiler(const Asked&) {
+  return known("compile with one small batch first, or torch.compile(mode=\"default\")",
+               "the trials of max-autotune allocate beside the program's own tensors");
+}
+
+constexpr std::array kRules = {
+    RemedyRule{"no_grad", {"validation_with_graph"}, &no_grad},
+    RemedyRule{"detach", {"leak_across_steps"}, &detach},
+    RemedyRule{"drop_retain_graph", {"leak_across_steps"}, &drop_graph},
+    RemedyRule{"outputs_to_host", {"outputs_kept"}, &outputs_to_host},
+    RemedyRule{"foreach_false", {"optimizer_temporaries", "optimizer_state"}, &foreach_off},
+    RemedyRule{"eight_bit_optimizer", {"optimizer_state"}, &eight_bit_optimizer},
+    RemedyRule{"plain_optimizer", {"optimizer_state"}, &plain_optimizer},
+    RemedyRule{"drop_checkpoint", {"checkpoint_loaded_twice"}, &drop_checkpoint},
+    RemedyRule{"chunked_loss", {"logits"}, &chunk_loss},
+    RemedyRule{"fused_attention", {"attention_matrix"}, &fused_attention},
+    RemedyRule{"less_cache", {"kv_cache"}, &less_cache},
+    RemedyRule{"split_request", {"single_request_too_big", "buffer_limit"}, &split_request},
+    RemedyRule{"smaller_batch",
+               {"device_full", "too_big_for_device", "activations", "logits", "temporaries", "late_library_handle"},
+               &smaller_batch},
+    RemedyRule{"gradient_checkpointing", {"device_full", "too_big_for_device", "activations"}, &checkpointing},
+    RemedyRule{"half_precision", {"device_full", "too_big_for_device", "activations"}, &half_precision},
+    RemedyRule{"free_gradients", {"gradients"}, &free_gradients},
+    RemedyRule{"warm_up_compiler", {"compiler"}, &warm_up_compiler},
+    RemedyRule{"bucket_views", {"library_buffers"}, &bucket_views},
+    RemedyRule{"half_precision_weights", {"model_weights"}, &smaller_weights},
+    RemedyRule{"data_on_host", {"data_on_device"}, &data_on_host},
+    RemedyRule{"larger_device", {"device_full", "too_big_for_device", "single_request_too_big"}, &larger_device},
+};
+
+}  // namespace
+
+std::span<const RemedyRule> program_remedies() { return kRules; }
+
+}  // namespace ullage::diagnose

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a storage was for, finer than its category: logits, attention scores, the twin of a parameter that was read from
+// a file. Told from the functions in its stack, and for twins and old gradients from what else is live. Of Logits,
+// AttentionScores and Cache a storage has at most one, so their bytes may be added.
+
+#include "ullage/trace/levels.h"
+#include "ullage/trace/owners.h"
+#include "ullage/trace/steps.h"
+#include "ullage/trace/trace.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ullage::diagnose {
+
+enum class Role : std::uint8_t {
+  Logits = 1,
+  AttentionScores = 2,
+  Cache = 4,         // keys and values of a generation
+  Evaluation = 8,    // an activation made in an evaluation
+  Foreach = 16,      // a temporary of a foreach optimizer
+  LoadedAgain = 32,  // read from a file; a parameter of its size is live too
+  OldGradient = 64,  // of an earlier step than the one of the moment
+};
+
+// Storages of one role live at the moment, and the place of the largest.
+struct Kind {
+  Bytes bytes;
+  std::uint64_t storages = 0;
+  Bytes largest;
+  std::string where;
+};
+
+struct Roles {
+  std::vector<std::uint8_t> of;   // bits of Role; index: StorageId
+  std::array<Kind, 7> at_moment;  // by bit
+  Bytes made_in_evaluation;       // up to the moment, dead ones included; at most 2^63
+  bool trains = false;            // some stack is of a backward pass or an optimizer
+  bool foreach = false;           // some stack is of a foreach optimizer
+
+  const Kind& kind(Role role) const;
+};
+
+Roles roles(const trace::Trace& trace, const trace::Stacks& stacks, const std::vector<trace::StackMeaning>& meanings,
+            const std::vector<trace::Category>& categories, const trace::Steps& steps, const trace::Moment& moment);
+
+}  // namespace ullage::diagnose

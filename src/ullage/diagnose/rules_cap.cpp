@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A limit below the device's size: a fraction set by the program, a watermark, the largest block a driver makes.
+
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/rules.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Teller;
+
+std::optional<Finding> on_mps(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  const std::optional<Bytes> held = sum(facts.allocated, evidence.other_allocations.value_or(Bytes{}));
+  const std::optional<Bytes> wanted = sum(held, facts.requested);
+  if (!held || !wanted || !facts.allowed || *facts.requested > *facts.allowed) return std::nullopt;
+  return Finding{0.45,
+                 {fmt::format("{} held by PyTorch and {} by others in Metal, {} asked for: past the {} allowed",
+                              to_string(*facts.allocated), to_string(evidence.other_allocations.value_or(Bytes{})),
+                              to_string(*facts.requested), to_string(*facts.allowed)),
+                  "the limit is a share of the memory the system recommends, set when torch is imported"}};
+}
+
+std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  if (!facts.allowed || !facts.requested) return std::nullopt;
+  if (evidence.told_by(Teller::Mps)) return on_mps(evidence);
+  if (!evidence.told_by_pool() && !evidence.told_by(Teller::CudaMallocAsync)) return std::nullopt;
+  if (facts.capacity && *facts.allowed >= *facts.capacity) return std::nullopt;
+  const std::optional<Bytes> held = facts.reserved ? facts.reserved : facts.allocated;
+  const std::optional<Bytes> wanted = sum(held, facts.requested);
+  if (!wanted) return std::nullopt;
+  const bool over = *wanted > *facts.allowed;
+  const bool room = facts.free && *facts.free >= *facts.requested;
+  std::vector<std::string> why{fmt::format("this process may use {}, it held {} and asked for {}",
+                                           to_string(*facts.allowed), to_string(*held), to_string(*facts.requested))};
+  if (room) why.push_back(fmt::format("{} of the device were free", to_string(*facts.free)));
+  if (!over) why.push_back("by these figures the request would still have fitted under the limit");
+  return Finding{over ? (room ? 0.95 : 0.75) : 0.35, std::move(why)};
+}
+
+std::optional<Finding> buffer_limit(const Evidence& evidence) {
+  if (!evidence.message || !evidence.facts.requested) return std::nullopt;
+  const Facts& facts = evidence.facts;
+  const std::string asked = to_string(*facts.requested);
+  if (evidence.told_by(Teller::Metal)) {
+    return Finding{0.95,
+                   {fmt::format("Metal makes no buffer of {}: one block has a limit, however much is free", asked)}};
+  }
+  if (!evidence.told_by(Teller::Xpu)) return std::nullopt;
+  if (evidence.message->largest_block || evidence.message->text.find("larger than 4GB") != std::string::npos) {
+    return Finding{0.97, {fmt::format("{} in one block, and the driver makes none above 4 GiB", asked)}};
+  }
+  if (facts.capacity && *facts.requested > *facts.capacity) return std::nullopt;
+  const bool nothing_held = facts.allocated == Bytes{};
+  const bool of_old_driver = !facts.free;  // the wording without a free figure is that of torch before 2.8 or so
+  if (*facts.requested >= 4_GiB) {
+    return Finding{of_old_driver ? 0.8 : 0.4,
+                   {fmt::format("{} in one block: drivers of Arc cards make none of 4 GiB or more", asked)}};
+  }
+  if (!nothing_held || *facts.requested < 1_GiB) return std::nullopt;
+  return Finding{0.6,
+                 {fmt::format("{} of {} were refused while nothing was allocated: under WSL2 one block may have about "
+                              "1 GiB",
+                              asked, facts.capacity ? to_string(*facts.capacity) : std::string("the device"))}};
+}
+
+std::optional<Finding> utilization_share(const Evidence& evidence) {
+  if (!evidence.told_by(Teller::Vllm)) return std::nullopt;
+  const Facts& facts = evidence.facts;
+  if (!facts.requested || !facts.free) {
+    return Finding{0.3, {"the engine reserves a share of the device at its start and did not find it free"}};
+  }
+  return Finding{0.4,
+                 {fmt::format("the engine wants {} from the start, and {} were free", to_string(*facts.requested),
+                              to_string(*facts.free))}};
+}
+
+std::optional<Finding> budget_too_small(const Evidence& evidence) {
+  if (!evidence.told_by(Teller::Ullage)) return std::nullopt;
+  if (evidence.message->needed) {
+    return Finding{0.95,
+                   {fmt::format("a budget of {} would have served the request", to_string(*evidence.message->needed))}};
+  }
+  return Finding{0.9, {"Ullage refused a request that could not be served inside the budget that was stated"}};
+}
+
+constexpr std::array kRules = {
+    CauseRule{"memory_fraction_cap", "A limit set for this process was reached", &memory_fraction_cap},
+    CauseRule{"buffer_limit", "One block is larger than the driver makes any", &buffer_limit},
+    CauseRule{"utilization_share", "The share that the engine reserves at its start is not free", &utilization_share},
+    CauseRule{"budget_too_small", "The budget stated to Ullage is too small for one request", &budget_too_small},
+};
+
+}  // namespace
+
+std::span<const CauseRule> cap_rules() { return kRules; }
+
+}  // namespace ullage::diagnose

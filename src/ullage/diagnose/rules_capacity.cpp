@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The device is too small for what is asked of it: by one request, by the sum, or by what already lives there.
+
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/rules.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Teller;
+
+constexpr Bytes kGarbage = 64_GiB * 1024;  // told by garbage_size
+
+// An APU or a runtime that shows a part of the host's memory as the card's: no card has that many bytes.
+bool capacity_is_doubtful(const Evidence& evidence) {
+  return evidence.told_by(Teller::Hip) && evidence.facts.allocated.value_or(1_B) == Bytes{};
+}
+
+std::optional<Finding> single_request_too_big(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  if (!facts.requested || *facts.requested >= kGarbage) return std::nullopt;
+  const std::string asked = to_string(*facts.requested);
+  if (facts.capacity && *facts.requested > *facts.capacity) {
+    return Finding{
+        capacity_is_doubtful(evidence) ? 0.45 : 0.93,
+        {fmt::format("one request of {} is more than the whole device has ({})", asked, to_string(*facts.capacity))}};
+  }
+  const std::optional<Bytes> most = sum(facts.reserved, facts.free);
+  if (evidence.consistent && most && *facts.requested > *most && facts.allocated.value_or(Bytes{}) > Bytes{}) {
+    return Finding{0.4,
+                   {fmt::format("one request of {} is more than this process could get if it held nothing else: {}",
+                                asked, to_string(*most))}};
+  }
+  // The whole process fits a large machine rather seldom above this size in one piece.
+  if (evidence.told_by(Teller::Cpu) && *facts.requested >= 16_GiB) {
+    return Finding{0.5, {fmt::format("one request of {} of host memory in one piece", asked)}};
+  }
+  if (evidence.history && *facts.requested >= 1_GiB && *facts.requested >= evidence.history->reserved_peak) {
+    return Finding{0.5,
+                   {fmt::format("one request of {} is as large as everything the pool ever held ({})", asked,
+                                to_string(evidence.history->reserved_peak))}};
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> too_big_for_device(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  if (!evidence.consistent || !facts.requested || !facts.allocated || !evidence.ceiling) return std::nullopt;
+  const std::optional<Bytes> both = sum(facts.allocated, facts.requested);
+  if (*facts.requested > *evidence.ceiling || !both || *both <= *evidence.ceiling) return std::nullopt;
+  return Finding{
+      0.5,
+      {fmt::format("{} are live and {} more were asked for: together {}, and there are {}", to_string(*facts.allocated),
+                   to_string(*facts.requested), to_string(*both), to_string(*evidence.ceiling)),
+       "no order of blocks and no other setting of the pool would hold both"}};
+}
+
+// How much of the device is live tensors decides; a message cannot tell tensors that are needed from those that are
+// kept by mistake, so it never says more than one half.
+double confidence_of_share(double live_share) {
+  if (live_share >= 0.85) return 0.5;
+  if (live_share >= 0.7) return 0.45;
+  return live_share >= 0.4 ? 0.4 : 0.3;
+}
+
+std::optional<Finding> full_without_figures(const Evidence& evidence) {
+  const trace::OutOfMemory& message = *evidence.message;
+  switch (message.teller) {
+    case Teller::CudaDriver: {
+      if (message.text.find("THCStorage") != std::string::npos) {
+        return Finding{0.45, {"torch 0.1 to 0.4 asked for memory of a tensor (THCStorage); it says no figures"}};
+      }
+      return Finding{0.35, {"the message says no figures; a full device is the commonest reason"}};
+    }
+    case Teller::Cublas:
+    case Teller::Cudnn:
+    case Teller::Cusolver:
+    case Teller::Cusparse:
+    case Teller::Cufft:
+    case Teller::Magma:
+      return Finding{0.25, {"a full device is the commonest reason why such a library gets no memory"}};
+    case Teller::TensorFlow:
+    case Teller::Jax:
+    case Teller::Other: {
+      std::string why =
+          "the message names a request and no other figure; a working set too large is the commonest reason";
+      return Finding{0.4, {std::move(why)}};
+    }
+    case Teller::Cuda:
+    case Teller::CudaMallocAsync:
+    case Teller::Hip:
+    case Teller::Xpu:
+    case Teller::Npu:
+    case Teller::Mps:
+      return Finding{0.35, {"the message has lost its figures; a full device is the commonest reason"}};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Finding> full_by_summary(const Evidence& evidence) {
+  const std::uint64_t ooms = evidence.summary->ooms.value_or(0);
+  const std::uint64_t retries = evidence.summary->retries.value_or(0);
+  if (ooms == 0 && retries == 0) return std::nullopt;
+  const double live = share(evidence.facts.allocated, evidence.facts.reserved);
+  return Finding{live >= 0.7 ? 0.5 : 0.3,
+                 {fmt::format("{} request{} failed and {} had to wait until cached memory was given back", ooms,
+                              ooms == 1 ? "" : "s", retries)}};
+}
+
+std::optional<Finding> device_full(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  if (evidence.summary) return full_by_summary(evidence);
+  if (!evidence.message || facts.requested.value_or(Bytes{}) >= kGarbage) return std::nullopt;
+  if (!facts.allocated) return full_without_figures(evidence);
+  if (*facts.allocated == Bytes{} || !evidence.ceiling) return std::nullopt;
+  if (!facts.requested || *facts.requested > *evidence.ceiling) return std::nullopt;
+  if (const auto both = sum(facts.allocated, facts.requested); !both || *both > *evidence.ceiling) return std::nullopt;
+  if (facts.free && *facts.free >= *facts.requested && !facts.allowed) return std::nullopt;  // room was there
+  const double live = share(facts.allocated, evidence.ceiling);
+  std::vector<std::string> why{fmt::format("{} of {} ({:.0f} %) are live tensors", to_string(*facts.allocated),
+                                           to_string(*evidence.ceiling), 100 * live)};
+  if (*evidence.ceiling < 4200_MiB) {
+    why.push_back(
+        fmt::format("{} is little: the CUDA context alone takes 0.3 to 0.6 GiB of it", to_string(*evidence.ceiling)));
+  }
+  return Finding{confidence_of_share(live), std::move(why)};
+}
+
+constexpr std::array kRules = {
+    CauseRule{"single_request_too_big", "One request alone asks for more than there is", &single_request_too_big},
+    CauseRule{"too_big_for_device", "What is live and what was asked for are more than the device has",
+              &too_big_for_device},
+    CauseRule{"device_full", "The model and its batch fill the device", &device_full},
+};
+
+}  // namespace
+
+std::span<const CauseRule> capacity_rules() { return kRules; }
+
+}  // namespace ullage::diagnose

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What the peak of a recording is made of, where nothing more special was found.
+
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/rules.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Category;
+
+std::optional<Finding> made_of(const Evidence& evidence, Category category, double least) {
+  if (!evidence.history) return std::nullopt;
+  const History& history = *evidence.history;
+  const Bytes bytes = history.of(category);
+  const double part = share(bytes, history.moment.live);
+  if (part < least || bytes < 1_MiB) return std::nullopt;
+  std::vector<std::string> why{fmt::format("{} of {} live ({:.0f} %) are {}", to_string(bytes),
+                                           to_string(history.moment.live), 100 * part, name(category))};
+  for (const trace::Owner& owner : history.owners) {
+    if (owner.category != category) continue;
+    why.push_back(fmt::format("most of it: {}, {} in {} storage{}", owner.name, to_string(owner.bytes), owner.storages,
+                              owner.storages == 1 ? "" : "s"));
+    break;
+  }
+  return Finding{part >= 0.6 ? 0.75 : part >= 0.35 ? 0.55 : 0.35, std::move(why)};
+}
+
+std::optional<Finding> activations(const Evidence& evidence) {
+  if (evidence.history) {
+    std::optional<Finding> found = made_of(evidence, Category::Activations, 0.2);
+    if (found && evidence.history->roles.trains)
+      found->evidence.push_back("the backward pass needs them: they live until it");
+    return found;
+  }
+  if (!evidence.message || !evidence.signs.has(Sign::Backward) || evidence.signs.has(Sign::OptimizerStep))
+    return std::nullopt;
+  return Finding{0.35,
+                 {"it failed in the backward pass, where all that the forward pass kept is still alive: " +
+                  evidence.signs.where(Sign::Backward)}};
+}
+std::optional<Finding> parameters(const Evidence& evidence) { return made_of(evidence, Category::Parameters, 0.3); }
+std::optional<Finding> gradients(const Evidence& evidence) { return made_of(evidence, Category::Gradients, 0.2); }
+std::optional<Finding> temporaries(const Evidence& evidence) { return made_of(evidence, Category::Temporaries, 0.3); }
+std::optional<Finding> library(const Evidence& evidence) { return made_of(evidence, Category::Library, 0.1); }
+std::optional<Finding> inputs(const Evidence& evidence) {
+  const bool host = evidence.history && evidence.history->device_is_cpu;  // where inputs belong
+  return host ? std::nullopt : made_of(evidence, Category::Inputs, 0.2);
+}
+
+// A recording of an end state alone: what of the pool nobody uses.
+std::optional<Finding> cached_unused(const Evidence& evidence) {
+  if (!evidence.history || evidence.history->has_history || !evidence.history->layout) return std::nullopt;
+  const PoolLayout& layout = *evidence.history->layout;
+  const Bytes cached = layout.usable + layout.stuck;
+  if (share(cached, layout.reserved) < 0.2 || cached < 64_MiB) return std::nullopt;
+  return Finding{share(cached, layout.reserved) >= 0.4 ? 0.5 : 0.3,
+                 {fmt::format("{} of the {} reserved are not live: {} in {} free segments, {} beside live blocks",
+                              to_string(cached), to_string(layout.reserved), to_string(layout.usable),
+                              layout.empty_segments, to_string(layout.stuck))}};
+}
+
+std::optional<Finding> compiling(const Evidence& evidence) {
+  if (!evidence.history || evidence.history->phase != trace::Phase::Compiling) return std::nullopt;
+  return Finding{0.6, {"at this moment torch.compile was trying kernels, which allocates on the device"}};
+}
+
+constexpr std::array kRules = {
+    CauseRule{"activations", "Activations make the peak", &activations},
+    CauseRule{"model_weights", "The weights themselves make the peak", &parameters},
+    CauseRule{"gradients", "Gradients make the peak", &gradients},
+    CauseRule{"temporaries", "Temporaries make the peak", &temporaries},
+    CauseRule{"library_buffers", "Workspaces and buffers of libraries", &library},
+    CauseRule{"data_on_device", "Inputs kept on the device", &inputs},
+    CauseRule{"cached_unused", "The pool keeps memory that nothing uses", &cached_unused},
+    CauseRule{"compiler", "The compiler's own trials make the peak", &compiling},
+};
+
+}  // namespace
+
+std::span<const CauseRule> composition_rules() { return kRules; }
+
+}  // namespace ullage::diagnose

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory of the host: the program's own, pinned, shared between processes, or one memory for host and device.
+
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Teller;
+
+// The kernel's and the schedulers' own lines name the reason; "Killed" and exit code 137 do not.
+Finding killed(std::string_view form) {
+  for (std::string_view sure : {"kernel", "slurm", "lsf", "container"}) {
+    if (form.starts_with(sure)) return {0.95, {"who ended the process says that it was for lack of memory"}};
+  }
+  return {0.7,
+          {"signal 9 or exit code 137 is how the kernel (or a container's limit) ends what uses too much host memory; "
+           "other senders of signal 9 leave the same words"}};
+}
+
+std::optional<Finding> host_memory(const Evidence& evidence) {
+  if (!evidence.message) return std::nullopt;
+  const Facts& facts = evidence.facts;
+  switch (evidence.message->teller) {
+    case Teller::Cpu: {
+      if (facts.requested.value_or(Bytes{}) >= 64_GiB * 1024) return std::nullopt;
+      const bool large = facts.requested.value_or(Bytes{}) >= 16_GiB;
+      std::string asked = facts.requested ? to_string(*facts.requested) : std::string("a request");
+      return Finding{large ? 0.4 : 0.75,
+                     {fmt::format("{} of host memory were refused: this is not the device's memory", asked)}};
+    }
+    case Teller::KernelKill:
+      return killed(evidence.message->form);
+    case Teller::CudaDriver: {
+      if (evidence.signs.has(Sign::PinnedMemory)) {
+        return Finding{0.75,
+                       {"pinned host memory is asked of the CUDA driver: " + evidence.signs.where(Sign::PinnedMemory)}};
+      }
+      if (evidence.message->text.find("THC") != std::string::npos) return std::nullopt;
+      return Finding{0.25,
+                     {"the same words come when pinned host memory cannot be had; then the GPU is not full at all"}};
+    }
+    case Teller::SharedMemory:
+      return Finding{0.05, {"a loader's worker may also die of the host's memory as a whole"}};
+    case Teller::Cudnn:
+    case Teller::Magma: {
+      if (evidence.message->form.find("host") == std::string::npos) return std::nullopt;
+      return Finding{0.7, {"the library says that it was the host's memory it did not get"}};
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Finding> shared_memory(const Evidence& evidence) {
+  if (!evidence.told_by(Teller::SharedMemory)) return std::nullopt;
+  return Finding{
+      0.92, {"loader workers hand tensors over in /dev/shm, which containers limit to 64 MiB unless told otherwise"}};
+}
+
+// Sizes of discrete cards lie within 3 % below one of these; a part of the host's memory seldom does.
+bool is_a_cards_size(Bytes capacity) {
+  const double gib = static_cast<double>(capacity.count) / static_cast<double>((1_GiB).count);
+  for (double size :
+       {2., 3., 4., 6., 8., 10., 11., 12., 16., 20., 24., 32., 40., 48., 64., 80., 96., 128., 141., 192., 256., 288.}) {
+    if (gib <= size * 1.005 && gib >= size * 0.97) return true;
+  }
+  return false;
+}
+
+std::optional<Finding> on_mps(const Evidence& evidence) {
+  const double part = share(evidence.other_allocations, evidence.facts.allowed);
+  if (part < 0.15) return std::nullopt;
+  return Finding{part >= 0.5 ? 0.5 : 0.35,
+                 {fmt::format("{} of the {} allowed are held by others ({:.0f} %): host and GPU share one memory",
+                              to_string(*evidence.other_allocations), to_string(*evidence.facts.allowed), 100 * part)}};
+}
+
+std::optional<Finding> unified_memory(const Evidence& evidence) {
+  if (!evidence.message) return std::nullopt;
+  if (evidence.told_by(Teller::Mps)) return on_mps(evidence);
+  const Facts& facts = evidence.facts;
+  if (evidence.told_by(Teller::Vllm)) {
+    if (!facts.capacity || is_a_cards_size(*facts.capacity)) return std::nullopt;
+    return Finding{0.4,
+                   {fmt::format("{} is no card's size: on unified memory \"free\" is what the host has left, and file "
+                                "caches and failed starts count against it",
+                                to_string(*facts.capacity))}};
+  }
+  if (!evidence.told_by(Teller::Hip) || !facts.capacity) return std::nullopt;
+  const bool odd = !is_a_cards_size(*facts.capacity);
+  if (!evidence.consistent) return Finding{0.5, {"the figures exceed the device: an APU borrows the host's memory"}};
+  if (!odd || facts.allocated.value_or(1_B) != Bytes{}) return std::nullopt;
+  return Finding{
+      0.5,
+      {fmt::format("{} is no card's size and nothing was allocated: an APU whose runtime shows a part of the "
+                   "host's memory in place of what the firmware set aside",
+                   to_string(*facts.capacity))}};
+}
+
+constexpr std::array kRules = {
+    CauseRule{"shared_memory", "Shared memory of the container is too small", &shared_memory},
+    CauseRule{"host_memory", "Host memory ran out, not the device's", &host_memory},
+    CauseRule{"unified_memory", "Host and device share one memory, and others hold it", &unified_memory},
+};
+
+}  // namespace
+
+std::span<const CauseRule> host_rules() { return kRules; }
+
+}  // namespace ullage::diagnose

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory that grows from step to step.
+
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ullage::diagnose {
+namespace {
+
+bool in_evaluation(const History& history, const trace::Growth& growth) {
+  return growth.stack.value < history.meanings.size() &&
+         history.meanings[growth.stack.value].phase == trace::Phase::Evaluation;
+}
+
+Bytes total_growth(const History& history, bool evaluation) {
+  Bytes total;
+  for (const trace::Growth& growth : history.growth) {
+    if (in_evaluation(history, growth) == evaluation) total = sum(total, growth.total).value_or(total);
+  }
+  return total;
+}
+
+std::optional<Finding> grows(const History& history, bool evaluation) {
+  const Bytes total = total_growth(history, evaluation);
+  const double part = share(total, history.moment.live);
+  if (total < 1_MiB || part < 0.01) return std::nullopt;
+  std::vector<std::string> why;
+  std::uint64_t most_steps = 0;
+  for (const trace::Growth& growth : history.growth) {
+    if (in_evaluation(history, growth) != evaluation) continue;
+    most_steps = std::max(most_steps, growth.steps);
+    if (why.size() == 3) continue;
+    why.push_back(fmt::format("{} more in each step, in {} of {} steps, {} by now: {}", to_string(growth.per_step),
+                              growth.steps, growth.of_steps, to_string(growth.total), growth.name));
+  }
+  const double sure = part >= 0.3 ? 0.9 : part >= 0.1 ? 0.75 : 0.4;
+  return Finding{most_steps >= 4 ? sure : sure * 0.7, std::move(why)};
+}
+
+std::optional<Finding> leak_across_steps(const Evidence& evidence) {
+  if (evidence.history) return grows(*evidence.history, false);
+  if (!evidence.message || evidence.message->requested.value_or(1_B) == Bytes{}) return std::nullopt;
+  if (!evidence.told_by_pool() && !evidence.told_by(trace::Teller::CudaDriver)) return std::nullopt;
+  if (!evidence.signs.has(Sign::LaterStep) || evidence.signs.has(Sign::Evaluation)) return std::nullopt;
+  if (evidence.signs.has(Sign::RetainGraph)) {
+    return Finding{0.45,
+                   {"a graph is kept: " + evidence.signs.where(Sign::RetainGraph),
+                    "many steps had passed before it failed: " + evidence.signs.where(Sign::LaterStep)}};
+  }
+  return Finding{0.3,
+                 {"many steps of the same kind had passed before it failed: " + evidence.signs.where(Sign::LaterStep)}};
+}
+
+std::optional<Finding> outputs_kept(const Evidence& evidence) {
+  if (evidence.history) return grows(*evidence.history, true);
+  if (evidence.signs.has(Sign::Gathering)) {
+    return Finding{0.7,
+                   {"predictions of the whole evaluation are put together: " + evidence.signs.where(Sign::Gathering)}};
+  }
+  if (!evidence.told_by(trace::Teller::Cpu) && !evidence.told_by(trace::Teller::KernelKill)) return std::nullopt;
+  if (!evidence.signs.has(Sign::Evaluation)) return std::nullopt;
+  return Finding{0.4,
+                 {"it failed in an evaluation, where predictions are often kept to its end: " +
+                  evidence.signs.where(Sign::Evaluation)}};
+}
+
+constexpr std::array kRules = {
+    CauseRule{"leak_across_steps", "Something is kept from every step, and grows", &leak_across_steps},
+    CauseRule{"outputs_kept", "An evaluation keeps its outputs", &outputs_kept},
+};
+
+}  // namespace
+
+std::span<const CauseRule> leak_rules() { return kRules; }
+
+}  // namespace ullage::diagnose

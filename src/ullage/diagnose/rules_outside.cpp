@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Device memory that is not in this process's pool: other processes, other users inside this process, libraries that
+// came too late to get any, and a driver that refuses although it says there is room.
+
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/rules.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Teller;
+
+// A CUDA context takes 0.3 to 0.6 GiB, a desktop some more: so much outside the pool says nothing of other processes.
+constexpr Bytes kContext = 700_MiB;
+constexpr Bytes kContextAndDesktop = 1300_MiB;
+
+std::string named(const std::vector<trace::ProcessUse>& processes) {
+  std::string text;
+  for (const trace::ProcessUse& process : processes) {
+    text += fmt::format("{}process {} has {}", text.empty() ? "" : ", ", process.pid, to_string(process.bytes));
+  }
+  return text;
+}
+
+double confidence_of_others(Bytes others, const Evidence& evidence) {
+  const double part = share(others, evidence.facts.capacity);
+  const bool would_do = evidence.facts.requested && others >= *evidence.facts.requested;
+  if (!would_do) return 0.15;
+  return part >= 0.5 ? 0.8 : part >= 0.25 ? 0.65 : part >= 0.1 ? 0.4 : 0.15;
+}
+
+// The difference of what is on the device and what this pool holds: others' and this process's own outside together.
+std::optional<Finding> others_from_difference(const Evidence& evidence) {
+  if (!evidence.outside || *evidence.outside < kContextAndDesktop) return std::nullopt;
+  const Facts& facts = evidence.facts;
+  const Bytes beyond = saturating_sub(*evidence.outside, kContext);
+  double sure = confidence_of_others(beyond, evidence);
+  if (facts.allocated.value_or(Bytes{}) > Bytes{}) sure *= 0.9;  // it may be this process's own, outside the pool
+  return Finding{sure,
+                 {fmt::format("of {} only {} are this pool's and {} free: {} are somebody else's, and a CUDA context "
+                              "explains at most about {}",
+                              to_string(*facts.capacity), to_string(*facts.reserved), to_string(*facts.free),
+                              to_string(*evidence.outside), to_string(kContext))}};
+}
+
+std::optional<Finding> other_process(const Evidence& evidence) {
+  if (evidence.history || evidence.summary) {
+    const Facts& facts = evidence.facts;
+    if (!facts.capacity || !facts.free || !facts.requested) return std::nullopt;
+    return others_from_difference(evidence);
+  }
+  if (evidence.told_by(Teller::CudaDriver) && !evidence.facts.capacity) {
+    const std::string& text = evidence.message->text;
+    if (text.find("THCStorage") != std::string::npos) {
+      return Finding{0.15, {"the message does not say who else is on the device; nvidia-smi does"}};
+    }
+    const bool at_start = text.find("THCGeneral") != std::string::npos || text.find("Random") != std::string::npos;
+    return Finding{at_start ? 0.4 : 0.25,
+                   {at_start ? "it failed while torch set the device up, before any tensor: others had filled it"
+                             : "an error outside PyTorch's pool often means that another process had filled the device "
+                               "before"}};
+  }
+  if (evidence.told_by(Teller::Cublas) || evidence.told_by(Teller::Cudnn)) {
+    return Finding{0.15, {"the message does not say who filled the device; nvidia-smi does"}};
+  }
+  if (evidence.told_by(Teller::Vllm)) {
+    return Finding{0.25, {"memory was in use before the program began: another process, or one that is still ending"}};
+  }
+  if (!evidence.told_by_pool() || !evidence.consistent) return std::nullopt;
+  if (!evidence.facts.process) return others_from_difference(evidence);
+  const Bytes others = evidence.others.value_or(Bytes{});
+  const bool some = !evidence.other_processes.empty() || share(others, evidence.facts.capacity) >= 0.05;
+  if (others < 256_MiB || !some) return std::nullopt;
+  std::vector<std::string> why{fmt::format("of {} this process has {} and {} are free: others hold {}",
+                                           to_string(*evidence.facts.capacity), to_string(*evidence.facts.process),
+                                           to_string(evidence.facts.free.value_or(Bytes{})), to_string(others))};
+  if (!evidence.other_processes.empty()) why.push_back(named(evidence.other_processes));
+  return Finding{confidence_of_others(others, evidence), std::move(why)};
+}
+
+std::optional<Finding> outside_pool(const Evidence& evidence) {
+  if (evidence.told_by(Teller::Mps) && evidence.other_allocations) {
+    const double part = share(evidence.other_allocations, evidence.facts.allowed);
+    if (part < 0.2) return std::nullopt;
+    return Finding{
+        0.2,
+        {fmt::format("{} of Metal memory are not in PyTorch's pool (its pool: {})",
+                     to_string(*evidence.other_allocations), to_string(evidence.facts.allocated.value_or(Bytes{})))}};
+  }
+  if (!evidence.consistent) return std::nullopt;
+  if (evidence.own_outside) {
+    const Bytes own = *evidence.own_outside;
+    if (own < 1_GiB && share(own, evidence.facts.capacity) < 0.1) return std::nullopt;
+    const bool would_do = evidence.facts.requested && own >= *evidence.facts.requested;
+    return Finding{
+        would_do && share(own, evidence.facts.capacity) >= 0.15 ? 0.5 : 0.2,
+        {fmt::format("this process holds {} and its pool {}: {} are its context, libraries, NCCL's buffers or "
+                     "another framework's",
+                     to_string(*evidence.facts.process), to_string(*evidence.facts.reserved), to_string(own))}};
+  }
+  if (!evidence.told_by_pool() || !evidence.outside || *evidence.outside < 500_MiB) return std::nullopt;
+  const double part = share(evidence.outside, evidence.facts.capacity);
+  if (part < 0.1) return std::nullopt;
+  return Finding{part >= 0.25 ? 0.25 : 0.15,
+                 {fmt::format("{} of {} are in no pool of this process: the CUDA context, libraries, other frameworks",
+                              to_string(*evidence.outside), to_string(*evidence.facts.capacity))}};
+}
+
+std::optional<Finding> late_library_handle(const Evidence& evidence) {
+  if (!evidence.told_by_library()) return std::nullopt;
+  const std::string& text = evidence.message->text;
+  if (evidence.signs.has(Sign::DeviceAssert)) return std::nullopt;
+  const bool says_memory =
+      text.find("ALLOC_FAILED") != std::string::npos || text.find("out of memory") != std::string::npos;
+  const bool at_birth = text.find("NOT_INITIALIZED") != std::string::npos || text.find("Create") != std::string::npos;
+  if ((!says_memory && !at_birth) || evidence.message->form.find("host") != std::string::npos) return std::nullopt;
+  return Finding{0.55,
+                 {at_birth ? "the library failed while it made its handle, which needs device memory of its own"
+                           : "the library asked the device for memory of its own and got none",
+                  "PyTorch's pool does not give cached bytes back for requests that are not its own"}};
+}
+
+std::optional<Finding> library_workspace(const Evidence& evidence) {
+  const bool no_algorithm =
+      evidence.message && evidence.message->text.find("valid cuDNN algorithm") != std::string::npos;
+  if (!evidence.told_by(Teller::Cudnn)) return std::nullopt;
+  if (no_algorithm) return Finding{0.4, {"cuDNN found no algorithm: those that fit the shape may lack workspace"}};
+  if (evidence.message->text.find("ALLOC_FAILED") == std::string::npos) return std::nullopt;
+  return Finding{0.3, {"cuDNN's algorithms ask for workspaces; with cudnn.benchmark it tries the largest ones too"}};
+}
+
+// There was room by the driver's own figure, and it refused.
+std::optional<Finding> driver_refused(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  if (!evidence.told_by_pool() || !facts.free || !facts.requested || *facts.free < *facts.requested)
+    return std::nullopt;
+  if (facts.allowed && *facts.allowed < facts.capacity.value_or(*facts.allowed)) return std::nullopt;
+  std::vector<std::string> why{fmt::format("{} were free and {} asked for, and the driver refused",
+                                           to_string(*facts.free), to_string(*facts.requested))};
+  if (evidence.told_by(Teller::Xpu)) return Finding{0.4, std::move(why)};
+  why.push_back(
+      "seen on Windows (the page file backs device memory and was too small), on APUs, and where another "
+      "process took the bytes for an instant");
+  return Finding{0.6, std::move(why)};
+}
+
+constexpr std::array kRules = {
+    CauseRule{"other_process", "Another process holds device memory", &other_process},
+    CauseRule{"outside_pool", "Device memory outside PyTorch's pool", &outside_pool},
+    CauseRule{"late_library_handle", "The device was full when a library wanted memory of its own",
+              &late_library_handle},
+    CauseRule{"library_workspace", "cuDNN's workspaces do not fit", &library_workspace},
+    CauseRule{"driver_refused", "The driver refused although it says there is room", &driver_refused},
+};
+
+}  // namespace
+
+std::span<const CauseRule> outside_rules() { return kRules; }
+
+}  // namespace ullage::diagnose

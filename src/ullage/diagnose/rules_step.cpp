@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What one step asks for at the wrong time or twice: a graph in validation, optimizer state, logits, attention
+// matrices, a checkpoint beside the weights it was loaded into.
+
+#include "ullage/base/sizes.h"
+#include "ullage/diagnose/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::Category;
+
+double by_share(double part) { return part >= 0.5 ? 0.8 : part >= 0.3 ? 0.6 : part >= 0.15 ? 0.4 : 0.2; }
+
+// Figures that explain the failure by themselves make a hint from a stack's names say less.
+double hint(const Evidence& evidence, double sure) {
+  const Facts& facts = evidence.facts;
+  return facts.requested && facts.capacity && *facts.requested > *facts.capacity ? sure * 0.5 : sure;
+}
+
+// Without a graph nearly all that an evaluation makes is gone at once; with one it stands until the evaluation's end.
+std::optional<Finding> graph_in_history(const History& history) {
+  const Kind& kept = history.roles.kind(Role::Evaluation);
+  const double part = share(kept.bytes, history.moment.live);
+  const double alive = share(kept.bytes, history.roles.made_in_evaluation);
+  if (!history.has_history || part < 0.1 || kept.storages < 8 || alive < 0.2) return std::nullopt;
+  return Finding{
+      by_share(part),
+      {fmt::format("{} of {} live are activations of an evaluation ({} storages), the largest from {}",
+                   to_string(kept.bytes), to_string(history.moment.live), kept.storages, kept.where),
+       fmt::format("{:.0f} % of all that the evaluation had made up to then were still alive", 100 * alive)}};
+}
+
+std::optional<Finding> validation_with_graph(const Evidence& evidence) {
+  if (evidence.history) return graph_in_history(*evidence.history);
+  if (!evidence.message || !evidence.signs.has(Sign::Evaluation) || evidence.signs.has(Sign::Backward))
+    return std::nullopt;
+  if (!evidence.told_by_pool() && !evidence.told_by(trace::Teller::CudaDriver)) return std::nullopt;
+  std::vector<std::string> why{
+      "it failed in an evaluation: " + evidence.signs.where(Sign::Evaluation),
+      "without no_grad the forward pass keeps all it computed; model.eval() does not change that"};
+  return Finding{hint(evidence, evidence.signs.has(Sign::LaterStep) ? 0.5 : 0.45), std::move(why)};
+}
+
+std::optional<Finding> optimizer_state(const Evidence& evidence) {
+  if (evidence.history) {
+    const Bytes state = evidence.history->of(Category::OptimizerState);
+    const double part = share(state, evidence.history->moment.live);
+    if (part < 0.15) return std::nullopt;
+    std::vector<std::string> why{fmt::format("{} of {} live are optimizer state ({:.0f} %)", to_string(state),
+                                             to_string(evidence.history->moment.live), 100 * part)};
+    if (evidence.history->failed() && evidence.history->phase == trace::Phase::Optimizer) {
+      why.push_back("it failed inside the optimizer's step: " + evidence.history->signs.where(Sign::OptimizerStep));
+      return Finding{std::max(by_share(part), 0.7), std::move(why)};
+    }
+    return Finding{by_share(part), std::move(why)};
+  }
+  if (!evidence.message || !evidence.signs.has(Sign::OptimizerStep)) return std::nullopt;
+  std::vector<std::string> why{"it failed in the optimizer's step: " + evidence.signs.where(Sign::OptimizerStep)};
+  const bool first = evidence.signs.has(Sign::FirstStep);
+  const bool born = evidence.signs.where(Sign::OptimizerStep).find("_init_group") != std::string::npos;
+  if (first) why.push_back("in the first step, where Adam makes its state: " + evidence.signs.where(Sign::FirstStep));
+  return Finding{hint(evidence, first || born                         ? 0.75
+                                : evidence.signs.has(Sign::LaterStep) ? 0.3
+                                                                      : 0.5),
+                 std::move(why)};
+}
+
+std::optional<Finding> optimizer_temporaries(const Evidence& evidence) {
+  if (evidence.history) {
+    const Kind& lists = evidence.history->roles.kind(Role::Foreach);
+    const double part = share(lists.bytes, evidence.history->moment.live);
+    if (part < 0.05) return std::nullopt;
+    return Finding{by_share(part),
+                   {fmt::format("{} of {} live are temporaries of the optimizer's step, from {}",
+                                to_string(lists.bytes), to_string(evidence.history->moment.live), lists.where)}};
+  }
+  if (!evidence.message || !evidence.signs.has(Sign::OptimizerStep)) return std::nullopt;
+  const bool multi = evidence.signs.where(Sign::OptimizerStep).find("multi_tensor") != std::string::npos ||
+                     evidence.signs.where(Sign::OptimizerStep).find("foreach") != std::string::npos;
+  return Finding{hint(evidence, multi ? 0.6 : 0.2),
+                 {"the default optimizers make lists of the size of all parameters: " +
+                  evidence.signs.where(Sign::OptimizerStep)}};
+}
+
+std::optional<Finding> from_kind(const Evidence& evidence, const Kind& kind, const char* what) {
+  const double part = share(kind.bytes, evidence.history->moment.live);
+  if (part < 0.15) return std::nullopt;
+  return Finding{
+      by_share(part),
+      {fmt::format("{} of {} live ({:.0f} %) are {} ({} storages), the largest from {}", to_string(kind.bytes),
+                   to_string(evidence.history->moment.live), 100 * part, what, kind.storages, kind.where)}};
+}
+
+std::optional<Finding> logits(const Evidence& evidence) {
+  if (evidence.history)
+    return from_kind(evidence, evidence.history->roles.kind(Role::Logits), "logits and what the loss makes of them");
+  if (!evidence.message || !evidence.signs.has(Sign::Loss) || evidence.signs.has(Sign::OptimizerStep))
+    return std::nullopt;
+  const bool large = evidence.facts.requested.value_or(Bytes{}) >= 512_MiB;
+  std::vector<std::string> why{"it failed in the loss or the head: " + evidence.signs.where(Sign::Loss)};
+  if (large) {
+    why.push_back(fmt::format("{} in one request: batch x sequence x vocabulary has that shape",
+                              to_string(*evidence.facts.requested)));
+  }
+  return Finding{hint(evidence, large ? 0.7 : 0.3), std::move(why)};
+}
+
+std::optional<Finding> attention_matrix(const Evidence& evidence) {
+  if (evidence.history)
+    return from_kind(evidence, evidence.history->roles.kind(Role::AttentionScores), "attention scores");
+  if (!evidence.message || !evidence.signs.has(Sign::Attention) || evidence.signs.has(Sign::OptimizerStep)) {
+    return std::nullopt;
+  }
+  const bool large = evidence.facts.requested.value_or(Bytes{}) >= 512_MiB;
+  std::vector<std::string> why{"it failed in attention: " + evidence.signs.where(Sign::Attention)};
+  if (large) {
+    why.push_back(
+        fmt::format("{} in one request: scores of batch x heads x length x length grow with the square of the "
+                    "length",
+                    to_string(*evidence.facts.requested)));
+  }
+  return Finding{hint(evidence, large ? 0.7 : 0.25), std::move(why)};
+}
+
+std::optional<Finding> checkpoint_loaded_twice(const Evidence& evidence) {
+  if (evidence.history) {
+    const Kind& again = evidence.history->roles.kind(Role::LoadedAgain);
+    const double part = share(again.bytes, evidence.history->moment.live);
+    if (part < 0.05 || again.bytes < 1_MiB) return std::nullopt;
+    return Finding{
+        part >= 0.25 ? 0.75 : 0.5,
+        {fmt::format("{} read from a file ({} tensors) have twins of the same sizes among the parameters: {}",
+                     to_string(again.bytes), again.storages, again.where)}};
+  }
+  if (!evidence.message || !evidence.signs.has(Sign::Loading)) return std::nullopt;
+  if (evidence.told_by(trace::Teller::Cpu)) return std::nullopt;
+  const std::string& where = evidence.signs.where(Sign::Loading);
+  const bool in_stack = where.find(':') != std::string::npos && !evidence.message->traceback.empty();
+  return Finding{hint(evidence, in_stack ? 0.5 : 0.35),
+                 {"a checkpoint was loaded, and what was read may still be alive beside the weights: " + where}};
+}
+
+std::optional<Finding> kv_cache(const Evidence& evidence) {
+  if (evidence.history)
+    return from_kind(evidence, evidence.history->roles.kind(Role::Cache), "keys and values of a generation");
+  if (!evidence.message || !evidence.signs.has(Sign::Generation)) return std::nullopt;
+  return Finding{hint(evidence, 0.4),
+                 {"it failed while generating: keys and values are kept for every token of every sequence: " +
+                  evidence.signs.where(Sign::Generation)}};
+}
+
+constexpr std::array kRules = {
+    CauseRule{"validation_with_graph", "An evaluation runs without no_grad and keeps its graph",
+              &validation_with_graph},
+    CauseRule{"optimizer_state", "The optimizer's state, born in the first step", &optimizer_state},
+    CauseRule{"optimizer_temporaries", "Temporaries of a foreach optimizer", &optimizer_temporaries},
+    CauseRule{"logits", "Logits of the whole vocabulary", &logits},
+    CauseRule{"attention_matrix", "Attention scores are written out", &attention_matrix},
+    CauseRule{"checkpoint_loaded_twice", "A loaded checkpoint stays alive beside the weights",
+              &checkpoint_loaded_twice},
+    CauseRule{"kv_cache", "Keys and values kept while generating", &kv_cache},
+};
+
+}  // namespace
+
+std::span<const CauseRule> step_rules() { return kRules; }
+
+}  // namespace ullage::diagnose

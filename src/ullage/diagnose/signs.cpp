@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/diagnose/signs.h"
+
+#include "ullage/trace/owner_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace ullage::diagnose {
+namespace {
+
+enum class In {
+  Name,    // function or file name of the person's own frame, as a whole word ("val" in "val_loop", not in "value")
+  Frame,   // file or function of any frame, anywhere in it
+  Code,    // a line of source
+  Line,    // a printed line, as a whole word
+  Phrase,  // a printed line, anywhere
+};
+
+struct Word {
+  Sign sign;
+  In in;
+  std::string_view text;  // lower case
+};
+
+constexpr Word kWords[] = {
+    {Sign::Evaluation, In::Name, "val"},
+    {Sign::Evaluation, In::Name, "valid"},
+    {Sign::Evaluation, In::Name, "validate"},
+    {Sign::Evaluation, In::Name, "validation"},
+    {Sign::Evaluation, In::Name, "eval"},
+    {Sign::Evaluation, In::Name, "evaluate"},
+    {Sign::Evaluation, In::Name, "evaluation"},
+    {Sign::Evaluation, In::Name, "inference"},
+    {Sign::Evaluation, In::Frame, "evaluation_loop"},
+    {Sign::Evaluation, In::Frame, "prediction_step"},
+    {Sign::Evaluation, In::Line, "validation"},
+    {Sign::Evaluation, In::Line, "validating"},
+    {Sign::Evaluation, In::Line, "evaluating"},
+    {Sign::Evaluation, In::Line, "evaluation"},
+    {Sign::OptimizerStep, In::Frame, "torch/optim/"},
+    {Sign::OptimizerStep, In::Frame, "optimizer.step"},
+    {Sign::OptimizerStep, In::Code, "optimizer.step("},
+    {Sign::OptimizerStep, In::Code, "optim.step("},
+    {Sign::Backward, In::Frame, "torch/autograd/__init__.py"},
+    {Sign::Backward, In::Frame, "autograd::engine"},
+    {Sign::Backward, In::Code, ".backward("},
+    {Sign::Loading, In::Frame, "torch/serialization.py"},
+    {Sign::Loading, In::Frame, "load_state_dict"},
+    {Sign::Loading, In::Frame, "from_pretrained"},
+    {Sign::Loading, In::Frame, "safetensors"},
+    {Sign::Loading, In::Code, "torch.load("},
+    {Sign::Loading, In::Code, "load_state_dict("},
+    {Sign::Loading, In::Code, "from_pretrained("},
+    {Sign::Loading, In::Phrase, "resuming"},
+    {Sign::Loading, In::Phrase, "resumed from"},
+    {Sign::Loading, In::Phrase, "loading checkpoint"},
+    {Sign::Loading, In::Phrase, "loaded checkpoint"},
+    {Sign::Loss, In::Frame, "cross_entropy"},
+    {Sign::Loss, In::Frame, "log_softmax"},
+    {Sign::Loss, In::Frame, "lm_head"},
+    {Sign::Loss, In::Frame, "loss_utils"},
+    {Sign::Loss, In::Code, "cross_entropy("},
+    {Sign::Loss, In::Code, "log_softmax("},
+    {Sign::Loss, In::Code, "logits.float("},
+    {Sign::Loss, In::Code, "lm_head("},
+    {Sign::Attention, In::Frame, "attention"},
+    {Sign::Attention, In::Frame, "attn"},
+    {Sign::Attention, In::Code, "q @ k"},
+    {Sign::Attention, In::Code, "attn"},
+    {Sign::Attention, In::Code, "attention"},
+    {Sign::Attention, In::Code, "scores"},
+    {Sign::Generation, In::Frame, "generation/utils.py"},
+    {Sign::Generation, In::Name, "generate"},
+    {Sign::Generation, In::Code, ".generate("},
+    {Sign::Gathering, In::Frame, "nested_concat"},
+    {Sign::Gathering, In::Frame, "trainer_pt_utils"},
+    {Sign::DataParallel, In::Frame, "parallel/data_parallel.py"},
+    {Sign::DataParallel, In::Frame, "parallel/scatter_gather.py"},
+    {Sign::DataParallel, In::Frame, "parallel/replicate.py"},
+    {Sign::DataParallel, In::Frame, "parallel/parallel_apply.py"},
+    {Sign::Distributed, In::Frame, "parallel/distributed.py"},
+    {Sign::Distributed, In::Frame, "distributed_c10d"},
+    {Sign::Distributed, In::Frame, "multiprocessing/spawn.py"},
+    {Sign::Distributed, In::Line, "torchrun"},
+    {Sign::PinnedMemory, In::Frame, "pin_memory"},
+    {Sign::PinnedMemory, In::Code, "pin_memory"},
+    {Sign::LoaderWorker, In::Phrase, "dataloader worker"},
+    {Sign::LoaderWorker, In::Frame, "data/_utils/worker.py"},
+    {Sign::Moving, In::Code, ".to(device"},
+    {Sign::Moving, In::Code, ".cuda("},
+    {Sign::Moving, In::Code, ".to('cuda"},
+    {Sign::Moving, In::Code, ".to(\"cuda"},
+    {Sign::DeviceAssert, In::Phrase, "device-side assert"},
+    {Sign::DeviceAssert, In::Phrase, "srcindex < srcselectdimsize"},
+    {Sign::DeviceAssert, In::Phrase, "index out of bounds"},
+    {Sign::DeviceAssert, In::Phrase, "t >= 0 && t < n_classes"},
+    {Sign::DeviceAssert, In::Phrase, "indexselectlargeindex"},
+    {Sign::RetainGraph, In::Code, "retain_graph=true"},
+    {Sign::RetainGraph, In::Code, "create_graph=true"},
+    {Sign::Windows, In::Frame, ":\\"},
+    {Sign::Windows, In::Phrase, ":\\"},
+};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c == '\\' ? '\\' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+// Not part of a longer word: what stands before and after is no letter.
+bool holds_word(std::string_view text, std::string_view word) {
+  const auto letter = [&](std::size_t at) {
+    return at < text.size() && std::isalpha(static_cast<unsigned char>(text[at]));
+  };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !letter(at - 1)) && !letter(at + word.size())) return true;
+  }
+  return false;
+}
+
+std::string_view last_component(std::string_view path) {
+  const std::size_t slash = path.find_last_of("/\\");
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// The number after "epoch" or "step" in a printed line; none where there is no such word.
+std::optional<std::uint64_t> number_after(std::string_view line, std::string_view word) {
+  std::size_t at = line.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  at += word.size();
+  while (at < line.size() && holds(" :=#[(", line.substr(at, 1))) ++at;
+  if (at >= line.size() || !std::isdigit(static_cast<unsigned char>(line[at]))) return std::nullopt;
+  std::uint64_t number = 0;
+  for (; at < line.size() && std::isdigit(static_cast<unsigned char>(line[at])) && number < 1'000'000'000; ++at) {
+    number = number * 10 + static_cast<std::uint64_t>(line[at] - '0');
+  }
+  return number;
+}
+
+std::string shortened(std::string_view line) {
+  constexpr std::size_t kLongest = 80;
+  return line.size() <= kLongest ? std::string(line) : std::string(line.substr(0, kLongest)) + "...";
+}
+
+}  // namespace
+
+std::string place(const trace::Frame& frame) {
+  if (frame.file == "??" || frame.file.empty()) return frame.function;
+  std::string_view file = frame.file;
+  const std::size_t slash = file.find_last_of("/\\");
+  if (slash != std::string_view::npos && slash > 0) {
+    const std::size_t before = file.find_last_of("/\\", slash - 1);
+    if (before != std::string_view::npos) file = file.substr(before + 1);
+  }
+  return fmt::format("{}:{} {}", file, frame.line, frame.function);
+}
+
+void Signs::set(Sign sign, std::string words) {
+  std::string& seen = seen_[static_cast<std::size_t>(sign)];
+  if (seen.empty()) seen = std::move(words);
+}
+
+void Signs::look_at_frame(const trace::Frame& frame, std::string_view code) {
+  const std::string file = lower(frame.file);
+  const std::string function = lower(frame.function);
+  const std::string source = lower(code);
+  const bool own = trace::is_own(frame);
+  for (const Word& word : kWords) {
+    switch (word.in) {
+      case In::Name:
+        if (own && (holds_word(function, word.text) || holds_word(last_component(file), word.text))) {
+          set(word.sign, place(frame));
+        }
+        break;
+      case In::Frame:
+        if (holds(file, word.text) || holds(function, word.text)) set(word.sign, place(frame));
+        break;
+      case In::Code:
+        if (holds(source, word.text)) set(word.sign, fmt::format("{}: {}", place(frame), shortened(code)));
+        break;
+      case In::Line:
+      case In::Phrase:
+        break;
+    }
+  }
+}
+
+void Signs::look_at_line(std::string_view line) {
+  const std::string text = lower(line);
+  for (const Word& word : kWords) {
+    const bool found = word.in == In::Line     ? holds_word(text, word.text)
+                       : word.in == In::Phrase ? holds(text, word.text)
+                                               : false;
+    if (found) set(word.sign, shortened(line));
+  }
+  const std::optional<std::uint64_t> epoch = number_after(text, "epoch");
+  std::optional<std::uint64_t> step = number_after(text, "step");
+  if (!step) step = number_after(text, "iter");
+  if (step ? *step <= 1 && epoch.value_or(0) <= 1 : epoch && *epoch == 0 && holds(text, " 0/")) {
+    set(Sign::FirstStep, shortened(line));
+  }
+  if ((step && *step >= 20) || (epoch && *epoch >= 2)) set(Sign::LaterStep, shortened(line));
+}
+
+Signs signs_of(const trace::OutOfMemory& message) {
+  Signs signs;
+  for (std::size_t i = 0; i < message.traceback.size(); ++i) {
+    signs.look_at_frame(message.traceback[i], i < message.code.size() ? message.code[i] : std::string_view());
+  }
+  // The newest line says most.
+  for (std::size_t i = message.before.size(); i-- > 0;) signs.look_at_line(message.before[i]);
+  signs.look_at_line(message.text);
+  return signs;
+}
+
+Signs signs_of(const trace::Stacks& stacks, trace::StackId stack) {
+  Signs signs;
+  for (trace::FrameId id : stacks.frames(stack)) signs.look_at_frame(stacks.frame(id), {});
+  return signs;
+}
+
+}  // namespace ullage::diagnose

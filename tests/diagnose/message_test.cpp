@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+
+#include <gtest/gtest.h>
+
+namespace ullage::diagnose {
+namespace {
+
+using trace::OutOfMemory;
+using trace::Teller;
+
+// capacity, allocated, reserved, free, requested: the figures of torch 1.4 to 2.0.
+OutOfMemory cuda(Bytes capacity, Bytes allocated, Bytes reserved, Bytes free, Bytes requested) {
+  OutOfMemory message;
+  message.teller = Teller::Cuda;
+  message.form = "cuda-1.10";
+  message.text = "CUDA out of memory. ... try setting max_split_size_mb to avoid fragmentation.";
+  message.device = 0;
+  message.capacity = capacity, message.allocated = allocated, message.reserved = reserved, message.free = free;
+  message.requested = requested;
+  message.precision = 5_MiB;
+  return message;
+}
+
+Diagnosis one(const OutOfMemory& message) {
+  trace::Log log;
+  log.errors.push_back(message);
+  std::vector<Diagnosis> diagnoses = sound(diagnose(log, {"train.log", {}, {}}));
+  EXPECT_EQ(diagnoses.size(), 1u);
+  return diagnoses.at(0);
+}
+
+Bytes part(const Diagnosis& diagnosis, Bar::Part::Kind kind) {
+  Bytes sum;
+  if (!diagnosis.bar) return sum;
+  for (const Bar::Part& part : diagnosis.bar->parts) sum += part.kind == kind ? part.bytes : Bytes{};
+  return sum;
+}
+
+TEST(Message, WithMoreCachedThanAskedForIsFragmentation) {
+  const Diagnosis diagnosis = one(cuda(16_GiB, 8_GiB, 14_GiB, 20_MiB, 3_GiB));
+  EXPECT_EQ(first(diagnosis), "fragmentation");
+  EXPECT_NE(diagnosis.causes[0].evidence[0].find("6.00 GiB are cached but not allocated, 3.00 GiB were asked for"),
+            std::string::npos);
+  ASSERT_TRUE(remedy(diagnosis, "expandable_segments"));
+  EXPECT_EQ(remedy(diagnosis, "expandable_segments")->saves, 6_GiB);
+  EXPECT_EQ(part(diagnosis, Bar::Part::Kind::Stuck), 6_GiB);
+  EXPECT_EQ(part(diagnosis, Bar::Part::Kind::NotPyTorch), 2_GiB - 20_MiB);
+  EXPECT_EQ(diagnosis.headline,
+            "GPU 0 (16.00 GiB) refused 3.00 GiB: 8.00 GiB live, 6.00 GiB cached in pieces, 20.00 MiB free");
+}
+
+TEST(Message, OfOneRequestAboveTheCapacityIsToldAtOnce) {
+  const Diagnosis diagnosis = one(cuda(12_GiB, 1_GiB, 1_GiB, 9_GiB, 55_GiB));
+  EXPECT_EQ(first(diagnosis), "single_request_too_big");
+  EXPECT_GT(diagnosis.causes[0].confidence, 0.9);
+  EXPECT_EQ(diagnosis.to_know_more, "") << "nothing is open";
+  EXPECT_TRUE(remedy(diagnosis, "split_request"));
+  EXPECT_FALSE(remedy(diagnosis, "expandable_segments"));
+}
+
+TEST(Message, OfAFullCardNeverSaysMoreThanOneHalf) {
+  const Diagnosis diagnosis = one(cuda(16_GiB, 15_GiB, 15_GiB + 100_MiB, 30_MiB, 200_MiB));
+  EXPECT_EQ(first(diagnosis), "device_full");
+  EXPECT_LE(diagnosis.causes[0].confidence, 0.5);
+  EXPECT_NE(diagnosis.to_know_more.find("_record_memory_history"), std::string::npos);
+  EXPECT_NE(diagnosis.to_know_more.find("_dump_snapshot(\"oom.pickle\")"), std::string::npos);
+  EXPECT_EQ(diagnosis.next, "ullage explain oom.pickle");
+}
+
+TEST(Message, WithLiveAndRequestAboveTheCapacityNamesWhatIsNeeded) {
+  const Diagnosis diagnosis = one(cuda(16_GiB, 15_GiB, 15_GiB, 500_MiB, 2_GiB));
+  EXPECT_EQ(first(diagnosis), "too_big_for_device");
+  ASSERT_TRUE(remedy(diagnosis, "larger_device"));
+  EXPECT_EQ(remedy(diagnosis, "larger_device")->action, "a device with more than 17.51 GiB");
+}
+
+TEST(Message, WithMostOfTheCardElsewhereNamesOthers) {
+  const Diagnosis diagnosis = one(cuda(8_GiB, 2_GiB, 2_GiB, 100_MiB, 500_MiB));
+  EXPECT_EQ(first(diagnosis), "other_process");
+  EXPECT_GT(diagnosis.causes[0].confidence, 0.5);
+  ASSERT_TRUE(remedy(diagnosis, "end_process"));
+  EXPECT_EQ(remedy(diagnosis, "end_process")->saves, 6_GiB - 100_MiB - 700_MiB);
+  EXPECT_EQ(diagnosis.next, "ullage explain oom.pickle");
+}
+
+TEST(Message, DoesNotTakeTheContextForAnotherProcess) {
+  const Diagnosis diagnosis = one(cuda(4_GiB, 2800_MiB, 2900_MiB, 40_MiB, 54_MiB));
+  EXPECT_FALSE(cause(diagnosis, "other_process"));
+}
+
+TEST(Message, NamesTheProcessThatHoldsTheCard) {
+  OutOfMemory message = cuda(24_GiB, 4_GiB, 5_GiB, 1_GiB, 2_GiB);
+  message.process = 6_GiB;
+  message.processes = {{4711, 17_GiB}};
+  const Diagnosis diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "other_process");
+  EXPECT_EQ(remedy(diagnosis, "end_process")->action, "end process 4711 if it is not needed: kill 4711");
+  EXPECT_EQ(remedy(diagnosis, "end_process")->saves, 17_GiB);
+  EXPECT_EQ(part(diagnosis, Bar::Part::Kind::NotPyTorch), 18_GiB) << "1 GiB of this process and 17 of the other";
+}
+
+TEST(Message, TakesTheOnlyProcessOfAContainerForThisOne) {
+  OutOfMemory message = cuda(24_GiB, 22_GiB, 23_GiB, 100_MiB, 158_MiB);
+  message.processes = {{21422, 23_GiB + 500_MiB}};
+  const Diagnosis diagnosis = one(message);
+  EXPECT_FALSE(cause(diagnosis, "other_process"));
+  EXPECT_EQ(diagnosis.facts.process, 23_GiB + 500_MiB);
+}
+
+TEST(Message, WithContradictingFiguresGetsANoteAndNoBar) {
+  const Diagnosis diagnosis = one(cuda(4_GiB, 5_GiB, 6_GiB, 7_GiB, 1_GiB));
+  EXPECT_FALSE(diagnosis.bar);
+  EXPECT_FALSE(cause(diagnosis, "too_big_for_device")) << "nothing is concluded from such figures";
+  ASSERT_FALSE(diagnosis.notes.empty());
+  EXPECT_NE(diagnosis.notes[0].find("free (7.00 GiB) is more than the capacity (4.00 GiB)"), std::string::npos);
+}
+
+TEST(Message, WhoseRoundedFiguresPassTheCapacityStillAddsUp) {
+  // 10.01 + 5.99 + 0.01 are 16.01 GiB of 16.00 when each figure is rounded.
+  OutOfMemory message = cuda(16_GiB, 10_GiB + 10_MiB, 16_GiB, 10_MiB, 1_GiB);
+  const Diagnosis diagnosis = one(message);
+  ASSERT_TRUE(diagnosis.bar);
+  EXPECT_EQ(diagnosis.bar->total, 16_GiB);
+}
+
+TEST(Message, OfAnyFiguresNeverBreaksAContract) {
+  const Bytes odd[] = {
+      0_B, 1_B, 1_MiB, 16_GiB, Bytes{UINT64_MAX}, Bytes{UINT64_MAX - 1}, Bytes{std::uint64_t{1} << 63}};
+  for (Bytes capacity : odd) {
+    for (Bytes allocated : odd) {
+      for (Bytes free : odd) {
+        for (Bytes requested : odd) {
+          OutOfMemory message = cuda(capacity, allocated, allocated, free, requested);
+          message.process = free, message.allowed = requested, message.private_pools = capacity;
+          message.processes = {{1, requested}, {2, free}, {3, capacity}};
+          message.precision = odd[3];
+          one(message);
+          message.reserved.reset(), message.unallocated = requested;
+          for (int teller = 0; teller <= static_cast<int>(Teller::Other); ++teller) {
+            message.teller = static_cast<Teller>(teller);
+            message.other = free, message.needed = requested;
+            one(message);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Message, OfAFractionSaysWhoSetIt) {
+  OutOfMemory message = cuda(256_GiB, 1_GiB, 1_GiB, 244_GiB, 100_MiB);
+  message.allowed = 1_GiB + 50_MiB;
+  const Diagnosis diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "memory_fraction_cap");
+  EXPECT_GT(diagnosis.causes[0].confidence, 0.9);
+  ASSERT_TRUE(remedy(diagnosis, "raise_limit"));
+  EXPECT_EQ(remedy(diagnosis, "raise_limit")->saves, 255_GiB - 50_MiB);
+}
+
+TEST(Message, OnAppleNamesTheVariableAndTheOthers) {
+  OutOfMemory message;
+  message.teller = Teller::Mps;
+  message.text = "MPS backend out of memory";
+  message.allocated = 7_GiB, message.other = 24_GiB, message.allowed = 31_GiB + 50_MiB, message.requested = 129_MiB;
+  message.precision = 5_MiB;
+  const Diagnosis diagnosis = one(message);
+  EXPECT_TRUE(cause(diagnosis, "unified_memory"));
+  EXPECT_TRUE(cause(diagnosis, "memory_fraction_cap"));
+  ASSERT_TRUE(remedy(diagnosis, "raise_limit"));
+  EXPECT_NE(remedy(diagnosis, "raise_limit")->action.find("before torch is imported"), std::string::npos);
+  ASSERT_TRUE(diagnosis.bar);
+  EXPECT_EQ(diagnosis.bar->total, 31_GiB + 50_MiB);
+}
+
+TEST(Message, ThatRefusesAlthoughThereIsRoomBlamesTheDriver) {
+  EXPECT_EQ(first(one(cuda(6_GiB, 800_MiB, 1_GiB, 3_GiB, 2_GiB))), "driver_refused");
+}
+
+TEST(Message, OfGarbageGivesNoMemoryAdvice) {
+  const Diagnosis diagnosis = one(cuda(24_GiB, 1_GiB, 1_GiB, 20_GiB, 130674_GiB));
+  EXPECT_EQ(first(diagnosis), "garbage_size");
+  EXPECT_GT(diagnosis.causes[0].confidence, 0.9);
+  EXPECT_FALSE(remedy(diagnosis, "smaller_batch"));
+  EXPECT_TRUE(remedy(diagnosis, "check_sizes"));
+}
+
+TEST(Message, OfMetalAndArcTellsTheLimitOfOneBlock) {
+  OutOfMemory message;
+  message.teller = Teller::Metal, message.text = "Invalid buffer size: 19.45 GB", message.requested = 19_GiB;
+  EXPECT_EQ(first(one(message)), "buffer_limit");
+  message = cuda(15_GiB, 0_B, 0_B, 0_B, 8_GiB);
+  message.teller = Teller::Xpu, message.free.reset();
+  EXPECT_EQ(first(one(message)), "buffer_limit");
+}
+
+TEST(Message, OfALibraryDoubtsAndNamesTheHandle) {
+  OutOfMemory message;
+  message.teller = Teller::Cublas;
+  message.text = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`";
+  Diagnosis diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "late_library_handle");
+  EXPECT_TRUE(cause(diagnosis, "index_error_in_disguise"));
+  EXPECT_EQ(diagnosis.next, "nvidia-smi");
+  message.before = {
+      "../aten/src/ATen/native/cuda/Indexing.cu:1146: indexSelectLargeIndex: block: [0,0,0] "
+      "Assertion `srcIndex < srcSelectDimSize` failed."};
+  diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "index_error_in_disguise");
+  EXPECT_GT(diagnosis.causes[0].confidence, 0.8);
+}
+
+TEST(Message, InTheOptimizersFirstStepNamesItsState) {
+  OutOfMemory message = cuda(16_GiB, 12_GiB, 15_GiB, 100_MiB, 200_MiB);
+  message.reserved = 12_GiB + 100_MiB, message.free = 3_GiB, message.requested = 4_GiB;
+  message.traceback = {{"/usr/lib/python3/site-packages/torch/optim/adam.py", "_init_group", 120},
+                       {"/home/me/train.py", "train", 88}};
+  message.code = {"state[\"exp_avg\"] = torch.zeros_like(", "optimizer.step()"};
+  message.before = {"Epoch 0 step 0 loss 7.1"};
+  const Diagnosis diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "optimizer_state");
+  EXPECT_GT(diagnosis.causes[0].confidence, 0.7) << "it is the first step";
+  EXPECT_TRUE(remedy(diagnosis, "eight_bit_optimizer"));
+  EXPECT_TRUE(remedy(diagnosis, "foreach_false"));
+}
+
+TEST(Message, InAnEvaluationAsksForNoGrad) {
+  OutOfMemory message = cuda(16_GiB, 15_GiB, 15_GiB, 100_MiB, 200_MiB);
+  message.traceback = {{"/x/site-packages/torch/nn/functional.py", "relu", 1453},
+                       {"/home/me/train.py", "validate", 140}};
+  message.code = {"result = torch.relu(input)", "out = model(x)"};
+  message.before = {"Epoch 3: validation"};
+  const Diagnosis diagnosis = one(message);
+  ASSERT_TRUE(cause(diagnosis, "validation_with_graph"));
+  EXPECT_LE(cause(diagnosis, "validation_with_graph")->confidence, 0.5) << "no_grad may well be there";
+  EXPECT_TRUE(remedy(diagnosis, "no_grad"));
+  message.traceback = {{"/home/me/values.py", "interval", 140}};
+  message.before = {"value 3"};
+  EXPECT_FALSE(cause(one(message), "validation_with_graph")) << "part of a longer word";
+}
+
+TEST(Message, InTheLossOfALanguageModelNamesLogits) {
+  OutOfMemory message = cuda(80_GiB, 70_GiB, 75_GiB, 1_GiB, 6700_MiB);
+  message.traceback = {{"/x/site-packages/torch/nn/functional.py", "cross_entropy", 3059}};
+  message.code = {"return torch._C._nn.cross_entropy_loss("};
+  const Diagnosis diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "logits");
+  EXPECT_TRUE(remedy(diagnosis, "chunked_loss"));
+}
+
+TEST(Message, InAttentionNamesTheScores) {
+  OutOfMemory message = cuda(80_GiB, 70_GiB, 75_GiB, 1_GiB, 6_GiB);
+  message.traceback = {{"/home/me/model/attention.py", "forward", 31}};
+  message.code = {"scores = q @ k.transpose(-2, -1)"};
+  EXPECT_EQ(first(one(message)), "attention_matrix");
+  EXPECT_TRUE(remedy(one(message), "fused_attention"));
+}
+
+TEST(Message, WhileLoadingACheckpointNamesTheSecondCopy) {
+  OutOfMemory message = cuda(8_GiB, 7_GiB, 7_GiB + 100_MiB, 0_B, 20_MiB);
+  message.traceback = {{"/x/site-packages/torch/serialization.py", "_load", 1402}, {"/home/me/train.py", "resume", 30}};
+  message.code = {"", "checkpoint = torch.load(path)"};
+  const Diagnosis diagnosis = one(message);
+  EXPECT_TRUE(cause(diagnosis, "checkpoint_loaded_twice"));
+  ASSERT_TRUE(remedy(diagnosis, "drop_checkpoint"));
+  EXPECT_NE(remedy(diagnosis, "drop_checkpoint")->action.find("map_location=\"cpu\""), std::string::npos);
+  ASSERT_FALSE(diagnosis.notes.empty());
+  EXPECT_NE(diagnosis.notes[0].find("20.00 MiB is the size of a segment"), std::string::npos);
+}
+
+TEST(Message, OfTwoRanksOnOneDeviceSaysSo) {
+  trace::Log log;
+  for (unsigned rank : {0u, 1u}) {
+    log.errors.push_back(cuda(24_GiB, 10_GiB, 11_GiB, 100_MiB, 200_MiB));
+    log.errors.back().rank = rank;
+  }
+  const std::vector<Diagnosis> diagnoses = sound(diagnose(log, {}));
+  ASSERT_EQ(diagnoses.size(), 2u);
+  EXPECT_EQ(first(diagnoses[1]), "ranks_on_one_device");
+  ASSERT_TRUE(remedy(diagnoses[1], "set_device"));
+  EXPECT_NE(remedy(diagnoses[1], "set_device")->action.find("LOCAL_RANK"), std::string::npos);
+}
+
+TEST(Message, WithStrayContextsNamesTheRanks) {
+  OutOfMemory message = cuda(24_GiB, 19_GiB, 20_GiB, 100_MiB, 200_MiB);
+  message.process = 20_GiB + 600_MiB;
+  message.processes = {{11, 725_MiB}, {12, 725_MiB}, {13, 725_MiB}};
+  EXPECT_TRUE(cause(one(message), "ranks_on_one_device"));
+}
+
+TEST(Message, InDataParallelNamesTheFirstCard) {
+  OutOfMemory message = cuda(12_GiB, 10_GiB, 11_GiB, 10_MiB, 100_MiB);
+  message.traceback = {{"/x/torch/nn/parallel/scatter_gather.py", "gather", 68}};
+  EXPECT_EQ(first(one(message)), "dataparallel_first_card");
+}
+
+TEST(Message, OfTheHostSendsToTheBudget) {
+  OutOfMemory message;
+  message.teller = Teller::Cpu;
+  message.text = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 3077222400 bytes.";
+  message.requested = Bytes{3077222400};
+  Diagnosis diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "host_memory");
+  EXPECT_EQ(diagnosis.next, "ullage run --memory auto -- python train.py");
+  message.teller = Teller::SharedMemory;
+  diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "shared_memory");
+  EXPECT_NE(remedy(diagnosis, "shm_size")->action.find("--shm-size"), std::string::npos);
+  message = {};
+  message.teller = Teller::KernelKill;
+  EXPECT_EQ(first(one(message)), "host_memory");
+}
+
+TEST(Message, OfADeviceThatWasNotAskedForIsLeftOut) {
+  trace::Log log;
+  log.errors = {cuda(8_GiB, 7_GiB, 7_GiB, 0_B, 2_GiB), cuda(8_GiB, 7_GiB, 7_GiB, 0_B, 2_GiB)};
+  log.errors[1].device = 3;
+  EXPECT_EQ(sound(diagnose(log, {"", 3, {}})).size(), 1u);
+  EXPECT_EQ(sound(diagnose(log, {"", 7, {}})).size(), 0u);
+  EXPECT_EQ(sound(diagnose(log, {})).size(), 2u);
+}
+
+TEST(Message, GetsOtherAdviceForAnotherCause) {
+  const auto ids = [](const Diagnosis& diagnosis) {
+    std::vector<std::string> all;
+    for (const Remedy& each : diagnosis.remedies) all.push_back(each.id);
+    return all;
+  };
+  EXPECT_NE(ids(one(cuda(16_GiB, 8_GiB, 14_GiB, 20_MiB, 3_GiB))), ids(one(cuda(12_GiB, 1_GiB, 1_GiB, 9_GiB, 55_GiB))));
+  EXPECT_NE(ids(one(cuda(8_GiB, 2_GiB, 2_GiB, 100_MiB, 500_MiB))), ids(one(cuda(16_GiB, 15_GiB, 15_GiB, 0_B, 2_GiB))));
+}
+
+TEST(Summary, TellsStuckBytesAndFailures) {
+  trace::Log log;
+  trace::MemorySummary summary;
+  summary.device = 0, summary.ooms = 1, summary.retries = 3;
+  const auto row = [](const char* name, Bytes current, Bytes peak) {
+    trace::SummaryRow made;
+    made.name = name;
+    made.cells[0] = {current.count, 1_MiB};
+    made.cells[1] = {peak.count, 1_MiB};
+    return made;
+  };
+  summary.rows = {row("Allocated memory", 5_GiB, 6_GiB), row("GPU reserved memory", 8_GiB, 8_GiB),
+                  row("Non-releasable memory", 2500_MiB, 3_GiB)};
+  log.summaries.push_back(summary);
+  const std::vector<Diagnosis> diagnoses = sound(diagnose(log, {}));
+  ASSERT_EQ(diagnoses.size(), 1u);
+  EXPECT_EQ(first(diagnoses[0]), "fragmentation");
+  EXPECT_TRUE(cause(diagnoses[0], "device_full"));
+  EXPECT_EQ(diagnoses[0].bar->total, 8_GiB);
+}
+
+}  // namespace
+}  // namespace ullage::diagnose
