@@ -163,6 +163,7 @@ TEST(Profile, TheOpsOfTheThreadOwnWhatTheyAllocate) {
   EXPECT_EQ(trace.ops[trace.storages[0].op.value].name, "aten::empty");
   EXPECT_EQ(trace.storages[1].op, trace::kNoOp);
   EXPECT_EQ(trace.ops[trace.storages[2].op.value].name, "aten::ends_now");
+  EXPECT_EQ(trace.storages[2].born, EventId{trace.events.size() - 2}) << "its op ends behind it";
   const auto frames = profile.stacks.frames(trace.storages[0].stack);
   ASSERT_EQ(frames.size(), 3u);
   EXPECT_EQ(profile.stacks.frame(frames[0]), (trace::Frame{"??", "aten::empty", 0}));
@@ -170,6 +171,24 @@ TEST(Profile, TheOpsOfTheThreadOwnWhatTheyAllocate) {
   EXPECT_EQ(profile.stacks.frame(frames[2]), (trace::Frame{"train.py", "main", 12}));
   EXPECT_EQ(count<trace::event::OpBegin>(trace), 3u);
   EXPECT_EQ(count<trace::event::OpEnd>(trace), 3u);
+}
+
+TEST(Profile, OfOpsThatBeginTogetherTheLongerIsTheOuter) {
+  for (const bool inner_first : {false, true}) {
+    ProfileText text;
+    text.memory(5, 512, 0x1000).span("cpu_op", inner_first ? "aten::inner" : "aten::outer", 4, inner_first ? 2 : 9);
+    text.span("cpu_op", inner_first ? "aten::outer" : "aten::inner", 4, inner_first ? 9 : 2);
+    const auto profile = text.read();
+    check(profile);
+    const trace::Trace& trace = profile.devices[0].trace;
+    ASSERT_EQ(trace.ops.size(), 2u);
+    EXPECT_EQ(trace.ops[0].name, "aten::outer");
+    EXPECT_EQ(trace.ops[trace.storages[0].op.value].name, "aten::inner");
+    const auto frames = profile.stacks.frames(trace.storages[0].stack);
+    ASSERT_EQ(frames.size(), 2u);
+    EXPECT_EQ(profile.stacks.frame(frames[0]).function, "aten::inner");
+    EXPECT_EQ(profile.stacks.frame(frames[1]).function, "aten::outer");
+  }
 }
 
 TEST(Profile, AnnotationsComeInPairsByTime) {

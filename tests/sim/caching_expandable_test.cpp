@@ -92,6 +92,18 @@ TEST(CachingExpandable, OfFreeBlocksPrefersTheOneWithLessRoomToGrow) {
   EXPECT_EQ(model.take(30_MiB).address, a.address) << "although the last one is a better fit";
 }
 
+TEST(CachingExpandable, OfFreeBlocksWithEqualRoomTakesTheFirst) {
+  Model model(expandable());
+  const Allocation first = model.take(30_MiB);
+  model.take(10_MiB);
+  const Allocation second = model.take(30_MiB);
+  model.take(10_MiB);
+  model.free(second);
+  model.free(first);
+  ASSERT_LT(first.address, second.address);
+  EXPECT_EQ(model.take(30_MiB).address, first.address);
+}
+
 TEST(CachingExpandable, ADeviceThatIsFullKeepsNoHalfOfTheRequest) {
   Model model(expandable(), 100_MiB);
   const Allocation held = model.take(60_MiB);

@@ -199,6 +199,16 @@ TEST(CachingRelease, GarbageOfTheOldestIsCollectedAboveTheThreshold) {
   EXPECT_EQ(model.allocator.stats().retries, 0u);
 }
 
+TEST(CachingRelease, GarbageOfTheAverageAgeIsCollectedToo) {
+  Model model(collecting(), 400_MiB);
+  const Allocation only = model.take(40_MiB);
+  model.take(70_MiB);
+  model.free(only);
+  model.take(64_MiB);
+  EXPECT_EQ(model.ears.sizes(Action::SegmentFreed), std::vector{40_MiB});
+  EXPECT_EQ(model.allocator.stats().retries, 0u);
+}
+
 TEST(CachingRelease, NothingIsCollectedUpToTheThreshold) {
   Model model(collecting(), 400_MiB);
   model.free(model.take(40_MiB));

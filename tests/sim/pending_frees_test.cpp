@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -54,6 +55,17 @@ TEST(PendingFrees, StreamsComeInTheOrderOfTorchsTableNotOfTheirIds) {
   PendingFrees pending(0);
   for (const std::uint64_t stream : {0u, 3u, 35u, 67u}) pending.add(stream, static_cast<BlockIndex>(stream));
   EXPECT_EQ(wait(pending), (std::vector<BlockIndex>{0, 67, 35, 3}));
+}
+
+// 195 and 35 want one slot of four, the 4th and 5th of eight; the third stream makes the table grow.
+TEST(PendingFrees, TheTableGrowsWhenMoreThanHalfOfItIsUsed) {
+  const auto order = [](std::initializer_list<std::uint64_t> streams) {
+    PendingFrees pending(0);
+    for (const std::uint64_t stream : streams) pending.add(stream, static_cast<BlockIndex>(stream));
+    return wait(pending);
+  };
+  EXPECT_EQ(order({35, 195}), (std::vector<BlockIndex>{35, 195}));
+  EXPECT_EQ(order({35, 195, 0}), (std::vector<BlockIndex>{0, 195, 35}));
 }
 
 TEST(PendingFrees, LoseNothingOverManyStreams) {

@@ -101,6 +101,22 @@ TEST(Lifetimes, FollowParametersThatAnOptimizerReplaces) {
   EXPECT_EQ(bytes.at(Category::OptimizerState), 1_MiB);
 }
 
+// A parameter that goes in a later call is not replaced by state that an earlier one has made.
+TEST(Lifetimes, GiveNoStateOfAnEarlierCallForAParameter) {
+  RecordingBuilder program;
+  const StackId made = program.stack({{"torch/nn/modules/linear.py", "__init__", 1}, {"model.py", "__init__", 2}});
+  const StackId update = program.stack({{"my_optimizer.py", "step", 5}, {"train.py", "main", 9}});
+  const StackId forward = program.stack({{"model.py", "forward", 7}, {"train.py", "main", 8}});
+  const Address parameter = program.allocate(1_MiB, made);
+  program.free(program.allocate(2_MiB, forward), forward);
+  program.allocate(1_MiB, update);
+  program.free(program.allocate(2_MiB, forward), forward);
+  program.free(parameter, update);
+  const auto bytes = History(program.recording()).bytes_by_category(At::End);
+  EXPECT_EQ(bytes.at(Category::OptimizerState), 1_MiB);
+  EXPECT_EQ(bytes.count(Category::Parameters), 0u);
+}
+
 TEST(Lifetimes, CallWhatTheGraphHeldActivations) {
   RecordingBuilder program;
   const StackId script = program.stack({{"train.py", "main", 3}});

@@ -61,6 +61,16 @@ TEST(Period, IsFoundBehindABeginningOfAnotherKind) {
   EXPECT_EQ(turns.front(), 300u);
 }
 
+// What comes once alone agrees with every period.
+TEST(Period, IsTheWholeTurnBehindALongBeginning) {
+  Sequence sequence;
+  for (std::uint64_t i = 0; i < 3000; ++i) sequence.add(5000 + i, i);
+  for (int i = 0; i < 20; ++i) add_turn(sequence, 12);
+  const std::vector<std::size_t> turns = sequence.turns();
+  ASSERT_EQ(turns.size(), 20u);
+  EXPECT_EQ(turns[1] - turns[0], 140u);
+}
+
 TEST(Period, BeginsWhereTheLevelIsLowest) {
   Sequence sequence;
   for (std::uint64_t i = 0; i < 100; ++i) sequence.add(2000 + i, 300 + i);  // the end of a turn

@@ -70,6 +70,25 @@ TEST(Steps, OfTwoOptimizersInTurnAreOneForBoth) {
   EXPECT_GT(history.steps.begins[1].value, first_ends);
 }
 
+// Nothing is allocated between the two calls; the second optimizer is called in every other turn.
+TEST(Steps, EndWithARareOptimizerCalledRightBehindAnother) {
+  RecordingBuilder program;
+  const auto step_from = [&](std::uint64_t line) {
+    return program.stack({{"torch/optim/sgd.py", "step", 1}, {"train.py", "main", line}});
+  };
+  const StackId often = step_from(11), rarely = step_from(12);
+  const StackId forward = program.stack({{"model.py", "forward", 3}, {"train.py", "main", 9}});
+  for (int i = 0; i < 8; ++i) {
+    program.free(program.allocate(1_MiB, forward), forward);
+    program.free(program.allocate(512_B, often), often);
+    if (i % 2 == 1) program.free(program.allocate(1_KiB, rarely), rarely);
+  }
+  program.free(program.allocate(1_MiB, forward), forward);
+  const History history(program.recording());
+  EXPECT_EQ(history.steps.from, Steps::From::Stacks);
+  EXPECT_EQ(history.steps.begins.size(), 5u);
+}
+
 TEST(Steps, AreFoundByTheirPeriod) {
   TrainingProgram program({});
   program.build_model();
@@ -150,13 +169,16 @@ TEST(Growth, FindsAnEvaluationThatKeepsItsGraph) {
 }
 
 TEST(Growth, IsNotWhatIsKeptInTwoStepsAlone) {
-  TrainingProgram program = trained({}, 8);
-  const StackId line = program.stack({{"/home/me/train.py", "main", 77}});
-  for (int i = 0; i < 2; ++i) {
-    program.allocate(1_MiB, line);
-    program.train_step();
+  for (const int steps_behind : {0, 1, 2}) {
+    TrainingProgram program = trained({}, 8);
+    const StackId line = program.stack({{"/home/me/train.py", "main", 77}});
+    for (int i = 0; i < 2; ++i) {
+      program.allocate(1_MiB, line);
+      program.train_step();
+    }
+    for (int i = 0; i < steps_behind; ++i) program.train_step();
+    EXPECT_TRUE(History(program.recording()).growth().empty()) << steps_behind;
   }
-  EXPECT_TRUE(History(program.recording()).growth().empty());
 }
 
 TEST(Growth, EndsWhereItIsGivenBack) {

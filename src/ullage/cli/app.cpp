@@ -2,6 +2,7 @@
 #include "ullage/cli/app.h"
 
 #include "ullage/base/exit_code.h"
+#include "ullage/cli/explain_command.h"
 #include "ullage/cli/help_command.h"
 #include "ullage/cli/programs.h"
 #include "ullage/cli/run_command.h"
@@ -21,8 +22,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words kVerbs = {"run", "help"};
-const Words kLaterVerbs = {"predict", "plan", "explain"};  // of docs/cli.md, not in this version
+const Words kVerbs = {"run", "explain", "help"};
+const Words kLaterVerbs = {"predict", "plan"};  // of docs/cli.md, not in this version
 
 bool is_in(const std::string& word, const Words& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -66,6 +67,14 @@ int run_verb_run(CLI::App& verb, RunOptions& options, const Words& words, Stream
   return run_run(options, streams);
 }
 
+int run_verb_explain(CLI::App& verb, ExplainOptions& options, const Words& words, Streams streams) {
+  const Result<Split> split = gather_words(verb, words);
+  if (!split) return wrong_use(split.error().text(), "ullage help explain", streams.err);
+  if (const auto end = parse(verb, split->options, "ullage help explain", streams)) return *end;
+  options.files = split->target;
+  return run_explain(options, streams);
+}
+
 int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, const Words& words, Streams streams) {
   Result<Split> split = split_words(verb, words, {});
   if (!split) return wrong_use(split.error().text(), "ullage help", streams.err);
@@ -82,12 +91,14 @@ int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, con
 }  // namespace
 
 int run_ullage(const Words& words, Streams streams) {
-  CLI::App app("Ullage keeps a program's memory inside the bytes you state.", "ullage");
+  CLI::App app("Ullage keeps a program's memory inside the bytes you state, and says why memory ran out.", "ullage");
   set_usage(app, "ullage VERB [OPTIONS] [TARGET]");
-  app.footer("next: ullage help run");
+  app.footer("next: ullage help run, ullage help explain");
   RunOptions run;
+  ExplainOptions explain;
   HelpOptions help;
   CLI::App* run_verb = add_run(app, run);
+  CLI::App* explain_verb = add_explain(app, explain);
   CLI::App* help_verb = add_help(app, help);
 
   const Result<Split> split = split_words(app, words, {});
@@ -97,6 +108,7 @@ int run_ullage(const Words& words, Streams streams) {
   const std::string& verb = split->target.front();
   const Words rest(split->target.begin() + 1, split->target.end());
   if (verb == "run") return run_verb_run(*run_verb, run, rest, streams);
+  if (verb == "explain") return run_verb_explain(*explain_verb, explain, rest, streams);
   if (verb == "help") return run_verb_help(*help_verb, help, app, rest, streams);
   return wrong_use(about_verb(verb), "ullage help", streams.err);
 }

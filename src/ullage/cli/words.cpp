@@ -71,10 +71,29 @@ Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& 
     if (option == nullptr) return bad_word("unknown option " + name + suggestion(name, option_names(verb)));
     split.options.push_back(word);
     if (option->get_items_expected_min() == 0 || name != word) continue;
-    if (i + 1 == words.size()) return bad_word("option " + name + " needs a value (" + option->get_type_name() + ")");
-    split.options.push_back(words[++i]);
+    for (int n = 0; n < option->get_items_expected_min(); ++n) {
+      if (i + 1 == words.size()) return bad_word("option " + name + " needs a value (" + option->get_type_name() + ")");
+      split.options.push_back(words[++i]);
+    }
   }
   return split;
+}
+
+Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>& words) {
+  Split all;
+  std::vector<std::string> left = words;
+  while (!left.empty()) {
+    Result<Split> split = split_words(verb, left, {});
+    if (!split) return split;
+    all.options.insert(all.options.end(), split->options.begin(), split->options.end());
+    left.clear();
+    if (split->target.empty()) break;
+    const bool rest = split->target.front() == "--";
+    const auto first = split->target.begin() + (rest ? 1 : 0);
+    all.target.insert(all.target.end(), first, rest ? split->target.end() : first + 1);
+    if (!rest) left.assign(first + 1, split->target.end());
+  }
+  return all;
 }
 
 }  // namespace ullage::cli

@@ -32,4 +32,8 @@ struct Split {
 Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words,
                           const std::vector<std::string>& later);
 
+// For a verb whose options may stand before and behind its other words, which are the target; behind "--" no word is an
+// option. BadArgument as above.
+Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>& words);
+
 }  // namespace ullage::cli

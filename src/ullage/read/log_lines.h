@@ -11,7 +11,7 @@
 
 namespace ullage::read {
 
-inline constexpr std::size_t kLongestLine = 16 * 1024;  // of a longer one the rest counts as another line
+inline constexpr std::size_t kLongestLine = std::size_t{16} * 1024;  // of a longer one the rest counts as another line
 
 // [begin, end) without the line break. A bare carriage return ends a line too: progress bars overwrite themselves.
 struct Line {

@@ -46,8 +46,8 @@ constexpr std::size_t bucket(const char* at) {
 // in it; where it may not, the words whose window ends so.
 struct Table {
   std::array<std::uint8_t, kBuckets> jump{};
-  std::array<std::int8_t, kBuckets> first{};
-  std::array<std::int8_t, kWordCount> next{};
+  std::array<std::int16_t, kBuckets> first{};
+  std::array<std::int16_t, kWordCount> next{};
 };
 
 constexpr Table make_table() {
@@ -59,9 +59,9 @@ constexpr Table make_table() {
       std::uint8_t& jump = table.jump[bucket(kWords[word].data() + i)];
       jump = std::min(jump, static_cast<std::uint8_t>(kShortest - 3 - i));
     }
-    std::int8_t& first = table.first[bucket(kWords[word].data() + kShortest - 3)];
+    std::int16_t& first = table.first[bucket(kWords[word].data() + kShortest - 3)];
     table.next[word] = first;
-    first = static_cast<std::int8_t>(word);
+    first = static_cast<std::int16_t>(word);
   }
   return table;
 }

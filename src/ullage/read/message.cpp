@@ -14,10 +14,10 @@ namespace {
 
 using trace::OutOfMemory;
 
-constexpr std::size_t kLongestMessage = 8 * 1024;  // as it stands in the log; what is behind is not read
-constexpr std::size_t kUsualMessage = 2 * 1024;    // nearly all end within
-constexpr std::size_t kMargin = 200;               // letters: the longest clause must fit behind a message's end
-constexpr std::size_t kLongestText = 4 * 1024;
+constexpr std::size_t kLongestMessage = std::size_t{8} * 1024;  // as it stands in the log; what is behind is not read
+constexpr std::size_t kUsualMessage = std::size_t{2} * 1024;    // nearly all end within
+constexpr std::size_t kMargin = 200;  // letters: the longest clause must fit behind a message's end
+constexpr std::size_t kLongestText = std::size_t{4} * 1024;
 constexpr std::size_t kFarthestStart = 200;  // of a message's text before its lead in the same line
 
 char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }

@@ -14,7 +14,7 @@ namespace ullage::report {
 void write_memory_viz(const trace::Recording& recording, std::ostream& out);
 
 // Chrome's JSON trace event format, which Perfetto reads: counters of live and reserved bytes, one slice a storage that
-// is among the largest, annotations as slices.
-void write_perfetto(const trace::Input& input, std::ostream& out);
+// is among the largest, annotations as slices. BadArgument for a log: it has no history to draw.
+Status write_perfetto(const trace::Input& input, std::ostream& out);
 
 }  // namespace ullage::report

@@ -55,6 +55,7 @@ std::vector<std::size_t> candidates(const Contexts& contexts) {
     if (before != kNowhere && (i - before) * kLeastTurns <= contexts.at.size() + kContext) ++votes[i - before];
   }
   std::vector<std::pair<std::size_t, std::size_t>> order;
+  order.reserve(votes.size());
   for (const auto& [distance, count] : votes) order.emplace_back(count, distance);
   std::ranges::sort(order, std::greater<>());
   std::vector<std::size_t> distances;

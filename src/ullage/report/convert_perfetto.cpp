@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/report/convert.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/report/chrome_trace.h"
+#include "ullage/report/rows.h"
+#include "ullage/trace/levels.h"
+#include "ullage/trace/owners.h"
+#include "ullage/trace/reconstruct.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+
+namespace ullage::report {
+namespace {
+
+constexpr std::size_t kMostSlices = 2000;  // a device's largest storages; viewers grow slow with more rows
+constexpr std::size_t kMostFrames = 24;
+constexpr unsigned kFirstAnnotationRow = 1;
+constexpr unsigned kFirstStorageRow = 1000;
+
+// Where an event stands on the viewer's axis: in microseconds, or by its number where the file has no times.
+class Axis final {
+ public:
+  explicit Axis(const trace::Trace& trace) : trace_(trace) {
+    timed_ = !trace.events.empty() &&
+             std::all_of(trace.events.begin(), trace.events.end(), [](const auto& e) { return e.at.has_value(); });
+    if (!timed_) return;
+    began_ = ended_ = trace.events.front().at->count;
+    for (const auto& event : trace.events) widen(event.at->count);
+    for (const auto& annotation : trace.annotations) widen(annotation.at.count);
+  }
+
+  bool timed() const { return timed_; }
+  std::int64_t end() const { return timed_ ? span(ended_) : static_cast<std::int64_t>(trace_.events.size()); }
+  std::int64_t of(EventId event) const {
+    if (event >= trace_.end()) return end();
+    return timed_ ? span(trace_.events[event.value].at->count) : static_cast<std::int64_t>(event.value);
+  }
+  std::int64_t of(trace::Microseconds at) const { return span(at.count); }
+
+ private:
+  void widen(std::int64_t at) {
+    began_ = std::min(began_, at);
+    ended_ = std::max(ended_, at);
+  }
+  // Times of a damaged file may be further apart than 63 bits hold.
+  std::int64_t span(std::int64_t at) const {
+    const auto apart = static_cast<std::uint64_t>(at) - static_cast<std::uint64_t>(began_);
+    return static_cast<std::int64_t>(std::min(apart, static_cast<std::uint64_t>(INT64_MAX)));
+  }
+
+  const trace::Trace& trace_;
+  bool timed_ = false;
+  std::int64_t began_ = 0, ended_ = 0;
+};
+
+struct Slice {
+  Extent extent;
+  std::string name;
+  std::string args;
+};
+
+class DeviceWriter final {
+ public:
+  DeviceWriter(const trace::Trace& trace, const trace::Stacks& stacks, const std::vector<trace::StackMeaning>& meanings,
+               unsigned process, ChromeTrace& out)
+      : trace_(trace), stacks_(stacks), meanings_(meanings), process_(process), out_(out), axis_(trace) {}
+
+  void write(std::string_view name) {
+    out_.name_process(process_,
+                      axis_.timed() ? std::string(name) : fmt::format("{} (by event: the file has no times)", name));
+    write_levels();
+    write_instants();
+    write_rows(annotations(), kFirstAnnotationRow, "annotations");
+    write_rows(largest_storages(), kFirstStorageRow, "largest storages");
+  }
+
+ private:
+  void write_levels() {
+    const trace::Levels levels = trace::levels(trace_);
+    out_.counter(process_, "live bytes", 0, trace_.live_before.count);
+    out_.counter(process_, "reserved bytes", 0, std::max(trace_.reserved_before, trace_.live_before).count);
+    for (std::size_t i = 0; i < trace_.events.size(); ++i) {
+      const std::int64_t at = axis_.of(EventId{i});
+      if (i == 0 || levels.live[i] != levels.live[i - 1])
+        out_.counter(process_, "live bytes", at, levels.live[i].count);
+      if (i == 0 || levels.reserved[i] != levels.reserved[i - 1])
+        out_.counter(process_, "reserved bytes", at, levels.reserved[i].count);
+    }
+  }
+
+  void write_instants() {
+    for (std::size_t i = 0; i < trace_.events.size(); ++i)
+      if (const auto* failed = std::get_if<trace::event::OutOfMemory>(&trace_.events[i].what))
+        out_.instant(process_, fmt::format("out of memory: {} asked for", to_string(failed->requested)),
+                     axis_.of(EventId{i}));
+  }
+
+  std::vector<Slice> largest_storages() const {
+    std::vector<std::size_t> order(trace_.storages.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const std::size_t most = std::min(kMostSlices, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
+                      [&](std::size_t a, std::size_t b) {
+                        const Bytes x = trace_.storages[a].bytes, y = trace_.storages[b].bytes;
+                        return x != y ? x > y : a < b;
+                      });
+    std::vector<Slice> slices;
+    for (std::size_t i = 0; i < most; ++i) {
+      const trace::Storage& storage = trace_.storages[order[i]];
+      const std::int64_t begin = storage.from_before ? 0 : axis_.of(storage.born);
+      slices.push_back({{begin, std::max(begin, axis_.of(storage.died))}, name_of(storage), args_of(storage)});
+    }
+    return slices;
+  }
+
+  std::string name_of(const trace::Storage& storage) const {
+    const std::string& owner = meanings_[storage.stack.value].name;
+    const std::string size = to_string(storage.bytes);
+    return owner.empty() ? size : fmt::format("{} {}", size, owner);
+  }
+
+  std::string args_of(const trace::Storage& storage) const {
+    const trace::StackMeaning& meaning = meanings_[storage.stack.value];
+    std::string frames;
+    for (const trace::FrameId id :
+         stacks_.frames(storage.stack).first(std::min(kMostFrames, stacks_.frames(storage.stack).size()))) {
+      const trace::Frame& frame = stacks_.frame(id);
+      if (!frames.empty()) frames += ',';
+      frames += json_text(fmt::format("{}:{} {}", frame.file, frame.line, frame.function));
+    }
+    return fmt::format(R"({{"bytes":{},"category":{},"phase":{},"address":"{:#x}","before":{},"frames":[{}]}})",
+                       storage.bytes.count, json_text(trace::name(meaning.category)),
+                       json_text(trace::name(meaning.phase)), storage.address.value, storage.from_before, frames);
+  }
+
+  // A start without an end lasts to the end, an end without a start begins at the beginning.
+  std::vector<Slice> annotations() const {
+    std::vector<Slice> slices;
+    if (!axis_.timed()) return slices;
+    std::map<std::string_view, std::vector<std::int64_t>> open;
+    const auto add = [&](std::string_view name, std::int64_t begin, std::int64_t end) {
+      slices.push_back({{begin, std::max(begin, end)}, std::string(name), "{}"});
+    };
+    for (const trace::Annotation& annotation : trace_.annotations) {
+      auto& begins = open[annotation.name];
+      if (annotation.start) {
+        begins.push_back(axis_.of(annotation.at));
+      } else if (begins.empty()) {
+        add(annotation.name, 0, axis_.of(annotation.at));
+      } else {
+        add(annotation.name, begins.back(), axis_.of(annotation.at));
+        begins.pop_back();
+      }
+    }
+    for (const auto& [name, begins] : open)
+      for (const std::int64_t begin : begins) add(name, begin, axis_.end());
+    return slices;
+  }
+
+  void write_rows(const std::vector<Slice>& slices, unsigned first_row, std::string_view name) {
+    std::vector<Extent> extents;
+    extents.reserve(slices.size());
+    for (const Slice& slice : slices) extents.push_back(slice.extent);
+    const std::vector<unsigned> rows = rows_of(extents);
+    unsigned named = 0;
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      for (; named <= rows[i]; ++named)
+        out_.name_row(process_, first_row + named, fmt::format("{} {}", name, named + 1));
+      out_.slice(process_, first_row + rows[i], slices[i].name, slices[i].extent.begin, slices[i].extent.end,
+                 slices[i].args);
+    }
+  }
+
+  const trace::Trace& trace_;
+  const trace::Stacks& stacks_;
+  const std::vector<trace::StackMeaning>& meanings_;
+  unsigned process_;
+  ChromeTrace& out_;
+  Axis axis_;
+};
+
+}  // namespace
+
+Status write_perfetto(const trace::Input& input, std::ostream& out) {
+  if (std::holds_alternative<trace::Log>(input))
+    return Error{Error::Kind::BadArgument,
+                 "a log has no history that could be drawn; give a memory snapshot or a profiler trace",
+                 "--convert perfetto"};
+  ChromeTrace chrome(out, R"({"source":"ullage explain --convert perfetto"})");
+  unsigned process = 0;
+  if (const auto* recording = std::get_if<trace::Recording>(&input)) {
+    const auto meanings = trace::meanings(recording->stacks);
+    for (const auto& device : recording->devices)
+      DeviceWriter(trace::reconstruct(device, *recording), recording->stacks, meanings, ++process, chrome)
+          .write(fmt::format("device {}", device.device));
+  } else {
+    const auto& profile = std::get<trace::Profile>(input);
+    const auto meanings = trace::meanings(profile.stacks);
+    for (const auto& device : profile.devices)
+      DeviceWriter(device.trace, profile.stacks, meanings, ++process, chrome)
+          .write(device.type == 0 ? device.name : fmt::format("device {} {}", device.index, device.name));
+  }
+  chrome.finish();
+  return success();
+}
+
+}  // namespace ullage::report

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Diagnoses as JSON: the contract "ullage-diagnosis", version 1, of docs/cli.md. A new field may be added at any time;
+// a field that goes or changes its meaning needs a new version.
+#include "ullage/report/diagnosis_report.h"
+#include "ullage/report/input_stacks.h"
+
+#include <nlohmann/json.hpp>
+
+#include <ostream>
+
+namespace ullage::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using diagnose::Diagnosis;
+
+// Of one stack; the outermost beyond these say nothing that the inner ones do not.
+constexpr std::size_t kMostFrames = 64;
+
+Json or_null(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->count) : Json(nullptr); }
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json source_of(const diagnose::Source& source) {
+  Json json;
+  json["kind"] = source.kind;
+  json["file"] = source.file;
+  json["torch"] = or_null(source.torch);
+  json["form"] = or_null(source.form);
+  json["line"] = source.line > 0 ? Json(source.line) : Json(nullptr);
+  json["repeated"] = source.repeated;
+  return json;
+}
+
+Json facts_of(const diagnose::Facts& facts) {
+  Json json;
+  json["device"] = facts.device ? Json(*facts.device) : Json(nullptr);
+  json["requested_bytes"] = or_null(facts.requested);
+  json["capacity_bytes"] = or_null(facts.capacity);
+  json["allocated_bytes"] = or_null(facts.allocated);
+  json["free_bytes"] = or_null(facts.free);
+  json["reserved_bytes"] = or_null(facts.reserved);
+  json["unallocated_bytes"] = or_null(facts.unallocated);
+  json["process_bytes"] = or_null(facts.process);
+  json["allowed_bytes"] = or_null(facts.allowed);
+  return json;
+}
+
+const char* name(diagnose::Bar::Part::Kind kind) {
+  using Kind = diagnose::Bar::Part::Kind;
+  switch (kind) {
+    case Kind::Live:
+      return "live";
+    case Kind::Usable:
+      return "usable";
+    case Kind::Stuck:
+      return "stuck";
+    case Kind::NotPyTorch:
+      return "not_pytorch";
+    case Kind::Free:
+      break;
+  }
+  return "free";
+}
+
+Json bar_of(const std::optional<diagnose::Bar>& bar) {
+  if (!bar) return nullptr;
+  Json json;
+  json["of"] = bar->of;
+  json["bytes"] = bar->total.count;
+  json["parts"] = Json::array();
+  for (const diagnose::Bar::Part& part : bar->parts) {
+    json["parts"].push_back({{"kind", name(part.kind)}, {"name", part.name}, {"bytes", part.bytes.count}});
+  }
+  return json;
+}
+
+Json frames_of(trace::StackId stack, const trace::Stacks* stacks) {
+  Json json = Json::array();
+  if (stacks == nullptr) return json;
+  for (const trace::FrameId id : stacks->frames(stack)) {
+    if (json.size() == kMostFrames) break;
+    const trace::Frame& frame = stacks->frame(id);
+    json.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}});
+  }
+  return json;
+}
+
+Json peak_of(const std::optional<diagnose::Peak>& peak, const trace::Stacks* stacks) {
+  if (!peak) return nullptr;
+  Json json;
+  json["bytes"] = peak->bytes.count;
+  json["event"] = peak->event ? Json(peak->event->value) : Json(nullptr);
+  json["owners"] = Json::array();
+  for (const trace::Owner& owner : peak->owners) {
+    json["owners"].push_back({{"name", owner.name},
+                              {"category", std::string(trace::name(owner.category))},
+                              {"bytes", owner.bytes.count},
+                              {"storages", owner.storages},
+                              {"frames", frames_of(owner.stack, stacks)}});
+  }
+  return json;
+}
+
+Json replay_of(const std::optional<sim::Replay>& replay) {
+  if (!replay) return nullptr;
+  Json json;
+  json["device"] = replay->device;
+  json["complete"] = replay->complete;
+  json["reconstructed"] = replay->reconstructed;
+  json["events"] = replay->events;
+  json["segments_real"] = replay->segments_real;
+  json["segments_model"] = replay->segments_model;
+  json["reserved_peak_real_bytes"] = replay->reserved_peak_real.count;
+  json["reserved_peak_model_bytes"] = replay->reserved_peak_model.count;
+  json["first_difference"] = nullptr;
+  if (const auto& difference = replay->first_difference) {
+    json["first_difference"] = {{"event", difference->event.value},
+                                {"real", difference->real.count},
+                                {"model", difference->model.count},
+                                {"what", difference->what}};
+  }
+  return Json::array({json});
+}
+
+const char* name(diagnose::Basis basis) {
+  switch (basis) {
+    case diagnose::Basis::Simulated:
+      return "simulated";
+    case diagnose::Basis::Computed:
+      return "computed";
+    case diagnose::Basis::Known:
+      break;
+  }
+  return "known";
+}
+
+void add_answer(const Diagnosis& diagnosis, Json& json) {
+  json["causes"] = Json::array();
+  for (const diagnose::Cause& cause : diagnosis.causes) {
+    json["causes"].push_back(
+        {{"id", cause.id}, {"title", cause.title}, {"confidence", cause.confidence}, {"evidence", cause.evidence}});
+  }
+  json["remedies"] = Json::array();
+  for (const diagnose::Remedy& remedy : diagnosis.remedies) {
+    json["remedies"].push_back({{"id", remedy.id},
+                                {"action", remedy.action},
+                                {"saves_bytes", or_null(remedy.saves)},
+                                {"basis", name(remedy.basis)},
+                                {"why", or_null(remedy.why)}});
+  }
+  json["notes"] = diagnosis.notes;
+  json["to_know_more"] = or_null(diagnosis.to_know_more);
+  json["next"] = or_null(diagnosis.next);
+}
+
+Json object_of(const Diagnosis& diagnosis, const trace::Stacks* stacks) {
+  Json json;
+  json["format"] = "ullage-diagnosis";
+  json["version"] = 1;
+  json["source"] = source_of(diagnosis.source);
+  json["headline"] = diagnosis.headline;
+  json["facts"] = facts_of(diagnosis.facts);
+  json["bar"] = bar_of(diagnosis.bar);
+  json["peak"] = peak_of(diagnosis.peak, stacks);
+  json["replay"] = replay_of(diagnosis.replay);
+  add_answer(diagnosis, json);
+  return json;
+}
+
+}  // namespace
+
+void write_json(const std::vector<Diagnosis>& diagnoses, const trace::Input& input, std::ostream& out) {
+  ULLAGE_CHECK(!diagnoses.empty(), "a report of no diagnosis");
+  const trace::Stacks* stacks = stacks_of(input);
+  Json json = object_of(diagnoses.front(), stacks);
+  json["more"] = Json::array();
+  for (std::size_t i = 1; i < diagnoses.size(); ++i) json["more"].push_back(object_of(diagnoses[i], stacks));
+  // Names in a file may be any bytes; what is not UTF-8 is replaced, never thrown at.
+  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace ullage::report

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the page's timeline and its view of the segments are drawn from: the curve of live bytes as stacked owners at
+// some thousand moments (every extremum among them), the storages and the ranges of reserved addresses with the time
+// they were there. Small enough to stand in a page for a history of any length.
+//
+//   moment     0        1        2   ...   n        moment m is after event m - 1; 0 is before the first event
+//   event          0        1        ...  n-1
+//   a storage or range is there in [from, to); to = n + 1: at the end too
+
+#include "ullage/trace/levels.h"
+#include "ullage/trace/owners.h"
+#include "ullage/trace/recording.h"
+#include "ullage/trace/trace.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ullage::report {
+
+struct TimelineOwner {
+  std::string name;
+  trace::Category category = trace::Category::Unattributed;
+  trace::StackId stack;  // of its largest storage
+  Bytes most;            // its own highest level
+};
+
+struct PlacedStorage {
+  std::uint64_t from = 0, to = 0;  // moments
+  Address address;
+  Bytes bytes;
+  std::optional<std::uint32_t> owner;  // index of Timeline::owners; none: one beyond those listed
+};
+
+// A segment, or the mapped part of an expandable one.
+struct PlacedRange {
+  std::uint64_t from = 0, to = 0;  // moments
+  Address address;
+  Bytes bytes;
+};
+
+struct Strip {                     // a phase of the program
+  std::uint64_t from = 0, to = 0;  // moments
+  std::string name;
+};
+
+struct RefusedRequest {
+  std::uint64_t moment = 0;
+  Bytes requested;
+};
+
+struct Timeline {
+  std::uint64_t events = 0;
+  std::vector<std::uint64_t> moments;  // ascending, from 0 to `events`
+  std::vector<std::int64_t> times;     // microseconds since the first event's; as moments, or empty: not recorded
+  std::vector<TimelineOwner> owners;   // the first `stacked` have a column each; by importance
+  std::size_t stacked = 0;
+  std::vector<std::vector<Bytes>> levels;  // [column][as moments]; one more column than `stacked` for all the others
+  std::vector<Bytes> reserved;             // as moments
+  std::uint64_t peak = 0;                  // the moment of it; in `moments`
+  std::uint64_t shown = 0;                 // the moment that the diagnosis is about; in `moments`
+  std::vector<RefusedRequest> refused;     // each in `moments`
+  std::vector<PlacedStorage> storages;     // by `from`
+  std::uint64_t storages_left_out = 0;     // the smallest, of histories with very many; none at `shown` and `peak`
+  std::vector<PlacedRange> ranges;         // empty: the file does not say them
+  std::vector<Strip> strips;               // by `from`
+  std::vector<std::uint64_t> steps;        // moments at which a step begins
+};
+
+// `recorded` is the same device's part of a snapshot, for the segments from before the first event; null for a profile.
+// `shown` is the event that the diagnosis is about; none: the peak. The columns of a moment add up to the live bytes of
+// that moment.
+Timeline make_timeline(const trace::Trace& trace, const trace::Levels& levels,
+                       const std::vector<trace::StackMeaning>& meanings, const trace::DeviceRecording* recorded,
+                       std::optional<EventId> shown);
+
+// Compact JSON that can stand in a page's script element: no '<' in it. Frames are those of `stacks`.
+std::string to_json(const Timeline& timeline, const trace::Stacks& stacks);
+
+}  // namespace ullage::report

@@ -1,0 +1,107 @@
+"use strict";
+// What the program wrote into the page, made usable: columns of differences become columns of numbers.
+// A moment m is the state after event m - 1; moment 0 is before the first event.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+// As the terminal prints it: two decimals, rounded down.
+function sizeText(bytes) {
+  let unit = 0;
+  let value = bytes;
+  while (value >= 1024 && unit < UNITS.length - 1) { value /= 1024; unit += 1; }
+  return unit === 0 ? `${bytes} B` : `${(Math.floor(value * 100) / 100).toFixed(2)} ${UNITS[unit]}`;
+}
+
+function timeText(microseconds) {
+  if (microseconds < 1e3) return `${microseconds} us`;
+  if (microseconds < 1e6) return `${(microseconds / 1e3).toFixed(1)} ms`;
+  return `${(microseconds / 1e6).toFixed(3)} s`;
+}
+
+// As the tables of the page have it: never nothing of something, never all of less.
+function percentText(part, whole) {
+  if (!(whole > 0)) return "-";
+  if (part === 0 || part === whole) return part === 0 ? "0 %" : "100 %";
+  const percent = 100 * part / whole;
+  return percent < 1 ? "<1 %" : `${Math.min(99, Math.round(percent))} %`;
+}
+
+function summed(differences) {
+  let sum = 0;
+  return Float64Array.from(differences, (d) => (sum += d));
+}
+
+// Text is only ever set as text, never as markup: much of it comes from files that nobody vouches for.
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+// Hues of page.css, by the names of trace::Category.
+const HUES = {
+  "parameters": 217, "gradients": 26, "optimizer state": 265, "activations": 150, "inputs": 187, "temporaries": 45,
+  "library workspaces": 330,
+};
+
+// One color a band: the hue tells the category, the lightness tells its owners apart.
+function ownerColors(owners, dark) {
+  const steps = dark ? [56, 44, 66, 38, 72, 50, 61, 34] : [46, 60, 36, 70, 52, 30, 65, 41];
+  const seen = {};
+  return owners.map(({category}) => {
+    const nth = seen[category] = (seen[category] ?? -1) + 1;
+    const light = steps[nth % steps.length];
+    return category in HUES ? `hsl(${HUES[category]} 58% ${light}%)` : `hsl(220 8% ${light}%)`;
+  });
+}
+
+class Line {
+  constructor(json) {
+    Object.assign(this, json);
+    this.moments = summed(json.moments);
+    this.times = summed(json.times);
+    this.reserved = summed(json.reserved);
+    this.levels = json.levels.map(summed);
+    this.steps = summed(json.steps);
+    this.live = this.reserved.map((_, i) => this.levels.reduce((sum, column) => sum + column[i], 0));
+    for (const placed of [this.storages, this.ranges]) placed.from = summed(placed.from);
+    this.hasHistory = this.events > 1;
+  }
+
+  // Index of the last sample that is not after the moment.
+  sampleAt(moment) {
+    let low = 0;
+    let high = this.moments.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.moments[middle] <= moment) low = middle; else high = middle - 1;
+    }
+    return low;
+  }
+
+  bandName(column) { return column < this.stacked ? this.ownerName(column) : "all others"; }
+
+  // Two owners may have one name and differ in the category.
+  ownerName(index) {
+    return index < 0 ? "another owner" : `${this.owners[index].category}: ${this.owners[index].name}`;
+  }
+
+  momentText(sample) {
+    const moment = this.moments[sample];
+    if (this.events === 0) return "the end, when the file was written";
+    const time = this.times.length ? `, ${timeText(this.times[sample])}` : "";
+    return moment === 0 ? "before the first event" : `event ${moment - 1}${time}`;
+  }
+
+  // Indices of what is there at a moment, by address.
+  presentAt(placed, moment) {
+    const found = [];
+    for (let i = 0; i < placed.from.length; i += 1) {
+      if (placed.from[i] <= moment && moment < placed.from[i] + placed.lasts[i]) found.push(i);
+    }
+    return found.sort((a, b) => placed.at[a] - placed.at[b]);
+  }
+
+  addressText(offset) { return `0x${(BigInt(this.base) + BigInt(offset)).toString(16)}`; }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// For test_convert.py: reads FILE as `ullage explain` does and writes it in other forms, each where it can be.
+// usage: convert_file FILE MEMORY_VIZ PERFETTO
+
+#include "ullage/read/input.h"
+#include "ullage/report/convert.h"
+
+#include <fstream>
+#include <iostream>
+
+int main(int count, char** words) {
+  if (count != 4) return 2;
+  const auto input = ullage::read::read_input_file(words[1]);
+  if (!input) {
+    std::cerr << input.error().text() << "\n";
+    return 3;
+  }
+  if (const auto* recording = std::get_if<ullage::trace::Recording>(&*input)) {
+    std::ofstream out(words[2], std::ios::binary);
+    ullage::report::write_memory_viz(*recording, out);
+  }
+  std::ofstream out(words[3], std::ios::binary);
+  const ullage::Status written = ullage::report::write_perfetto(*input, out);
+  if (!written) std::cerr << written.error().text() << "\n";
+  return written ? 0 : 1;
+}

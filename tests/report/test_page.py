@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `ullage explain --html` in a real browser: what it shows equals the JSON, it works, and it is readable.
+
+usage: test_page.py ULLAGE DATA OUT     DATA: tests/data; OUT: a folder for pages and pictures of them
+"""
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import browser  # noqa: E402
+
+ULLAGE, DATA, OUT = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+CHART = "document.querySelector('.chart canvas')"
+VIEW = f"return [+{CHART}.dataset.from, +{CHART}.dataset.to]"
+
+MESSAGE = (
+    "Epoch 3 <img src=x onerror=document.title=1> </script>\n"
+    '  File "</script><script>document.title=1</script>.py", line 7, in forward\n'
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.87 GiB. GPU 0 has a total capacity of 23.69 GiB of "
+    "which 1.12 GiB is free. Process 4711 has 22.56 GiB memory in use. Of the allocated memory 17.00 GiB is allocated by "
+    "PyTorch, and 4.94 GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n")
+
+
+def explain(file, *options):
+    return subprocess.run([ULLAGE, "explain", str(file), *options], check=True, capture_output=True, text=True).stdout
+
+
+class Page:
+    """A page made from an input, opened; and the JSON of the same input."""
+
+    def __init__(self, made_from, name):
+        self.file = OUT / f"{name}.html"
+        self.json = json.loads(explain(made_from, "--json", "--html", self.file))
+
+
+def inputs():
+    """The small files that come with the tests; zipped ones are unzipped beside the pages."""
+    found = sorted((DATA / "snapshots").glob("*.pickle")) + sorted((DATA / "profiles").glob("*.json*"))
+    for file in sorted((DATA / "snapshots").glob("*.pickle.gz")):
+        plain = OUT / file.stem
+        plain.write_bytes(gzip.decompress(file.read_bytes()))
+        found.append(plain)
+    return found
+
+
+class InTheBrowser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.__exit__)  # also where the set-up fails
+        cls.pages = {}
+        for file in inputs():
+            cls.pages[file.name] = Page(file, file.name)
+        evil = OUT / "evil.log"
+        evil.write_text(MESSAGE)
+        cls.pages["message"] = Page(evil, "message")
+        cls.history = next(page for name, page in cls.pages.items() if name.startswith("niuhuangxiaozi"))
+
+    def open(self, page, width=1200, height=900, dark=False, touch=False):
+        self.browser.look(width, height, dark, touch)
+        self.browser.open(page.file)
+        self.addCleanup(self.expect_quiet, page)
+
+    def expect_quiet(self, page):
+        self.assertEqual(self.browser.log("browser"), [], page.file.name)
+        self.assertEqual(self.browser.requests(), [], page.file.name)
+
+    def place(self, selector, share=0.5, high=0.5):
+        """A point of an element in the window, scrolled into sight."""
+        return self.browser.run("""
+            const e = document.querySelector(arguments[0]);
+            e.scrollIntoView({block: "center"});
+            const b = e.getBoundingClientRect();
+            return [Math.round(b.left + arguments[1] * b.width), Math.round(b.top + arguments[2] * b.height)];
+            """, selector, share, high)
+
+    def move(self, *point):
+        return {"type": "pointerMove", "duration": 0, "x": point[0], "y": point[1]}
+
+    def click(self, selector, *share):
+        self.browser.mouse(self.move(*self.place(selector, *share)), {"type": "pointerDown", "button": 0},
+                           {"type": "pointerUp", "button": 0})
+
+    def numbers(self, selector):
+        """The bytes of elements, as they stand in the page beside the text for people."""
+        return self.browser.run("return [...document.querySelectorAll(arguments[0])].map((e) => +e.dataset.bytes)",
+                                selector + "[data-bytes]")
+
+    # ---- every page
+    def test_totals_equal_the_json(self):
+        for name, page in self.pages.items():
+            with self.subTest(name):
+                self.open(page)
+                self.assertEqual(self.browser.run("return document.querySelector('h1').textContent"),
+                                 page.json["headline"])
+                all_of = [page.json, *page.json["more"]]
+                for css, key in ((".device", "bar"), (".peak", "peak")):
+                    self.assertEqual(self.numbers(css), [one[key]["bytes"] for one in all_of if one[key]])
+                if page.json["peak"] and not page.json["more"]:
+                    self.assertEqual(self.numbers(".peak td"), [o["bytes"] for o in page.json["peak"]["owners"]])
+                if page.json["bar"] and not page.json["more"]:
+                    self.assertEqual(sum(self.numbers(".device b")), page.json["bar"]["bytes"])
+                ids = "return [...document.querySelectorAll(arguments[0])].map((e) => e.dataset.id)"
+                self.assertEqual(self.browser.run(ids, "article:first-of-type .causes .card")[:len(page.json["causes"])],
+                                 [cause["id"] for cause in page.json["causes"]])
+                self.expect_quiet(page)
+
+    def test_no_scrolling_sideways_on_a_phone(self):
+        for name, page in self.pages.items():
+            with self.subTest(name):
+                self.open(page, 360, 740, touch=True)
+                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 360)
+
+    def test_pictures(self):
+        for name in ("message", *(n for n, p in self.pages.items() if p is self.history)):
+            for look, size in {"desktop": (1200, 900), "phone": (360, 740), "dark": (1200, 900)}.items():
+                self.open(self.pages[name], *size, dark=look == "dark", touch=look == "phone")
+                if self.pages[name] is self.history and look == "desktop":
+                    self.browser.mouse(self.move(*self.place(".chart canvas", 0.6, 0.7)))
+                self.browser.shot(OUT / f"{name}-{look}.png")
+
+    def test_text_of_a_file_is_never_markup(self):
+        page = self.pages["message"]
+        self.open(page)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('img, script:not(:last-of-type)').length"), 0)
+        self.assertEqual(self.browser.run("return document.title"), page.json["headline"])
+
+    # ---- the timeline
+    def test_the_instant_shown_first_is_the_one_of_the_diagnosis(self):
+        for name, page in self.pages.items():
+            with self.subTest(name):
+                self.open(page)
+                shown = self.browser.run("""
+                    return [...document.querySelectorAll('article')].map((article) => {
+                      const bytes = [...article.querySelectorAll('.instant-owners td[data-bytes]')];
+                      const instant = article.querySelector('.instant');
+                      return instant && [+instant.dataset.live, bytes.reduce((sum, td) => sum + +td.dataset.bytes, 0)];
+                    });""")
+                for one, live in zip([page.json, *page.json["more"]], shown, strict=True):
+                    if live and one["peak"]:
+                        self.assertEqual(live, [one["peak"]["bytes"]] * 2, one["headline"])
+
+    def test_the_wheel_zooms_and_all_resets(self):
+        self.open(self.history)
+        full = self.browser.run(VIEW)
+        x, y = self.place(".chart canvas", 0.25)
+        self.browser.wheel(x, y, -240)
+        near = self.browser.run(VIEW)
+        self.assertLess(near[1] - near[0], full[1] - full[0])
+        # What is below the pointer stays below it.
+        below = [view[0] + 0.25 * (view[1] - view[0]) for view in (full, near)]
+        self.assertAlmostEqual(below[0], below[1], delta=(full[1] - full[0]) / 200)
+        self.click(".tools button:nth-of-type(3)")
+        self.assertEqual(self.browser.run(VIEW), full)
+
+    def test_dragging_zooms_into_the_stretch(self):
+        self.open(self.history)
+        full = self.browser.run(VIEW)
+        start, end = self.place(".chart canvas", 0.4), self.place(".chart canvas", 0.6)
+        self.browser.mouse(self.move(*start), {"type": "pointerDown", "button": 0}, self.move(*end),
+                           {"type": "pointerUp", "button": 0})
+        view = self.browser.run(VIEW)
+        for at, share in zip(view, (0.4, 0.6)):
+            self.assertAlmostEqual(at, full[0] + share * (full[1] - full[0]), delta=(full[1] - full[0]) / 100)
+
+    def test_two_fingers_zoom(self):
+        self.open(self.history, 360, 740, touch=True)
+        full = self.browser.run(VIEW)
+        y = self.place(".chart canvas")[1]
+        fingers = []
+        for name, start, end in (("one", 150, 60), ("two", 200, 300)):
+            fingers.append({"type": "pointer", "id": name, "parameters": {"pointerType": "touch"}, "actions": [
+                self.move(start, y), {"type": "pointerDown", "button": 0}, {**self.move(end, y), "duration": 100},
+                {"type": "pointerUp", "button": 0}]})
+        self.browser.act(*fingers)
+        near = self.browser.run(VIEW)
+        self.assertLess(near[1] - near[0], 0.5 * (full[1] - full[0]))
+
+    def test_hovering_tells_the_owners_of_the_moment(self):
+        self.open(self.history)
+        for share in (0.1, 0.5, 0.9):
+            self.browser.mouse(self.move(*self.place(".chart canvas", share)))
+            read = self.browser.run("""
+                const r = document.querySelector('.read');
+                return [r.hidden, +r.dataset.live, +r.dataset.moment, r.querySelectorAll('tr').length, r.innerText]""")
+            self.assertFalse(read[0])
+            self.assertGreater(read[3], 0)
+            self.assertIn("live", read[4])
+
+    def test_a_click_shows_the_segments_of_that_moment(self):
+        self.open(self.history)
+        seen = set()
+        for share in (0.05, 0.5, 0.95):
+            self.click(".chart canvas", share)
+            moment, live, reserved, segments = self.browser.run("""
+                const d = document.querySelector('.instant').dataset;
+                return [+d.moment, +d.live, +d.reserved, +d.segments]""")
+            self.assertEqual(sum(self.numbers(".instant-owners td")), live)
+            self.assertGreaterEqual(reserved, live)
+            drawn = self.browser.run("""
+                const b = document.querySelector('.pool').getBoundingClientRect();
+                return b.width > 300 && b.height > 20""")
+            self.assertEqual(drawn, segments > 0)
+            seen.add((moment, live))
+        self.assertEqual(len(seen), 3)
+        self.click(".pool", 0.1, 0.1)
+        self.assertIn("segment ", self.browser.run("return document.querySelector('.detail').innerText"))
+
+    def test_reserved_bytes_are_the_segments_at_every_sample(self):
+        self.open(self.history)
+        wrong = self.browser.run("""
+            const data = document.querySelector('script.timeline');
+            const line = new Line(JSON.parse(data.textContent));
+            const sum = (placed, moment) => line.presentAt(placed, moment).reduce((s, i) => s + placed.bytes[i], 0);
+            const wrong = [];
+            for (let i = 0; i < line.moments.length; i += 97) {
+              const moment = line.moments[i];
+              if (sum(line.ranges, moment) !== line.reserved[i]) wrong.push(["reserved", moment]);
+              if (sum(line.storages, moment) !== line.live[i]) wrong.push(["live", moment]);
+            }
+            return wrong;""")
+        self.assertEqual(wrong, [])
+
+    def test_keys(self):
+        self.open(self.history)
+        self.browser.run(f"{CHART}.focus()")
+        full = self.browser.run(VIEW)
+        self.browser.key("\ue010", "\ue012", "\ue007")  # End, ArrowLeft, Enter
+        data = self.browser.run("return {...document.querySelector('.instant').dataset}")
+        self.assertEqual(int(data["moment"]), full[1] - 2)
+        self.browser.key("+")
+        self.assertLess(self.browser.run(VIEW)[1] - self.browser.run(VIEW)[0], full[1] - full[0])
+        self.browser.key("0", "p")
+        self.assertEqual(self.browser.run(VIEW), full)
+        at_peak = self.browser.run(f"return {CHART}.getAttribute('aria-valuenow')")
+        self.assertEqual(int(at_peak), self.history.json["peak"]["event"] + 1)
+
+
+if __name__ == "__main__":
+    if not (browser.DRIVER and browser.CHROMIUM):
+        print("skipped: no chromium and chromedriver; 'tools/setup browser' installs them")
+        sys.exit(77)
+    OUT.mkdir(parents=True, exist_ok=True)
+    unittest.main(argv=sys.argv[:1], verbosity=1)
