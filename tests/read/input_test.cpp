@@ -45,6 +45,13 @@ TEST(Input, GzipIsUnfoldedAndLookedAtAgain) {
   EXPECT_FALSE(read(gzip("")));
 }
 
+TEST(Input, JsonIsALogOnlyWithAnErrorInIt) {
+  EXPECT_TRUE(read(R"({"level": "error", "text": ")" + kMessage + "\"}\n"));
+  const auto without = read(R"({"batch": 64})");
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().message.substr(0, 27), "JSON with no traceEvents, a");
+}
+
 TEST(Input, WideTextIsALog) {
   std::string wide = "\xff\xfe";
   for (const char c : kMessage) wide += {c, '\0'};

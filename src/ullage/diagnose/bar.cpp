@@ -61,9 +61,7 @@ std::optional<Bar> of_message(const Evidence& evidence) {
   for (const trace::ProcessUse& process : evidence.other_processes) {
     bar.add(Kind::NotPyTorch, fmt::format("process {}", process.pid), process.bytes);
   }
-  const char* rest = !facts.free            ? "free or not said"
-                     : evidence.own_outside ? "others, or not said"
-                                            : "others, or not said";
+  const char* rest = facts.free ? "others, or not said" : "free or not said";
   bar.add(facts.free ? Kind::NotPyTorch : Kind::Free, rest, bar.left());
   return bar.take(fmt::format("{}, {}", device_name(evidence), to_string(*facts.capacity)));
 }

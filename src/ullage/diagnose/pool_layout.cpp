@@ -102,6 +102,7 @@ Within look_into(std::uint64_t begin, std::uint64_t end, const trace::Trace& tra
 
 std::vector<Pin> sorted_pins(const std::map<std::string, Pin>& by_owner) {
   std::vector<Pin> pins;
+  pins.reserve(by_owner.size());
   for (const auto& [owner, pin] : by_owner) pins.push_back(pin);
   std::stable_sort(pins.begin(), pins.end(), [](const Pin& a, const Pin& b) { return a.pinned > b.pinned; });
   return pins;

@@ -32,6 +32,15 @@ Error refuse(const ForeignContent& content, const std::string& name) {
   return {Error::Kind::BadFile, fmt::format("{}; {}", message, kWanted), name + ":0"};
 }
 
+// A log of one JSON object a line is a log too; what has no error in it is told to be what it looks like.
+Result<trace::Input> read_text(std::string_view text, const std::string& name) {
+  Result<trace::Log> log = read_log(text, name);
+  if (!log && text.starts_with('{')) {
+    return refuse({"JSON with no traceEvents, and no error of lack of memory in its texts", ""}, name);
+  }
+  return as_input(std::move(log));
+}
+
 Result<trace::Input> read_unzipped(std::span<const std::byte> content, const std::string& name) {
   if (content.empty()) return refuse({"an empty file", ""}, name);
   const auto kind = kind_of(content);
@@ -48,7 +57,7 @@ Result<trace::Input> read_unzipped(std::span<const std::byte> content, const std
     case ContentKind::Text:
       break;
   }
-  return as_input(read_log(as_text(content), name));
+  return read_text(as_text(content), name);
 }
 
 }  // namespace

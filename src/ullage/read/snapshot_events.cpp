@@ -62,7 +62,7 @@ std::vector<trace::RecordedEvent> SnapshotEvents::read(PickleValue list) {
   const auto items = source_.pickle.items(list);
   events.reserve(std::min<std::uint64_t>(items.size(), source_.records_left()));
   for (const PickleValue one : items) {
-    if (auto event = read_event(one)) events.push_back(std::move(*event));
+    if (auto event = read_event(one)) events.push_back(*event);
     if (source_.failed()) break;
   }
   return events;

@@ -107,7 +107,7 @@ struct Parser {
   }
 
   Result<std::uint64_t> divisions(std::string_view text) {
-    const Result<std::uint64_t> value = whole("roundup_power2_divisions", text);
+    Result<std::uint64_t> value = whole("roundup_power2_divisions", text);
     if (value && *value != 0 && !std::has_single_bit(*value)) {
       return bad("roundup_power2_divisions has " + std::string(text) + " divisions, expected a power of 2 or 0");
     }
@@ -130,7 +130,7 @@ struct Parser {
     for (bool first = true; !text.empty(); first = false) {
       const std::string_view item = text.substr(0, text.find(','));
       text.remove_prefix(std::min(text.size(), item.size() + 1));
-      const Status taken = take_interval(item, first, last);
+      Status taken = take_interval(item, first, last);
       if (!taken) return taken;
     }
     return success();

@@ -70,7 +70,7 @@ class FreeBlocks final {
   std::vector<Entry> all() const;
 
  private:
-  static constexpr std::size_t kClasses = 16 * 52;  // up to 2^64 bytes, by units of 512
+  static constexpr std::size_t kClasses = std::size_t{16} * 52;  // up to 2^64 bytes, by units of 512
 
   static std::size_t class_of(Bytes size);
   std::size_t next_used(std::size_t from) const;
