@@ -32,5 +32,23 @@ TEST(FollowingDevice, RefusesMoreThan1TiBInOneStep) {
   EXPECT_TRUE(device.commit(Address{1ull << 21}, kMost));
 }
 
+TEST(FollowingDevice, TellsASegmentOfTheSameSizeAtAnotherAddress) {
+  FollowingDevice device(1_GiB);
+  device.expect({{FollowingDevice::Action::SegmentFreed, Address{20ull << 20}, 20_MiB, 7}}, 8, false);
+  device.free(Address{60ull << 20}, 20_MiB);
+  ASSERT_TRUE(device.surprise());
+  EXPECT_EQ(device.surprise()->event, 7u);
+  EXPECT_EQ(device.surprise()->what,
+            "segment_free of 20.00 MiB, the model has segment_free of 20.00 MiB at another address");
+}
+
+TEST(FollowingDevice, RefusesARequestThatFailedButNoneAfterADifference) {
+  FollowingDevice device(1_GiB);
+  device.expect({}, 8, true);
+  EXPECT_FALSE(device.allocate(20_MiB));
+  device.diverge({8, {}, {}, "something else", {}});
+  EXPECT_TRUE(device.allocate(20_MiB));
+}
+
 }  // namespace
 }  // namespace ullage::sim

@@ -72,5 +72,29 @@ TEST(Layout, RefusesBlocksOffTheUnitOf512Bytes) {
   EXPECT_NE(fault_with(1_MiB + 256_B).find("a block that does not fit its segment"), std::string::npos);
 }
 
+TEST(Layout, RefusesEventsThatCannotHaveLedToTheSegments) {
+  using namespace trace::record;
+  const Address at{4ull << 20};
+  const auto fault_of = [&](auto event) {
+    trace::DeviceRecording device;
+    trace::Segment segment;
+    segment.address = at;
+    segment.size = 4_MiB;
+    segment.blocks = {{at, 2_MiB, {}, trace::Block::State::Inactive, {}},
+                      {at + 2_MiB, 2_MiB, 2_MiB, trace::Block::State::Active, {}}};
+    device.segments = {segment};
+    device.events.push_back({event, std::nullopt, {}});
+    Layout layout(device, {});
+    EXPECT_EQ(layout.fault(), "");
+    layout.undo_all();
+    return layout.fault();
+  };
+  EXPECT_EQ(fault_of(SegmentAllocation{at, 2_MiB, {}}),
+            "event 0: a new segment that is not empty, or not there, at 0x400000, 2.00 MiB");
+  EXPECT_EQ(fault_of(SegmentFree{Address{2ull << 20}, 4_MiB, {}}),
+            "event 0: a segment given back where another is at 0x200000, 4.00 MiB");
+  EXPECT_EQ(fault_of(Free{at + 2_MiB, 2_MiB, {}}), "event 0: a free where no block was at 0x600000, 2.00 MiB");
+}
+
 }  // namespace
 }  // namespace ullage::sim

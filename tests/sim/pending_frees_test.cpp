@@ -57,15 +57,35 @@ TEST(PendingFrees, StreamsComeInTheOrderOfTorchsTableNotOfTheirIds) {
   EXPECT_EQ(wait(pending), (std::vector<BlockIndex>{0, 67, 35, 3}));
 }
 
+// The order in which frees of these streams, added in this order, are done.
+std::vector<BlockIndex> order(std::initializer_list<std::uint64_t> streams) {
+  PendingFrees pending(0);
+  for (const std::uint64_t stream : streams) pending.add(stream, static_cast<BlockIndex>(stream));
+  return wait(pending);
+}
+
 // 195 and 35 want one slot of four, the 4th and 5th of eight; the third stream makes the table grow.
 TEST(PendingFrees, TheTableGrowsWhenMoreThanHalfOfItIsUsed) {
-  const auto order = [](std::initializer_list<std::uint64_t> streams) {
-    PendingFrees pending(0);
-    for (const std::uint64_t stream : streams) pending.add(stream, static_cast<BlockIndex>(stream));
-    return wait(pending);
-  };
   EXPECT_EQ(order({35, 195}), (std::vector<BlockIndex>{35, 195}));
   EXPECT_EQ(order({35, 195, 0}), (std::vector<BlockIndex>{0, 195, 35}));
+}
+
+// All want one slot of 16, and no key stands four slots off its place: the fifth makes the table grow to 32, where it
+// comes before the others.
+TEST(PendingFrees, TheTableGrowsWhenAKeyWouldStandTooFarOff) {
+  EXPECT_EQ(order({15, 49, 70, 104}), (std::vector<BlockIndex>{15, 49, 70, 104}));
+  EXPECT_EQ(order({15, 49, 70, 104, 2}), (std::vector<BlockIndex>{2, 15, 49, 70, 104}));
+}
+
+// 35 and 195 want one slot of four, and 195 moves up when 35 is done.
+TEST(PendingFrees, AStreamThatIsDoneLeavesItsSlotToTheNext) {
+  PendingFrees pending(2);
+  pending.add(35, 10);
+  EXPECT_EQ(poll(pending), std::vector<BlockIndex>{});
+  pending.add(195, 11);
+  EXPECT_EQ(poll(pending), std::vector<BlockIndex>{10});
+  pending.add(35, 12);
+  EXPECT_EQ(wait(pending), (std::vector<BlockIndex>{11, 12}));
 }
 
 TEST(PendingFrees, LoseNothingOverManyStreams) {

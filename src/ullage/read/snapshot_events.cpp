@@ -2,7 +2,6 @@
 #include "ullage/read/snapshot_events.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace ullage::read {
 namespace {

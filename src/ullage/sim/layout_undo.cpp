@@ -34,16 +34,15 @@ std::size_t index_at(const Pieces& pieces, Address at) {
 
 }  // namespace
 
-// A request takes the front of a free block: what is free before it now was part of the block before.
+// A request takes the front of a free block: nothing before it is free. What stood unused behind the block before was
+// given to that one when its own end was taken back.
 void Layout::undo(const trace::record::Allocation& event) {
   Area* area = plausible(event.address, event.bytes) ? area_at(event.address) : nullptr;
   if (!area) return fail("an allocation outside all segments", event.address, event.bytes);
-  std::size_t index = index_at(area->pieces, event.address);
+  const std::size_t index = index_at(area->pieces, event.address);
   const bool there = index < area->pieces.size() && area->pieces[index].at == event.address &&
                      area->pieces[index].piece.state == State::Live;
   if (!there) return fail("an allocation whose block is not there", event.address, event.bytes);
-  if (index > 0) give_slack(*area, index - 1);
-  index = index_at(area->pieces, event.address);
   if (index > 0 && area->pieces[index - 1].piece.state == State::Free) {
     return fail("an allocation that left free bytes before it", event.address, event.bytes);
   }
