@@ -12,7 +12,7 @@ namespace ullage::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::uint64_t kLimit = 64ull << 20;
+constexpr std::uint64_t kLimit = 256ull << 20;  // the launcher is no large part of it, even under a sanitizer
 
 bool put(const fs::path& file, const std::string& text) {
   std::ofstream out(file);
@@ -20,7 +20,7 @@ bool put(const fs::path& file, const std::string& text) {
   return out.good();
 }
 
-// A group with a limit of 64 MiB, below the root of whichever version lets us; removed at the end.
+// A group with a limit of 256 MiB, below the root of whichever version lets us; removed at the end.
 class LimitedGroup final {
  public:
   LimitedGroup() {
@@ -79,23 +79,23 @@ TEST_F(KernelKill, AutoStaysBelowTheGroupsLimit) {
 }
 
 TEST_F(KernelKill, ABudgetAboveTheGroupsLimitIsWarnedOf) {
-  EXPECT_NE(run("--memory 1GiB fake").err.find("is more than the 64.00 MiB"), std::string::npos);
+  EXPECT_NE(run("--memory 1GiB fake").err.find("is more than the 256.00 MiB"), std::string::npos);
 }
 
 TEST_F(KernelKill, IsSaidAndTheFiguresUpToItAreKept) {
-  const Finished end = run("--memory 1GiB fake attach steps=3 eat=200MiB");
+  const Finished end = run("--memory 1GiB fake attach steps=3 eat=800MiB");
   EXPECT_EQ(end.exit_code, 137);
   EXPECT_NE(end.err.find("ullage: KILLED BY THE KERNEL for lack of memory: 3 steps"), std::string::npos) << end.err;
   const auto json = folder_.json("run.json");
   EXPECT_EQ(json["outcome"], "killed_by_kernel");
   EXPECT_EQ(json["steps"], 3);
-  EXPECT_GT(json["process_peak_bytes"], 40u << 20);
+  EXPECT_GT(json["process_peak_bytes"], 150u << 20);
   EXPECT_LE(json["process_peak_bytes"],
             kLimit + (8u << 20));  // pages of files that others brought in count here, not there
 }
 
 TEST_F(KernelKill, IsSeenBehindAShellToo) {
-  const Finished end = run("-- sh -c '" + folder_.file("ullage-fake") + " eat=200MiB; exit $?'");
+  const Finished end = run("-- sh -c '" + folder_.file("ullage-fake") + " eat=800MiB; exit $?'");
   EXPECT_EQ(end.exit_code, 137);
   EXPECT_EQ(folder_.json("run.json")["outcome"], "killed_by_kernel");
 }
