@@ -107,6 +107,8 @@ Json replay_of(const std::optional<sim::Replay>& replay) {
   json["device"] = replay->device;
   json["complete"] = replay->complete;
   json["reconstructed"] = replay->reconstructed;
+  json["same_end"] = replay->same_end;
+  json["why_not"] = replay->why_not.empty() ? Json(nullptr) : Json(replay->why_not);
   json["events"] = replay->events;
   json["segments_real"] = replay->segments_real;
   json["segments_model"] = replay->segments_model;
