@@ -44,14 +44,14 @@ bool work_out(History& history, std::optional<trace::At> at) {
     history.has_history |= std::holds_alternative<trace::event::Allocation>(event.what);
   }
   look_at_moment(history);
-  history.owners = trace::owners_at(history.trace, history.moment, history.meanings);
+  history.categories = trace::categories(history.trace, history.meanings);
+  history.owners = trace::owners_at(history.trace, history.moment, history.meanings, history.categories);
   for (const trace::Owner& owner : history.owners) {
     history.by_category[static_cast<std::size_t>(owner.category)] += owner.bytes;
   }
   find_reserved_peak(history);
   history.steps = trace::find_steps(history.trace, history.meanings);
   history.growth = trace::growth(history.trace, history.steps, history.meanings);
-  history.categories = trace::categories(history.trace, history.meanings);
   history.roles =
       roles(history.trace, *history.stacks, history.meanings, history.categories, history.steps, history.moment);
   if (history.recorded) history.layout = layout_at(*history.recorded, history.trace, history.moment, history.meanings);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/read/log_lines.h"
 
+#include "ullage/base/utf8.h"
+
 #include <algorithm>
 
 namespace ullage::read {
@@ -42,26 +44,8 @@ std::size_t bare_colour(std::string_view text, std::size_t at) {
 
 // Length of the UTF-8 character that begins here; 0 when it is not one.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xc2 ? 0
-                             : lead < 0xe0 ? 2
-                             : lead < 0xf0 ? 3
-                             : lead < 0xf5 ? 4
-                                           : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
-  }
-  if (length > 1) {  // overlong, surrogates, beyond the last code point
-    const unsigned char second = byte(at + 1);
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
-        (lead == 0xf4 && second > 0x8f)) {
-      return 0;
-    }
-  }
-  return length;
+  const Utf8Character first = first_utf8(text.substr(at));
+  return first.surrogate() ? 0 : first.length;
 }
 
 }  // namespace

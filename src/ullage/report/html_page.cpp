@@ -4,6 +4,7 @@
 #include "ullage/report/html_page_text.h"
 #include "ullage/report/html_text.h"
 #include "ullage/report/html_timeline.h"
+#include "ullage/report/input_stacks.h"
 #include "ullage/trace/reconstruct.h"
 
 #include <fmt/format.h>
@@ -37,18 +38,17 @@ const typename Devices::value_type* device_of(const Devices& devices, const Diag
 
 void find_history(const trace::Input& input, const Diagnosis& diagnosis, std::size_t index, std::size_t count,
                   History& history) {
+  history.stacks = stacks_of(input);
   if (const auto* recording = std::get_if<trace::Recording>(&input)) {
     const auto number = [](const trace::DeviceRecording& device) { return static_cast<long>(device.device); };
     history.recorded = device_of(recording->devices, diagnosis, index, count, number);
     if (history.recorded == nullptr) return;
     history.made = trace::reconstruct(*history.recorded, *recording);
     history.trace = &history.made;
-    history.stacks = &recording->stacks;
   } else if (const auto* profile = std::get_if<trace::Profile>(&input)) {
     const auto number = [](const trace::Profile::Device& device) { return static_cast<long>(device.index); };
     const trace::Profile::Device* device = device_of(profile->devices, diagnosis, index, count, number);
     if (device != nullptr) history.trace = &device->trace;
-    history.stacks = &profile->stacks;
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/report/pickle_writer.h"
 
+#include "ullage/base/utf8.h"
+
 #include <bit>
 #include <ostream>
 
@@ -30,24 +32,12 @@ enum Opcode : unsigned {
   kProtocol = 0x80
 };
 
-// The length of the UTF-8 character that begins here; 0: there is none. Surrogates pass, as Python's pickles have them.
-std::size_t character(std::string_view text) {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = at(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f)) return 0;
-  return length;
-}
-
+// Surrogates pass, as Python's pickles have them.
 std::string as_utf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = character(text);
+    const std::size_t length = first_utf8(text).length;
     if (length == 0) result += '?';
     result += text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/report/terminal_text.h"
 
+#include "ullage/base/utf8.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -39,28 +41,8 @@ constexpr std::array<Range, 8> kWide = {{{0x1100, 0x115F},
                                          {0x1F300, 0x1FAFF},
                                          {0x20000, 0x3FFFD}}};
 
-struct Character {
-  std::uint32_t code = 0;
-  std::size_t length = 1;  // bytes
-  bool valid = false;
-};
-
-// The UTF-8 character at the beginning of a text that is not empty: no overlong forms, nothing above 0x10FFFF.
-Character decode(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {first, 1, true};
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {};
-  std::uint32_t code = first & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0u) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3Fu);
-  }
-  constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[length] || code > 0x10FFFF) return {};
-  return {code, length, true};
-}
+// What is no character counts as one byte of its own.
+std::size_t bytes_of(const Utf8Character& one) { return std::max<std::size_t>(one.length, 1); }
 
 std::size_t width_of(std::uint32_t code) {
   if (code < 0x300) return 1;
@@ -72,10 +54,10 @@ std::size_t width_of(std::uint32_t code) {
 std::size_t fitting(std::string_view text, std::size_t width) {
   std::size_t at = 0, used = 0;
   while (at < text.size()) {
-    const Character c = decode(text.substr(at));
+    const Utf8Character c = first_utf8(text.substr(at));
     used += width_of(c.code);
     if (used > width) break;
-    at += c.length;
+    at += bytes_of(c);
   }
   return at;
 }
@@ -86,12 +68,12 @@ std::string clean(std::string_view text, bool unicode) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
-    const Character c = decode(text.substr(at));
-    const std::string_view bytes = text.substr(at, c.length);
-    at += c.length;
-    if (c.valid && (c.code == '\n' || c.code == '\t' || c.code == '\r')) {
+    const Utf8Character c = first_utf8(text.substr(at));
+    const std::string_view bytes = text.substr(at, bytes_of(c));
+    at += bytes_of(c);
+    if (c.length > 0 && (c.code == '\n' || c.code == '\t' || c.code == '\r')) {
       out += ' ';
-    } else if (!c.valid || c.code < ' ' || (c.code > 0x7E && (!unicode || in_any(c.code, kHidden)))) {
+    } else if (c.length == 0 || c.code < ' ' || (c.code > 0x7E && (!unicode || in_any(c.code, kHidden)))) {
       out += '?';
     } else {
       out += bytes;
@@ -103,9 +85,9 @@ std::string clean(std::string_view text, bool unicode) {
 std::size_t columns(std::string_view cleaned) {
   std::size_t sum = 0;
   for (std::size_t at = 0; at < cleaned.size();) {
-    const Character c = decode(cleaned.substr(at));
+    const Utf8Character c = first_utf8(cleaned.substr(at));
     sum += width_of(c.code);
-    at += c.length;
+    at += bytes_of(c);
   }
   return sum;
 }
@@ -117,7 +99,7 @@ std::string clip(std::string_view cleaned, std::size_t width, bool keep_end) {
   if (!keep_end) return std::string(cleaned.substr(0, fitting(cleaned, width - 3))) + "...";
   std::size_t from = fitting(cleaned, all - (width - 3));
   // A wide character across the cut would make it one column too wide.
-  while (columns(cleaned.substr(from)) > width - 3) from += decode(cleaned.substr(from)).length;
+  while (columns(cleaned.substr(from)) > width - 3) from += bytes_of(first_utf8(cleaned.substr(from)));
   return "..." + std::string(cleaned.substr(from));
 }
 

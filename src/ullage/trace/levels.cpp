@@ -82,7 +82,11 @@ std::string_view owner_name(const Storage& storage, const std::vector<StackMeani
 }
 
 std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings) {
-  const std::vector<Category> by_storage = categories(trace, meanings);
+  return owners_at(trace, moment, meanings, categories(trace, meanings));
+}
+
+std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings,
+                             const std::vector<Category>& by_storage) {
   std::vector<Owner> owners;
   std::vector<Bytes> largest;  // as owners: bytes of the storage that gives the stack
   std::map<std::pair<Category, std::string>, std::size_t> by_name;

@@ -35,5 +35,8 @@ std::string_view owner_name(const Storage& storage, const std::vector<StackMeani
 
 // The storages live at the moment, by (category, name), largest first; their bytes add up to moment.live exactly.
 std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings);
+// The same for who has the categories() of the trace at hand.
+std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings,
+                             const std::vector<Category>& categories);
 
 }  // namespace ullage::trace

@@ -131,7 +131,7 @@ struct RecordedSettings {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> roundup_power2_divisions;  // (interval in MiB, divisions)
 };
 
-// The shapes of shared/real formats: docs/explain.md lists them with the versions of torch that write them.
+// The shapes that such a file can have: docs/explain.md lists them with the versions of torch that write them.
 enum class SnapshotLayout { SegmentList, A, B, C, D, X };
 
 struct Recording {
