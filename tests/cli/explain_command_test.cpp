@@ -5,6 +5,7 @@
 #include "ullage/base/exit_code.h"
 
 #include "real.h"
+#include "small_training.h"
 
 #include <gtest/gtest.h>
 
@@ -130,6 +131,49 @@ TEST_F(ExplainCommand, ConvertsASnapshotAndRefusesAMessage) {
   auto second = nlohmann::json::parse(explain({again, "--json"}).out);
   EXPECT_EQ(first["peak"]["bytes"], second["peak"]["bytes"]);
   EXPECT_EQ(first["headline"], second["headline"]);
+}
+
+TEST_F(ExplainCommand, ExplainsATraceAndConvertsIt) {
+  const std::string trace = put("run.ullage", bytes_of(small_file()));
+  const Finished end = explain({trace});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.err, "");
+  EXPECT_NE(end.out.find("in aten::convolution_backward of net.2"), std::string::npos) << end.out;
+  EXPECT_NE(end.out.find("next: ullage explain " + trace + " --html page.html"), std::string::npos) << end.out;
+  const auto json = nlohmann::json::parse(explain({trace, "--json"}).out);
+  EXPECT_EQ(json["source"]["kind"], "trace");
+  for (const char* format : {"memory_viz", "perfetto"}) {
+    EXPECT_EQ(explain({trace, "--convert", format, folder.file("converted")}).exit_code, 0) << format;
+    EXPECT_GT(fs::file_size(folder.file("converted")), 100u) << format;
+  }
+  // What was converted for viewers of snapshots is one of the same peak.
+  const std::string again = folder.file("again.pickle");
+  explain({trace, "--convert", "memory_viz", again});
+  const auto second = nlohmann::json::parse(explain({again, "--json", "--at", "peak"}).out);
+  EXPECT_EQ(second["source"]["kind"], "snapshot");
+  EXPECT_EQ(second["peak"]["bytes"], json["peak"]["bytes"]);
+}
+
+TEST_F(ExplainCommand, TellsOfEachTakeOfATrace) {
+  const std::string trace = put("run.ullage", bytes_of(file_of_three()));
+  const Finished end = explain({trace});
+  for (const char* take : {"--- 1 of 3 ---\nbatch=2: ", "--- 2 of 3 ---\nbatch=3: ", "--- 3 of 3 ---\nbatch=4: "}) {
+    EXPECT_NE(end.out.find(take), std::string::npos) << end.out;
+  }
+  EXPECT_EQ(nlohmann::json::parse(explain({trace, "--json"}).out)["more"].size(), 2u);
+}
+
+TEST_F(ExplainCommand, OfATraceKnowsNoDevices) {
+  const Finished end = explain({put("run.ullage", bytes_of(small_file())), "--device", "0"});
+  EXPECT_EQ(end.exit_code, to_int(ExitCode::WrongUse));
+  EXPECT_NE(end.err.find("nothing of device 0, a trace is of one device"), std::string::npos) << end.err;
+}
+
+TEST_F(ExplainCommand, OfADamagedTraceEndsWithThree) {
+  const std::string whole = bytes_of(small_file());
+  const Finished end = explain({put("cut.ullage", whole.substr(0, whole.size() - 9))});
+  EXPECT_EQ(end.exit_code, to_int(ExitCode::BadInput));
+  EXPECT_TRUE(end.err.starts_with("ullage: " + folder.file("cut.ullage"))) << end.err;
 }
 
 TEST_F(ExplainCommand, OfADeviceThatIsNotThereNamesThoseThatAre) {

@@ -2,6 +2,7 @@
 // A program for the tests of `ullage run`: each word is something to do, in their order. It writes into the ledger what
 // the real runtime would, so that the launcher, the summary and the report are tested without torch.
 
+#include "fake_training.h"
 #include "ullage/base/sizes.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
@@ -15,15 +16,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 
 namespace {
 
 using ullage::Bytes;
+using ullage::cli::FakeTraining;
+using Kind = FakeTraining::Kind;
 namespace store = ullage::store;
+namespace trace = ullage::trace;
 
 volatile sig_atomic_t g_interrupts = 0;
 store::LedgerSlot* g_slot = nullptr;
@@ -129,6 +136,76 @@ void nap(const std::string& milliseconds) {
   for (int left = std::atoi(milliseconds.c_str()); left > 0; left -= 10) poll(nullptr, 0, 10);
 }
 
+std::int64_t number(const std::string& text) { return std::atoll(text.c_str()); }
+
+void write_trace(trace::EventLog& log, trace::TraceFile file, const trace::ProcessFigures& figures, int steps) {
+  static store::Ledger ledger = [] {
+    auto attached = store::Ledger::attach_from_environment();
+    if (!attached) give_up(attached.error().text());
+    return std::move(attached).value();
+  }();
+  const store::LedgerPage& page = ledger.page();
+  const std::string path = page.record_file.get();
+  if (path.empty()) return;
+  const bool stops = page.stop_after.load() != 0 && static_cast<std::uint64_t>(steps) >= page.stop_after.load();
+  file.torch = "2.13.0";
+  std::ofstream out(path, std::ios::binary);
+  log.write(file, figures, stops ? trace::Take::End::StepBorder : trace::Take::End::Program, out);
+  slot().recorded_steps.store(steps > 1 ? static_cast<std::uint64_t>(steps) : 0);
+  slot().recorded.store(out.flush() ? 1 : 0);
+  slot().stopped_at_border.store(stops ? 1 : 0);
+  if (stops) _exit(0);
+}
+
+// As the runtime at the end of a program that trains: the trace where one was asked for, and no further where a border
+// was named.
+void train(const FakeTraining& training) {
+  attach("");
+  trace::EventLog log;
+  log.begin_take({});
+  record(training, log);
+  slot().steps.store(static_cast<std::uint64_t>(training.steps));
+  store::raise_to(slot().pool_live_peak, peak_of(training));
+  store::raise_to(slot().pool_resident_peak, peak_of(training));
+  look("");
+  write_trace(log, {}, figures_of(training), training.steps);
+}
+
+// As a shipped program that is to try the sizes itself and be predicted at `batch`.
+void rehearse(const std::string& batch) {
+  attach("");
+  auto attached = store::Ledger::attach_from_environment();
+  std::string sizes = attached->page().rehearsal.get();
+  if (sizes.empty()) give_up("no rehearsal");
+  if (sizes == "auto") sizes = "batch=2,3,4";
+  trace::EventLog log;
+  trace::TraceFile file;
+  file.at = {{"batch", number(batch)}};
+  file.phases_left_out = {"checkpoint"};
+  FakeTraining training;
+  training.clears = true;
+  for (std::istringstream in(sizes.substr(6)); std::getline(in, sizes, ',');) {
+    training.batch = number(sizes);
+    const std::vector<trace::Knob> knobs = {{"batch", training.batch}};
+    log.begin_take(knobs);
+    record(training, log);
+    log.end_take(figures_of(training), trace::Take::End::StepBorder);
+  }
+  write_trace(log, file, figures_of(training), 3);
+}
+
+void fail_below_4(const std::string& batch) {
+  if (number(batch) >= 4) return;
+  std::fprintf(stderr, "Traceback (most recent call last):\nExpected more than 1 value per channel when training\n");
+  std::exit(1);
+}
+
+void read_file(const std::string& file) {
+  if (std::ifstream(file)) return;
+  std::fprintf(stderr, "%s: no such file\n", file.c_str());
+  std::exit(1);
+}
+
 void say_group(const std::string&) { std::puts(getpgrp() == getpgid(getppid()) ? "same group" : "another group"); }
 
 const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
@@ -145,6 +222,32 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"state", [](const std::string& text) { slot().state_sha256.set(text); }},
     {"infeasible", [](const std::string&) { slot().infeasible.store(1); }},
     {"print", [](const std::string& text) { std::printf("%s\n", text.c_str()); }},
+    {"train",
+     [](const std::string& batch) {
+       train({Kind::Affine, number(batch)});
+     }},
+    {"train-constant",
+     [](const std::string& batch) {
+       train({Kind::Constant, number(batch)});
+     }},
+    {"train-lawless",
+     [](const std::string& batch) {
+       train({Kind::Lawless, number(batch)});
+     }},
+    {"train-sorts",
+     [](const std::string& batch) {
+       train({Kind::Sorts, number(batch)});
+     }},
+    {"train-once",
+     [](const std::string& batch) {
+       train({Kind::Affine, number(batch), 1});
+     }},
+    {"fail-below-4", fail_below_4},
+    {"rehearse", rehearse},
+    {"lose-trace", [](const std::string&) { attach(""), slot().message.set("the disk is full"); }},
+    {"read", read_file},
+    {"write", [](const std::string& file) { std::ofstream(file) << "written\n"; }},
+    {"where", [](const std::string& file) { std::ofstream(file) << std::filesystem::current_path().string() << '\n'; }},
     {"complain", [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }},
     {"ignore-int", [](const std::string&) { signal(SIGINT, SIG_IGN); }},
     {"count-int", count_interrupts},

@@ -198,6 +198,41 @@ TEST_F(RunCommand, SaysThatAPathWithABlankCannotBePreloaded) {
       << end.err;
 }
 
+TEST_F(RunCommand, RecordsWhereAskedAndNamesTheNextCommand) {
+  const std::string file = folder_.file("run.ullage");
+  const Finished end = run({"--record", file, "--report", report_file(), "fake", "train=2"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_NE(end.err.find("ullage: recorded 3 steps: " + file + "; next: ullage explain " + file + "\n"),
+            std::string::npos)
+      << end.err;
+  EXPECT_GT(std::filesystem::file_size(file), 100u);
+  EXPECT_EQ(report()["recording"]["file"], file);
+  EXPECT_EQ(report()["recording"]["written"], true);
+  EXPECT_EQ(report()["recording"]["steps"], 3);
+}
+
+TEST_F(RunCommand, RecordsAtARelativePathThoughTheProgramGoesElsewhere) {
+  const std::string line = "cd " + folder_.path().string() +
+                           " && ./ullage run --quiet --record run.ullage -- sh -c 'cd / && exec " +
+                           folder_.file("ullage-fake") + " train=2'";
+  EXPECT_EQ(Process({"/bin/sh", "-c", line}).finish().err, "");
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("run.ullage")));
+}
+
+TEST_F(RunCommand, SaysThatTheTraceIsMissing) {
+  const std::string file = folder_.file("run.ullage");
+  const Finished unreached = run({"--record", file, "--quiet", "--", "true"});
+  EXPECT_EQ(unreached.exit_code, 1);
+  EXPECT_EQ(unreached.err,
+            "ullage: " + file + ": the trace was not written: Ullage's runtime was in no process of the program\n");
+  const Finished lost = run({"--record", file, "--report", report_file(), "--quiet", "fake", "lose-trace"});
+  EXPECT_EQ(lost.exit_code, 1);
+  EXPECT_EQ(lost.err, "ullage: " + file + ": the trace was not written: the disk is full\n");
+  EXPECT_EQ(report()["recording"]["written"], false);
+  EXPECT_TRUE(report()["recording"]["steps"].is_null());
+  EXPECT_EQ(run({"--record", file, "--quiet", "fake", "lose-trace", "exit=7"}).exit_code, 7);
+}
+
 TEST_F(RunCommand, FiguresSurviveTheDeathOfTheProgram) {
   EXPECT_EQ(run({"--report", report_file(), "fake", "attach", "steps=5", "look", "kill=9"}).exit_code, 137);
   EXPECT_EQ(report()["outcome"], "failed");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two nets against each other with an optimizer each, and a critic whose loss holds the norm of a gradient, so that
-// backward runs through backward.
+// Two nets against each other with an optimizer each, a critic whose loss holds the norm of a gradient, so that
+// backward runs through backward, and both in one.
 
 #include "training.h"
 
@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kColours = 3;
 constexpr std::int64_t kNoise = 64;
+constexpr std::int64_t kSide = 32;  // of a picture, where nothing else is asked for
 
 nn::Conv2d halve(std::int64_t from, std::int64_t to) {
   return nn::Conv2d(nn::Conv2dOptions(from, to, 4).stride(2).padding(1).bias(false));
@@ -40,10 +41,10 @@ nn::Sequential discriminator(std::int64_t width) {
 
 class Gan final : public Training {
  public:
-  explicit Gan(Scale scale)
-      : batch_(at_scale<std::int64_t>(scale, 16, 64, 96)),
-        generator_(generator(at_scale<std::int64_t>(scale, 32, 64, 96))),
-        discriminator_(discriminator(at_scale<std::int64_t>(scale, 32, 64, 96))),
+  explicit Gan(const Sizes& sizes)
+      : batch_(sizes.batch.value_or(at_scale(sizes.scale, 16, 64, 96))),
+        generator_(generator(at_scale<std::int64_t>(sizes.scale, 32, 64, 96))),
+        discriminator_(discriminator(at_scale<std::int64_t>(sizes.scale, 32, 64, 96))),
         adam_g_(std::make_shared<torch::optim::Adam>(generator_->parameters(), kOptions)),
         adam_d_(std::make_shared<torch::optim::Adam>(discriminator_->parameters(), kOptions)) {
     add_model("generator", generator_.ptr());
@@ -53,7 +54,7 @@ class Gan final : public Training {
   }
 
   double step() override {
-    const Tensor real = torch::rand({batch_, kColours, 32, 32}) * 2 - 1;
+    const Tensor real = torch::rand({batch_, kColours, kSide, kSide}) * 2 - 1;
     const Tensor fake = generator_->forward(torch::randn({batch_, kNoise, 1, 1}));
     adam_d_->zero_grad();
     const Tensor loss_real = judge(real, 1);
@@ -83,48 +84,120 @@ class Gan final : public Training {
 
 // Gulrajani et al. 2017, "Improved Training of Wasserstein GANs": the critic's gradient at a mixture of real and fake
 // is pulled towards norm one.
+Tensor critic_loss(nn::Sequential& critic, const Tensor& real, const Tensor& fake) {
+  const Tensor share = torch::rand({real.size(0), 1, 1, 1});
+  const Tensor mixed = (share * real + (1 - share) * fake).requires_grad_();
+  const Tensor slope = torch::autograd::grad({critic->forward(mixed).sum()}, {mixed}, /*grad_outputs=*/{},
+                                             /*retain_graph=*/true, /*create_graph=*/true)[0];
+  const Tensor penalty = (slope.flatten(1).norm(2, 1) - 1).pow(2).mean();
+  return critic->forward(fake).mean() - critic->forward(real).mean() + 10 * penalty;
+}
+
+// A critic alone, between noise of two kinds.
 class Penalty final : public Training {
  public:
-  explicit Penalty(Scale scale)
-      : batch_(at_scale<std::int64_t>(scale, 8, 16, 48)), critic_(critic(at_scale<std::int64_t>(scale, 16, 48, 64))) {
+  explicit Penalty(const Sizes& sizes)
+      : batch_(sizes.batch.value_or(at_scale(sizes.scale, 8, 16, 48))),
+        side_(sizes.side.value_or(kSide)),
+        critic_(critic(at_scale<std::int64_t>(sizes.scale, 16, 48, 64), side_)) {
     adam_ = std::make_shared<torch::optim::Adam>(critic_->parameters(), torch::optim::AdamOptions(1e-3));
     add_model("critic", critic_.ptr());
     add_optimizer("adam", critic_.ptr(), adam_);
   }
 
   double step() override {
-    const Tensor real = torch::randn({batch_, kColours, 32, 32});
-    const Tensor fake = torch::rand({batch_, kColours, 32, 32});
-    const Tensor share = torch::rand({batch_, 1, 1, 1});
-    const Tensor mixed = (share * real + (1 - share) * fake).requires_grad_();
+    const Tensor real = torch::randn({batch_, kColours, side_, side_});
+    const Tensor fake = torch::rand({batch_, kColours, side_, side_});
     adam_->zero_grad();
-    const Tensor slope = torch::autograd::grad({critic_->forward(mixed).sum()}, {mixed}, /*grad_outputs=*/{},
-                                               /*retain_graph=*/true, /*create_graph=*/true)[0];
-    const Tensor penalty = (slope.flatten(1).norm(2, 1) - 1).pow(2).mean();
-    const Tensor loss = critic_->forward(fake).mean() - critic_->forward(real).mean() + 10 * penalty;
+    const Tensor loss = critic_loss(critic_, real, fake);
     loss.backward();
     adam_->step();
     return loss.item<float>();
   }
 
  private:
-  // Smooth, so that its second derivatives are not nought.
-  static nn::Sequential critic(std::int64_t width) {
+  // Smooth, so that its second derivatives are not nought. The side is a multiple of four.
+  static nn::Sequential critic(std::int64_t width, std::int64_t side) {
     return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(kColours, width, 3).padding(1)), nn::SiLU(),
                           halve(width, 2 * width), nn::Softplus(), halve(2 * width, 4 * width), nn::Tanh(),
-                          nn::Flatten(), nn::Linear(4 * width * 8 * 8, 1));
+                          nn::Flatten(), nn::Linear(4 * width * (side / 4) * (side / 4), 1));
   }
 
   const std::int64_t batch_;
+  const std::int64_t side_;
   nn::Sequential critic_;
   std::shared_ptr<torch::optim::Adam> adam_;
 };
 
+// The same loss against a generator that is trained too: five updates of the critic to one of the generator.
+class WganGp final : public Training {
+ public:
+  explicit WganGp(const Sizes& sizes)
+      : batch_(sizes.batch.value_or(at_scale(sizes.scale, 8, 24, 48))),
+        side_(sizes.side.value_or(kSide)),
+        generator_(painter(at_scale<std::int64_t>(sizes.scale, 16, 32, 64), side_)),
+        critic_(critic(at_scale<std::int64_t>(sizes.scale, 16, 32, 64), side_)),
+        adam_g_(std::make_shared<torch::optim::Adam>(generator_->parameters(), kOptions)),
+        adam_c_(std::make_shared<torch::optim::Adam>(critic_->parameters(), kOptions)) {
+    add_model("generator", generator_.ptr());
+    add_model("critic", critic_.ptr());
+    add_optimizer("adam_g", generator_.ptr(), adam_g_);
+    add_optimizer("adam_c", critic_.ptr(), adam_c_);
+  }
+
+  double step() override {
+    double told = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const Tensor real = torch::rand({batch_, kColours, side_, side_}) * 2 - 1;
+      adam_c_->zero_grad();
+      const Tensor loss = critic_loss(critic_, real, made().detach());
+      loss.backward();
+      adam_c_->step();
+      told = loss.item<float>();
+    }
+    adam_g_->zero_grad();
+    const Tensor loss = -critic_->forward(made()).mean();
+    loss.backward();
+    adam_g_->step();
+    return told + loss.item<float>();
+  }
+
+ private:
+  static constexpr int kRounds = 5;
+  static inline const auto kOptions = torch::optim::AdamOptions(1e-4).betas({0.0, 0.9});
+
+  // From noise to pictures of any side that is a multiple of eight.
+  static nn::Sequential painter(std::int64_t width, std::int64_t side) {
+    return nn::Sequential(nn::Linear(kNoise, 4 * width * (side / 8) * (side / 8)),
+                          nn::Unflatten(nn::UnflattenOptions(1, {4 * width, side / 8, side / 8})),
+                          nn::BatchNorm2d(4 * width), rectify(), twice(4 * width, 2 * width),
+                          nn::BatchNorm2d(2 * width), rectify(), twice(2 * width, width), nn::BatchNorm2d(width),
+                          rectify(), twice(width, kColours), nn::Tanh());
+  }
+
+  // No BatchNorm: the penalty is of each picture for itself.
+  static nn::Sequential critic(std::int64_t width, std::int64_t side) {
+    return nn::Sequential(halve(kColours, width), leak(), halve(width, 2 * width), nn::GroupNorm(4, 2 * width), leak(),
+                          halve(2 * width, 4 * width), nn::GroupNorm(4, 4 * width), leak(), nn::Flatten(),
+                          nn::Linear(4 * width * (side / 8) * (side / 8), 1));
+  }
+
+  Tensor made() { return generator_->forward(torch::randn({batch_, kNoise})); }
+
+  const std::int64_t batch_;
+  const std::int64_t side_;
+  nn::Sequential generator_;
+  nn::Sequential critic_;
+  const std::shared_ptr<torch::optim::Adam> adam_g_;
+  const std::shared_ptr<torch::optim::Adam> adam_c_;
+};
+
 }  // namespace
 
-void add_adversarial(std::map<std::string, MakeTraining>& nets) {
-  nets["gan"] = [](Scale scale) { return std::make_unique<Gan>(scale); };
-  nets["penalty"] = [](Scale scale) { return std::make_unique<Penalty>(scale); };
+void add_adversarial(Nets& nets) {
+  nets["gan"] = {[](const Sizes& sizes) { return std::make_unique<Gan>(sizes); }, {"batch"}};
+  nets["penalty"] = {[](const Sizes& sizes) { return std::make_unique<Penalty>(sizes); }, {"batch", "side"}};
+  nets["wgan_gp"] = {[](const Sizes& sizes) { return std::make_unique<WganGp>(sizes); }, {"batch", "side"}};
 }
 
 }  // namespace nets

@@ -152,10 +152,10 @@ class Threads final : public Training {
 
 }  // namespace
 
-void add_autograd_cases(std::map<std::string, MakeTraining>& nets) {
-  nets["inplace"] = [](Scale scale) { return std::make_unique<InPlace>(scale); };
-  nets["retain"] = [](Scale scale) { return std::make_unique<Retain>(scale); };
-  nets["threads"] = [](Scale scale) { return std::make_unique<Threads>(scale); };
+void add_autograd_cases(Nets& nets) {
+  nets["inplace"] = {[](const Sizes& sizes) { return std::make_unique<InPlace>(sizes.scale); }};
+  nets["retain"] = {[](const Sizes& sizes) { return std::make_unique<Retain>(sizes.scale); }};
+  nets["threads"] = {[](const Sizes& sizes) { return std::make_unique<Threads>(sizes.scale); }};
 }
 
 }  // namespace nets

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A residual net and a U-net: convolutions both ways, BatchNorm with its buffers, changes in place, skips, pooling.
+// A plain stack, a residual net and a U-net: convolutions both ways, BatchNorm with its buffers, GroupNorm, changes in
+// place, skips, pooling.
 
 #include "training.h"
 
@@ -47,10 +48,10 @@ nn::Sequential residual_net(std::int64_t width) {
                         nn::Flatten(), nn::Linear(8 * width, kClasses));
 }
 
-std::unique_ptr<Training> make_resnet(Scale scale) {
-  const auto width = at_scale<std::int64_t>(scale, 16, 48, 64);
-  const auto batch = at_scale<std::int64_t>(scale, 16, 16, 32);
-  const auto side = at_scale<std::int64_t>(scale, 32, 64, 96);
+std::unique_ptr<Training> make_resnet(const Sizes& sizes) {
+  const auto width = at_scale<std::int64_t>(sizes.scale, 16, 48, 64);
+  const auto batch = sizes.batch.value_or(at_scale(sizes.scale, 16, 16, 32));
+  const auto side = sizes.side.value_or(at_scale(sizes.scale, 32, 64, 96));
   nn::Sequential net = residual_net(width);
   const auto loss = [=]() mutable {
     const Tensor pictures = torch::randn({batch, kColours, side, side});
@@ -59,6 +60,22 @@ std::unique_ptr<Training> make_resnet(Scale scale) {
   };
   return std::make_unique<SimpleTraining<torch::optim::SGD>>(
       net.ptr(), torch::optim::SGDOptions(0.02).momentum(0.9).weight_decay(1e-4), loss);
+}
+
+// Learns to give its input back, through both kinds of normalization and convolutions both ways. The side is even.
+std::unique_ptr<Training> make_convnet(const Sizes& sizes) {
+  const auto width = at_scale<std::int64_t>(sizes.scale, 16, 32, 64);
+  const auto batch = sizes.batch.value_or(at_scale(sizes.scale, 8, 8, 16));
+  const auto side = sizes.side.value_or(at_scale(sizes.scale, 48, 96, 128));
+  const auto up = nn::ConvTranspose2dOptions(2 * width, width, 4).stride(2).padding(1);
+  nn::Sequential net(conv(kColours, width, 3), nn::BatchNorm2d(width), nn::ReLU(), nn::MaxPool2d(2),
+                     conv(width, 2 * width, 3), nn::GroupNorm(4, 2 * width), nn::SiLU(), conv(2 * width, 2 * width, 1),
+                     nn::ConvTranspose2d(up), nn::LeakyReLU(), conv(width, kColours, 3));
+  const auto loss = [=]() mutable {
+    const Tensor pictures = torch::randn({batch, kColours, side, side});
+    return torch::mse_loss(net->forward(pictures), pictures);
+  };
+  return std::make_unique<SimpleTraining<torch::optim::Adam>>(net.ptr(), torch::optim::AdamOptions(1e-3), loss);
 }
 
 class UNetImpl final : public nn::Module {
@@ -98,10 +115,11 @@ class UNetImpl final : public nn::Module {
 };
 TORCH_MODULE(UNet);
 
-std::unique_ptr<Training> make_unet(Scale scale) {
-  const auto width = at_scale<std::int64_t>(scale, 16, 24, 32);
-  const auto batch = at_scale<std::int64_t>(scale, 8, 6, 16);
-  const auto side = at_scale<std::int64_t>(scale, 32, 96, 128);
+// The side is a multiple of four.
+std::unique_ptr<Training> make_unet(const Sizes& sizes) {
+  const auto width = at_scale<std::int64_t>(sizes.scale, 16, 24, 32);
+  const auto batch = sizes.batch.value_or(at_scale(sizes.scale, 8, 6, 16));
+  const auto side = sizes.side.value_or(at_scale(sizes.scale, 32, 96, 128));
   UNet net(width);
   const auto loss = [=]() mutable {
     const Tensor pictures = torch::rand({batch, kColours, side, side});
@@ -113,9 +131,10 @@ std::unique_ptr<Training> make_unet(Scale scale) {
 
 }  // namespace
 
-void add_convolutional(std::map<std::string, MakeTraining>& nets) {
-  nets["resnet"] = make_resnet;
-  nets["unet"] = make_unet;
+void add_convolutional(Nets& nets) {
+  nets["convnet"] = {make_convnet, {"batch", "side"}};
+  nets["resnet"] = {make_resnet, {"batch", "side"}};
+  nets["unet"] = {make_unet, {"batch", "side"}};
 }
 
 }  // namespace nets

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// nets --net NAME --steps N [--seed 1] [--threads 2] [--scale tiny|small|full]
-// Trains one net and prints one line of JSON: losses, what the net said, SHA-256 of each part of its state and of all.
+// nets --net NAME --steps N [--seed 1] [--threads 2] [--scale tiny|small|full] [--batch N] [--side N | --length N]
+//      [--losses]
+// Trains one net and prints one line of JSON: losses, what the net said, SHA-256 of each part of its state and of all;
+// with --losses no SHA-256, so that the program does nothing but train.
 // A plain LibTorch program: it is linked to torch and knows nothing of budgets, so that it can judge one kept from
-// outside. nets --list prints the names.
+// outside. A batch, a side of pictures or a length of series replaces the scale's. nets --list prints the names.
 
 #include "training.h"
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -26,8 +29,9 @@ struct Options {
   long steps = 5;
   long seed = 1;
   long threads = 2;
-  Scale scale = Scale::Small;
+  Sizes sizes;
   bool list = false;
+  bool digest = true;
 };
 
 bool read_scale(const std::string& text, Scale& scale) {
@@ -37,6 +41,21 @@ bool read_scale(const std::string& text, Scale& scale) {
   return false;
 }
 
+std::optional<std::int64_t>* size_called(const std::string& option, Sizes& sizes) {
+  return option == "--batch"    ? &sizes.batch
+         : option == "--side"   ? &sizes.side
+         : option == "--length" ? &sizes.length
+                                : nullptr;
+}
+
+// A size that the net would not look at would be no size of it.
+bool takes(const Net& net, const Sizes& sizes) {
+  const auto fits = [&](const std::optional<std::int64_t>& size, const char* knob) {
+    return !size || std::ranges::find(net.knobs, knob) != net.knobs.end();
+  };
+  return fits(sizes.batch, "batch") && fits(sizes.side, "side") && fits(sizes.length, "length");
+}
+
 bool read_options(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -44,45 +63,55 @@ bool read_options(int argc, char** argv, Options& options) {
       options.list = true;
       continue;
     }
+    if (word == "--losses") {
+      options.digest = false;
+      continue;
+    }
     if (++i == argc) return false;
     const std::string value = argv[i];
     if (word == "--net") {
       options.net = value;
     } else if (word == "--scale") {
-      if (!read_scale(value, options.scale)) return false;
+      if (!read_scale(value, options.sizes.scale)) return false;
     } else {
       const long number = std::strtol(argv[i], nullptr, 10);
       long* const into = word == "--steps"     ? &options.steps
                          : word == "--seed"    ? &options.seed
                          : word == "--threads" ? &options.threads
                                                : nullptr;
-      if (into == nullptr || number <= 0) return false;
-      *into = number;
+      auto* const size = size_called(word, options.sizes);
+      if (number <= 0 || (into == nullptr && size == nullptr)) return false;
+      if (into != nullptr) *into = number;
+      if (size != nullptr) *size = number;
     }
   }
   return options.list || !options.net.empty();
 }
 
-void train(const MakeTraining& make, const Options& options) {
-  at::set_num_threads(static_cast<int>(options.threads));
-  torch::manual_seed(static_cast<std::uint64_t>(options.seed));
-  const std::unique_ptr<Training> training = make(options.scale);
-  nlohmann::ordered_json json{{"net", options.net}, {"steps", options.steps}, {"losses", nlohmann::json::array()}};
-  for (long step = 0; step < options.steps; ++step) json["losses"].push_back(training->step());
-  json["said"] = training->said();
+void add_digests(const Training& training, nlohmann::ordered_json& json) {
   Digest all;
-  for (const auto& [name, sha256] : training->digests()) {
+  for (const auto& [name, sha256] : training.digests()) {
     json["parts"][name] = sha256;
     all.add(name + ' ' + sha256 + '\n');
   }
   json["sha256"] = all.finish();
+}
+
+void train(const Net& net, const Options& options) {
+  at::set_num_threads(static_cast<int>(options.threads));
+  torch::manual_seed(static_cast<std::uint64_t>(options.seed));
+  const std::unique_ptr<Training> training = net.make(options.sizes);
+  nlohmann::ordered_json json{{"net", options.net}, {"steps", options.steps}, {"losses", nlohmann::json::array()}};
+  for (long step = 0; step < options.steps; ++step) json["losses"].push_back(training->step());
+  json["said"] = training->said();
+  if (options.digest) add_digests(*training, json);
   std::printf("%s\n", json.dump().c_str());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::map<std::string, MakeTraining> nets;
+  Nets nets;
   add_convolutional(nets);
   add_sequential(nets);
   add_adversarial(nets);
@@ -91,7 +120,14 @@ int main(int argc, char** argv) {
   Options options;
   if (!read_options(argc, argv, options) || (!options.list && !nets.contains(options.net))) {
     std::fprintf(stderr,
-                 "usage: nets --net NAME --steps N [--seed N] [--threads N] [--scale tiny|small|full] | --list\n");
+                 "usage: nets --net NAME --steps N [--seed N] [--threads N] [--scale tiny|small|full] [--batch N] "
+                 "[--side N | --length N] [--losses] | --list\n");
+    return kWrongUse;
+  }
+  if (!options.list && !takes(nets.at(options.net), options.sizes)) {
+    std::fprintf(stderr, "nets: the size of %s that was asked for is not one of its:", options.net.c_str());
+    for (const std::string& knob : nets.at(options.net).knobs) std::fprintf(stderr, " --%s", knob.c_str());
+    std::fprintf(stderr, nets.at(options.net).knobs.empty() ? " it has none\n" : "\n");
     return kWrongUse;
   }
   if (options.list) {

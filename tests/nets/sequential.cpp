@@ -78,23 +78,23 @@ std::unique_ptr<Training> make_transformer(const TransformerShape& shape) {
   return std::make_unique<SimpleTraining<torch::optim::Adam>>(net.ptr(), torch::optim::AdamOptions(1e-3), loss);
 }
 
-std::unique_ptr<Training> make_plain_transformer(Scale scale) {
-  return make_transformer({.words = at_scale<std::int64_t>(scale, 512, 2048, 4096),
-                           .width = at_scale<std::int64_t>(scale, 64, 256, 512),
+std::unique_ptr<Training> make_plain_transformer(const Sizes& sizes) {
+  return make_transformer({.words = at_scale<std::int64_t>(sizes.scale, 512, 2048, 4096),
+                           .width = at_scale<std::int64_t>(sizes.scale, 64, 256, 512),
                            .heads = 4,
-                           .layers = at_scale<std::int64_t>(scale, 2, 3, 4),
-                           .batch = at_scale<std::int64_t>(scale, 4, 6, 8),
-                           .length = at_scale<std::int64_t>(scale, 96, 128, 256),
+                           .layers = at_scale<std::int64_t>(sizes.scale, 2, 3, 4),
+                           .batch = sizes.batch.value_or(at_scale(sizes.scale, 4, 6, 8)),
+                           .length = sizes.length.value_or(at_scale(sizes.scale, 96, 128, 256)),
                            .dropout = 0});
 }
 
-std::unique_ptr<Training> make_transformer_dropout(Scale scale) {
-  return make_transformer({.words = at_scale<std::int64_t>(scale, 256, 1024, 2048),
-                           .width = at_scale<std::int64_t>(scale, 64, 192, 384),
+std::unique_ptr<Training> make_transformer_dropout(const Sizes& sizes) {
+  return make_transformer({.words = at_scale<std::int64_t>(sizes.scale, 256, 1024, 2048),
+                           .width = at_scale<std::int64_t>(sizes.scale, 64, 192, 384),
                            .heads = 4,
-                           .layers = at_scale<std::int64_t>(scale, 2, 2, 4),
-                           .batch = at_scale<std::int64_t>(scale, 4, 6, 8),
-                           .length = at_scale<std::int64_t>(scale, 96, 160, 256),
+                           .layers = at_scale<std::int64_t>(sizes.scale, 2, 2, 4),
+                           .batch = sizes.batch.value_or(at_scale(sizes.scale, 4, 6, 8)),
+                           .length = sizes.length.value_or(at_scale(sizes.scale, 96, 160, 256)),
                            .dropout = 0.1});
 }
 
@@ -113,10 +113,10 @@ class RecurrentImpl final : public nn::Module {
 };
 TORCH_MODULE(Recurrent);
 
-std::unique_ptr<Training> make_lstm(Scale scale) {
-  const auto hidden = at_scale<std::int64_t>(scale, 128, 320, 512);
-  const auto length = at_scale<std::int64_t>(scale, 16, 48, 96);
-  const auto batch = at_scale<std::int64_t>(scale, 16, 40, 64);
+std::unique_ptr<Training> make_lstm(const Sizes& sizes) {
+  const auto hidden = at_scale<std::int64_t>(sizes.scale, 128, 320, 512);
+  const auto length = sizes.length.value_or(at_scale(sizes.scale, 16, 48, 96));
+  const auto batch = sizes.batch.value_or(at_scale(sizes.scale, 16, 40, 64));
   const std::int64_t inputs = hidden / 2;
   Recurrent net(inputs, hidden, inputs);
   const auto loss = [=]() mutable {
@@ -131,10 +131,10 @@ std::unique_ptr<Training> make_lstm(Scale scale) {
 
 }  // namespace
 
-void add_sequential(std::map<std::string, MakeTraining>& nets) {
-  nets["transformer"] = make_plain_transformer;
-  nets["transformer_dropout"] = make_transformer_dropout;
-  nets["lstm"] = make_lstm;
+void add_sequential(Nets& nets) {
+  nets["transformer"] = {make_plain_transformer, {"batch", "length"}};
+  nets["transformer_dropout"] = {make_transformer_dropout, {"batch", "length"}};
+  nets["lstm"] = {make_lstm, {"batch", "length"}};
 }
 
 }  // namespace nets

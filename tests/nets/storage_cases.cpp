@@ -138,9 +138,9 @@ class Catch final : public Training {
 
 }  // namespace
 
-void add_storage_cases(std::map<std::string, MakeTraining>& nets) {
-  nets["resize"] = [](Scale scale) { return std::make_unique<Resize>(scale); };
-  nets["catch"] = [](Scale scale) { return std::make_unique<Catch>(scale); };
+void add_storage_cases(Nets& nets) {
+  nets["resize"] = {[](const Sizes& sizes) { return std::make_unique<Resize>(sizes.scale); }};
+  nets["catch"] = {[](const Sizes& sizes) { return std::make_unique<Catch>(sizes.scale); }};
 }
 
 }  // namespace nets

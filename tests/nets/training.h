@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,14 @@ namespace nn = torch::nn;
 
 // Tiny: a few milliseconds a step, 8 to 20 MiB live at the peak. Small: 60 to 150 MiB. Full: some hundred.
 enum class Scale { Tiny, Small, Full };
+
+// How large a net is made and what it is fed. What is absent is as the scale has it.
+struct Sizes {
+  Scale scale = Scale::Small;
+  std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> side;    // of square pictures, in pixels
+  std::optional<std::int64_t> length;  // of a series: words, time steps
+};
 
 template <class T>
 T at_scale(Scale scale, T tiny, T small, T full) {
@@ -58,7 +67,12 @@ class Training {
   std::vector<std::pair<std::string, std::function<void(Digest&)>>> parts_;
 };
 
-using MakeTraining = std::function<std::unique_ptr<Training>(Scale)>;
+// How a net is made, and which of its sizes may be asked for: "batch", "side", "length".
+struct Net {
+  std::function<std::unique_ptr<Training>(const Sizes&)> make;
+  std::vector<std::string> knobs = {};
+};
+using Nets = std::map<std::string, Net>;
 
 // A net with one model, one optimizer and a loss that can be computed from nothing.
 template <class Optimizer>
@@ -93,10 +107,10 @@ class SimpleTraining final : public Training {
 };
 
 // The nets of each file, by name.
-void add_convolutional(std::map<std::string, MakeTraining>& nets);
-void add_sequential(std::map<std::string, MakeTraining>& nets);
-void add_adversarial(std::map<std::string, MakeTraining>& nets);
-void add_autograd_cases(std::map<std::string, MakeTraining>& nets);
-void add_storage_cases(std::map<std::string, MakeTraining>& nets);
+void add_convolutional(Nets& nets);
+void add_sequential(Nets& nets);
+void add_adversarial(Nets& nets);
+void add_autograd_cases(Nets& nets);
+void add_storage_cases(Nets& nets);
 
 }  // namespace nets

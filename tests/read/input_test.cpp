@@ -3,6 +3,7 @@
 
 #include "gzip_text.h"
 #include "real.h"
+#include "small_training.h"
 
 #include <unistd.h>
 
@@ -35,10 +36,34 @@ TEST(Input, TheKindIsToldByTheContent) {
   EXPECT_TRUE(std::holds_alternative<trace::Recording>(*snapshot));
 }
 
+TEST(Input, ATraceIsReadAndUnderstood) {
+  const auto input = read(bytes_of(file_of_three()));
+  ASSERT_TRUE(input) << input.error().text();
+  const auto& read = std::get<trace::UnderstoodFile>(*input);
+  ASSERT_EQ(read.file.takes.size(), 3u);
+  ASSERT_EQ(read.meanings.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(read.meanings[i].phases.size(), read.file.takes[i].trace.events.size());
+    for (const trace::Op& op : read.file.takes[i].trace.ops) EXPECT_NE(op.stack, trace::StackId{});
+  }
+}
+
+TEST(Input, ADamagedTraceIsRefusedAsATrace) {
+  const std::string whole = bytes_of(small_file());
+  for (const std::size_t size : {std::size_t{13}, whole.size() / 2, whole.size() - 1}) {
+    const auto refused = read(whole.substr(0, size));
+    ASSERT_FALSE(refused) << size;
+    EXPECT_EQ(refused.error().kind, Error::Kind::BadFile);
+    EXPECT_EQ(refused.error().message.find("wanted is a memory snapshot"), std::string::npos)
+        << refused.error().message;
+  }
+}
+
 TEST(Input, GzipIsUnfoldedAndLookedAtAgain) {
   EXPECT_TRUE(std::holds_alternative<trace::Log>(*read(gzip(kMessage))));
   EXPECT_TRUE(std::holds_alternative<trace::Profile>(*read(gzip(kTrace))));
   EXPECT_TRUE(std::holds_alternative<trace::Recording>(*read(gzip(kSnapshot))));
+  EXPECT_TRUE(std::holds_alternative<trace::UnderstoodFile>(*read(gzip(bytes_of(small_file())))));
   const auto twice = read(gzip(gzip(kTrace)));
   ASSERT_FALSE(twice);
   EXPECT_NE(twice.error().message.find("gzip data within gzip data"), std::string::npos);

@@ -16,9 +16,9 @@ int main(int count, char** words) {
     std::cerr << input.error().text() << "\n";
     return 3;
   }
-  if (const auto* recording = std::get_if<ullage::trace::Recording>(&*input)) {
+  if (!std::holds_alternative<ullage::trace::Profile>(*input)) {
     std::ofstream out(words[2], std::ios::binary);
-    ullage::report::write_memory_viz(*recording, out);
+    if (!ullage::report::write_memory_viz(*input, out)) return 1;
   }
   std::ofstream out(words[3], std::ios::binary);
   const ullage::Status written = ullage::report::write_perfetto(*input, out);

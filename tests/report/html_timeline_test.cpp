@@ -40,9 +40,13 @@ struct Made {
 
 // The timeline of a recording; its sums are checked at every moment it has.
 Timeline timeline_of(const Made& made, std::optional<EventId> shown = {}) {
-  const Trace history = reconstruct(made.device, made.recording);
+  InputHistory input;
+  input.recorded = &made.device, input.stacks = &made.recording.stacks;
+  input.made = reconstruct(made.device, made.recording);
+  input.known = understanding_of(*input.made, made.recording.stacks);
+  const Trace& history = *input.made;
   const Levels level = levels(history);
-  Timeline line = make_timeline(history, level, meanings(made.recording.stacks), &made.device, shown);
+  Timeline line = make_timeline(input, level, shown);
   EXPECT_TRUE(std::ranges::is_sorted(line.moments));
   EXPECT_EQ(line.levels.size(), line.stacked + 1);
   for (std::size_t i = 0; i < line.moments.size(); ++i) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of `ullage explain --html` in a real browser: what it shows equals the JSON, it works, and it is readable.
 
-usage: test_page.py ULLAGE DATA OUT     DATA: tests/data; OUT: a folder for pages and pictures of them
+usage: test_page.py ULLAGE WRITE_TRACE DATA OUT     DATA: tests/data; OUT: a folder for pages and pictures of them
 """
 import gzip
 import json
@@ -14,7 +14,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import browser  # noqa: E402
 
-ULLAGE, DATA, OUT = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+ULLAGE, WRITE_TRACE, DATA, OUT = *sys.argv[1:3], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
 CHART = "document.querySelector('.chart canvas')"
 VIEW = f"return [+{CHART}.dataset.from, +{CHART}.dataset.to]"
 
@@ -46,7 +46,13 @@ def inputs():
         plain = OUT / file.stem
         plain.write_bytes(gzip.decompress(file.read_bytes()))
         found.append(plain)
-    return found
+    return found + [trace(kind) for kind in ("small", "three", "failed", "long")]
+
+
+def trace(kind):
+    file = OUT / f"{kind}.ullage"
+    subprocess.run([WRITE_TRACE, kind, file], check=True)
+    return file
 
 
 class InTheBrowser(unittest.TestCase):
@@ -118,10 +124,10 @@ class InTheBrowser(unittest.TestCase):
                 self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 360)
 
     def test_pictures(self):
-        for name in ("message", *(n for n, p in self.pages.items() if p is self.history)):
+        for name in ("message", "small.ullage", "failed.ullage", *(n for n, p in self.pages.items() if p is self.history)):
             for look, size in {"desktop": (1200, 900), "phone": (360, 740), "dark": (1200, 900)}.items():
                 self.open(self.pages[name], *size, dark=look == "dark", touch=look == "phone")
-                if self.pages[name] is self.history and look == "desktop":
+                if name != "message" and look == "desktop":
                     self.browser.mouse(self.move(*self.place(".chart canvas", 0.6, 0.7)))
                 self.browser.shot(OUT / f"{name}-{look}.png")
 
@@ -240,6 +246,59 @@ class InTheBrowser(unittest.TestCase):
         self.assertEqual(self.browser.run(VIEW), full)
         at_peak = self.browser.run(f"return {CHART}.getAttribute('aria-valuenow')")
         self.assertEqual(int(at_peak), self.history.json["peak"]["event"] + 1)
+
+    # ---- Ullage's own traces
+    def test_of_a_trace_the_op_is_told_below_the_pointer_and_of_the_moment_chosen(self):
+        page = self.pages["small.ullage"]
+        self.open(page)
+        place = page.json["place"]
+        self.assertIn(place["op"], self.browser.run("return document.querySelector('.instant .op').innerText"))
+        seen, chosen = set(), set()
+        for share in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7):
+            self.browser.mouse(self.move(*self.place(".chart canvas", share)))
+            seen.add(self.browser.run("return document.querySelector('.read .op')?.innerText"))
+            self.click(".chart canvas", share)
+            chosen.add(self.browser.run("return document.querySelector('.instant .op').innerText"))
+        # Between two ops none is running.
+        self.assertTrue(any(op and op.startswith("aten::") for op in seen), seen)
+        self.assertTrue(any("aten::" in op for op in chosen), chosen)
+
+    def test_a_trace_has_no_reserved_bytes_and_no_segments(self):
+        for name in ("small.ullage", "failed.ullage"):
+            self.open(self.pages[name])
+            self.browser.mouse(self.move(*self.place(".chart canvas", 0.5)))
+            self.assertNotIn("reserved", self.browser.run("return document.body.innerText"))
+            self.assertTrue(self.browser.run("return [...document.querySelectorAll('.pool')]"
+                                             ".every((e) => e.offsetParent === null)"))
+
+    def test_what_is_saved_adds_up(self):
+        page = self.pages["failed.ullage"]
+        self.open(page)
+        self.assertEqual(self.numbers(".saved"), [page.json["saved"]["bytes"]])
+        self.assertEqual(sum(self.numbers(".saved td")), page.json["saved"]["bytes"])
+        self.assertEqual(self.numbers(".saved td"), [row["bytes"] for row in page.json["saved"]["by"]])
+
+    def test_every_category_has_a_color_of_its_own(self):
+        for dark in (False, True):
+            self.open(self.pages["small.ullage"], dark=dark)
+            colors = self.browser.run("""
+                return [...document.querySelectorAll('.device .legend .dot')].map((e) => [e.className,
+                  getComputedStyle(e).backgroundColor])""")
+            self.assertTrue(any("c-buffers" in name for name, _ in colors))
+            self.assertTrue(any("c-workspace" in name for name, _ in colors))
+            self.assertEqual(len({color for _, color in colors}), len(colors), colors)
+
+    def test_a_long_trace_has_a_page_of_a_few_megabytes(self):
+        page = self.pages["long.ullage"]
+        self.assertLess(page.file.stat().st_size, 3 << 20)
+        self.open(page)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.chart canvas').length"), 1)
+
+    def test_each_take_has_a_timeline(self):
+        page = self.pages["three.ullage"]
+        self.open(page)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.chart canvas').length"), 3)
+        self.assertEqual(len(page.json["more"]), 2)
 
 
 if __name__ == "__main__":

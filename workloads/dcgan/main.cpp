@@ -3,6 +3,7 @@
 
 #include "dcgan/options.h"
 #include "dcgan/training_run.h"
+#include "ullage/runtime/runtime.h"
 
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 
 int main(int argc, char** argv) {
   using namespace ullage;
-  const auto parsed = dcgan::parse_options(argc, argv);
+  const auto parsed = dcgan::parse_options(argc, argv, runtime::rehearsing());
   if (const auto* answer = std::get_if<dcgan::Answer>(&parsed)) {
     (answer->code == ExitCode::Done ? std::cout : std::cerr) << answer->text;
     return to_int(answer->code);

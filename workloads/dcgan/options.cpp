@@ -77,7 +77,7 @@ struct Bound {
 };
 
 // Empty when all is well.
-std::string first_wrong_value(const CLI::App& app, const Options& o) {
+std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehearsal) {
   if (o.image_size < kLeastImage || o.image_size > kLargestImage || (o.image_size & (o.image_size - 1)) != 0) {
     return "--image-size " + std::to_string(o.image_size) +
            " does not work: the networks double from 4 pixels; 16, 32, 64, 128, 256, 512, 1024, 2048 and 4096 do";
@@ -115,8 +115,8 @@ std::string first_wrong_value(const CLI::App& app, const Options& o) {
       return std::string(name) + " " + number(beta) + " does not work: it must be at least 0 and below 1";
     }
   }
-  if (o.data.empty()) return "--data is empty: name a folder of pictures";
-  if (o.out.empty()) return "--out is empty: name a folder";
+  if (!rehearsal && o.data.empty()) return "--data is empty: name a folder of pictures";
+  if (!rehearsal && o.out.empty()) return "--out is empty: name a folder";
   return "";
 }
 
@@ -124,13 +124,14 @@ Answer wrong_use(const std::string& what) { return {ExitCode::WrongUse, "ullage-
 
 }  // namespace
 
-std::variant<Options, Answer> parse_options(int argc, const char* const* argv) {
+std::variant<Options, Answer> parse_options(int argc, const char* const* argv, bool rehearsal) {
   Options options;
   CLI::App app("Trains a DCGAN on a folder of pictures. Under `ullage run` it stays within the bytes it is given.",
                "ullage-dcgan");
   app.get_formatter()->column_width(32);
   app.allow_extras();
   add_options(app, options);
+  for (const char* name : {"--data", "--out"}) app.get_option(name)->required(!rehearsal);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -149,7 +150,7 @@ std::variant<Options, Answer> parse_options(int argc, const char* const* argv) {
   if (const auto unknown = app.remaining(); !unknown.empty()) {
     return wrong_use("unknown option " + unknown.front() + ": " + suggestion_for(app, unknown.front()));
   }
-  if (const std::string wrong = first_wrong_value(app, options); !wrong.empty()) return wrong_use(wrong);
+  if (const std::string wrong = first_wrong_value(app, options, rehearsal); !wrong.empty()) return wrong_use(wrong);
   if (options.steps > 0) options.epochs = 0;
   return options;
 }

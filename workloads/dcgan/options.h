@@ -41,8 +41,9 @@ struct Answer {
   std::string text;
 };
 
-// Reads the command line and checks every value that can be checked without touching a file.
-std::variant<Options, Answer> parse_options(int argc, const char* const* argv);
+// Reads the command line and checks every value that can be checked without touching a file. A rehearsal
+// (runtime::rehearsing) needs neither --data nor --out.
+std::variant<Options, Answer> parse_options(int argc, const char* const* argv, bool rehearsal = false);
 
 // The options that a checkpoint and the run that resumes it must have in common, as text.
 std::map<std::string, std::string> options_that_shape_the_run(const Options& options);

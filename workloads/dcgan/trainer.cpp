@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/trainer.h"
 
+#include "ullage/runtime/runtime.h"
+
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -22,6 +25,18 @@ Network make_network(const NetworkShape& shape) {
   return network;
 }
 
+// Of its rows there are as many as pictures in a batch, up to the most that a picture of samples shows.
+torch::Tensor make_fixed_noise(std::int64_t samples, std::int64_t nz) {
+  const runtime::Phase phase("noise of the samples", {{"batch", kMostSamples}});
+  return torch::randn({samples, nz, 1, 1});
+}
+
+// For recordings: "netG.main.0.weight", as pytorch/examples' state_dict has it.
+void tell_names(const std::string& net, const torch::nn::Module& module) {
+  for (const auto& item : module.named_parameters())
+    runtime::name_parameter(item.value().const_data_ptr(), net + "." + item.key());
+}
+
 }  // namespace
 
 Trainer::Trainer(const NetworkShape& shape, const AdamSettings& adam, std::int64_t samples)
@@ -29,8 +44,11 @@ Trainer::Trainer(const NetworkShape& shape, const AdamSettings& adam, std::int64
       netD(make_network<Discriminator>(shape)),
       optimizerG(netG->parameters(), adam_options(adam)),
       optimizerD(netD->parameters(), adam_options(adam)),
-      fixed_noise(torch::randn({samples, shape.nz, 1, 1})),
-      nz_(shape.nz) {}
+      fixed_noise(make_fixed_noise(samples, shape.nz)),
+      nz_(shape.nz) {
+  tell_names("netG", *netG);
+  tell_names("netD", *netD);
+}
 
 Losses Trainer::step(torch::Tensor real) {
   const std::int64_t batch = real.size(0);

@@ -18,6 +18,8 @@ struct AdamSettings {
   double beta2 = 0.999;
 };
 
+inline constexpr std::int64_t kMostSamples = 64;  // of fixed noise
+
 class Trainer final {
  public:
   // Makes the networks and `samples` rows of fixed noise from torch's default generator as it stands.
@@ -35,8 +37,9 @@ class Trainer final {
   void update_generator();
   const Losses& losses() const { return losses_; }
 
-  // Pictures of the fixed noise (samples, 3, side, side), in train mode as the example makes them, but with no trace
-  // left: BatchNorm's buffers are put back, the generator of numbers is not used, no graph is kept.
+  // Pictures of the fixed noise (samples, 3, side, side), in train mode as the example makes
+  // them, but with no trace left: BatchNorm's buffers are put back, the generator of numbers is not used, no graph is
+  // kept.
   torch::Tensor sample();
 
   Generator netG;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/training_run.h"
 
+#include "dcgan/batches.h"
 #include "dcgan/checkpoint_folder.h"
 #include "dcgan/checkpoint_metadata.h"
-#include "dcgan/picture_feed.h"
-#include "dcgan/pixels.h"
 #include "dcgan/progress.h"
+#include "dcgan/rehearsal.h"
 #include "dcgan/run_folder.h"
+#include "dcgan/sample_grid.h"
 #include "dcgan/state.h"
 #include "dcgan/stop_request.h"
 #include "dcgan/trainer.h"
 #include "image/image_folder.h"
-#include "image/load.h"
 #include "image/write_png.h"
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/runtime.h"
@@ -30,11 +30,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-
-constexpr std::int64_t kMostSamples = 64;
-constexpr Bytes kMostAhead = 24_MiB;  // of decoded pictures that wait; about 120 of 256 x 256
-
-std::shared_ptr<void> charge(Bytes bytes, std::string_view what) { return runtime::charge_outside(bytes, what); }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -57,12 +52,6 @@ Error as_bad_input(Error error) {
   return error;
 }
 
-Bytes picture_bytes(const Options& o) {
-  return Bytes{3} * static_cast<std::uint64_t>(o.image_size) * static_cast<std::uint64_t>(o.image_size);
-}
-
-NetworkShape network_shape(const Options& o) { return {o.image_size, o.nz, o.ngf, o.ndf, o.max_channels}; }
-
 // One run from its folders to its end. The members are made in the order in which they can fail for the person's doing.
 class TrainingRun final {
  public:
@@ -75,9 +64,7 @@ class TrainingRun final {
   Status list_pictures();
   Status start_or_resume();
   Status resume();
-  void start_feed();
   bool finished() const;
-  Result<torch::Tensor> next_batch();
   Status train_one_step();
   Status save_sample();
   Status save_checkpoint();
@@ -95,8 +82,7 @@ class TrainingRun final {
   std::vector<std::string> paths_;
   std::optional<Trainer> trainer_;
   std::optional<LossLog> log_;
-  std::shared_ptr<void> ring_charge_;  // for as long as the feed holds its ring
-  std::optional<PictureFeed> feed_;
+  std::optional<Batches> batches_;
   DataPlace start_;
   std::uint64_t step_ = 0;        // steps done in all
   std::uint64_t first_step_ = 0;  // done before this process
@@ -115,8 +101,7 @@ Status TrainingRun::list_pictures() {
 
 Status TrainingRun::start_or_resume() {
   torch::manual_seed(static_cast<std::uint64_t>(options_.seed));
-  trainer_.emplace(network_shape(options_), AdamSettings{options_.lr, options_.beta1, options_.beta2},
-                   std::min(options_.batch, kMostSamples));
+  trainer_.emplace(network_shape(options_), adam_settings(options_), samples_of(options_.batch));
   checkpoints_.remove_partial();
   if (options_.resume) {
     if (Status status = resume(); !status) return status;
@@ -151,51 +136,21 @@ Status TrainingRun::resume() {
   return success();
 }
 
-void TrainingRun::start_feed() {
-  const auto side = static_cast<std::uint32_t>(options_.image_size);
-  const auto load = [side](const std::string& path) -> Result<std::vector<std::uint8_t>> {
-    auto picture = image::load_square_rgb(path, side, charge);
-    if (!picture) return as_bad_input(picture.error());
-    return std::move(picture->rgb);
-  };
-  PictureFeed::Settings settings;
-  settings.seed = static_cast<std::uint64_t>(options_.seed);
-  settings.picture = picture_bytes(options_);
-  settings.ahead = std::min(kMostAhead, settings.picture * 2 * static_cast<std::uint64_t>(options_.batch));
-  settings.skip_bad = options_.skip_bad;
-  ring_charge_ = charge(std::max(settings.ahead, settings.picture), "decoded pictures that wait");
-  feed_.emplace(paths_, load, settings, start_);
-}
-
 bool TrainingRun::finished() const {
   if (options_.steps > 0) return step_ >= static_cast<std::uint64_t>(options_.steps);
-  const std::uint64_t epoch = feed_ ? feed_->place().epoch : start_.epoch;
+  const std::uint64_t epoch = batches_ ? batches_->feed().place().epoch : start_.epoch;
   return epoch >= static_cast<std::uint64_t>(options_.epochs);
 }
 
-// No rows at all when the epoch ended without a further good picture.
-Result<torch::Tensor> TrainingRun::next_batch() {
-  const auto most = static_cast<std::int64_t>(
-      std::min<std::uint64_t>(static_cast<std::uint64_t>(options_.batch), feed_->left_in_epoch()));
-  const auto side = static_cast<std::uint32_t>(options_.image_size);
-  torch::Tensor batch = torch::empty({most, 3, options_.image_size, options_.image_size});
-  float* const planes = batch.mutable_data_ptr<float>();
-  const auto taken = feed_->take(static_cast<std::size_t>(most), [&](std::size_t k, std::span<const std::uint8_t> rgb) {
-    to_planes(rgb, side, planes + k * rgb.size());
-  });
-  say_new_skips();
-  if (!taken) return taken.error();
-  return batch.narrow(0, 0, static_cast<std::int64_t>(*taken));
-}
-
 void TrainingRun::say_new_skips() {
-  const auto& skipped = feed_->skipped();
+  const auto& skipped = batches_->feed().skipped();
   for (; skips_said_ < skipped.size(); ++skips_said_) progress_.say("skipped: " + skipped[skips_said_].why);
 }
 
 Status TrainingRun::train_one_step() {
   const auto start = Clock::now();
-  auto batch = next_batch();
+  auto batch = batches_->next(options_.batch);
+  say_new_skips();
   if (!batch) return batch.error();
   if (batch->size(0) == 0) return success();
   const Losses losses = trainer_->step(std::move(*batch));
@@ -218,8 +173,8 @@ std::uint64_t TrainingRun::estimated_last_step() const {
   if (finished()) return step_;
   const auto batch = static_cast<std::uint64_t>(options_.batch);
   const auto batches = [batch](std::uint64_t pictures) { return (pictures + batch - 1) / batch; };
-  const std::uint64_t epochs_after = static_cast<std::uint64_t>(options_.epochs) - feed_->place().epoch - 1;
-  return step_ + batches(feed_->left_in_epoch()) + epochs_after * batches(paths_.size());
+  const std::uint64_t epochs_after = static_cast<std::uint64_t>(options_.epochs) - batches_->feed().place().epoch - 1;
+  return step_ + batches(batches_->feed().left_in_epoch()) + epochs_after * batches(paths_.size());
 }
 
 void TrainingRun::show_progress(const Losses& losses) {
@@ -234,18 +189,14 @@ void TrainingRun::show_progress(const Losses& losses) {
 }
 
 Status TrainingRun::save_sample() {
-  const torch::Tensor pictures = trainer_->sample();
-  const auto count = static_cast<std::uint32_t>(pictures.size(0));
-  const auto side = static_cast<std::uint32_t>(options_.image_size);
-  const GridSize size = grid_size(count, side);
-  const auto charged = charge(Bytes{3} * size.width * size.height, "the grid of samples");
-  const Grid grid = make_grid(pictures.const_data_ptr<float>(), count, side);
+  const Grid grid = sample_grid(*trainer_, options_);
   return image::write_png(folder_.sample(step_), grid.width, grid.height, grid.rgb);
 }
 
 Status TrainingRun::save_checkpoint() {
   if (checkpoint_step_ == step_) return success();
-  const Metadata metadata = checkpoint_metadata({step_, feed_->place()}, options_, paths_);
+  const runtime::Phase phase("checkpoint");
+  const Metadata metadata = checkpoint_metadata({step_, batches_->feed().place()}, options_, paths_);
   const auto tensors = state_of(*trainer_);
   if (Status status = checkpoints_.write(step_, to_write(tensors), metadata); !status) return status;
   checkpoint_step_ = step_;
@@ -254,9 +205,9 @@ Status TrainingRun::save_checkpoint() {
 
 Json TrainingRun::run_json(const std::string& outcome, const std::string& sha256) const {
   Json skipped = Json::array();
-  for (const SkippedPicture& picture : feed_->skipped())
+  for (const SkippedPicture& picture : batches_->feed().skipped())
     skipped.push_back({{"path", picture.path}, {"why", picture.why}});
-  const DataPlace place = feed_->place();
+  const DataPlace place = batches_->feed().place();
   return {{"format", "ullage-dcgan-run"},
           {"version", 1},
           {"outcome", outcome},
@@ -295,7 +246,7 @@ Result<ExitCode> TrainingRun::run() {
   if (Status status = folder_.prepare(options_.resume); !status) return status.error();
   if (options_.threads > 0) torch::set_num_threads(static_cast<int>(options_.threads));
   if (Status status = start_or_resume(); !status) return status.error();
-  start_feed();
+  batches_.emplace(options_, paths_, load_from_file(options_), start_);
   if (finished()) progress_.say("nothing left to do: " + std::to_string(step_) + " steps are done");
   bool interrupted = false;
   while (!finished() && !interrupted) {
@@ -316,6 +267,12 @@ ExitCode run_dcgan(const Options& options, std::ostream& out, bool terminal) {
   Progress progress(out, terminal);
   const auto fail = [&progress](const std::string& what) { progress.say("ullage-dcgan: " + what); };
   try {
+    const auto rehearsed = rehearse_if_asked(options, progress);
+    if (rehearsed && *rehearsed) return ExitCode::Done;
+    if (!rehearsed) {
+      fail(rehearsed.error().text());
+      return exit_code_of(rehearsed.error());
+    }
     const auto result = TrainingRun(options, progress).run();
     if (result) return *result;
     fail(result.error().text());

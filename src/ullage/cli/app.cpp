@@ -4,6 +4,7 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/cli/explain_command.h"
 #include "ullage/cli/help_command.h"
+#include "ullage/cli/predict_command.h"
 #include "ullage/cli/programs.h"
 #include "ullage/cli/run_command.h"
 #include "ullage/cli/usage.h"
@@ -22,8 +23,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words kVerbs = {"run", "explain", "help"};
-const Words kLaterVerbs = {"predict", "plan"};  // of docs/cli.md, not in this version
+const Words kVerbs = {"run", "predict", "explain", "help"};
+const Words kLaterVerbs = {"plan"};  // of docs/cli.md, not in this version
 
 bool is_in(const std::string& word, const Words& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -41,8 +42,9 @@ std::string about_verb(const std::string& word) {
   return message + suggestion(word, kVerbs);
 }
 
-// Gives CLI11 words that are all options of `app` or its positionals. The exit code when that is the end of it already:
-// help and version, or a value that does not fit.
+// Gives CLI11 words that are all options of `app` or its positionals. The exit
+// code when that is the end of it already: help and version, or a value that
+// does not fit.
 std::optional<int> parse(CLI::App& app, Words words, const std::string& help, Streams streams) {
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
@@ -65,6 +67,17 @@ int run_verb_run(CLI::App& verb, RunOptions& options, const Words& words, Stream
   if (const auto end = parse(verb, split->options, "ullage help run", streams)) return *end;
   options.target = split->target;
   return run_run(options, streams);
+}
+
+// Options may stand behind a file; behind a program's name they are the
+// program's.
+int run_verb_predict(CLI::App& verb, PredictOptions& options, const Words& words, Streams streams) {
+  Result<Split> split = split_words(verb, words, {});
+  if (split && !split->target.empty() && is_take_file(split->target.front())) split = gather_words(verb, words);
+  if (!split) return wrong_use(split.error().text(), "ullage help predict", streams.err);
+  if (const auto end = parse(verb, split->options, "ullage help predict", streams)) return *end;
+  options.target = split->target;
+  return run_predict(options, streams);
 }
 
 int run_verb_explain(CLI::App& verb, ExplainOptions& options, const Words& words, Streams streams) {
@@ -91,13 +104,18 @@ int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, con
 }  // namespace
 
 int run_ullage(const Words& words, Streams streams) {
-  CLI::App app("Ullage keeps a program's memory inside the bytes you state, and says why memory ran out.", "ullage");
+  CLI::App app(
+      "Ullage keeps a program's memory inside the bytes you state, says before "
+      "a run what it will need,\nand after one why memory ran out.",
+      "ullage");
   set_usage(app, "ullage VERB [OPTIONS] [TARGET]");
-  app.footer("next: ullage help run, ullage help explain");
+  app.footer("next: ullage help run, ullage help predict, ullage help explain");
   RunOptions run;
+  PredictOptions predict;
   ExplainOptions explain;
   HelpOptions help;
   CLI::App* run_verb = add_run(app, run);
+  CLI::App* predict_verb = add_predict(app, predict);
   CLI::App* explain_verb = add_explain(app, explain);
   CLI::App* help_verb = add_help(app, help);
 
@@ -108,6 +126,7 @@ int run_ullage(const Words& words, Streams streams) {
   const std::string& verb = split->target.front();
   const Words rest(split->target.begin() + 1, split->target.end());
   if (verb == "run") return run_verb_run(*run_verb, run, rest, streams);
+  if (verb == "predict") return run_verb_predict(*predict_verb, predict, rest, streams);
   if (verb == "explain") return run_verb_explain(*explain_verb, explain, rest, streams);
   if (verb == "help") return run_verb_help(*help_verb, help, app, rest, streams);
   return wrong_use(about_verb(verb), "ullage help", streams.err);

@@ -78,14 +78,14 @@ Result<Prepared> prepare_all(const ExplainOptions& options) {
 // Empty: it can be converted.
 std::string no_conversion(const std::vector<std::string>& convert, const trace::Input& input) {
   if (convert.empty() || std::holds_alternative<trace::Recording>(input)) return "";
+  if (std::holds_alternative<trace::UnderstoodFile>(input)) return "";
   if (std::holds_alternative<trace::Log>(input)) return "a text has no history to convert";
-  return convert.front() == "memory_viz" ? "only a snapshot can become a memory_viz file" : "";
+  return convert.front() == "memory_viz" ? "only a snapshot or a trace can become a memory_viz file" : "";
 }
 
 Status convert(const std::string& format, const trace::Input& input, std::ostream& out) {
   if (format == "perfetto") return report::write_perfetto(input, out);
-  report::write_memory_viz(std::get<trace::Recording>(input), out);
-  return success();
+  return report::write_memory_viz(input, out);
 }
 
 std::string devices_of(const trace::Input& input) {
@@ -95,6 +95,8 @@ std::string devices_of(const trace::Input& input) {
     for (const trace::DeviceRecording& device : recording->devices) add(device.device);
   } else if (const auto* profile = std::get_if<trace::Profile>(&input)) {
     for (const trace::Profile::Device& device : profile->devices) add(device.index);
+  } else if (std::holds_alternative<trace::UnderstoodFile>(input)) {
+    return "a trace is of one device";
   }
   return names.empty() ? "it names none" : "it has " + names;
 }
@@ -150,11 +152,11 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
   // The words themselves come from gather_words; this is for the help text.
   verb->add_option(
           "FILE", [](const CLI::results_t&) { return true; },
-          "a log with the error in it, a memory snapshot (torch.cuda.memory.\n_dump_snapshot), a printed "
-          "memory_summary(), or a profiler trace (.json,\n.json.gz); what it is, is found from the content; "
-          "-: standard input")
+          "a log with the error in it, a memory snapshot (torch.cuda.memory.\n_dump_snapshot), a trace of ullage run "
+          "--record (.ullage), a printed\nmemory_summary(), or a profiler trace (.json, .json.gz); what it is,\nis "
+          "found from the content; -: standard input")
       ->type_name("");
-  verb->add_option("--device", options.device, "that device alone; without it: all")->type_name("N");
+  verb->add_option("--device", options.device, "that device alone; without it: all (a trace has one)")->type_name("N");
   verb->add_flag("--json", options.json, "the answer as JSON (docs/cli.md)");
   verb->add_option("--html", options.html, "also write a page with timeline and segments, for a browser")
       ->type_name("OUT");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// `ullage explain`: shown a log, a snapshot, a printed table or a profiler trace, it says why memory ran out.
+// `ullage explain`: shown a log, a snapshot, a trace of its own, a printed table or a profiler trace, it says why
+// memory ran out.
 
 #include "ullage/cli/streams.h"
 

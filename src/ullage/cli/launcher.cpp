@@ -42,6 +42,15 @@ void exec_by_shell(const std::filesystem::path& file, Words words) {
   ::execv(shell.c_str(), words.data());
 }
 
+// Folder and outputs as asked for; false with errno where they cannot be had.
+bool settle(const Launch& launch) {
+  if (!launch.folder.empty() && ::chdir(launch.folder.c_str()) != 0) return false;
+  if (launch.outputs.empty()) return true;
+  const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int out = ::open(launch.outputs.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  return in >= 0 && out >= 0 && ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(out, 2) == 2;
+}
+
 [[noreturn]] void become(const Launch& launch, const store::Ledger& ledger, SignalForwarder& signals, pid_t parent,
                          int told) {
   signals.undo_in_child();
@@ -51,9 +60,11 @@ void exec_by_shell(const std::filesystem::path& file, Words words) {
   if (!launch.preload.empty()) {
     ::setenv("LD_PRELOAD", preload_list(launch.preload, std::getenv("LD_PRELOAD")).c_str(), 1);
   }
-  Words words = pointers(launch.words);
-  ::execv(launch.file.c_str(), words.data());
-  if (errno == ENOEXEC) exec_by_shell(launch.file, words);
+  if (settle(launch)) {
+    Words words = pointers(launch.words);
+    ::execv(launch.file.c_str(), words.data());
+    if (errno == ENOEXEC) exec_by_shell(launch.file, words);
+  }
   const int reason = errno;
   [[maybe_unused]] const ssize_t ignored = ::write(told, &reason, sizeof reason);
   ::_exit(127);

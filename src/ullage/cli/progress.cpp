@@ -31,13 +31,17 @@ Progress::~Progress() {
 }
 
 void Progress::stage(std::string name) {
+  stage([name = std::move(name)] { return name; });
+}
+
+void Progress::stage(std::function<std::string()> name) {
   const std::lock_guard lock(mutex_);
   stage_ = std::move(name);
 }
 
 void Progress::pause() {
   const std::lock_guard lock(mutex_);
-  stage_.clear();
+  stage_ = nullptr;
   if (std::exchange(told_, false) && terminal_) err_ << kEraseLine << std::flush;
 }
 
@@ -47,13 +51,13 @@ void Progress::watch() {
   std::unique_lock lock(mutex_);
   for (Clock::time_point next = began + interval; !over_; next += interval) {
     changed_.wait_until(lock, next, [this] { return over_; });
-    if (!over_ && !stage_.empty()) tell(std::chrono::duration<double>(Clock::now() - began).count());
+    if (!over_ && stage_) tell(std::chrono::duration<double>(Clock::now() - began).count());
   }
 }
 
 void Progress::tell(double seconds) {
   const std::string line =
-      fmt::format("ullage: {}, {:.0f} s", report::clip(report::clean(stage_, false), 60, true), seconds);
+      fmt::format("ullage: {}, {:.0f} s", report::clip(report::clean(stage_(), false), 60, true), seconds);
   err_ << (terminal_ ? kEraseLine : "") << line << (terminal_ ? "" : "\n") << std::flush;
   told_ = true;
 }

@@ -5,6 +5,7 @@
 // elsewhere a line every five seconds. Work that takes less than a second says nothing.
 
 #include <condition_variable>
+#include <functional>
 #include <iosfwd>
 #include <mutex>
 #include <string>
@@ -21,6 +22,8 @@ class Progress final {
   Progress& operator=(const Progress&) = delete;
 
   void stage(std::string name);
+  // As above with a name that changes while the stage runs; it is asked for by a thread of this object's.
+  void stage(std::function<std::string()> name);
   // Says nothing until the next stage and takes the line away: others may write now.
   void pause();
 
@@ -32,8 +35,8 @@ class Progress final {
   const bool terminal_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string stage_;  // empty: paused
-  bool told_ = false;  // a line stands on the terminal
+  std::function<std::string()> stage_;  // empty: paused
+  bool told_ = false;                   // a line stands on the terminal
   bool over_ = false;
   std::thread watcher_;
 };

@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/report_file.h"
 
+#include "ullage/base/replace_file.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <string>
 
 namespace ullage::cli {
-namespace {
 
 namespace fs = std::filesystem;
-
-Error cannot_write(const fs::path& path, const std::string& what, int reason) {
-  return {Error::Kind::BadArgument, what + " cannot be written: " + std::strerror(reason), path.string()};
-}
-
-}  // namespace
-
-fs::path ReportFile::new_name() const { return path_.string() + ".new-" + std::to_string(::getpid()); }
-
-Error ReportFile::cannot_write(int reason) const { return cli::cannot_write(path_, what_, reason); }
 
 Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& what, const std::string& option) {
   if (path.empty()) return Error{Error::Kind::BadArgument, what + " needs a file name", option};
@@ -35,24 +25,25 @@ Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& 
   // A link keeps its name and its target gets the report.
   const fs::path target = fs::exists(status) ? fs::canonical(path, failed) : fs::absolute(path, failed);
   const ReportFile file(target.empty() ? path : target.lexically_normal(), what);
-  const int fd = ::open(file.new_name().c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return cli::cannot_write(path, what, errno);
+  const std::string fresh = name_before(file.path_.string());
+  const int fd = ::open(fresh.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    return Error{Error::Kind::BadArgument, what + " cannot be written: " + std::strerror(errno), path.string()};
+  }
   ::close(fd);
-  ::unlink(file.new_name().c_str());
+  ::unlink(fresh.c_str());
   return file;
 }
 
 Status ReportFile::write(const Writer& writer) const {
-  const fs::path fresh = new_name();
-  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-  if (!out) return cannot_write(errno);
-  const Status written = writer(out);
-  out.close();
-  const bool good = written && out;
-  if (good && ::rename(fresh.c_str(), path_.c_str()) == 0) return success();
-  const int reason = errno;
-  ::unlink(fresh.c_str());
-  return written ? cannot_write(reason) : written;
+  bool its_own = false;  // what failed
+  const Status written = replace_file(path_.string(), [&](std::ostream& out) {
+    Status done = writer(out);
+    its_own = !done;
+    return done;
+  });
+  if (written || its_own) return written;
+  return Error{written.error().kind, what_ + " " + written.error().message, written.error().where};
 }
 
 Status ReportFile::write(const report::RunReport& report) const {

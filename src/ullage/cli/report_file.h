@@ -32,8 +32,6 @@ class ReportFile final {
 
  private:
   ReportFile(std::filesystem::path path, std::string what) : path_(std::move(path)), what_(std::move(what)) {}
-  std::filesystem::path new_name() const;
-  Error cannot_write(int reason) const;
   std::filesystem::path path_;
   std::string what_;
 };

@@ -5,75 +5,18 @@
 #include "ullage/base/sizes.h"
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/machine_memory.h"
-#include "ullage/cli/programs.h"
 #include "ullage/cli/report_file.h"
+#include "ullage/cli/target.h"
 #include "ullage/cli/usage.h"
-#include "ullage/cli/words.h"
 #include "ullage/store/spill_folder.h"
 
-#include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <ostream>
 #include <utility>
 
 namespace ullage::cli {
 namespace {
-
-// A line on stderr and the exit code that goes with it.
-struct Refusal {
-  int exit_code = to_int(ExitCode::WrongUse);
-  std::string message;
-};
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
-std::string programs_here() {
-  const std::vector<std::string> names = shipped_programs(own_folder());
-  return names.empty() ? "no programs stand beside ullage" : "programs here: " + joined(names);
-}
-
-std::string search_path() {
-  const char* path = std::getenv("PATH");
-  return path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-}
-
-std::variant<Launch, Refusal> command_of(const RunOptions& options) {
-  const std::vector<std::string> words(options.target.begin() + 1, options.target.end());
-  if (words.empty()) return Refusal{to_int(ExitCode::WrongUse), "no command behind '--'"};
-  FoundCommand found = find_command(words.front(), search_path());
-  if (found.exit_code != 0) return Refusal{found.exit_code, found.message};
-  return Launch{found.file, words, options.roots, ""};
-}
-
-std::variant<Launch, Refusal> shipped_program_of(const RunOptions& options) {
-  const std::string& name = options.target.front();
-  const std::filesystem::path file = own_folder() / ("ullage-" + name);
-  if (name.find('/') == std::string::npos && find_command(file.string(), "").exit_code == 0) {
-    Launch launch{file, options.target, options.roots, ""};
-    launch.words.front() = "ullage-" + name;
-    return launch;
-  }
-  std::string message = "unknown program '" + name + "'" + suggestion(name, shipped_programs(own_folder())) + " (" +
-                        programs_here() + ")";
-  if (find_command(name, search_path()).exit_code == 0)
-    message += "; for the command of that name write: ullage run -- " + name;
-  return Refusal{to_int(ExitCode::WrongUse), message};
-}
-
-std::variant<Launch, Refusal> find_target(const RunOptions& options) {
-  if (options.target.empty()) {
-    return Refusal{to_int(ExitCode::WrongUse),
-                   "nothing to run: name a program, or write '--' and a command (" + programs_here() + ")"};
-  }
-  return options.target.front() == "--" ? command_of(options) : shipped_program_of(options);
-}
 
 // Zero: unlimited.
 Result<Bytes> budget_of(const RunOptions& options, std::ostream& err) {
@@ -105,32 +48,46 @@ Result<store::SpillPlace> spill_place_of(const RunOptions& options, std::ostream
   return store::SpillPlace{};
 }
 
-std::string preload_of(std::ostream& err) {
-  const Result<std::filesystem::path> library = find_preload(own_folder());
-  if (library) return library->string();
-  err << "ullage: warning: " << library.error().text() << '\n';
-  return "";
+// The files that were asked for, tried before the program starts.
+struct Files {
+  std::optional<ReportFile> report, trace;
+};
+
+Result<Files> prepare_files(const RunOptions& options) {
+  Files files;
+  if (!options.report.empty()) {
+    Result<ReportFile> report = ReportFile::prepare(options.report);
+    if (!report) return report.error();
+    files.report = *report;
+  }
+  if (!options.record) return files;
+  Result<ReportFile> trace = ReportFile::prepare(*options.record, "the trace", "--record");
+  if (!trace) return trace.error();
+  if (files.report && files.report->path() == trace->path()) {
+    return Error{Error::Kind::BadArgument, "the trace and the report cannot be one file", "--record"};
+  }
+  files.trace = *trace;
+  return files;
 }
 
-int refuse(const Refusal& refusal, std::ostream& err) {
-  err << "ullage: " << refusal.message << '\n';
-  if (refusal.exit_code == to_int(ExitCode::WrongUse)) err << "ullage: see 'ullage help run'\n";
-  return refusal.exit_code;
-}
-
-Refusal not_started(const Launch& launch, int reason) {
-  return {reason == ENOENT ? 127 : 126, launch.file.string() + ": cannot be started: " + std::strerror(reason)};
+// Why the trace that was asked for is not there.
+std::string no_trace(const report::RunReport& report) {
+  const std::string file = *report.end.record_file + ": the trace was not written";
+  if (!report.attached) return file + ": Ullage's runtime was in no process of the program";
+  return report.message.empty() ? file : file + ": " + report.message;
 }
 
 // Writes what there is to tell; the exit code is the command's unless only Ullage failed.
-int tell(const report::RunReport& report, const std::optional<ReportFile>& file, bool quiet, std::ostream& err) {
+int tell(const report::RunReport& report, const Files& files, bool quiet, std::ostream& err) {
   int exit_code = report.end.exit_code;
-  if (file) {
-    if (const Status written = file->write(report); !written) {
-      err << "ullage: " << written.error().text() << '\n';
-      if (exit_code == 0) exit_code = to_int(ExitCode::Failed);
-    }
+  const auto failed = [&](const std::string& message) {
+    err << "ullage: " << message << '\n';
+    if (exit_code == 0) exit_code = to_int(ExitCode::Failed);
+  };
+  if (files.report) {
+    if (const Status written = files.report->write(report); !written) failed(written.error().text());
   }
+  if (files.trace && !report.recorded) failed(no_trace(report));
   if (!quiet) report::write_summary(report, err);
   err.flush();
   return exit_code;
@@ -139,7 +96,7 @@ int tell(const report::RunReport& report, const std::optional<ReportFile>& file,
 }  // namespace
 
 const std::vector<std::string>& later_run_options() {
-  static const std::vector<std::string> later = {"--plan", "--record", "--allow"};
+  static const std::vector<std::string> later = {"--plan", "--allow"};
   return later;
 }
 
@@ -156,6 +113,9 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                    "an unnamed file; none: nothing is\nmoved, and what does not fit is refused")
       ->type_name("DIR[:SIZE]|none");
   verb->add_option("--report", options.report, "write the figures of the run as JSON")->type_name("FILE");
+  verb->add_option("--record", options.record,
+                   "write what the program did with its memory: a trace for\n'ullage explain' and 'ullage predict'")
+      ->type_name("FILE");
   verb->add_flag("--quiet", options.quiet, "no summary at the end");
   verb->footer(
       "Options stand before PROGRAM or '--'; all behind belongs to the program, its --help too.\n"
@@ -167,37 +127,38 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 }
 
 int run_run(const RunOptions& options, Streams streams) {
+  const auto wrong = [&](const Error& error) {
+    return refuse({to_int(ExitCode::WrongUse), error.text()}, "run", streams.err);
+  };
   const Result<Bytes> budget = budget_of(options, streams.err);
-  if (!budget) return refuse({to_int(ExitCode::WrongUse), budget.error().text()}, streams.err);
+  if (!budget) return wrong(budget.error());
   const Result<store::SpillPlace> spill = spill_place_of(options, streams.err);
-  if (!spill) return refuse({to_int(ExitCode::WrongUse), spill.error().text()}, streams.err);
-  std::optional<ReportFile> file;
-  if (!options.report.empty()) {
-    Result<ReportFile> prepared = ReportFile::prepare(options.report);
-    if (!prepared) return refuse({to_int(ExitCode::WrongUse), prepared.error().text()}, streams.err);
-    file = *prepared;
-  }
-  std::variant<Launch, Refusal> target = find_target(options);
-  if (const auto* refusal = std::get_if<Refusal>(&target)) return refuse(*refusal, streams.err);
+  if (!spill) return wrong(spill.error());
+  const Result<Files> files = prepare_files(options);
+  if (!files) return wrong(files.error());
+  std::variant<Launch, Refusal> target = find_target(options.target, "run");
+  if (const auto* refusal = std::get_if<Refusal>(&target)) return refuse(*refusal, "run", streams.err);
   Launch& program = std::get<Launch>(target);
+  program.roots = options.roots;
   program.preload = preload_of(streams.err);
 
-  const Result<store::Ledger> ledger = store::Ledger::create({*budget, spill->folder, spill->most});
-  if (!ledger) {
-    const bool wrong = ledger.error().kind == Error::Kind::BadArgument;
-    return refuse({to_int(wrong ? ExitCode::WrongUse : ExitCode::Failed), ledger.error().text()}, streams.err);
-  }
+  store::LedgerSettings settings{*budget, spill->folder, spill->most, {}, 0, {}};
+  if (files->trace) settings.record_file = files->trace->path().string();
+  const Result<store::Ledger> ledger = store::Ledger::create(settings);
+  if (!ledger && ledger.error().kind == Error::Kind::BadArgument) return wrong(ledger.error());
+  if (!ledger) return refuse({to_int(ExitCode::Failed), ledger.error().text()}, "run", streams.err);
   streams.err.flush();
   SignalForwarder signals;  // outlives the program: a late Ctrl-C does not take the summary away
   auto ended = launch(program, *ledger, signals);
   std::signal(SIGPIPE, SIG_IGN);  // a reader of stderr that went away does not change the exit code
   if (const auto* failure = std::get_if<NotStarted>(&ended)) {
-    return refuse(not_started(program, failure->reason), streams.err);
+    return refuse(not_started(program, failure->reason), "run", streams.err);
   }
   auto& end = std::get<report::ProcessEnd>(ended);
   end.target = options.target;
-  if (file) end.report_file = options.report;
-  return tell(report::summarize(ledger->page(), end), file, options.quiet, streams.err);
+  if (files->report) end.report_file = options.report;
+  if (files->trace) end.record_file = *options.record;
+  return tell(report::summarize(ledger->page(), end), *files, options.quiet, streams.err);
 }
 
 }  // namespace ullage::cli

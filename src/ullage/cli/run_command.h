@@ -16,8 +16,9 @@ namespace ullage::cli {
 
 struct RunOptions {
   std::string memory = "auto";
-  std::optional<std::string> spill;  // "DIR" or "DIR:SIZE"; none: a temporary folder
-  std::string report;                // empty: none
+  std::optional<std::string> spill;   // "DIR" or "DIR:SIZE"; none: a temporary folder
+  std::string report;                 // empty: none
+  std::optional<std::string> record;  // the trace's file; none: nothing is recorded
   bool quiet = false;
   std::vector<std::string> target;  // first a shipped program's name, or "--" and then a command
   MachineRoots roots;               // of the machine; tests put others here

@@ -15,13 +15,15 @@ constexpr std::array<int, 4> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 // A handler can only reach what is global.
 std::atomic<pid_t> g_child{0};
-static_assert(std::atomic<pid_t>::is_always_lock_free);
+std::atomic<int> g_received{0};
+static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 std::array<struct sigaction, kForwarded.size()> g_before;
 sigset_t g_mask_before;
 
 void handle(int number, siginfo_t* info, void*) {
   const int kept = errno;
   const pid_t child = g_child.load();
+  g_received.store(number);
   // Codes up to 0 (SI_USER, SI_QUEUE, SI_TKILL) are a process's; those above 0 are the kernel's: the terminal.
   if (child > 0 && info->si_code <= 0) ::kill(child, number);
   errno = kept;
@@ -38,6 +40,7 @@ sigset_t forwarded_set() {
 
 SignalForwarder::SignalForwarder() {
   g_child.store(0);
+  g_received.store(0);
   sigprocmask(SIG_SETMASK, nullptr, &g_mask_before);
   for (std::size_t i = 0; i < kForwarded.size(); ++i) {
     sigaction(kForwarded[i], nullptr, &g_before[i]);
@@ -68,6 +71,8 @@ void SignalForwarder::undo_in_child() {
 }
 
 void SignalForwarder::forward_to(pid_t child) { g_child.store(child); }
+
+int SignalForwarder::received() { return g_received.load(); }
 
 void SignalForwarder::restore() {
   for (std::size_t i = 0; i < kForwarded.size(); ++i) sigaction(kForwarded[i], &g_before[i], nullptr);

@@ -28,6 +28,9 @@ class SignalForwarder final {
   // From now on they go to `child`; 0: to nobody.
   void forward_to(pid_t child);
 
+  // The last of them that came while it lived, whoever else got it; 0: none.
+  static int received();
+
  private:
   void restore();
 };

@@ -76,6 +76,37 @@ void add_replay(Diagnosis& diagnosis, sim::Replay replay) {
   diagnosis.replay = std::move(replay);
 }
 
+std::vector<Bytes> peaks_of(const trace::TraceFile& file) {
+  std::vector<Bytes> peaks;
+  for (const trace::Take& take : file.takes) {
+    peaks.push_back(find(take.trace, trace::levels(take.trace), trace::At::Peak)->live);
+  }
+  return peaks;
+}
+
+// The one knob in which a take has less than another and is the same otherwise.
+std::optional<std::size_t> lower_knob(const std::vector<trace::Knob>& then, const std::vector<trace::Knob>& now) {
+  if (then.size() != now.size()) return std::nullopt;
+  std::optional<std::size_t> lower;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (then[i].name != now[i].name) return std::nullopt;
+    if (then[i].value == now[i].value) continue;
+    if (lower || then[i].value > now[i].value) return std::nullopt;
+    lower = i;
+  }
+  return lower;
+}
+
+std::optional<SmallerTake> smaller_take(const trace::TraceFile& file, const std::vector<Bytes>& peaks, std::size_t of) {
+  std::optional<SmallerTake> next;
+  for (std::size_t i = 0; i < file.takes.size(); ++i) {
+    const std::optional<std::size_t> knob = lower_knob(file.takes[i].knobs, file.takes[of].knobs);
+    if (!knob || peaks[i] >= peaks[of] || (next && peaks[i] <= next->peak)) continue;
+    next = SmallerTake{file.takes[i].knobs[*knob], file.takes[of].knobs[*knob], peaks[i]};
+  }
+  return next;
+}
+
 bool asked_for(const Question& question, std::optional<unsigned> device) {
   return !question.device || question.device == device;
 }
@@ -125,6 +156,25 @@ std::vector<Diagnosis> diagnose(const trace::Profile& profile, const Question& q
     if (!work_out(history, question.at)) continue;
     diagnoses.push_back(judge(history, {"kineto", question.file, profile.torch, "", 0, 1}));
     for (const std::string& line : profile.inconsistencies) diagnoses.back().notes.push_back(line);
+  }
+  return diagnoses;
+}
+
+std::vector<Diagnosis> diagnose(const trace::UnderstoodFile& file, const Question& question) {
+  std::vector<Diagnosis> diagnoses;
+  if (question.device) return diagnoses;
+  const std::vector<Bytes> peaks = peaks_of(file.file);
+  for (std::size_t i = 0; i < file.file.takes.size(); ++i) {
+    const trace::Take& take = file.file.takes[i];
+    History history;
+    history.file = &file, history.take = &take, history.meaning = &file.meanings[i];
+    history.stacks = &file.meanings[i].stacks, history.trace = take.trace;
+    history.device_is_cpu = file.file.device == "cpu";
+    if (!work_out(history, question.at)) continue;
+    history.told->smaller = smaller_take(file.file, peaks, i);
+    diagnoses.push_back(judge(history, {"trace", question.file, file.file.torch, "", 0, 1, i, take.knobs}));
+    diagnoses.back().place = history.told->place;
+    diagnoses.back().saved = Saved{history.told->saved, history.told->saved_by};
   }
   return diagnoses;
 }

@@ -6,6 +6,7 @@
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
+#include "ullage/diagnose/take_facts.h"
 #include "ullage/sim/replay.h"
 #include "ullage/trace/levels.h"
 #include "ullage/trace/out_of_memory.h"
@@ -18,12 +19,14 @@
 namespace ullage::diagnose {
 
 struct Source {
-  std::string kind;            // "snapshot", "message", "memory_summary", "kineto", "trace"
-  std::string file;            // as given; "-" for standard input
-  std::string torch;           // the versions that write it so; empty: cannot be told
-  std::string form;            // of a message its wording, of a snapshot its layout
-  std::uint64_t line = 0;      // of a message
-  std::uint64_t repeated = 1;  // of a message
+  std::string kind;                   // "snapshot", "message", "memory_summary", "kineto", "trace"
+  std::string file;                   // as given; "-" for standard input
+  std::string torch;                  // the versions that write it so; empty: cannot be told
+  std::string form;                   // of a message its wording, of a snapshot its layout
+  std::uint64_t line = 0;             // of a message
+  std::uint64_t repeated = 1;         // of a message
+  std::optional<std::size_t> take{};  // of a trace: which of the file's takes, from 0
+  std::vector<trace::Knob> knobs{};   // of that take
 };
 
 // In the words of PyTorch's messages; none: not said and not to be worked out.
@@ -72,12 +75,20 @@ struct Peak {
   std::vector<trace::Owner> owners;  // largest first; they add up to `bytes`
 };
 
+// What autograd keeps for the backward pass, by layer.
+struct Saved {
+  Bytes bytes;
+  std::vector<SavedBy> by;  // largest first; they add up to `bytes`
+};
+
 struct Diagnosis {
   Source source;
   std::string headline;  // one line: what happened, with its figures
   Facts facts;
-  std::optional<Bar> bar;    // none: the input has too few figures
-  std::optional<Peak> peak;  // none: the input does not say who held what
+  std::optional<Bar> bar;      // none: the input has too few figures
+  std::optional<Peak> peak;    // none: the input does not say who held what
+  std::optional<Place> place;  // of the peak's moment; of a trace
+  std::optional<Saved> saved;  // at that moment; of a trace
   std::optional<sim::Replay> replay;
   std::vector<Cause> causes;       // most probable first
   std::vector<Remedy> remedies;    // most bytes saved first, those with no figure last, in the order of their causes

@@ -152,7 +152,7 @@ Evidence evidence_of(const trace::MemorySummary& summary) {
 Evidence evidence_of(const History& history) {
   Evidence evidence;
   evidence.history = &history;
-  evidence.facts.device = history.trace.device;
+  if (!history.take) evidence.facts.device = history.trace.device;
   evidence.facts.allocated = history.moment.live;
   const bool knows_pool = history.recorded || (history.profiled && history.profiled->totals);
   if (knows_pool) {

@@ -3,12 +3,9 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/bar.h"
+#include "ullage/diagnose/take_words.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <cctype>
-#include <string_view>
 
 namespace ullage::diagnose {
 namespace {
@@ -83,6 +80,7 @@ std::string of_message(const Evidence& evidence) {
 std::string of_history(const Evidence& evidence) {
   const History& history = *evidence.history;
   const std::string device = device_name(evidence);
+  if (history.take) return take_headline(history, device);
   const bool pool = evidence.facts.reserved.has_value();
   const std::string live = fmt::format("{} live{}", to_string(history.moment.live),
                                        pool ? fmt::format(", {} reserved", to_string(history.moment.reserved)) : "");
@@ -123,18 +121,7 @@ std::string record(const Evidence& evidence) {
       device);
 }
 
-// As a shell takes it.
-std::string quoted(const std::string& file) {
-  if (file.empty()) return "FILE";
-  const auto plain = [](unsigned char c) {
-    return std::isalnum(c) || c >= 128 ||
-           std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (std::all_of(file.begin(), file.end(), plain)) return file;
-  std::string out = "'";
-  for (char c : file) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
+std::string quoted(const std::string& file) { return file.empty() ? "FILE" : shell_word(file); }
 
 bool record_needs_newer(const Evidence& evidence) {
   if (!evidence.message) return false;
@@ -167,6 +154,7 @@ std::string to_know_more(const Evidence& evidence, const std::vector<Cause>& cau
   if (!causes.empty() && causes[0].confidence >= 0.9) return "";
   if (evidence.history) {
     const History& history = *evidence.history;
+    if (history.take) return take_to_know_more(history);
     if (history.device_is_cpu) return "";
     if (history.profiled) {
       return fmt::format("a profile does not know the pool's segments: {}", record(evidence));
@@ -209,6 +197,7 @@ std::string to_know_more(const Evidence& evidence, const std::vector<Cause>& cau
 
 std::string next_command(const Evidence& evidence, const std::string& given) {
   const std::string file = quoted(given);
+  if (evidence.history && evidence.history->take) return take_next(*evidence.history, file);
   if (evidence.history) return fmt::format("ullage explain {} --html page.html", file);
   if (evidence.told_by(Teller::Cpu) || evidence.told_by(Teller::KernelKill)) {
     return "ullage run --memory auto -- python train.py";
@@ -240,6 +229,10 @@ std::vector<std::string> notes_of(const Evidence& evidence, const std::vector<Ca
                     to_string(history.moment.live), to_string(*evidence.facts.reserved)));
   }
   for (const std::string& line : history.trace.inconsistencies) notes.push_back(line);
+  if (history.take) {
+    for (std::string& line : take_notes(history)) notes.push_back(std::move(line));
+    return notes;
+  }
   if (!history.trace.complete && history.has_history && history.trace.live_before > Bytes{}) {
     notes.push_back(fmt::format("the history does not begin with the program: {} were live before it",
                                 to_string(history.trace.live_before)));

@@ -21,7 +21,8 @@ void look_at_moment(History& history) {
   const trace::Event& at = history.trace.events[event];
   if (const auto* oom = std::get_if<trace::event::OutOfMemory>(&at.what)) history.oom = *oom;
   history.signs = signs_of(*history.stacks, at.stack);
-  const std::vector<trace::Phase> phases = trace::phases(history.trace, history.meanings);
+  const std::vector<trace::Phase> phases =
+      history.meaning ? history.meaning->phases : trace::phases(history.trace, history.meanings);
   if (event < phases.size()) history.phase = phases[event];
 }
 
@@ -33,7 +34,7 @@ void find_reserved_peak(History& history) {
 }  // namespace
 
 bool work_out(History& history, std::optional<trace::At> at) {
-  history.meanings = trace::meanings(*history.stacks);
+  history.meanings = history.meaning ? history.meaning->meanings : trace::meanings(*history.stacks);
   history.levels = trace::levels(history.trace);
   const std::optional<trace::Moment> moment = moment_asked_for(history, at);
   if (!moment) return false;
@@ -44,17 +45,19 @@ bool work_out(History& history, std::optional<trace::At> at) {
     history.has_history |= std::holds_alternative<trace::event::Allocation>(event.what);
   }
   look_at_moment(history);
-  history.categories = trace::categories(history.trace, history.meanings);
+  history.categories =
+      history.meaning ? history.meaning->categories : trace::categories(history.trace, history.meanings);
   history.owners = trace::owners_at(history.trace, history.moment, history.meanings, history.categories);
   for (const trace::Owner& owner : history.owners) {
     history.by_category[static_cast<std::size_t>(owner.category)] += owner.bytes;
   }
   find_reserved_peak(history);
-  history.steps = trace::find_steps(history.trace, history.meanings);
+  history.steps = history.meaning ? history.meaning->steps : trace::find_steps(history.trace, history.meanings);
   history.growth = trace::growth(history.trace, history.steps, history.meanings);
   history.roles =
       roles(history.trace, *history.stacks, history.meanings, history.categories, history.steps, history.moment);
   if (history.recorded) history.layout = layout_at(*history.recorded, history.trace, history.moment, history.meanings);
+  if (history.take) history.told = take_facts(*history.take, *history.meaning, history.moment);
   return true;
 }
 

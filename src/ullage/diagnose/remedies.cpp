@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/diagnose/remedies.h"
 
+#include "ullage/diagnose/take_words.h"
+
 #include <algorithm>
+#include <array>
 
 namespace ullage::diagnose {
 namespace {
@@ -17,11 +20,24 @@ bool has(const std::vector<Remedy>& remedies, std::string_view id) {
   return std::any_of(remedies.begin(), remedies.end(), [&](const Remedy& remedy) { return remedy.id == id; });
 }
 
+// Code and libraries that a program without Python does not have.
+bool needs_python(std::string_view id) {
+  constexpr std::array kIds = {
+      "gradient_checkpointing", "half_precision",  "eight_bit_optimizer", "foreach_false", "chunked_loss",
+      "half_precision_weights", "drop_checkpoint", "warm_up_compiler",    "bucket_views",  "less_cache",
+      "fused_attention"};
+  return std::find(kIds.begin(), kIds.end(), id) != kIds.end();
+}
+
+bool without_python(const Evidence& evidence) {
+  return evidence.history && evidence.history->file && !is_python(evidence.history->file->file);
+}
+
 }  // namespace
 
 std::vector<RemedyRule> all_remedies() {
   std::vector<RemedyRule> all;
-  for (auto family : {pool_remedies(), machine_remedies(), program_remedies()}) {
+  for (auto family : {take_remedies(), pool_remedies(), machine_remedies(), program_remedies()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;
@@ -34,6 +50,7 @@ std::vector<Remedy> remedies_of(const Evidence& evidence, const std::vector<Caus
     if (cause.confidence < kWorthAdvice && !remedies.empty()) continue;
     for (const RemedyRule& rule : all) {
       if (!is_for(rule, cause) || has(remedies, rule.id)) continue;
+      if (needs_python(rule.id) && without_python(evidence)) continue;
       std::optional<Remedy> remedy = rule.rule({evidence, cause});
       if (!remedy) continue;
       remedy->id = std::string(rule.id);

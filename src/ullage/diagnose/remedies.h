@@ -23,13 +23,14 @@ struct Asked {
 
 struct RemedyRule {
   std::string_view id;
-  std::array<std::string_view, 6> causes;  // ids; empty ones end the list
+  std::array<std::string_view, 8> causes;  // ids; empty ones end the list
   std::optional<Remedy> (*rule)(const Asked&);
 };
 
 std::span<const RemedyRule> pool_remedies();     // settings of PyTorch's pool, handles
 std::span<const RemedyRule> program_remedies();  // changes of the person's program
 std::span<const RemedyRule> machine_remedies();  // devices, processes, containers, limits
+std::span<const RemedyRule> take_remedies();     // Ullage's own commands, for what it recorded itself
 
 // In the order of their causes.
 std::vector<RemedyRule> all_remedies();

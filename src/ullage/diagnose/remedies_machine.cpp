@@ -111,6 +111,7 @@ std::optional<Remedy> run_in_budget(const Asked& asked) {
 }
 
 std::optional<Remedy> more_budget(const Asked& asked) {
+  if (!asked.evidence.message) return std::nullopt;
   const trace::OutOfMemory& message = *asked.evidence.message;
   if (!message.needed) return known("a larger --memory, or --spill to a disk with room");
   return known(fmt::format("ullage run --memory {}MiB ...",

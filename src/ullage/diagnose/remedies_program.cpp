@@ -2,6 +2,7 @@
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/remedies.h"
 #include "ullage/diagnose/saving.h"
+#include "ullage/diagnose/take_words.h"
 
 #include <fmt/format.h>
 
@@ -37,9 +38,21 @@ bool not_torch(const Evidence& evidence) {
   return evidence.told_by(Teller::Jax) || evidence.told_by(Teller::TensorFlow);
 }
 
+// As another take of the same file had it: measured, not guessed.
+std::optional<Remedy> as_recorded(const History& history) {
+  if (!history.told || !history.told->smaller) return std::nullopt;
+  const SmallerTake& smaller = *history.told->smaller;
+  return computed(fmt::format("{}={} in place of {}", smaller.then.name, smaller.then.value, smaller.now.value),
+                  saturating_sub(history.peak.live, smaller.peak),
+                  fmt::format("another take of this file ran so: its peak is {} in place of {}",
+                              to_string(smaller.peak), to_string(history.peak.live)));
+}
+
 std::optional<Remedy> smaller_batch(const Asked& asked) {
   const Evidence& evidence = asked.evidence;
+  if (evidence.told_by(Teller::Ullage)) return std::nullopt;
   if (evidence.history) {
+    if (std::optional<Remedy> recorded = as_recorded(*evidence.history)) return recorded;
     if (evidence.history->of(Category::Activations) < 1_MiB) return std::nullopt;
     const bool trains = evidence.history->roles.trains;
     return computed(trains ? "halve the batch, with gradient accumulation over two" : "halve the batch",
@@ -96,7 +109,10 @@ std::optional<Remedy> split_request(const Asked& asked) {
 }
 
 std::optional<Remedy> no_grad(const Asked& asked) {
-  const char* action = "with torch.no_grad(): (or torch.inference_mode()) around the whole evaluation";
+  const History* history = asked.evidence.history;
+  const char* action = history && history->file && !is_python(history->file->file)
+                           ? "torch::NoGradGuard no_grad; at the head of the evaluation"
+                           : "with torch.no_grad(): (or torch.inference_mode()) around the whole evaluation";
   if (!asked.evidence.history) return known(action, "model.eval() alone does not stop autograd from keeping the graph");
   return computed(action, saving(*asked.evidence.history, Role::Evaluation), "at most: what the evaluation keeps");
 }
@@ -132,6 +148,7 @@ std::optional<Remedy> outputs_to_host(const Asked& asked) {
 }
 
 std::optional<Remedy> eight_bit_optimizer(const Asked& asked) {
+  if (asked.evidence.history && asked.evidence.history->device_is_cpu) return std::nullopt;
   const char* action = "bitsandbytes.optim.AdamW8bit in place of AdamW";
   const char* why = "the two moments in one byte each in place of four; the result differs";
   if (!asked.evidence.history) return known(action, why);
@@ -229,7 +246,8 @@ constexpr std::array kRules = {
     RemedyRule{"less_cache", {"kv_cache"}, &less_cache},
     RemedyRule{"split_request", {"single_request_too_big", "buffer_limit"}, &split_request},
     RemedyRule{"smaller_batch",
-               {"device_full", "too_big_for_device", "activations", "logits", "temporaries", "late_library_handle"},
+               {"device_full", "too_big_for_device", "activations", "logits", "temporaries", "late_library_handle",
+                "workspace", "budget_too_small"},
                &smaller_batch},
     RemedyRule{"gradient_checkpointing", {"device_full", "too_big_for_device", "activations"}, &checkpointing},
     RemedyRule{"half_precision", {"device_full", "too_big_for_device", "activations"}, &half_precision},

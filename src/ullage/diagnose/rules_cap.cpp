@@ -81,7 +81,26 @@ std::optional<Finding> utilization_share(const Evidence& evidence) {
                               to_string(*facts.free))}};
 }
 
+// A pager can put aside all but what the op in flight was given and makes: if that is too much, nothing else helps.
+std::optional<Finding> op_needs_too_much(const History& history) {
+  if (!history.take || !history.failed()) return std::nullopt;
+  if (!history.told->need) {
+    return Finding{0.4, {fmt::format("{} were refused outside of any op", to_string(history.oom->requested))}};
+  }
+  const Need& need = *history.told->need;
+  std::vector<std::string> why{fmt::format(
+      "{} needs {} at once: {} that it was given or had made, and the {} asked for", need.op, to_string(need.bytes),
+      to_string(saturating_sub(need.bytes, history.oom->requested)), to_string(history.oom->requested))};
+  const Bytes most = history.take->process.pool_resident_peak;
+  if (most == Bytes{}) return Finding{0.6, std::move(why)};
+  why.push_back(fmt::format("the pool never held more than {}", to_string(most)));
+  if (need.bytes >= most / 10 * 9) return Finding{0.92, std::move(why)};
+  why.push_back("the rest could not be put aside: see whether the disk of --spill is full");
+  return Finding{0.5, std::move(why)};
+}
+
 std::optional<Finding> budget_too_small(const Evidence& evidence) {
+  if (evidence.history) return op_needs_too_much(*evidence.history);
   if (!evidence.told_by(Teller::Ullage)) return std::nullopt;
   if (evidence.message->needed) {
     return Finding{0.95,

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace ullage::diagnose {
@@ -31,9 +32,20 @@ std::optional<Finding> made_of(const Evidence& evidence, Category category, doub
   return Finding{part >= 0.6 ? 0.75 : part >= 0.35 ? 0.55 : 0.35, std::move(why)};
 }
 
+// Of a trace: what is kept for the backward pass, by layer.
+void say_layers(const TakeFacts& told, std::vector<std::string>& why) {
+  if (told.saved_by.empty()) return;
+  std::string layers;
+  for (std::size_t i = 0; i < std::min<std::size_t>(told.saved_by.size(), 3); ++i) {
+    layers += fmt::format("{}{} {}", i == 0 ? "" : ", ", told.saved_by[i].name, to_string(told.saved_by[i].bytes));
+  }
+  why.push_back(fmt::format("{} saved for the backward pass, most by: {}", to_string(told.saved), layers));
+}
+
 std::optional<Finding> activations(const Evidence& evidence) {
   if (evidence.history) {
     std::optional<Finding> found = made_of(evidence, Category::Activations, 0.2);
+    if (found && evidence.history->told) say_layers(*evidence.history->told, found->evidence);
     if (found && evidence.history->roles.trains)
       found->evidence.push_back("the backward pass needs them: they live until it");
     return found;
@@ -47,6 +59,11 @@ std::optional<Finding> activations(const Evidence& evidence) {
 std::optional<Finding> parameters(const Evidence& evidence) { return made_of(evidence, Category::Parameters, 0.3); }
 std::optional<Finding> gradients(const Evidence& evidence) { return made_of(evidence, Category::Gradients, 0.2); }
 std::optional<Finding> temporaries(const Evidence& evidence) { return made_of(evidence, Category::Temporaries, 0.3); }
+std::optional<Finding> workspace(const Evidence& evidence) {
+  std::optional<Finding> found = made_of(evidence, Category::Workspace, 0.15);
+  if (found) found->evidence.push_back("it is born and freed within one op: no pager can put it aside");
+  return found;
+}
 std::optional<Finding> library(const Evidence& evidence) { return made_of(evidence, Category::Library, 0.1); }
 std::optional<Finding> inputs(const Evidence& evidence) {
   const bool host = evidence.history && evidence.history->device_is_cpu;  // where inputs belong
@@ -75,6 +92,7 @@ constexpr std::array kRules = {
     CauseRule{"model_weights", "The weights themselves make the peak", &parameters},
     CauseRule{"gradients", "Gradients make the peak", &gradients},
     CauseRule{"temporaries", "Temporaries make the peak", &temporaries},
+    CauseRule{"workspace", "The workspace of single ops makes the peak", &workspace},
     CauseRule{"library_buffers", "Workspaces and buffers of libraries", &library},
     CauseRule{"data_on_device", "Inputs kept on the device", &inputs},
     CauseRule{"cached_unused", "The pool keeps memory that nothing uses", &cached_unused},

@@ -56,7 +56,9 @@ std::optional<Finding> optimizer_state(const Evidence& evidence) {
     std::vector<std::string> why{fmt::format("{} of {} live are optimizer state ({:.0f} %)", to_string(state),
                                              to_string(evidence.history->moment.live), 100 * part)};
     if (evidence.history->failed() && evidence.history->phase == trace::Phase::Optimizer) {
-      why.push_back("it failed inside the optimizer's step: " + evidence.history->signs.where(Sign::OptimizerStep));
+      const std::string& frame = evidence.history->signs.where(Sign::OptimizerStep);
+      const std::string where = evidence.history->told ? op_in_words(evidence.history->told->place) : frame;
+      why.push_back("it failed inside the optimizer's step: " + where);
       return Finding{std::max(by_share(part), 0.7), std::move(why)};
     }
     return Finding{by_share(part), std::move(why)};

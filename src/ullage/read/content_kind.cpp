@@ -2,6 +2,7 @@
 #include "ullage/read/content_kind.h"
 
 #include "ullage/read/gzip.h"
+#include "ullage/trace/trace_file.h"
 
 #include <algorithm>
 #include <array>
@@ -49,8 +50,6 @@ constexpr std::array kSignatures = {
     Signature{"(lp"sv, {"a pickle of an old protocol (0)", kRewrite}},
     Signature{"}q\0"sv, {"a pickle of an old protocol (1)", kRewrite}},
     Signature{"]q\0"sv, {"a pickle of an old protocol (1)", kRewrite}},
-    Signature{"ullage-trace"sv,
-              {"a trace recorded by Ullage", "this version of `ullage explain` does not read those yet"}},
     Signature{"<!DOCTYPE"sv,
               {"an HTML page", "viewers' pages hold pictures; give the snapshot or trace they were made of"}},
     Signature{"<!doctype"sv,
@@ -90,6 +89,7 @@ std::variant<ContentKind, ForeignContent> kind_of_braces(std::string_view text) 
 std::variant<ContentKind, ForeignContent> kind_of(std::span<const std::byte> content) {
   std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
   if (is_gzip(content)) return ContentKind::Gzip;
+  if (text.starts_with(trace::kTraceFileMagic)) return ContentKind::Trace;
   for (const Signature& signature : kSignatures)
     if (text.starts_with(signature.begins)) return signature.content;
   if (text.size() >= 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5) return ContentKind::Snapshot;

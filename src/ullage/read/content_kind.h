@@ -12,7 +12,7 @@
 
 namespace ullage::read {
 
-enum class ContentKind { Gzip, Snapshot, Profile, Text, WideText };
+enum class ContentKind { Gzip, Snapshot, Profile, Trace, Text, WideText };
 
 // What it is, "a PNG picture", and, where there is something better than the general advice, what to do.
 struct ForeignContent {
@@ -21,9 +21,9 @@ struct ForeignContent {
 };
 
 inline constexpr std::string_view kWanted =
-    "wanted is a memory snapshot (torch.cuda.memory._dump_snapshot), a profiler trace with memory events, a log with "
-    "an "
-    "out-of-memory error, or a printed memory summary";
+    "wanted is a memory snapshot (torch.cuda.memory._dump_snapshot), a trace of `ullage run --record`, a profiler "
+    "trace "
+    "with memory events, a log with an out-of-memory error, or a printed memory summary";
 
 std::variant<ContentKind, ForeignContent> kind_of(std::span<const std::byte> content);
 

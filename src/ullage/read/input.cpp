@@ -7,6 +7,7 @@
 #include "ullage/read/log.h"
 #include "ullage/read/profile.h"
 #include "ullage/read/snapshot.h"
+#include "ullage/trace/trace_file.h"
 
 #include <fmt/format.h>
 
@@ -41,6 +42,14 @@ Result<trace::Input> read_text(std::string_view text, const std::string& name) {
   return as_input(std::move(log));
 }
 
+Result<trace::Input> read_trace(std::span<const std::byte> content, const std::string& name) {
+  Result<trace::TraceFile> file = trace::read_trace_file(content, name);
+  if (!file) return file.error();
+  trace::UnderstoodFile understood{std::move(file).value(), {}};
+  for (trace::Take& take : understood.file.takes) understood.meanings.push_back(trace::understand(take));
+  return trace::Input(std::move(understood));
+}
+
 Result<trace::Input> read_unzipped(std::span<const std::byte> content, const std::string& name) {
   if (content.empty()) return refuse({"an empty file", ""}, name);
   const auto kind = kind_of(content);
@@ -52,6 +61,8 @@ Result<trace::Input> read_unzipped(std::span<const std::byte> content, const std
       return as_input(read_snapshot(content, name));
     case ContentKind::Profile:
       return as_input(read_profile(as_text(content), name));
+    case ContentKind::Trace:
+      return read_trace(content, name);
     case ContentKind::WideText:
       return as_input(read_log(narrow(content), name));
     case ContentKind::Text:

@@ -49,6 +49,13 @@ void ChromeTrace::instant(unsigned process, std::string_view name, std::int64_t 
   fmt::print(out_, R"({{"ph":"i","s":"p","name":{},"pid":{},"tid":0,"ts":{}}})", json_text(name), process, at);
 }
 
+void ChromeTrace::instant(unsigned process, unsigned row, std::string_view name, std::int64_t at,
+                          std::string_view args) {
+  next();
+  fmt::print(out_, R"({{"ph":"i","s":"t","name":{},"pid":{},"tid":{},"ts":{},"args":{}}})", json_text(name), process,
+             row, at, args);
+}
+
 void ChromeTrace::finish() { out_ << "\n]}\n"; }
 
 void ChromeTrace::next() {

@@ -25,7 +25,8 @@ class ChromeTrace final {
   void counter(unsigned process, std::string_view name, std::int64_t at, std::uint64_t value);
   void slice(unsigned process, unsigned row, std::string_view name, std::int64_t begin, std::int64_t end,
              std::string_view args);
-  void instant(unsigned process, std::string_view name, std::int64_t at);
+  void instant(unsigned process, std::string_view name, std::int64_t at);  // across the whole process
+  void instant(unsigned process, unsigned row, std::string_view name, std::int64_t at, std::string_view args);
   void finish();
 
  private:

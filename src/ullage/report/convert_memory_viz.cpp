@@ -2,6 +2,7 @@
 #include "ullage/report/convert.h"
 
 #include "ullage/report/pickle_writer.h"
+#include "ullage/report/take_recording.h"
 
 #include <algorithm>
 #include <optional>
@@ -202,5 +203,17 @@ class MemoryVizWriter final {
 }  // namespace
 
 void write_memory_viz(const trace::Recording& recording, std::ostream& out) { MemoryVizWriter(recording, out).write(); }
+
+Status write_memory_viz(const trace::Input& input, std::ostream& out) {
+  if (const auto* recording = std::get_if<trace::Recording>(&input)) {
+    write_memory_viz(*recording, out);
+  } else if (const auto* file = std::get_if<trace::UnderstoodFile>(&input)) {
+    write_memory_viz(recording_of(*file), out);
+  } else {
+    return Error{Error::Kind::BadArgument, "only a snapshot or a trace can become a memory_viz file",
+                 "--convert memory_viz"};
+  }
+  return success();
+}
 
 }  // namespace ullage::report

@@ -3,15 +3,15 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/report/chrome_trace.h"
+#include "ullage/report/input_history.h"
+#include "ullage/report/perfetto_ops.h"
 #include "ullage/report/rows.h"
 #include "ullage/trace/levels.h"
 #include "ullage/trace/owners.h"
-#include "ullage/trace/reconstruct.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -22,43 +22,7 @@ namespace {
 constexpr std::size_t kMostSlices = 2000;  // a device's largest storages; viewers grow slow with more rows
 constexpr std::size_t kMostFrames = 24;
 constexpr unsigned kFirstAnnotationRow = 1;
-constexpr unsigned kFirstStorageRow = 1000;
-
-// Where an event stands on the viewer's axis: in microseconds, or by its number where the file has no times.
-class Axis final {
- public:
-  explicit Axis(const trace::Trace& trace) : trace_(trace) {
-    timed_ = !trace.events.empty() &&
-             std::all_of(trace.events.begin(), trace.events.end(), [](const auto& e) { return e.at.has_value(); });
-    if (!timed_) return;
-    began_ = ended_ = trace.events.front().at->count;
-    for (const auto& event : trace.events) widen(event.at->count);
-    for (const auto& annotation : trace.annotations) widen(annotation.at.count);
-  }
-
-  bool timed() const { return timed_; }
-  std::int64_t end() const { return timed_ ? span(ended_) : static_cast<std::int64_t>(trace_.events.size()); }
-  std::int64_t of(EventId event) const {
-    if (event >= trace_.end()) return end();
-    return timed_ ? span(trace_.events[event.value].at->count) : static_cast<std::int64_t>(event.value);
-  }
-  std::int64_t of(trace::Microseconds at) const { return span(at.count); }
-
- private:
-  void widen(std::int64_t at) {
-    began_ = std::min(began_, at);
-    ended_ = std::max(ended_, at);
-  }
-  // Times of a damaged file may be further apart than 63 bits hold.
-  std::int64_t span(std::int64_t at) const {
-    const auto apart = static_cast<std::uint64_t>(at) - static_cast<std::uint64_t>(began_);
-    return static_cast<std::int64_t>(std::min(apart, static_cast<std::uint64_t>(INT64_MAX)));
-  }
-
-  const trace::Trace& trace_;
-  bool timed_ = false;
-  std::int64_t began_ = 0, ended_ = 0;
-};
+constexpr unsigned kFirstStorageRow = 100'000;  // behind those of ops (perfetto_ops.h)
 
 struct Slice {
   Extent extent;
@@ -68,16 +32,21 @@ struct Slice {
 
 class DeviceWriter final {
  public:
-  DeviceWriter(const trace::Trace& trace, const trace::Stacks& stacks, const std::vector<trace::StackMeaning>& meanings,
-               unsigned process, ChromeTrace& out)
-      : trace_(trace), stacks_(stacks), meanings_(meanings), process_(process), out_(out), axis_(trace) {}
+  DeviceWriter(const InputHistory& history, unsigned process, ChromeTrace& out)
+      : history_(history),
+        trace_(history.trace()),
+        meanings_(history.known.meanings),
+        process_(process),
+        out_(out),
+        axis_(trace_) {}
 
-  void write(std::string_view name) {
-    out_.name_process(process_,
-                      axis_.timed() ? std::string(name) : fmt::format("{} (by event: the file has no times)", name));
+  void write() {
+    const std::string& name = history_.name;
+    out_.name_process(process_, axis_.timed() ? name : fmt::format("{} (by event: the file has no times)", name));
     write_levels();
     write_instants();
     write_rows(annotations(), kFirstAnnotationRow, "annotations");
+    if (history_.take != nullptr) write_ops(history_, axis_, process_, out_);
     write_rows(largest_storages(), kFirstStorageRow, "largest storages");
   }
 
@@ -85,12 +54,13 @@ class DeviceWriter final {
   void write_levels() {
     const trace::Levels levels = trace::levels(trace_);
     out_.counter(process_, "live bytes", 0, trace_.live_before.count);
-    out_.counter(process_, "reserved bytes", 0, std::max(trace_.reserved_before, trace_.live_before).count);
+    const bool pool = history_.take == nullptr;  // else nothing is reserved that is not live
+    if (pool) out_.counter(process_, "reserved bytes", 0, std::max(trace_.reserved_before, trace_.live_before).count);
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
       const std::int64_t at = axis_.of(EventId{i});
       if (i == 0 || levels.live[i] != levels.live[i - 1])
         out_.counter(process_, "live bytes", at, levels.live[i].count);
-      if (i == 0 || levels.reserved[i] != levels.reserved[i - 1])
+      if (pool && (i == 0 || levels.reserved[i] != levels.reserved[i - 1]))
         out_.counter(process_, "reserved bytes", at, levels.reserved[i].count);
     }
   }
@@ -115,7 +85,7 @@ class DeviceWriter final {
     for (std::size_t i = 0; i < most; ++i) {
       const trace::Storage& storage = trace_.storages[order[i]];
       const std::int64_t begin = storage.from_before ? 0 : axis_.of(storage.born);
-      slices.push_back({{begin, std::max(begin, axis_.of(storage.died))}, name_of(storage), args_of(storage)});
+      slices.push_back({{begin, std::max(begin, axis_.of(storage.died))}, name_of(storage), args_of(order[i])});
     }
     return slices;
   }
@@ -126,18 +96,23 @@ class DeviceWriter final {
     return owner.empty() ? size : fmt::format("{} {}", size, owner);
   }
 
-  std::string args_of(const trace::Storage& storage) const {
+  std::string args_of(std::size_t index) const {
+    const trace::Storage& storage = trace_.storages[index];
     const trace::StackMeaning& meaning = meanings_[storage.stack.value];
+    // A snapshot's storages are told as their stacks tell them; a trace knows of each what it was for.
+    const trace::Category category = history_.take != nullptr ? history_.known.categories[index] : meaning.category;
+    const auto stack = history_.stacks->frames(storage.stack);
     std::string frames;
-    for (const trace::FrameId id :
-         stacks_.frames(storage.stack).first(std::min(kMostFrames, stacks_.frames(storage.stack).size()))) {
-      const trace::Frame& frame = stacks_.frame(id);
+    for (const trace::FrameId id : stack.first(std::min(kMostFrames, stack.size()))) {
+      const trace::Frame& frame = history_.stacks->frame(id);
       if (!frames.empty()) frames += ',';
       frames += json_text(fmt::format("{}:{} {}", frame.file, frame.line, frame.function));
     }
-    return fmt::format(R"({{"bytes":{},"category":{},"phase":{},"address":"{:#x}","before":{},"frames":[{}]}})",
-                       storage.bytes.count, json_text(trace::name(meaning.category)),
-                       json_text(trace::name(meaning.phase)), storage.address.value, storage.from_before, frames);
+    const std::string address =
+        history_.take == nullptr ? fmt::format(R"("address":"{:#x}",)", storage.address.value) : std::string();
+    return fmt::format(R"({{"bytes":{},"category":{},"phase":{},{}"before":{},"frames":[{}]}})", storage.bytes.count,
+                       json_text(trace::name(category)), json_text(trace::name(meaning.phase)), address,
+                       storage.from_before, frames);
   }
 
   // A start without an end lasts to the end, an end without a start begins at the beginning.
@@ -178,35 +153,25 @@ class DeviceWriter final {
     }
   }
 
+  const InputHistory& history_;
   const trace::Trace& trace_;
-  const trace::Stacks& stacks_;
   const std::vector<trace::StackMeaning>& meanings_;
   unsigned process_;
   ChromeTrace& out_;
-  Axis axis_;
+  EventAxis axis_;
 };
 
 }  // namespace
 
 Status write_perfetto(const trace::Input& input, std::ostream& out) {
   if (std::holds_alternative<trace::Log>(input))
-    return Error{Error::Kind::BadArgument,
-                 "a log has no history that could be drawn; give a memory snapshot or a profiler trace",
-                 "--convert perfetto"};
+    return Error{
+        Error::Kind::BadArgument,
+        "a log has no history that could be drawn; give a memory snapshot, a profiler trace or a trace of Ullage",
+        "--convert perfetto"};
   ChromeTrace chrome(out, R"({"source":"ullage explain --convert perfetto"})");
   unsigned process = 0;
-  if (const auto* recording = std::get_if<trace::Recording>(&input)) {
-    const auto meanings = trace::meanings(recording->stacks);
-    for (const auto& device : recording->devices)
-      DeviceWriter(trace::reconstruct(device, *recording), recording->stacks, meanings, ++process, chrome)
-          .write(fmt::format("device {}", device.device));
-  } else {
-    const auto& profile = std::get<trace::Profile>(input);
-    const auto meanings = trace::meanings(profile.stacks);
-    for (const auto& device : profile.devices)
-      DeviceWriter(device.trace, profile.stacks, meanings, ++process, chrome)
-          .write(device.type == 0 ? device.name : fmt::format("device {} {}", device.index, device.name));
-  }
+  each_history(input, [&](const InputHistory& history) { DeviceWriter(history, ++process, chrome).write(); });
   chrome.finish();
   return success();
 }

@@ -2,7 +2,7 @@
 // Diagnoses as JSON: the contract "ullage-diagnosis", version 1, of docs/cli.md. A new field may be added at any time;
 // a field that goes or changes its meaning needs a new version.
 #include "ullage/report/diagnosis_report.h"
-#include "ullage/report/input_stacks.h"
+#include "ullage/report/input_history.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,6 +28,9 @@ Json source_of(const diagnose::Source& source) {
   json["form"] = or_null(source.form);
   json["line"] = source.line > 0 ? Json(source.line) : Json(nullptr);
   json["repeated"] = source.repeated;
+  json["take"] = source.take ? Json(*source.take + 1) : Json(nullptr);
+  json["knobs"] = Json::array();
+  for (const trace::Knob& knob : source.knobs) json["knobs"].push_back({{"name", knob.name}, {"value", knob.value}});
   return json;
 }
 
@@ -101,6 +104,28 @@ Json peak_of(const std::optional<diagnose::Peak>& peak, const trace::Stacks* sta
   return json;
 }
 
+Json place_of(const std::optional<diagnose::Place>& place) {
+  if (!place) return nullptr;
+  Json json;
+  json["op"] = or_null(place->op);
+  json["layer"] = or_null(place->layer);
+  json["part"] = or_null(place->part);
+  json["phase"] = place->phase == trace::Phase::Unknown ? Json(nullptr) : Json(std::string(trace::name(place->phase)));
+  json["step"] = place->step > 0 ? Json(place->step) : Json(nullptr);
+  return json;
+}
+
+Json saved_of(const std::optional<diagnose::Saved>& saved) {
+  if (!saved) return nullptr;
+  Json json;
+  json["bytes"] = saved->bytes.count;
+  json["by"] = Json::array();
+  for (const diagnose::SavedBy& row : saved->by) {
+    json["by"].push_back({{"name", row.name}, {"bytes", row.bytes.count}, {"storages", row.storages}});
+  }
+  return json;
+}
+
 Json replay_of(const std::optional<sim::Replay>& replay) {
   if (!replay) return nullptr;
   Json json;
@@ -164,6 +189,8 @@ Json object_of(const Diagnosis& diagnosis, const trace::Stacks* stacks) {
   json["facts"] = facts_of(diagnosis.facts);
   json["bar"] = bar_of(diagnosis.bar);
   json["peak"] = peak_of(diagnosis.peak, stacks);
+  json["place"] = place_of(diagnosis.place);
+  json["saved"] = saved_of(diagnosis.saved);
   json["replay"] = replay_of(diagnosis.replay);
   add_answer(diagnosis, json);
   return json;
@@ -173,10 +200,10 @@ Json object_of(const Diagnosis& diagnosis, const trace::Stacks* stacks) {
 
 void write_json(const std::vector<Diagnosis>& diagnoses, const trace::Input& input, std::ostream& out) {
   ULLAGE_CHECK(!diagnoses.empty(), "a report of no diagnosis");
-  const trace::Stacks* stacks = stacks_of(input);
-  Json json = object_of(diagnoses.front(), stacks);
+  const auto one = [&](const Diagnosis& diagnosis) { return object_of(diagnosis, stacks_of(input, diagnosis)); };
+  Json json = one(diagnoses.front());
   json["more"] = Json::array();
-  for (std::size_t i = 1; i < diagnoses.size(); ++i) json["more"].push_back(object_of(diagnoses[i], stacks));
+  for (std::size_t i = 1; i < diagnoses.size(); ++i) json["more"].push_back(one(diagnoses[i]));
   // Names in a file may be any bytes; what is not UTF-8 is replaced, never thrown at.
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }

@@ -16,7 +16,8 @@ namespace {
 
 using Kind = diagnose::Bar::Part::Kind;
 
-constexpr std::size_t kRows = 20;  // of the owners' table, open at once
+constexpr std::size_t kRows = 20;    // of the owners' table, open at once
+constexpr std::size_t kLayers = 40;  // of the table of what is saved
 
 // "optimizer state" is the class "c-optimizer-state" of page.css; a name it does not know has the color of the rest.
 std::string category_class(std::string_view name) {
@@ -70,6 +71,7 @@ std::string html_headline(const diagnose::Diagnosis& diagnosis) {
   if (source.line > 0) text += fmt::format(", line {}", source.line);
   if (source.repeated > 1) text += fmt::format(", told {} times", source.repeated);
   if (!source.torch.empty()) text += ", torch " + source.torch;
+  if (!source.knobs.empty()) text += ", " + diagnose::knobs_in_words(source.knobs);
   return "<h1>" + escaped(diagnosis.headline) + "</h1><p class=\"source\">" + escaped(text) + "</p>";
 }
 
@@ -146,6 +148,32 @@ std::string html_owners(const diagnose::Peak& peak) {
         peak.owners.size() - kRows, to_string(rest_bytes), head, rest);
   }
   return out + "</section>";
+}
+
+std::string html_saved(const diagnose::Saved& saved) {
+  if (saved.by.empty()) return "";
+  std::string rows;
+  Bytes told;
+  std::size_t count = 0;
+  const auto row = [&](Bytes bytes, std::string_view name, const std::string& tensors) {
+    rows += fmt::format(
+        "<tr><td class=\"number\" data-bytes=\"{}\">{}</td><td class=\"number\">{}</td><td class=\"code\"><i "
+        "class=\"gauge c-activations\" style=\"width:{:.2f}%\"></i>{}</td><td class=\"number wide\">{}</td></tr>",
+        bytes.count, to_string(bytes), escaped(share(bytes, saved.bytes)), 100 * part_of(bytes, saved.by.front().bytes),
+        escaped(name), tensors);
+  };
+  for (const diagnose::SavedBy& one : saved.by) {
+    if (count++ == kLayers) break;
+    row(one.bytes, one.name, std::to_string(one.storages));
+    told += one.bytes;
+  }
+  if (told < saved.bytes) row(saved.bytes - told, fmt::format("{} others", saved.by.size() - kLayers), "");
+  return fmt::format(
+      "<section class=\"saved\" data-bytes=\"{}\"><h2>Saved for the backward pass at that moment: {}</h2><div "
+      "class=\"scroll\"><table><thead><tr><th class=\"number\">bytes</th><th class=\"number\">share</th>"
+      "<th>layer or op</th><th class=\"number wide\">tensors</th></tr></thead><tbody>{}</tbody></table></div>"
+      "</section>\n",
+      saved.bytes.count, to_string(saved.bytes), rows);
 }
 
 std::string html_last(const diagnose::Diagnosis& diagnosis) {

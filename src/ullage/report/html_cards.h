@@ -15,6 +15,8 @@ std::string html_causes(const diagnose::Diagnosis& diagnosis);
 std::string html_remedies(const diagnose::Diagnosis& diagnosis);
 // The peak's owners, all of them; the rows beyond the first ones stand in an element that opens.
 std::string html_owners(const diagnose::Peak& peak);
+// What autograd keeps, by layer; empty where it keeps nothing.
+std::string html_saved(const diagnose::Saved& saved);
 // Notes, what to record, the next command.
 std::string html_last(const diagnose::Diagnosis& diagnosis);
 

@@ -43,9 +43,8 @@ std::vector<Strip> annotated(const trace::Trace& trace) {
   return strips;
 }
 
-std::vector<Strip> told_by_stacks(const trace::Trace& trace, const std::vector<trace::StackMeaning>& meanings) {
+std::vector<Strip> understood(const std::vector<trace::Phase>& phases) {
   std::vector<Strip> strips;
-  const std::vector<trace::Phase> phases = trace::phases(trace, meanings);
   for (std::size_t begin = 0; begin < phases.size();) {
     std::size_t end = begin;
     while (end < phases.size() && phases[end] == phases[begin]) ++end;
@@ -57,11 +56,25 @@ std::vector<Strip> told_by_stacks(const trace::Trace& trace, const std::vector<t
   return strips;
 }
 
+// What the program named itself, drawn over the phases: a part of it, as sampling, has its own.
+void add_parts(const trace::Take& take, std::vector<Strip>& strips) {
+  const std::uint64_t end = take.trace.events.size();
+  for (std::size_t i = 0; i < take.borders.size(); ++i) {
+    if (take.borders[i].what != trace::BorderTold::What::PhaseBegin) continue;
+    const auto is_end = [](const trace::BorderTold& one) { return one.what == trace::BorderTold::What::PhaseEnd; };
+    const auto rest = take.borders.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto last = std::find_if(rest, take.borders.end(), is_end);
+    const std::uint64_t to = last == take.borders.end() ? end : std::min(last->at.value, end);
+    if (take.borders[i].at.value < to) strips.push_back({take.borders[i].at.value, to, take.borders[i].phase});
+  }
+}
+
 }  // namespace
 
-void add_strips(const trace::Trace& trace, const std::vector<trace::StackMeaning>& meanings, Timeline& timeline) {
-  timeline.strips = annotated(trace);
-  if (timeline.strips.empty()) timeline.strips = told_by_stacks(trace, meanings);
+void add_strips(const InputHistory& history, Timeline& timeline) {
+  timeline.strips = annotated(history.trace());
+  if (timeline.strips.empty()) timeline.strips = understood(history.known.phases);
+  if (history.take != nullptr) add_parts(*history.take, timeline.strips);
   if (timeline.strips.size() > kMostStrips) {
     const auto longer = [](const Strip& a, const Strip& b) { return a.to - a.from > b.to - b.from; };
     std::stable_sort(timeline.strips.begin(), timeline.strips.end(), longer);
@@ -70,7 +83,7 @@ void add_strips(const trace::Trace& trace, const std::vector<trace::StackMeaning
   // A longer one first, so that what it holds is drawn over it.
   std::stable_sort(timeline.strips.begin(), timeline.strips.end(),
                    [](const Strip& a, const Strip& b) { return std::tuple(a.from, b.to) < std::tuple(b.from, a.to); });
-  for (const EventId begin : trace::find_steps(trace, meanings).begins) {
+  for (const EventId begin : history.known.steps.begins) {
     if (timeline.steps.size() < kMostSteps) timeline.steps.push_back(begin.value);
   }
 }

@@ -7,8 +7,8 @@
 
 namespace ullage::report {
 
-// Phases as the file's annotations name them, else as the stacks tell them; at most some hundred, the longest. Fills
-// `strips` and `steps`.
-void add_strips(const trace::Trace& trace, const std::vector<trace::StackMeaning>& meanings, Timeline& timeline);
+// Phases as the file's annotations or the program itself name them, else as they are understood; at most some hundred,
+// the longest. Fills `strips` and `steps`.
+void add_strips(const InputHistory& history, Timeline& timeline);
 
 }  // namespace ullage::report

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/report/html_timeline.h"
 
+#include "ullage/report/html_ops.h"
 #include "ullage/report/html_ranges.h"
 #include "ullage/report/html_samples.h"
 #include "ullage/report/html_strips.h"
-#include "ullage/trace/lifetimes.h"
 
 #include <algorithm>
 #include <array>
@@ -39,8 +39,10 @@ struct Change {
 // Owners as they are met, each with its levels on the way through the changes.
 class OwnerLevels {
  public:
-  OwnerLevels(const trace::Trace& trace, const std::vector<trace::StackMeaning>& meanings) {
-    const std::vector<trace::Category> categories = trace::categories(trace, meanings);
+  explicit OwnerLevels(const InputHistory& history) {
+    const trace::Trace& trace = history.trace();
+    const std::vector<trace::StackMeaning>& meanings = history.known.meanings;
+    const std::vector<trace::Category>& categories = history.known.categories;
     std::map<std::pair<trace::Category, std::string>, std::uint32_t> known;
     std::unordered_map<std::uint64_t, std::uint32_t> known_by_stack;  // a short cut past the names
     std::vector<Bytes> largest;
@@ -95,9 +97,10 @@ std::uint64_t moment_of(const std::optional<EventId>& event) { return event ? ev
 
 int restlessness(trace::Category category) {
   using trace::Category;
-  constexpr std::array kFromStill = {Category::Parameters,   Category::OptimizerState, Category::Library,
-                                     Category::Unattributed, Category::Gradients,      Category::Inputs,
-                                     Category::Activations,  Category::Temporaries};
+  constexpr std::array kFromStill = {Category::Parameters, Category::OptimizerState, Category::Buffers,
+                                     Category::Library,    Category::Unattributed,   Category::Gradients,
+                                     Category::Inputs,     Category::Activations,    Category::Temporaries,
+                                     Category::Workspace};
   return static_cast<int>(std::find(kFromStill.begin(), kFromStill.end(), category) - kFromStill.begin());
 }
 
@@ -177,9 +180,8 @@ void add_times(const trace::Trace& trace, Timeline& timeline) {
 
 }  // namespace
 
-Timeline make_timeline(const trace::Trace& trace, const trace::Levels& levels,
-                       const std::vector<trace::StackMeaning>& meanings, const trace::DeviceRecording* recorded,
-                       std::optional<EventId> shown) {
+Timeline make_timeline(const InputHistory& history, const trace::Levels& levels, std::optional<EventId> shown) {
+  const trace::Trace& trace = history.trace();
   Timeline timeline;
   timeline.events = trace.events.size();
   timeline.peak = moment_of(trace::find(trace, levels, trace::At::Peak)->event);
@@ -192,7 +194,7 @@ Timeline make_timeline(const trace::Trace& trace, const trace::Levels& levels,
   for (const RefusedRequest& refused : timeline.refused) wanted.push_back(refused.moment);
   timeline.moments = sample_moments(levels, wanted);
 
-  OwnerLevels all(trace, meanings);
+  OwnerLevels all(history);
   const std::vector<std::uint32_t> order = by_importance(all, timeline.peak);
   std::vector<std::uint32_t> rank(order.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
@@ -203,9 +205,11 @@ Timeline make_timeline(const trace::Trace& trace, const trace::Levels& levels,
     timeline.reserved.push_back(moment == 0 ? trace.reserved_before : levels.reserved[moment - 1]);
   }
   add_storages(trace, all, rank, timeline);
-  if (recorded != nullptr) timeline.ranges = reserved_ranges(trace, *recorded);
+  timeline.has_pool = history.take == nullptr;
+  if (history.recorded != nullptr) timeline.ranges = reserved_ranges(trace, *history.recorded);
   add_times(trace, timeline);
-  add_strips(trace, meanings, timeline);
+  add_strips(history, timeline);
+  add_ops(history, timeline);
   return timeline;
 }
 

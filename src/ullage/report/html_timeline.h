@@ -9,6 +9,7 @@
 //   event          0        1        ...  n-1
 //   a storage or range is there in [from, to); to = n + 1: at the end too
 
+#include "ullage/report/input_history.h"
 #include "ullage/trace/levels.h"
 #include "ullage/trace/owners.h"
 #include "ullage/trace/recording.h"
@@ -68,14 +69,14 @@ struct Timeline {
   std::vector<PlacedRange> ranges;         // empty: the file does not say them
   std::vector<Strip> strips;               // by `from`
   std::vector<std::uint64_t> steps;        // moments at which a step begins
+  std::vector<std::string> ops;            // names, each once; empty: not recorded
+  std::vector<std::int64_t> op_at;         // as moments: index of `ops`, -1: none was running; or empty
+  bool has_pool = true;                    // false: reserved bytes and addresses mean nothing
 };
 
-// `recorded` is the same device's part of a snapshot, for the segments from before the first event; null for a profile.
-// `shown` is the event that the diagnosis is about; none: the peak. The columns of a moment add up to the live bytes of
-// that moment.
-Timeline make_timeline(const trace::Trace& trace, const trace::Levels& levels,
-                       const std::vector<trace::StackMeaning>& meanings, const trace::DeviceRecording* recorded,
-                       std::optional<EventId> shown);
+// `levels` are those of its trace. `shown` is the event that the diagnosis is about; none: the peak. The columns of a
+// moment add up to the live bytes of that moment.
+Timeline make_timeline(const InputHistory& history, const trace::Levels& levels, std::optional<EventId> shown);
 
 // Compact JSON that can stand in a page's script element: no '<' in it. Frames are those of `stacks`.
 std::string to_json(const Timeline& timeline, const trace::Stacks& stacks);

@@ -109,7 +109,10 @@ std::string to_json(const Timeline& timeline, const trace::Stacks& stacks) {
   for (const Strip& strip : timeline.strips) strips.push_back({strip.from, strip.to, strip.name});
   for (const RefusedRequest& one : timeline.refused) refused.push_back({one.moment, one.requested.count});
   out += ",\"strips\":" + text_of(strips) + ",\"refused\":" + text_of(refused);
-  out += ",\"steps\":" + differences(timeline.steps.size(), [&](std::size_t i) { return timeline.steps[i]; }) + "}";
+  out += ",\"steps\":" + differences(timeline.steps.size(), [&](std::size_t i) { return timeline.steps[i]; });
+  out += ",\"ops\":" + text_of(Json(timeline.ops));
+  out += ",\"opAt\":" + numbers(timeline.op_at.size(), [&](std::size_t i) { return timeline.op_at[i]; });
+  out += fmt::format(",\"pool\":{}}}", timeline.has_pool);
   return in_script(out);
 }
 

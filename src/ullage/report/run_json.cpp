@@ -31,6 +31,12 @@ void write_moving(const Moving& moving, Json& json) {
   json["spill_message"] = moving.message.empty() ? Json(nullptr) : Json(moving.message);
 }
 
+Json recording_of(const RunReport& report) {
+  return {{"file", *report.end.record_file},
+          {"written", report.recorded},
+          {"steps", report.recorded ? Json(report.recorded_steps) : Json(nullptr)}};
+}
+
 }  // namespace
 
 void write_json(const RunReport& report, std::ostream& out) {
@@ -59,6 +65,7 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["recompute_seconds"] = 0;
   json["refused_requests"] = report.refused;
   json["message"] = report.message.empty() ? Json(nullptr) : Json(report.message);
+  if (report.end.record_file) json["recording"] = recording_of(report);
   json["plan"] = nullptr;
   json["state_sha256"] = or_null(report.state_sha256);
   // Words of a command line and of an op may be any bytes; what is not UTF-8 is replaced, never thrown at.

@@ -157,6 +157,14 @@ void read_words(RunReport& report, const std::vector<const LedgerSlot*>& used) {
   }
 }
 
+void read_recording(RunReport& report, const std::vector<const LedgerSlot*>& used) {
+  for (const LedgerSlot* slot : used) {
+    if (slot->recorded.load() == 0) continue;
+    report.recorded = true;
+    report.recorded_steps = slot->recorded_steps.load();
+  }
+}
+
 }  // namespace
 
 const char* name(Outcome outcome) {
@@ -189,6 +197,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
                  }));
     read_steps(report, used);
     read_words(report, used);
+    if (end.record_file) read_recording(report, used);
     report.moving = moving_of(used);
     report.least_budget = least_budget(used);
     // What was moved out stays live, so what the program had live is what the plain program would have had.

@@ -29,6 +29,7 @@ struct ProcessEnd {
   std::vector<std::string> command;        // as executed
   std::vector<std::string> target;         // as typed after the options: a program and its words, or "--" and a command
   std::optional<std::string> report_file;  // where the report goes, for the summary's last line
+  std::optional<std::string> record_file;  // where the trace was asked to go
   int exit_code = 0;                       // the command's own, 128 + n for signal n
   std::optional<int> signal;               // that ended the command itself
   Bytes peak;                              // the largest process of the ended tree, as wait4 tells (ru_maxrss)
@@ -79,6 +80,9 @@ struct RunReport {
   std::optional<Bytes> budget_to_try;
   std::string message;  // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;
+
+  bool recorded = false;             // the trace that was asked for was written
+  std::uint64_t recorded_steps = 0;  // whole ones, that are sure to be in it
 };
 
 // Process figures are those of the slot with the highest resident peak, steps those of the slot with the most steps.

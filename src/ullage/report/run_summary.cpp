@@ -1,52 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/base/sizes.h"
+#include "ullage/report/command_text.h"
 #include "ullage/report/run_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <ostream>
-#include <string_view>
 
 namespace ullage::report {
 namespace {
-
-constexpr std::size_t kLongestCommand = 100;  // characters of a command in a line; the rest is "..."
-
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string out = "'";
-  for (char c : word) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return out + "'";
-}
-
-// `ullage run OPTIONS TARGET`, as a person would type it; a long one is cut at a word.
-std::string command_line(const std::string& options, const std::vector<std::string>& target) {
-  std::string line = "ullage run " + options;
-  for (const std::string& word : target) {
-    const std::string next = quoted(word);
-    if (line.size() + next.size() + 1 > kLongestCommand) return line + " ...";
-    line += " " + next;
-  }
-  return line;
-}
-
-// "2.00GiB" reads back as an option; "2.00 GiB" would be two words.
-std::string as_option(Bytes bytes) {
-  if (bytes.count % (1_GiB).count == 0) return fmt::format("{}GiB", bytes.count / (1_GiB).count);
-  return fmt::format("{}MiB", round_up(bytes, 1_MiB).count / (1_MiB).count);
-}
 
 std::string what_happened(const RunReport& report) {
   switch (report.outcome) {
@@ -155,6 +119,16 @@ std::string kill_line(const RunReport& report) {
   return "killed by signal 9; whether for lack of memory cannot be read here (no control group's count)";
 }
 
+// What failed of it is an error and told elsewhere.
+std::string recording_line(const RunReport& report) {
+  if (!report.end.record_file || !report.recorded) return "";
+  const std::string file = quoted(*report.end.record_file);
+  const std::string what = report.recorded_steps == 0
+                               ? std::string("the run, in which no whole step was found")
+                               : fmt::format("{} step{}", report.recorded_steps, report.recorded_steps == 1 ? "" : "s");
+  return fmt::format("recorded {}: {}; next: ullage explain {}", what, file, file);
+}
+
 const char* why_that_budget(const RunReport& report) {
   if (report.refused == 0) return "   (the least that can start)";
   return report.budget_to_try == report.least_budget ? "   (the least that would do)" : "   (serves what was refused)";
@@ -163,25 +137,32 @@ const char* why_that_budget(const RunReport& report) {
 std::string next_line(const RunReport& report) {
   if (report.outcome == Outcome::KilledByKernel && report.attached && report.process_peak > 64_MiB) {
     const Bytes less = round_down(report.process_peak - report.process_peak / 10, 1_MiB);
-    return "next: " + command_line("--memory " + as_option(less), report.end.target) +
+    return "next: " + command_line("run --memory " + as_option(less), report.end.target) +
            "   (below what the kernel gave)";
   }
   if (report.budget_to_try && report.outcome != Outcome::Done) {
-    return "next: " + command_line("--memory " + as_option(*report.budget_to_try), report.end.target) +
+    return "next: " + command_line("run --memory " + as_option(*report.budget_to_try), report.end.target) +
            why_that_budget(report);
   }
   if (report.end.report_file) return "the report is in " + *report.end.report_file;
+  if (report.recorded) return "";  // its line names the next command
   if (report.outcome != Outcome::Done) return "next: ullage help run";
-  return "next: " + command_line("--report run.json", report.end.target) + "   (keeps these figures)";
+  return "next: " + command_line("run --report run.json", report.end.target) + "   (keeps these figures)";
 }
 
 }  // namespace
 
 void write_summary(const RunReport& report, std::ostream& out) {
-  std::vector<std::string> lines = {time_line(report),    peak_line(report), plain_line(report), moving_line(report),
-                                    refusal_line(report), kill_line(report), next_line(report)};
-  // Seven only when all came at once; how far the plain program would have gone is then the least to miss.
-  if (std::none_of(lines.begin(), lines.end(), [](const std::string& line) { return line.empty(); })) lines[2].clear();
+  // Index: see the order in which they go, below.
+  std::vector<std::string> lines = {time_line(report),      peak_line(report),    plain_line(report),
+                                    moving_line(report),    refusal_line(report), kill_line(report),
+                                    recording_line(report), next_line(report)};
+  // More than six only when nearly all came at once; what is then the least to miss: how far the plain program would
+  // have gone, the next command, what was moved.
+  for (const std::size_t at : {2u, 7u, 3u}) {
+    const auto said = std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return !line.empty(); });
+    if (said > 6) lines[at].clear();
+  }
   for (const std::string& line : lines) {
     if (!line.empty()) out << "ullage: " << line << '\n';
   }

@@ -34,6 +34,7 @@ std::atomic<bool> by_record{false};  // enabled, by RecordFunction
 bool key_is_ours = false;            // the fallback stays registered for good once it is
 
 thread_local OpCall* innermost = nullptr;
+thread_local int slicing = 0;  // list ops that run slice by slice here
 
 bool included() { return c10::impl::tls_local_dispatch_key_set().included_.has(kKey); }
 bool excluded() { return c10::impl::tls_local_dispatch_key_set().excluded_.has(kKey); }
@@ -69,6 +70,13 @@ class Flight final {
   bool landed_ = false;
 };
 
+struct Slicing final {
+  Slicing() { ++slicing; }
+  ~Slicing() { --slicing; }
+  Slicing(const Slicing&) = delete;
+  Slicing& operator=(const Slicing&) = delete;
+};
+
 bool fit(const Listeners& told, const OpCall& call) {
   for (OpListener* listener : told)
     if (!listener->fits(call)) return false;
@@ -96,10 +104,12 @@ void intercept(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::S
   call.handle = &info.handle;
   call.name = info.name;
   call.arguments = last(*stack, info.arguments);
+  call.sliced = slicing > 0;
   gather(info, call.arguments, call);
   if (info.list_op && !fit(*told, call)) {
     if (const std::size_t length = list_length(*info.list_op, op, *stack); length > 1) {
       call.inputs.clear();  // the slices hold what they use
+      const Slicing here;
       run_in_halves(*info.list_op, op, *stack, length);
       return;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One op of torch on its way to its kernel, and who may listen: the pager now, the recorder and the recompute tape
+// One op of torch on its way to its kernel, and who may listen: the pager and the recorder now, the recompute tape
 // later. What an op reads and writes is told by storage, since views share one.
 
 #include "ullage/runtime/torch_compat.h"
@@ -36,6 +36,7 @@ struct OpCall {
   c10::SmallVector<StorageUse, 8> inputs;  // storages among the arguments, each once
   std::span<const c10::IValue> arguments;  // in begin() and fits() only: the kernel consumes them
   OpCall* outer = nullptr;                 // the op that this one runs inside of, where both are seen; else null
+  bool sliced = false;                     // a slice of a list op that did not fit as a whole
 };
 
 class OpListener {

@@ -129,7 +129,6 @@ StorageUse use_of(c10::StorageImpl* storage, bool written) {
 }
 
 void add_tensor(const at::TensorBase& tensor, bool written, OpCall& call) {
-  if (!tensor.defined()) return;
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   c10::StorageImpl* storage = cpu_storage(impl);
   if (storage == nullptr) return;
@@ -149,18 +148,12 @@ void add_tensor(const at::TensorBase& tensor, bool written, OpCall& call) {
 }
 
 void add_value(const c10::IValue& value, bool written, OpCall& call) {
-  if (value.isTensor()) {
-    add_tensor(value.toTensor(), written, call);
-  } else if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) add_value(element, written, call);
-  } else if (value.isList()) {
-    for (const c10::IValue& element : value.toListRef()) add_value(element, written, call);
-  } else if (value.isStorage()) {
-    c10::StorageImpl* storage = value.toStorage().unsafeGetStorageImpl();
-    if (storage == nullptr || storage->device_type() != c10::kCPU) return;
-    StorageUse use = use_of(storage, written);
-    if (use.begin != Address{} && use.size != Bytes{}) call.inputs.push_back(std::move(use));
-  }
+  each_tensor(value, [&](const at::Tensor& tensor) { add_tensor(tensor, written, call); });
+  if (!value.isStorage()) return;
+  c10::StorageImpl* storage = value.toStorage().unsafeGetStorageImpl();
+  if (storage == nullptr || storage->device_type() != c10::kCPU) return;
+  StorageUse use = use_of(storage, written);
+  if (use.begin != Address{} && use.size != Bytes{}) call.inputs.push_back(std::move(use));
 }
 
 // Long lists: each storage once, in the order of addresses.
@@ -197,6 +190,11 @@ void gather(const OpInfo& info, std::span<const c10::IValue> arguments, OpCall& 
   call.signature = info.seed;
   for (const OpInfo::TensorArgument& tensor : info.tensors) add_value(arguments[tensor.position], tensor.written, call);
   if (call.inputs.size() > kFewInputs) merge(call);
+}
+
+Address bytes_of(const c10::TensorImpl& tensor) {
+  c10::StorageImpl* storage = cpu_storage(tensor);
+  return {storage == nullptr ? 0 : reinterpret_cast<std::uint64_t>(storage->_mutable_data_ptr_no_checks().get())};
 }
 
 std::optional<StorageUse> storage_use(const c10::TensorImpl& tensor) {

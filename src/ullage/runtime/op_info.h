@@ -7,6 +7,8 @@
 #include "ullage/runtime/list_ops.h"
 #include "ullage/runtime/op_call.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +38,21 @@ const OpInfo& info_of(const c10::OperatorHandle& op);
 
 // Fills `inputs` and `signature` from the arguments of one call; nothing here is dispatched or materialised.
 void gather(const OpInfo& info, std::span<const c10::IValue> arguments, OpCall& call);
+
+// Calls f(tensor) for each tensor that a value holds, in lists and tuples too.
+template <class F>
+void each_tensor(const c10::IValue& value, const F& f) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) f(value.toTensor());
+  } else if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) each_tensor(element, f);
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef()) each_tensor(element, f);
+  }
+}
+
+// Where its bytes on the CPU begin; zero where it has none.
+Address bytes_of(const c10::TensorImpl& tensor);
 
 // A tensor's storage as the runtime tells it; nothing where it has no bytes on the CPU.
 std::optional<StorageUse> storage_use(const c10::TensorImpl& tensor);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/paging.h"
 
-#include "ullage/runtime/python_process.h"
-
 #include <c10/util/SmallVector.h>
-
-#include <utility>
 
 namespace ullage::runtime {
 namespace {
@@ -19,32 +15,6 @@ Inputs inputs_of(const OpCall& call) {
 }
 
 }  // namespace
-
-Status Paging::install() {
-  auto interceptor = Interceptor::install({this});
-  if (!interceptor) return interceptor.error();
-  interceptor_ = std::move(*interceptor);
-  set_touch([this](Address begin, Bytes) { pager_.bring_back(begin); });
-  return success();
-}
-
-void Paging::enable() {
-  if (auto hooks = SavedTensorHooks::install(*this)) hooks_ = std::move(*hooks);
-  interceptor_->enable();
-  enabled_.store(true);
-}
-
-void Paging::follow_this_thread() {
-  if (interceptor_ == nullptr || !pager_.under_pressure()) return;
-  if (!enabled_.load(std::memory_order_acquire)) std::call_once(enabled_once_, [this] { enable(); });
-  Interceptor::arm_this_thread();
-}
-
-void Paging::renew() {
-  if (!enabled_.load(std::memory_order_acquire)) return;
-  prepare_python_later();
-  if (hooks_ != nullptr) hooks_->renew();
-}
 
 bool Paging::fits(const OpCall& call) {
   const Inputs inputs = inputs_of(call);

@@ -42,8 +42,8 @@ std::string op_in_flight() {
   return op != nullptr ? std::string(op->name) : op_on_the_stack();
 }
 
-Pool::Pool(store::Pager& pager, store::Budget& budget, OnRefusal on_refusal)
-    : pager_(pager), budget_(budget), on_refusal_(std::move(on_refusal)) {}
+Pool::Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener)
+    : pager_(pager), budget_(budget), listener_(listener) {}
 
 void Pool::install() {
   ULLAGE_CHECK(installed == nullptr, "a pool is installed already");
@@ -59,7 +59,7 @@ c10::DataPtr Pool::allocate(std::size_t bytes) {
   if (const auto* shortage = std::get_if<store::Shortage>(&placed)) refuse(*shortage, op_in_flight());
   void* at = pointer_to(std::get<Address>(placed));
   tell_profiler(at, static_cast<std::int64_t>(bytes));
-  on_allocation_();
+  listener_.allocated(address_of(at), Bytes{bytes});
   return {at, at, &Pool::free, cpu};
 }
 
@@ -71,6 +71,7 @@ void Pool::free(void* at) {
     installed->previous_deleter_(at);
     return;
   }
+  installed->listener_.freeing(address_of(at));
   const Bytes bytes = installed->pager_.free(address_of(at));
   installed->tell_profiler(at, -static_cast<std::int64_t>(bytes.count));
 }
@@ -119,7 +120,7 @@ void Pool::refuse(const store::Shortage& shortage, const std::string& op) const 
       unreadable ? fmt::format("out of memory: {} needs {} that were moved out and cannot be brought back: {}", op,
                                with_count(shortage.refusal.requested), shortage.spill_failure)
                  : "out of memory within the budget: " + message(shortage, op);
-  if (on_refusal_) on_refusal_(shortage, op, text);
+  listener_.refused(shortage, op, text);
   TORCH_CHECK_WITH(OutOfMemoryError, false, text);
   std::abort();  // not reached: the line above throws
 }

@@ -11,22 +11,24 @@
 
 #include <c10/core/Allocator.h>
 
-#include <functional>
 #include <string>
-#include <utility>
 
 namespace ullage::runtime {
 
+// Told on the thread that asks, with no lock held. Must not throw.
+class PoolListener {
+ public:
+  virtual ~PoolListener() = default;
+  virtual void allocated(Address at, Bytes bytes) = 0;  // the storage is made
+  virtual void freeing(Address at) = 0;                 // it is about to be given back
+  // A request is refused: the figures, the op and the message in full. The exception is thrown next.
+  virtual void refused(const store::Shortage&, const std::string& op, const std::string& message) = 0;
+};
+
 class Pool final : public c10::Allocator {
  public:
-  // Told of every refusal, before the exception is thrown: the figures, the op and the message in full.
-  using OnRefusal = std::function<void(const store::Shortage&, const std::string& op, const std::string& message)>;
-
-  // All three must live for ever, like the pool itself.
-  Pool(store::Pager& pager, store::Budget& budget, OnRefusal on_refusal);
-
-  // Called at the end of each allocation, on the thread that asked. Set before install().
-  void on_allocation(std::function<void()> call) { on_allocation_ = std::move(call); }
+  // All must live for ever, like the pool itself.
+  Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener);
 
   // Becomes torch's CPU allocator. Pointers of the one before go back to it. Once in a process.
   void install();
@@ -50,8 +52,7 @@ class Pool final : public c10::Allocator {
 
   store::Pager& pager_;
   store::Budget& budget_;
-  const OnRefusal on_refusal_;
-  std::function<void()> on_allocation_ = [] {};
+  PoolListener& listener_;
   c10::DeleterFnPtr previous_deleter_ = nullptr;
 };
 

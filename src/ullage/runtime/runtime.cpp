@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/runtime.h"
 
+#include "ullage/runtime/recorder.h"
+#include "ullage/runtime/rehearsal_sizes.h"
 #include "ullage/runtime/session.h"
 #include "ullage/store/process_memory.h"
 
@@ -17,6 +19,11 @@ class HeldCharge final : public Charge {
  private:
   Bytes bytes_;
 };
+
+Recorder* recorder() {
+  Session* session = Session::current();
+  return session == nullptr ? nullptr : session->recorder();
+}
 
 }  // namespace
 
@@ -37,6 +44,33 @@ std::unique_ptr<Charge> charge_outside(Bytes bytes, std::string_view what) {
   if (session == nullptr) return nullptr;
   session->charge(bytes, std::string(what));
   return std::make_unique<HeldCharge>(bytes);
+}
+
+void name_parameter(const void* data, std::string_view name) {
+  if (Recorder* to = recorder()) to->name_parameter({reinterpret_cast<std::uint64_t>(data)}, name);
+}
+
+Phase::Phase(std::string_view name, const std::vector<trace::Knob>& most) {
+  if (Recorder* to = recorder()) to->begin_phase(name, most);
+}
+Phase::~Phase() {
+  if (Recorder* to = recorder()) to->end_phase();
+}
+
+bool rehearsing() { return recorder() != nullptr && !Session::current()->rehearsal().empty(); }
+
+Rehearsal rehearsal(const std::vector<trace::Knob>& knobs, const std::vector<std::vector<std::int64_t>>& usual,
+                    const std::vector<std::string>& left_out) {
+  if (!rehearsing()) return {};
+  recorder()->asked_for(knobs, left_out);
+  return {takes_of(Session::current()->rehearsal(), knobs, usual)};
+}
+
+Take::Take(const std::vector<trace::Knob>& knobs) {
+  if (Recorder* to = recorder()) to->begin_take(knobs);
+}
+Take::~Take() {
+  if (Recorder* to = recorder()) to->end_take();
 }
 
 void report_state(std::string_view sha256) {

@@ -5,10 +5,13 @@
 // plain run (one not started by `ullage run`): then active() is false and the calls do nothing.
 
 #include "ullage/base/bytes.h"
+#include "ullage/trace/take.h"
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace ullage::runtime {
 
@@ -34,7 +37,48 @@ class Charge {
 };
 std::unique_ptr<Charge> charge_outside(Bytes bytes, std::string_view what);
 
-// For the report: the SHA-256 of the program's final state, 64 hexadecimal digits.
+// ---- For recordings. Nothing of it costs anything where nothing is recorded.
+
+// The parameter whose bytes begin at `data` is called `name`: "netG.main.6.weight". What comes before the last dot is
+// the layer, and ops that use the parameter are told by it.
+void name_parameter(const void* data, std::string_view name);
+
+// What a program does beside its steps, for as long as this lives: "sampling". Not nested. `most`: the most that a knob
+// is in this phase, whatever it is outside: of a batch of 128 only 64 samples are drawn.
+class Phase final {
+ public:
+  explicit Phase(std::string_view name, const std::vector<trace::Knob>& most = {});
+  ~Phase();
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+};
+
+// A rehearsal: `ullage predict` has started this program to see what it does at small sizes. It then does nothing that
+// lasts, and runs once for each of `takes`, wholly: from making its networks to letting go of them.
+//
+//   for (const auto& knobs : rehearsal.takes) { const Take take(knobs); ... a few steps at these sizes ... }
+struct Rehearsal {
+  std::vector<std::vector<trace::Knob>> takes;  // empty: no rehearsal, the program is to work
+};
+bool rehearsing();
+// `knobs`: those that the program can vary, with the values asked for on its command line; `usual`: small values for
+// each, ascending, three at least, used where nobody chose others; a knob that is asked for below them is tried as it
+// is. `left_out`: what a rehearsal does not do ("checkpoint").
+Rehearsal rehearsal(const std::vector<trace::Knob>& knobs, const std::vector<std::vector<std::int64_t>>& usual,
+                    const std::vector<std::string>& left_out);
+
+// One take of a rehearsal, for as long as it lives.
+class Take final {
+ public:
+  explicit Take(const std::vector<trace::Knob>& knobs);
+  ~Take();
+  Take(const Take&) = delete;
+  Take& operator=(const Take&) = delete;
+};
+
+// ---- For the report
+
+// The SHA-256 of the program's final state, 64 hexadecimal digits.
 void report_state(std::string_view sha256);
 
 }  // namespace ullage::runtime

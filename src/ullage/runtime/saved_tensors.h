@@ -8,16 +8,13 @@
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/op_call.h"
+#include "ullage/trace/trace.h"
 
 #include <memory>
 
 namespace ullage::runtime {
 
-enum class SavedKind {
-  Parameter,   // a leaf that requires grad, or a view of one (a linear layer's transposed weight)
-  Constant,    // a leaf that does not: buffers, data, masks, indices
-  Activation,  // made by an op that autograd follows
-};
+using trace::SavedKind;
 
 // Called on the thread that saves, unpacks or lets go; a storage saved k times is told k times. Only storages with
 // bytes on the CPU are told.

@@ -3,8 +3,11 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/fault_handler.h"
+#include "ullage/runtime/following.h"
 #include "ullage/runtime/paging.h"
 #include "ullage/runtime/pool.h"
+#include "ullage/runtime/python_process.h"
+#include "ullage/runtime/recorder.h"
 #include "ullage/runtime/threads.h"
 #include "ullage/runtime/watch.h"
 #include "ullage/store/os_pages.h"
@@ -17,9 +20,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 namespace ullage::runtime {
 namespace {
@@ -28,7 +33,7 @@ class Running;
 Running* running = nullptr;
 
 // Never destroyed: tensors of static lifetime are freed through the pool after every destructor has run.
-class Running final : public Session {
+class Running final : public Session, public PoolListener {
  public:
   Running(Settings settings, Bytes outside_start)
       : settings_(std::move(settings)),
@@ -46,10 +51,8 @@ class Running final : public Session {
       spill_ = std::move(*file);
     }
     pager_ = std::make_unique<store::Pager>(*store_, spill_.get(), pager_settings());
-    pool_ = std::make_unique<Pool>(*pager_, budget_, [this](const auto& shortage, const auto& op, const auto& message) {
-      note_refusal(shortage, op, message);
-    });
-    paging_ = std::make_unique<Paging>(*pager_, *pool_);
+    pool_ = std::make_unique<Pool>(*pager_, budget_, *this);
+    if (!settings_.record_file.empty()) recorder_ = std::make_unique<Recorder>(recorder_settings());
     watch_ = std::make_unique<Watch>(*pager_, budget_, settings_.slot, settings_.warn);
     return success();
   }
@@ -60,6 +63,7 @@ class Running final : public Session {
                    [] { running->after_fork_in_child(); });
     std::atexit([] { running->say_goodbye(); });
     if (spill_ != nullptr) begin_paging();
+    begin_following();
     pool_->install();
     watch_->look(true);
     watch_->start();
@@ -69,25 +73,47 @@ class Running final : public Session {
   Bytes budget() const override { return budget_.stated(); }
   void mark_step() override {
     watch_->mark_step();
-    paging_->renew();
+    if (following_ != nullptr) following_->renew();
+    if (recorder_ != nullptr) recorder_->mark_step();
     if (store::LedgerSlot* slot = watch_->slot())
       slot->threads.store(static_cast<std::uint64_t>(at::get_num_threads()));
   }
   store::LedgerSlot* slot() override { return watch_->slot(); }
+  Recorder* recorder() override { return recorder_.get(); }
+  const std::string& rehearsal() const override { return settings_.rehearsal; }
 
   void charge(Bytes bytes, const std::string& what) override {
     budget_.charge(bytes);
     pager_->trim();
     const store::StoreCounts counts = store_->counts();
     const Bytes missing = budget_.short_by(counts.resident);
-    if (missing == Bytes{}) return;
+    if (missing == Bytes{}) {
+      if (recorder_ != nullptr) recorder_->charged(static_cast<std::int64_t>(bytes.count));
+      return;
+    }
     budget_.discharge(bytes);
     const Bytes limit = budget_.resident_limit(counts.resident);
     const store::Refusal refusal{
         store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing};
     pool_->refuse(refusal, what);
   }
-  void discharge(Bytes bytes) override { budget_.discharge(bytes); }
+  void discharge(Bytes bytes) override {
+    budget_.discharge(bytes);
+    if (recorder_ != nullptr) recorder_->charged(-static_cast<std::int64_t>(bytes.count));
+  }
+
+  void allocated(Address at, Bytes bytes) override {
+    if (following_ != nullptr) following_->follow_this_thread();
+    if (recorder_ != nullptr) recorder_->allocated(at, bytes);
+    if (settings_.stress == Stress::Thread) let_the_evictor_in();
+  }
+  void freeing(Address at) override {
+    if (recorder_ != nullptr) recorder_->freed(at);
+  }
+  void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
+    if (recorder_ != nullptr) recorder_->refused(shortage.refusal.requested);
+    note_refusal(shortage, op, message);
+  }
 
  private:
   store::Pager::Settings pager_settings() const {
@@ -97,19 +123,58 @@ class Running final : public Session {
     return settings;
   }
 
+  Recorder::Settings recorder_settings() {
+    Recorder::Settings settings;
+    settings.file = settings_.record_file;
+    settings.stop_after = settings_.stop_after;
+    settings.slot = settings_.slot;
+    settings.warn = settings_.warn;
+    settings.figures = [this] {
+      const store::StoreCounts counts = store_->counts();
+      trace::ProcessFigures figures;
+      figures.peak = store::resident_peak();
+      figures.outside_peak = std::max(budget_.outside_peak(), saturating_sub(figures.peak, counts.resident_peak));
+      figures.pool_live_peak = counts.live_peak;
+      figures.pool_resident_peak = counts.resident_peak;
+      figures.threads = static_cast<std::uint32_t>(at::get_num_threads());
+      return figures;
+    };
+    return settings;
+  }
+
   void begin_paging() {
     install_fault_handler(*pager_, [this](const store::Pager::FaultAnswer& answer) { give_up(answer); });
     if (settings_.stress == Stress::Thread) {
       start_thread([this] {
         for (;; ++evict_rounds_) pager_->evict_all();
       });
-      pool_->on_allocation([this] { let_the_evictor_in(); });
     } else {
-      if (Status installed = paging_->install(); !installed && settings_.warn) settings_.warn(installed.error().text());
+      paging_ = std::make_unique<Paging>(*pager_, *pool_);
       if (settings_.stress != Stress::None) pager_->follow_from_now_on();
-      pool_->on_allocation([this] { paging_->follow_this_thread(); });
     }
     start_thread([this] { pager_->run_in_background(); });
+  }
+
+  // The recorder is innermost, so that its times are the kernels'.
+  void begin_following() {
+    std::vector<OpListener*> ops;
+    std::vector<SavedListener*> saves;
+    if (paging_ != nullptr) {
+      ops.push_back(paging_.get());
+      saves.push_back(paging_.get());
+      set_touch([this](Address begin, Bytes) { pager_->bring_back(begin); });
+    }
+    if (recorder_ != nullptr) {
+      ops.push_back(recorder_.get());
+      saves.push_back(recorder_.get());
+    }
+    if (ops.empty()) return;
+    const bool at_once = recorder_ != nullptr;
+    following_ = std::make_unique<Following>(std::move(ops), std::move(saves),
+                                             [this, at_once] { return at_once || pager_->under_pressure(); });
+    if (Status installed = following_->install(); !installed && settings_.warn)
+      settings_.warn(installed.error().text());
+    if (at_once) following_->follow_this_thread();
   }
 
   // Stress::Thread is no stress if the scheduler gives that thread no turn before a short program ends (seen on a busy
@@ -148,11 +213,13 @@ class Running final : public Session {
 
   void after_fork_in_child() {
     pager_->after_fork_in_child();
+    if (recorder_ != nullptr) recorder_->after_fork_in_child();
     watch_->leave_to_parent();
   }
 
   void say_goodbye() {
     watch_->look(true);
+    if (recorder_ != nullptr) recorder_->finish();
     if (store::LedgerSlot* slot = watch_->slot()) slot->ended.store(1);
   }
 
@@ -163,7 +230,9 @@ class Running final : public Session {
   std::unique_ptr<store::SpillFile> spill_;  // null: nothing is moved
   std::unique_ptr<store::Pager> pager_;
   std::unique_ptr<Pool> pool_;
-  std::unique_ptr<Paging> paging_;
+  std::unique_ptr<Recorder> recorder_;    // null: nothing is recorded
+  std::unique_ptr<Paging> paging_;        // null: nothing is moved, or faults alone bring things back
+  std::unique_ptr<Following> following_;  // null: nobody wants to know of ops
   std::unique_ptr<Watch> watch_;
   std::atomic<std::uint64_t> evict_rounds_{0};  // these two: of Stress::Thread alone
   std::atomic<std::uint64_t> allocations_{0};

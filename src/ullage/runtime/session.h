@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One process under a budget: pages, budget, store, pool and the watch, made together and never taken apart. No torch
-// here.
+// One process under a budget: pages, budget, store, pool, watch and recorder, made together and never taken apart. No
+// torch here.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/spill_folder.h"
 #include "ullage/store/store.h"
+#include "ullage/trace/take.h"
 
 #include <functional>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 namespace ullage::runtime {
+
+class Recorder;
 
 class Session {
  public:
@@ -27,8 +31,11 @@ class Session {
   };
 
   struct Settings {
-    Bytes budget;             // stated; zero: unlimited
-    store::SpillPlace spill;  // where tensors go that do not fit; `most` of zero: nowhere
+    Bytes budget;                  // stated; zero: unlimited
+    store::SpillPlace spill;       // where tensors go that do not fit; `most` of zero: nowhere
+    std::string record_file;       // where the trace goes; empty: nothing is recorded
+    std::uint64_t stop_after = 0;  // see Recorder::Settings
+    std::string rehearsal;         // see Session::rehearsal()
     Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
     std::function<Bytes()> others;                 // resident bytes of the tree's other processes; empty: none
@@ -50,6 +57,10 @@ class Session {
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
   virtual store::LedgerSlot* slot() = 0;
+  // Null: nothing is recorded.
+  virtual Recorder* recorder() = 0;
+  // What a shipped program is to try instead of working (rehearsal_sizes.h); empty: it works.
+  virtual const std::string& rehearsal() const = 0;
 };
 
 }  // namespace ullage::runtime

@@ -51,6 +51,13 @@ Bytes others_of(store::LedgerPage& page, const store::LedgerSlot* own) {
   _exit(to_int(infeasible ? ExitCode::Infeasible : ExitCode::Failed));
 }
 
+// The first process of the tree that gets here is the one that is recorded.
+bool records(store::LedgerPage& page) {
+  if (page.record_file.get().empty()) return false;
+  std::int32_t nobody = 0;
+  return page.recorder.compare_exchange_strong(nobody, getpid()) || nobody == getpid();
+}
+
 // ULLAGE_STRESS, for tests: "ops", "thread" or "strict" (session.h).
 Session::Stress stress_from_environment() {
   const char* text = std::getenv("ULLAGE_STRESS");
@@ -74,6 +81,11 @@ __attribute__((constructor)) void start_from_environment() {
   settings.slot = slot;
   settings.others = [ledger, slot] { return others_of(ledger->page(), slot); };
   settings.spill = {ledger->page().spill_folder.get(), Bytes{ledger->page().spill_limit.load()}};
+  if (records(ledger->page())) {
+    settings.record_file = ledger->page().record_file.get();
+    settings.stop_after = ledger->page().stop_after.load();
+    settings.rehearsal = ledger->page().rehearsal.get();
+  }
   settings.stress = stress_from_environment();
   settings.warn = &warn;
   settings.give_up = [slot](const std::string& why, bool infeasible) { end_now(slot, why, infeasible); };

@@ -16,8 +16,9 @@ Budget::Budget(Bytes stated, Bytes outside_start, std::function<Bytes()> residen
 Bytes Budget::beside_the_pool(Bytes pool_resident) {
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
-  const Bytes beside = std::max(outside_now, expected_outside()) + kMargin + others_();
   // A lost race is made good at the next look.
+  if (outside_now.count > outside_peak_.load()) outside_peak_.store(outside_now.count);
+  const Bytes beside = std::max(outside_now, expected_outside()) + kMargin + others_();
   if (beside.count > beside_peak_.load()) beside_peak_.store(beside.count);
   return beside;
 }

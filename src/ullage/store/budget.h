@@ -36,6 +36,8 @@ class Budget final : public Limit {
 
   // What the process held outside the pool when the limit was asked for last.
   Bytes outside() const { return Bytes{outside_.load()}; }
+  // The most it ever was when the limit was asked for.
+  Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
   // The most that was ever to be kept beside the pool: the outside, the margin, the other processes.
   Bytes beside_peak() const { return Bytes{beside_peak_.load()}; }
   // What is set aside for the outside at least: measured at the start, plus warm-up, plus charges.
@@ -60,6 +62,7 @@ class Budget final : public Limit {
   const std::function<Bytes()> others_;
   std::atomic<std::uint64_t> charged_{0};
   std::atomic<std::uint64_t> outside_;
+  std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> beside_peak_{0};
 };
 

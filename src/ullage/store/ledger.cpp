@@ -24,6 +24,8 @@ namespace {
 constexpr int kLeastDescriptor = 100;
 
 constexpr std::size_t kMostFolder = sizeof(LedgerPage::spill_folder.text);
+constexpr std::size_t kMostSizes = sizeof(LedgerPage::rehearsal.text);
+static_assert(sizeof(LedgerPage::record_file.text) == kMostFolder);
 
 Error system_error(const std::string& what) {
   return {Error::Kind::System, "ledger: " + what + ": " + std::strerror(errno), ""};
@@ -32,6 +34,14 @@ Error system_error(const std::string& what) {
 LedgerPage* map_page(int fd) {
   void* place = ::mmap(nullptr, sizeof(LedgerPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   return place == MAP_FAILED ? nullptr : static_cast<LedgerPage*>(place);
+}
+
+Status check_text(const std::string& what, const std::string& text, std::size_t most) {
+  if (text.size() <= most) return success();
+  return Error{
+      Error::Kind::BadArgument,
+      what + " has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(most) + " are passed on",
+      text};
 }
 
 int moved_up(int fd) {
@@ -103,12 +113,12 @@ void wipe(LedgerSlot& slot) {
 
 Result<Ledger> Ledger::create(const LedgerSettings& settings) {
   const bool spills = !settings.spill_folder.empty() && settings.spill_limit > Bytes{};
-  if (spills && settings.spill_folder.size() > kMostFolder) {
-    return Error{Error::Kind::BadArgument,
-                 "the path of the spill folder has " + std::to_string(settings.spill_folder.size()) +
-                     " bytes, at most " + std::to_string(kMostFolder) + " are passed on",
-                 settings.spill_folder};
+  if (spills) {
+    if (Status fits = check_text("the path of the spill folder", settings.spill_folder, kMostFolder); !fits)
+      return fits.error();
   }
+  if (Status fits = check_text("the path of the trace", settings.record_file, kMostFolder); !fits) return fits.error();
+  if (Status fits = check_text("the sizes to try", settings.rehearsal, kMostSizes); !fits) return fits.error();
   // Not closed on exec: the program inherits it. Sealed in size, so that no process of the tree can shorten the page
   // under the launcher's feet (reading past the end of a file is SIGBUS).
   int fd = ::memfd_create("ullage-ledger", MFD_ALLOW_SEALING);
@@ -132,6 +142,9 @@ Result<Ledger> Ledger::create(const LedgerSettings& settings) {
     page->spill_folder.set(settings.spill_folder);
     page->spill_limit.store(settings.spill_limit.count);
   }
+  page->record_file.set(settings.record_file);
+  page->stop_after.store(settings.stop_after);
+  page->rehearsal.set(settings.rehearsal);
   return Ledger(page, fd);
 }
 

@@ -79,6 +79,11 @@ struct LedgerSlot {
   Word floor{0};               // the least stated bytes that this run could have done with; 0: not known
   Word unmovable{0};           // bytes of storages that cannot move: small ones and those of others
 
+  // Of the trace, where one is asked for.
+  Word recorded{0};           // 1: the file was written
+  Word recorded_steps{0};     // whole steps that are sure to be in it
+  Word stopped_at_border{0};  // 1: the process ended itself there, as it was asked to
+
   Word threads{0};  // that torch computes with; 0: not known
   Word steps{0};
   std::array<std::atomic<std::uint32_t>, kStepTimes> step_us{};  // ring: step n at n % kStepTimes
@@ -91,7 +96,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 2;
+  static constexpr std::uint32_t kLayout = 3;
   static constexpr std::size_t kSlots = 16;
 
   std::uint64_t magic = kMagic;
@@ -100,14 +105,22 @@ struct LedgerPage {
   Word budget{0};          // stated bytes of the whole tree; 0: unlimited
   Word spill_limit{0};     // the most bytes that spill files may take; 0: nothing is moved and the folder is empty
   SharedText<1024> spill_folder;
+  SharedText<1024> record_file;           // where the trace goes; empty: nothing is recorded
+  std::atomic<std::int32_t> recorder{0};  // the process that records: the first that asked to
+  Word stop_after{0};                     // whole steps after which that process writes the trace and ends; 0: never
+  SharedText<512> rehearsal;              // of a shipped program: the sizes to try instead of working; empty: it works
   std::array<LedgerSlot, kSlots> slots;
 };
 
 // What the launcher writes in before the program starts.
 struct LedgerSettings {
-  Bytes budget;              // zero: unlimited
-  std::string spill_folder;  // empty: nothing is moved
-  Bytes spill_limit;         // zero: nothing is moved
+  Bytes budget;                  // zero: unlimited
+  std::string spill_folder;      // empty: nothing is moved
+  Bytes spill_limit;             // zero: nothing is moved
+  std::string record_file{};     // where the trace of the program goes, an absolute path; empty: nothing is recorded
+  std::uint64_t stop_after = 0;  // whole steps after which the recorded process ends; 0: never
+  // Of shipped programs alone: "auto", or the values of each knob: "batch=2,3,4;size=32,48,64". Empty: work.
+  std::string rehearsal{};
 };
 
 // A mapping of the shared page. Move-only. Unmaps at the end; the descriptor stays open until the process ends, for
@@ -118,7 +131,7 @@ class Ledger final {
   // serves programs whose parent closed the descriptor: they take it from /proc/PID/fd/FD.
   static constexpr const char* kVariable = "ULLAGE_LEDGER";
 
-  // Launcher: a new page with the settings written in. BadArgument for a spill folder that the page has no room for.
+  // Launcher: a new page with the settings written in. BadArgument for a text that the page has no room for.
   static Result<Ledger> create(const LedgerSettings& settings);
   // Program: the page named by the environment. NotFound when the variable is not set (a plain run), BadFile when the
   // descriptor holds no ledger or one of another build.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a file can turn out to be: the four things `ullage explain` is shown. read makes them, diagnose judges them.
+// What a file can turn out to be: all that `ullage explain` is shown. read makes them, diagnose judges them.
 
 #include "ullage/trace/memory_summary.h"
 #include "ullage/trace/out_of_memory.h"
 #include "ullage/trace/recording.h"
+#include "ullage/trace/take.h"
+#include "ullage/trace/take_meaning.h"
 #include "ullage/trace/trace.h"
 
 #include <cstdint>
@@ -39,6 +41,12 @@ struct Profile {
   std::vector<std::string> inconsistencies;
 };
 
-using Input = std::variant<Recording, Log, Profile>;
+// A file `*.ullage`, each of its takes understood once for all who look at it.
+struct UnderstoodFile {
+  TraceFile file;
+  std::vector<TakeMeaning> meanings;  // as file.takes
+};
+
+using Input = std::variant<Recording, Log, Profile, UnderstoodFile>;
 
 }  // namespace ullage::trace

@@ -35,8 +35,11 @@ class Lifetimes final {
       ULLAGE_CHECK(one.stack.value < meanings_.size(), "meanings of other stacks");
       categories_.push_back(by_lifetime(one));
     }
-    hand_over();
-    find_parameters();
+    const bool told = std::ranges::any_of(meanings_, &StackMeaning::certain);
+    if (!told) {
+      hand_over();
+      find_parameters();
+    }
     return std::move(categories_);
   }
 
@@ -46,6 +49,7 @@ class Lifetimes final {
 
   Category by_lifetime(const Storage& one) const {
     const StackMeaning& meaning = meanings_[one.stack.value];
+    if (meaning.certain) return meaning.category;
     Phase made = meaning.phase;
     // A stack that says nothing leaves the phase to the events around it; only that of the backward pass is sure.
     if (one.stack == StackId{} && !one.from_before && phase(one.born) == Phase::Backward) made = Phase::Backward;

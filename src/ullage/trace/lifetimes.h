@@ -22,6 +22,7 @@ namespace ullage::trace {
 //   no stack         from before, never freed, size of a gradient         parameter, one for each gradient
 //                    from before, freed by an optimizer, likewise         gradient
 //   anything else    any                                                  as its stack says
+// Of a recording of Ullage's own (StackMeaning::certain) all is as the stacks say.
 std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings);
 
 }  // namespace ullage::trace

@@ -99,7 +99,7 @@ class Reader final {
 
   StackMeaning meaning(StackId id) const {
     const std::span<const FrameId> stack = stacks_.frames(id);
-    StackMeaning meaning{Category::Unattributed, Phase::Unknown, "no stack recorded", std::nullopt, false, {}};
+    StackMeaning meaning{Category::Unattributed, Phase::Unknown, "no stack recorded", std::nullopt, false, false, {}};
     if (stack.empty()) return meaning;
     PhaseVote vote;
     RuleSet rules, weak;
@@ -189,12 +189,16 @@ std::string_view name(Category category) {
       return "gradients";
     case Category::OptimizerState:
       return "optimizer state";
+    case Category::Buffers:
+      return "buffers";
     case Category::Activations:
       return "activations";
     case Category::Inputs:
       return "inputs";
     case Category::Temporaries:
       return "temporaries";
+    case Category::Workspace:
+      return "workspace";
     case Category::Library:
       return "library workspaces";
     case Category::Unattributed:

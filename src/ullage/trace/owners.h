@@ -8,6 +8,7 @@
 #include "ullage/trace/recording.h"
 #include "ullage/trace/trace.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +17,20 @@
 
 namespace ullage::trace {
 
-enum class Category { Parameters, Gradients, OptimizerState, Activations, Inputs, Temporaries, Library, Unattributed };
+// Buffers and Workspace are told by Ullage's own recordings alone.
+enum class Category {
+  Parameters,
+  Gradients,
+  OptimizerState,
+  Buffers,
+  Activations,
+  Inputs,
+  Temporaries,
+  Workspace,
+  Library,
+  Unattributed
+};
+inline constexpr std::size_t kCategories = 10;
 enum class Phase { Unknown, Loading, Forward, Backward, Optimizer, Evaluation, Compiling };
 
 // "parameters", "optimizer state", ...
@@ -30,6 +44,7 @@ struct StackMeaning {
   std::string name;  // "model.py:42 forward": the innermost frame that is the person's own; else the best there is
   std::optional<FrameId> step_call;  // within an optimizer's step: the frame that called it
   bool native = false;               // the stack has C++ frames, or a profiler's ops
+  bool certain = false;              // the category was seen, not told from the stack: nothing else is asked
   // Where in the calls of nn.Modules it stands, outermost first, as hashes of all frames up to there: two for each
   // call, up to the call and up to the line of its forward. Two stacks share the calls in which these are equal.
   std::vector<std::uint64_t> module_calls;

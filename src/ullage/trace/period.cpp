@@ -151,4 +151,14 @@ std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std:
   return turns.size() >= kLeastTurns ? turns : std::vector<std::size_t>();
 }
 
+bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns) {
+  std::uint64_t lowest = UINT64_MAX, highest = 0;
+  for (const std::size_t turn : turns) {
+    lowest = std::min(lowest, levels[turn]);
+    highest = std::max(highest, levels[turn]);
+  }
+  const std::uint64_t top = std::ranges::max(levels);
+  return highest - lowest <= (top - lowest) / 4;
+}
+
 }  // namespace ullage::trace

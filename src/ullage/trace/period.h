@@ -17,4 +17,7 @@ namespace ullage::trace {
 // O(n log n); a turn may differ a little from the one before.
 std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std::span<const std::uint64_t> levels);
 
+// Do the turns begin at about the same level? The layers of a pass for training do not: each leaves something behind.
+bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns);
+
 }  // namespace ullage::trace

@@ -4,12 +4,11 @@
 #include "ullage/base/check.h"
 #include "ullage/trace/annotated.h"
 #include "ullage/trace/period.h"
+#include "ullage/trace/rarest_call.h"
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 namespace ullage::trace {
@@ -58,24 +57,19 @@ std::vector<OptimizerCall> calls_by_stack(const Trace& trace, const std::vector<
   return calls;
 }
 
-// Where steps end: after the calls of the optimizer that is called least often (twice at least, if any is).
+// Where steps end: after the calls of one of the optimizers.
 std::vector<EventId> ends_of_steps(const std::vector<OptimizerCall>& calls) {
-  std::map<Which, std::uint64_t> counts;
-  for (const OptimizerCall& one : calls) ++counts[one.which];
-  const bool any_repeats = std::ranges::any_of(counts, [](const auto& one) { return one.second > 1; });
-  const auto rank = [&](const OptimizerCall& one) {
-    const std::uint64_t count = counts[one.which];
-    return std::tuple(any_repeats && count < 2, count);
-  };
-  // Of equally rare ones that which came last at first ends a step.
-  const OptimizerCall* chosen = nullptr;
-  std::set<Which> seen;
+  std::map<Which, std::size_t> numbers;
+  std::vector<std::uint64_t> counts;
   for (const OptimizerCall& one : calls) {
-    if (seen.insert(one.which).second && (chosen == nullptr || rank(one) <= rank(*chosen))) chosen = &one;
+    const auto [found, is_new] = numbers.try_emplace(one.which, counts.size());
+    if (is_new) counts.push_back(0);
+    ++counts[found->second];
   }
+  const std::size_t chosen = rarest_call(counts);
   std::vector<EventId> ends;
   for (const OptimizerCall& one : calls) {
-    if (one.which == chosen->which) ends.push_back(one.end);
+    if (numbers[one.which] == chosen) ends.push_back(one.end);
   }
   return ends;
 }
@@ -110,17 +104,6 @@ Allocations allocations_from(const Trace& trace, EventId from) {
   return found;
 }
 
-// Each turn begins at about the same level.
-bool begin_level(const Allocations& all, const std::vector<std::size_t>& turns) {
-  std::uint64_t lowest = UINT64_MAX, highest = 0;
-  for (const std::size_t turn : turns) {
-    lowest = std::min(lowest, all.levels[turn]);
-    highest = std::max(highest, all.levels[turn]);
-  }
-  const std::uint64_t top = std::ranges::max(all.levels);
-  return highest - lowest <= (top - lowest) / 4;
-}
-
 // The calls of modules that two stacks share.
 std::span<const std::uint64_t> shared(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
   return a.first(std::size_t(std::ranges::mismatch(a, b).in1 - a.begin()));
@@ -131,7 +114,7 @@ std::span<const std::uint64_t> shared(std::span<const std::uint64_t> a, std::spa
 // known, turns are steps only if each begins at about the same level, which the layers of a pass for training do not.
 bool are_steps(const std::vector<StackMeaning>& meanings, const Allocations& all,
                const std::vector<std::size_t>& turns) {
-  if (all.stacks.empty()) return begin_level(all, turns);
+  if (all.stacks.empty()) return begin_level(all.levels, turns);
   const auto calls = [&](std::size_t i) { return std::span(meanings[all.stacks[i].value].module_calls); };
   std::span<const std::uint64_t> common = calls(turns.front());
   for (std::size_t i = turns.front(); i < turns.back(); ++i) {
@@ -146,7 +129,7 @@ bool are_steps(const std::vector<StackMeaning>& meanings, const Allocations& all
     const auto here = shared(common, calls(i));
     if (!here.empty() && here.size() < common.size()) return false;
   }
-  return begin_level(all, turns);
+  return begin_level(all.levels, turns);
 }
 
 // Turns of a loop from an event on; empty when there are fewer than three.

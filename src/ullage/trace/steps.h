@@ -21,7 +21,7 @@ namespace ullage::trace {
 std::vector<Phase> phases(const Trace& trace, const std::vector<StackMeaning>& meanings);
 
 struct Steps {
-  enum class From { Nothing, Annotations, Stacks, Period };
+  enum class From { Nothing, Annotations, Stacks, Period, Recorded };
   From from = From::Nothing;
   // Step i is [begins[i], begins[i + 1]), the last one up to the end. The first begins at event 0 and holds the loading
   // too, or what the recording has of a step that began before it.

@@ -14,6 +14,7 @@
 #include "ullage/trace/recording.h"
 #include "ullage/trace/stacks.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -34,6 +35,13 @@ struct Storage {
 };
 
 inline constexpr OpId kNoOp{UINT64_MAX};
+
+// What autograd keeps a storage for.
+enum class SavedKind : std::uint8_t {
+  Parameter,   // a leaf that requires grad, or a view of one (a linear layer's transposed weight)
+  Constant,    // a leaf that does not: buffers, data, masks, indices
+  Activation,  // made by an op that autograd follows
+};
 
 struct Op {
   std::string name;  // "aten::mm"
@@ -71,6 +79,7 @@ struct OpEnd {
 };
 struct Save {  // autograd keeps it for the backward pass
   StorageId storage;
+  SavedKind kind = SavedKind::Activation;
 };
 struct Unsave {
   StorageId storage;

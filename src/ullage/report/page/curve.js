@@ -165,6 +165,7 @@ class Curve {
   }
 
   drawReserved() {
+    if (!this.line.pool) return;
     const g = this.g;
     g.beginPath();
     this.eachStep((i, x0, x1) => {
@@ -258,12 +259,13 @@ class Curve {
     }
     const phases = line.strips.filter(([from, to]) => from <= line.moments[i] && line.moments[i] < to);
     const phase = phases.length ? `, ${phases[phases.length - 1][2]}` : "";
+    const op = line.opText(i);
     this.read.replaceChildren(element("b", {}, line.momentText(i)), phase,
-      element("div", {}, `live ${sizeText(line.live[i])}, reserved ${sizeText(line.reserved[i])}`),
+      ...(op ? [element("div", {class: "code op"}, shorter(op))] : []), element("div", {}, line.levelText(i)),
       element("table", {}, element("tbody", {}, ...rows)));
     Object.assign(this.read.dataset, {moment: line.moments[i], live: line.live[i], reserved: line.reserved[i]});
     this.canvas.setAttribute("aria-valuenow", line.moments[i]);
-    this.canvas.setAttribute("aria-valuetext", `${line.momentText(i)}: ${sizeText(line.live[i])} live`);
+    this.canvas.setAttribute("aria-valuetext", `${line.momentText(i)}${op ? `, ${op}` : ""}: ${sizeText(line.live[i])} live`);
     const x = this.xOf(line.moments[i]);
     const room = this.read.offsetWidth;
     this.read.style.left = `${Math.max(0, x + 16 + room > this.width ? x - room - 16 : x + 16)}px`;

@@ -42,7 +42,7 @@ function element(name, attributes = {}, ...children) {
 // Hues of page.css, by the names of trace::Category.
 const HUES = {
   "parameters": 217, "gradients": 26, "optimizer state": 265, "activations": 150, "inputs": 187, "temporaries": 45,
-  "library workspaces": 330,
+  "library workspaces": 330, "buffers": 303, "workspace": 88,
 };
 
 // One color a band: the hue tells the category, the lightness tells its owners apart.
@@ -92,6 +92,15 @@ class Line {
     if (this.events === 0) return "the end, when the file was written";
     const time = this.times.length ? `, ${timeText(this.times[sample])}` : "";
     return moment === 0 ? "before the first event" : `event ${moment - 1}${time}`;
+  }
+
+  // The op that ran at a sample, of Ullage's own traces; empty: none, or not recorded.
+  opText(sample) { return this.ops[this.opAt[sample]] ?? ""; }
+
+  // "1.00 GiB live, 2.00 GiB reserved"; a trace knows no reserved bytes.
+  levelText(sample) {
+    const live = `${sizeText(this.live[sample])} live`;
+    return this.pool ? `${live}, ${sizeText(this.reserved[sample])} reserved` : live;
   }
 
   // Indices of what is there at a moment, by address.

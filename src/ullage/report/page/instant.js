@@ -5,6 +5,7 @@ class Instant {
     this.line = line;
     this.title = element("h2", {class: "moment"});
     this.totals = element("p", {class: "totals"});
+    this.op = element("p", {class: "code op"});
     this.owners = element("tbody");
     this.canvas = element("canvas", {class: "pool", tabindex: 0, role: "img", "aria-label":
       "segments of the pool with their blocks; left and right go from segment to segment"});
@@ -16,7 +17,7 @@ class Instant {
         element("div", {class: "scroll"}, element("table", {class: "fullest"}, head("cached", "live", "of", "blocks",
           "address"), this.fullest))));
     const table = element("table", {class: "instant-owners"}, head("bytes", "share", "owner"), this.owners);
-    this.root = element("section", {class: "instant", hidden: ""}, this.title, this.totals,
+    this.root = element("section", {class: "instant", hidden: ""}, this.title, this.op, this.totals,
       element("div", {class: "scroll"}, table), this.pool);
     root.after(this.root);
     this.canvas.addEventListener("pointermove", (event) => this.point(event.offsetX, event.offsetY));
@@ -38,8 +39,10 @@ class Instant {
     const cached = Math.max(0, line.reserved[sample] - live);
     const when = line.momentText(sample);
     this.title.textContent = when.startsWith("before") ? `B${when.slice(1)}` : `At ${when}`;
-    this.totals.textContent = `${sizeText(live)} live, ${sizeText(line.reserved[sample])} reserved, ` +
-      `${sizeText(cached)} cached` + (this.segments.length ? ` in ${this.segments.length} segments` : "") +
+    const op = line.opText(sample);
+    this.op.textContent = op ? `in ${op}` : "";
+    this.op.hidden = !op;
+    this.totals.textContent = line.levelText(sample) + (line.pool ? `, ${sizeText(cached)} cached` : "") + (this.segments.length ? ` in ${this.segments.length} segments` : "") +
       (this.drawn < live ? `; ${sizeText(live - this.drawn)} of the live bytes are in small storages that are not drawn` : "");
     Object.assign(this.root.dataset, {moment, live, reserved, segments: this.segments.length});
     this.listOwners(sample);

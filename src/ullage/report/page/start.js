@@ -9,7 +9,8 @@ function begin(data) {
     instant.show(line.sampleAt(line.shown));
     return;
   }
-  const tools = element("div", {class: "tools"}, element("h2", {}, `Live and reserved bytes over ${line.events} events`));
+  const tools = element("div", {class: "tools"}, element("h2", {},
+    `Live${line.pool ? " and reserved" : ""} bytes over ${line.events} events`));
   root.append(tools);
   const curve = new Curve(root, line, (sample) => instant.show(sample));
   const button = (text, title, act) => {
@@ -25,8 +26,10 @@ function begin(data) {
     const [moment] = line.refused[line.refused.length - 1];
     button("out of memory", "the request that failed", () => curve.pick(line.sampleAt(moment)));
   }
-  root.append(element("p", {class: "hint"}, "Bands: live bytes by owner; the line above: reserved bytes. Wheel, pinch or " +
-    "drag zooms, a click shows the segments at that moment. Keys: arrows, + \u2212 0, p for the peak, Enter."));
+  const above = line.pool ? "; the line above: reserved bytes" : "";
+  const shows = line.pool ? "the segments" : "the op and who held the bytes";
+  root.append(element("p", {class: "hint"}, `Bands: live bytes by owner${above}. Wheel, pinch or drag zooms, a click ` +
+    `shows ${shows} at that moment. Keys: arrows, + \u2212 0, p for the peak, Enter.`));
   curve.picked = line.sampleAt(line.shown);
   instant.show(curve.picked);
 }

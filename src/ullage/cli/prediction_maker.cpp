@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/prediction_maker.h"
+
+#include "ullage/base/exit_code.h"
+#include "ullage/base/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+using predict::NotTold;
+using predict::Prediction;
+using predict::Question;
+using trace::Knob;
+
+constexpr std::uint64_t kLoose = 100;  // a bound that lifts the peak by more than this part of it is not good enough
+constexpr int kOtherSizes = 2;  // times that other sizes are tried before the target itself is run
+
+Failure wrong(const Error& error) { return {to_int(ExitCode::WrongUse), {error.text()}}; }
+
+// The takes are one, of a run at the target: no law is asked for.
+bool is_of_target(const trace::TraceFile& file, const std::vector<Knob>& at) {
+  return file.takes.size() == 1 && file.takes.front().knobs == at;
+}
+
+// A bound too far above what the takes show: a run says more.
+bool is_loose(const Prediction& prediction) {
+  return prediction.law == predict::Law::Bound && prediction.slack * kLoose > prediction.process_peak;
+}
+
+Made made_of_take(trace::TraceFile file, const Question& question, const std::string& why) {
+  Prediction prediction = predict::of_take(file, file.takes.front(), question);
+  prediction.at = question.at;
+  if (!why.empty()) prediction.why = why;
+  return {std::move(prediction), std::move(file)};
+}
+
+std::variant<Made, Failure> measured(RecordedProgram& program, const Question& question, const std::string& why) {
+  Recorded recorded = program.at_target(question.at);
+  if (auto* failure = std::get_if<Failure>(&recorded)) return std::move(*failure);
+  return made_of_take(std::move(std::get<trace::TraceFile>(recorded)), question,
+                      "run at that size, as small ones do not tell: " + why);
+}
+
+void say(Progress& progress, std::ostream& err, const std::string& text) {
+  progress.pause();
+  err << "ullage: " << text << std::endl;
+}
+
+const Knob* find(const std::vector<Knob>& knobs, const std::string& name) {
+  const auto found = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& one) { return one.name == name; });
+  return found == knobs.end() ? nullptr : &*found;
+}
+
+std::string names_of(const std::vector<Knob>& knobs) {
+  std::string text;
+  for (const Knob& knob : knobs) text += (text.empty() ? "" : ", ") + knob.name;
+  return text.empty() ? "none" : text;
+}
+
+// The target of a file of takes: what was asked for, else what the file says.
+Result<std::vector<Knob>> target_of(const trace::TraceFile& file, const std::vector<Knob>& asked) {
+  std::vector<Knob> at = file.takes.front().knobs;
+  for (const Knob& knob : asked) {
+    if (find(at, knob.name) != nullptr) continue;
+    return Error{Error::Kind::BadArgument,
+                 fmt::format("{} is no knob of the takes; their knobs: {}", knob.name, names_of(at)), "--at"};
+  }
+  for (Knob& knob : at) {
+    const Knob* stated = find(asked, knob.name);
+    const Knob* of_file = stated != nullptr ? stated : find(file.at, knob.name);
+    if (of_file == nullptr) {
+      return Error{Error::Kind::BadArgument,
+                   fmt::format("the size of {} to predict is missing: add --at {}=SIZE", knob.name, knob.name), "--at"};
+    }
+    knob.value = of_file->value;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::variant<Made, Failure> make_prediction(RecordedProgram& program, const Question& asked, Progress& progress,
+                                            std::ostream& err) {
+  Recorded recorded = program.first();
+  for (int tried = 0;; ++tried) {
+    if (auto* failure = std::get_if<Failure>(&recorded)) return std::move(*failure);
+    auto& file = std::get<trace::TraceFile>(recorded);
+    Question question = asked;
+    question.at = file.at;
+    if (is_of_target(file, question.at)) return made_of_take(std::move(file), question, "");
+    progress.stage("comparing the takes");
+    Result<std::variant<Prediction, NotTold>> told = predict::predict(file, question);
+    progress.pause();
+    if (!told) return wrong(told.error());
+    if (auto* prediction = std::get_if<Prediction>(&*told)) {
+      if (!is_loose(*prediction)) return Made{std::move(*prediction), std::move(file)};
+      const std::string why = fmt::format("{}, which lifts it by {}", prediction->why, to_string(prediction->slack));
+      say(progress, err, fmt::format("{}; running it at {} itself", why, in_words(question.at)));
+      return measured(program, question, why);
+    }
+    const NotTold& not_told = std::get<NotTold>(*told);
+    if (!not_told.other || tried == kOtherSizes) {
+      say(progress, err, fmt::format("{}; running it at {} itself", not_told.why, in_words(question.at)));
+      return measured(program, question, not_told.why);
+    }
+    say(progress, err, fmt::format("{}; trying {}", not_told.why, as_text(*not_told.other)));
+    recorded = program.at_sizes(*not_told.other);
+  }
+}
+
+std::variant<Made, Failure> make_prediction(trace::TraceFile file, const Question& asked, const std::string& name) {
+  if (file.takes.empty()) return Failure{to_int(ExitCode::BadInput), {name + ": there is no take in it"}};
+  Result<std::vector<Knob>> at = target_of(file, asked.at);
+  if (!at) return wrong(at.error());
+  Question question = asked;
+  question.at = std::move(at).value();
+  if (is_of_target(file, question.at)) return made_of_take(std::move(file), question, "");
+  Result<std::variant<Prediction, NotTold>> told = predict::predict(file, question);
+  if (!told) return wrong(told.error());
+  if (auto* prediction = std::get_if<Prediction>(&*told)) return Made{std::move(*prediction), std::move(file)};
+  const NotTold& not_told = std::get<NotTold>(*told);
+  Failure failure{to_int(ExitCode::Failed), {name + ": " + not_told.why}};
+  if (not_told.other) failure.lines.push_back("sizes that would tell: " + as_text(*not_told.other));
+  return failure;
+}
+
+}  // namespace ullage::cli

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/recorded_program.h"
+
+#include "ullage/base/exit_code.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+using trace::Knob;
+
+// The first step makes the optimizer's state, the second is like all others, the third shows that it is.
+constexpr std::uint64_t kSteps = 3;
+
+predict::Grid grid_at(const std::vector<Knob>& knobs) {
+  predict::Grid grid;
+  for (const Knob& knob : knobs) grid.axes.push_back({knob.name, {knob.value}});
+  return grid;
+}
+
+// Larger sizes than those that a program failed at.
+std::string larger(const std::vector<Knob>& point) {
+  std::string text;
+  for (const Knob& knob : point) {
+    const std::int64_t from = 4 * knob.value;
+    text += fmt::format(" --vary {}={},{},{}", knob.name, from, from + from / 2, 2 * from);
+  }
+  return text;
+}
+
+}  // namespace
+
+RecordedCommand::RecordedCommand(TakeRunner runner, std::vector<std::string> words, Knobs knobs, Progress& progress,
+                                 std::ostream& err)
+    : runner_(std::move(runner)), words_(std::move(words)), knobs_(std::move(knobs)), progress_(progress), err_(err) {}
+
+Recorded RecordedCommand::first() {
+  if (knobs_.below) return takes_at({knobs_.at});
+  return takes_at(points(knobs_.grid));
+}
+
+Recorded RecordedCommand::at_sizes(const predict::Grid& grid) { return takes_at(points(grid)); }
+
+Recorded RecordedCommand::at_target(const std::vector<Knob>& target) { return takes_at({target}); }
+
+const trace::Take* RecordedCommand::known(const std::vector<Knob>& point) const {
+  const auto take =
+      std::find_if(all_.takes.begin(), all_.takes.end(), [&](const trace::Take& one) { return one.knobs == point; });
+  return take == all_.takes.end() ? nullptr : &*take;
+}
+
+// Said once: it is the same at every size.
+void RecordedCommand::note_end(const std::vector<Knob>& point, const TakeDone& done) {
+  if (done.stopped || done.steps >= kSteps || std::exchange(noted_, true)) return;
+  progress_.pause();
+  err_ << fmt::format(
+      "ullage: note: {}: the program ended by itself {}: the peak is that of the whole run, and a longer "
+      "one may need more\n",
+      in_words(point),
+      done.steps == 0 ? std::string("and no step in it was whole and came again")
+                      : fmt::format("after {} whole step{}", done.steps, done.steps == 1 ? "" : "s"));
+}
+
+std::optional<Failure> RecordedCommand::add_take(const std::vector<Knob>& point) {
+  std::variant<TakeDone, Failure> ended = runner_.run({in_words(point), fill(words_, point), kSteps, ""});
+  if (auto* failure = std::get_if<Failure>(&ended)) {
+    // Of the target itself nothing larger is wanted.
+    if (failure->by_program && point != knobs_.at) {
+      failure->lines.push_back(
+          "a program may need more than so small a size (BatchNorm more than one value a channel); "
+          "larger ones:" +
+          larger(point));
+    }
+    return std::move(*failure);
+  }
+  TakeDone& done = std::get<TakeDone>(ended);
+  if (done.file.takes.empty()) {
+    return Failure{to_int(ExitCode::Failed), {in_words(point) + ": there is no take in the trace"}};
+  }
+  note_end(point, done);
+  if (all_.takes.empty()) {
+    all_ = done.file;
+    all_.takes.clear();
+    all_.command = words_;
+    all_.at = knobs_.at;
+  }
+  all_.takes.push_back(std::move(done.file.takes.front()));
+  all_.takes.back().knobs = point;
+  return std::nullopt;
+}
+
+Recorded RecordedCommand::takes_at(const std::vector<std::vector<Knob>>& points) {
+  for (const std::vector<Knob>& point : points) {
+    if (known(point) != nullptr) continue;
+    if (std::optional<Failure> failure = add_take(point)) return std::move(*failure);
+  }
+  trace::TraceFile file = all_;
+  file.takes.clear();
+  for (const std::vector<Knob>& point : points) file.takes.push_back(*known(point));
+  return file;
+}
+
+RecordedRehearsal::RecordedRehearsal(TakeRunner runner, std::vector<std::string> words)
+    : runner_(std::move(runner)), words_(std::move(words)) {}
+
+Recorded RecordedRehearsal::first() { return rehearse("auto"); }
+
+Recorded RecordedRehearsal::at_sizes(const predict::Grid& grid) { return rehearse(as_text(grid)); }
+
+Recorded RecordedRehearsal::at_target(const std::vector<Knob>& target) { return rehearse(as_text(grid_at(target))); }
+
+Recorded RecordedRehearsal::rehearse(const std::string& sizes) {
+  std::variant<TakeDone, Failure> ended = runner_.run({words_.front(), words_, 0, sizes});
+  if (auto* failure = std::get_if<Failure>(&ended)) return std::move(*failure);
+  trace::TraceFile file = std::move(std::get<TakeDone>(ended).file);
+  if (file.takes.empty())
+    return Failure{to_int(ExitCode::Failed), {words_.front() + ": there is no take in the trace"}};
+  return file;
+}
+
+}  // namespace ullage::cli

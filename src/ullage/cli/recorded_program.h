@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where the takes of a prediction come from: a command that is started once for each size, or a program that Ullage
+// ships, which tries all sizes itself in one process.
+
+#include "ullage/cli/knobs.h"
+#include "ullage/cli/take_runner.h"
+#include "ullage/predict/law.h"
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ullage::cli {
+
+using Recorded = std::variant<trace::TraceFile, Failure>;
+
+class RecordedProgram {
+ public:
+  virtual ~RecordedProgram() = default;
+  // At the sizes to begin with. One take at the target itself, where that is below them.
+  virtual Recorded first() = 0;
+  // At other sizes, of the knobs that first() had.
+  virtual Recorded at_sizes(const predict::Grid& grid) = 0;
+  // One take at the target.
+  virtual Recorded at_target(const std::vector<trace::Knob>& target) = 0;
+};
+
+class RecordedCommand final : public RecordedProgram {
+ public:
+  // `words`: with the placeholders. What is worth a word beside the answer goes to `err`.
+  RecordedCommand(TakeRunner runner, std::vector<std::string> words, Knobs knobs, Progress& progress,
+                  std::ostream& err);
+  Recorded first() override;
+  Recorded at_sizes(const predict::Grid& grid) override;
+  Recorded at_target(const std::vector<trace::Knob>& target) override;
+
+ private:
+  Recorded takes_at(const std::vector<std::vector<trace::Knob>>& points);
+  std::optional<Failure> add_take(const std::vector<trace::Knob>& point);
+  void note_end(const std::vector<trace::Knob>& point, const TakeDone& done);
+  const trace::Take* known(const std::vector<trace::Knob>& point) const;
+
+  TakeRunner runner_;
+  std::vector<std::string> words_;
+  Knobs knobs_;
+  Progress& progress_;
+  std::ostream& err_;
+  trace::TraceFile all_;  // every take so far
+  bool noted_ = false;    // that the program ends by itself
+};
+
+class RecordedRehearsal final : public RecordedProgram {
+ public:
+  // `words`: of the shipped program, its name first.
+  RecordedRehearsal(TakeRunner runner, std::vector<std::string> words);
+  Recorded first() override;
+  Recorded at_sizes(const predict::Grid& grid) override;
+  Recorded at_target(const std::vector<trace::Knob>& target) override;
+
+ private:
+  Recorded rehearse(const std::string& sizes);
+
+  TakeRunner runner_;
+  std::vector<std::string> words_;
+};
+
+}  // namespace ullage::cli

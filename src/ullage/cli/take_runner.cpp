@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/take_runner.h"
+
+#include "ullage/base/exit_code.h"
+#include "ullage/base/sizes.h"
+#include "ullage/cli/target.h"
+#include "ullage/read/file_content.h"
+#include "ullage/report/run_report.h"
+#include "ullage/report/terminal_text.h"
+#include "ullage/store/ledger.h"
+#include "ullage/trace/trace_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <deque>
+#include <fstream>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLastLines = 8;       // of a program that failed
+constexpr std::size_t kLongestLine = 400;   // characters; a long one may be a whole dump
+constexpr int kKilledExit = 128 + SIGKILL;  // what a shell says of a child that was killed
+
+// What a program printed last, each line made fit for a terminal.
+std::vector<std::string> last_lines(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  // What stands before the last few kilobytes is not looked at: a program may print gigabytes.
+  in.seekg(0, std::ios::end);
+  const auto size = static_cast<std::streamoff>(in.tellg());
+  in.seekg(std::max<std::streamoff>(0, size - std::streamoff{1 << 16}));
+  std::deque<std::string> last;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty()) continue;
+    last.push_back("  | " + report::clip(report::clean(line, false), kLongestLine));
+    if (last.size() > kLastLines) last.pop_front();
+  }
+  return {last.begin(), last.end()};
+}
+
+// The words that name something here and nothing in the scratch folder: why a program that works here may fail there.
+// The first is the program itself, which was found.
+std::string relative_names(const std::vector<std::string>& words) {
+  std::string names;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::string value = word.substr(word.find('=') == std::string::npos ? 0 : word.find('=') + 1);
+    std::error_code ignored;
+    if (value.empty() || value.front() == '/' || !fs::exists(value, ignored)) continue;
+    names += (names.empty() ? "" : ", ") + value;
+  }
+  return names;
+}
+
+// "batch 2: step 2 of 3", from what the runtime has counted so far.
+std::string stage_of(const TakeOrder& order, const store::LedgerPage& page) {
+  std::uint64_t steps = 0;
+  for (const store::LedgerSlot& slot : page.slots) {
+    if (slot.pid.load() > 0) steps = std::max({steps, slot.steps.load(), slot.recorded_steps.load()});
+  }
+  if (order.stop_after == 0) return fmt::format("{}: step {}", order.name, steps + 1);
+  return fmt::format("{}: step {} of {}", order.name, std::min(steps + 1, order.stop_after), order.stop_after);
+}
+
+Failure failed(const TakeOrder& order, const report::RunReport& report, const fs::path& outputs) {
+  Failure failure;
+  const int code = report.end.exit_code;
+  std::string head;
+  if (report.outcome == report::Outcome::KilledByKernel) {
+    head = fmt::format("KILLED BY THE KERNEL for lack of memory, when the process held {}",
+                       to_string(report.process_peak));
+  } else if (code > 128) {
+    head = fmt::format("the program was killed by signal {}", code - 128);
+  } else {
+    head = fmt::format("the program failed with exit code {}", code);
+  }
+  std::vector<std::string> last = last_lines(outputs);
+  failure.lines.push_back(fmt::format("{}: {}{}", order.name, head, last.empty() ? "" : "; its last lines:"));
+  failure.lines.insert(failure.lines.end(), last.begin(), last.end());
+  if (!report.message.empty()) failure.lines.push_back(report.message);
+  failure.by_program = true;
+  return failure;
+}
+
+Failure not_recorded(const TakeOrder& order, const report::RunReport& report) {
+  if (!report.attached) {
+    return {to_int(ExitCode::Failed),
+            {fmt::format("{}: Ullage's runtime was in no process of the program, so nothing was recorded; it reaches "
+                         "programs that are linked to torch",
+                         order.name)}};
+  }
+  const std::string why = report.message.empty() ? "no reason is known" : report.message;
+  return {to_int(ExitCode::Failed), {fmt::format("{}: the trace was not written: {}", order.name, why)}};
+}
+
+Result<trace::TraceFile> read_trace(const fs::path& file) {
+  const Result<read::FileContent> content = read::FileContent::open(file.string());
+  if (!content) return content.error();
+  return trace::read_trace_file(content->bytes(), file.string());
+}
+
+bool stopped_at_border(const store::LedgerPage& page) {
+  return std::any_of(page.slots.begin(), page.slots.end(),
+                     [](const store::LedgerSlot& slot) { return slot.stopped_at_border.load() != 0; });
+}
+
+int signal_of(const report::ProcessEnd& end) {
+  if (SignalForwarder::received() != 0) return SignalForwarder::received();
+  return end.exit_code == to_int(ExitCode::Interrupted) ? SIGINT : 0;
+}
+
+}  // namespace
+
+Failure TakeRunner::advised(Failure failure, const std::vector<std::string>& words) const {
+  const std::string names = here_ ? "" : relative_names(words);
+  if (!names.empty()) {
+    failure.lines.push_back("it ran in an empty folder, where " + names +
+                            " is not found: write whole paths, or give --here to run it where you are");
+  }
+  return failure;
+}
+
+TakeRunner::TakeRunner(Launch program, Bytes budget, store::SpillPlace spill, bool here, Progress& progress)
+    : program_(std::move(program)), budget_(budget), spill_(std::move(spill)), here_(here), progress_(progress) {}
+
+Launch TakeRunner::launch_of(const TakeOrder& order, const fs::path& scratch) const {
+  Launch launch = program_;
+  launch.words = order.words;
+  launch.outputs = scratch / "outputs";
+  if (here_) return launch;
+  launch.folder = scratch / "work";
+  std::error_code ignored;
+  fs::create_directory(launch.folder, ignored);  // where that fails, entering it does and says so
+  launch.file = fs::absolute(launch.file);
+  // A script behind an interpreter is part of the command.
+  const auto script = std::find_if(launch.words.begin() + 1, launch.words.end(),
+                                   [](const std::string& word) { return word.empty() || word.front() != '-'; });
+  if (script != launch.words.end() && fs::is_regular_file(*script, ignored)) *script = fs::absolute(*script).string();
+  return launch;
+}
+
+std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
+  const Result<ScratchFolder> scratch = ScratchFolder::make();
+  if (!scratch) return Failure{to_int(ExitCode::Failed), {scratch.error().text()}};
+  const fs::path trace = scratch->path() / "take.ullage";
+  const Launch program = launch_of(order, scratch->path());
+  const Result<store::Ledger> ledger =
+      store::Ledger::create({budget_, spill_.folder, spill_.most, trace.string(), order.stop_after, order.rehearsal});
+  if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
+
+  progress_.stage([&] { return stage_of(order, ledger->page()); });
+  SignalForwarder signals;  // until the folder is gone: a late Ctrl-C does not leave it behind
+  auto ended = launch(program, *ledger, signals);
+  progress_.pause();
+  if (const auto* failure = std::get_if<NotStarted>(&ended)) {
+    const Refusal refusal = not_started(program, failure->reason);
+    return Failure{refusal.exit_code, {refusal.message}};
+  }
+  auto& end = std::get<report::ProcessEnd>(ended);
+  if (const int signal = signal_of(end); signal != 0) return Failure{128 + signal, {}};
+  end.record_file = trace.string();
+  const report::RunReport report = report::summarize(ledger->page(), end);
+  if (end.exit_code != 0) return advised(failed(order, report, program.outputs), program.words);
+  if (!report.recorded) return not_recorded(order, report);
+  Result<trace::TraceFile> read = read_trace(trace);
+  if (!read) return Failure{to_int(ExitCode::Failed), {order.name + ": " + read.error().text()}};
+  return TakeDone{std::move(read).value(), report.recorded_steps, stopped_at_border(ledger->page())};
+}
+
+}  // namespace ullage::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Small questions about events, for comparison.cpp and comparison_sets.cpp.
+
+#include "ullage/trace/trace.h"
+
+#include <variant>
+
+namespace ullage::predict {
+
+template <class T>
+const T* as(const trace::Event& event) {
+  return std::get_if<T>(&event.what);
+}
+
+inline bool is_birth_or_death(const trace::Event& event) {
+  return as<trace::event::Allocation>(event) || as<trace::event::Free>(event);
+}
+
+// Of a birth or a death.
+inline const StorageId* storage_of(const trace::Event& event) {
+  if (const auto* born = as<trace::event::Allocation>(event)) return &born->storage;
+  if (const auto* died = as<trace::event::Free>(event)) return &died->storage;
+  if (const auto* asked = as<trace::event::FreeRequest>(event)) return &asked->storage;
+  return nullptr;
+}
+
+// A storage dies, or is given up by autograd.
+inline bool is_death(const trace::Event& event) {
+  return as<trace::event::Free>(event) || as<trace::event::FreeRequest>(event) || as<trace::event::Unsave>(event);
+}
+
+}  // namespace ullage::predict

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/predict/cuda_rules.h"
+
+namespace ullage::predict {
+namespace {
+
+constexpr std::string_view kConvolutions =
+    "aten::convolution aten::_convolution aten::convolution_overrideable aten::mkldnn_convolution "
+    "aten::convolution_backward aten::convolution_backward_overrideable aten::_slow_conv2d_forward "
+    "aten::_slow_conv2d_backward aten::slow_conv3d_forward";
+constexpr std::string_view kMatrixProducts =
+    "aten::mm aten::bmm aten::addmm aten::baddbmm aten::addmv aten::mv aten::dot aten::linear aten::_addmm_activation "
+    "aten::addbmm aten::ger";
+constexpr std::string_view kAttention =
+    "aten::_scaled_dot_product_flash_attention_for_cpu aten::_scaled_dot_product_flash_attention_for_cpu_backward";
+
+constexpr CudaRule kRules[] = {
+    {CudaEffect::RemoveWithin,
+     kConvolutions,
+     {},
+     {},
+     "",
+     "reorders and scratch of convolutions are oneDNN's",
+     "ATen/native/mkldnn/Conv.cpp; seen in recordings: 257 blocks in a step of DCGAN-256"},
+    {CudaEffect::RemoveWithin,
+     kAttention,
+     {},
+     {},
+     "",
+     "buffers of attention are those of the CPU kernel's threads",
+     "ATen/native/cpu/FlashAttentionKernel.cpp"},
+    {CudaEffect::RemoveNumbers,
+     "*",
+     8_B,
+     {},
+     "",
+     "numbers that ops wrap as tensors stay on the host",
+     "c10/core/ScalarType; ATen/ScalarOps.h, scalar_to_tensor; seen in recordings: 327 blocks in a step of DCGAN-256"},
+    {CudaEffect::RemoveVarying,
+     "*",
+     {},
+     {},
+     "",
+     "buffers that threads of a CPU kernel share work by",
+     "ATen/native/TensorIteratorReduce.cpp, two_pass_reduction; ATen/native/cpu/UpSampleKernel.cpp"},
+    {CudaEffect::HoldInLists,
+     "aten::div",
+     {},
+     {},
+     "",
+     "Python's optimizers take lists of parameters on CUDA: the temporaries of all live together; a LibTorch program's "
+     "take one parameter after the other",
+     "torch/optim/optimizer.py, _default_to_fused_or_foreach; torch/optim/adam.py, _multi_tensor_adam"},
+    {CudaEffect::AddForThread, kMatrixProducts, 8519680_B, 32_MiB, "cuBLAS workspaces",
+     "one workspace for the forward pass and one for autograd's thread, kept for good",
+     "ATen/cuda/CublasHandlePool.cpp: 2 x 4096 + 8 x 16 KiB, 32 MiB on Hopper; public recordings: one in each of 8 "
+     "forward passes, two in each of 5 steps with a backward pass"},
+    {CudaEffect::AddWithin,
+     "aten::addmm aten::_addmm_activation",
+     1_MiB,
+     {},
+     "cuBLASLt workspace",
+     "a product with a bias takes a workspace while it runs",
+     "ATen/cuda/CUDABlas.cpp, CUBLASLT_WORKSPACE_SIZE"},
+    {CudaEffect::AddToProcess,
+     "*",
+     Bytes{522ull << 20},
+     {},
+     "CUDA context and libraries",
+     "what the process holds on the card outside the allocator",
+     "public out-of-memory messages, process less allocated less cached: 336 to 973 MiB, 522 MiB on a card of 24 GB"},
+    {CudaEffect::Unknown,
+     kConvolutions,
+     {},
+     {},
+     "cuDNN workspaces",
+     "cuDNN takes workspaces that depend on the algorithm it picks",
+     "not known before a card is measured"},
+    {CudaEffect::Unknown,
+     kAttention,
+     {},
+     {},
+     "attention kernels of the card",
+     "the CPU's flash attention stands for flash or memory-efficient attention, whose statistics are padded otherwise",
+     "not known before a card is measured"},
+};
+
+}  // namespace
+
+std::span<const CudaRule> cuda_rules() { return kRules; }
+
+}  // namespace ullage::predict

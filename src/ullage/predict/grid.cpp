@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grid that takes make.
+#include "ullage/predict/sequence.h"
+#include "ullage/predict/told.h"
+
+#include <algorithm>
+#include <set>
+
+namespace ullage::predict {
+namespace {
+
+constexpr std::size_t kLeastValues = 3;  // two to fit, one to check
+
+Error wrong(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
+
+std::optional<Error> not_comparable(const trace::TraceFile& file) {
+  if (file.takes.empty()) return wrong("no take was recorded");
+  const std::vector<trace::Knob>& names = file.takes[0].knobs;
+  if (names.empty()) return wrong("nothing was varied between the takes, so there is nothing to predict from");
+  if (names.size() > 2) {
+    return wrong("the takes vary " + std::to_string(names.size()) + " sizes at once; at most 2 can be told apart");
+  }
+  for (const trace::Take& take : file.takes) {
+    const auto same_name = [](const trace::Knob& a, const trace::Knob& b) { return a.name == b.name; };
+    if (!std::ranges::equal(take.knobs, names, same_name)) {
+      return wrong("one take varies " + knobs_text(names) + ", another one " + knobs_text(take.knobs));
+    }
+    if (take.end == trace::Take::End::OutOfMemory) {
+      return wrong("the program ran out of memory at " + knobs_text(take.knobs) + ", a size to predict from");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Sequence> arrange(const trace::TraceFile& file) {
+  if (auto error = not_comparable(file)) return *error;
+  Sequence sequence;
+  for (std::size_t axis = 0; axis < file.takes[0].knobs.size(); ++axis) {
+    std::set<std::int64_t> values;
+    for (const trace::Take& take : file.takes) values.insert(take.knobs[axis].value);
+    const std::string& name = file.takes[0].knobs[axis].name;
+    if (values.size() < kLeastValues) {
+      return wrong("'" + name + "' has " + std::to_string(values.size()) + " sizes in the takes; at least " +
+                   std::to_string(kLeastValues) + " are needed, two to fit and one to check");
+    }
+    sequence.grid.axes.push_back({name, {values.begin(), values.end()}});
+  }
+  sequence.order.assign(sequence.grid.takes(), SIZE_MAX);
+  for (std::size_t i = 0; i < file.takes.size(); ++i) {
+    std::size_t place = 0;
+    for (std::size_t axis = 0; axis < sequence.grid.axes.size(); ++axis) {
+      const std::vector<std::int64_t>& values = sequence.grid.axes[axis].values;
+      const auto at = std::ranges::lower_bound(values, file.takes[i].knobs[axis].value);
+      place = place * values.size() + std::size_t(at - values.begin());
+    }
+    if (sequence.order[place] != SIZE_MAX) {
+      return wrong("there are two takes at " + knobs_text(file.takes[i].knobs));
+    }
+    sequence.order[place] = i;
+  }
+  if (std::ranges::find(sequence.order, SIZE_MAX) != sequence.order.end()) {
+    return wrong(std::to_string(file.takes.size()) + " takes are no grid of each size with each other: " +
+                 std::to_string(sequence.grid.takes()) + " are needed");
+  }
+  return sequence;
+}
+
+}  // namespace ullage::predict

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/predict/largest.h"
+
+#include "ullage/predict/evaluation.h"
+#include "ullage/predict/lift.h"
+#include "ullage/predict/outside.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+namespace ullage::predict {
+namespace {
+
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;  // beyond that nothing follows the knob any more
+constexpr std::int64_t kNeighbours = 2;
+
+// What is known of one value of the knob.
+struct Answer {
+  bool told = false;  // by the takes
+  bool fits = false;
+  Bytes process_peak;
+  Law law = Law::Exact;
+};
+
+class Search final {
+ public:
+  Search(const trace::TraceFile& file, const Sequence& sequence, std::vector<trace::Knob> at, std::size_t axis,
+         Bytes memory)
+      : file_(file), sequence_(sequence), at_(std::move(at)), axis_(axis), memory_(memory) {
+    const std::vector<std::int64_t>& values = sequence.grid.axes[axis].values;
+    for (std::size_t i = 1; i < values.size(); ++i) step_ = std::gcd(step_, values[i] - values[0]);
+    least_ = values[0];
+  }
+
+  LargestThatFits run() {
+    LargestThatFits found;
+    found.knob = sequence_.grid.axes[axis_].name;
+    if (!good(0)) {
+      const Answer& least = answer(0);
+      found.process_peak = least.process_peak;
+      found.law = least.law;
+      found.not_told_above = !least.told;
+      return found;
+    }
+    std::int64_t low = 0, high = 1;
+    while (high < kMostSteps && good(high)) {
+      low = high;
+      high *= 2;
+    }
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (good(middle) ? low : high) = middle;
+    }
+    // More need not need more: a kernel can take another path. The neighbours are tried, no farther.
+    for (std::int64_t i = low + 1; i <= low + kNeighbours; ++i) {
+      if (good(i)) low = i;
+    }
+    const Answer& best = answer(low);
+    found.value = value(low);
+    found.process_peak = best.process_peak;
+    found.law = best.law;
+    found.not_told_above = !answer(low + 1).told || low >= kMostSteps;
+    return found;
+  }
+
+ private:
+  std::int64_t value(std::int64_t steps) const { return least_ + steps * step_; }
+  bool good(std::int64_t steps) { return answer(steps).told && answer(steps).fits; }
+
+  const Answer& answer(std::int64_t steps) {
+    const auto [place, is_new] = known_.try_emplace(steps);
+    if (is_new) place->second = look(value(steps));
+    return place->second;
+  }
+  Answer look(std::int64_t value) {
+    std::vector<trace::Knob> at = at_;
+    std::ranges::find(at, sequence_.grid.axes[axis_].name, &trace::Knob::name)->value = value;
+    const auto evaluated = evaluate_take(file_, sequence_, at);
+    const auto* found = std::get_if<Evaluation>(&evaluated);
+    if (found == nullptr || !crossings(file_, sequence_, found->take).empty()) return {};
+    Answer answer;
+    answer.told = true;
+    const std::vector<Allowance> allowed = allowances(file_, found->take);
+    if (std::ranges::any_of(allowed, [](const Allowance& one) { return one.bytes >= kNoBound; })) return {};
+    answer.process_peak = process_peak(found->take, outside_at(file_, sequence_, at, found->take), allowed);
+    answer.fits = answer.process_peak <= memory_;
+    answer.law = found->unordered.empty() && !found->charges_bound ? Law::Exact : Law::Bound;
+    return answer;
+  }
+
+  const trace::TraceFile& file_;
+  const Sequence& sequence_;
+  const std::vector<trace::Knob> at_;
+  const std::size_t axis_;
+  const Bytes memory_;
+  std::int64_t step_ = 0, least_ = 0;
+  std::map<std::int64_t, Answer> known_;  // by the number of steps from the smallest take
+};
+
+}  // namespace
+
+std::vector<LargestThatFits> largest_that_fits(const trace::TraceFile& file, const Sequence& sequence,
+                                               const std::vector<trace::Knob>& at, Bytes memory) {
+  std::vector<LargestThatFits> found;
+  for (std::size_t axis = 0; axis < sequence.grid.axes.size(); ++axis) {
+    found.push_back(Search(file, sequence, at, axis, memory).run());
+  }
+  return found;
+}
+
+}  // namespace ullage::predict

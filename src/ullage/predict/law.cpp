@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/predict/law.h"
+
+#include "ullage/base/check.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ullage::predict {
+namespace {
+
+__extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 WideUnsigned;
+
+WideUnsigned magnitude(Wide a) { return a < 0 ? -WideUnsigned(a) : WideUnsigned(a); }
+
+int width(Wide a) {
+  const WideUnsigned m = magnitude(a);
+  const auto high = std::uint64_t(m >> 64);
+  return high != 0 ? 64 + std::bit_width(high) : std::bit_width(std::uint64_t(m));
+}
+
+// The compilers' own checked product of 128 bits is a function that not every runtime library has.
+Wide times(Wide a, Wide b, bool& fits) {
+  if (width(a) + width(b) > 126) {
+    fits = false;
+    return 0;
+  }
+  return a * b;
+}
+
+Wide plus(Wide a, Wide b, bool& fits) {
+  if (std::max(width(a), width(b)) > 125) {
+    fits = false;
+    return 0;
+  }
+  return a + b;
+}
+
+Wide gcd(Wide a, Wide b) {
+  WideUnsigned x = magnitude(a), y = magnitude(b);
+  while (y != 0) {
+    const WideUnsigned rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return Wide(x);
+}
+
+Wide weighted(std::span<const Wide> counts, std::span<const Wide> weights, std::size_t stride, bool& fits) {
+  Wide sum = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) sum = plus(sum, times(counts[i * stride], weights[i], fits), fits);
+  return sum;
+}
+
+// 1 / product of (x_i - x_j) for each i, all times their least common denominator, which is returned.
+Wide barycentric(std::span<const std::int64_t> x, std::vector<Wide>& weights, bool& fits) {
+  std::vector<Wide> products;
+  Wide common = 1;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    Wide product = 1;
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      if (j != i) product = times(product, Wide(x[i]) - x[j], fits);
+    }
+    if (!fits) return 1;
+    products.push_back(product);
+    common = times(common, Wide(magnitude(product)) / gcd(common, product), fits);
+  }
+  for (const Wide product : products) weights.push_back(common / product);
+  return common;
+}
+
+}  // namespace
+
+std::size_t Grid::takes() const {
+  std::size_t count = 1;
+  for (const Axis& axis : axes) count *= axis.values.size();
+  return count;
+}
+
+Evaluator::Axis Evaluator::weights(const std::vector<std::int64_t>& values, std::int64_t at, bool& fits) {
+  Axis axis;
+  barycentric(values, axis.check, fits);
+  // One value fewer: the check says that they are on one polynomial with the last.
+  const std::span points(values.data(), values.size() - 1);
+  axis.divisor = barycentric(points, axis.weight, fits);
+  for (std::size_t i = 0; fits && i < points.size(); ++i) {
+    for (std::size_t j = 0; j < points.size(); ++j) {
+      if (j != i) axis.weight[i] = times(axis.weight[i], Wide(at) - points[j], fits);
+    }
+  }
+  return axis;
+}
+
+Evaluator::Evaluator(const Grid& grid, std::span<const std::int64_t> at) : takes_(grid.takes()) {
+  ULLAGE_CHECK(grid.axes.size() == 1 || grid.axes.size() == 2, "a grid of one knob or two");
+  ULLAGE_CHECK(at.size() == grid.axes.size(), "a target for each knob");
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const std::vector<std::int64_t>& values = grid.axes[i].values;
+    ULLAGE_CHECK(values.size() >= 3, "three values of each knob");
+    ULLAGE_CHECK(std::ranges::adjacent_find(values, std::greater_equal<>()) == values.end(), "ascending values");
+    axes_.push_back(weights(values, at[i], fits_));
+  }
+}
+
+// Of values that stand `stride` apart along the first axis.
+std::optional<Evaluator::Wide> Evaluator::along_first(std::span<const Wide> lines, std::size_t stride) const {
+  bool fits = true;
+  const Axis& axis = axes_.front();
+  if (weighted(lines, axis.check, stride, fits) != 0 || !fits) return std::nullopt;
+  const Wide value = weighted(lines, axis.weight, stride, fits);
+  return fits ? std::optional(value) : std::nullopt;
+}
+
+std::optional<std::int64_t> Evaluator::operator()(std::span<const std::int64_t> counts) const {
+  const std::size_t columns = axes_.size() == 2 ? axes_[1].check.size() : 1;
+  ULLAGE_CHECK(counts.size() == takes_, "a count for each take");
+  if (std::ranges::adjacent_find(counts, std::not_equal_to<>()) == counts.end()) {
+    return counts[0] < 0 ? std::nullopt : std::optional(counts[0]);
+  }
+  if (!fits_) return std::nullopt;
+  const std::vector<Wide> wide(counts.begin(), counts.end());
+  bool fits = true;
+  for (std::size_t row = 0; columns > 1 && row < axes_[0].check.size(); ++row) {
+    const std::span line(wide.data() + row * columns, columns);
+    if (weighted(line, axes_[1].check, 1, fits) != 0 || !fits) return std::nullopt;
+  }
+  std::vector<Wide> at_first;  // by column: the value at the target's first knob, times the first divisor
+  for (std::size_t column = 0; column < columns; ++column) {
+    const std::optional<Wide> value = along_first(std::span(wide).subspan(column), columns);
+    if (!value) return std::nullopt;
+    at_first.push_back(*value);
+  }
+  const Wide value = columns > 1 ? weighted(at_first, axes_[1].weight, 1, fits) : at_first[0];
+  const Wide divisor = columns > 1 ? times(axes_[0].divisor, axes_[1].divisor, fits) : axes_[0].divisor;
+  if (!fits || value % divisor != 0 || value < 0 || value / divisor > INT64_MAX) return std::nullopt;
+  return std::int64_t(value / divisor);
+}
+
+std::optional<std::int64_t> evaluate(const Grid& grid, std::span<const std::int64_t> counts,
+                                     std::span<const std::int64_t> at) {
+  return Evaluator(grid, at)(counts);
+}
+
+}  // namespace ullage::predict

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/predict/outside.h"
+
+#include "ullage/predict/charges.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ullage::predict {
+namespace {
+
+// The kernel counts resident pages per processor, in batches of 64 pages: two readings differ by so much for nothing.
+constexpr double kRise = 262144;
+
+// The larger of what was measured outside and what the peak leaves beside the pool's, less what the program told.
+Bytes measured(const trace::Take& take) {
+  const trace::ProcessFigures& process = take.process;
+  const Bytes all =
+      process.outside_peak > Bytes{} ? process.outside_peak : saturating_sub(process.peak, process.pool_resident_peak);
+  return saturating_sub(all, charges_peak(take));
+}
+
+// Bytes for each unit of the knob; 0: it does not rise everywhere.
+double slope(const std::vector<double>& figures, const std::vector<std::int64_t>& values, std::size_t stride,
+             std::size_t lines) {
+  double steepest = 0;
+  for (std::size_t line = 0; line < lines; ++line) {
+    const std::size_t begin = stride == 1 ? line * values.size() : line;
+    for (std::size_t i = 0; i + 1 < values.size(); ++i) {
+      const double rise = figures[begin + (i + 1) * stride] - figures[begin + i * stride];
+      if (rise <= kRise) return 0;
+      steepest = std::max(steepest, rise / double(values[i + 1] - values[i]));
+    }
+  }
+  return steepest;
+}
+
+// Takes that one process made one after the other end as the program ends them, and it tells its own borders. There the
+// figures rise because the process warms up, whatever the knob is.
+bool of_one_process(const trace::TraceFile& file) {
+  return std::ranges::all_of(file.takes, [](const trace::Take& take) {
+    return take.end == trace::Take::End::Program && !take.borders.empty();
+  });
+}
+
+}  // namespace
+
+Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const std::vector<trace::Knob>& knobs,
+                   const trace::Take& evaluated) {
+  std::vector<double> figures;
+  for (const std::size_t take : sequence.order) figures.push_back(double(measured(file.takes[take]).count));
+  double most = *std::ranges::max_element(figures);
+  const bool known = most > 0;
+  const std::vector<Grid::Axis>& axes = sequence.grid.axes;
+  for (std::size_t axis = 0; axis < axes.size() && !of_one_process(file); ++axis) {
+    const std::size_t columns = axes.size() == 2 ? axes[1].values.size() : 1;
+    const std::size_t stride = axis == 0 ? columns : 1;
+    const double rise = slope(figures, axes[axis].values, stride, figures.size() / axes[axis].values.size());
+    const std::int64_t at = std::ranges::find(knobs, axes[axis].name, &trace::Knob::name)->value;
+    most += std::max(0.0, rise * double(at - axes[axis].values.back()));
+  }
+  constexpr double kMost = 1e18;
+  Outside outside;
+  outside.known = known;
+  outside.program = Bytes{std::uint64_t(std::ceil(std::min(most, kMost)))} + kChance;
+  outside.told = charges_peak(evaluated);
+  return outside;
+}
+
+Outside outside_of(const trace::Take& take) {
+  const Bytes program = measured(take);
+  return {program + kChance, charges_peak(take), program > Bytes{}};
+}
+
+}  // namespace ullage::predict

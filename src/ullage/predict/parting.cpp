@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/predict/parting.h"
+
+#include "ullage/predict/told.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::predict {
+namespace {
+
+// Do all takes have this op, with as many tensors of as many sizes?
+bool in_common(const trace::TraceFile& file, std::size_t op) {
+  const trace::OpDetail& first = file.takes[0].details[op];
+  const auto same_rank = [](const trace::TensorUse& a, const trace::TensorUse& b) {
+    return a.sizes.size() == b.sizes.size();
+  };
+  return std::ranges::all_of(file.takes, [&](const trace::Take& take) {
+    return op < take.details.size() && take.trace.ops[op].name == file.takes[0].trace.ops[op].name &&
+           std::ranges::equal(take.details[op].uses, first.uses, same_rank);
+  });
+}
+
+// The op at the target; no tensors where a size follows no law.
+trace::OpDetail evaluated(const trace::TraceFile& file, const Sequence& sequence, const Evaluator& law,
+                          std::size_t op) {
+  trace::OpDetail detail = file.takes[0].details[op];
+  std::vector<std::int64_t> counts(sequence.order.size());
+  for (std::size_t use = 0; use < detail.uses.size(); ++use) {
+    for (std::size_t axis = 0; axis < detail.uses[use].sizes.size(); ++axis) {
+      for (std::size_t place = 0; place < counts.size(); ++place) {
+        counts[place] = file.takes[sequence.order[place]].details[op].uses[use].sizes[axis];
+      }
+      const std::optional<std::int64_t> size = law(counts);
+      if (!size) {
+        detail.uses.clear();
+        return detail;
+      }
+      detail.uses[use].sizes[axis] = *size;
+    }
+  }
+  return detail;
+}
+
+std::string text(const Crossing& crossing) {
+  const auto count = [](std::int64_t n) { return count_text(std::uint64_t(std::max<std::int64_t>(n, 0))); };
+  const std::string takes =
+      crossing.least == crossing.most ? count(crossing.least) : count(crossing.least) + " to " + count(crossing.most);
+  return crossing.op + ": " + crossing.rule + "; the sizes tried have " + takes + " there, the one asked for " +
+         count(crossing.target);
+}
+
+std::string text(const trace::TraceFile& file, const Difference& difference) {
+  if (difference.there.empty() || difference.here == difference.there) return difference.here;
+  return "the sizes tried do not do the same: at " + knobs_text(file.takes[0].knobs) + " " + difference.here + "; at " +
+         knobs_text(file.takes[difference.take].knobs) + " " + difference.there;
+}
+
+}  // namespace
+
+std::vector<Crossing> crossings_until(const trace::TraceFile& file, const Sequence& sequence, EventId until,
+                                      const std::vector<trace::Knob>& at) {
+  std::vector<std::int64_t> values;
+  for (const Grid::Axis& axis : sequence.grid.axes) {
+    values.push_back(std::ranges::find(at, axis.name, &trace::Knob::name)->value);
+  }
+  const Evaluator law(sequence.grid, values);
+  const trace::Take& first = file.takes[0];
+  trace::Take target;
+  target.process.threads = first.process.threads;
+  for (std::size_t op = 0; op < first.details.size() && first.details[op].begin <= until; ++op) {
+    if (!in_common(file, op)) break;
+    target.trace.ops.push_back(first.trace.ops[op]);
+    target.details.push_back(evaluated(file, sequence, law, op));
+  }
+  return crossings(file, sequence, target);
+}
+
+NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const Difference& difference,
+                 const std::vector<trace::Knob>& at) {
+  NotTold found;
+  found.why = text(file, difference);
+  const std::vector<Crossing> crossed = crossings_until(file, sequence, difference.event, at);
+  if (!difference.why.empty()) found.why += " (" + difference.why + ")";
+  // The nearest one before is the most likely reason.
+  if (!crossed.empty() && difference.why.empty()) found.why += " (" + text(crossed.back()) + ")";
+  found.other = other_sizes(file, sequence, crossed, at);
+  return found;
+}
+
+NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Crossing>& crossings,
+                 const std::vector<trace::Knob>& at) {
+  NotTold found;
+  found.why = text(crossings.front());
+  found.other = other_sizes(file, sequence, crossings, at);
+  return found;
+}
+
+}  // namespace ullage::predict

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/predict/predict.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/predict/evaluation.h"
+#include "ullage/predict/figures.h"
+#include "ullage/predict/largest.h"
+#include "ullage/predict/lift.h"
+#include "ullage/predict/outside.h"
+#include "ullage/predict/parting.h"
+#include "ullage/predict/step_time.h"
+#include "ullage/predict/told.h"
+#include "ullage/predict/worker_ops.h"
+#include "ullage/trace/levels.h"
+
+#include <algorithm>
+#include <utility>
+
+// False alarms of GCC 12: members of the alternative that a moved variant does not hold.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+namespace ullage::predict {
+namespace {
+
+Error wrong(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
+
+// The take at just these values.
+const trace::Take* take_at(const trace::TraceFile& file, const std::vector<trace::Knob>& at) {
+  const auto is_there = [&](const trace::Take& take) { return std::ranges::is_permutation(take.knobs, at); };
+  const auto found = std::ranges::find_if(file.takes, is_there);
+  return found == file.takes.end() ? nullptr : &*found;
+}
+
+std::optional<Error> wrong_knobs(const trace::TraceFile& file, const std::vector<trace::Knob>& at) {
+  if (file.takes.empty()) return wrong("no take was recorded");
+  const std::vector<trace::Knob>& knobs = file.takes[0].knobs;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (std::ranges::find(knobs, at[i].name, &trace::Knob::name) == knobs.end()) {
+      return wrong("the takes do not vary '" + at[i].name + "'; they vary " +
+                   (knobs.empty() ? "nothing" : knobs_text(knobs)));
+    }
+    if (std::ranges::count(at, at[i].name, &trace::Knob::name) > 1) {
+      return wrong("'" + at[i].name + "' is given twice");
+    }
+  }
+  for (const trace::Knob& knob : knobs) {
+    if (std::ranges::find(at, knob.name, &trace::Knob::name) == at.end()) {
+      return wrong("at which " + knob.name + "? The takes vary it, so the target needs a value for it");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> below_the_takes(const Grid& grid, const std::vector<trace::Knob>& at) {
+  for (const Grid::Axis& axis : grid.axes) {
+    const trace::Knob& knob = *std::ranges::find(at, axis.name, &trace::Knob::name);
+    if (knob.value >= axis.values.front()) continue;
+    return wrong(axis.name + "=" + std::to_string(knob.value) + " is below the smallest take, " + axis.name + "=" +
+                 std::to_string(axis.values.front()) + "; record takes at smaller sizes, or run that size itself");
+  }
+  return std::nullopt;
+}
+
+// "2,066 events the same in 3 takes; 334 sizes affine in batch, 699 constant; checked at batch 4".
+std::string why_exact(const trace::TraceFile& file, const Sequence& sequence, const Evaluation& evaluation) {
+  std::string names, checks;
+  bool affine = true;
+  for (const Grid::Axis& axis : sequence.grid.axes) {
+    names += (names.empty() ? "" : " and ") + axis.name;
+    checks += (checks.empty() ? "" : " and ") + axis.name + " " + std::to_string(axis.values.back());
+    affine &= axis.values.size() == 3;
+  }
+  return count_of(evaluation.take.trace.events.size(), "event") + " the same in " +
+         count_of(file.takes.size(), "take") + ", " + count_of(evaluation.following, "size") +
+         (affine ? " affine in " : " on polynomials of ") + names + ", " + count_text(evaluation.constant) +
+         " constant; checked at " + checks;
+}
+
+void make_bound(Prediction& prediction, const std::string& why) {
+  prediction.law = Law::Bound;
+  prediction.why += "; " + why;
+}
+
+// By how much the last whole step leaves more behind than the one before it. The first makes the optimizer's state.
+Bytes growth_of_steps(const trace::Take& take, const trace::Steps& steps) {
+  const std::size_t whole = steps.whole();
+  if (whole < 3) return {};
+  const std::vector<Bytes> live = trace::levels(take.trace).live;
+  const auto end = [&](std::size_t step) {
+    return step + 1 < steps.begins.size() ? steps.begins[step + 1].value : take.trace.end().value;
+  };
+  const std::uint64_t before = end(whole - 2), last = end(whole - 1);
+  return before == 0 || last == 0 ? Bytes{} : saturating_sub(live[last - 1], live[before - 1]);
+}
+
+// What keeps the figures from being exact.
+void judge(const Evaluation& evaluation, Figures& found) {
+  Prediction& prediction = found.prediction;
+  if (evaluation.charges_bound) {
+    make_bound(prediction, "what the program tells by itself follows no law and is taken as large as it can be");
+  }
+  if (found.lifted) {
+    make_bound(prediction, prediction.peak_op +
+                               " makes the peak and may take scratch by a balance of its own, which is "
+                               "taken as large as it can be");
+  }
+  if (!evaluation.exact_at(found.peak)) {
+    make_bound(prediction, "the peak stands where several threads make storages in varying order; the worst is taken");
+  }
+  const Bytes more = growth_of_steps(prediction.take, found.steps);
+  if (more > Bytes{}) {
+    make_bound(prediction, "each step leaves " + to_string(more) + " more behind, so this is the peak of the first " +
+                               count_of(found.steps.whole(), "step") + " alone");
+  }
+}
+
+std::vector<std::string> not_seen(const trace::TraceFile& file, const trace::Take& take, const trace::Steps& steps) {
+  std::vector<std::string> phases = file.phases_left_out;
+  const bool program_tells = std::ranges::any_of(
+      take.borders, [](const auto& border) { return border.what != trace::BorderTold::What::StepEnd; });
+  if (take.end == trace::Take::End::StepBorder && phases.empty() && !program_tells) {
+    phases.push_back("what comes after step " + std::to_string(steps.whole()) + " (evaluation, sampling, checkpoints)");
+  }
+  return phases;
+}
+
+Prediction from(const trace::TraceFile& file, const Sequence& sequence, const Evaluation& evaluation,
+                const Question& question) {
+  const Outside outside = outside_at(file, sequence, question.at, evaluation.take);
+  const std::vector<Allowance> allowed = allowances(file, evaluation.take);
+  Figures found = figures(evaluation.take, outside, allowed);
+  Prediction& prediction = found.prediction;
+  prediction.at = question.at;
+  prediction.step = step_time_at(file, prediction.take, found.steps);
+  prediction.phases_not_seen = not_seen(file, prediction.take, found.steps);
+  prediction.memory = question.memory;
+  judge(evaluation, found);
+  if (!outside.known) prediction.why += "; what the process holds outside the pool is not in the takes";
+  if (question.memory) prediction.largest = largest_that_fits(file, sequence, question.at, *question.memory);
+  if (question.cuda) prediction.cuda = on_cuda(file, prediction.take, *question.cuda);
+  return std::move(found.prediction);
+}
+
+using Answer = std::variant<Prediction, NotTold>;
+
+// The takes do not tell; but where one of them is of just that size, it is the answer.
+Result<Answer> otherwise(const trace::TraceFile& file, const Question& question, NotTold not_told) {
+  if (const trace::Take* take = take_at(file, question.at)) return Answer(of_take(file, *take, question));
+  return Answer(std::move(not_told));
+}
+
+// Scratch of which not even a bound is known.
+std::optional<NotTold> without_bound(const trace::TraceFile& file, const trace::Take& target) {
+  for (const Allowance& allowance : allowances(file, target)) {
+    if (allowance.bytes < kNoBound) continue;
+    NotTold found;
+    found.why = "nothing is known of the scratch of " + target.trace.ops[allowance.at.value].name +
+                " at sizes that were not run";
+    return found;
+  }
+  return std::nullopt;
+}
+
+// From takes whose ops come in an order that counts.
+Result<Answer> compared(const trace::TraceFile& file, const Question& question) {
+  const Result<Sequence> arranged = arrange(file);
+  if (!arranged) return arranged.error();
+  if (auto error = below_the_takes(arranged->grid, question.at)) return *error;
+  auto same = compare(file);
+  if (!same) return same.error();
+  if (const auto* difference = std::get_if<Difference>(&*same)) {
+    return otherwise(file, question, not_told(file, *arranged, *difference, question.at));
+  }
+  const Sequence& sequence = std::get<Sequence>(*same);
+  auto evaluated = evaluate_take(file, sequence, question.at);
+  if (const auto* off = std::get_if<Difference>(&evaluated)) {
+    return otherwise(file, question, not_told(file, sequence, *off, question.at));
+  }
+  const Evaluation& evaluation = std::get<Evaluation>(evaluated);
+  if (auto unbounded = without_bound(file, evaluation.take)) return otherwise(file, question, std::move(*unbounded));
+  const std::vector<Crossing> found = crossings(file, sequence, evaluation.take);
+  if (!found.empty()) return otherwise(file, question, not_told(file, sequence, found, question.at));
+  const std::string why = why_exact(file, sequence, evaluation);
+  Prediction prediction = from(file, sequence, evaluation, question);
+  prediction.why = why + prediction.why;
+  return Answer(std::move(prediction));
+}
+
+}  // namespace
+
+Result<std::variant<Prediction, NotTold>> predict(const trace::TraceFile& file, const Question& question) {
+  if (auto error = wrong_knobs(file, question.at)) return *error;
+  const trace::Take* measured = take_at(file, question.at);
+  if (measured != nullptr && file.takes.size() == 1) return Answer(of_take(file, *measured, question));
+  if (const std::optional<trace::TraceFile> plain = without_worker_ops(file)) return compared(*plain, question);
+  return compared(file, question);
+}
+
+Prediction of_take(const trace::TraceFile& file, const trace::Take& take, const Question& question) {
+  const Outside outside = outside_of(take);
+  const std::uint32_t threads = take.process.threads;
+  Bytes unseen;
+  std::uint64_t lost = 0;
+  for (const trace::Gap& gap : take.gaps) lost += gap.events;
+  if (lost > 0) {
+    Bytes peak = take.trace.live_before;
+    for (const Bytes level : trace::levels(take.trace).live) peak = std::max(peak, level);
+    unseen = saturating_sub(take.process.pool_live_peak, peak);
+  }
+  Figures found = figures(take, outside, {}, unseen);
+  Prediction& prediction = found.prediction;
+  prediction.law = Law::None;
+  prediction.measured = true;
+  prediction.why = "measured: " + count_of(take.trace.events.size(), "event") + " of one run" +
+                   (take.knobs.empty() ? "" : " at " + knobs_text(take.knobs));
+  if (lost > 0) prediction.why += "; " + count_of(lost, "event") + " in the middle were not kept";
+  if (take.end == trace::Take::End::OutOfMemory) prediction.why += "; it ran out of memory, so more is needed";
+  if (!outside.known) prediction.why += "; what the process held outside the pool is not known";
+  prediction.take.process.threads = threads;
+  prediction.step = step_time(prediction.take, found.steps);
+  prediction.phases_not_seen = not_seen(file, take, found.steps);
+  prediction.memory = question.memory;
+  if (question.cuda) prediction.cuda = on_cuda(file, prediction.take, *question.cuda);
+  return std::move(found.prediction);
+}
+
+}  // namespace ullage::predict

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scratch that a kernel takes or not by a balance of its own. One function for each kernel that does so; each gives the
+// most there can be, from the sizes of the op at hand.
+#include "ullage/predict/thresholds.h"
+
+#include <algorithm>
+
+namespace ullage::predict {
+namespace {
+
+using trace::OpDetail;
+using trace::TensorUse;
+__extension__ typedef unsigned __int128 Wide;  // "using" would be no place for __extension__
+
+constexpr std::int64_t kChannels = 16;  // channels are padded to multiples of it
+constexpr Bytes kMost{1ull << 60};      // larger results are a damaged file's
+constexpr Wide kTooMany = Wide{1} << 80;
+
+Bytes bytes_of(Wide count) { return count < kMost.count ? Bytes{static_cast<std::uint64_t>(count)} : kMost; }
+
+Wide padded(std::int64_t channels) {
+  return (Wide(std::max<std::int64_t>(channels, 0)) + kChannels - 1) / kChannels * kChannels;
+}
+
+Wide elements(const std::vector<std::int64_t>& sizes, std::size_t from = 0) {
+  Wide product = 1;
+  for (std::size_t i = from; i < sizes.size() && product < kTooMany; ++i)
+    product *= Wide(std::max<std::int64_t>(sizes[i], 0));
+  return std::min(product, kTooMany);
+}
+
+// Tensors of more than two sizes that the op reads, in its order.
+std::vector<const TensorUse*> pictures(const OpDetail& op) {
+  std::vector<const TensorUse*> read;
+  for (const TensorUse& use : op.uses)
+    if (use.how == TensorUse::How::Read && use.sizes.size() > 2) read.push_back(&use);
+  return read;
+}
+
+// What a convolution reads: forward the input and the weights, backward the gradient before them.
+struct Convolution {
+  std::vector<const TensorUse*> read;
+  const std::vector<std::int64_t>* weights = nullptr;  // null: it is none that this knows
+};
+Convolution convolution_of(const OpDetail& op, bool backward) {
+  Convolution result{pictures(op), nullptr};
+  if (result.read.size() >= (backward ? 3u : 2u)) result.weights = &result.read[backward ? 2 : 1]->sizes;
+  return result;
+}
+
+// Several threads compute the gradient of a convolution's weights. oneDNN gives each thread a part of the channels, or
+// a part of the batch and then a copy of the gradient, which are added up at the end. Which of the two costs less it
+// finds from the sizes, weights counting eight times (oneDNN, jit_avx512_common_conv_kernel.cpp, balance() and
+// init_scratchpad()). The channels win for sure where they can be shared evenly and the activations that would be read
+// again are small against the weights; six is eight with a margin. Measured with 2 to 16 threads.
+bool shares_channels(const Convolution& convolution, std::uint32_t threads) {
+  const std::vector<std::int64_t>& weights = *convolution.weights;
+  const Wide output = elements(convolution.read[0]->sizes), input = elements(convolution.read[1]->sizes);
+  const Wide room = elements(weights) * 6;
+  const bool evenly = padded(weights[0]) / kChannels % threads == 0 || padded(weights[1]) / kChannels % threads == 0;
+  return evenly && input * threads + output <= room && output * threads + input <= room;
+}
+
+Wide weight_gradient(const Convolution& convolution, std::uint32_t threads) {
+  constexpr std::uint64_t kPerThread = 8192;  // barriers and transposed rows; 4.3 KiB a thread were measured
+  if (threads == 1 || shares_channels(convolution, threads)) return 0;
+  const std::vector<std::int64_t>& weights = *convolution.weights;
+  const Wide copy = padded(weights[0]) * padded(weights[1]) * elements(weights, 2);
+  const Wide bias = padded(std::max(weights[0], weights[1]));
+  return (copy + bias) * 4 * (threads - 1) + Wide{kPerThread} * threads;
+}
+
+// A strided convolution's gradient, and a transposed one, copy a picture with its borders for each thread, rounded up
+// to pages: that follows no polynomial in a side (oneDNN, brgemm_convolution_bwd_strided). Measured: sides 8 to 136.
+Wide pictures_of_threads(const OpDetail& op, const std::vector<std::int64_t>& weights, std::uint32_t threads) {
+  constexpr std::uint64_t kPages = 16384;
+  Wide most = 0;
+  for (const TensorUse& use : op.uses) {
+    if (use.sizes.size() != weights.size()) continue;
+    Wide picture = padded(use.sizes[1]) * 4;
+    for (std::size_t i = 2; i < weights.size() && picture < kTooMany; ++i)
+      picture *= elements({use.sizes[i]}) + elements({weights[i]}) + 3;
+    most = std::max(most, picture);
+  }
+  return (most + kPages) * threads;
+}
+
+// At small sides oneDNN picks layouts by the side, and with them which tensors are reordered. Measured: at sides of 2,
+// 4 and 14, never above 16.
+constexpr std::int64_t kSmallSide = 16;
+bool small(const OpDetail& op, bool backward) {
+  const std::vector<std::int64_t>* weights = convolution_of(op, backward).weights;
+  return std::any_of(op.uses.begin(), op.uses.end(), [&](const TensorUse& use) {
+    return &use.sizes != weights && use.sizes.size() > 2 &&
+           std::any_of(use.sizes.begin() + 2, use.sizes.end(), [](std::int64_t side) { return side <= kSmallSide; });
+  });
+}
+Wide reordered(const OpDetail& op, const std::vector<std::int64_t>& weights) {
+  Wide sum = 0;
+  for (const TensorUse& use : op.uses) {
+    if (use.sizes.size() < 3 || use.how != TensorUse::How::Read) continue;
+    const Wide first = &use.sizes == &weights ? padded(use.sizes[0]) : elements({use.sizes[0]});
+    sum += first * padded(use.sizes[1]) * elements(use.sizes, 2) * 4;
+  }
+  return sum;
+}
+
+struct Pictures {
+  bool differ = true;  // their sides are not those of every take
+  bool small = true;   // some take has small ones
+};
+
+Bytes convolution(const OpDetail& op, bool backward, std::uint32_t threads, Pictures sides) {
+  if (!sides.differ && (!backward || threads == 1)) return {};
+  const Convolution convolution = convolution_of(op, backward);
+  if (convolution.read.empty()) return {};  // whatever it is, it does not go to oneDNN
+  if (convolution.weights == nullptr) return kMost;
+  Wide bytes = backward ? weight_gradient(convolution, threads) : 0;
+  if (sides.differ) bytes += pictures_of_threads(op, *convolution.weights, threads);
+  if (sides.differ && sides.small) bytes += reordered(op, *convolution.weights);
+  return bytes_of(bytes);
+}
+
+// Several threads reduce 32,768 elements (at::internal::GRAIN_SIZE) or more to one in two passes, with one element for
+// each thread between them (ATen/native/TensorIteratorReduce.cpp). Ops that reduce more than once inside (std) have
+// several such buffers, one after the other or together.
+Bytes reduction(const OpDetail& op, std::uint32_t threads) {
+  constexpr std::uint64_t kElement = 16, kBuffers = 4;
+  const bool to_one = std::any_of(op.uses.begin(), op.uses.end(), [](const TensorUse& use) {
+    return use.how != TensorUse::How::Read && elements(use.sizes) == 1;
+  });
+  const bool of_many = std::any_of(op.uses.begin(), op.uses.end(), [](const TensorUse& use) {
+    return use.how != TensorUse::How::Output && elements(use.sizes) > 1;
+  });
+  return to_one && of_many && threads > 1 ? Bytes{kElement * kBuffers} * threads : Bytes{};
+}
+
+// Above a height and width that depend on the threads, pictures are scaled with tables of indices and weights, two to
+// four of 8 and 4 bytes for each row and column (ATen/native/cpu/UpSampleKernel.cpp). Measured: from 129 on, 2 threads.
+Bytes scaling(const OpDetail& op) {
+  constexpr std::uint64_t kTables = 64;
+  Wide sides = 0;
+  for (const TensorUse& use : op.uses)
+    for (std::size_t i = 2; i < use.sizes.size(); ++i) sides += elements({use.sizes[i]});
+  return bytes_of(sides * kTables);
+}
+
+// Attention goes through queries in blocks of 32, of 64 from 192 tokens on, of 256 from 768 on, and through keys in
+// blocks of 512; each thread has a buffer for a block (ATen/native/cpu/FlashAttentionKernel.cpp).
+Bytes attention(const OpDetail& op, std::uint32_t threads) {
+  constexpr std::int64_t kKeys = 512;
+  Wide queries = 0, keys = 0, head = 0;
+  for (const TensorUse& use : op.uses) {
+    if (use.sizes.size() != 4) continue;
+    const std::int64_t tokens = std::max<std::int64_t>(use.sizes[2], 0);
+    const std::int64_t block = tokens >= 768 ? 256 : tokens >= 192 ? 64 : 32;
+    queries = std::max(queries, Wide(std::min(block, tokens)));
+    keys = std::max(keys, Wide(std::min(kKeys, tokens)));
+    head = std::max(head, elements({use.sizes[3]}));
+  }
+  // Two blocks of scores (backward), sums, maxima and results, in float, and half as much in a shorter type.
+  return bytes_of((queries * keys * 2 + queries * 4 + queries * head) * 8 * threads);
+}
+
+// Tensors in channels-last layout are normalised by group with sums for each thread, from 1,024 elements of a channel
+// on (ATen/native/cpu/group_norm_kernel.cpp); a recording does not tell the layout.
+Bytes group_sums(const OpDetail& op, std::uint32_t threads) {
+  Wide most = 0;
+  for (const TensorUse& use : op.uses)
+    if (use.sizes.size() > 2) most = std::max(most, elements({use.sizes[0], use.sizes[1]}));
+  return bytes_of(most * 2 * 8 * threads);
+}
+
+bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+
+Bytes scratch_of(const trace::Take& take, OpId op, Pictures sides) {
+  const OpDetail& detail = take.details[op.value];
+  const std::string_view name = take.trace.ops[op.value].name;
+  const std::uint32_t threads = threads_of(take);
+  if (begins(name, "aten::convolution_backward")) return convolution(detail, true, threads, sides);
+  if (begins(name, "aten::convolution") || begins(name, "aten::_convolution") || begins(name, "aten::mkldnn_conv"))
+    return convolution(detail, false, threads, sides);
+  if (begins(name, "aten::_scaled_dot_product_flash_attention_for_cpu"))
+    return sides.differ ? attention(detail, threads) : Bytes{};
+  if (begins(name, "aten::upsample_") || begins(name, "aten::_upsample_"))
+    return sides.differ ? scaling(detail) : Bytes{};
+  if (begins(name, "aten::native_group_norm")) return sides.differ ? group_sums(detail, threads) : Bytes{};
+  return reduction(detail, threads);
+}
+
+// The sizes behind the first two are the same.
+bool same_sides(const OpDetail& a, const OpDetail& b) {
+  if (a.uses.size() != b.uses.size()) return false;
+  for (std::size_t i = 0; i < a.uses.size(); ++i) {
+    const std::vector<std::int64_t>&x = a.uses[i].sizes, &y = b.uses[i].sizes;
+    if (x.size() != y.size() || (x.size() > 2 && !std::equal(x.begin() + 2, x.end(), y.begin() + 2))) return false;
+  }
+  return true;
+}
+
+bool known(const trace::Take& take, OpId op) {
+  return op.value < take.details.size() && op.value < take.trace.ops.size();
+}
+
+}  // namespace
+
+Bytes varying_scratch(const trace::Take& take, OpId op) { return known(take, op) ? scratch_of(take, op, {}) : Bytes{}; }
+
+std::vector<Allowance> allowances(const trace::TraceFile& file, const trace::Take& target) {
+  std::vector<Allowance> found;
+  for (std::size_t op = 0; op < target.details.size(); ++op) {
+    if (!known(target, OpId{op})) continue;
+    const bool backward = begins(target.trace.ops[op].name, "aten::convolution_backward");
+    Pictures sides{false, small(target.details[op], backward)};
+    for (const trace::Take& take : file.takes) {
+      if (!known(take, OpId{op})) continue;
+      sides.differ = sides.differ || !same_sides(take.details[op], target.details[op]);
+      sides.small = sides.small || small(take.details[op], backward);
+    }
+    if (const Bytes bytes = scratch_of(target, OpId{op}, sides); bytes > Bytes{}) found.push_back({OpId{op}, bytes});
+  }
+  return found;
+}
+
+}  // namespace ullage::predict

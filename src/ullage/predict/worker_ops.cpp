@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/predict/worker_ops.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ullage::predict {
+namespace {
+
+namespace e = trace::event;
+
+// Index: OpId. An op that began with no other of its own thread running, and began and ended within one of another.
+std::vector<bool> worker_ops(const trace::Take& take) {
+  std::vector<bool> worker(take.details.size());
+  std::vector<OpId> open;
+  for (const trace::Event& event : take.trace.events) {
+    if (const auto* begun = std::get_if<e::OpBegin>(&event.what)) {
+      const trace::OpDetail& op = take.details[begun->op.value];
+      const auto same_thread = [&](OpId id) { return take.details[id.value].thread == op.thread && !worker[id.value]; };
+      const auto around = [&](OpId id) { return !worker[id.value] && take.details[id.value].end > op.end; };
+      worker[begun->op.value] = std::ranges::none_of(open, same_thread) && std::ranges::any_of(open, around);
+      open.push_back(begun->op);
+    } else if (const auto* ended = std::get_if<e::OpEnd>(&event.what)) {
+      std::erase(open, ended->op);
+    }
+  }
+  return worker;
+}
+
+// Index: old number; value: the new one of what stays, of what goes that of the next that stays. One more at the end.
+std::vector<std::uint64_t> renumbered(const std::vector<bool>& gone) {
+  std::vector<std::uint64_t> numbers;
+  std::uint64_t next = 0;
+  for (const bool one : gone) {
+    numbers.push_back(next);
+    next += one ? 0 : 1;
+  }
+  numbers.push_back(next);
+  return numbers;
+}
+
+template <class T>
+void erase_marked(std::vector<T>& all, const std::vector<bool>& gone) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (gone[i]) continue;
+    if (kept != i) all[kept] = std::move(all[i]);
+    ++kept;
+  }
+  all.resize(kept);
+}
+
+class Removal final {
+ public:
+  Removal(trace::Take& take, std::vector<bool> ops) : take_(take), ops_(std::move(ops)) {
+    for (const trace::Event& event : take.trace.events) {
+      const auto* begun = std::get_if<e::OpBegin>(&event.what);
+      const auto* ended = std::get_if<e::OpEnd>(&event.what);
+      events_.push_back((begun != nullptr && ops_[begun->op.value]) || (ended != nullptr && ops_[ended->op.value]));
+    }
+    new_event_ = renumbered(events_);
+    new_op_ = renumbered(ops_);
+  }
+
+  void run() {
+    for (trace::Storage& storage : take_.trace.storages) {
+      if (storage.op != trace::kNoOp) {
+        storage.op = ops_[storage.op.value] ? trace::kNoOp : OpId{new_op_[storage.op.value]};
+      }
+      move(storage.born);
+      move(storage.tensor_died);
+      move(storage.died);
+    }
+    for (trace::OpDetail& detail : take_.details) {
+      move(detail.begin);
+      move(detail.end);
+    }
+    for (trace::Event& event : take_.trace.events) {
+      if (auto* begun = std::get_if<e::OpBegin>(&event.what)) begun->op = OpId{new_op_[begun->op.value]};
+      if (auto* ended = std::get_if<e::OpEnd>(&event.what)) ended->op = OpId{new_op_[ended->op.value]};
+    }
+    for (trace::RoleSeen& role : take_.roles) move(role.at);
+    for (trace::BorderTold& border : take_.borders) move(border.at);
+    for (trace::Charged& charge : take_.charges) move(charge.at);
+    for (trace::Gap& gap : take_.gaps) move(gap.at);
+    erase_marked(take_.trace.events, events_);
+    erase_marked(take_.trace.ops, ops_);
+    erase_marked(take_.details, ops_);
+  }
+
+ private:
+  void move(EventId& event) const { event = EventId{new_event_[std::min(event.value, events_.size())]}; }
+
+  trace::Take& take_;
+  std::vector<bool> ops_, events_;  // that go
+  std::vector<std::uint64_t> new_op_, new_event_;
+};
+
+}  // namespace
+
+std::optional<trace::TraceFile> without_worker_ops(const trace::TraceFile& file) {
+  std::vector<std::vector<bool>> ops;
+  bool any = false;
+  for (const trace::Take& take : file.takes) {
+    ops.push_back(worker_ops(take));
+    any |= std::ranges::find(ops.back(), true) != ops.back().end();
+  }
+  if (!any) return std::nullopt;
+  trace::TraceFile plain = file;
+  for (std::size_t i = 0; i < plain.takes.size(); ++i) Removal(plain.takes[i], std::move(ops[i])).run();
+  return plain;
+}
+
+}  // namespace ullage::predict

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What autograd is doing on this thread. Each answer costs a few nanoseconds.
+
+#include "ullage/runtime/torch_compat.h"
+
+#include <c10/core/TensorImpl.h>
+
+#include <string>
+#include <string_view>
+
+namespace ullage::runtime {
+
+// Inside the engine: a backward pass runs here.
+bool in_backward();
+// What runs now is recorded for a backward pass.
+bool grad_mode();
+// The node of the graph that runs here, "ConvolutionBackward0"; empty outside backward. Lives for ever.
+std::string_view node_being_run();
+
+// A leaf that requires grad: what an optimizer would train.
+bool is_trained_leaf(const c10::TensorImpl& tensor);
+
+// Ops may take oneDNN's kernels, as the program has set it now.
+bool uses_onednn();
+
+// "2.13.0", of the library.
+std::string torch_version();
+
+}  // namespace ullage::runtime

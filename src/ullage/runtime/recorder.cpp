@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/recorder.h"
+
+#include "ullage/base/exit_code.h"
+#include "ullage/base/replace_file.h"
+#include "ullage/runtime/autograd_state.h"
+#include "ullage/runtime/interceptor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <ostream>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// A program that catches its errors and tries again is not to spend its time writing.
+constexpr std::chrono::seconds kBetweenWrites{2};
+
+// The ops of this thread that are recorded and in flight, innermost last.
+struct ThisThread {
+  std::uint32_t number = next.fetch_add(1);
+  struct Open {
+    const OpCall* call;
+    OpId op;
+  };
+  c10::SmallVector<Open, 4> open;
+
+  static inline std::atomic<std::uint32_t> next{0};
+};
+ThisThread& this_thread() {
+  thread_local ThisThread here;
+  return here;
+}
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+std::string_view layer_of_parameter(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == name.npos ? std::string_view() : name.substr(0, dot);
+}
+
+}  // namespace
+
+Recorder::Recorder(Settings settings) : settings_(std::move(settings)) {
+  head_.torch = torch_version();
+  head_.onednn = uses_onednn();
+  head_.command = command_line();
+}
+
+trace::EventLog::Instant Recorder::now() const {
+  const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - take_began_);
+  return {static_cast<std::uint64_t>(passed.count())};
+}
+
+// A program that names no takes has one, from its first storage on.
+void Recorder::ensure_take() {
+  if (in_take_) return;
+  in_take_ = true;
+  take_began_ = Clock::now();
+  log_.begin_take({});
+}
+
+Recorder::Held* Recorder::find(Address at) {
+  const auto found = held_.find(at.value);
+  return found == held_.end() ? nullptr : &found->second;
+}
+
+// ---- storages
+
+void Recorder::allocated(Address at, Bytes bytes) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const std::uint32_t thread = this_thread().number;
+  const Lock lock(lock_);
+  ensure_take();
+  live_ += bytes;
+  held_.insert_or_assign(at.value, Held{log_.allocated(bytes, thread, now()), bytes, false, false, {}, {}});
+}
+
+void Recorder::freed(Address at) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const std::uint32_t thread = this_thread().number;
+  const Lock lock(lock_);
+  const auto found = held_.find(at.value);
+  if (found == held_.end()) return;
+  log_.freed(found->second.id, thread, now());
+  live_ -= found->second.bytes;
+  held_.erase(found);
+}
+
+void Recorder::refused(Bytes requested) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  ThisThread& here = this_thread();
+  {
+    const Lock lock(lock_);
+    ensure_take();
+    // The pager refuses what an op needs before the op has begun here.
+    const OpCall* call = Interceptor::current();
+    const bool known = call == nullptr || (!here.open.empty() && here.open.back().call == call);
+    OpId op{};
+    if (!known) {
+      OpUses uses(std::span<const StorageUse>(call->inputs.data(), call->inputs.size()));
+      op = log_op(*call, uses);
+    }
+    log_.out_of_memory(requested, here.number, now());
+    if (!known) log_.op_ended(op, {}, /*failed=*/true, now());
+    if (Clock::now() - written_ < kBetweenWrites) return;
+  }
+  write(trace::Take::End::OutOfMemory);
+}
+
+// ---- ops
+
+OpId Recorder::log_op(const OpCall& call, OpUses& uses) {
+  trace::OpView op;
+  op.name = call.name;
+  op.node = node_being_run();
+  op.layer = layer_of(uses);
+  op.thread = this_thread().number;
+  op.backward = in_backward();
+  op.grad_mode = grad_mode();
+  op.sliced = call.sliced;
+  return log_.op_begun(op, uses.known([this](Address at) { return find(at); }), now());
+}
+
+void Recorder::begin(OpCall& call) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  OpUses uses(*call.handle, call.arguments);
+  Lock lock(lock_);
+  ensure_take();
+  meet_leaves(uses);
+  tell_steps(call, uses);
+  stop_at_border(lock);
+  this_thread().open.push_back({&call, log_op(call, uses)});
+}
+
+void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept {
+  ThisThread& here = this_thread();
+  if (here.open.empty() || here.open.back().call != &call) return;
+  const OpId op = here.open.back().op;
+  here.open.pop_back();
+  if (off_.load(std::memory_order_relaxed)) return;
+  OpUses uses(outputs);
+  const Lock lock(lock_);
+  log_.op_ended(op, uses.known([this](Address at) { return find(at); }), !returned, now());
+}
+
+// Which storages are parameters and gradients.
+void Recorder::meet_leaves(const OpUses& uses) {
+  for (const OpUses::Leaf& leaf : uses.leaves()) {
+    Held* parameter = find(leaf.at);
+    if (parameter != nullptr && !parameter->parameter) {
+      parameter->parameter = true;
+      log_.has_role(parameter->id, trace::Role::Parameter, parameter->name);
+    }
+    Held* gradient = leaf.gradient == Address{} ? nullptr : find(leaf.gradient);
+    if (gradient != nullptr && !gradient->gradient) {
+      gradient->gradient = true;
+      log_.has_role(gradient->id, trace::Role::Gradient, {});
+    }
+  }
+}
+
+void Recorder::tell_steps(const OpCall& call, const OpUses& uses) {
+  using Kind = trace::StepFinder::Kind;
+  const bool backward = in_backward();
+  c10::SmallVector<StorageId, 4> updated;
+  for (const OpUses::One& use : uses.all()) {
+    const Held* held = find(use.at);
+    if (held == nullptr || !held->parameter || backward) continue;
+    if (use.how == trace::TensorUse::How::Written) updated.push_back(held->id);
+  }
+  const Kind kind = backward ? Kind::Backward : updated.empty() ? Kind::Other : Kind::Update;
+  // The names of ops live for ever, each at one address.
+  const auto token = reinterpret_cast<std::uint64_t>(call.name.data());
+  steps_.op(token, kind, live_.count, updated.empty() ? StorageId{} : updated.front());
+  for (std::size_t i = 1; i < updated.size(); ++i) steps_.also_writes(updated[i]);
+  const bool followed = !backward && grad_mode();
+  for (const OpUses::Leaf& leaf : uses.leaves()) {
+    if (const Held* held = find(leaf.at)) steps_.parameter_used(held->id, followed);
+  }
+}
+
+std::string_view Recorder::layer_of(const OpUses& uses) {
+  for (const OpUses::One& use : uses.all()) {
+    const Held* held = find(use.at);
+    if (held != nullptr && !held->layer.empty()) return held->layer;
+  }
+  return {};
+}
+
+// ---- what autograd keeps
+
+void Recorder::saved(const StorageUse& use, SavedKind kind) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const Lock lock(lock_);
+  if (const Held* held = find(use.begin)) log_.saved(held->id, kind, now());
+}
+
+void Recorder::released(Address begin) noexcept {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const Lock lock(lock_);
+  if (const Held* held = find(begin)) log_.released(held->id, now());
+}
+
+// ---- what the program tells
+
+void Recorder::mark_step() {
+  if (off_.load(std::memory_order_relaxed)) return;
+  Lock lock(lock_);
+  ensure_take();
+  log_.border(trace::BorderTold::What::StepEnd);
+  steps_.step_told();
+  stop_at_border(lock);
+}
+
+void Recorder::begin_phase(std::string_view name, std::span<const trace::Knob> knobs) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const Lock lock(lock_);
+  ensure_take();
+  log_.border(trace::BorderTold::What::PhaseBegin, name, knobs);
+}
+
+void Recorder::end_phase() {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const Lock lock(lock_);
+  ensure_take();
+  log_.border(trace::BorderTold::What::PhaseEnd);
+}
+
+void Recorder::charged(std::int64_t bytes) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const Lock lock(lock_);
+  ensure_take();
+  log_.charged(bytes);
+}
+
+void Recorder::name_parameter(Address at, std::string_view name) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const Lock lock(lock_);
+  Held* held = find(at);
+  if (held == nullptr) return;
+  held->name = *texts_.emplace(name).first;
+  held->layer = *texts_.emplace(layer_of_parameter(name)).first;
+  if (held->parameter) log_.has_role(held->id, trace::Role::Parameter, held->name);  // known before it had a name
+}
+
+void Recorder::begin_take(std::span<const trace::Knob> knobs) {
+  const Lock lock(lock_);
+  in_take_ = true;
+  take_began_ = Clock::now();
+  steps_ = trace::StepFinder();
+  log_.begin_take(knobs);
+  for (const auto& [at, held] : held_) {  // of the take before; this one has to say it again
+    if (held.parameter) log_.has_role(held.id, trace::Role::Parameter, held.name);
+    if (held.gradient) log_.has_role(held.id, trace::Role::Gradient, {});
+  }
+}
+
+void Recorder::end_take() {
+  const trace::ProcessFigures figures = settings_.figures();
+  const Lock lock(lock_);
+  log_.end_take(figures, trace::Take::End::Program);
+  in_take_ = false;
+}
+
+void Recorder::asked_for(std::vector<trace::Knob> at, std::vector<std::string> phases_left_out) {
+  const Lock lock(lock_);
+  head_.at = std::move(at);
+  head_.phases_left_out = std::move(phases_left_out);
+}
+
+// ---- the file
+
+// Ends the process where it was asked to: nothing of the program is waited for, its files are scratch.
+void Recorder::stop_at_border(Lock& lock) {
+  if (settings_.stop_after == 0 || in_backward() || steps_.whole_steps() < settings_.stop_after) return;
+  lock.unlock();
+  write(trace::Take::End::StepBorder);
+  if (settings_.slot != nullptr) settings_.slot->stopped_at_border.store(1);
+  _exit(to_int(ExitCode::Done));
+}
+
+void Recorder::write(trace::Take::End why) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const trace::ProcessFigures figures = settings_.figures();
+  const Lock lock(lock_);
+  written_ = Clock::now();
+  const Status done = replace_file(settings_.file, [&](std::ostream& out) {
+    log_.write(head_, figures, why, out);
+    return success();
+  });
+  if (settings_.slot != nullptr) {
+    settings_.slot->recorded.store(done ? 1 : 0);
+    settings_.slot->recorded_steps.store(steps_.whole_steps());
+  }
+  if (done) return;
+  const std::string text = "the trace is not written: " + done.error().text();
+  if (settings_.slot != nullptr) settings_.slot->message.set(text);
+  if (settings_.warn) settings_.warn(text);
+}
+
+}  // namespace ullage::runtime

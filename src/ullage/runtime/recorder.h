@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Writes down what the program does with memory, whatever the pager does meanwhile: storages as the program makes and
+// frees them, ops with what they read and write, what autograd saves, what is a parameter and what a gradient, steps.
+// The record is trace::EventLog; the file is written at the end, at each request that is refused, or at a step's border
+// where the process is to end there.
+
+#include "ullage/runtime/op_call.h"
+#include "ullage/runtime/op_uses.h"
+#include "ullage/runtime/saved_tensors.h"
+
+#include "ullage/store/ledger.h"
+#include "ullage/trace/event_log.h"
+#include "ullage/trace/step_finder.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace ullage::runtime {
+
+class Recorder final : public OpListener, public SavedListener {
+ public:
+  struct Settings {
+    std::string file;              // absolute; replaced as a whole
+    std::uint64_t stop_after = 0;  // whole steps after which the file is written and the process ends; 0: never
+    store::LedgerSlot* slot = nullptr;
+    std::function<trace::ProcessFigures()> figures;
+    std::function<void(const std::string&)> warn;  // a line for the person; may be empty
+  };
+
+  explicit Recorder(Settings settings);
+
+  // By the pool, on the thread that asks: after a storage is made, before one is given back, when a request is refused.
+  void allocated(Address at, Bytes bytes);
+  void freed(Address at);
+  void refused(Bytes requested);
+
+  // Innermost of the listeners, so that its times are the kernel's.
+  void begin(OpCall& call) override;
+  void end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept override;
+
+  void saved(const StorageUse& use, SavedKind kind) override;
+  void unpacking(const StorageUse&) override {}
+  void released(Address begin) noexcept override;
+
+  // What the program tells (runtime.h).
+  void mark_step();
+  void begin_phase(std::string_view name, std::span<const trace::Knob> knobs);
+  void end_phase();
+  void charged(std::int64_t bytes);
+  void name_parameter(Address at, std::string_view name);
+  void begin_take(std::span<const trace::Knob> knobs);
+  void end_take();
+  void asked_for(std::vector<trace::Knob> at, std::vector<std::string> phases_left_out);
+
+  // Writes the file; at the process's end.
+  void finish() { write(trace::Take::End::Program); }
+  // The child records nothing.
+  void after_fork_in_child() { off_.store(true); }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  using Clock = std::chrono::steady_clock;
+
+  // A live storage of the pool.
+  struct Held {
+    StorageId id;
+    Bytes bytes;
+    bool parameter = false;  // met as one
+    bool gradient = false;   // likewise
+    std::string_view name;   // of a parameter, where the program told it
+    std::string_view layer;  // likewise
+  };
+
+  trace::EventLog::Instant now() const;
+  void ensure_take();
+  Held* find(Address at);
+  OpId log_op(const OpCall& call, OpUses& uses);
+  void meet_leaves(const OpUses& uses);
+  void tell_steps(const OpCall& call, const OpUses& uses);
+  std::string_view layer_of(const OpUses& uses);
+  void stop_at_border(Lock& lock);
+  void write(trace::Take::End why);
+
+  const Settings settings_;
+  std::atomic<bool> off_{false};  // in a forked child
+
+  std::mutex lock_;  // of all that follows
+  trace::EventLog log_;
+  trace::TraceFile head_;
+  trace::StepFinder steps_;
+  bool in_take_ = false;
+  Clock::time_point take_began_;
+  Clock::time_point written_;
+  std::unordered_map<std::uint64_t, Held> held_;  // by address
+  Bytes live_;
+  std::unordered_set<std::string> texts_;  // names; the log knows texts by their addresses, so none is ever taken away
+};
+
+}  // namespace ullage::runtime

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A table from numbers to small values for the recorder's hot path: one array, no memory taken for an entry. Ids of
+// storages come and go a thousand times a step; the table grows only with how many there are at once.
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ullage::trace {
+
+template <class Value>
+class IdTable final {
+ public:
+  // Null where there is none; good until the next change of the table. kNone is no key.
+  Value* find(std::uint64_t key) {
+    Slot& slot = slots_[place(key)];
+    return slot.key == key ? &slot.value : nullptr;
+  }
+  // The value of the key, made where there was none.
+  Value& operator[](std::uint64_t key) {
+    if ((size_ + 1) * 2 > slots_.size()) grow();
+    Slot& slot = slots_[place(key)];
+    if (slot.key != key) {
+      slot = {key, {}};
+      ++size_;
+    }
+    return slot.value;
+  }
+  // Those behind it that it kept from their places move up, so that no gap is met while searching.
+  void erase(std::uint64_t key) {
+    std::size_t hole = place(key);
+    if (slots_[hole].key != key) return;
+    --size_;
+    for (std::size_t i = next(hole); slots_[i].key != kNone; i = next(i)) {
+      const std::size_t wanted = home(slots_[i].key);
+      if (((i - wanted) & mask()) < ((i - hole) & mask())) continue;
+      slots_[hole] = std::move(slots_[i]);
+      hole = i;
+    }
+    slots_[hole] = {};
+  }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.key != kNone) visit(slot.key, slot.value);
+    }
+  }
+  std::size_t size() const { return size_; }
+  std::size_t held() const { return slots_.capacity() * sizeof(Slot); }  // bytes
+
+  static constexpr std::uint64_t kNone = UINT64_MAX;
+
+ private:
+  struct Slot {
+    std::uint64_t key = kNone;
+    Value value{};
+  };
+
+  std::size_t mask() const { return slots_.size() - 1; }
+  std::size_t next(std::size_t i) const { return (i + 1) & mask(); }
+  // Fibonacci hashing: keys that follow each other lie apart, and no key's low bits decide alone.
+  std::size_t home(std::uint64_t key) const { return (key * 0x9e3779b97f4a7c15u >> 20) & mask(); }
+  std::size_t place(std::uint64_t key) const {
+    std::size_t i = home(key);
+    while (slots_[i].key != kNone && slots_[i].key != key) i = next(i);
+    return i;
+  }
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (Slot& slot : old) {
+      if (slot.key != kNone) slots_[place(slot.key)] = std::move(slot);
+    }
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(64);  // a power of two, at most half of it full
+  std::size_t size_ = 0;
+};
+
+}  // namespace ullage::trace

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ullage predict` with real processes that record made-up trainings: exit codes, outputs, what is run and where.
+#include "fake_training.h"
+#include "ullage_process.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <string>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = FakeTraining::Kind;
+
+class PredictCommand : public testing::Test {
+ protected:
+  PredictCommand() {
+    fs::create_directory(folder_.path() / "tmp");
+    fs::create_directory(folder_.path() / "work");
+  }
+
+  Finished predict(Words words) {
+    words.insert(words.begin(), {folder_.file("ullage"), "predict"});
+    return Process(words, {{"TMPDIR", folder_.file("tmp")}}).finish();
+  }
+  // Of a command that is `ullage-fake` with these words.
+  Finished predict_fake(Words options, const Words& words) {
+    options.insert(options.end(), {"--", folder_.file("ullage-fake")});
+    options.insert(options.end(), words.begin(), words.end());
+    return predict(options);
+  }
+  nlohmann::json predict_json(Words options, const Words& words) {
+    options.insert(options.begin(), "--json");
+    const Finished end = predict_fake(options, words);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    said_ = end.err;
+    return end.exit_code == 0 ? nlohmann::json::parse(end.out) : nlohmann::json();
+  }
+  bool nothing_is_left() const { return fs::is_empty(folder_.path() / "tmp"); }
+
+  ShippedFolder folder_;
+  std::string said_;  // on stderr, by the last predict_json()
+};
+
+const Words kBatch128 = {"--vary", "batch=2,3,4", "--at", "batch=128"};
+
+// What every answer must keep to.
+void expect_sums(const nlohmann::json& json) {
+  std::uint64_t rows = 0, owners = 0;
+  for (const auto& row : json["rows"]) rows += row["bytes"].get<std::uint64_t>();
+  for (const auto& owner : json["owners"]) owners += owner["bytes"].get<std::uint64_t>();
+  EXPECT_EQ(rows, json["process_peak_bytes"]);
+  EXPECT_EQ(owners, json["pool_peak_bytes"]);
+}
+
+TEST_F(PredictCommand, PredictsALargeSizeFromThreeSmallOnes) {
+  const auto json = predict_json(kBatch128, {"train={batch}"});
+  EXPECT_EQ(json["format"], "ullage-prediction");
+  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["at"]["batch"], 128);
+  EXPECT_EQ(json["law"], "exact");
+  EXPECT_EQ(json["measured"], false);
+  EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 128}));
+  EXPECT_GE(json["process_peak_bytes"], peak_of({Kind::Affine, 128}) + (64u << 20));
+  EXPECT_EQ(json["peak_op"], "aten::mm");
+  EXPECT_EQ(json["peak_phase"], "backward");
+  EXPECT_TRUE(json["cuda"].is_null());
+  EXPECT_TRUE(json["largest_that_fits"].is_null());
+  expect_sums(json);
+  EXPECT_EQ(said_, "");
+  EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(PredictCommand, ChoosesTheSizesWhereNoneAreStated) {
+  EXPECT_EQ(predict_json({"--vary", "batch", "--at", "batch=50"}, {"train={batch}"})["pool_peak_bytes"],
+            peak_of({Kind::Affine, 50}));
+}
+
+TEST_F(PredictCommand, TellsAPerson) {
+  const Finished end = predict_fake(kBatch128, {"print=noise", "complain=more noise", "train={batch}"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_TRUE(end.out.starts_with("Peak of the process at batch=128: ")) << end.out;
+  EXPECT_NE(end.out.find("aten::mm"), std::string::npos) << end.out;
+  EXPECT_NE(end.out.find("\nnext: ullage run --memory "), std::string::npos) << end.out;
+  EXPECT_NE(end.out.find("ullage-fake print=noise "), std::string::npos) << end.out;
+  EXPECT_EQ(end.out.find("noise\n"), std::string::npos) << end.out;
+  EXPECT_EQ(end.err, "");
+}
+
+TEST_F(PredictCommand, SaysTheLargestSizeThatFits) {
+  const auto json = predict_json({"--vary", "batch", "--at", "batch=4096", "--memory", "512MiB"}, {"train={batch}"});
+  EXPECT_EQ(json["fits"], false);
+  ASSERT_EQ(json["largest"].size(), 1u);
+  const auto& largest = json["largest"][0];
+  EXPECT_EQ(json["largest_that_fits"], largest["value"]);
+  EXPECT_EQ(largest["knob"], "batch");
+  EXPECT_LE(largest["process_peak_bytes"], 512u << 20);
+  // One sample more would not.
+  EXPECT_GT(largest["process_peak_bytes"].get<std::uint64_t>() + 3 * (1u << 16), 512u << 20);
+}
+
+TEST_F(PredictCommand, RunsTheSizeItselfWhereSizesFollowNoLaw) {
+  const auto json = predict_json(kBatch128, {"train-lawless={batch}"});
+  EXPECT_EQ(json["law"], "none");
+  EXPECT_EQ(json["measured"], true);
+  EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Lawless, 128}));
+  EXPECT_NE(said_.find("running it at batch 128 itself\n"), std::string::npos) << said_;
+  expect_sums(json);
+  EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(PredictCommand, TriesOtherSizesOnTheTargetsSideOfAThreshold) {
+  const auto json = predict_json(kBatch128, {"train-sorts={batch}"});
+  EXPECT_NE(said_.find("; trying batch="), std::string::npos) << said_;
+  EXPECT_EQ(json["measured"], false) << said_;
+  EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Sorts, 128}));
+}
+
+TEST_F(PredictCommand, RunsATargetBelowAllSizesItself) {
+  const auto json = predict_json({"--vary", "batch", "--at", "batch=1"}, {"train={batch}"});
+  EXPECT_EQ(json["measured"], true);
+  EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 1}));
+}
+
+TEST_F(PredictCommand, SaysThatAKnobChangesNothing) {
+  const Finished end = predict_fake(kBatch128, {"train-constant={batch}"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_EQ(end.out, "");
+  EXPECT_NE(end.err.find("changes nothing"), std::string::npos) << end.err;
+}
+
+TEST_F(PredictCommand, ShowsWhyAProgramFailedAndWhichSizesMayDo) {
+  const Finished end = predict_fake(kBatch128, {"print=loading", "fail-below-4={batch}", "train={batch}"});
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_EQ(end.out, "");
+  EXPECT_NE(end.err.find("ullage: batch 2: the program failed with exit code 1; its last lines:\n"), std::string::npos)
+      << end.err;
+  EXPECT_NE(end.err.find("  | Expected more than 1 value per channel when training\n"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("--vary batch=8,12,16"), std::string::npos) << end.err;
+  EXPECT_TRUE(nothing_is_left());
+  EXPECT_EQ(predict_json({"--vary", "batch=8,12,16", "--at", "batch=128"},
+                         {"fail-below-4={batch}", "train={batch}"})["pool_peak_bytes"],
+            peak_of({Kind::Affine, 128}));
+}
+
+TEST_F(PredictCommand, SaysThatAProgramEndedBeforeASecondStep) {
+  const auto json = predict_json(kBatch128, {"train-once={batch}"});
+  EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 128, 1}));
+  EXPECT_EQ(
+      said_,
+      "ullage: note: batch 2: the program ended by itself and no step in it was whole and came again: the peak is "
+      "that of the whole run, and a longer one may need more\n");
+}
+
+TEST_F(PredictCommand, SaysThatNothingWasRecorded) {
+  const Finished unreached = predict({"--vary", "n", "--at", "n=9", "--", "echo", "{n}"});
+  EXPECT_EQ(unreached.exit_code, 1);
+  EXPECT_NE(unreached.err.find("n 2: Ullage's runtime was in no process of the program"), std::string::npos)
+      << unreached.err;
+  const Finished lost = predict_fake(kBatch128, {"lose-trace={batch}"});
+  EXPECT_EQ(lost.exit_code, 1);
+  EXPECT_EQ(lost.err, "ullage: batch 2: the trace was not written: the disk is full\n");
+}
+
+TEST_F(PredictCommand, RunsInAnEmptyFolderThatIsRemoved) {
+  const std::string where = folder_.file("where");
+  EXPECT_EQ(predict_fake(kBatch128, {"write=made-{batch}", "where=" + where, "train={batch}"}).exit_code, 0);
+  std::string folder;
+  std::getline(std::ifstream(where), folder);
+  EXPECT_TRUE(folder.starts_with(folder_.file("tmp"))) << folder;
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(PredictCommand, RunsHereWhereAsked) {
+  const Words words = {"-c", "cd " + folder_.file("work") +
+                                 " && exec ../ullage predict --here --vary batch --at batch=9 -- "
+                                 "../ullage-fake read=data write=made-{batch} train={batch}"};
+  std::ofstream(folder_.path() / "work" / "data") << "x\n";
+  Words all = {"/bin/sh"};
+  all.insert(all.end(), words.begin(), words.end());
+  const Finished end = Process(all, {{"TMPDIR", folder_.file("tmp")}}).finish();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_TRUE(fs::exists(folder_.path() / "work" / "made-4"));
+  EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(PredictCommand, OffersToRunHereWhereARelativeFileIsNotFound) {
+  std::ofstream(folder_.path() / "work" / "data") << "x\n";
+  const Finished end =
+      Process({"/bin/sh", "-c",
+               "cd " + folder_.file("work") +
+                   " && exec ../ullage predict --vary batch --at batch=9 -- ../ullage-fake read=data train={batch}"})
+          .finish();
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_NE(end.err.find("  | data: no such file\n"), std::string::npos) << end.err;
+  EXPECT_NE(
+      end.err.find("ullage: it ran in an empty folder, where data is not found: write whole paths, or give --here"),
+      std::string::npos)
+      << end.err;
+}
+
+TEST_F(PredictCommand, FindsARelativeScriptOfAnInterpreter) {
+  std::ofstream(folder_.path() / "work" / "train.sh") << "exec " << folder_.file("ullage-fake") << " train=$1\n";
+  const Finished end = Process({"/bin/sh", "-c",
+                                "cd " + folder_.file("work") +
+                                    " && exec ../ullage predict --vary batch --at batch=9 -- sh -e train.sh {batch}"})
+                           .finish();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+}
+
+TEST_F(PredictCommand, KeepsTheTakesAndPredictsFromThemAgain) {
+  const std::string file = folder_.file("takes.ullage");
+  auto keep = kBatch128;
+  keep.insert(keep.end(), {"--keep", file});
+  const auto first = predict_json(keep, {"train={batch}"});
+  EXPECT_EQ(said_, "ullage: wrote " + file + "\n");
+  const Finished again = predict({"--json", file});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(nlohmann::json::parse(again.out), first);
+  const Finished other = predict({file, "--at", "batch=50", "--json"});
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_EQ(nlohmann::json::parse(other.out)["pool_peak_bytes"], peak_of({Kind::Affine, 50}));
+}
+
+TEST_F(PredictCommand, SaysWhatIsWrongWithAFileOrItsTarget) {
+  const std::string file = folder_.file("takes.ullage");
+  auto keep = kBatch128;
+  keep.insert(keep.end(), {"--keep", file});
+  predict_json(keep, {"train={batch}"});
+  EXPECT_EQ(predict({file, "--at", "batch=1"}).exit_code, 2);
+  const Finished unknown = predict({file, "--at", "size=64"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("--at: size is no knob of the takes; their knobs: batch"), std::string::npos);
+  EXPECT_EQ(predict({folder_.file("none.ullage")}).exit_code, 3);
+  fs::resize_file(file, fs::file_size(file) - 1);
+  const Finished damaged = predict({file});
+  EXPECT_EQ(damaged.exit_code, 3);
+  EXPECT_NE(damaged.err.find(file), std::string::npos) << damaged.err;
+}
+
+TEST_F(PredictCommand, TellsTheFiguresOfARecordedRun) {
+  const std::string file = folder_.file("run.ullage");
+  EXPECT_EQ(Process({folder_.file("ullage"), "run", "--quiet", "--record", file, "fake", "train=7"}).finish().exit_code,
+            0);
+  const Finished end = predict({"--json", file});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const auto json = nlohmann::json::parse(end.out);
+  EXPECT_EQ(json["measured"], true);
+  EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 7}));
+}
+
+TEST_F(PredictCommand, AShippedProgramTriesTheSizesItself) {
+  const Finished end = predict({"--json", "fake", "rehearse=128"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const auto json = nlohmann::json::parse(end.out);
+  EXPECT_EQ(json["at"]["batch"], 128);
+  EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 128}));
+  EXPECT_EQ(json["law"], "exact");
+}
+
+TEST_F(PredictCommand, SaysThatTheKernelOrASignalEndedIt) {
+  const Finished end = predict_fake(kBatch128, {"print={batch}", "kill=9"});
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_NE(end.err.find("ullage: batch 2: the program was killed by signal 9"), std::string::npos) << end.err;
+}
+
+TEST_F(PredictCommand, CtrlCEndsTheProgramAndRemovesItsFolder) {
+  Process process({folder_.file("ullage"), "predict", "--vary", "batch", "--at", "batch=9", "--",
+                   folder_.file("ullage-fake"), "write=" + folder_.file("begun"), "wait", "train={batch}"},
+                  {{"TMPDIR", folder_.file("tmp")}});
+  while (!fs::exists(folder_.file("begun"))) usleep(10'000);
+  EXPECT_FALSE(nothing_is_left());
+  process.send(SIGINT);
+  const Finished end = process.finish();
+  EXPECT_EQ(end.exit_code, 130);
+  EXPECT_EQ(end.out, "");
+  EXPECT_TRUE(nothing_is_left());
+}
+
+}  // namespace
+}  // namespace ullage::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Takes made by hand: a small program is "run" at given knobs, and what it does is put into a take as the recorder
+// would.
+
+#include "ullage/trace/take.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ullage::predict {
+
+class Program {
+ public:
+  explicit Program(std::vector<trace::Knob> knobs);
+
+  std::int64_t knob(const std::string& name) const;
+
+  StorageId from_before(std::uint64_t bytes);
+  StorageId make(std::uint64_t bytes);            // by the op that is running, else by none
+  StorageId make_on_worker(std::uint64_t bytes);  // on a thread without an op
+  void free(StorageId id);
+  OpId begin(const std::string& name, const std::vector<trace::TensorUse>& inputs = {}, std::uint32_t thread = 0);
+  void end(OpId op, const std::vector<trace::TensorUse>& outputs = {});
+  // begin, make one, end.
+  StorageId op(const std::string& name, std::uint64_t bytes, const std::vector<trace::TensorUse>& inputs = {});
+  void save(StorageId id);
+  void unsave(StorageId id);
+  void role(StorageId id, trace::Role role, const std::string& name = {});
+  void step_end();
+  void phase(const std::string& name, const std::vector<trace::Knob>& knobs = {});
+  void phase_end();
+  void charge(std::int64_t bytes);
+  void lose(std::uint64_t events);
+  void refuse(std::uint64_t bytes);
+
+  trace::Take take();
+
+ private:
+  EventId next() const { return take_.trace.end(); }
+  template <class T>
+  void add(T event) {
+    trace::Event one;
+    one.what = event;
+    one.at = trace::Microseconds{std::int64_t(take_.trace.events.size())};
+    take_.trace.events.push_back(one);
+  }
+  StorageId born(std::uint64_t bytes, OpId op);
+
+  trace::Take take_;
+  std::vector<OpId> running_;
+};
+
+trace::TensorUse reads(StorageId id, std::vector<std::int64_t> sizes);
+trace::TensorUse gives(StorageId id, std::vector<std::int64_t> sizes);
+
+// One take of the program for each of these knobs.
+trace::TraceFile takes(const std::vector<std::vector<trace::Knob>>& knobs, const std::function<void(Program&)>& run);
+// batch = 2, 3, 4.
+trace::TraceFile takes_by_batch(const std::function<void(Program&)>& run,
+                                std::vector<std::int64_t> batches = {2, 3, 4});
+
+}  // namespace ullage::predict

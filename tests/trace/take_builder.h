@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Writes a take as a recorder would, op by op.
+
+#include "ullage/trace/take.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ullage::trace::test {
+
+enum class Mode { Grad, NoGrad, Backward };
+
+// One op; what it `makes` are its outputs, its `scratch` is freed before it ends.
+struct OpSpec {
+  std::string name;
+  std::vector<StorageId> reads{};
+  std::vector<StorageId> writes{};
+  std::vector<Bytes> makes{};
+  std::vector<std::pair<StorageId, SavedKind>> saves{};  // by autograd, before it ends
+  std::vector<Bytes> scratch{};
+  std::string layer{};
+  std::string node{};
+};
+
+class TakeBuilder final {
+ public:
+  void mode(Mode mode) { mode_ = mode; }
+
+  StorageId from_before(Bytes bytes);
+  StorageId allocate(Bytes bytes);  // outside any op, unless one is open
+  void free(StorageId storage);
+  std::vector<StorageId> op(const OpSpec& spec);
+  StorageId op1(const OpSpec& spec) { return op(spec).at(0); }  // its only output
+  OpId open(const OpSpec& spec);                                // ops until close() are inside
+  void close(OpId op);
+  void save(StorageId storage, SavedKind kind) { add(event::Save{storage, kind}); }
+  void unsave(StorageId storage) { add(event::Unsave{storage}); }
+  void role(StorageId storage, Role role, std::string name = {});
+  void step_told();
+  void gap(std::uint64_t events);                                  // at an event of its own
+  void sizes(StorageId storage, std::vector<std::int64_t> sizes);  // of all its uses
+
+  std::uint64_t ops() const { return take_.trace.ops.size(); }
+  EventId now() const { return take_.trace.end(); }
+  Take take(Take::End end = Take::End::Program) const;
+
+ private:
+  void add(auto what) { take_.trace.events.push_back({what, {}, {}}); }
+  TensorUse use(StorageId storage, TensorUse::How how) const;
+
+  Take take_;
+  Mode mode_ = Mode::Grad;
+  std::vector<OpId> open_;
+  std::map<std::uint64_t, std::vector<std::int64_t>> sizes_;
+};
+
+}  // namespace ullage::trace::test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcgan/rehearsal.h"
+
+#include "dcgan/batches.h"
+#include "dcgan/sample_grid.h"
+#include "dcgan/trainer.h"
+#include "image/image_folder.h"
+#include "ullage/runtime/runtime.h"
+
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ullage::dcgan {
+namespace {
+
+constexpr int kSteps = 2;  // the first, in which the optimizers' state is made, and one like all that follow
+constexpr std::uint64_t kMadeUpPictures = 1024;
+
+// Any bytes do: no size follows from what is in a picture.
+LoadPicture make_up(const Options& options) {
+  const auto bytes = static_cast<std::size_t>(3 * options.image_size * options.image_size);
+  return [bytes](const std::string&) -> Result<std::vector<std::uint8_t>> {
+    return std::vector<std::uint8_t>(bytes, 128);
+  };
+}
+
+Result<std::vector<std::string>> paths_of(const Options& options) {
+  std::vector<std::string> paths;
+  if (options.data.empty()) {
+    paths.assign(std::max<std::uint64_t>(kMadeUpPictures, static_cast<std::uint64_t>(options.batch)), "made up");
+    return paths;
+  }
+  auto folder = image::list_image_folder(options.data);
+  if (!folder) return Error{Error::Kind::BadFile, folder.error().message, folder.error().where};
+  for (const auto& one : folder->images) paths.push_back(one.path);
+  return paths;
+}
+
+Status rehearse(const Options& options, std::vector<std::string> paths) {
+  torch::manual_seed(static_cast<std::uint64_t>(options.seed));
+  Trainer trainer(network_shape(options), adam_settings(options), samples_of(options.batch));
+  Batches batches(options, std::move(paths), options.data.empty() ? make_up(options) : load_from_file(options), {});
+  for (int i = 0; i < kSteps; ++i) {
+    auto pictures = batches.next(options.batch);
+    if (!pictures) return pictures.error();
+    trainer.step(std::move(*pictures));
+    runtime::mark_step();
+  }
+  sample_grid(trainer, options);
+  return success();
+}
+
+}  // namespace
+
+Result<bool> rehearse_if_asked(const Options& options, Progress& progress) {
+  const auto rehearsal = runtime::rehearsal({{"batch", options.batch}}, {{2, 3, 4}}, {"checkpoint"});
+  if (rehearsal.takes.empty()) return false;
+  if (options.threads > 0) torch::set_num_threads(static_cast<int>(options.threads));
+  const auto paths = paths_of(options);
+  if (!paths) return paths.error();
+  for (const auto& knobs : rehearsal.takes) {
+    progress.say("rehearsal: batch " + std::to_string(knobs.front().value));
+    const runtime::Take take(knobs);
+    Options smaller = options;
+    smaller.batch = knobs.front().value;
+    if (Status done = rehearse(smaller, *paths); !done) return done.error();
+  }
+  return true;
+}
+
+}  // namespace ullage::dcgan
