@@ -93,8 +93,11 @@ def above(predicted: int, real: int) -> str:
 
 
 def dcgan(bench: Bench) -> None:
-    def predicted(batch: int) -> dict:  # each by takes of its own: a program may do other things where it is asked for more
-        return json.loads(bench.cost("predict", "--json", *DCGAN_256, "--batch", str(batch)).out)
+    takes = str(bench.folder / "dcgan.ullage")
+    bench.cost("predict", "--keep", takes, *DCGAN_256, "--batch", "128")
+
+    def predicted(batch: int) -> dict:
+        return json.loads(bench.cost("predict", "--json", takes, "--at", f"batch={batch}").out)
 
     head("DCGAN-256, 64 features, predicted from its small batches, against runs of three steps on pictures, bytes",
          "batch", "law", "pool, predicted", "pool, run", "", "process, predicted", "VmHWM", "above")

@@ -49,8 +49,7 @@ class Recording : public testing::Test {
     return read();
   }
 
-  const std::string file_ =
-      testing::TempDir() + "recorder-" + std::to_string(::getpid()) + ".ullage";
+  const std::string file_ = testing::TempDir() + "recorder-" + std::to_string(::getpid()) + ".ullage";
 };
 
 Bytes bytes_of_all(const std::vector<torch::Tensor>& tensors) {

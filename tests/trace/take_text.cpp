@@ -179,6 +179,10 @@ std::vector<std::string> lines_of(const TraceFile& file) {
   Lines lines;
   lines.add("file", file.torch, file.device, file.onednn, text(file.at));
   for (const std::string& one : file.command) lines.add("command", one);
+  for (const Choice& one : file.choices) {
+    lines.add("choice", one.name, one.value);
+    for (const std::int64_t value : one.values) lines.add("may be", value);
+  }
   for (const std::string& one : file.phases_left_out) lines.add("left out", one);
   for (const Take& take : file.takes) add_take(take, lines);
   return lines.take();

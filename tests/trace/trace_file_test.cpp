@@ -29,6 +29,7 @@ TraceFile front() {
   file.command = {"python", "train.py", "--name=\"a b\"", "\xc3\xa4"};
   file.at = {{"batch", 128}, {"size", -1}};
   file.phases_left_out = {"checkpoint"};
+  file.choices = {{"image-size", 256, {16, 256, 512}}};
   file.onednn = false;
   return file;
 }
@@ -108,6 +109,7 @@ TEST(TraceFile, ReadsAnOldFileAsItWasWritten) {
   const Take& take = file->takes[0];
   EXPECT_EQ(broken_invariant(take), "");
   EXPECT_TRUE(file->onednn);  // files from before it was told
+  EXPECT_TRUE(file->choices.empty());
   EXPECT_EQ(take.knobs, (std::vector<Knob>{{"batch", 4}, {"size", 64}}));
   EXPECT_EQ(take.gaps, (std::vector<Gap>{{EventId{4}, 123'456}}));
   EXPECT_EQ(take.roles, (std::vector<RoleSeen>{{EventId{0}, StorageId{0}, Role::Parameter, "netG.main.0.weight"},

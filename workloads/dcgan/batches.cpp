@@ -44,8 +44,8 @@ Batches::Batches(const Options& options, std::vector<std::string> paths, LoadPic
 }
 
 Result<torch::Tensor> Batches::next(std::int64_t most) {
-  const auto rows = static_cast<std::int64_t>(
-      std::min<std::uint64_t>(static_cast<std::uint64_t>(most), feed_->left_in_epoch()));
+  const auto rows =
+      static_cast<std::int64_t>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most), feed_->left_in_epoch()));
   const auto side = static_cast<std::uint32_t>(side_);
   torch::Tensor batch = torch::empty({rows, 3, side_, side_});
   float* const planes = batch.mutable_data_ptr<float>();

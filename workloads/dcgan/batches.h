@@ -16,7 +16,8 @@ namespace ullage::dcgan {
 
 class Batches final {
  public:
-  // `paths` in the order of their listing; `start`: where in the data to go on. Charges the runtime for the feed's ring.
+  // `paths` in the order of their listing; `start`: where in the data to go on. Charges the runtime for the feed's
+  // ring.
   Batches(const Options& options, std::vector<std::string> paths, LoadPicture load, DataPlace start);
 
   // (rows, 3, side, side) from -1 to 1; at most `most` rows, fewer at the end of an epoch: none when that ended without

@@ -155,6 +155,12 @@ std::variant<Options, Answer> parse_options(int argc, const char* const* argv, b
   return options;
 }
 
+std::vector<std::int64_t> image_sizes() {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = kLeastImage; size <= kLargestImage; size *= 2) sizes.push_back(size);
+  return sizes;
+}
+
 std::map<std::string, std::string> options_that_shape_the_run(const Options& o) {
   const auto text = [](const auto& value) { return nlohmann::json(value).dump(); };
   return {{"--image-size", text(o.image_size)},

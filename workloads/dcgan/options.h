@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace ullage::dcgan {
 
@@ -44,6 +45,9 @@ struct Answer {
 // Reads the command line and checks every value that can be checked without touching a file. A rehearsal
 // (runtime::rehearsing) needs neither --data nor --out.
 std::variant<Options, Answer> parse_options(int argc, const char* const* argv, bool rehearsal = false);
+
+// All that --image-size may be.
+std::vector<std::int64_t> image_sizes();
 
 // The options that a checkpoint and the run that resumes it must have in common, as text.
 std::map<std::string, std::string> options_that_shape_the_run(const Options& options);

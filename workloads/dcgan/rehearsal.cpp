@@ -57,7 +57,8 @@ Status rehearse(const Options& options, std::vector<std::string> paths) {
 }  // namespace
 
 Result<bool> rehearse_if_asked(const Options& options, Progress& progress) {
-  const auto rehearsal = runtime::rehearsal({{"batch", options.batch}}, {{2, 3, 4}}, {"checkpoint"});
+  const auto rehearsal = runtime::rehearsal(
+      {{{"batch", options.batch}}, {{2, 3, 4}}, {{"image-size", options.image_size, image_sizes()}}, {"checkpoint"}});
   if (rehearsal.takes.empty()) return false;
   if (options.threads > 0) torch::set_num_threads(static_cast<int>(options.threads));
   const auto paths = paths_of(options);

@@ -4,7 +4,6 @@
 #include "dcgan/batches.h"
 #include "ullage/runtime/runtime.h"
 
-
 namespace ullage::dcgan {
 Grid sample_grid(Trainer& trainer, const Options& options) {
   const runtime::Phase phase("sampling", {{"batch", kMostSamples}});

@@ -3,6 +3,7 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
+#include "ullage/cli/choice_search.h"
 #include "ullage/cli/machine_memory.h"
 #include "ullage/cli/prediction_maker.h"
 #include "ullage/cli/programs.h"
@@ -194,7 +195,8 @@ int predict_program(const PredictOptions& options, const Asked& asked, Streams s
                               ? command_source(options, std::move(runner), words, progress, streams.err)
                               : shipped_source(options, std::move(runner), words);
   if (!source) return refused(source.error(), streams.err);
-  const std::variant<Made, Failure> made = make_prediction(*source->program, asked.question, progress, streams.err);
+  std::variant<Made, Failure> made = make_prediction(*source->program, asked.question, progress, streams.err);
+  if (auto* done = std::get_if<Made>(&made)) add_largest_choices(*source->program, asked.question, progress, *done);
   progress.pause();
   if (const auto* failure = std::get_if<Failure>(&made)) return tell(*failure, streams.err);
   return answer(options, asked, std::get<Made>(made), source->target, streams);

@@ -8,7 +8,9 @@
 #include "ullage/cli/take_runner.h"
 #include "ullage/predict/law.h"
 
+#include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -27,6 +29,9 @@ class RecordedProgram {
   virtual Recorded at_sizes(const predict::Grid& grid) = 0;
   // One take at the target.
   virtual Recorded at_target(const std::vector<trace::Knob>& target) = 0;
+  // The same with another value of an option; it is refused memory above what it is given instead of moving tensors
+  // out. Null: the program has no such options.
+  virtual std::unique_ptr<RecordedProgram> with(const std::string&, std::int64_t) const { return nullptr; }
 };
 
 class RecordedCommand final : public RecordedProgram {
@@ -60,6 +65,7 @@ class RecordedRehearsal final : public RecordedProgram {
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<trace::Knob>& target) override;
+  std::unique_ptr<RecordedProgram> with(const std::string& option, std::int64_t value) const override;
 
  private:
   Recorded rehearse(const std::string& sizes);

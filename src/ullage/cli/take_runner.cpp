@@ -144,6 +144,12 @@ Launch TakeRunner::launch_of(const TakeOrder& order, const fs::path& scratch) co
   return launch;
 }
 
+TakeRunner TakeRunner::without_spill() const {
+  TakeRunner runner = *this;
+  runner.spill_ = {};
+  return runner;
+}
+
 std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
   const Result<ScratchFolder> scratch = ScratchFolder::make();
   if (!scratch) return Failure{to_int(ExitCode::Failed), {scratch.error().text()}};

@@ -43,6 +43,9 @@ class TakeRunner final {
   // `program`: its words are those of the orders; `here`: it runs where we are. `budget` zero: unlimited.
   TakeRunner(Launch program, Bytes budget, store::SpillPlace spill, bool here, Progress& progress);
 
+  // Nothing is moved out of memory: what does not fit is refused, and the run fails.
+  TakeRunner without_spill() const;
+
   // A signal that ended it, or came meanwhile, is a failure with exit code 128 + n and no words.
   std::variant<TakeDone, Failure> run(const TakeOrder& order);
 

@@ -98,6 +98,7 @@ void write_json(const Prediction& prediction, std::ostream& out) {
   json["law"] = name(prediction.law);
   json["why"] = prediction.why;
   json["measured"] = prediction.measured;
+  json["slack_bytes"] = prediction.slack.count;
   add_figures(prediction, json);
   json["phases_not_seen"] = prediction.phases_not_seen;
   json["rows"] = rows_of(prediction.rows);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Puts the interceptor of ops and the saved-tensor hooks in front of torch and tells everybody who listens. A program is
-// followed from the beginning where it is recorded, else from when the pool nears its limit: who fits pays nothing.
+// Puts the interceptor of ops and the saved-tensor hooks in front of torch and tells everybody who listens. A program
+// is followed from the beginning where it is recorded, else from when the pool nears its limit: who fits pays nothing.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/interceptor.h"

@@ -25,12 +25,17 @@ OpUses::OpUses(std::span<const c10::IValue> outputs) {
 }
 
 OpUses::OpUses(std::span<const StorageUse> inputs) {
-  for (const StorageUse& use : inputs) all_.push_back({use.begin, use.written ? How::Written : How::Read, 0, false, 0, 0});
+  for (const StorageUse& use : inputs)
+    all_.push_back({use.begin, use.written ? How::Written : How::Read, 0, false, 0, 0});
 }
 
 void OpUses::add(const c10::TensorImpl& tensor, How how) {
-  One use{bytes_of(tensor), how, static_cast<std::uint8_t>(tensor.dtype().toScalarType()), false,
-          static_cast<std::uint32_t>(sizes_.size()), 0};
+  One use{bytes_of(tensor),
+          how,
+          static_cast<std::uint8_t>(tensor.dtype().toScalarType()),
+          false,
+          static_cast<std::uint32_t>(sizes_.size()),
+          0};
   if (use.at == Address{}) return;
   for (const c10::SymInt& size : tensor.sym_sizes_default()) sizes_.push_back(size.as_int_unchecked());
   use.count = static_cast<std::uint32_t>(sizes_.size()) - use.first;

@@ -20,7 +20,7 @@ class OpUses final {
     Address at;  // of the storage; never zero
     trace::TensorUse::How how = trace::TensorUse::How::Read;
     std::uint8_t dtype = 0;
-    bool leaf = false;  // that requires grad
+    bool leaf = false;                   // that requires grad
     std::uint32_t first = 0, count = 0;  // of its sizes
   };
   struct Leaf {

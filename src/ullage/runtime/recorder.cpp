@@ -271,9 +271,11 @@ void Recorder::end_take() {
   in_take_ = false;
 }
 
-void Recorder::asked_for(std::vector<trace::Knob> at, std::vector<std::string> phases_left_out) {
+void Recorder::asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
+                         std::vector<std::string> phases_left_out) {
   const Lock lock(lock_);
   head_.at = std::move(at);
+  head_.choices = std::move(choices);
   head_.phases_left_out = std::move(phases_left_out);
 }
 

@@ -59,7 +59,8 @@ class Recorder final : public OpListener, public SavedListener {
   void name_parameter(Address at, std::string_view name);
   void begin_take(std::span<const trace::Knob> knobs);
   void end_take();
-  void asked_for(std::vector<trace::Knob> at, std::vector<std::string> phases_left_out);
+  void asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
+                 std::vector<std::string> phases_left_out);
 
   // Writes the file; at the process's end.
   void finish() { write(trace::Take::End::Program); }

@@ -59,11 +59,10 @@ Phase::~Phase() {
 
 bool rehearsing() { return recorder() != nullptr && !Session::current()->rehearsal().empty(); }
 
-Rehearsal rehearsal(const std::vector<trace::Knob>& knobs, const std::vector<std::vector<std::int64_t>>& usual,
-                    const std::vector<std::string>& left_out) {
+Rehearsal rehearsal(const RehearsalOffer& offer) {
   if (!rehearsing()) return {};
-  recorder()->asked_for(knobs, left_out);
-  return {takes_of(Session::current()->rehearsal(), knobs, usual)};
+  recorder()->asked_for(offer.knobs, offer.choices, offer.left_out);
+  return {takes_of(Session::current()->rehearsal(), offer.knobs, offer.usual)};
 }
 
 Take::Take(const std::vector<trace::Knob>& knobs) {

@@ -61,11 +61,16 @@ struct Rehearsal {
   std::vector<std::vector<trace::Knob>> takes;  // empty: no rehearsal, the program is to work
 };
 bool rehearsing();
-// `knobs`: those that the program can vary, with the values asked for on its command line; `usual`: small values for
-// each, ascending, three at least, used where nobody chose others; a knob that is asked for below them is tried as it
-// is. `left_out`: what a rehearsal does not do ("checkpoint").
-Rehearsal rehearsal(const std::vector<trace::Knob>& knobs, const std::vector<std::vector<std::int64_t>>& usual,
-                    const std::vector<std::string>& left_out);
+// What a program offers to try.
+struct RehearsalOffer {
+  std::vector<trace::Knob> knobs;  // that it can vary, with the values asked for on its command line
+  // Small values for each, ascending, three at least, used where nobody chose others. A knob that is asked for below
+  // them is tried as it is.
+  std::vector<std::vector<std::int64_t>> usual;
+  std::vector<trace::Choice> choices;
+  std::vector<std::string> left_out;  // what a rehearsal does not do ("checkpoint")
+};
+Rehearsal rehearsal(const RehearsalOffer& offer);
 
 // One take of a rehearsal, for as long as it lives.
 class Take final {

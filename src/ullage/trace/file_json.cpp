@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,6 +24,18 @@ json from_knobs(const std::vector<Knob>& knobs) {
   json list = json::array();
   for (const Knob& knob : knobs) list.push_back({{"name", knob.name}, {"value", knob.value}});
   return list;
+}
+
+json from_choices(const std::vector<Choice>& choices) {
+  json list = json::array();
+  for (const Choice& one : choices) list.push_back({{"name", one.name}, {"value", one.value}, {"values", one.values}});
+  return list;
+}
+
+bool all_integers(const json& list) {
+  return list.is_array() && std::ranges::all_of(list, [](const json& one) {
+           return one.is_number_integer() && !(one.is_number_unsigned() && one.get<std::uint64_t>() > INT64_MAX);
+         });
 }
 
 // The fields of one object. The first that is missing or of another type is kept as the problem; its value is empty.
@@ -66,6 +79,22 @@ class Fields final {
     }
     return knobs;
   }
+  // Missing: none.
+  std::vector<Choice> choices(const char* key) {
+    std::vector<Choice> choices;
+    if (problem_ || !object_.contains(key)) return choices;
+    const json* list = field(key, &json::is_array, "a list of choices");
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const json& one = (*list)[i];
+      const bool whole = one.is_object() && one.contains("name") && one["name"].is_string() && one.contains("value") &&
+                         all_integers(json::array({one["value"]})) && one.contains("values") &&
+                         all_integers(one["values"]);
+      if (!whole) return fail(key, "a list of choices"), choices;
+      choices.push_back({one["name"].get<std::string>(), one["value"].get<std::int64_t>(),
+                         one["values"].get<std::vector<std::int64_t>>()});
+    }
+    return choices;
+  }
   bool flag(const char* key, bool if_missing) {
     if (problem_ || !object_.contains(key)) return if_missing;
     const json* value = field(key, &json::is_boolean, "true or false");
@@ -98,6 +127,7 @@ std::string head_json(const TraceFile& file) {
                  {"command", file.command},
                  {"at", from_knobs(file.at)},
                  {"phases_left_out", file.phases_left_out},
+                 {"choices", from_choices(file.choices)},
                  {"onednn", file.onednn}});
 }
 
@@ -125,6 +155,7 @@ std::optional<std::string> read_head(std::string_view text, TraceFile& file) {
   file.command = in.texts("command");
   file.at = in.knobs("at");
   file.phases_left_out = in.texts("phases_left_out");
+  file.choices = in.choices("choices");
   file.onednn = in.flag("onednn", true);
   return in.problem();
 }

@@ -114,6 +114,15 @@ struct Take {
   End end = End::Program;
 };
 
+// An option of a shipped program that changes what it does, so that no law goes over it: a side of pictures that takes
+// more layers. Named as on the command line, without the dashes.
+struct Choice {
+  std::string name;                  // "image-size"
+  std::int64_t value = 0;            // that was recorded
+  std::vector<std::int64_t> values;  // that it may have, ascending; more means more memory
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+
 // What stands in the file once.
 struct TraceFile {
   std::string torch;  // "2.13.0"
@@ -122,6 +131,7 @@ struct TraceFile {
   std::vector<Knob> at;                      // the sizes asked for, where it was recorded to predict them; else empty
   std::vector<std::string> phases_left_out;  // of the program, that a rehearsal does not run: "checkpoint"
   std::vector<Take> takes;
+  std::vector<Choice> choices{};
   bool onednn = true;  // torch was allowed to use it: other kernels, other scratch
 };
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/choice_search.h"
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+
+namespace ullage::cli {
+namespace {
+
+using predict::LargestThatFits;
+using predict::Prediction;
+
+// None: its rehearsal failed, or it tells nothing.
+std::optional<Prediction> at_choice(const RecordedProgram& program, const std::string& name, std::int64_t value,
+                                    predict::Question question, Progress& progress) {
+  const std::unique_ptr<RecordedProgram> other = program.with(name, value);
+  if (other == nullptr) return std::nullopt;
+  question.memory.reset();
+  question.cuda.reset();
+  std::ostringstream unheard;  // a person asked about another value
+  std::variant<Made, Failure> made = make_prediction(*other, question, progress, unheard);
+  auto* found = std::get_if<Made>(&made);
+  if (found == nullptr) return std::nullopt;
+  return std::move(found->prediction);
+}
+
+LargestThatFits row_of(const std::string& name, std::int64_t value, const Prediction& prediction) {
+  return {name, value, prediction.process_peak, prediction.law, false};
+}
+
+LargestThatFits largest(const RecordedProgram& program, const trace::Choice& choice, const predict::Question& question,
+                        const Prediction& asked, Progress& progress) {
+  const Bytes memory = *question.memory;
+  const auto fits = [&](const std::optional<Prediction>& one) { return one && one->process_peak <= memory; };
+  const auto now = std::ranges::lower_bound(choice.values, choice.value);
+  if (asked.process_peak <= memory) {
+    LargestThatFits best = row_of(choice.name, choice.value, asked);
+    for (auto next = std::ranges::upper_bound(choice.values, choice.value); next != choice.values.end(); ++next) {
+      const auto found = at_choice(program, choice.name, *next, question, progress);
+      if (!fits(found)) break;
+      best = row_of(choice.name, *next, *found);
+    }
+    return best;
+  }
+  for (auto next = now; next != choice.values.begin();) {
+    --next;
+    const auto found = at_choice(program, choice.name, *next, question, progress);
+    if (fits(found)) return row_of(choice.name, *next, *found);
+  }
+  return {choice.name, 0, {}, predict::Law::Exact, false};
+}
+
+}  // namespace
+
+void add_largest_choices(const RecordedProgram& program, const predict::Question& question, Progress& progress,
+                         Made& made) {
+  if (!question.memory) return;
+  for (const trace::Choice& choice : made.takes.choices) {
+    made.prediction.largest.push_back(largest(program, choice, question, made.prediction, progress));
+  }
+}
+
+}  // namespace ullage::cli
