@@ -171,6 +171,10 @@ void train(const FakeTraining& training) {
   write_trace(log, {}, figures_of(training), training.steps);
 }
 
+// An option over which there is no law: the side of pictures.
+std::int64_t side = 16;
+void take_side(const std::string& value) { side = number(value); }
+
 // As a shipped program that is to try the sizes itself and be predicted at `batch`.
 void rehearse(const std::string& batch) {
   attach("");
@@ -182,11 +186,12 @@ void rehearse(const std::string& batch) {
   trace::TraceFile file;
   file.at = {{"batch", number(batch)}};
   file.phases_left_out = {"checkpoint"};
+  file.choices = {{"side", side, {8, 16, 32, 64}}};
   FakeTraining training;
   training.clears = true;
   for (std::istringstream in(sizes.substr(6)); std::getline(in, sizes, ',');) {
-    training.batch = number(sizes);
-    const std::vector<trace::Knob> knobs = {{"batch", training.batch}};
+    const std::vector<trace::Knob> knobs = {{"batch", number(sizes)}};
+    training.batch = number(sizes) * side / 8;
     log.begin_take(knobs);
     record(training, log);
     log.end_take(figures_of(training), trace::Take::End::StepBorder);
@@ -244,6 +249,7 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
      }},
     {"fail-below-4", fail_below_4},
     {"rehearse", rehearse},
+    {"--side", take_side},
     {"lose-trace", [](const std::string&) { attach(""), slot().message.set("the disk is full"); }},
     {"read", read_file},
     {"write", [](const std::string& file) { std::ofstream(file) << "written\n"; }},

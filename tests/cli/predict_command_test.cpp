@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <string>
 
 namespace ullage::cli {
@@ -255,12 +256,35 @@ TEST_F(PredictCommand, TellsTheFiguresOfARecordedRun) {
 }
 
 TEST_F(PredictCommand, AShippedProgramTriesTheSizesItself) {
-  const Finished end = predict({"--json", "fake", "rehearse=128"});
+  const Finished end = predict({"--json", "fake", "--side=8", "rehearse=128"});
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const auto json = nlohmann::json::parse(end.out);
   EXPECT_EQ(json["at"]["batch"], 128);
   EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 128}));
   EXPECT_EQ(json["law"], "exact");
+}
+
+TEST_F(PredictCommand, LooksForTheLargestValueOfAnOptionThatNoLawGoesOver) {
+  // What the process needs at each side, as it says itself.
+  std::map<std::int64_t, std::int64_t> need;
+  for (const std::int64_t side : {8, 16, 32, 64}) {
+    const Finished end = predict({"--json", "fake", "--side=" + std::to_string(side), "rehearse=64"});
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    need[side] = nlohmann::json::parse(end.out)["process_peak_bytes"];
+  }
+  const auto largest = [&](std::int64_t memory, std::int64_t asked) {
+    const Finished end = predict({"--json", "--memory", std::to_string(memory), "fake",
+                                  "--side=" + std::to_string(asked), "rehearse=64"});
+    const auto json = nlohmann::json::parse(end.out);
+    for (const auto& one : json["largest"]) {
+      if (one["knob"] == "side") return std::pair<std::int64_t, std::int64_t>(one["value"], one["process_peak_bytes"]);
+    }
+    return std::pair<std::int64_t, std::int64_t>(-1, -1);
+  };
+  EXPECT_EQ(largest(need[32], 8), std::pair(std::int64_t{32}, need[32])) << "upwards, and not a byte short";
+  EXPECT_EQ(largest(need[32] - 1, 8), std::pair(std::int64_t{16}, need[16]));
+  EXPECT_EQ(largest(need[16], 64), std::pair(std::int64_t{16}, need[16])) << "downwards";
+  EXPECT_EQ(largest(need[64] + 1, 16), std::pair(std::int64_t{64}, need[64]));
 }
 
 TEST_F(PredictCommand, SaysThatTheKernelOrASignalEndedIt) {

@@ -198,6 +198,7 @@ std::string fill(const std::string& word, const std::vector<Knob>& knobs) {
 
 std::vector<std::string> fill(const std::vector<std::string>& words, const std::vector<Knob>& knobs) {
   std::vector<std::string> out;
+  out.reserve(words.size());
   for (const std::string& word : words) out.push_back(fill(word, knobs));
   return out;
 }
