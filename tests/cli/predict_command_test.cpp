@@ -273,8 +273,8 @@ TEST_F(PredictCommand, LooksForTheLargestValueOfAnOptionThatNoLawGoesOver) {
     need[side] = nlohmann::json::parse(end.out)["process_peak_bytes"];
   }
   const auto largest = [&](std::int64_t memory, std::int64_t asked) {
-    const Finished end = predict({"--json", "--memory", std::to_string(memory), "fake",
-                                  "--side=" + std::to_string(asked), "rehearse=64"});
+    const Finished end = predict(
+        {"--json", "--memory", std::to_string(memory), "fake", "--side=" + std::to_string(asked), "rehearse=64"});
     const auto json = nlohmann::json::parse(end.out);
     for (const auto& one : json["largest"]) {
       if (one["knob"] == "side") return std::pair<std::int64_t, std::int64_t>(one["value"], one["process_peak_bytes"]);

@@ -247,7 +247,8 @@ std::uint64_t allowed(std::int64_t batch, std::int64_t in, std::int64_t out, std
                       std::int64_t stride, std::uint32_t threads) {
   trace::TraceFile file;
   file.takes.push_back(gradient(2, in, out, kernel, side, stride, threads));
-  const std::vector<Allowance> found = allowances(file, gradient(batch, in, out, kernel, side, stride, threads));
+  const std::vector<Allowance> found =
+      allowances(file, Sequence{}, gradient(batch, in, out, kernel, side, stride, threads));
   return found.empty() ? 0 : found[0].bytes.count;
 }
 
@@ -278,8 +279,8 @@ TEST(Allowances, NoneWhereThreadsShareChannelsForSure) {
 TEST(Allowances, OfOtherSidesThanTheTakesHoldMore) {
   trace::TraceFile file;
   file.takes.push_back(gradient(2, 64, 128, 4, 64, 2, 2));
-  const std::vector<Allowance> same = allowances(file, gradient(2, 64, 128, 4, 64, 2, 2));
-  const std::vector<Allowance> other = allowances(file, gradient(2, 64, 128, 4, 136, 2, 2));
+  const std::vector<Allowance> same = allowances(file, Sequence{}, gradient(2, 64, 128, 4, 64, 2, 2));
+  const std::vector<Allowance> other = allowances(file, Sequence{}, gradient(2, 64, 128, 4, 136, 2, 2));
   ASSERT_EQ(same.size(), 1u);
   ASSERT_EQ(other.size(), 1u);
   EXPECT_GE(other[0].bytes.count, same[0].bytes.count + 2617392);  // measured: one picture for each thread

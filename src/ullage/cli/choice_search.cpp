@@ -13,7 +13,8 @@ using predict::Prediction;
 
 // None: its rehearsal failed, or it tells nothing.
 std::optional<Prediction> at_choice(const RecordedProgram& program, const std::string& name, std::int64_t value,
-                                    predict::Question question, Progress& progress) {
+                                    predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
+  if (stopped) return std::nullopt;
   const std::unique_ptr<RecordedProgram> other = program.with(name, value);
   if (other == nullptr) return std::nullopt;
   question.memory.reset();
@@ -21,7 +22,11 @@ std::optional<Prediction> at_choice(const RecordedProgram& program, const std::s
   std::ostringstream unheard;  // a person asked about another value
   std::variant<Made, Failure> made = make_prediction(*other, question, progress, unheard);
   auto* found = std::get_if<Made>(&made);
-  if (found == nullptr) return std::nullopt;
+  if (found == nullptr) {
+    auto& failure = std::get<Failure>(made);
+    if (failure.lines.empty()) stopped = std::move(failure);  // by a signal
+    return std::nullopt;
+  }
   return std::move(found->prediction);
 }
 
@@ -30,14 +35,14 @@ LargestThatFits row_of(const std::string& name, std::int64_t value, const Predic
 }
 
 LargestThatFits largest(const RecordedProgram& program, const trace::Choice& choice, const predict::Question& question,
-                        const Prediction& asked, Progress& progress) {
+                        const Prediction& asked, Progress& progress, std::optional<Failure>& stopped) {
   const Bytes memory = *question.memory;
   const auto fits = [&](const std::optional<Prediction>& one) { return one && one->process_peak <= memory; };
   const auto now = std::ranges::lower_bound(choice.values, choice.value);
   if (asked.process_peak <= memory) {
     LargestThatFits best = row_of(choice.name, choice.value, asked);
     for (auto next = std::ranges::upper_bound(choice.values, choice.value); next != choice.values.end(); ++next) {
-      const auto found = at_choice(program, choice.name, *next, question, progress);
+      const auto found = at_choice(program, choice.name, *next, question, progress, stopped);
       if (!fits(found)) break;
       best = row_of(choice.name, *next, *found);
     }
@@ -45,7 +50,7 @@ LargestThatFits largest(const RecordedProgram& program, const trace::Choice& cho
   }
   for (auto next = now; next != choice.values.begin();) {
     --next;
-    const auto found = at_choice(program, choice.name, *next, question, progress);
+    const auto found = at_choice(program, choice.name, *next, question, progress, stopped);
     if (fits(found)) return row_of(choice.name, *next, *found);
   }
   return {choice.name, 0, {}, predict::Law::Exact, false};
@@ -53,12 +58,14 @@ LargestThatFits largest(const RecordedProgram& program, const trace::Choice& cho
 
 }  // namespace
 
-void add_largest_choices(const RecordedProgram& program, const predict::Question& question, Progress& progress,
-                         Made& made) {
-  if (!question.memory) return;
+std::optional<Failure> add_largest_choices(const RecordedProgram& program, const predict::Question& question,
+                                           Progress& progress, Made& made) {
+  std::optional<Failure> stopped;
+  if (!question.memory) return stopped;
   for (const trace::Choice& choice : made.takes.choices) {
-    made.prediction.largest.push_back(largest(program, choice, question, made.prediction, progress));
+    made.prediction.largest.push_back(largest(program, choice, question, made.prediction, progress, stopped));
   }
+  return stopped;
 }
 
 }  // namespace ullage::cli

@@ -196,7 +196,9 @@ int predict_program(const PredictOptions& options, const Asked& asked, Streams s
                               : shipped_source(options, std::move(runner), words);
   if (!source) return refused(source.error(), streams.err);
   std::variant<Made, Failure> made = make_prediction(*source->program, asked.question, progress, streams.err);
-  if (auto* done = std::get_if<Made>(&made)) add_largest_choices(*source->program, asked.question, progress, *done);
+  if (auto* done = std::get_if<Made>(&made)) {
+    if (auto stopped = add_largest_choices(*source->program, asked.question, progress, *done)) made = *stopped;
+  }
   progress.pause();
   if (const auto* failure = std::get_if<Failure>(&made)) return tell(*failure, streams.err);
   return answer(options, asked, std::get<Made>(made), source->target, streams);

@@ -37,7 +37,7 @@ Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& 
 
 Status ReportFile::write(const Writer& writer) const {
   bool its_own = false;  // what failed
-  const Status written = replace_file(path_.string(), [&](std::ostream& out) {
+  Status written = replace_file(path_.string(), [&](std::ostream& out) {
     Status done = writer(out);
     its_own = !done;
     return done;

@@ -114,6 +114,14 @@ int signal_of(const report::ProcessEnd& end) {
   return end.exit_code == to_int(ExitCode::Interrupted) ? SIGINT : 0;
 }
 
+bool is_interpreter(const fs::path& file) {
+  const std::string name = file.filename().string();
+  for (const char* one : {"sh", "bash", "dash", "zsh", "perl", "ruby", "node"}) {
+    if (name == one) return true;
+  }
+  return name.starts_with("python") || name.starts_with("pypy");
+}
+
 }  // namespace
 
 Failure TakeRunner::advised(Failure failure, const std::vector<std::string>& words) const {
@@ -137,10 +145,12 @@ Launch TakeRunner::launch_of(const TakeOrder& order, const fs::path& scratch) co
   std::error_code ignored;
   fs::create_directory(launch.folder, ignored);  // where that fails, entering it does and says so
   launch.file = fs::absolute(launch.file);
-  // A script behind an interpreter is part of the command.
-  const auto script = std::find_if(launch.words.begin() + 1, launch.words.end(),
-                                   [](const std::string& word) { return word.empty() || word.front() != '-'; });
-  if (script != launch.words.end() && fs::is_regular_file(*script, ignored)) *script = fs::absolute(*script).string();
+  // A script behind an interpreter is part of the command; any other file may be one that the program writes.
+  if (!is_interpreter(launch.file)) return launch;
+  const auto script = std::find_if(launch.words.begin() + 1, launch.words.end(), [&](const std::string& word) {
+    return !word.empty() && word.front() != '-' && fs::is_regular_file(word, ignored);
+  });
+  if (script != launch.words.end()) *script = fs::absolute(*script).string();
   return launch;
 }
 
@@ -151,6 +161,7 @@ TakeRunner TakeRunner::without_spill() const {
 }
 
 std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
+  SignalForwarder signals;  // first, so that it outlives the folder: a late Ctrl-C does not leave that behind
   const Result<ScratchFolder> scratch = ScratchFolder::make();
   if (!scratch) return Failure{to_int(ExitCode::Failed), {scratch.error().text()}};
   const fs::path trace = scratch->path() / "take.ullage";
@@ -160,7 +171,6 @@ std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
   if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
 
   progress_.stage([&] { return stage_of(order, ledger->page()); });
-  SignalForwarder signals;  // until the folder is gone: a late Ctrl-C does not leave it behind
   auto ended = launch(program, *ledger, signals);
   progress_.pause();
   if (const auto* failure = std::get_if<NotStarted>(&ended)) {

@@ -72,7 +72,7 @@ std::string layer_of(const trace::Stacks& stacks, trace::StackId stack) {
 
 // What an op makes that has no parameters counts with the layer before it.
 std::string layer_or_op(const trace::Stacks& stacks, trace::StackId stack) {
-  const std::string layer = layer_of(stacks, stack);
+  std::string layer = layer_of(stacks, stack);
   if (layer.starts_with(kAfter)) return layer.substr(kAfter.size());
   if (!layer.empty()) return layer;
   const auto frames = stacks.frames(stack);

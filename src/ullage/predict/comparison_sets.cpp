@@ -49,8 +49,9 @@ std::vector<Death> deaths_from(const trace::Take& take, const std::vector<bool>&
   for (std::size_t i = begin; i < take.trace.events.size() && is_death(take.trace.events[i]); ++i) {
     const trace::Event& event = take.trace.events[i];
     const auto* given_up = as<e::Unsave>(event);
-    const StorageId id = given_up != nullptr ? given_up->storage : *storage_of(event);
-    if (given_up != nullptr || !left_out[id.value]) deaths.push_back({event.what.index(), id, i});
+    const StorageId* const id = given_up != nullptr ? &given_up->storage : storage_of(event);
+    if (id == nullptr) continue;
+    if (given_up != nullptr || !left_out[id->value]) deaths.push_back({event.what.index(), *id, i});
   }
   return deaths;
 }

@@ -82,7 +82,7 @@ class Search final {
     if (found == nullptr || !crossings(file_, sequence_, found->take).empty()) return {};
     Answer answer;
     answer.told = true;
-    const std::vector<Allowance> allowed = allowances(file_, found->take);
+    const std::vector<Allowance> allowed = allowances(file_, sequence_, found->take);
     if (std::ranges::any_of(allowed, [](const Allowance& one) { return one.bytes >= kNoBound; })) return {};
     answer.process_peak = process_peak(found->take, outside_at(file_, sequence_, at, found->take), allowed);
     answer.fits = answer.process_peak <= memory_;

@@ -35,13 +35,9 @@ double slope(const std::vector<double>& figures, const std::vector<std::int64_t>
   return steepest;
 }
 
-// Takes that one process made one after the other end as the program ends them, and it tells its own borders. There the
-// figures rise because the process warms up, whatever the knob is.
-bool of_one_process(const trace::TraceFile& file) {
-  return std::ranges::all_of(file.takes, [](const trace::Take& take) {
-    return take.end == trace::Take::End::Program && !take.borders.empty();
-  });
-}
+// Only a rehearsal tells what it leaves out or offers, and it makes all its takes in one process, one after the other.
+// There the figures rise because the process warms up, whatever the knob is.
+bool of_one_process(const trace::TraceFile& file) { return !file.phases_left_out.empty() || !file.choices.empty(); }
 
 }  // namespace
 

@@ -118,9 +118,7 @@ void judge(const Evaluation& evaluation, Figures& found) {
 
 std::vector<std::string> not_seen(const trace::TraceFile& file, const trace::Take& take, const trace::Steps& steps) {
   std::vector<std::string> phases = file.phases_left_out;
-  const bool program_tells = std::ranges::any_of(
-      take.borders, [](const auto& border) { return border.what != trace::BorderTold::What::StepEnd; });
-  if (take.end == trace::Take::End::StepBorder && phases.empty() && !program_tells) {
+  if (take.end == trace::Take::End::StepBorder && phases.empty()) {
     phases.push_back("what comes after step " + std::to_string(steps.whole()) + " (evaluation, sampling, checkpoints)");
   }
   return phases;
@@ -129,7 +127,7 @@ std::vector<std::string> not_seen(const trace::TraceFile& file, const trace::Tak
 Prediction from(const trace::TraceFile& file, const Sequence& sequence, const Evaluation& evaluation,
                 const Question& question) {
   const Outside outside = outside_at(file, sequence, question.at, evaluation.take);
-  const std::vector<Allowance> allowed = allowances(file, evaluation.take);
+  const std::vector<Allowance> allowed = allowances(file, sequence, evaluation.take);
   Figures found = figures(evaluation.take, outside, allowed);
   Prediction& prediction = found.prediction;
   prediction.at = question.at;
@@ -152,8 +150,9 @@ Result<Answer> otherwise(const trace::TraceFile& file, const Question& question,
 }
 
 // Scratch of which not even a bound is known.
-std::optional<NotTold> without_bound(const trace::TraceFile& file, const trace::Take& target) {
-  for (const Allowance& allowance : allowances(file, target)) {
+std::optional<NotTold> without_bound(const trace::TraceFile& file, const Sequence& sequence,
+                                     const trace::Take& target) {
+  for (const Allowance& allowance : allowances(file, sequence, target)) {
     if (allowance.bytes < kNoBound) continue;
     NotTold found;
     found.why = "nothing is known of the scratch of " + target.trace.ops[allowance.at.value].name +
@@ -179,7 +178,8 @@ Result<Answer> compared(const trace::TraceFile& file, const Question& question) 
     return otherwise(file, question, not_told(file, sequence, *off, question.at));
   }
   const Evaluation& evaluation = std::get<Evaluation>(evaluated);
-  if (auto unbounded = without_bound(file, evaluation.take)) return otherwise(file, question, std::move(*unbounded));
+  if (auto unbounded = without_bound(file, sequence, evaluation.take))
+    return otherwise(file, question, std::move(*unbounded));
   const std::vector<Crossing> found = crossings(file, sequence, evaluation.take);
   if (!found.empty()) return otherwise(file, question, not_told(file, sequence, found, question.at));
   const std::string why = why_exact(file, sequence, evaluation);

@@ -4,6 +4,7 @@
 #include "ullage/predict/thresholds.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace ullage::predict {
 namespace {
@@ -198,6 +199,20 @@ bool same_sides(const OpDetail& a, const OpDetail& b) {
   return true;
 }
 
+// By op: the most bytes that were left out of it in any take.
+std::unordered_map<std::uint64_t, Bytes> most_left_out(const trace::TraceFile& file, const Sequence& sequence) {
+  std::unordered_map<std::uint64_t, Bytes> most;
+  for (std::size_t take = 0; take < std::min(file.takes.size(), sequence.left_out.size()); ++take) {
+    const std::vector<trace::Storage>& storages = file.takes[take].trace.storages;
+    std::unordered_map<std::uint64_t, Bytes> here;
+    for (std::size_t i = 0; i < storages.size(); ++i) {
+      if (sequence.left_out[take][i]) here[storages[i].op.value] += storages[i].bytes;
+    }
+    for (const auto& [op, bytes] : here) most[op] = std::max(most[op], bytes);
+  }
+  return most;
+}
+
 bool known(const trace::Take& take, OpId op) {
   return op.value < take.details.size() && op.value < take.trace.ops.size();
 }
@@ -206,7 +221,8 @@ bool known(const trace::Take& take, OpId op) {
 
 Bytes varying_scratch(const trace::Take& take, OpId op) { return known(take, op) ? scratch_of(take, op, {}) : Bytes{}; }
 
-std::vector<Allowance> allowances(const trace::TraceFile& file, const trace::Take& target) {
+std::vector<Allowance> allowances(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target) {
+  const std::unordered_map<std::uint64_t, Bytes> left_out = most_left_out(file, sequence);
   std::vector<Allowance> found;
   for (std::size_t op = 0; op < target.details.size(); ++op) {
     if (!known(target, OpId{op})) continue;
@@ -217,7 +233,12 @@ std::vector<Allowance> allowances(const trace::TraceFile& file, const trace::Tak
       sides.differ = sides.differ || !same_sides(take.details[op], target.details[op]);
       sides.small = sides.small || small(take.details[op], backward);
     }
-    if (const Bytes bytes = scratch_of(target, OpId{op}, sides); bytes > Bytes{}) found.push_back({OpId{op}, bytes});
+    Bytes bytes = scratch_of(target, OpId{op}, sides);
+    // More was left out of the takes than that: then it may be there at the target, in full.
+    if (const auto out = left_out.find(op); out != left_out.end() && out->second > bytes) {
+      bytes = std::max(out->second, scratch_of(target, OpId{op}, {}));
+    }
+    if (bytes > Bytes{}) found.push_back({OpId{op}, bytes});
   }
   return found;
 }

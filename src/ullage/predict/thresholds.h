@@ -85,6 +85,6 @@ struct Allowance {
 };
 // Of each op of the target for which there is any. What depends on the sides of pictures or the tokens alone, and not
 // on the batch, is told by takes of the same sides.
-std::vector<Allowance> allowances(const trace::TraceFile& file, const trace::Take& target);
+std::vector<Allowance> allowances(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target);
 
 }  // namespace ullage::predict

@@ -141,7 +141,7 @@ Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
                                        to_string(prediction.process_peak - memory));
   for (const predict::LargestThatFits& one : prediction.largest) {
     if (one.value == 0) {
-      text += fmt::format("; no {} fits", one.knob);
+      text += fmt::format("; no {} that was looked at fits", one.knob);
     } else {
       text += fmt::format("; the largest {} that does: {} ({}, {})", one.knob, one.value, to_string(one.process_peak),
                           law_in_passing(one.law));

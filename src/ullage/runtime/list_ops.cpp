@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/list_ops.h"
 
+#include "ullage/runtime/interceptor.h"
+
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
@@ -61,6 +63,7 @@ torch::jit::Stack cut(const ListOp& list_op, const c10::OperatorHandle& op, cons
   for (const std::size_t at : list_op.lists)
     if (!part[at].toListRef().empty()) part[at] = cut_list(part[at], from, to);
   if (list_op.scalars) {
+    const UnseenOps ours;
     c10::IValue& scalars = part[*list_op.scalars];
     scalars = scalars.toTensor().narrow(0, static_cast<std::int64_t>(from), static_cast<std::int64_t>(to - from));
   }

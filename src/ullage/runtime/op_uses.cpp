@@ -48,8 +48,8 @@ void OpUses::add(const c10::TensorImpl& tensor, How how) {
 
 void OpUses::add_leaf(const c10::TensorImpl& tensor) {
   Leaf leaf{bytes_of(tensor), {}};
-  // In backward the engine's threads write .grad.
-  if (!in_backward()) {
+  // Elsewhere another thread's backward may write .grad meanwhile; an optimizer reads it itself.
+  if (!in_backward() && !grad_mode()) {
     const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(tensor.autograd_meta());
     if (meta->grad_.defined()) leaf.gradient = bytes_of(*meta->grad_.unsafeGetTensorImpl());
   }

@@ -28,7 +28,8 @@ class OpUses final {
     Address gradient;  // of its .grad; zero: it has none, or none that can be looked at now
   };
 
-  // What an op receives. Gradients are looked at outside backward only, where the program reads them too.
+  // What an op receives. Gradients are looked at outside backward and without grad mode only: there an optimizer reads
+  // them too.
   OpUses(const c10::OperatorHandle& op, std::span<const c10::IValue> arguments);
   // What it returned.
   explicit OpUses(std::span<const c10::IValue> outputs);

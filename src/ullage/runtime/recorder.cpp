@@ -16,8 +16,8 @@
 namespace ullage::runtime {
 namespace {
 
-// A program that catches its errors and tries again is not to spend its time writing.
-constexpr std::chrono::seconds kBetweenWrites{2};
+// A program that catches its errors and tries again spends no more than one part in so many of its time on writing.
+constexpr int kRest = 10;
 
 // The ops of this thread that are recorded and in flight, innermost last.
 struct ThisThread {
@@ -51,7 +51,6 @@ std::string_view layer_of_parameter(std::string_view name) {
 
 Recorder::Recorder(Settings settings) : settings_(std::move(settings)) {
   head_.torch = torch_version();
-  head_.onednn = uses_onednn();
   head_.command = command_line();
 }
 
@@ -62,7 +61,7 @@ trace::EventLog::Instant Recorder::now() const {
 
 // A program that names no takes has one, from its first storage on.
 void Recorder::ensure_take() {
-  if (in_take_) return;
+  if (in_take_ || settings_.takes_are_told) return;
   in_take_ = true;
   take_began_ = Clock::now();
   log_.begin_take({});
@@ -77,26 +76,34 @@ Recorder::Held* Recorder::find(Address at) {
 
 void Recorder::allocated(Address at, Bytes bytes) {
   if (off_.load(std::memory_order_relaxed)) return;
-  const std::uint32_t thread = this_thread().number;
-  const Lock lock(lock_);
-  ensure_take();
-  live_ += bytes;
-  held_.insert_or_assign(at.value, Held{log_.allocated(bytes, thread, now()), bytes, false, false, {}, {}});
+  guarded([&] {
+    const std::uint32_t thread = this_thread().number;
+    const Lock lock(lock_);
+    ensure_take();
+    live_ += bytes;
+    held_.insert_or_assign(at.value, Held{log_.allocated(bytes, thread, now()), bytes, false, false, 0, {}, {}});
+  });
 }
 
 void Recorder::freed(Address at) {
   if (off_.load(std::memory_order_relaxed)) return;
-  const std::uint32_t thread = this_thread().number;
-  const Lock lock(lock_);
-  const auto found = held_.find(at.value);
-  if (found == held_.end()) return;
-  log_.freed(found->second.id, thread, now());
-  live_ -= found->second.bytes;
-  held_.erase(found);
+  guarded([&] {
+    const std::uint32_t thread = this_thread().number;
+    const Lock lock(lock_);
+    const auto found = held_.find(at.value);
+    if (found == held_.end()) return;
+    log_.freed(found->second.id, thread, now());
+    live_ -= found->second.bytes;
+    held_.erase(found);
+  });
 }
 
 void Recorder::refused(Bytes requested) {
   if (off_.load(std::memory_order_relaxed)) return;
+  guarded([&] { log_refusal(requested); });
+}
+
+void Recorder::log_refusal(Bytes requested) {
   ThisThread& here = this_thread();
   {
     const Lock lock(lock_);
@@ -111,7 +118,8 @@ void Recorder::refused(Bytes requested) {
     }
     log_.out_of_memory(requested, here.number, now());
     if (!known) log_.op_ended(op, {}, /*failed=*/true, now());
-    if (Clock::now() - written_ < kBetweenWrites) return;
+    refused_last_ = true;
+    if (Clock::now() - written_ < writing_ * kRest) return;
   }
   write(trace::Take::End::OutOfMemory);
 }
@@ -133,12 +141,15 @@ OpId Recorder::log_op(const OpCall& call, OpUses& uses) {
 void Recorder::begin(OpCall& call) {
   if (off_.load(std::memory_order_relaxed)) return;
   OpUses uses(*call.handle, call.arguments);
-  Lock lock(lock_);
-  ensure_take();
-  meet_leaves(uses);
-  tell_steps(call, uses);
-  stop_at_border(lock);
-  this_thread().open.push_back({&call, log_op(call, uses)});
+  guarded([&] {
+    Lock lock(lock_);
+    ensure_take();
+    refused_last_ = false;
+    meet_leaves(uses);
+    tell_steps(call, uses);
+    stop_at_border(lock);
+    this_thread().open.push_back({&call, log_op(call, uses)});
+  });
 }
 
 void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept {
@@ -147,9 +158,11 @@ void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool retu
   const OpId op = here.open.back().op;
   here.open.pop_back();
   if (off_.load(std::memory_order_relaxed)) return;
-  OpUses uses(outputs);
-  const Lock lock(lock_);
-  log_.op_ended(op, uses.known([this](Address at) { return find(at); }), !returned, now());
+  guarded([&] {
+    OpUses uses(outputs);
+    const Lock lock(lock_);
+    log_.op_ended(op, uses.known([this](Address at) { return find(at); }), !returned, now());
+  });
 }
 
 // Which storages are parameters and gradients.
@@ -200,14 +213,24 @@ std::string_view Recorder::layer_of(const OpUses& uses) {
 
 void Recorder::saved(const StorageUse& use, SavedKind kind) {
   if (off_.load(std::memory_order_relaxed)) return;
-  const Lock lock(lock_);
-  if (const Held* held = find(use.begin)) log_.saved(held->id, kind, now());
+  guarded([&] {
+    const Lock lock(lock_);
+    Held* held = find(use.begin);
+    if (held == nullptr) return;
+    ++held->saves;
+    log_.saved(held->id, kind, now());
+  });
 }
 
 void Recorder::released(Address begin) noexcept {
   if (off_.load(std::memory_order_relaxed)) return;
-  const Lock lock(lock_);
-  if (const Held* held = find(begin)) log_.released(held->id, now());
+  guarded([&] {
+    const Lock lock(lock_);
+    Held* held = find(begin);
+    if (held == nullptr || held->saves == 0) return;  // the address is another storage's by now
+    --held->saves;
+    log_.released(held->id, now());
+  });
 }
 
 // ---- what the program tells
@@ -253,8 +276,10 @@ void Recorder::name_parameter(Address at, std::string_view name) {
 }
 
 void Recorder::begin_take(std::span<const trace::Knob> knobs) {
+  if (off_.load(std::memory_order_relaxed)) return;
   const Lock lock(lock_);
   in_take_ = true;
+  refused_last_ = false;
   take_began_ = Clock::now();
   steps_ = trace::StepFinder();
   log_.begin_take(knobs);
@@ -265,14 +290,16 @@ void Recorder::begin_take(std::span<const trace::Knob> knobs) {
 }
 
 void Recorder::end_take() {
+  if (off_.load(std::memory_order_relaxed)) return;
   const trace::ProcessFigures figures = settings_.figures();
   const Lock lock(lock_);
-  log_.end_take(figures, trace::Take::End::Program);
+  log_.end_take(figures, refused_last_ ? trace::Take::End::OutOfMemory : trace::Take::End::Program);
   in_take_ = false;
 }
 
 void Recorder::asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
                          std::vector<std::string> phases_left_out) {
+  if (off_.load(std::memory_order_relaxed)) return;
   const Lock lock(lock_);
   head_.at = std::move(at);
   head_.choices = std::move(choices);
@@ -294,11 +321,16 @@ void Recorder::write(trace::Take::End why) {
   if (off_.load(std::memory_order_relaxed)) return;
   const trace::ProcessFigures figures = settings_.figures();
   const Lock lock(lock_);
-  written_ = Clock::now();
+  const Clock::time_point began = Clock::now();
+  // A program that is over after a refusal ended of that.
+  if (refused_last_ && why == trace::Take::End::Program) why = trace::Take::End::OutOfMemory;
+  head_.onednn = uses_onednn();
   const Status done = replace_file(settings_.file, [&](std::ostream& out) {
     log_.write(head_, figures, why, out);
     return success();
   });
+  written_ = Clock::now();
+  writing_ = written_ - began;
   if (settings_.slot != nullptr) {
     settings_.slot->recorded.store(done ? 1 : 0);
     settings_.slot->recorded_steps.store(steps_.whole_steps());

@@ -30,6 +30,7 @@ class Recorder final : public OpListener, public SavedListener {
  public:
   struct Settings {
     std::string file;              // absolute; replaced as a whole
+    bool takes_are_told = false;   // the program is rehearsed: what lies outside its takes is not written down
     std::uint64_t stop_after = 0;  // whole steps after which the file is written and the process ends; 0: never
     store::LedgerSlot* slot = nullptr;
     std::function<trace::ProcessFigures()> figures;
@@ -63,7 +64,19 @@ class Recorder final : public OpListener, public SavedListener {
                  std::vector<std::string> phases_left_out);
 
   // Writes the file; at the process's end.
-  void finish() { write(trace::Take::End::Program); }
+  void finish() {
+    guarded([this] { write(trace::Take::End::Program); });
+  }
+  // After an exception of its own (no memory): the recorder gives up, not the program.
+  template <class F>
+  void guarded(const F& body) noexcept {
+    try {
+      body();
+    } catch (...) {
+      off_.store(true);
+      if (settings_.slot != nullptr) settings_.slot->recorded.store(0);
+    }
+  }
   // The child records nothing.
   void after_fork_in_child() { off_.store(true); }
 
@@ -75,10 +88,11 @@ class Recorder final : public OpListener, public SavedListener {
   struct Held {
     StorageId id;
     Bytes bytes;
-    bool parameter = false;  // met as one
-    bool gradient = false;   // likewise
-    std::string_view name;   // of a parameter, where the program told it
-    std::string_view layer;  // likewise
+    bool parameter = false;   // met as one
+    bool gradient = false;    // likewise
+    std::uint32_t saves = 0;  // that autograd holds
+    std::string_view name;    // of a parameter, where the program told it
+    std::string_view layer;   // likewise
   };
 
   trace::EventLog::Instant now() const;
@@ -88,6 +102,7 @@ class Recorder final : public OpListener, public SavedListener {
   void meet_leaves(const OpUses& uses);
   void tell_steps(const OpCall& call, const OpUses& uses);
   std::string_view layer_of(const OpUses& uses);
+  void log_refusal(Bytes requested);
   void stop_at_border(Lock& lock);
   void write(trace::Take::End why);
 
@@ -99,6 +114,8 @@ class Recorder final : public OpListener, public SavedListener {
   trace::TraceFile head_;
   trace::StepFinder steps_;
   bool in_take_ = false;
+  bool refused_last_ = false;  // a request was refused, and no op has begun since
+  Clock::duration writing_{};  // what the last writing of the file took
   Clock::time_point take_began_;
   Clock::time_point written_;
   std::unordered_map<std::uint64_t, Held> held_;  // by address

@@ -126,6 +126,7 @@ class Running final : public Session, public PoolListener {
   Recorder::Settings recorder_settings() {
     Recorder::Settings settings;
     settings.file = settings_.record_file;
+    settings.takes_are_told = !settings_.rehearsal.empty();
     settings.stop_after = settings_.stop_after;
     settings.slot = settings_.slot;
     settings.warn = settings_.warn;
