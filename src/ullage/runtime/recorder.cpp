@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/recorder.h"
 
-#include "ullage/base/exit_code.h"
 #include "ullage/base/replace_file.h"
 #include "ullage/runtime/autograd_state.h"
 #include "ullage/runtime/interceptor.h"
-
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <ostream>
@@ -314,7 +310,7 @@ void Recorder::stop_at_border(Lock& lock) {
   lock.unlock();
   write(trace::Take::End::StepBorder);
   if (settings_.slot != nullptr) settings_.slot->stopped_at_border.store(1);
-  _exit(to_int(ExitCode::Done));
+  settings_.end_process();
 }
 
 void Recorder::write(trace::Take::End why) {

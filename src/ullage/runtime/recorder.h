@@ -34,6 +34,7 @@ class Recorder final : public OpListener, public SavedListener {
     std::uint64_t stop_after = 0;  // whole steps after which the file is written and the process ends; 0: never
     store::LedgerSlot* slot = nullptr;
     std::function<trace::ProcessFigures()> figures;
+    std::function<void()> end_process;             // does not return; called where the process is to end at a border
     std::function<void(const std::string&)> warn;  // a line for the person; may be empty
   };
 

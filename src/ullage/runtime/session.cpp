@@ -128,6 +128,7 @@ class Running final : public Session, public PoolListener {
     settings.file = settings_.record_file;
     settings.takes_are_told = !settings_.rehearsal.empty();
     settings.stop_after = settings_.stop_after;
+    settings.end_process = settings_.end_process;
     settings.slot = settings_.slot;
     settings.warn = settings_.warn;
     settings.figures = [this] {

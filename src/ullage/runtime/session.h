@@ -31,11 +31,12 @@ class Session {
   };
 
   struct Settings {
-    Bytes budget;                  // stated; zero: unlimited
-    store::SpillPlace spill;       // where tensors go that do not fit; `most` of zero: nowhere
-    std::string record_file;       // where the trace goes; empty: nothing is recorded
-    std::uint64_t stop_after = 0;  // see Recorder::Settings
-    std::string rehearsal;         // see Session::rehearsal()
+    Bytes budget;                       // stated; zero: unlimited
+    store::SpillPlace spill;            // where tensors go that do not fit; `most` of zero: nowhere
+    std::string record_file;            // where the trace goes; empty: nothing is recorded
+    std::uint64_t stop_after = 0;       // see Recorder::Settings
+    std::function<void()> end_process;  // likewise; wanted where stop_after is set
+    std::string rehearsal;              // see Session::rehearsal()
     Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
     std::function<Bytes()> others;                 // resident bytes of the tree's other processes; empty: none

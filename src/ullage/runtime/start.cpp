@@ -84,6 +84,7 @@ __attribute__((constructor)) void start_from_environment() {
   if (records(ledger->page())) {
     settings.record_file = ledger->page().record_file.get();
     settings.stop_after = ledger->page().stop_after.load();
+    settings.end_process = [] { _exit(to_int(ExitCode::Done)); };
     settings.rehearsal = ledger->page().rehearsal.get();
   }
   settings.stress = stress_from_environment();
