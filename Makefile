@@ -33,7 +33,7 @@ asan tsan: setup
 
 tidy: setup
 	@tools/setup tidy
-	@tools/build tidy
+	@tools/tidy
 
 fuzz: setup
 	@tools/fuzz

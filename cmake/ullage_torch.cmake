@@ -6,12 +6,19 @@ set(ullage_python "${ULLAGE_PYTHON}")
 if(NOT ullage_python AND DEFINED ENV{ULLAGE_PYTHON})
   set(ullage_python "$ENV{ULLAGE_PYTHON}")
 endif()
+if(NOT ullage_python AND ULLAGE_WHEEL)
+  set(ullage_python "${Python_EXECUTABLE}")
+endif()
 if(NOT ullage_python)
   set(ullage_python "${PROJECT_SOURCE_DIR}/.venv/bin/python")
 endif()
+# pip hides the environment's packages from the builds that it starts; they lie where they always do.
+set(find_torch "
+import importlib.util, pathlib, sysconfig
+spec = importlib.util.find_spec('torch')
+print(pathlib.Path(spec.origin).parent if spec else pathlib.Path(sysconfig.get_path('purelib'), 'torch'))")
 execute_process(
-  COMMAND "${ullage_python}" -c
-    "import importlib.util as u, pathlib; s = u.find_spec('torch'); print(pathlib.Path(s.origin).parent if s else '')"
+  COMMAND "${ullage_python}" -c "${find_torch}"
   OUTPUT_VARIABLE torch_dir OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE torch_rc ERROR_QUIET)
 if(NOT torch_rc EQUAL 0 OR NOT IS_DIRECTORY "${torch_dir}/include")
   message(FATAL_ERROR
@@ -22,6 +29,7 @@ endif()
 file(STRINGS "${torch_dir}/version.py" torch_version_line REGEX "^__version__")
 string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" ULLAGE_TORCH_VERSION "${torch_version_line}")
 set(ULLAGE_PYTHON_EXECUTABLE "${ullage_python}")
+set(ULLAGE_TORCH_DIR "${torch_dir}")
 message(STATUS "torch ${ULLAGE_TORCH_VERSION} of ${ullage_python}")
 
 add_library(ullage_torch INTERFACE)
@@ -37,7 +45,8 @@ target_link_libraries(ullage_torch INTERFACE
 # Torch's headers cost about 27 s a source file; they are parsed once here and reused by every torch target.
 file(WRITE "${PROJECT_BINARY_DIR}/torch_pch.cpp" "// compiled only to carry the precompiled header\n")
 add_library(ullage_torch_pch OBJECT "${PROJECT_BINARY_DIR}/torch_pch.cpp")
-target_link_libraries(ullage_torch_pch PRIVATE ullage::torch)
+find_package(nlohmann_json 3.11 REQUIRED)
+target_link_libraries(ullage_torch_pch PRIVATE ullage::torch nlohmann_json::nlohmann_json)
 target_compile_features(ullage_torch_pch PRIVATE cxx_std_20)
 target_precompile_headers(ullage_torch_pch PRIVATE
   <torch/nn.h> <torch/optim/adam.h> <torch/torch.h> <nlohmann/json.hpp>)

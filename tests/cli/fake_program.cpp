@@ -4,6 +4,7 @@
 
 #include "fake_training.h"
 #include "ullage/base/sizes.h"
+#include "ullage/store/budget.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
 
@@ -56,12 +57,13 @@ void attach(const std::string&) {
   if (!attached) give_up(attached.error().text());
   static store::Ledger ledger = std::move(attached).value();
   g_slot = ledger.claim_slot();
-  slot().outside_start.store(store::resident_now().count);
+  slot().outside.store(store::resident_now().count);
+  slot().outside_expected.store(slot().outside.load() + store::Budget::kWarmUp.count);
 }
 
 void look(const std::string&) {
   store::raise_to(slot().rss_peak, store::resident_peak().count);
-  slot().outside_at_peak.store(slot().outside_start.load());
+  slot().outside_at_peak.store(slot().outside.load());
 }
 
 void steps(const std::string& count) {
@@ -90,6 +92,24 @@ void say_spill_place(const std::string&) {
   if (!attached) give_up(attached.error().text());
   const store::LedgerPage& page = attached->page();
   std::printf("%s %llu\n", page.spill_folder.get().c_str(), static_cast<unsigned long long>(page.spill_limit.load()));
+}
+
+void say_plan(const std::string&) {
+  auto attached = store::Ledger::attach_from_environment();
+  if (!attached) give_up(attached.error().text());
+  const store::LedgerPage& page = attached->page();
+  std::printf("%s %llu\n", page.plan_file.get().c_str(), static_cast<unsigned long long>(page.no_plan.load()));
+}
+
+// As if a plan of that peak had been followed from step 4 on.
+void follow_plan(const std::string& size) {
+  slot().plans.store(1);
+  slot().plan_adopted_at_step.store(4);
+  slot().plan_peak.store(bytes(size).count);
+  slot().plan_overhead_us.store(500);
+  slot().plan_reruns.store(3);
+  slot().recomputed_ops.store(6);
+  slot().recompute_us.store(250'000);
 }
 
 // As if twice the size had been moved out and once back.
@@ -220,6 +240,8 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"eat", eat},
     {"refuse", refuse},
     {"move", move},
+    {"plan", say_plan},
+    {"follow-plan", follow_plan},
     {"floor", [](const std::string& size) { slot().floor.store(bytes(size).count); }},
     {"spill-place", say_spill_place},
     {"variable", say_variable},

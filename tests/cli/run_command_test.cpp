@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ullage run` with real processes: exit codes, outputs, report and summary.
+#include "plan/sample_plan.h"
 #include "ullage_process.h"
 
 #include <gtest/gtest.h>
@@ -24,6 +25,11 @@ class RunCommand : public testing::Test {
   }
   nlohmann::json report() { return folder_.json("run.json"); }
   std::string report_file() { return folder_.file("run.json"); }
+  std::string put_plan(const std::string& name, const plan::PlanFile& plan) {
+    std::ofstream out(folder_.path() / name);
+    write_plan(plan, out);
+    return folder_.file(name);
+  }
   // Beside ullage, as an installed one has it. The preload does nothing there, as no program of these tests has torch.
   std::string copy_preload() {
     std::filesystem::copy_file(ULLAGE_LIB "/libullage_preload.so", folder_.path() / "libullage_preload.so");
@@ -169,6 +175,68 @@ TEST_F(RunCommand, ReportsWhatWasMoved) {
   EXPECT_NE(end.err.find("ullage: moved out 2.00 GiB and back 1.00 GiB in 2 steps (the program waited 500.0 ms of "),
             std::string::npos)
       << end.err;
+}
+
+TEST_F(RunCommand, ReportsThePlanThatWasFollowed) {
+  const Finished end =
+      run({"--report", report_file(), "fake", "attach", "steps=8", "look", "eat=4MiB", "follow-plan=900MiB"});
+  const auto json = report();
+  EXPECT_EQ(json["plan"]["peak_bytes"], 900u << 20);
+  EXPECT_EQ(json["plan"]["adopted_at_step"], 4);
+  EXPECT_DOUBLE_EQ(json["plan"]["overhead_seconds"].get<double>(), 0.0005);
+  EXPECT_EQ(json["plan"]["lower_bound_seconds"], nullptr);
+  EXPECT_EQ(json["recomputed_ops"], 6);
+  EXPECT_DOUBLE_EQ(json["recompute_seconds"].get<double>(), 0.25);
+  EXPECT_NE(end.err.find("ullage: plan: 900.00 MiB, +50 % time, recompute 3 sites, spill 0; adopted at step 4\n"),
+            std::string::npos)
+      << end.err;
+}
+
+TEST_F(RunCommand, TellsTheProgramWhichPlanToFollow) {
+  EXPECT_EQ(run({"--quiet", "fake", "plan"}).out, " 0\n");
+  EXPECT_EQ(run({"--quiet", "--no-plan", "fake", "plan"}).out, " 1\n");
+  const std::string file = put_plan("plan.json", plan::sample_plan_file());
+  EXPECT_EQ(run({"--quiet", "--memory", "1GiB", "--plan", file, "fake", "plan"}).out, file + " 0\n");
+  // Wherever the program may go meanwhile.
+  const Finished end =
+      Process({"/bin/sh", "-c",
+               "cd " + folder_.path().string() + " && ./ullage run --quiet --memory 1GiB --plan plan.json fake plan"})
+          .finish();
+  EXPECT_EQ(end.out, file + " 0\n") << end.err;
+}
+
+TEST_F(RunCommand, RefusesAPlanBeforeTheStartWhereItCannotServe) {
+  const Finished missing = run({"--plan", folder_.file("none.json"), "fake", "print=never"});
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_EQ(missing.out, "");
+  EXPECT_TRUE(missing.err.starts_with("ullage: --plan: " + folder_.file("none.json"))) << missing.err;
+
+  std::ofstream(folder_.path() / "cut.json") << "{\"format\": \"ullage-plan\", \"version\": 1";
+  const Finished cut = run({"--plan", folder_.file("cut.json"), "fake", "print=never"});
+  EXPECT_EQ(cut.exit_code, 3);
+  EXPECT_EQ(cut.out, "");
+
+  plan::PlanFile none = plan::sample_plan_file();
+  none.plan.outcome = plan::Plan::Outcome::Infeasible;
+  none.plan.schedule = {};
+  const Finished infeasible = run({"--plan", put_plan("none.json", none), "fake", "print=never"});
+  EXPECT_EQ(infeasible.exit_code, 4);
+  EXPECT_EQ(infeasible.out, "");
+
+  const Finished both = run({"--no-plan", "--plan", put_plan("plan.json", plan::sample_plan_file()), "fake"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_NE(both.err.find("--plan: and --no-plan do not go together"), std::string::npos) << both.err;
+}
+
+TEST_F(RunCommand, WarnsWhereThePlanIsForMoreThanTheBudget) {
+  const std::string file = put_plan("plan.json", plan::sample_plan_file());  // for 310 MiB
+  const Finished less = run({"--quiet", "--memory", "309MiB", "--plan", file, "fake", "print=ran"});
+  EXPECT_EQ(less.exit_code, 0);
+  EXPECT_EQ(less.out, "ran\n");
+  EXPECT_TRUE(
+      less.err.starts_with("ullage: warning: the plan is for 310.00 MiB (325058560 bytes), the budget is 309.00"))
+      << less.err;
+  EXPECT_EQ(run({"--quiet", "--memory", "310MiB", "--plan", file, "fake"}).err, "");
 }
 
 TEST_F(RunCommand, PutsThePreloadBeforeWhatThePersonHad) {

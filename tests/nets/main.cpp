@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
   add_adversarial(nets);
   add_autograd_cases(nets);
   add_storage_cases(nets);
+  add_changing(nets);
   Options options;
   if (!read_options(argc, argv, options) || (!options.list && !nets.contains(options.net))) {
     std::fprintf(stderr,

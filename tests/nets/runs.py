@@ -66,11 +66,12 @@ class Runs:
         return self._run([self.program, *self._words(net, scale, steps, threads)], {}, None)
 
     def under(self, budget: int, net: str, scale: str, steps: int, threads: int = 2,
-              environment: dict | None = None) -> Run:
+              environment: dict | None = None, options: tuple[str, ...] = ()) -> Run:
+        """`options`: more of `ullage run`."""
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
         head = [str(self.ullage), "run", "--memory", str(budget), "--spill", str(self.folder), "--report", str(report)]
-        words = ["--", self.program, *self._words(net, scale, steps, threads)]
+        words = [*options, "--", self.program, *self._words(net, scale, steps, threads)]
         return self._run(head + words, environment or {}, report)
 
     def beside_the_pool(self, roomy: Run, net: str, scale: str) -> int:

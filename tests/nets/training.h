@@ -112,5 +112,6 @@ void add_sequential(Nets& nets);
 void add_adversarial(Nets& nets);
 void add_autograd_cases(Nets& nets);
 void add_storage_cases(Nets& nets);
+void add_changing(Nets& nets);
 
 }  // namespace nets

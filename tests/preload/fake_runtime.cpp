@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for libullage_torch.so: tells when it is loaded.
+// Stands in for libullage_torch.so: tells when it is loaded, and ends the process where it is asked to, as a runtime
+// whose budget cannot be met.
+
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 extern "C" bool fake_torch_is_ready();
 
@@ -10,6 +14,7 @@ namespace {
 __attribute__((constructor)) void start() {
   std::printf("runtime %s torch\n", fake_torch_is_ready() ? "after" : "BEFORE");
   std::fflush(stdout);
+  if (const char* code = std::getenv("FAKE_RUNTIME_ENDS")) _exit(std::atoi(code));
 }
 
 }  // namespace

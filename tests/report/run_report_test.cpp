@@ -36,6 +36,28 @@ TEST(RunReport, WritesWhatWasMovedAndWhatThatCost) {
   expect_json("moved.json", run.report());
 }
 
+TEST(RunReport, WritesThePlanAndWhatWasRecomputed) {
+  SampleRun run;
+  run.plans(run.moves(run.attach()));
+  expect_json("planned.json", run.report());
+}
+
+TEST(RunReport, TakesThePlanFromTheProcessWithTheMostStepsAndAddsUpWhatWasRecomputed) {
+  SampleRun run;
+  run.plans(run.attach(0)).steps.store(3);
+  store::LedgerSlot& busy = run.plans(run.attach(1));
+  busy.plan_peak.store((7_MiB).count), busy.plan_bound_us.store(0), busy.plan_peak_seen.store(0);
+  run.attach(2).steps.store(99);  // has no plan
+  const RunReport report = run.report();
+  ASSERT_TRUE(report.plan);
+  EXPECT_EQ(report.plan->peak, 7_MiB);
+  EXPECT_FALSE(report.plan->bound);
+  EXPECT_EQ(report.recomputed_ops, 2u * 41 * 8);
+  EXPECT_DOUBLE_EQ(report.recompute.count, 1.92);
+  EXPECT_EQ(report.tape, 2_MiB);
+  EXPECT_FALSE(SampleRun().report().plan);
+}
+
 TEST(RunReport, WritesNullForWhatAnUnlinkedProgramCannotTell) {
   SampleRun run;
   run.page->budget.store(0);
@@ -71,6 +93,7 @@ TEST(RunReport, HasEveryFieldOfTheContract) {
                             "outcome",
                             "budget_bytes",
                             "process_peak_bytes",
+                            "tree_peak_bytes",
                             "outside_pool_bytes",
                             "pool_peak_bytes",
                             "pool_resident_peak_bytes",

@@ -44,6 +44,34 @@ TEST(RunSummary, OfARunThatMovedSaysWhatThatCostAndWhatThePlainProgramNeeds) {
             "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
 }
 
+TEST(RunSummary, OfARunWithAPlanSaysWhatItCostsAndWhatNoneCouldBeat) {
+  SampleRun run;
+  run.plans(run.moves(run.attach()));
+  EXPECT_EQ(summary(run),
+            "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
+            "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
+            "pool\n"
+            "ullage: plan: 1.02 GiB, +6 % time (bound +4 %), recompute 41 sites, spill 12; adopted at step 4\n"
+            "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
+            "of the moving was hidden behind computing); least budget 812MiB\n"
+            "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
+}
+
+TEST(RunSummary, OfAPlanThatWasLeftSaysSo) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.plans(run.attach());
+  slot.plans.store(2), slot.plan_deviations.store(3), slot.plan_rescues.store(1), slot.plan_bound_us.store(0);
+  slot.plan_reruns.store(1);
+  EXPECT_NE(summary(run).find("ullage: plan: 1.02 GiB, +6 % time, recompute 1 site, spill 12; adopted at step 4; 3 "
+                              "deviations from it, 2 plans made; 1 rescue on demand all the same\n"),
+            std::string::npos)
+      << summary(run);
+  EXPECT_EQ(summary(run).find("nothing was moved or recomputed"), std::string::npos) << summary(run);
+  for (auto& word : slot.step_us) word.store(0);
+  EXPECT_NE(summary(run).find("plan: 1.02 GiB, +120.0 ms a step, recompute"), std::string::npos) << summary(run);
+}
+
 TEST(RunSummary, LeavesOutOfTheMovingWhatIsNotKnown) {
   SampleRun run;
   store::LedgerSlot& slot = run.moves(run.attach());
@@ -121,7 +149,7 @@ TEST(RunSummary, OfABudgetBelowWhatTheProcessHoldsNamesTheLeast) {
   store::LedgerSlot& slot = run.page->slots[0];
   slot.pid.store(1);
   slot.infeasible.store(1);
-  slot.outside_start.store((105_MiB).count);
+  slot.outside_expected.store((145_MiB).count);
   slot.message.set("the process holds 105.00 MiB already");
   run.page->budget.store((50_MiB).count);
   run.end.peak = 105_MiB;
@@ -189,7 +217,7 @@ TEST(RunSummary, OfAFailureMentionsAKillThatTheGroupCounted) {
 
 TEST(RunSummary, KeepsToSixLinesWhenEverythingHappenedAtOnce) {
   SampleRun run;
-  store::LedgerSlot& slot = run.moves(run.attach());
+  store::LedgerSlot& slot = run.plans(run.moves(run.attach()));
   slot.refused.store(9);
   slot.last_request.store(1);
   slot.message.set("one\ntwo\nthree");

@@ -29,7 +29,7 @@ struct SampleRun {
     store::LedgerSlot& slot = page->slots[at];
     slot.pid.store(100 + static_cast<int>(at));
     slot.rss_peak.store((1900_MiB).count);
-    slot.outside_start.store((105_MiB).count);
+    slot.outside_expected.store((145_MiB).count);
     slot.outside_at_peak.store((140_MiB).count);
     slot.pool_live_peak.store((1750_MiB).count);
     slot.pool_resident_peak.store((1760_MiB).count);
@@ -52,6 +52,23 @@ struct SampleRun {
     slot.page_faults_healed.store(4);
     slot.unmovable.store((12_MiB).count);
     slot.floor.store((812_MiB).count);
+    return slot;
+  }
+
+  // The same followed a plan from step 4 on, at 0.12 s a step where it takes 2 s.
+  store::LedgerSlot& plans(store::LedgerSlot& slot) {
+    slot.plans.store(1);
+    slot.plan_adopted_at_step.store(4);
+    slot.plan_peak.store((1045_MiB).count);
+    slot.plan_peak_seen.store((1045_MiB).count);
+    slot.plan_overhead_us.store(120'000);
+    slot.plan_bound_us.store(80'000);
+    slot.plan_reruns.store(41);
+    slot.plan_spills.store(12);
+    slot.plan_steps.store(8);
+    slot.recomputed_ops.store(41 * 8);
+    slot.recompute_us.store(960'000);
+    slot.tape_peak.store((1_MiB).count);
     return slot;
   }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `ullage explain --html` in a real browser: what it shows equals the JSON, it works, and it is readable.
+"""The pages of `ullage explain --html` and `ullage plan --html` in a real browser: what it shows equals the JSON, it works, and it is readable.
 
 usage: test_page.py ULLAGE WRITE_TRACE DATA OUT     DATA: tests/data; OUT: a folder for pages and pictures of them
 """
@@ -287,6 +287,74 @@ class InTheBrowser(unittest.TestCase):
             self.assertTrue(any("c-buffers" in name for name, _ in colors))
             self.assertTrue(any("c-workspace" in name for name, _ in colors))
             self.assertEqual(len({color for _, color in colors}), len(colors), colors)
+
+    # ---- plans
+    def plan(self, name, *options):
+        """A page of `ullage plan` and the JSON of the same."""
+        page = Page.__new__(Page)
+        page.file = OUT / f"{name}.html"
+        words = [ULLAGE, "plan", OUT / "small.ullage", "--rate", "1GB", "--effort", "1", "--json", "--html", page.file,
+                 *options]
+        done = subprocess.run(words, capture_output=True, text=True)
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        page.json = json.loads(done.stdout)
+        return page
+
+    def test_a_plan_has_the_timeline_before_and_after_side_by_side(self):
+        page = self.plan("plan", "--memory", "300MiB", "--curve")
+        self.open(page)
+        charts, peaks, width = self.browser.run("""
+            const charts = [...document.querySelectorAll('.pair canvas')].map((c) => c.getBoundingClientRect());
+            return [charts.map((b) => [b.left, b.top]), [...document.querySelectorAll('.pair h3 b')].map(
+              (b) => b.textContent), document.documentElement.scrollWidth]""")
+        self.assertEqual(len(charts), 2)
+        self.assertEqual(charts[0][1], charts[1][1])
+        self.assertLess(charts[0][0], charts[1][0])
+        self.assertEqual(len(set(peaks)), 2)
+        self.assertLessEqual(width, 1200)
+        self.assertEqual(sum(self.numbers(".device b")), page.json["memory_bytes"])
+        self.assertEqual(self.numbers(".sites td"), [use["bytes"] for use in page.json["levers"]])
+        self.assertEqual(self.browser.run("return document.querySelectorAll('svg circle').length"),
+                         len([one for one in page.json["curve"] if one["outcome"] != "infeasible"]))
+        self.expect_quiet(page)
+
+    def test_pointing_at_a_plans_timeline_tells_the_op_in_both(self):
+        page = self.plan("plan", "--memory", "300MiB")
+        self.open(page)
+        here = "return {...document.querySelector('.here').dataset}"
+        peaks = self.browser.run("""
+            const pair = JSON.parse(document.querySelector('script.plan-timeline').textContent);
+            return [pair.plain, pair.planned].map((levels) => Math.max(...summed(levels)))""")
+        self.assertEqual(peaks, [page.json["plain_peak_bytes"], page.json["peak_bytes"]])
+        for chart in (1, 2):
+            selector = f".pair > :nth-child({chart}) canvas"
+            self.browser.mouse(self.move(*self.place(selector, 0.4)))
+            seen = self.browser.run(here)
+            self.assertGreater(int(seen["op"]), 0)
+            self.browser.run(f"document.querySelector('{selector}').focus()")
+            self.browser.key("p")
+            seen = self.browser.run(here)
+            self.assertEqual(int(seen["plain" if chart == 1 else "planned"]), peaks[chart - 1])
+        before = self.browser.run("return [...document.querySelectorAll('.pair canvas')].map((c) => +c.dataset.to - c.dataset.from)")
+        self.browser.wheel(*self.place(".pair canvas", 0.5), -240)
+        after = self.browser.run("return [...document.querySelectorAll('.pair canvas')].map((c) => +c.dataset.to - c.dataset.from)")
+        self.assertLess(after[0], before[0])
+        self.assertEqual(after[0], after[1])  # both move together
+        self.expect_quiet(page)
+
+    def test_plans_are_readable_on_a_phone_and_in_the_dark(self):
+        for name, options in {"plan": ("--memory", "300MiB", "--curve"), "no-plan": ("--memory", "170MiB"),
+                              "fits": ("--memory", "1GiB"), "curve": ("--curve",)}.items():
+            with self.subTest(name):
+                page = self.plan(name, *options)
+                self.open(page, 360, 740, touch=True)
+                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 360)
+                self.browser.shot(OUT / f"{name}-phone.png")
+                self.open(page, dark=True)
+                self.browser.shot(OUT / f"{name}-dark.png")
+                charts = self.browser.run("return document.querySelectorAll('.timelines canvas').length")
+                self.assertEqual(charts, 2 if name == "plan" else 1)
+                self.expect_quiet(page)
 
     def test_a_long_trace_has_a_page_of_a_few_megabytes(self):
         page = self.pages["long.ullage"]

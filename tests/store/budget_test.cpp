@@ -14,7 +14,7 @@ Bytes read_others() { return others; }
 class BudgetTest : public testing::Test {
  protected:
   void SetUp() override { resident = 105_MiB, others = 0_B; }
-  Budget budget{1_GiB, 105_MiB, &read_resident, &read_others};
+  Budget budget{1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, &read_others};
 };
 
 TEST_F(BudgetTest, SetsAsideWhatLibrariesWillTake) {
@@ -55,7 +55,7 @@ TEST_F(BudgetTest, NeverGoesBelowZeroAndSaysWhatIsMissing) {
 }
 
 TEST_F(BudgetTest, OfZeroBytesIsNone) {
-  Budget none(0_B, 105_MiB, &read_resident, &read_others);
+  Budget none(0_B, 105_MiB, Budget::kWarmUp, &read_resident, &read_others);
   resident = 100_GiB;
   EXPECT_GT(none.resident_limit(0_B), 1000_GiB);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A forked child (a DataLoader's worker) has a copy of the store: both sides go on alone, and neither sees the other's
 // bytes.
-#include "ullage/store/os_pages.h"
-#include "ullage/store/store.h"
+#include "pager_fixture.h"
+#include "refill.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -74,6 +74,35 @@ TEST(StoreFork, WhileOtherThreadsAllocate) {
   }
   stop = true;
   busy.join();
+}
+
+using PagerFork = PagerTest;
+
+// A child has no means to make dropped bytes again: they are made before the fork.
+TEST_F(PagerFork, AChildFindsWhatWasDropped) {
+  open(16_MiB);
+  Refill refill(*pager_, &PagerTest::write);
+  pager_->set_remaker(&refill);
+  std::vector<Address> all;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    all.push_back(make(3_MiB, i));
+    refill.know(all[i], 3_MiB, i);
+    ASSERT_TRUE(pager_->drop(all[i]));
+  }
+  pager_->before_fork();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    pager_->after_fork_in_child();
+    bool right = true;
+    for (std::uint64_t i = 0; i < 8; ++i) right = right && holds(all[i], 3_MiB, i) && !pager_->drop(all[i]);
+    _exit(right ? 0 : 1);
+  }
+  pager_->after_fork_in_parent();
+  EXPECT_EQ(exit_of(child), 0);
+  EXPECT_EQ(refill.calls(), 8u);
+  EXPECT_EQ(pager_->counts().dropped_now, Bytes{});
+  for (std::uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(holds(all[i], 3_MiB, i));
 }
 
 }  // namespace

@@ -303,6 +303,21 @@ TEST_F(LedgerTest, KeepsTheHighestPeaksThroughManyShortProcesses) {
   EXPECT_EQ(highest, 9999u);
 }
 
+TEST_F(LedgerTest, TellsWhatTheOthersHoldAsCountedAndHowTheyGrewSince) {
+  Ledger ledger = make();
+  LedgerSlot* own = ledger.claim_slot();
+  LedgerSlot& other = ledger.page().slots[1];
+  LedgerSlot& gone = ledger.page().slots[2];
+  other.pid.store(getppid()), gone.pid.store(getppid()), gone.ended.store(1);
+  own->rss.store((900_MiB).count), own->others.store((100_MiB).count);
+  other.rss.store((340_MiB).count), other.rss_counted.store((300_MiB).count);
+  gone.rss.store((70_MiB).count);
+  EXPECT_EQ(others_of(ledger.page(), own), 140_MiB);
+  EXPECT_EQ(others_of(ledger.page(), nullptr), 940_MiB);  // nobody counted for it yet
+  other.rss.store((200_MiB).count);                       // less than counted: the next look will tell
+  EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);
+}
+
 TEST(SharedText, CutsWhatIsTooLong) {
   SharedText<4> text;
   text.set("abcdef");

@@ -58,12 +58,21 @@ TEST_F(StoreOnTheSystem, AForgottenAccessToADeadRangeFaults) {
   EXPECT_EXIT(*reinterpret_cast<volatile char*>(dead.value) = 1, testing::KilledBySignal(SIGSEGV), "");
 }
 
+TEST_F(StoreOnTheSystem, AnAccessToWhatWasHandedOverFaults) {
+  const Address to = must(4_MiB);
+  const Address from = must(4_MiB);
+  store->vacate(to);
+  ASSERT_TRUE(store->hand_over(from, to));
+  *reinterpret_cast<volatile char*>(to.value) = 1;
+  EXPECT_EXIT(static_cast<void>(*reinterpret_cast<volatile char*>(from.value)), testing::KilledBySignal(SIGSEGV), "");
+}
+
 // The real thing: a pool that fills its share, then memory outside the pool grows, and the pool gives back idle pages.
 TEST(BudgetOfAProcess, HoldsWhileTheOutsideGrows) {
   OsPages pages;
   const Bytes start = resident_now();
   const Bytes stated = start + Budget::kWarmUp + Budget::kMargin + 200_MiB;
-  Budget real(stated, start, &resident_now, [] { return 0_B; });
+  Budget real(stated, start, Budget::kWarmUp, &resident_now, [] { return 0_B; });
   auto made = Store::create(pages, real);
   ASSERT_TRUE(made);
   Store& store = **made;

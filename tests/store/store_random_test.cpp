@@ -98,8 +98,32 @@ class Model {
     away_.erase(at);
   }
 
+  // Or the bytes are made again elsewhere, and come by.
+  void hand_over(Bytes limit) {
+    if (away_.empty()) return;
+    const Address at = *away_.rbegin();
+    Block& block = blocks_.at(at);
+    const auto placed = store_.allocate(block.size);
+    if (const auto* refusal = std::get_if<Refusal>(&placed)) {
+      ASSERT_GT(refusal->needed, limit) << "refused although it fits";
+      return;
+    }
+    const Address from = std::get<Address>(placed);
+    mark(from, block.size, block.stamp);
+    ASSERT_TRUE(store_.hand_over(from, at));
+    ASSERT_TRUE(marked(at, block.size, block.stamp)) << "its bytes did not come along";
+    mark(at, block.size, block.stamp);
+    ASSERT_EQ(store_.free(from), block.size);
+    block.vacated = false;
+    vacated_ -= Store::span(block.size);
+    away_.erase(at);
+  }
+
   void check(Bytes limit) const {
     const StoreCounts c = store_.counts();
+    Bytes present = live_;
+    for (const Address at : away_) present -= blocks_.at(at).size;
+    ASSERT_EQ(c.present, present);
     ASSERT_EQ(c.live, live_);
     ASSERT_LE(c.resident, limit);
     ASSERT_EQ(c.vacated, vacated_);
@@ -156,12 +180,14 @@ void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
       model.free(random());
     }
     if (random() % 100 == 0 && model.count() > 0) model.vacate(random());
+    if (random() % 150 == 0) model.hand_over(limit_bytes);
     if (random() % 60 == 0) model.bring_back(random() % 8 != 0, limit_bytes);
     if (i % 64 == 0) model.check(limit_bytes);
   }
   while (model.count() > 0 && !testing::Test::HasFatalFailure()) model.free(0);
   const StoreCounts c = (*made)->counts();
   EXPECT_EQ(c.live, 0_B);
+  EXPECT_EQ(c.present, 0_B);
   EXPECT_EQ(c.vacated, 0_B);
   EXPECT_EQ(c.slabs, 0_B);
   EXPECT_EQ(c.resident, c.idle);

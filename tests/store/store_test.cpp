@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -49,9 +50,14 @@ class StoreConformance : public testing::Test {
 
   void check_sums() {
     const StoreCounts c = store->counts();
-    EXPECT_LE(c.live + c.idle, c.resident);
+    EXPECT_LE(c.present + c.idle, c.resident);
+    EXPECT_LE(c.present, c.live);
+    EXPECT_LE(c.live, c.present + c.vacated);
     EXPECT_LE(c.resident, c.resident_peak);
     EXPECT_LE(c.live, c.live_peak);
+    Bytes listed{};
+    for (const LiveStorage& storage : store->live()) listed += storage.asked;
+    EXPECT_EQ(listed, c.live);
   }
 
   std::unique_ptr<P> pages;
@@ -61,6 +67,18 @@ class StoreConformance : public testing::Test {
 
 using BothPages = testing::Types<NoPages, OsPages>;
 TYPED_TEST_SUITE(StoreConformance, BothPages);
+
+TYPED_TEST(StoreConformance, ListsWhatIsLiveByAddress) {
+  const Address small = this->must(100_B), large = this->must(1_MiB), gone = this->must(100_B);
+  const Address vacated = this->must(2_MiB);
+  this->store->free(gone);
+  this->store->vacate(vacated);
+  std::vector<std::pair<Address, Bytes>> expected{{small, 100_B}, {large, 1_MiB}, {vacated, 2_MiB}};
+  std::ranges::sort(expected);
+  std::vector<std::pair<Address, Bytes>> listed;
+  for (const LiveStorage& storage : this->store->live()) listed.emplace_back(storage.at, storage.asked);
+  EXPECT_EQ(listed, expected);
+}
 
 TYPED_TEST(StoreConformance, AlignsBlocksAndRanges) {
   for (std::uint64_t size : {1, 63, 64, 65, 4095, 65535}) EXPECT_EQ(this->must(Bytes{size}).value % 64, 0u) << size;
@@ -156,6 +174,83 @@ TYPED_TEST(StoreConformance, RefusesAHugeRequest) {
     EXPECT_EQ(std::get<Refusal>(placed).reason, Refusal::Reason::AddressSpace);
   }
   EXPECT_EQ(this->store->counts().live, 0_B);
+}
+
+TYPED_TEST(StoreConformance, PresentIsWhatHasBytesBehindIt) {
+  Store& own = *this->store;
+  const auto present = [&] { return own.counts().present; };
+  const Address small = this->must(100_B);
+  const Address at = this->must(3_MiB + 5_B);
+  const Address other = this->must(70000_B);
+  const Bytes all = 100_B + 3_MiB + 5_B + 70000_B;
+  EXPECT_EQ(present(), all);
+  own.vacate(at);
+  EXPECT_EQ(present(), all - (3_MiB + 5_B));
+  EXPECT_EQ(own.counts().live, all);
+  const Address staged = std::get<Address>(own.stage(at));
+  EXPECT_EQ(present(), all);
+  own.unstage(staged);
+  EXPECT_EQ(present(), 100_B + 70000_B);
+  ASSERT_TRUE(own.settle(at, std::get<Address>(own.stage(at)), Access::ReadWrite));
+  EXPECT_EQ(present(), all);
+  EXPECT_EQ(own.counts().present_peak, all);
+  own.vacate(at);
+  own.free(at);
+  EXPECT_EQ(present(), 100_B + 70000_B);
+  own.free(other);
+  EXPECT_EQ(present(), 100_B);
+  EXPECT_EQ(own.counts().present_peak, all);
+  own.restart_present_peak();
+  EXPECT_EQ(own.counts().present_peak, 100_B);
+  this->must(1_MiB);
+  EXPECT_EQ(own.counts().present_peak, 1_MiB + 100_B);
+  own.free(small);
+  EXPECT_EQ(present(), 1_MiB);
+}
+
+TYPED_TEST(StoreConformance, HandsPagesOverFromOneStorageToAnother) {
+  Store& own = *this->store;
+  const Bytes size = 5_MiB + 12_KiB + 3_B;
+  // Of many pieces.
+  std::vector<Address> dead;
+  for (int i = 0; i < 4; ++i) dead.push_back(this->must(2_MiB + 4_KiB * 20));
+  for (const Address one : dead) own.free(one);
+  const Address to = this->must(size);
+  const Address from = this->must(size);
+  own.vacate(to);
+  if constexpr (TestFixture::kReal) std::memset(reinterpret_cast<void*>(from.value), 0x33, size.count);
+  const StoreCounts before = own.counts();
+  ASSERT_TRUE(own.hand_over(from, to));
+  const StoreCounts after = own.counts();
+  EXPECT_EQ(after.resident, before.resident);
+  EXPECT_EQ(after.idle, before.idle);
+  EXPECT_EQ(after.vacated, before.vacated);
+  EXPECT_EQ(after.present, before.present);
+  EXPECT_EQ(after.live, before.live);
+  if constexpr (TestFixture::kReal) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(to.value);
+    EXPECT_EQ(std::count(bytes, bytes + size.count, 0x33), static_cast<long>(size.count));
+  }
+  this->write(to, size);
+  EXPECT_EQ(own.free(from), size);
+  EXPECT_EQ(own.counts().vacated, 0_B);
+  EXPECT_EQ(own.counts().present, size);
+  EXPECT_EQ(own.free(to), size);
+  EXPECT_EQ(own.counts().present, 0_B);
+  this->must(40_MiB);
+}
+
+TYPED_TEST(StoreConformance, OnlyPagesOfTheSameSizeAreHandedOver) {
+  Store& own = *this->store;
+  const Address a = this->must(1_MiB);
+  const Address b = this->must(1_MiB);
+  const Address c = this->must(1_MiB - 1_B);
+  EXPECT_THROW((void)own.hand_over(a, b), ContractError);
+  own.vacate(a);
+  EXPECT_THROW((void)own.hand_over(c, a), ContractError);
+  EXPECT_THROW((void)own.hand_over(a, a), ContractError);
+  EXPECT_THROW((void)own.hand_over(this->must(100_B), a), ContractError);
+  EXPECT_TRUE(own.hand_over(b, a));
 }
 
 TYPED_TEST(StoreConformance, ContractsAreChecked) {

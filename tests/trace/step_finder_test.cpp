@@ -77,6 +77,7 @@ class Program {
   }
   void use(std::uint64_t parameter, bool followed) { finder_.parameter_used(StorageId{parameter}, followed); }
   void step_ends() { ends_.push_back(ops_); }
+  void began_in_midst() { finder_.began_in_midst(); }
   void tell() {
     finder_.step_told();
     sure_ = finder_.whole_steps();
@@ -306,6 +307,25 @@ TEST(StepFinder, FindsStepsWithAnEvaluationInBetween) {
   program.end();
   EXPECT_EQ(program.borders(), program.true_borders());
   EXPECT_EQ(program.sure(), 9u);
+}
+
+// Looked at only since the last layers of a forward pass: its optimizer's first call shows a few parameters alone.
+TEST(StepFinder, KnowsTheRestOfAFirstCallThatWasMetInItsMidst) {
+  const Net whole{100, 6}, last{105, 1};
+  for (const bool told : {true, false}) {
+    Program program;
+    if (told) program.began_in_midst();
+    program.forward(last);
+    program.backward(last);
+    program.update(last);
+    for (int i = 0; i < 3; ++i) {
+      program.forward(whole);
+      program.backward(whole);
+      program.update(whole);
+    }
+    program.forward(whole);
+    EXPECT_EQ(program.sure(), told ? 4u : 0u);
+  }
 }
 
 TEST(StepFinder, IgnoresAveragesOfTheWeights) {

@@ -4,6 +4,7 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/cli/explain_command.h"
 #include "ullage/cli/help_command.h"
+#include "ullage/cli/plan_command.h"
 #include "ullage/cli/predict_command.h"
 #include "ullage/cli/programs.h"
 #include "ullage/cli/run_command.h"
@@ -23,8 +24,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words kVerbs = {"run", "predict", "explain", "help"};
-const Words kLaterVerbs = {"plan"};  // of docs/cli.md, not in this version
+const Words kVerbs = {"run", "predict", "plan", "explain", "help"};
 
 bool is_in(const std::string& word, const Words& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -36,7 +36,6 @@ int wrong_use(const std::string& message, const std::string& help, std::ostream&
 }
 
 std::string about_verb(const std::string& word) {
-  if (is_in(word, kLaterVerbs)) return "verb '" + word + "' is not built yet in this version";
   std::string message = "unknown verb '" + word + "'";
   if (is_in(word, shipped_programs(own_folder()))) return message + ", did you mean 'run " + word + "'?";
   return message + suggestion(word, kVerbs);
@@ -80,6 +79,14 @@ int run_verb_predict(CLI::App& verb, PredictOptions& options, const Words& words
   return run_predict(options, streams);
 }
 
+int run_verb_plan(CLI::App& verb, PlanOptions& options, const Words& words, Streams streams) {
+  const Result<Split> split = gather_words(verb, words);
+  if (!split) return wrong_use(split.error().text(), "ullage help plan", streams.err);
+  if (const auto end = parse(verb, split->options, "ullage help plan", streams)) return *end;
+  options.files = split->target;
+  return run_plan(options, streams);
+}
+
 int run_verb_explain(CLI::App& verb, ExplainOptions& options, const Words& words, Streams streams) {
   const Result<Split> split = gather_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help explain", streams.err);
@@ -106,16 +113,18 @@ int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, con
 int run_ullage(const Words& words, Streams streams) {
   CLI::App app(
       "Ullage keeps a program's memory inside the bytes you state, says before "
-      "a run what it will need,\nand after one why memory ran out.",
+      "a run what it will need\nand how it would fit, and after one why memory ran out.",
       "ullage");
   set_usage(app, "ullage VERB [OPTIONS] [TARGET]");
-  app.footer("next: ullage help run, ullage help predict, ullage help explain");
+  app.footer("next: ullage help run, ullage help predict, ullage help plan, ullage help explain");
   RunOptions run;
   PredictOptions predict;
+  PlanOptions plan;
   ExplainOptions explain;
   HelpOptions help;
   CLI::App* run_verb = add_run(app, run);
   CLI::App* predict_verb = add_predict(app, predict);
+  CLI::App* plan_verb = add_plan(app, plan);
   CLI::App* explain_verb = add_explain(app, explain);
   CLI::App* help_verb = add_help(app, help);
 
@@ -127,6 +136,7 @@ int run_ullage(const Words& words, Streams streams) {
   const Words rest(split->target.begin() + 1, split->target.end());
   if (verb == "run") return run_verb_run(*run_verb, run, rest, streams);
   if (verb == "predict") return run_verb_predict(*predict_verb, predict, rest, streams);
+  if (verb == "plan") return run_verb_plan(*plan_verb, plan, rest, streams);
   if (verb == "explain") return run_verb_explain(*explain_verb, explain, rest, streams);
   if (verb == "help") return run_verb_help(*help_verb, help, app, rest, streams);
   return wrong_use(about_verb(verb), "ullage help", streams.err);

@@ -2,6 +2,7 @@
 #include "ullage/cli/knobs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>

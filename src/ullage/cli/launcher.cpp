@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/launcher.h"
 
+#include "ullage/cli/tree_watch.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 namespace ullage::cli {
@@ -100,7 +103,7 @@ Ended wait_for(pid_t child, SignalForwarder& signals) {
 
 }  // namespace
 
-std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, const store::Ledger& ledger,
+std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store::Ledger& ledger,
                                                     SignalForwarder& signals) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{errno};
@@ -122,7 +125,10 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, const 
   if (child < 0) ::close(ends[0]);
   if (child < 0) return NotStarted{reason};
 
+  std::optional<TreeWatch> watch;
+  if (reason == 0) watch.emplace(ledger.page(), child);
   const Ended ended = wait_for(child, signals);
+  watch.reset();
   if (reason != 0) return NotStarted{reason};
   const auto kills_after = oom_kills(groups, launch.roots);
 

@@ -31,8 +31,9 @@ struct NotStarted {
 };
 
 // The child stays in this process group (job control and Ctrl-C work as without Ullage) and gets SIGTERM should this
-// process die before it. Fills command, exit_code, signal, peak, wall and oom_kills of ProcessEnd.
-std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, const store::Ledger& ledger,
+// process die before it. While it runs its whole tree is counted into the ledger. Fills command, exit_code, signal,
+// peak, wall and oom_kills of ProcessEnd.
+std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store::Ledger& ledger,
                                                     SignalForwarder& signals);
 
 }  // namespace ullage::cli

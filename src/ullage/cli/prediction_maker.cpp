@@ -49,7 +49,7 @@ std::variant<Made, Failure> measured(RecordedProgram& program, const Question& q
 
 void say(Progress& progress, std::ostream& err, const std::string& text) {
   progress.pause();
-  err << "ullage: " << text << std::endl;
+  err << "ullage: " << text << '\n' << std::flush;
 }
 
 const Knob* find(const std::vector<Knob>& knobs, const std::string& name) {

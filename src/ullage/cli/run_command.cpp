@@ -8,11 +8,17 @@
 #include "ullage/cli/report_file.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/usage.h"
+#include "ullage/plan/plan_file.h"
+#include "ullage/read/file_content.h"
 #include "ullage/store/spill_folder.h"
 
 #include <csignal>
+#include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <ostream>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace ullage::cli {
@@ -70,6 +76,29 @@ Result<Files> prepare_files(const RunOptions& options) {
   return files;
 }
 
+// The plan to begin with, looked at before the program starts: its absolute path, empty where none is asked for.
+std::variant<std::string, Refusal> plan_of(const RunOptions& options, Bytes budget, std::ostream& err) {
+  if (!options.plan) return "";
+  const auto refused = [](ExitCode code, const std::string& message) {
+    return Refusal{to_int(code), "--plan: " + message};
+  };
+  if (options.no_plan) return refused(ExitCode::WrongUse, "and --no-plan do not go together");
+  const Result<read::FileContent> content = read::FileContent::open(*options.plan);
+  if (!content) return refused(ExitCode::BadInput, content.error().text());
+  const std::span<const std::byte> bytes = content->bytes();
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const Result<plan::PlanFile> file = plan::read_plan(text, *options.plan);
+  if (!file) return refused(ExitCode::BadInput, file.error().text());
+  if (file->plan.outcome == plan::Plan::Outcome::Infeasible) {
+    return refused(ExitCode::Infeasible, *options.plan + ": it says that no plan keeps to its budget");
+  }
+  if (budget > Bytes{} && file->memory > budget) {
+    err << "ullage: warning: the plan is for " << with_count(file->memory) << ", the budget is " << with_count(budget)
+        << "; what does not fit is decided on demand\n";
+  }
+  return std::filesystem::absolute(*options.plan).string();
+}
+
 // Why the trace that was asked for is not there.
 std::string no_trace(const report::RunReport& report) {
   const std::string file = *report.end.record_file + ": the trace was not written";
@@ -88,7 +117,9 @@ int tell(const report::RunReport& report, const Files& files, bool quiet, std::o
     if (const Status written = files.report->write(report); !written) failed(written.error().text());
   }
   if (files.trace && !report.recorded) failed(no_trace(report));
+  const bool not_let_in = report.outcome == report::Outcome::Infeasible && report.refused == 0;
   if (!quiet) report::write_summary(report, err);
+  if (quiet && not_let_in && !report.message.empty()) err << "ullage: " << report.message << '\n';
   err.flush();
   return exit_code;
 }
@@ -96,7 +127,7 @@ int tell(const report::RunReport& report, const Files& files, bool quiet, std::o
 }  // namespace
 
 const std::vector<std::string>& later_run_options() {
-  static const std::vector<std::string> later = {"--plan", "--allow"};
+  static const std::vector<std::string> later = {"--allow"};
   return later;
 }
 
@@ -116,12 +147,17 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   verb->add_option("--record", options.record,
                    "write what the program did with its memory: a trace for\n'ullage explain' and 'ullage predict'")
       ->type_name("FILE");
+  verb->add_option("--plan", options.plan,
+                   "follow a plan of 'ullage plan --out' from the first step on; without it\none is made when the "
+                   "program does not fit")
+      ->type_name("FILE");
+  verb->add_flag("--no-plan", options.no_plan, "make and follow no plan: all is decided on demand");
   verb->add_flag("--quiet", options.quiet, "no summary at the end");
   verb->footer(
       "Options stand before PROGRAM or '--'; all behind belongs to the program, its --help too.\n"
-      "COMMAND keeps the budget if it is linked to torch, or to Ullage's runtime. Exit code: the\n"
-      "command's own, 128+n for signal n; 2 wrong use; 4 the budget cannot be met; 126, 127 cannot\n"
-      "be started.\n(" +
+      "COMMAND keeps the budget if it is a Python program that imports torch, or linked to torch or\n"
+      "to Ullage's runtime. Exit code: the command's own, 128+n for signal n; 2 wrong use; 4 the\n"
+      "budget cannot be met; 126, 127 cannot be started.\n(" +
       programs_here() + ")");
   return verb;
 }
@@ -136,15 +172,19 @@ int run_run(const RunOptions& options, Streams streams) {
   if (!spill) return wrong(spill.error());
   const Result<Files> files = prepare_files(options);
   if (!files) return wrong(files.error());
+  const std::variant<std::string, Refusal> plan = plan_of(options, *budget, streams.err);
+  if (const auto* refusal = std::get_if<Refusal>(&plan)) return refuse(*refusal, "run", streams.err);
   std::variant<Launch, Refusal> target = find_target(options.target, "run");
   if (const auto* refusal = std::get_if<Refusal>(&target)) return refuse(*refusal, "run", streams.err);
   Launch& program = std::get<Launch>(target);
   program.roots = options.roots;
   program.preload = preload_of(streams.err);
 
-  store::LedgerSettings settings{*budget, spill->folder, spill->most, {}, 0, {}};
+  store::LedgerSettings settings{*budget, spill->folder, spill->most};
   if (files->trace) settings.record_file = files->trace->path().string();
-  const Result<store::Ledger> ledger = store::Ledger::create(settings);
+  settings.plan_file = std::get<std::string>(plan), settings.no_plan = options.no_plan;
+  settings.quiet = options.quiet;
+  Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger && ledger.error().kind == Error::Kind::BadArgument) return wrong(ledger.error());
   if (!ledger) return refuse({to_int(ExitCode::Failed), ledger.error().text()}, "run", streams.err);
   streams.err.flush();

@@ -23,9 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLastLines = 8;       // of a program that failed
-constexpr std::size_t kLongestLine = 400;   // characters; a long one may be a whole dump
-constexpr int kKilledExit = 128 + SIGKILL;  // what a shell says of a child that was killed
+constexpr std::size_t kLastLines = 8;      // of a program that failed
+constexpr std::size_t kLongestLine = 400;  // characters; a long one may be a whole dump
 
 // What a program printed last, each line made fit for a terminal.
 std::vector<std::string> last_lines(const fs::path& file) {
@@ -166,8 +165,10 @@ std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
   if (!scratch) return Failure{to_int(ExitCode::Failed), {scratch.error().text()}};
   const fs::path trace = scratch->path() / "take.ullage";
   const Launch program = launch_of(order, scratch->path());
-  const Result<store::Ledger> ledger =
-      store::Ledger::create({budget_, spill_.folder, spill_.most, trace.string(), order.stop_after, order.rehearsal});
+  store::LedgerSettings settings{budget_, spill_.folder, spill_.most};
+  settings.record_file = trace.string(), settings.stop_after = order.stop_after, settings.rehearsal = order.rehearsal;
+  settings.no_plan = true;  // it ends before a plan would be followed
+  Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
 
   progress_.stage([&] { return stage_of(order, ledger->page()); });

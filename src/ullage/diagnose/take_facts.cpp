@@ -141,10 +141,4 @@ TakeFacts take_facts(const trace::Take& take, const trace::TakeMeaning& meaning,
   return facts;
 }
 
-std::string knobs_in_words(const std::vector<trace::Knob>& knobs) {
-  std::string text;
-  for (const trace::Knob& knob : knobs) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", knob.name, knob.value);
-  return text;
-}
-
 }  // namespace ullage::diagnose

@@ -65,7 +65,4 @@ TakeFacts take_facts(const trace::Take& take, const trace::TakeMeaning& meaning,
 
 Place place_at(const trace::Take& take, const trace::TakeMeaning& meaning, std::optional<EventId> event);
 
-// "batch=4, size=64"; empty without knobs.
-std::string knobs_in_words(const std::vector<trace::Knob>& knobs);
-
 }  // namespace ullage::diagnose

@@ -3,6 +3,7 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/evidence.h"
+#include "ullage/predict/told.h"
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ constexpr Bytes kLeastOutside = 105_MiB;
 
 std::string of_takes(const History& history) {
   if (history.file->file.takes.size() < 2) return "";
-  const std::string knobs = knobs_in_words(history.take->knobs);
+  const std::string knobs = predict::knobs_text(history.take->knobs);
   if (!knobs.empty()) return knobs + ": ";
   return fmt::format("take {}: ", history.take - history.file->file.takes.data() + 1);
 }
@@ -71,7 +72,7 @@ void add_takes(const History& history, std::vector<std::string>& notes) {
     notes.push_back(fmt::format("{} were live before it began", to_string(history.trace.live_before)));
   }
   if (file.takes.size() > 1) {
-    const std::string at = knobs_in_words(file.at);
+    const std::string at = predict::knobs_text(file.at);
     notes.push_back(fmt::format("one of {} takes in this file{}{}", file.takes.size(),
                                 at.empty() ? "" : ", recorded to predict ", at));
   }

@@ -65,7 +65,6 @@ class Writer final {
     trace.events[storage.born.value].what = trace::event::Mark{};
     trace.events[storage.died.value].what = trace::event::Mark{};
     storage.died = storage.tensor_died = storage.born;
-    ++into_.left_out;
   }
   // False: a take has no such storage.
   bool measure(StorageId id) {

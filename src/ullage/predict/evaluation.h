@@ -20,7 +20,6 @@ struct Evaluation {
   trace::Take take;
   std::uint64_t constant = 0;   // storages whose size is the same in all takes
   std::uint64_t following = 0;  // the others
-  std::uint64_t left_out = 0;   // scratch for which an allowance stands
   // Births and deaths whose true order is not known: all births come first here, which no order can pass.
   std::vector<EventRange> unordered;
   bool charges_bound = false;  // what the program told by itself follows no law: a bound from the largest seen

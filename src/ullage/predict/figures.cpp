@@ -68,7 +68,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Allowa
   prediction.take = std::move(take);
   const trace::TakeMeaning meaning = trace::understand(prediction.take);
   const trace::Trace& trace = prediction.take.trace;
-  const trace::Levels levels = trace::levels(trace);
+  trace::Levels levels = trace::levels(trace);
   trace::Moment peak = *trace::find(trace, levels, trace::At::Peak);
   const std::optional<Lift> lift = highest(prediction.take, levels.live, allowances);
   found.lifted = lift && lift->live + lift->bytes > peak.live;
@@ -97,6 +97,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Allowa
   process.outside_peak = outside.program + outside.told;
   process.pool_live_peak = prediction.pool_peak;
   process.pool_resident_peak = prediction.pool_resident_peak;
+  found.live = std::move(levels.live);
   return found;
 }
 

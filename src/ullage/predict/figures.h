@@ -10,6 +10,7 @@
 #include "ullage/trace/take.h"
 
 #include <span>
+#include <vector>
 
 namespace ullage::predict {
 
@@ -30,6 +31,7 @@ struct Figures {
   EventId peak;         // the end of the trace where it is before the first event
   bool lifted = false;  // an allowance makes the peak; without it, it would be lower
   trace::Steps steps;
+  std::vector<Bytes> live;  // index: EventId; as trace::Levels has it
 };
 // `unseen`: live bytes at the peak that the trace does not have.
 Figures figures(trace::Take take, const Outside& outside, std::span<const Allowance> allowances, Bytes unseen = {});

@@ -84,12 +84,13 @@ void make_bound(Prediction& prediction, const std::string& why) {
 }
 
 // By how much the last whole step leaves more behind than the one before it. The first makes the optimizer's state.
-Bytes growth_of_steps(const trace::Take& take, const trace::Steps& steps) {
+Bytes growth_of_steps(const Figures& found) {
+  const trace::Steps& steps = found.steps;
+  const std::vector<Bytes>& live = found.live;
   const std::size_t whole = steps.whole();
   if (whole < 3) return {};
-  const std::vector<Bytes> live = trace::levels(take.trace).live;
   const auto end = [&](std::size_t step) {
-    return step + 1 < steps.begins.size() ? steps.begins[step + 1].value : take.trace.end().value;
+    return step + 1 < steps.begins.size() ? steps.begins[step + 1].value : live.size();
   };
   const std::uint64_t before = end(whole - 2), last = end(whole - 1);
   return before == 0 || last == 0 ? Bytes{} : saturating_sub(live[last - 1], live[before - 1]);
@@ -109,7 +110,7 @@ void judge(const Evaluation& evaluation, Figures& found) {
   if (!evaluation.exact_at(found.peak)) {
     make_bound(prediction, "the peak stands where several threads make storages in varying order; the worst is taken");
   }
-  const Bytes more = growth_of_steps(prediction.take, found.steps);
+  const Bytes more = growth_of_steps(found);
   if (more > Bytes{}) {
     make_bound(prediction, "each step leaves " + to_string(more) + " more behind, so this is the peak of the first " +
                                count_of(found.steps.whole(), "step") + " alone");
@@ -125,9 +126,8 @@ std::vector<std::string> not_seen(const trace::TraceFile& file, const trace::Tak
 }
 
 Prediction from(const trace::TraceFile& file, const Sequence& sequence, const Evaluation& evaluation,
-                const Question& question) {
+                const std::vector<Allowance>& allowed, const Question& question) {
   const Outside outside = outside_at(file, sequence, question.at, evaluation.take);
-  const std::vector<Allowance> allowed = allowances(file, sequence, evaluation.take);
   Figures found = figures(evaluation.take, outside, allowed);
   Prediction& prediction = found.prediction;
   prediction.at = question.at;
@@ -150,9 +150,8 @@ Result<Answer> otherwise(const trace::TraceFile& file, const Question& question,
 }
 
 // Scratch of which not even a bound is known.
-std::optional<NotTold> without_bound(const trace::TraceFile& file, const Sequence& sequence,
-                                     const trace::Take& target) {
-  for (const Allowance& allowance : allowances(file, sequence, target)) {
+std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, const trace::Take& target) {
+  for (const Allowance& allowance : allowed) {
     if (allowance.bytes < kNoBound) continue;
     NotTold found;
     found.why = "nothing is known of the scratch of " + target.trace.ops[allowance.at.value].name +
@@ -178,12 +177,12 @@ Result<Answer> compared(const trace::TraceFile& file, const Question& question) 
     return otherwise(file, question, not_told(file, sequence, *off, question.at));
   }
   const Evaluation& evaluation = std::get<Evaluation>(evaluated);
-  if (auto unbounded = without_bound(file, sequence, evaluation.take))
-    return otherwise(file, question, std::move(*unbounded));
+  const std::vector<Allowance> allowed = allowances(file, sequence, evaluation.take);
+  if (auto unbounded = without_bound(allowed, evaluation.take)) return otherwise(file, question, std::move(*unbounded));
   const std::vector<Crossing> found = crossings(file, sequence, evaluation.take);
   if (!found.empty()) return otherwise(file, question, not_told(file, sequence, found, question.at));
   const std::string why = why_exact(file, sequence, evaluation);
-  Prediction prediction = from(file, sequence, evaluation, question);
+  Prediction prediction = from(file, sequence, evaluation, allowed, question);
   prediction.why = why + prediction.why;
   return Answer(std::move(prediction));
 }
@@ -205,9 +204,8 @@ Prediction of_take(const trace::TraceFile& file, const trace::Take& take, const 
   std::uint64_t lost = 0;
   for (const trace::Gap& gap : take.gaps) lost += gap.events;
   if (lost > 0) {
-    Bytes peak = take.trace.live_before;
-    for (const Bytes level : trace::levels(take.trace).live) peak = std::max(peak, level);
-    unseen = saturating_sub(take.process.pool_live_peak, peak);
+    const auto peak = trace::find(take.trace, trace::levels(take.trace), trace::At::Peak);
+    unseen = saturating_sub(take.process.pool_live_peak, peak->live);
   }
   Figures found = figures(take, outside, {}, unseen);
   Prediction& prediction = found.prediction;

@@ -19,7 +19,7 @@ std::string phase_told(const trace::Take& take, EventId event);
 
 std::string what_happens(const trace::Take& take, EventId event);
 
-// "batch=3", "batch=3, size=64".
+// "batch=3", "batch=3, size=64"; empty without knobs.
 std::string knobs_text(const std::vector<trace::Knob>& knobs);
 
 // "2,066".

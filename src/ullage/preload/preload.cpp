@@ -2,26 +2,32 @@
 
 // libullage_preload.so, which `ullage run` puts into LD_PRELOAD: it brings Ullage's runtime into programs that were
 // never linked to it. Every process of the program's tree loads it, shells and editors too, so it needs nothing but
-// libc, looks once, and does nothing where there is no torch.
+// libc, looks once, and does nothing where there is no torch and no Python.
 //
-//   no ledger in the environment, no torch mapped, or the runtime mapped already (a linked program)  ->  nothing
+//   no ledger in the environment  ->  nothing
+//   a Python  ->  waits for its `import torch` (python_import.cpp), then as below
+//   no torch mapped, or the runtime mapped already (a linked program)  ->  nothing
 //   torch of another version than the runtime was built against  ->  one line on stderr, no runtime
 //   else  ->  dlopen of libullage_torch.so, whose own constructor starts the session
 //
 // The order of constructors: dlopen initialises what the runtime needs before the runtime itself, so torch's own
-// constructors have run by then, and those of the program run afterwards: its first tensor is in the pool. A Python
-// script maps torch after this and is not reached.
+// constructors have run by then, and those of the program run afterwards: its first tensor is in the pool. A process
+// that ends with torch and without the runtime (it opened torch by dlopen itself) says so on stderr.
+
+#include "ullage/preload/preload.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
 #include <unistd.h>
 
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+namespace ullage::preload {
 namespace {
 
 constexpr const char* kTorch = "libtorch_cpu.so";  // every program with tensors maps it, one on a GPU too
@@ -30,7 +36,7 @@ constexpr const char* kFolders[] = {"/", "/../lib/"};        // from this librar
 constexpr const char* kBuiltAgainst = ULLAGE_TORCH_VERSION;  // "2.13.0"; empty: there is no runtime in this build
 
 struct Mapped {
-  bool torch = false;
+  const char* torch = nullptr;  // its file
   bool runtime = false;
 };
 
@@ -38,9 +44,15 @@ int look_at(dl_phdr_info* info, std::size_t, void* seen) {
   const char* slash = std::strrchr(info->dlpi_name, '/');
   const char* name = slash != nullptr ? slash + 1 : info->dlpi_name;
   auto* mapped = static_cast<Mapped*>(seen);
-  if (std::strcmp(name, kTorch) == 0) mapped->torch = true;
+  if (std::strcmp(name, kTorch) == 0) mapped->torch = info->dlpi_name;
   if (std::strcmp(name, kRuntime) == 0) mapped->runtime = true;
   return 0;
+}
+
+Mapped what_is_mapped() {
+  Mapped mapped;
+  dl_iterate_phdr(look_at, &mapped);
+  return mapped;
 }
 
 struct Text {
@@ -48,11 +60,13 @@ struct Text {
 };
 
 // "2.13.0". Asked of torch's plain C interface, which is there since 2.7 (torch/csrc/inductor/aoti_torch/c/shim.h):
-// major, minor and patch are the three upper bytes. at::show_config() would wake the driver of a GPU.
-Text torch_version() {
+// major, minor and patch are the three upper bytes. at::show_config() would wake the driver of a GPU. Python maps torch
+// for itself alone, so the file is asked.
+Text torch_version(const char* file) {
   using Version = std::uint64_t (*)();
   Text text;
-  const auto version = reinterpret_cast<Version>(dlsym(RTLD_DEFAULT, "aoti_torch_abi_version"));
+  void* torch = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+  const auto version = reinterpret_cast<Version>(torch != nullptr ? dlsym(torch, "aoti_torch_abi_version") : nullptr);
   if (version == nullptr) {
     std::snprintf(text.chars, sizeof text.chars, "older than 2.7");
     return text;
@@ -76,28 +90,61 @@ bool find_runtime(char (&path)[PATH_MAX]) {
   return false;
 }
 
-__attribute__((constructor)) void bring_in_the_runtime() {
+bool runs_under_ullage() {
   const char* ledger = std::getenv("ULLAGE_LEDGER");
-  if (ledger == nullptr || *ledger == '\0' || *kBuiltAgainst == '\0') return;
-  Mapped mapped;
-  dl_iterate_phdr(look_at, &mapped);
-  if (!mapped.torch || mapped.runtime) return;
+  return ledger != nullptr && *ledger != '\0' && *kBuiltAgainst != '\0';
+}
 
-  const Text version = torch_version();
-  if (std::strcmp(version.chars, kBuiltAgainst) != 0) {
-    std::fprintf(stderr,
-                 "ullage: this program runs torch %s, Ullage's runtime was built against %s; it runs without a budget "
-                 "(build Ullage against torch %s)\n",
-                 version.chars, kBuiltAgainst, version.chars);
-    return;
+bool told = false;  // why there is no runtime
+
+void tell(const char* format, ...) {
+  told = true;
+  va_list values;
+  va_start(values, format);
+  std::vfprintf(stderr, format, values);
+  va_end(values);
+}
+
+pid_t began = 0;  // this process, if it runs under Ullage
+
+__attribute__((constructor)) void start() {
+  if (!runs_under_ullage()) return;
+  began = getpid();
+  if (what_is_mapped().torch != nullptr) {
+    bring_in_the_runtime();
+  } else {
+    wait_for_import_of_torch();
   }
-  char path[PATH_MAX];
-  if (!find_runtime(path)) {
-    std::fprintf(stderr, "ullage: %s does not stand beside libullage_preload.so; this program runs without a budget\n",
-                 kRuntime);
-  } else if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    std::fprintf(stderr, "ullage: the runtime cannot be loaded: %s; this program runs without a budget\n", dlerror());
+}
+
+// Children by fork that leave by exit() have nothing to add.
+__attribute__((destructor)) void end() {
+  if (began != getpid() || told) return;
+  const Mapped mapped = what_is_mapped();
+  if (mapped.torch != nullptr && !mapped.runtime) {
+    tell("ullage: %s was loaded in a way that Ullage does not see; this program ran without a budget\n", kTorch);
   }
 }
 
 }  // namespace
+
+void bring_in_the_runtime() {
+  const Mapped mapped = what_is_mapped();
+  if (mapped.torch == nullptr || mapped.runtime) return;
+  const Text version = torch_version(mapped.torch);
+  if (std::strcmp(version.chars, kBuiltAgainst) != 0) {
+    tell(
+        "ullage: this program runs torch %s, Ullage's runtime was built against %s; it runs without a budget "
+        "(build Ullage against torch %s)\n",
+        version.chars, kBuiltAgainst, version.chars);
+    return;
+  }
+  char path[PATH_MAX];
+  if (!find_runtime(path)) {
+    tell("ullage: %s does not stand beside libullage_preload.so; this program runs without a budget\n", kRuntime);
+  } else if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    tell("ullage: the runtime cannot be loaded: %s; this program runs without a budget\n", dlerror());
+  }
+}
+
+}  // namespace ullage::preload

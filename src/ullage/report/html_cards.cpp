@@ -2,6 +2,7 @@
 #include "ullage/report/html_cards.h"
 
 #include "ullage/base/sizes.h"
+#include "ullage/predict/told.h"
 #include "ullage/report/html_text.h"
 #include "ullage/report/terminal_bar.h"
 #include "ullage/report/terminal_sections.h"
@@ -71,7 +72,7 @@ std::string html_headline(const diagnose::Diagnosis& diagnosis) {
   if (source.line > 0) text += fmt::format(", line {}", source.line);
   if (source.repeated > 1) text += fmt::format(", told {} times", source.repeated);
   if (!source.torch.empty()) text += ", torch " + source.torch;
-  if (!source.knobs.empty()) text += ", " + diagnose::knobs_in_words(source.knobs);
+  if (!source.knobs.empty()) text += ", " + predict::knobs_text(source.knobs);
   return "<h1>" + escaped(diagnosis.headline) + "</h1><p class=\"source\">" + escaped(text) + "</p>";
 }
 

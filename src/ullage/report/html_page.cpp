@@ -35,21 +35,11 @@ void write_one(const Diagnosis& diagnosis, const std::optional<InputHistory>& hi
   out << html_last(diagnosis) << "\n</article>\n";
 }
 
-// No page of ours asks the network for anything, and none that a file's text sneaked something into could. The nonce
-// keeps event handlers in attributes from running, should one ever get there.
-constexpr std::string_view kHead =
-    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<meta name=\"color-scheme\" content=\"light dark\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src "
-    "'nonce-ullage'; img-src data:\">\n"
-    "<link rel=\"icon\" href=\"data:,\">\n";
-
 }  // namespace
 
 void write_html(const std::vector<Diagnosis>& diagnoses, const trace::Input& input, std::ostream& out) {
   ULLAGE_CHECK(!diagnoses.empty(), "a report of no diagnosis");
-  out << kHead << "<title>" << escaped(diagnoses.front().headline) << "</title>\n<style>\n"
+  out << kPageHead << "<title>" << escaped(diagnoses.front().headline) << "</title>\n<style>\n"
       << kPageStyle << "</style>\n</head>\n<body>\n";
   if (diagnoses.size() > 1) {
     out << "<nav><p>" << diagnoses.size() << " in this file:</p><ol>";

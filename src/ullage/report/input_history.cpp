@@ -2,6 +2,7 @@
 #include "ullage/report/input_history.h"
 
 #include "ullage/diagnose/take_facts.h"
+#include "ullage/predict/told.h"
 #include "ullage/trace/lifetimes.h"
 #include "ullage/trace/reconstruct.h"
 
@@ -31,7 +32,7 @@ InputHistory of_take(const trace::UnderstoodFile& file, std::size_t index) {
   const trace::Take& take = file.file.takes[index];
   const trace::TakeMeaning& meaning = file.meanings[index];
   InputHistory history;
-  history.name = diagnose::knobs_in_words(take.knobs);
+  history.name = predict::knobs_text(take.knobs);
   if (history.name.empty()) history.name = fmt::format("{}, take {}", file.file.device, index + 1);
   history.take = &take, history.lent = &take.trace, history.stacks = &meaning.stacks;
   history.known = {meaning.meanings, meaning.categories, meaning.phases, meaning.steps};

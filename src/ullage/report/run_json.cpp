@@ -31,6 +31,21 @@ void write_moving(const Moving& moving, Json& json) {
   json["spill_message"] = moving.message.empty() ? Json(nullptr) : Json(moving.message);
 }
 
+Json plan_of(const std::optional<PlanFollowed>& plan) {
+  if (!plan) return nullptr;
+  return {{"peak_bytes", plan->peak.count},
+          {"peak_seen_bytes", plan->peak_seen > Bytes{} ? Json(plan->peak_seen.count) : Json(nullptr)},
+          {"overhead_seconds", plan->overhead.count},
+          {"lower_bound_seconds", or_null(plan->bound)},
+          {"adopted_at_step", plan->adopted_at_step},
+          {"reruns", plan->reruns},
+          {"spills", plan->spills},
+          {"plans", plan->plans},
+          {"steps", plan->steps},
+          {"deviations", plan->deviations},
+          {"rescues", plan->rescues}};
+}
+
 Json recording_of(const RunReport& report) {
   return {{"file", *report.end.record_file},
           {"written", report.recorded},
@@ -51,6 +66,7 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["attached"] = report.attached;
   json["budget_bytes"] = or_null(report.budget);
   json["process_peak_bytes"] = report.process_peak.count;
+  json["tree_peak_bytes"] = or_null(report.tree_peak);
   json["over_budget_bytes"] = report.over_budget.count;
   json["outside_pool_bytes"] = or_null(report.outside_pool);
   json["pool_peak_bytes"] = or_null(report.pool_peak);
@@ -61,12 +77,13 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["step_seconds_median"] = or_null(report.step_median);
   write_moving(report.moving, json);
   json["least_budget_bytes"] = or_null(report.least_budget);
-  json["recomputed_ops"] = 0;  // this version recomputes nothing: zeros are true, not unknown
-  json["recompute_seconds"] = 0;
+  json["recomputed_ops"] = report.recomputed_ops;
+  json["recompute_seconds"] = report.recompute.count;
+  json["tape_peak_bytes"] = report.tape.count;
   json["refused_requests"] = report.refused;
   json["message"] = report.message.empty() ? Json(nullptr) : Json(report.message);
   if (report.end.record_file) json["recording"] = recording_of(report);
-  json["plan"] = nullptr;
+  json["plan"] = plan_of(report.plan);
   json["state_sha256"] = or_null(report.state_sha256);
   // Words of a command line and of an op may be any bytes; what is not UTF-8 is replaced, never thrown at.
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';

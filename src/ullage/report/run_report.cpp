@@ -126,14 +126,46 @@ Moving moving_of(const std::vector<const LedgerSlot*>& used) {
   return moving;
 }
 
+std::optional<PlanFollowed> plan_of(const std::vector<const LedgerSlot*>& used) {
+  const LedgerSlot* best = nullptr;
+  for (const LedgerSlot* slot : used) {
+    if (slot->plans.load() == 0) continue;
+    if (best == nullptr || slot->steps.load() > best->steps.load()) best = slot;
+  }
+  if (best == nullptr) return std::nullopt;
+  PlanFollowed plan;
+  plan.peak = Bytes{best->plan_peak.load()};
+  plan.peak_seen = Bytes{best->plan_peak_seen.load()};
+  plan.overhead = seconds_of(best->plan_overhead_us.load());
+  if (const std::uint64_t bound = best->plan_bound_us.load(); bound > 0) plan.bound = seconds_of(bound);
+  plan.reruns = best->plan_reruns.load();
+  plan.spills = best->plan_spills.load();
+  plan.adopted_at_step = best->plan_adopted_at_step.load();
+  plan.plans = best->plans.load();
+  plan.steps = best->plan_steps.load();
+  plan.deviations = best->plan_deviations.load();
+  plan.rescues = best->plan_rescues.load();
+  return plan;
+}
+
+void read_recomputing(RunReport& report, const std::vector<const LedgerSlot*>& used) {
+  report.plan = plan_of(used);
+  std::uint64_t us = 0;
+  for (const LedgerSlot* slot : used) {
+    add(report.recomputed_ops, slot->recomputed_ops);
+    add(report.tape.count, slot->tape_peak);
+    add(us, slot->recompute_us);
+  }
+  report.recompute = seconds_of(us);
+}
+
 // What the runtime would have had to be given. Its own least budget, where that is more than it had; where it is not,
 // moving failed, and only a budget that holds all serves: what was live in the pool, the request on top, and what is
 // set aside for the rest of the process. None when the figures are beyond sense (a request can be of 2^63 bytes).
 std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget) {
   if (const Bytes floor{slot.floor.load()}; floor > budget.value_or(Bytes{}) && floor <= kBeyondSense) return floor;
   const Bytes request{slot.refused.load() != 0 ? slot.last_request.load() : 0};
-  const Bytes outside =
-      std::max(Bytes{slot.outside_start.load()} + store::Budget::kWarmUp, Bytes{slot.outside_at_peak.load()});
+  const Bytes outside = std::max(Bytes{slot.outside_expected.load()}, Bytes{slot.outside_at_peak.load()});
   const Bytes pool{slot.pool_live_peak.load()};
   if (request > kBeyondSense || pool > kBeyondSense || outside > kBeyondSense) return std::nullopt;
   const Bytes need = outside + store::Budget::kMargin + pool + request;
@@ -191,6 +223,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   report.attached = !used.empty();
   if (const Bytes budget{page.budget.load()}; budget > Bytes{}) report.budget = budget;
   report.process_peak = end.peak;
+  if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{}) report.tree_peak = tree;
   if (report.attached) {
     read_process(report, **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
                    return a->rss_peak.load() < b->rss_peak.load();
@@ -199,6 +232,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     read_words(report, used);
     if (end.record_file) read_recording(report, used);
     report.moving = moving_of(used);
+    read_recomputing(report, used);
     report.least_budget = least_budget(used);
     // What was moved out stays live, so what the program had live is what the plain program would have had.
     if (report.refused == 0) report.plain_pool_peak = report.pool_peak;
@@ -207,8 +241,10 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     }
   }
   // The operating system's own figure decides, whether or not the runtime noticed.
-  if (report.budget)
-    report.over_budget = std::max(report.over_budget, saturating_sub(report.process_peak, *report.budget));
+  if (report.budget) {
+    const Bytes peak = std::max(report.process_peak, report.tree_peak.value_or(Bytes{}));
+    report.over_budget = std::max(report.over_budget, saturating_sub(peak, *report.budget));
+  }
   return report;
 }
 

@@ -52,6 +52,21 @@ struct Moving {
   bool happened() const { return out > Bytes{} || back > Bytes{}; }
 };
 
+// The plan that the run followed; seconds and counts are of one step where nothing else is said.
+struct PlanFollowed {
+  Bytes peak;       // most bytes of tensors present at once, as planned
+  Bytes peak_seen;  // and as counted; zero: no step ran as planned from end to end
+  Seconds overhead;
+  std::optional<Seconds> bound;  // none: not worked out
+  std::uint64_t reruns = 0;      // ops that are run again
+  std::uint64_t spills = 0;      // storages that are spilled
+  std::uint64_t adopted_at_step = 0;
+  std::uint64_t plans = 0;       // in the run: above 1 where it was made again
+  std::uint64_t steps = 0;       // of the run, that went as planned from end to end
+  std::uint64_t deviations = 0;  // in the run: the program did something else
+  std::uint64_t rescues = 0;     // in the run: storages evicted or remade on demand all the same
+};
+
 // Empty values are what this run or this version cannot know; null in the JSON.
 struct RunReport {
   ProcessEnd end;
@@ -60,7 +75,8 @@ struct RunReport {
   std::optional<Bytes> budget;  // none: unlimited
 
   Bytes process_peak;                 // of the largest process; never below what the runtime saw of itself
-  Bytes over_budget;                  // bytes by which that passed the budget
+  std::optional<Bytes> tree_peak;     // of all processes together, pages they share once; none: it was one alone
+  Bytes over_budget;                  // bytes by which the larger of the two passed the budget
   std::optional<Bytes> outside_pool;  // of process_peak, what is not the pool
   std::optional<Bytes> pool_peak;     // live bytes at the pool's own peak
   std::optional<Bytes> pool_resident_peak;
@@ -69,6 +85,10 @@ struct RunReport {
   std::optional<Bytes> refused_request;  // the last one that was refused
   std::optional<Bytes> least_budget;     // that this run could have done with
   Moving moving;
+  std::optional<PlanFollowed> plan;  // of the process with the most steps that have one
+  std::uint64_t recomputed_ops = 0;  // of all processes, planned or on demand
+  Seconds recompute;                 // likewise
+  Bytes tape;                        // that knowing how to recompute took outside the pool, at most
 
   std::optional<std::uint64_t> threads;  // that torch computed with
   std::optional<std::uint64_t> steps;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One op of torch on its way to its kernel, and who may listen: the pager and the recorder now, the recompute tape
-// later. What an op reads and writes is told by storage, since views share one.
+// One op of torch on its way to its kernel, and who may listen: the pager, the recorder, who carries a
+// plan out. What an op reads and writes is told by storage, since views share one.
 
 #include "ullage/runtime/torch_compat.h"
 
@@ -25,6 +25,7 @@ struct StorageUse {
   Address begin;         // its data pointer
   Bytes size;            // of the storage, not of the tensor that views it; never zero
   bool written = false;  // the schema says that the op writes it (a few ops write more than they say)
+  bool unread = false;   // a plan says that the op does not look at it: it need not be there
   c10::intrusive_ptr<c10::StorageImpl> storage;  // held, so that neither it nor its address is handed on meanwhile
 };
 

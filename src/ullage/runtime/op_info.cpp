@@ -124,7 +124,7 @@ c10::StorageImpl* cpu_storage(const c10::TensorImpl& tensor) {
 StorageUse use_of(c10::StorageImpl* storage, bool written) {
   const auto begin = reinterpret_cast<std::uint64_t>(storage->_mutable_data_ptr_no_checks().get());
   const std::int64_t size = storage->sym_nbytes().maybe_as_int().value_or(0);
-  return {Address{begin}, Bytes{static_cast<std::uint64_t>(size)}, written,
+  return {Address{begin}, Bytes{static_cast<std::uint64_t>(size)}, written, false,
           c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage)};
 }
 

@@ -10,7 +10,9 @@ using Inputs = c10::SmallVector<store::OpInput, 8>;
 
 Inputs inputs_of(const OpCall& call) {
   Inputs inputs;
-  for (const StorageUse& use : call.inputs) inputs.push_back({use.begin, use.size, use.written});
+  for (const StorageUse& use : call.inputs) {
+    if (!use.unread) inputs.push_back({use.begin, use.size, use.written});
+  }
   return inputs;
 }
 
@@ -33,6 +35,7 @@ void Paging::end(OpCall&, std::span<const c10::IValue>, bool) noexcept { pager_.
 void Paging::saved(const StorageUse& use, SavedKind) { pager_.saved(use.begin); }
 
 void Paging::unpacking(const StorageUse& use) {
+  if (plan_.leads_this_thread()) return;  // it comes back before the op that reads it
   if (const auto missing = pager_.bring_back(use.begin)) pool_.refuse(*missing, "backward");
 }
 

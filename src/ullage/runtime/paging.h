@@ -5,6 +5,7 @@
 // is known as such.
 
 #include "ullage/runtime/op_call.h"
+#include "ullage/runtime/plan_follower.h"
 #include "ullage/runtime/pool.h"
 #include "ullage/runtime/saved_tensors.h"
 #include "ullage/store/pager.h"
@@ -13,8 +14,8 @@ namespace ullage::runtime {
 
 class Paging final : public OpListener, public SavedListener {
  public:
-  // Both must live for ever.
-  Paging(store::Pager& pager, Pool& pool) : pager_(pager), pool_(pool) {}
+  // All must live for ever.
+  Paging(store::Pager& pager, Pool& pool, const PlanFollower& plan) : pager_(pager), pool_(pool), plan_(plan) {}
 
   bool fits(const OpCall& call) override;
   void begin(OpCall& call) override;
@@ -27,6 +28,7 @@ class Paging final : public OpListener, public SavedListener {
  private:
   store::Pager& pager_;
   Pool& pool_;
+  const PlanFollower& plan_;
 };
 
 }  // namespace ullage::runtime

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/python_process.h"
 
+#include "ullage/runtime/c_api.h"
+
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <utility>
 
 namespace ullage::runtime {
 namespace {
 
-// Runs in Python; %TOUCH% and %READY% are addresses of functions here. Higher-order ops look keys up on their own and
-// know nothing of fallbacks, so the key is made one that they pass over, as they do with those of autocast and
+// Runs in Python; %TOUCH%, %STEP% and %READY% are addresses of functions here. Higher-order ops look keys up on their
+// own and know nothing of fallbacks, so the key is made one that they pass over, as they do with those of autocast and
 // profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
@@ -21,6 +25,7 @@ def _ullage_prepare():
         return
     import ctypes, warnings
     touch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)(%TOUCH%)
+    step_ended = ctypes.CFUNCTYPE(None)(%STEP%)
     ready = ctypes.CFUNCTYPE(None)(%READY%)
     region = 'torch._inductor.output_code'
 
@@ -32,6 +37,17 @@ def _ullage_prepare():
             op.fallthrough(key)
         keys_of = ops.TorchBindOpOverload._fallthrough_keys
         ops.TorchBindOpOverload._fallthrough_keys = lambda self: [*keys_of(self), key]
+
+    def count_steps():
+        import weakref
+        calls, counts, recent = [0], weakref.WeakKeyDictionary(), 64
+        def stepped(optimizer, *_):
+            calls[0] += 1
+            counts[optimizer] = (counts.get(optimizer, (0, 0))[0] + 1, calls[0])
+            rarest = min(count for count, last in counts.values() if calls[0] - last < recent)
+            if counts[optimizer][0] == rarest:
+                step_ended()
+        sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook(stepped)
 
     def touch_inputs(inputs):
         for x in inputs:
@@ -74,6 +90,7 @@ def _ullage_prepare():
 
     ready()
     attempt(let_key_through)
+    attempt(count_steps)
     if region in sys.modules:
         attempt(lambda: patch(sys.modules[region]))
     else:
@@ -83,7 +100,6 @@ try:
     _ullage_prepare()
 except Exception:
     pass
-del _ullage_prepare
 )";
 
 enum class State { Open, Running, Done };
@@ -92,6 +108,15 @@ std::atomic<State> state{State::Open};
 std::function<void(Address, Bytes)>& touch_function() {
   static auto* set = new std::function<void(Address, Bytes)>;
   return *set;
+}
+
+std::function<void()>& step_function() {
+  static auto* set = new std::function<void()>;
+  return *set;
+}
+
+void step_ended() {
+  if (step_function()) step_function()();
 }
 
 void ready() { state.store(State::Done); }
@@ -125,8 +150,10 @@ Python find_python() {
 }
 
 std::string script() {
-  std::string text = kPrepare;
+  // In a namespace of its own: what stays of it would keep the program's, with all that should die at its end.
+  std::string text = fmt::format("exec(r'''{}''', {{'__name__': 'ullage.prepare'}})\n", kPrepare);
   for (const auto& [word, address] : {std::pair{"%TOUCH%", reinterpret_cast<std::uintptr_t>(&ullage_touch)},
+                                      std::pair{"%STEP%", reinterpret_cast<std::uintptr_t>(&step_ended)},
                                       std::pair{"%READY%", reinterpret_cast<std::uintptr_t>(&ready)}})
     text.replace(text.find(word), std::string(word).size(), std::to_string(address));
   return text;
@@ -150,6 +177,11 @@ bool begin(const Python& python) {
 
 }  // namespace
 
+bool in_python() {
+  const Python python = find_python();
+  return python.complete() && python.is_initialized() != 0;
+}
+
 void prepare_python() {
   if (state.load(std::memory_order_relaxed) != State::Open) return;
   const Python python = find_python();
@@ -168,10 +200,11 @@ void prepare_python_later() {
 }
 
 void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }
+void set_step_ended(std::function<void()> ended) { step_function() = std::move(ended); }
 
 }  // namespace ullage::runtime
 
-extern "C" void ullage_touch(const void* data, std::uint64_t bytes) {
+void ullage_touch(const void* data, std::uint64_t bytes) {
   const auto& touch = ullage::runtime::touch_function();
   if (touch && data != nullptr && bytes != 0)
     touch(ullage::Address{reinterpret_cast<std::uint64_t>(data)}, ullage::Bytes{bytes});

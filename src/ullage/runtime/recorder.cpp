@@ -5,8 +5,10 @@
 #include "ullage/runtime/autograd_state.h"
 #include "ullage/runtime/interceptor.h"
 
+#include <algorithm>
 #include <fstream>
 #include <ostream>
+#include <sstream>
 #include <utility>
 
 namespace ullage::runtime {
@@ -19,10 +21,18 @@ constexpr int kRest = 10;
 struct ThisThread {
   std::uint32_t number = next.fetch_add(1);
   struct Open {
+    const Recorder* recorder;  // a process may have two: of the person's trace, and of the planner
     const OpCall* call;
     OpId op;
   };
   c10::SmallVector<Open, 4> open;
+
+  bool innermost(const Recorder* recorder, const OpCall* call) const {
+    return !open.empty() && open.back().recorder == recorder && open.back().call == call;
+  }
+  bool knows(const Recorder* recorder, const OpCall* call) const {
+    return std::ranges::any_of(open, [&](const Open& op) { return op.recorder == recorder && op.call == call; });
+  }
 
   static inline std::atomic<std::uint32_t> next{0};
 };
@@ -71,53 +81,58 @@ Recorder::Held* Recorder::find(Address at) {
 // ---- storages
 
 void Recorder::allocated(Address at, Bytes bytes) {
-  if (off_.load(std::memory_order_relaxed)) return;
-  guarded([&] {
-    const std::uint32_t thread = this_thread().number;
-    const Lock lock(lock_);
+  record([&](Lock&) {
     ensure_take();
-    live_ += bytes;
-    held_.insert_or_assign(at.value, Held{log_.allocated(bytes, thread, now()), bytes, false, false, 0, {}, {}});
+    // Another thread's take, begun since this storage was made, may have it already.
+    if (const Held* known = find(at); known == nullptr || known->bytes != bytes) add(at, bytes);
   });
 }
 
+void Recorder::add(Address at, Bytes bytes) {
+  live_ += bytes;
+  const StorageId id = log_.allocated(bytes, this_thread().number, now());
+  held_.insert_or_assign(at.value, Held{id, bytes, false, false, 0, {}, {}});
+}
+
+void Recorder::forget() {
+  log_ = trace::EventLog();
+  held_.clear();
+  live_ = {};
+}
+
 void Recorder::freed(Address at) {
-  if (off_.load(std::memory_order_relaxed)) return;
-  guarded([&] {
-    const std::uint32_t thread = this_thread().number;
-    const Lock lock(lock_);
+  record([&](Lock&) {
     const auto found = held_.find(at.value);
     if (found == held_.end()) return;
-    log_.freed(found->second.id, thread, now());
+    log_.freed(found->second.id, this_thread().number, now());
     live_ -= found->second.bytes;
     held_.erase(found);
   });
 }
 
 void Recorder::refused(Bytes requested) {
-  if (off_.load(std::memory_order_relaxed)) return;
-  guarded([&] { log_refusal(requested); });
+  bool due = false;
+  record([&](Lock&) {
+    log_refusal(requested);
+    due = Clock::now() - written_ >= writing_ * kRest;
+  });
+  if (due) write(trace::Take::End::OutOfMemory);
 }
 
 void Recorder::log_refusal(Bytes requested) {
   ThisThread& here = this_thread();
-  {
-    const Lock lock(lock_);
-    ensure_take();
-    // The pager refuses what an op needs before the op has begun here.
-    const OpCall* call = Interceptor::current();
-    const bool known = call == nullptr || (!here.open.empty() && here.open.back().call == call);
-    OpId op{};
-    if (!known) {
-      OpUses uses(std::span<const StorageUse>(call->inputs.data(), call->inputs.size()));
-      op = log_op(*call, uses);
-    }
-    log_.out_of_memory(requested, here.number, now());
-    if (!known) log_.op_ended(op, {}, /*failed=*/true, now());
-    refused_last_ = true;
-    if (Clock::now() - written_ < writing_ * kRest) return;
+  ensure_take();
+  // The pager refuses what an op needs before the op has begun here.
+  const OpCall* call = Interceptor::current();
+  const bool known = call == nullptr || here.knows(this, call);
+  OpId op{};
+  if (!known) {
+    OpUses uses(std::span<const StorageUse>(call->inputs.data(), call->inputs.size()));
+    op = log_op(*call, uses);
   }
-  write(trace::Take::End::OutOfMemory);
+  log_.out_of_memory(requested, here.number, now());
+  if (!known) log_.op_ended(op, {}, /*failed=*/true, now());
+  refused_last_ = true;
 }
 
 // ---- ops
@@ -135,28 +150,25 @@ OpId Recorder::log_op(const OpCall& call, OpUses& uses) {
 }
 
 void Recorder::begin(OpCall& call) {
-  if (off_.load(std::memory_order_relaxed)) return;
+  if (!looks()) return;
   OpUses uses(*call.handle, call.arguments);
-  guarded([&] {
-    Lock lock(lock_);
+  record([&](Lock& lock) {
     ensure_take();
     refused_last_ = false;
     meet_leaves(uses);
     tell_steps(call, uses);
-    stop_at_border(lock);
-    this_thread().open.push_back({&call, log_op(call, uses)});
+    tell_border(lock);
+    this_thread().open.push_back({this, &call, log_op(call, uses)});
   });
 }
 
 void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept {
   ThisThread& here = this_thread();
-  if (here.open.empty() || here.open.back().call != &call) return;
+  if (!here.innermost(this, &call)) return;
   const OpId op = here.open.back().op;
   here.open.pop_back();
-  if (off_.load(std::memory_order_relaxed)) return;
-  guarded([&] {
+  record([&](Lock&) {
     OpUses uses(outputs);
-    const Lock lock(lock_);
     log_.op_ended(op, uses.known([this](Address at) { return find(at); }), !returned, now());
   });
 }
@@ -208,9 +220,7 @@ std::string_view Recorder::layer_of(const OpUses& uses) {
 // ---- what autograd keeps
 
 void Recorder::saved(const StorageUse& use, SavedKind kind) {
-  if (off_.load(std::memory_order_relaxed)) return;
-  guarded([&] {
-    const Lock lock(lock_);
+  record([&](Lock&) {
     Held* held = find(use.begin);
     if (held == nullptr) return;
     ++held->saves;
@@ -219,9 +229,7 @@ void Recorder::saved(const StorageUse& use, SavedKind kind) {
 }
 
 void Recorder::released(Address begin) noexcept {
-  if (off_.load(std::memory_order_relaxed)) return;
-  guarded([&] {
-    const Lock lock(lock_);
+  record([&](Lock&) {
     Held* held = find(begin);
     if (held == nullptr || held->saves == 0) return;  // the address is another storage's by now
     --held->saves;
@@ -232,91 +240,109 @@ void Recorder::released(Address begin) noexcept {
 // ---- what the program tells
 
 void Recorder::mark_step() {
-  if (off_.load(std::memory_order_relaxed)) return;
-  Lock lock(lock_);
-  ensure_take();
-  log_.border(trace::BorderTold::What::StepEnd);
-  steps_.step_told();
-  stop_at_border(lock);
+  record([&](Lock& lock) {
+    ensure_take();
+    log_.border(trace::BorderTold::What::StepEnd);
+    steps_.step_told();
+    tell_border(lock);
+  });
 }
 
-void Recorder::begin_phase(std::string_view name, std::span<const trace::Knob> knobs) {
-  if (off_.load(std::memory_order_relaxed)) return;
-  const Lock lock(lock_);
-  ensure_take();
-  log_.border(trace::BorderTold::What::PhaseBegin, name, knobs);
+void Recorder::begin_phase(std::string_view name, std::span<const trace::Knob> most) {
+  record([&](Lock&) {
+    ensure_take();
+    log_.border(trace::BorderTold::What::PhaseBegin, name, most);
+  });
 }
 
 void Recorder::end_phase() {
-  if (off_.load(std::memory_order_relaxed)) return;
-  const Lock lock(lock_);
-  ensure_take();
-  log_.border(trace::BorderTold::What::PhaseEnd);
+  record([&](Lock&) {
+    ensure_take();
+    log_.border(trace::BorderTold::What::PhaseEnd);
+  });
 }
 
 void Recorder::charged(std::int64_t bytes) {
-  if (off_.load(std::memory_order_relaxed)) return;
-  const Lock lock(lock_);
-  ensure_take();
-  log_.charged(bytes);
+  record([&](Lock&) {
+    ensure_take();
+    log_.charged(bytes);
+  });
 }
 
 void Recorder::name_parameter(Address at, std::string_view name) {
-  if (off_.load(std::memory_order_relaxed)) return;
-  const Lock lock(lock_);
-  Held* held = find(at);
-  if (held == nullptr) return;
-  held->name = *texts_.emplace(name).first;
-  held->layer = *texts_.emplace(layer_of_parameter(name)).first;
-  if (held->parameter) log_.has_role(held->id, trace::Role::Parameter, held->name);  // known before it had a name
+  record([&](Lock&) {
+    Held* held = find(at);
+    if (held == nullptr) return;
+    held->name = *texts_.emplace(name).first;
+    held->layer = *texts_.emplace(layer_of_parameter(name)).first;
+    if (held->parameter) log_.has_role(held->id, trace::Role::Parameter, held->name);  // known before it had a name
+  });
 }
 
-void Recorder::begin_take(std::span<const trace::Knob> knobs) {
+void Recorder::begin_take(std::span<const trace::Knob> knobs, std::span<const store::LiveStorage> before) {
   if (off_.load(std::memory_order_relaxed)) return;
-  const Lock lock(lock_);
-  in_take_ = true;
-  refused_last_ = false;
-  take_began_ = Clock::now();
-  steps_ = trace::StepFinder();
-  log_.begin_take(knobs);
-  for (const auto& [at, held] : held_) {  // of the take before; this one has to say it again
-    if (held.parameter) log_.has_role(held.id, trace::Role::Parameter, held.name);
-    if (held.gradient) log_.has_role(held.id, trace::Role::Gradient, {});
-  }
+  locked([&](Lock&) {
+    for (const store::LiveStorage& storage : before) add(storage.at, storage.asked);
+    in_take_ = true;
+    refused_last_ = border_told_ = false;
+    take_began_ = Clock::now();
+    steps_ = trace::StepFinder();
+    if (settings_.takes_begin_in_midst) steps_.began_in_midst();
+    log_.begin_take(knobs);
+    for (const auto& [at, held] : held_) {  // of the take before; this one has to say it again
+      if (held.parameter) log_.has_role(held.id, trace::Role::Parameter, held.name);
+      if (held.gradient) log_.has_role(held.id, trace::Role::Gradient, {});
+    }
+  });
 }
 
 void Recorder::end_take() {
   if (off_.load(std::memory_order_relaxed)) return;
   const trace::ProcessFigures figures = settings_.figures();
-  const Lock lock(lock_);
-  log_.end_take(figures, refused_last_ ? trace::Take::End::OutOfMemory : trace::Take::End::Program);
-  in_take_ = false;
+  record([&](Lock&) {
+    log_.end_take(figures, refused_last_ ? trace::Take::End::OutOfMemory : trace::Take::End::Program);
+    in_take_ = false;
+    if (settings_.in_takes_only) forget();
+  });
 }
 
 void Recorder::asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
                          std::vector<std::string> phases_left_out) {
-  if (off_.load(std::memory_order_relaxed)) return;
-  const Lock lock(lock_);
-  head_.at = std::move(at);
-  head_.choices = std::move(choices);
-  head_.phases_left_out = std::move(phases_left_out);
+  record([&](Lock&) {
+    head_.at = std::move(at);
+    head_.choices = std::move(choices);
+    head_.phases_left_out = std::move(phases_left_out);
+  });
 }
 
 // ---- the file
 
-// Ends the process where it was asked to: nothing of the program is waited for, its files are scratch.
-void Recorder::stop_at_border(Lock& lock) {
-  if (settings_.stop_after == 0 || in_backward() || steps_.whole_steps() < settings_.stop_after) return;
+void Recorder::tell_border(Lock& lock) {
+  if (border_told_ || settings_.after_steps == 0 || !in_take_ || in_backward()) return;
+  if (steps_.whole_steps() < settings_.after_steps) return;
+  border_told_ = true;
   lock.unlock();
-  write(trace::Take::End::StepBorder);
-  if (settings_.slot != nullptr) settings_.slot->stopped_at_border.store(1);
-  settings_.end_process();
+  settings_.at_border();
+  lock.lock();
+}
+
+std::string Recorder::contents() {
+  std::ostringstream out;
+  const trace::ProcessFigures figures = settings_.figures();
+  record([&](Lock&) {
+    head_.onednn = uses_onednn();
+    log_.write(head_, figures, trace::Take::End::StepBorder, out);
+  });
+  return std::move(out).str();
 }
 
 void Recorder::write(trace::Take::End why) {
-  if (off_.load(std::memory_order_relaxed)) return;
+  if (settings_.file.empty() || off_.load(std::memory_order_relaxed)) return;
   const trace::ProcessFigures figures = settings_.figures();
-  const Lock lock(lock_);
+  record([&](Lock&) { write_file(figures, why); });
+}
+
+void Recorder::write_file(const trace::ProcessFigures& figures, trace::Take::End why) {
   const Clock::time_point began = Clock::now();
   // A program that is over after a refusal ended of that.
   if (refused_last_ && why == trace::Take::End::Program) why = trace::Take::End::OutOfMemory;

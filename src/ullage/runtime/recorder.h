@@ -11,6 +11,7 @@
 #include "ullage/runtime/saved_tensors.h"
 
 #include "ullage/store/ledger.h"
+#include "ullage/store/slabs.h"
 #include "ullage/trace/event_log.h"
 #include "ullage/trace/step_finder.h"
 
@@ -29,12 +30,14 @@ namespace ullage::runtime {
 class Recorder final : public OpListener, public SavedListener {
  public:
   struct Settings {
-    std::string file;              // absolute; replaced as a whole
-    bool takes_are_told = false;   // the program is rehearsed: what lies outside its takes is not written down
-    std::uint64_t stop_after = 0;  // whole steps after which the file is written and the process ends; 0: never
+    std::string file;                   // absolute; replaced as a whole. Empty: what is seen is asked for (contents())
+    bool takes_are_told = false;        // the program is rehearsed: what lies outside its takes is not written down
+    bool in_takes_only = false;         // nor looked at, so that it costs nothing; a take is forgotten when it ends
+    bool takes_begin_in_midst = false;  // of a step
+    std::uint64_t after_steps = 0;    // whole steps of a take after which `at_border` is called, once a take; 0: never
+    std::function<void()> at_border;  // at a border of steps, on the program's thread
     store::LedgerSlot* slot = nullptr;
     std::function<trace::ProcessFigures()> figures;
-    std::function<void()> end_process;             // does not return; called where the process is to end at a border
     std::function<void(const std::string&)> warn;  // a line for the person; may be empty
   };
 
@@ -55,29 +58,21 @@ class Recorder final : public OpListener, public SavedListener {
 
   // What the program tells (runtime.h).
   void mark_step();
-  void begin_phase(std::string_view name, std::span<const trace::Knob> knobs);
+  void begin_phase(std::string_view name, std::span<const trace::Knob> most);
   void end_phase();
   void charged(std::int64_t bytes);
   void name_parameter(Address at, std::string_view name);
-  void begin_take(std::span<const trace::Knob> knobs);
+  // `before`: storages that were made while nobody looked.
+  void begin_take(std::span<const trace::Knob> knobs, std::span<const store::LiveStorage> before = {});
   void end_take();
   void asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
                  std::vector<std::string> phases_left_out);
 
   // Writes the file; at the process's end.
-  void finish() {
-    guarded([this] { write(trace::Take::End::Program); });
-  }
-  // After an exception of its own (no memory): the recorder gives up, not the program.
-  template <class F>
-  void guarded(const F& body) noexcept {
-    try {
-      body();
-    } catch (...) {
-      off_.store(true);
-      if (settings_.slot != nullptr) settings_.slot->recorded.store(0);
-    }
-  }
+  void finish() { write(trace::Take::End::Program); }
+  // The file as it would be written now, at a border of steps.
+  std::string contents();
+  void write(trace::Take::End why);
   // The child records nothing.
   void after_fork_in_child() { off_.store(true); }
 
@@ -96,25 +91,49 @@ class Recorder final : public OpListener, public SavedListener {
     std::string_view layer;   // likewise
   };
 
+  // Whatever comes in: body(lock), with the lock held; nothing once recording is over. After an exception of its own
+  // (no memory) the recorder gives up, not the program.
+  template <class F>
+  void record(const F& body) noexcept {
+    if (looks()) locked(body);
+  }
+  template <class F>
+  void locked(const F& body) noexcept {
+    try {
+      Lock lock(lock_);
+      body(lock);
+    } catch (...) {
+      off_.store(true);
+      if (settings_.slot != nullptr) settings_.slot->recorded.store(0);
+    }
+  }
+
+  bool looks() const {
+    return !off_.load(std::memory_order_relaxed) &&
+           (!settings_.in_takes_only || in_take_.load(std::memory_order_relaxed));
+  }
   trace::EventLog::Instant now() const;
   void ensure_take();
   Held* find(Address at);
+  void add(Address at, Bytes bytes);
+  void forget();
   OpId log_op(const OpCall& call, OpUses& uses);
   void meet_leaves(const OpUses& uses);
   void tell_steps(const OpCall& call, const OpUses& uses);
   std::string_view layer_of(const OpUses& uses);
   void log_refusal(Bytes requested);
-  void stop_at_border(Lock& lock);
-  void write(trace::Take::End why);
+  void tell_border(Lock& lock);
+  void write_file(const trace::ProcessFigures& figures, trace::Take::End why);
 
   const Settings settings_;
-  std::atomic<bool> off_{false};  // in a forked child
+  std::atomic<bool> off_{false};  // for good: in a forked child, or after an exception of its own
 
   std::mutex lock_;  // of all that follows
   trace::EventLog log_;
   trace::TraceFile head_;
   trace::StepFinder steps_;
-  bool in_take_ = false;
+  std::atomic<bool> in_take_{false};
+  bool border_told_ = false;   // of this take
   bool refused_last_ = false;  // a request was refused, and no op has begun since
   Clock::duration writing_{};  // what the last writing of the file took
   Clock::time_point take_began_;

@@ -6,6 +6,7 @@
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/SequenceNumber.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
@@ -168,6 +169,8 @@ class HookingEngine final : public autograd::Engine {
     if (auto hooks = before().get_default_saved_variable_hooks()) return hooks;
     if (listener.load(std::memory_order_relaxed) == nullptr) return nullptr;
     if (at::SavedTensorDefaultHooks::get_tls_state().is_tracing) return nullptr;
+    // Torch copies what hooks hand out, which a mode would see as one more detach.
+    if (c10::impl::TorchDispatchModeTLS::any_modes_set()) return nullptr;
     return std::make_unique<Hook>();
   }
 

@@ -2,13 +2,17 @@
 #include "ullage/runtime/session.h"
 
 #include "ullage/base/sizes.h"
+#include "ullage/base/threads.h"
 #include "ullage/runtime/fault_handler.h"
+#include "ullage/runtime/autograd_state.h"
 #include "ullage/runtime/following.h"
+#include "ullage/runtime/kernel_facts.h"
 #include "ullage/runtime/paging.h"
+#include "ullage/runtime/plan_follower.h"
+#include "ullage/runtime/planning.h"
 #include "ullage/runtime/pool.h"
 #include "ullage/runtime/python_process.h"
 #include "ullage/runtime/recorder.h"
-#include "ullage/runtime/threads.h"
 #include "ullage/runtime/watch.h"
 #include "ullage/store/os_pages.h"
 #include "ullage/store/pager.h"
@@ -35,10 +39,10 @@ Running* running = nullptr;
 // Never destroyed: tensors of static lifetime are freed through the pool after every destructor has run.
 class Running final : public Session, public PoolListener {
  public:
-  Running(Settings settings, Bytes outside_start)
+  Running(Settings settings, Bytes outside_start, Bytes warm_up)
       : settings_(std::move(settings)),
         budget_(
-            settings_.budget, outside_start, &store::resident_now,
+            settings_.budget, outside_start, warm_up, &store::resident_now,
             settings_.others ? settings_.others : [] { return Bytes{}; }) {}
 
   Status open() {
@@ -64,6 +68,7 @@ class Running final : public Session, public PoolListener {
     std::atexit([] { running->say_goodbye(); });
     if (spill_ != nullptr) begin_paging();
     begin_following();
+    set_step_ended([this] { note_step(); });
     pool_->install();
     watch_->look(true);
     watch_->start();
@@ -72,13 +77,17 @@ class Running final : public Session, public PoolListener {
   const store::Store& store() const override { return *store_; }
   Bytes budget() const override { return budget_.stated(); }
   void mark_step() override {
+    steps_are_told_ = true;
     watch_->mark_step();
+    write_plan_figures();
     if (following_ != nullptr) following_->renew();
     if (recorder_ != nullptr) recorder_->mark_step();
+    if (follower_ != nullptr) follower_->mark_step();
+    if (planning_ != nullptr) planning_->mark_step();
     if (store::LedgerSlot* slot = watch_->slot())
       slot->threads.store(static_cast<std::uint64_t>(at::get_num_threads()));
   }
-  store::LedgerSlot* slot() override { return watch_->slot(); }
+  store::LedgerSlot* slot() override { return slot_of_child_ != nullptr ? slot_of_child_ : watch_->slot(); }
   Recorder* recorder() override { return recorder_.get(); }
   const std::string& rehearsal() const override { return settings_.rehearsal; }
 
@@ -103,12 +112,17 @@ class Running final : public Session, public PoolListener {
   }
 
   void allocated(Address at, Bytes bytes) override {
+    if (in_python_) prepare_python_later();
+    if (planning_ != nullptr && pager_->under_pressure()) planning_->begin();
     if (following_ != nullptr) following_->follow_this_thread();
     if (recorder_ != nullptr) recorder_->allocated(at, bytes);
+    if (planning_ != nullptr) planning_->observer().allocated(at, bytes);
     if (settings_.stress == Stress::Thread) let_the_evictor_in();
   }
   void freeing(Address at) override {
+    if (follower_ != nullptr) follower_->freeing(at);
     if (recorder_ != nullptr) recorder_->freed(at);
+    if (planning_ != nullptr) planning_->observer().freed(at);
   }
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
     if (recorder_ != nullptr) recorder_->refused(shortage.refusal.requested);
@@ -127,21 +141,30 @@ class Running final : public Session, public PoolListener {
     Recorder::Settings settings;
     settings.file = settings_.record_file;
     settings.takes_are_told = !settings_.rehearsal.empty();
-    settings.stop_after = settings_.stop_after;
-    settings.end_process = settings_.end_process;
+    settings.after_steps = settings_.stop_after;
+    settings.at_border = [this] { end_at_border(); };
     settings.slot = settings_.slot;
     settings.warn = settings_.warn;
-    settings.figures = [this] {
-      const store::StoreCounts counts = store_->counts();
-      trace::ProcessFigures figures;
-      figures.peak = store::resident_peak();
-      figures.outside_peak = std::max(budget_.outside_peak(), saturating_sub(figures.peak, counts.resident_peak));
-      figures.pool_live_peak = counts.live_peak;
-      figures.pool_resident_peak = counts.resident_peak;
-      figures.threads = static_cast<std::uint32_t>(at::get_num_threads());
-      return figures;
-    };
+    settings.figures = [this] { return process_figures(); };
     return settings;
+  }
+
+  trace::ProcessFigures process_figures() const {
+    const store::StoreCounts counts = store_->counts();
+    trace::ProcessFigures figures;
+    figures.peak = store::resident_peak();
+    figures.outside_peak = std::max(budget_.outside_peak(), saturating_sub(figures.peak, counts.resident_peak));
+    figures.pool_live_peak = counts.live_peak;
+    figures.pool_resident_peak = counts.resident_peak;
+    figures.threads = static_cast<std::uint32_t>(at::get_num_threads());
+    return figures;
+  }
+
+  // The recorded process ends where it was asked to: nothing of the program is waited for, its files are scratch.
+  void end_at_border() {
+    recorder_->write(trace::Take::End::StepBorder);
+    if (settings_.slot != nullptr) settings_.slot->stopped_at_border.store(1);
+    settings_.end_process();
   }
 
   void begin_paging() {
@@ -151,17 +174,48 @@ class Running final : public Session, public PoolListener {
         for (;; ++evict_rounds_) pager_->evict_all();
       });
     } else {
-      paging_ = std::make_unique<Paging>(*pager_, *pool_);
+      follower_ = std::make_unique<PlanFollower>(*store_, *pager_, *pool_);
+      paging_ = std::make_unique<Paging>(*pager_, *pool_, *follower_);
       if (settings_.stress != Stress::None) pager_->follow_from_now_on();
+      begin_planning();
     }
     start_thread([this] { pager_->run_in_background(); });
   }
 
-  // The recorder is innermost, so that its times are the kernels'.
+  void begin_planning() {
+    if (!settings_.plan_file.empty()) {
+      adopt_plan_file();
+    } else if (settings_.plans && settings_.stress == Stress::None && settings_.rehearsal.empty()) {
+      Planning::Settings planning;
+      planning.figures = [this] { return process_figures(); };
+      planning.say = settings_.say;
+      planning.wait = settings_.waits_for_plan;
+      planning.reserve = [this](Bytes bytes) { return reserve(bytes); };
+      planning.give_back = [this] { budget_.discharge(std::exchange(reserved_, {})); };
+      planning_ = std::make_unique<Planning>(*pager_, *follower_, std::move(planning));
+    }
+  }
+
+  void adopt_plan_file() {
+    const Result<std::shared_ptr<PlanProgram>> given = read_program(settings_.plan_file, torch_version());
+    if (!given) {
+      if (settings_.warn) settings_.warn(given.error().text());
+      return;
+    }
+    const KernelFacts facts = probe_kernels();
+    if (!facts.batch_norm_applies) (*given)->apply_nothing();
+    if (!facts.convolution_input_unread) (*given)->read_everything();
+    follower_->adopt(*given);
+    pager_->follow_from_now_on();
+  }
+
+  // Who carries a plan out is outermost, so that the pager finds what an op needs; the recorders are innermost, so that
+  // their times are the kernels'.
   void begin_following() {
     std::vector<OpListener*> ops;
     std::vector<SavedListener*> saves;
     if (paging_ != nullptr) {
+      ops.push_back(follower_.get());
       ops.push_back(paging_.get());
       saves.push_back(paging_.get());
       set_touch([this](Address begin, Bytes) { pager_->bring_back(begin); });
@@ -170,6 +224,10 @@ class Running final : public Session, public PoolListener {
       ops.push_back(recorder_.get());
       saves.push_back(recorder_.get());
     }
+    if (planning_ != nullptr) {
+      ops.push_back(&planning_->observer());
+      saves.push_back(&planning_->observer());
+    }
     if (ops.empty()) return;
     const bool at_once = recorder_ != nullptr;
     following_ = std::make_unique<Following>(std::move(ops), std::move(saves),
@@ -177,6 +235,47 @@ class Running final : public Session, public PoolListener {
     if (Status installed = following_->install(); !installed && settings_.warn)
       settings_.warn(installed.error().text());
     if (at_once) following_->follow_this_thread();
+  }
+
+  // Nobody told it: good for counting, not for borders. Those are found in the ops themselves.
+  void note_step() {
+    if (steps_are_told_) return;
+    watch_->count_step();
+    if (planning_ != nullptr) planning_->look_again();
+  }
+
+  // Room beside what ops have needed at once so far; what is set aside for the outside and not used will do too.
+  bool reserve(Bytes bytes) {
+    const Bytes outside = budget_.outside(), expected = budget_.expected_outside();
+    reserved_ = saturating_sub(outside + bytes, expected);
+    // The limit knows of what stands outside now.
+    const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
+    if (store_->counts().limit < pager_->counts().at_once_peak + lost) return false;
+    budget_.charge(reserved_);
+    return true;
+  }
+
+  void write_plan_figures() {
+    store::LedgerSlot* slot = watch_->slot();
+    if (follower_ == nullptr || slot == nullptr) return;
+    const PlanCounts counts = follower_->counts();
+    const auto microseconds = [](Seconds time) { return static_cast<std::uint64_t>(time.count * 1e6); };
+    slot->recomputed_ops.store(counts.tape.rerun_ops);
+    slot->recompute_us.store(microseconds(counts.tape.rerun));
+    slot->tape_peak.store(counts.tape.peak.count);
+    slot->plan_steps.store(counts.steps);
+    slot->plan_deviations.store(counts.deviations);
+    slot->plan_rescues.store(counts.rescues);
+    slot->plan_peak_seen.store(counts.peak.count);
+    if (counts.plans > 0 && slot->plans.load() == 0) slot->plan_adopted_at_step.store(slot->steps.load() + 1);
+    slot->plans.store(counts.plans);
+    if (const std::shared_ptr<const PlanProgram> program = follower_->program()) {
+      slot->plan_peak.store(program->peak().count);
+      slot->plan_overhead_us.store(microseconds(program->overhead()));
+      slot->plan_bound_us.store(microseconds(program->bound()));
+      slot->plan_reruns.store(program->reruns());
+      slot->plan_spills.store(program->spills());
+    }
   }
 
   // Stress::Thread is no stress if the scheduler gives that thread no turn before a short program ends (seen on a busy
@@ -205,7 +304,7 @@ class Running final : public Session, public PoolListener {
   }
 
   void note_refusal(const store::Shortage& shortage, const std::string& op, const std::string& message) {
-    store::LedgerSlot* slot = watch_->slot();
+    store::LedgerSlot* slot = this->slot();
     if (slot == nullptr) return;
     slot->last_request.store(shortage.refusal.requested.count);
     slot->last_op.set(op);
@@ -215,14 +314,18 @@ class Running final : public Session, public PoolListener {
 
   void after_fork_in_child() {
     pager_->after_fork_in_child();
+    if (follower_ != nullptr) follower_->after_fork_in_child();
     if (recorder_ != nullptr) recorder_->after_fork_in_child();
+    if (planning_ != nullptr) planning_->after_fork_in_child();
     watch_->leave_to_parent();
+    if (settings_.slot_of_child) slot_of_child_ = settings_.slot_of_child();
   }
 
   void say_goodbye() {
     watch_->look(true);
+    write_plan_figures();
     if (recorder_ != nullptr) recorder_->finish();
-    if (store::LedgerSlot* slot = watch_->slot()) slot->ended.store(1);
+    if (store::LedgerSlot* slot = this->slot()) slot->ended.store(1);
   }
 
   const Settings settings_;
@@ -232,10 +335,16 @@ class Running final : public Session, public PoolListener {
   std::unique_ptr<store::SpillFile> spill_;  // null: nothing is moved
   std::unique_ptr<store::Pager> pager_;
   std::unique_ptr<Pool> pool_;
-  std::unique_ptr<Recorder> recorder_;    // null: nothing is recorded
-  std::unique_ptr<Paging> paging_;        // null: nothing is moved, or faults alone bring things back
-  std::unique_ptr<Following> following_;  // null: nobody wants to know of ops
+  std::unique_ptr<Recorder> recorder_;      // null: nothing is recorded
+  std::unique_ptr<PlanFollower> follower_;  // null where there is no paging
+  std::unique_ptr<Planning> planning_;      // null: no plan is made
+  std::unique_ptr<Paging> paging_;          // null: nothing is moved, or faults alone bring things back
+  std::unique_ptr<Following> following_;    // null: nobody wants to know of ops
   std::unique_ptr<Watch> watch_;
+  Bytes reserved_;  // for planning
+  const bool in_python_ = in_python();
+  bool steps_are_told_ = false;
+  store::LedgerSlot* slot_of_child_ = nullptr;  // of a child made by fork, which has left that of the watch
   std::atomic<std::uint64_t> evict_rounds_{0};  // these two: of Stress::Thread alone
   std::atomic<std::uint64_t> allocations_{0};
 };
@@ -245,18 +354,19 @@ class Running final : public Session, public PoolListener {
 Result<Session*> Session::start(Settings settings) {
   ULLAGE_CHECK(running == nullptr, "a session runs in this process already");
   const Bytes held = store::resident_now();
-  if (settings.slot != nullptr) settings.slot->outside_start.store(held.count);
-  const Bytes least = store::Budget::least(held);
+  const Bytes warm_up = in_python() ? store::Budget::kWarmUpInPython : store::Budget::kWarmUp;
+  if (settings.slot != nullptr) settings.slot->outside_expected.store((held + warm_up).count);
+  const Bytes least = store::Budget::least(held, warm_up);
   if (settings.budget != Bytes{} && settings.budget < least) {
     return Error{
         Error::Kind::BadArgument,
         fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
                     "libraries will take up to {} more, and {} are margin; state at least {}",
-                    to_string(settings.budget), to_string(held), to_string(store::Budget::kWarmUp),
-                    to_string(store::Budget::kMargin), with_count(least)),
+                    to_string(settings.budget), to_string(held), to_string(warm_up), to_string(store::Budget::kMargin),
+                    with_count(least)),
         "--memory"};
   }
-  auto session = std::make_unique<Running>(std::move(settings), held);
+  auto session = std::make_unique<Running>(std::move(settings), held, warm_up);
   if (Status opened = session->open(); !opened) return opened.error();
   session->begin();
   return static_cast<Session*>(session.release());

@@ -34,13 +34,19 @@ class Session {
     Bytes budget;                       // stated; zero: unlimited
     store::SpillPlace spill;            // where tensors go that do not fit; `most` of zero: nowhere
     std::string record_file;            // where the trace goes; empty: nothing is recorded
-    std::uint64_t stop_after = 0;       // see Recorder::Settings
-    std::function<void()> end_process;  // likewise; wanted where stop_after is set
+    std::uint64_t stop_after = 0;       // whole steps after which the trace is written and the process ends; 0: never
+    std::function<void()> end_process;  // does not return; wanted where stop_after is set
     std::string rehearsal;              // see Session::rehearsal()
+    std::string plan_file;              // a plan to begin with; empty: one is made when it is needed
+    bool plans = true;                  // false: everything is decided on demand
+    bool waits_for_plan = false;        // for tests: no step passes before the plan is there
     Stress stress = Stress::None;
-    store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
+    store::LedgerSlot* slot = nullptr;  // where figures go; null: nowhere
+    // Called in each child made by fork: where its refusals go, null: nowhere. Empty: nowhere.
+    std::function<store::LedgerSlot*()> slot_of_child;
     std::function<Bytes()> others;                 // resident bytes of the tree's other processes; empty: none
     std::function<void(const std::string&)> warn;  // a line for the person; empty: none
+    std::function<void(const std::string&)> say;   // likewise, of what goes well
     // Ends the process: bytes that a thread needs this instant cannot be brought back; `infeasible` where the budget is
     // too small for that. Empty: std::abort.
     std::function<void(const std::string& why, bool infeasible)> give_up;

@@ -7,8 +7,8 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/runtime/session.h"
 #include "ullage/store/ledger.h"
+#include "ullage/store/process_memory.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,15 +21,27 @@ namespace {
 
 void warn(const std::string& line) { std::fprintf(stderr, "ullage: %s\n", line.c_str()); }
 
-// Resident bytes of the other processes of the tree that write into the same ledger.
-Bytes others_of(store::LedgerPage& page, const store::LedgerSlot* own) {
-  Bytes sum{};
-  for (const store::LedgerSlot& slot : page.slots) {
-    const pid_t pid = slot.pid.load();
-    if (&slot == own || pid <= 0 || slot.ended.load() != 0) continue;
-    if (kill(pid, 0) == 0) sum += Bytes{slot.rss.load()};
-  }
-  return sum;
+// Of this process; a child by fork has its own.
+store::LedgerSlot* own_slot = nullptr;
+bool in_child = false;
+
+// What the child holds at first are its parent's pages, which are counted there.
+store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger) {
+  const store::LedgerSlot* parent = own_slot;
+  own_slot = ledger.claim_slot();
+  in_child = true;
+  if (own_slot == nullptr) return nullptr;
+  if (parent != nullptr) own_slot->others.store(parent->others.load());
+  const Bytes resident = store::resident_now();
+  own_slot->rss_counted.store(resident.count);
+  own_slot->rss.store(resident.count);
+  return own_slot;
+}
+
+// Asked by the budget whenever the pool is about to grow. A child by fork has no watch that would tell how it grows.
+Bytes others_of(const store::LedgerPage& page) {
+  if (in_child && own_slot != nullptr) own_slot->rss.store(store::resident_now().count);
+  return store::others_of(page, own_slot);
 }
 
 [[noreturn]] void give_up(store::LedgerSlot* slot, const std::string& why) {
@@ -67,6 +79,12 @@ Session::Stress stress_from_environment() {
   return mode == "strict" ? Session::Stress::Strict : Session::Stress::None;
 }
 
+// ULLAGE_PLANNING=wait, for tests: a program waits for its plan, so that it is followed from a known step on.
+bool waits_for_plan() {
+  const char* text = std::getenv("ULLAGE_PLANNING");
+  return text != nullptr && std::string_view(text) == "wait";
+}
+
 __attribute__((constructor)) void start_from_environment() {
   Result<store::Ledger> attached = store::Ledger::attach_from_environment();
   if (!attached) {
@@ -74,12 +92,13 @@ __attribute__((constructor)) void start_from_environment() {
     return;
   }
   auto* ledger = new store::Ledger(std::move(*attached));  // for the life of the process, as the session
-  store::LedgerSlot* slot = ledger->claim_slot();
+  store::LedgerSlot* slot = own_slot = ledger->claim_slot();
   if (slot == nullptr) give_up(nullptr, "more processes than the ledger has slots for share this budget");
   Session::Settings settings;
   settings.budget = Bytes{ledger->page().budget.load()};
   settings.slot = slot;
-  settings.others = [ledger, slot] { return others_of(ledger->page(), slot); };
+  settings.slot_of_child = [ledger] { return claim_slot_in_child(*ledger); };
+  settings.others = [ledger] { return others_of(ledger->page()); };
   settings.spill = {ledger->page().spill_folder.get(), Bytes{ledger->page().spill_limit.load()}};
   if (records(ledger->page())) {
     settings.record_file = ledger->page().record_file.get();
@@ -87,8 +106,12 @@ __attribute__((constructor)) void start_from_environment() {
     settings.end_process = [] { _exit(to_int(ExitCode::Done)); };
     settings.rehearsal = ledger->page().rehearsal.get();
   }
+  settings.plan_file = ledger->page().plan_file.get();
+  settings.waits_for_plan = waits_for_plan();
+  settings.plans = ledger->page().no_plan.load() == 0;
   settings.stress = stress_from_environment();
   settings.warn = &warn;
+  if (ledger->page().quiet.load() == 0) settings.say = &warn;
   settings.give_up = [slot](const std::string& why, bool infeasible) { end_now(slot, why, infeasible); };
   const Result<Session*> session = Session::start(std::move(settings));
   if (!session) give_up(slot, session.error().text());

@@ -2,8 +2,8 @@
 #include "ullage/runtime/watch.h"
 
 #include "ullage/base/sizes.h"
+#include "ullage/base/threads.h"
 #include "ullage/runtime/fault_handler.h"
-#include "ullage/runtime/threads.h"
 #include "ullage/store/process_memory.h"
 
 #include <fmt/format.h>
@@ -99,6 +99,11 @@ void Watch::check_breach() {
 }
 
 void Watch::mark_step() {
+  count_step();
+  check_growth(steps_ - 1);
+}
+
+void Watch::count_step() {
   const std::uint64_t now = now_us();
   const std::uint64_t took = now - step_began_us_;
   step_began_us_ = now;
@@ -107,7 +112,7 @@ void Watch::mark_step() {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(took, UINT32_MAX)));
     slot_->steps.store(steps_ + 1);
   }
-  check_growth(steps_++);
+  ++steps_;
 }
 
 void Watch::check_growth(std::uint64_t step) {

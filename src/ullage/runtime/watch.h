@@ -28,6 +28,8 @@ class Watch final {
 
   // A step of the program ended: its time, and how the outside grew.
   void mark_step();
+  // The same where it is not sure what a step is: its time alone.
+  void count_step();
 
   // In a forked child: the figures are the parent's, the thread is not here.
   void leave_to_parent() { slot_ = nullptr; }

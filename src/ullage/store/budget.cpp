@@ -6,9 +6,10 @@
 
 namespace ullage::store {
 
-Budget::Budget(Bytes stated, Bytes outside_start, std::function<Bytes()> resident, std::function<Bytes()> others)
+Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident,
+               std::function<Bytes()> others)
     : stated_(stated),
-      expected_outside_(outside_start + kWarmUp),
+      expected_outside_(outside_start + warm_up),
       resident_(std::move(resident)),
       others_(std::move(others)),
       outside_(outside_start.count) {}

@@ -9,8 +9,9 @@
 //
 // Expected: torch holds about 105 MiB before the first tensor and touches about 29 MiB more in its first steps (library
 // pages, oneDNN's generated code), whatever the batch; so 40 MiB are set aside from the start instead of being missed
-// later. Margin: what may come between two looks, and the kernel's own counting error (it counts pages per processor
-// and adds up in batches of 32 to 64).
+// later. In Python the first optimizer imports 72 MiB more of torch's modules (sympy is the largest). Margin: what may
+// come between two looks, and the kernel's own counting error (it counts pages per processor and adds up in batches of
+// 32 to 64).
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"
@@ -23,14 +24,17 @@ namespace ullage::store {
 class Budget final : public Limit {
  public:
   static constexpr Bytes kWarmUp = 40_MiB;
+  static constexpr Bytes kWarmUpInPython = 112_MiB;
   static constexpr Bytes kMargin = 8_MiB;
 
-  // `stated` of zero: unlimited. `outside_start`: what the process holds now, before the pool has a byte.
-  // `resident`: resident bytes of the process now. `others`: the same of the tree's other processes.
-  Budget(Bytes stated, Bytes outside_start, std::function<Bytes()> resident, std::function<Bytes()> others);
+  // `stated` of zero: unlimited. `outside_start`: what the process holds now, before the pool has a byte. `warm_up`:
+  // what it will take in its first steps. `resident`: resident bytes of the process now. `others`: the same of the
+  // tree's other processes.
+  Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident,
+         std::function<Bytes()> others);
 
   // The least stated bytes with which a pool of nothing can start.
-  static Bytes least(Bytes outside_start) { return outside_start + kWarmUp + kMargin; }
+  static Bytes least(Bytes outside_start, Bytes warm_up) { return outside_start + warm_up + kMargin; }
 
   Bytes resident_limit(Bytes pool_resident) override;
 

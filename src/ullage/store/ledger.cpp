@@ -23,9 +23,9 @@ namespace {
 // Shells and scripts take the low descriptors for themselves (exec 3>file); the ledger stands above them.
 constexpr int kLeastDescriptor = 100;
 
-constexpr std::size_t kMostFolder = sizeof(LedgerPage::spill_folder.text);
+constexpr std::size_t kMostPath = sizeof(LedgerPage::spill_folder.text);
 constexpr std::size_t kMostSizes = sizeof(LedgerPage::rehearsal.text);
-static_assert(sizeof(LedgerPage::record_file.text) == kMostFolder);
+static_assert(sizeof(LedgerPage::record_file.text) == kMostPath && sizeof(LedgerPage::plan_file.text) == kMostPath);
 
 Error system_error(const std::string& what) {
   return {Error::Kind::System, "ledger: " + what + ": " + std::strerror(errno), ""};
@@ -114,10 +114,11 @@ void wipe(LedgerSlot& slot) {
 Result<Ledger> Ledger::create(const LedgerSettings& settings) {
   const bool spills = !settings.spill_folder.empty() && settings.spill_limit > Bytes{};
   if (spills) {
-    if (Status fits = check_text("the path of the spill folder", settings.spill_folder, kMostFolder); !fits)
+    if (Status fits = check_text("the path of the spill folder", settings.spill_folder, kMostPath); !fits)
       return fits.error();
   }
-  if (Status fits = check_text("the path of the trace", settings.record_file, kMostFolder); !fits) return fits.error();
+  if (Status fits = check_text("the path of the trace", settings.record_file, kMostPath); !fits) return fits.error();
+  if (Status fits = check_text("the path of the plan", settings.plan_file, kMostPath); !fits) return fits.error();
   if (Status fits = check_text("the sizes to try", settings.rehearsal, kMostSizes); !fits) return fits.error();
   // Not closed on exec: the program inherits it. Sealed in size, so that no process of the tree can shorten the page
   // under the launcher's feet (reading past the end of a file is SIGBUS).
@@ -143,6 +144,9 @@ Result<Ledger> Ledger::create(const LedgerSettings& settings) {
     page->spill_limit.store(settings.spill_limit.count);
   }
   page->record_file.set(settings.record_file);
+  page->plan_file.set(settings.plan_file);
+  page->no_plan.store(settings.no_plan ? 1 : 0);
+  page->quiet.store(settings.quiet ? 1 : 0);
   page->stop_after.store(settings.stop_after);
   page->rehearsal.set(settings.rehearsal);
   return Ledger(page, fd);
@@ -223,6 +227,18 @@ LedgerSlot* Ledger::claim_slot() {
       return least;
     }
   }
+}
+
+bool is_alive(const LedgerSlot& slot) { return slot.pid.load() > 0 && !is_gone(slot); }
+
+Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
+  Bytes sum{own != nullptr ? own->others.load() : 0};
+  for (const LedgerSlot& slot : page.slots) {
+    const bool is_own = own != nullptr && &slot == own;
+    if (is_own || !is_alive(slot)) continue;
+    sum += saturating_sub(Bytes{slot.rss.load()}, Bytes{slot.rss_counted.load()});
+  }
+  return sum;
 }
 
 }  // namespace ullage::store

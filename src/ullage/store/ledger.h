@@ -53,12 +53,14 @@ struct LedgerSlot {
   std::atomic<std::uint32_t> ended{0};       // 1: the process said goodbye (its figures are final)
   std::atomic<std::uint32_t> pager{0};       // 1: moving was armed at some time
 
-  Word rss{0};              // resident bytes at the last look
-  Word rss_peak{0};         // VmHWM at the last look
-  Word outside{0};          // of rss, what is not the pool
-  Word outside_start{0};    // the same before the first tensor
-  Word outside_at_peak{0};  // the same at the look that saw the highest rss
-  Word pool_live{0};        // bytes asked for and not given back
+  Word rss{0};               // resident bytes at the last look
+  Word others{0};            // resident bytes of the tree's other processes, pages that are shared counted once ...
+  Word rss_counted{0};       // ... and rss when the launcher counted them
+  Word rss_peak{0};          // VmHWM at the last look
+  Word outside{0};           // of rss, what is not the pool
+  Word outside_expected{0};  // ... and what is set aside for that at least
+  Word outside_at_peak{0};   // the same at the look that saw the highest rss
+  Word pool_live{0};         // bytes asked for and not given back
   Word pool_live_peak{0};
   Word pool_resident{0};  // bytes the pool holds from the device
   Word pool_resident_peak{0};
@@ -84,6 +86,22 @@ struct LedgerSlot {
   Word recorded_steps{0};     // whole steps that are sure to be in it
   Word stopped_at_border{0};  // 1: the process ended itself there, as it was asked to
 
+  // Of the plan, where the run made or was given one; times are of a step.
+  Word plans{0};                 // that were adopted; above 1: made again after a deviation
+  Word plan_adopted_at_step{0};  // the first
+  Word plan_peak{0};             // most bytes of tensors present at once, as planned
+  Word plan_peak_seen{0};        // and as counted in steps that ran as planned
+  Word plan_overhead_us{0};
+  Word plan_bound_us{0};    // no plan costs less; 0 also where it was not worked out
+  Word plan_reruns{0};      // ops that a step runs again
+  Word plan_spills{0};      // storages that a step spills
+  Word plan_steps{0};       // steps that ran as planned from end to end
+  Word plan_deviations{0};  // times that the program did something else
+  Word plan_rescues{0};     // storages that were evicted or remade on demand while the plan was followed
+  Word recomputed_ops{0};   // in all, planned or on demand
+  Word recompute_us{0};
+  Word tape_peak{0};  // bytes that the tape took outside the pool, at most
+
   Word threads{0};  // that torch computes with; 0: not known
   Word steps{0};
   std::array<std::atomic<std::uint32_t>, kStepTimes> step_us{};  // ring: step n at n % kStepTimes
@@ -96,18 +114,22 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 3;
-  static constexpr std::size_t kSlots = 16;
+  static constexpr std::uint32_t kLayout = 6;
+  static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
   std::uint32_t layout = kLayout;
   std::uint32_t size = 0;  // sizeof(LedgerPage), to catch a mix of builds
   Word budget{0};          // stated bytes of the whole tree; 0: unlimited
+  Word tree_peak{0};       // most resident bytes of the tree's processes together; 0: there was one alone
   Word spill_limit{0};     // the most bytes that spill files may take; 0: nothing is moved and the folder is empty
   SharedText<1024> spill_folder;
   SharedText<1024> record_file;           // where the trace goes; empty: nothing is recorded
   std::atomic<std::int32_t> recorder{0};  // the process that records: the first that asked to
   Word stop_after{0};                     // whole steps after which that process writes the trace and ends; 0: never
+  SharedText<1024> plan_file;             // a plan to begin with, an absolute path; empty: none
+  Word no_plan{0};                        // 1: everything is decided on demand
+  Word quiet{0};                          // 1: of what goes well nothing is said
   SharedText<512> rehearsal;              // of a shipped program: the sizes to try instead of working; empty: it works
   std::array<LedgerSlot, kSlots> slots;
 };
@@ -119,6 +141,9 @@ struct LedgerSettings {
   Bytes spill_limit;             // zero: nothing is moved
   std::string record_file{};     // where the trace of the program goes, an absolute path; empty: nothing is recorded
   std::uint64_t stop_after = 0;  // whole steps after which the recorded process ends; 0: never
+  std::string plan_file{};       // a plan to begin with, an absolute path; empty: none
+  bool no_plan = false;          // everything is decided on demand
+  bool quiet = false;            // of what goes well nothing is said
   // Of shipped programs alone: "auto", or the values of each knob: "batch=2,3,4;size=32,48,64". Empty: work.
   std::string rehearsal{};
 };
@@ -159,6 +184,13 @@ class Ledger final {
   LedgerPage* page_ = nullptr;
   int fd_ = -1;
 };
+
+// A process writes into this slot and has not ended.
+bool is_alive(const LedgerSlot& slot);
+
+// Resident bytes of the tree's other processes, for the one that writes `own` (null: for one without a slot): what the
+// launcher counted last, and by how much those that write into the ledger grew since.
+Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
 
 // Raises `peak` to `value` if it is below.
 inline void raise_to(Word& peak, std::uint64_t value) {

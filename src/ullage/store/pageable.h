@@ -6,6 +6,9 @@
 //              write out, take the pages           fill pages elsewhere, move them in
 //   Resident ------------------------> Spilled -----------------------> Returning --> Resident, read-only
 //
+//              take the pages             made again in another storage, whose pages are moved in
+//   Resident ----------------> Dropped ------------------------------------------------> Resident
+//
 // A resident storage with a slot is clean: the slot holds the same bytes, and its pages are read-only so that the first
 // write is noticed. Then the slot is given up and the pages are writable again.
 
@@ -17,16 +20,20 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <thread>
 
 namespace ullage::store {
 
-enum class Where { Resident, Spilled, Returning };
+enum class Where { Resident, Spilled, Returning, Dropped };
 
 struct Pageable {
   StorageId id;  // never used twice, unlike the address
+  Bytes size;    // asked for
   Bytes span;    // whole pages
   Where where = Where::Resident;
   std::optional<SpillSlot> slot;  // a copy of its bytes
+  std::optional<Address> staged;  // while it is spilled: pages that it is to be read into
+  std::thread::id remaking_on;    // while it is dropped: the thread that makes it again; none: the default id
   bool writing = false;           // being written out; its pages are read-only meanwhile
   bool changed = false;           // while it was written out: the copy is worthless
   bool unchanged = false;         // since it was brought back: what it was brought back from still holds
@@ -35,9 +42,11 @@ struct Pageable {
   OpId saved_at;                  // the first of these
   OpId used_at;                   // the last op that read or made it
   UseId last_use;
-  std::uint64_t healed = 0;  // number of the fault that brought it back last; 0: an op did, or it never left
+  std::uint64_t adopted = 0;  // how often pages were handed over to it
+  std::uint64_t healed = 0;   // number of the fault that brought it back last; 0: an op did, or it never left
 
   bool clean() const { return where == Where::Resident && slot.has_value(); }
+  bool remaking() const { return remaking_on != std::thread::id{}; }
   bool read_only() const { return clean() || writing; }
   // Was it brought back by one of the last `window` of `faults` faults?
   bool healed_lately(std::uint64_t faults, std::uint64_t window) const {

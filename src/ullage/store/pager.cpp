@@ -25,20 +25,16 @@ std::uint64_t now_ns() {
 
 Seconds now_seconds() { return {static_cast<double>(now_ns()) * 1e-9}; }
 
+// An op that remakes waits too, inside of the one that waits for it: only the outermost counts.
+thread_local int waits_here = 0;
+
 }  // namespace
 
-// Made when a program's thread is about to wait for moves.
-class Pager::Waiting {
- public:
-  explicit Waiting(Pager& pager) : pager_(pager), began_(now_ns()) {}
-  ~Waiting() { pager_.waited_ns_.fetch_add(now_ns() - began_); }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
+Pager::Waiting::Waiting(Pager& pager) : pager_(pager), began_(now_ns()) { ++waits_here; }
 
- private:
-  Pager& pager_;
-  const std::uint64_t began_;
-};
+Pager::Waiting::~Waiting() {
+  if (--waits_here == 0) pager_.waited_ns_.fetch_add(now_ns() - began_);
+}
 
 Pager::Pager(Store& store, SpillFile* spill, Settings settings) : store_(store), spill_(spill), settings_(settings) {}
 
@@ -64,6 +60,7 @@ std::variant<Address, Shortage> Pager::allocate(Bytes size) {
     Pageable& storage = storages_[at];
     storage = Pageable{};
     storage.id = {next_id_++};
+    storage.size = size;
     storage.span = Store::span(size);
     storage.used_at = history_.now();
     largest_ = std::max(largest_, storage.span);
@@ -85,9 +82,11 @@ Bytes Pager::free(Address at) {
       history_.add_death(storage.last_use);
       if (storage.pins > 0) pinned_ -= storage.span;
       if (storage.where == Where::Resident && storage.read_only()) store_.protect(at, Access::ReadWrite);
-      if (storage.where != Where::Resident) counts_.spilled_now -= storage.span;
+      if (storage.where == Where::Dropped) counts_.dropped_now -= storage.span;
+      if (storage.where == Where::Spilled || storage.where == Where::Returning) counts_.spilled_now -= storage.span;
       // The thread that reads or writes it just now gives the slot back itself.
-      if (storage.slot && storage.where != Where::Returning) spill_->give(*storage.slot);
+      if (storage.where != Where::Returning) forget_copies(storage);
+      if (storage.remaking()) changed_.notify_all();
       storages_.erase(found);
     }
   }
@@ -132,12 +131,12 @@ std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const
   return std::nullopt;
 }
 
-void Pager::end_op() {
+void Pager::end_op(bool remember) {
   const Lock lock(lock_);
-  close_frame(true);
+  close_frame(remember);
 }
 
-// Ends the innermost op of this thread. `record`: it ran, and the history is to know.
+// Ends the innermost op of this thread. `record`: the program ran it, and the history is to know.
 void Pager::close_frame(bool record) {
   ThreadOps& ops = ops_here();
   ULLAGE_CHECK(!ops.frames.empty(), "an op ends that did not begin");
@@ -262,11 +261,12 @@ PagerCounts Pager::counts() const {
 
 void Pager::before_fork() {
   Lock lock(lock_);
+  remake_all(lock);
   // The child cannot write anything out, so it is left some room: for what it brings back and what it makes.
   while (under_pressure() && !in_child_ && store_.room() < store_.counts().limit / kForkShare) {
     if (make_room(lock, Refusal{}, For::New) == Evicted::None) break;
   }
-  changed_.wait(lock, [this] { return moves_ == 0; });
+  changed_.wait(lock, [this] { return moves_ == 0 && remakes_ == 0; });
   if (spill_ != nullptr) spill_->before_fork();
   store_.fork_lock().lock();
   lock.release();  // held until after the fork

@@ -9,14 +9,18 @@
 //   begin_op -> bring_back each input: stage pages, read, settle; pinned until end_op
 //
 // A thread in the background writes ahead what will be evicted next and brings back ahead what is due next, so that the
-// program seldom waits. One lock guards the state; it is not held during input and output, so whatever was looked at
-// before is looked at again after.
+// program seldom waits. A plan says itself what leaves and comes back, what is dropped and made again (pager_plan.cpp).
+// One lock guards the state; it is not held during input and output, so whatever was looked at before is looked at
+// again after.
 
 #include "ullage/store/pageable.h"
+#include "ullage/store/pager_counts.h"
+#include "ullage/store/remaker.h"
 #include "ullage/store/store.h"
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <span>
 #include <string>
@@ -41,23 +45,6 @@ struct OpInput {
   bool written = false;
 };
 
-struct PagerCounts {
-  Bytes spilled;           // bytes moved out: pages taken away
-  Bytes rewrites_avoided;  // of these, not written again, since they had not changed since they came back
-  Bytes written;           // to the file
-  Bytes written_ahead;     // of these, by the background thread
-  Bytes restored;          // bytes moved back
-  Bytes restored_ahead;    // of these, by the background thread
-  Bytes spilled_now;
-  Bytes spilled_peak;
-  Bytes at_once_peak;         // the largest Shortage::at_once that was met: the floor of the pool
-  Bytes foreign_peak;         // most bytes of one op's inputs that are not the pool's
-  Seconds waited;             // program's threads, for moving
-  Seconds background;         // time the background thread moved
-  std::uint64_t faults = 0;   // accesses of spilled storages that no op announced
-  std::string spill_failure;  // why writing out failed last; empty: it did not, or went well since
-};
-
 class Pager final {
  public:
   struct Settings {
@@ -75,13 +62,40 @@ class Pager final {
   // An op starts on this thread: its inputs are brought back and pinned until end_op(). Ops nest. With a Shortage
   // nothing is pinned and the op must not run. `signature`: see UseHistory::add_op.
   std::optional<Shortage> begin_op(std::uint64_t signature, std::span<const OpInput> inputs);
-  void end_op();
+  // `remember` false: an op that the program did not run itself; the history does not hear of it.
+  void end_op(bool remember = true);
   // Could all of these be resident at once?
   bool fits(std::span<const OpInput> inputs);
 
   // Autograd saved a storage, or let go of it; as often as it did.
   void saved(Address at);
   void released(Address at);
+
+  // For a plan, which is carried out word for word. All of them take the begin of a storage.
+  //
+  // Gives up the bytes of a storage, resident or spilled: they can be made again. False, and nothing done: not there,
+  // too small to have pages of its own, in use by an op, or dropped already.
+  bool drop(Address at);
+  // Writes out what changed since it came back, and gives its pages up. Waits until done. False: as drop(); or spilled
+  // already; or it could not be written (PagerCounts::spill_failure).
+  bool spill(Address at);
+  // The background writes it when it can, and reads it into pages that are taken now, if there is room. spill() and
+  // bring_back() wait for that, or do it themselves where it has not begun. Changes after write_ahead() make its copy
+  // worthless, no more.
+  void write_ahead(Address at);
+  void read_ahead(Address at);
+  // The pages of `from` (brought back, where it had to make room) go behind `at`, which was dropped or spilled and is
+  // of the same size. `at` is resident then; `from` has nothing left and is to be freed. False, and nothing done: not
+  // so.
+  bool adopt(Address at, Address from);
+  // Null: there is none (any more). Must outlive its use.
+  void set_remaker(Remaker* remaker);
+  // True: the background moves only what it is told to.
+  void follow_plan(bool on);
+  // How many bytes asked for could be present at once: the limit less the most that slabs and the last pages of
+  // storages wasted since they were watched.
+  Bytes planned_room();
+  void watch_waste() { store_.restart_present_peak(); }
 
   // Brings back the storage that begins or lies around `at`. Nothing to do where there is none.
   std::optional<Shortage> bring_back(Address at);
@@ -112,8 +126,9 @@ class Pager final {
   PagerCounts counts() const;
   const Store& store() const { return store_; }
 
-  // Around fork(): makes some room for the child, waits for moves in flight and holds everything still. The child reads
-  // what is spilled, evicts only what need not be written, and writes nothing.
+  // Around fork(): remakes what is dropped, makes some room for the child, waits for moves in flight and holds
+  // everything still. The child reads what is spilled, evicts only what need not be written, and writes and drops
+  // nothing.
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
@@ -140,7 +155,18 @@ class Pager final {
     std::vector<Frame> frames;
   };
   static ThreadOps& ops_here();
-  class Waiting;  // counts the time until its end as waited for
+  // Made when a program's thread is about to wait for moves: counts the time until its end as waited for.
+  class Waiting {
+   public:
+    explicit Waiting(Pager& pager);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    Pager& pager_;
+    const std::uint64_t began_;
+  };
 
   Pageable* find(Address at, StorageId id);
   Pageables::iterator around(Address at);
@@ -164,11 +190,19 @@ class Pager final {
   Pageables::iterator farthest(For whom, bool clean_only);
   void make_writable(Address at, Pageable& storage);
   void take_pages(Address at, Pageable& storage);
+  bool unstage_one();
 
   // pager_background.cpp
-  bool bring_back_ahead(Lock& lock);
-  bool write_ahead(Lock& lock);
+  bool carry_out_order(Lock& lock);
+  bool bring_back_due(Lock& lock);
+  bool write_farthest(Lock& lock);
   bool make_clean_room(const Pageable& wanted);
+
+  // pager_plan.cpp
+  Pageable* settled_at(Lock& lock, Address at);
+  void forget_copies(Pageable& storage);
+  std::optional<Shortage> remake(Lock& lock, Address at, StorageId id, bool at_fault);
+  void remake_all(Lock& lock);
 
   Store& store_;
   SpillFile* const spill_;
@@ -180,11 +214,22 @@ class Pager final {
   UseHistory history_;
   PagerCounts counts_;
   OpId evicted_at_;  // when something was evicted last
-  Bytes largest_;    // span of any storage so far
+  // For the background, by a plan: copies to make, in this order.
+  struct Order {
+    Address at;
+    StorageId id;
+    bool read = false;  // else write
+  };
+  std::deque<Order> orders_;
+  bool follows_plan_ = false;
+  Remaker* remaker_ = nullptr;
+  Bytes largest_;  // span of any storage so far
   std::optional<SpillSlot> reserve_;
   Bytes pinned_;               // spans of storages with pins
   std::string spill_failure_;  // why the last write out failed; empty: it did not
   std::size_t moves_ = 0;      // in flight
+  std::size_t remakes_ = 0;    // in flight
+  std::size_t staged_ = 0;     // storages with pages to be read into
   int starving_ = 0;           // threads of the program that found nothing to evict but what is being moved
   int fruitless_ = 0;          // evictions in a row of what a fault had only just brought back
   std::uint64_t next_id_ = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pager's background thread: it brings back ahead what is due next, and writes ahead what will be evicted next, so
-// that evicting is only a matter of taking pages.
+// The pager's background thread: it makes the copies that a plan orders. Without a plan it brings back ahead what is
+// due next, and writes ahead what will be evicted next, so that evicting is only a matter of taking pages.
 #include "ullage/store/pager.h"
 
 #include <algorithm>
@@ -29,12 +29,16 @@ double seconds_since(std::chrono::steady_clock::time_point began) {
 void Pager::run_in_background() {
   Lock lock(lock_);
   for (;;) {
-    if (!under_pressure() || spill_ == nullptr || starving_ > 0) {
+    const auto began = std::chrono::steady_clock::now();
+    if (carry_out_order(lock)) {
+      counts_.background.count += seconds_since(began);
+      continue;
+    }
+    if (!under_pressure() || spill_ == nullptr || starving_ > 0 || follows_plan_) {
       changed_.wait_for(lock, starving_ > 0 ? kBetweenLooks : kWhileIdle);
       continue;
     }
-    const auto began = std::chrono::steady_clock::now();
-    if (bring_back_ahead(lock) || write_ahead(lock)) {
+    if (bring_back_due(lock) || write_farthest(lock)) {
       counts_.background.count += seconds_since(began);
     } else {
       changed_.wait_for(lock, kBetweenLooks);
@@ -42,13 +46,35 @@ void Pager::run_in_background() {
   }
 }
 
+// Makes the next copy that a plan ordered and that is still of use.
+bool Pager::carry_out_order(Lock& lock) {
+  while (!orders_.empty()) {
+    const Order order = orders_.front();
+    orders_.pop_front();
+    const Pageable* storage = find(order.at, order.id);
+    if (storage == nullptr) continue;
+    const Bytes span = storage->span;
+    if (order.read && storage->staged) {
+      // A failed read is told to who needs it.
+      if (!read_in(lock, order.at, order.id, *storage->staged)) counts_.restored_ahead += span;
+      return true;
+    }
+    if (!order.read && storage->where == Where::Resident && !storage->read_only()) {
+      const Bytes before = counts_.written;
+      if (write_out(lock, order.at, order.id, For::New) && counts_.written > before) counts_.written_ahead += span;
+      return true;
+    }
+  }
+  return false;
+}
+
 // Brings back the spilled storage that is due first, if there is room or what is in its way is needed later and clean.
-bool Pager::bring_back_ahead(Lock& lock) {
+bool Pager::bring_back_due(Lock& lock) {
   const OpId now = history_.now();
   auto due = storages_.end();
   OpId due_at{};
   for (auto it = storages_.begin(); it != storages_.end(); ++it) {
-    if (it->second.where != Where::Spilled) continue;
+    if (it->second.where != Where::Spilled || it->second.staged) continue;
     const auto next = history_.next(it->second.last_use);
     if (!next || next->dies || next->at < now || (due != storages_.end() && next->at >= due_at)) continue;
     due = it;
@@ -74,13 +100,14 @@ bool Pager::make_clean_room(const Pageable& wanted) {
   while (store_.room() < wanted.span) {
     const auto victim = farthest(For::New, /*clean_only=*/true);
     if (victim == storages_.end() || victim->second.writing || distance(victim->second, history_) <= own) return false;
+    evicted_at_ = history_.now();
     take_pages(victim->first, victim->second);
   }
   return true;
 }
 
 // Writes one storage of those that would be evicted next.
-bool Pager::write_ahead(Lock& lock) {
+bool Pager::write_farthest(Lock& lock) {
   if (in_child_ || !spill_failure_.empty()) return false;
   // A program that fits pays nothing: only where something had to go before, something will have to go again.
   if (evicted_at_ == OpId{} || history_.now().value - evicted_at_.value > kStillEvicting) return false;

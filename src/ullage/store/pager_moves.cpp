@@ -20,12 +20,14 @@ constexpr int kFree = 2;
 // Evicts one storage to the benefit of a request that the store refused. None: there is nothing left to evict.
 Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
   if (refusal.reason == Refusal::Reason::AddressSpace) return Evicted::None;
+  if (unstage_one()) return Evicted::One;
   bool clean_only = spill_ == nullptr || in_child_;
   // A thread that stands at a fault cannot be told of an error, so a failed write is tried again before it ends.
   for (int writes_left = whom == For::Fault ? kWritesForAFault : 1;;) {
     const auto victim = farthest(whom, clean_only);
     if (victim != storages_.end()) {
       const Evicted evicted = evict(lock, victim->first, victim->second.id, whom);
+      if (evicted == Evicted::One) ++counts_.evicted_on_demand;
       if (evicted != Evicted::None) return evicted;
       if (clean_only) return Evicted::None;
       clean_only = --writes_left == 0;  // it could not be written; others need not be
@@ -56,8 +58,8 @@ Pageables::iterator Pager::farthest(For whom, bool clean_only) {
       best_key = key;
     }
   }
-  const bool fruitless = best != storages_.end() && best_key.first == kJustHealed;
-  fruitless_ = whom == For::Fault && fruitless ? fruitless_ + 1 : 0;
+  // Says nothing: the watch, which looks all the time; nobody there, as all is on its way for another thread.
+  if (whom == For::Fault && best != storages_.end()) fruitless_ = best_key.first == kJustHealed ? fruitless_ + 1 : 0;
   return best;
 }
 
@@ -76,6 +78,7 @@ Pager::Evicted Pager::evict(Lock& lock, Address at, StorageId id, For whom) {
         storage != nullptr && storage->clean() && !storage->writing && (storage->pins == 0 || whom == For::Fault);
     if (!still) return Evicted::Waited;
   }
+  evicted_at_ = history_.now();
   take_pages(at, *storage);
   return Evicted::One;
 }
@@ -83,11 +86,21 @@ Pager::Evicted Pager::evict(Lock& lock, Address at, StorageId id, For whom) {
 void Pager::take_pages(Address at, Pageable& storage) {
   store_.vacate(at);
   storage.where = Where::Spilled;
-  evicted_at_ = history_.now();
   if (storage.unchanged) counts_.rewrites_avoided += storage.span;
   counts_.spilled += storage.span;
   counts_.spilled_now += storage.span;
   counts_.spilled_peak = std::max(counts_.spilled_peak, counts_.spilled_now);
+}
+
+// Gives up pages that something was to be read into ahead. False: there are none.
+bool Pager::unstage_one() {
+  if (staged_ == 0) return false;
+  const auto found =
+      std::find_if(storages_.begin(), storages_.end(), [](const auto& one) { return one.second.staged.has_value(); });
+  store_.unstage(*found->second.staged);
+  found->second.staged.reset();
+  --staged_;
+  return true;
 }
 
 // Copies a resident storage into the file; unless someone writes to it meanwhile, it is clean then.
@@ -176,10 +189,16 @@ std::optional<Shortage> Pager::bring_back(Lock& lock, Address at, StorageId id, 
   for (;;) {
     Pageable* storage = find(at, id);
     if (storage == nullptr || storage->where == Where::Resident) return std::nullopt;
-    if (storage->where == Where::Returning) {
+    const bool by_another = storage->remaking() && storage->remaking_on != std::this_thread::get_id();
+    if (storage->where == Where::Returning || (storage->where == Where::Dropped && by_another)) {
       changed_.wait(lock);
       continue;
     }
+    if (storage->where == Where::Dropped) {
+      if (std::optional<Shortage> failed = remake(lock, at, id, whom == For::Fault)) return failed;
+      continue;
+    }
+    if (storage->staged) return read_in(lock, at, id, *storage->staged);
     const std::variant<Address, Refusal> staged = store_.stage(at);
     if (const auto* refusal = std::get_if<Refusal>(&staged)) {
       if (make_room(lock, *refusal, whom) == Evicted::None) return shortage(*refusal);
@@ -194,6 +213,8 @@ std::optional<Shortage> Pager::read_in(Lock& lock, Address at, StorageId id, Add
   Pageable* storage = find(at, id);
   const SpillSlot slot = *storage->slot;
   storage->where = Where::Returning;
+  if (storage->staged) --staged_;
+  storage->staged.reset();
   ++moves_;
   lock.unlock();
   const Status read = spill_->read(slot, staged);

@@ -6,6 +6,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <system_error>
 
 namespace ullage::store {
 namespace {
@@ -22,22 +27,58 @@ bool read_small_file(const char* path, char (&text)[N]) {
   return n > 0;
 }
 
-}  // namespace
-
-Bytes resident_now() {
+Bytes resident_in(const char* statm) {
   char text[128];
-  if (!read_small_file("/proc/self/statm", text)) return {};
+  if (!read_small_file(statm, text)) return {};
   const char* second = std::strchr(text, ' ');  // size resident shared ...
   if (second == nullptr) return {};
   return Bytes{std::strtoull(second, nullptr, 10)} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+// Of a line "NAME:   123 kB".
+std::optional<Bytes> kilobytes_in(const char* text, const char* name) {
+  const char* line = std::strstr(text, name);
+  if (line == nullptr) return std::nullopt;
+  return Bytes{std::strtoull(line + std::strlen(name), nullptr, 10)} * 1024;
+}
+
+std::string of_process(std::int32_t pid, const char* file) { return "/proc/" + std::to_string(pid) + "/" + file; }
+
+// A thread's own children; the kernel lists them by thread.
+void add_children(const std::filesystem::path& thread, std::vector<std::int32_t>& to) {
+  std::ifstream file(thread / "children");
+  for (std::int32_t child = 0; file >> child;) to.push_back(child);
+}
+
+}  // namespace
+
+Bytes resident_now() { return resident_in("/proc/self/statm"); }
+
 Bytes resident_peak() {
   char text[4096];
   if (!read_small_file("/proc/self/status", text)) return {};
-  const char* line = std::strstr(text, "VmHWM:");
-  if (line == nullptr) return {};
-  return Bytes{std::strtoull(line + 6, nullptr, 10)} * 1024;
+  return kilobytes_in(text, "VmHWM:").value_or(Bytes{});
+}
+
+Bytes resident_of(std::int32_t pid) { return resident_in(of_process(pid, "statm").c_str()); }
+
+Bytes proportional_of(std::int32_t pid) {
+  char text[2048];
+  if (!read_small_file(of_process(pid, "smaps_rollup").c_str(), text)) return resident_of(pid);
+  const std::optional<Bytes> found = kilobytes_in(text, "\nPss:");
+  return found ? *found : resident_of(pid);
+}
+
+std::vector<std::int32_t> process_tree(std::int32_t root) {
+  std::vector<std::int32_t> tree = {root};
+  for (std::size_t at = 0; at < tree.size(); ++at) {
+    std::error_code gone;
+    std::filesystem::directory_iterator thread(of_process(tree[at], "task"), gone);
+    for (const std::filesystem::directory_iterator end; !gone && thread != end; thread.increment(gone)) {
+      add_children(thread->path(), tree);
+    }
+  }
+  return tree;
 }
 
 }  // namespace ullage::store

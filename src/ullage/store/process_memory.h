@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the operating system says this process holds. The figures that budgets are judged by.
+// What the operating system says processes hold. The figures that budgets are judged by.
 
 #include "ullage/base/bytes.h"
+
+#include <cstdint>
+#include <vector>
 
 namespace ullage::store {
 
@@ -12,5 +15,15 @@ Bytes resident_now();
 
 // The most resident bytes since the process began (VmHWM of /proc/self/status), as /usr/bin/time prints. About 30 us.
 Bytes resident_peak();
+
+// The same of another process of the same person; zero: it is gone.
+Bytes resident_of(std::int32_t pid);
+
+// Resident bytes of a process, each page shared by n processes counted as one part in n (Pss of smaps_rollup), so that
+// those of a tree add up; where the kernel does not say, resident_of(). Milliseconds for a large process.
+Bytes proportional_of(std::int32_t pid);
+
+// `root` and all processes that descend from it and are alive, `root` first.
+std::vector<std::int32_t> process_tree(std::int32_t root);
 
 }  // namespace ullage::store

@@ -104,4 +104,13 @@ Slabs::Freed Slabs::give(Address address) {
   return freed;
 }
 
+void Slabs::list(std::vector<LiveStorage>& into) const {
+  for (const auto& [key, slab] : slabs_) {
+    for (std::size_t block = 0; block < slab->asked.size(); ++block) {
+      if (slab->asked[block] == 0) continue;
+      into.push_back({slab->range.at + class_size(slab->size_class) * block, Bytes{slab->asked[block]}});
+    }
+  }
+}
+
 }  // namespace ullage::store

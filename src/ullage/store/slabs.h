@@ -16,6 +16,12 @@
 
 namespace ullage::store {
 
+// A storage that is live, with the bytes that were asked for.
+struct LiveStorage {
+  Address at;
+  Bytes asked;
+};
+
 class Slabs final {
  public:
   static constexpr Bytes kSlab = 256_KiB;
@@ -33,6 +39,9 @@ class Slabs final {
     std::optional<Range> emptied;  // the slab's range when this was its last block; the slab is gone then
   };
   Freed give(Address block);
+
+  // Every block in use, slab by slab.
+  void list(std::vector<LiveStorage>& into) const;
 
   // Bytes of one block of the class that serves `size`.
   static Bytes block_size(Bytes size);

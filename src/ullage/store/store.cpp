@@ -47,6 +47,7 @@ std::variant<Address, Refusal> Store::allocate(Bytes size) {
   ++counts_.allocations;
   counts_.live += size;
   counts_.live_peak = std::max(counts_.live_peak, counts_.live);
+  add_present(size);
   return *at;
 }
 
@@ -56,6 +57,7 @@ Bytes Store::free(Address at) {
   if (slabs_.owns(at)) {
     Slabs::Freed freed = slabs_.give(at);
     asked = freed.size;
+    counts_.present -= asked;
     if (freed.emptied) {
       counts_.slabs -= freed.emptied->size;
       retire(std::move(*freed.emptied));
@@ -67,6 +69,7 @@ Bytes Store::free(Address at) {
       space_.give({at, live.range.size});
       counts_.vacated -= live.range.size;
     } else {
+      counts_.present -= asked;
       retire(std::move(live.range));
     }
     live_.erase(at.value);
@@ -82,15 +85,39 @@ Store::Live& Store::live_at(Address at) {
   return found->second;
 }
 
+Store::Staged Store::take_staged(Address at) {
+  const auto found = staged_.find(at.value);
+  ULLAGE_CHECK(found != staged_.end(), "not staged");
+  Staged staged = std::move(found->second);
+  staged_.erase(found);
+  return staged;
+}
+
+void Store::add_present(Bytes asked) {
+  counts_.present += asked;
+  counts_.present_peak = std::max(counts_.present_peak, counts_.present);
+  counts_.wasted_peak = std::max(counts_.wasted_peak, wasted());
+}
+
+Bytes Store::wasted() const { return saturating_sub(counts_.resident - idle_.bytes(), counts_.present); }
+
+void Store::restart_present_peak() {
+  const std::lock_guard guard(lock_);
+  counts_.present_peak = counts_.present;
+  counts_.wasted_peak = wasted();
+}
+
 void Store::vacate(Address at) {
   const std::lock_guard guard(lock_);
-  Range& range = live_at(at).range;
+  Live& live = live_at(at);
+  Range& range = live.range;
   ULLAGE_CHECK(!range.pieces.empty(), "vacated already");
   // No access before the first page goes: otherwise another thread could touch the address while the kernel still lets
   // it, and be given a page of zeros.
   ULLAGE_CHECK(pages_.protect(at, range.size, Access::None),
                "the kernel protects no more pages (see vm.max_map_count)");
   counts_.vacated += range.size;
+  counts_.present -= live.asked;
   live_pieces_ -= range.pieces.size();
   const std::optional<Address> to = can_move_ ? space_.take(range.size, alignment_of(range.size)) : std::nullopt;
   Range gone{to.value_or(at), range.size, {}};
@@ -123,19 +150,21 @@ bool Store::move_all(Range& range, Address from) {
 
 std::variant<Address, Refusal> Store::stage(Address at) {
   const std::lock_guard guard(lock_);
-  const Bytes size = live_at(at).range.size;
+  const Live& live = live_at(at);
+  const Bytes size = live.range.size;
   Placed placed = place(size, alignment_of(size), size);
   if (auto* refusal = std::get_if<Refusal>(&placed)) return *refusal;
   Range& range = std::get<Range>(placed);
   const Address staged = range.at;
-  staged_.emplace(staged.value, std::move(range));
+  staged_.emplace(staged.value, Staged{std::move(range), live.asked});
+  add_present(live.asked);
   return staged;
 }
 
 bool Store::settle(Address at, Address staged, Access access) {
   const std::lock_guard guard(lock_);
   Range& range = live_at(at).range;
-  Range from = std::move(staged_.extract(staged.value).mapped());
+  Range from = take_staged(staged).range;
   ULLAGE_CHECK(range.pieces.empty() && range.size == from.size, "not vacated, or staged for another");
   if (!pages_.protect(staged, from.size, access)) return false;
   std::swap(range.pieces, from.pieces);
@@ -147,7 +176,21 @@ bool Store::settle(Address at, Address staged, Access access) {
 
 void Store::unstage(Address staged) {
   const std::lock_guard guard(lock_);
-  retire(std::move(staged_.extract(staged.value).mapped()));
+  Staged gone = take_staged(staged);
+  counts_.present -= gone.asked;
+  retire(std::move(gone.range));
+}
+
+bool Store::hand_over(Address from, Address to) {
+  const std::lock_guard guard(lock_);
+  Live& giver = live_at(from);
+  Live& taker = live_at(to);
+  ULLAGE_CHECK(!giver.range.pieces.empty() && taker.range.pieces.empty(), "nothing to hand over, or not vacated");
+  ULLAGE_CHECK(giver.asked == taker.asked, "handed over to a storage of another size");
+  // Without access on the way: `from` shows no zeros once its pages have gone, `to` nothing before all have come.
+  if (!pages_.protect(from, giver.range.size, Access::None)) return false;
+  std::swap(taker.range.pieces, giver.range.pieces);
+  return move_all(taker.range, from) && pages_.protect(to, taker.range.size, Access::ReadWrite);
 }
 
 bool Store::protect(Address at, Access access) {
@@ -276,6 +319,17 @@ Bytes Store::trim() {
     drop(*piece);
   }
   return before - counts_.resident;
+}
+
+std::vector<LiveStorage> Store::live() const {
+  std::vector<LiveStorage> all;
+  {
+    const std::lock_guard lock(lock_);
+    for (const auto& [at, storage] : live_) all.push_back({Address{at}, storage.asked});
+    slabs_.list(all);
+  }
+  std::ranges::sort(all, {}, &LiveStorage::at);
+  return all;
 }
 
 StoreCounts Store::counts() const {

@@ -11,7 +11,8 @@
 //     3. fresh pages for the rest, if they fit        |#####|##|..|..|   (before that, idle pages of the other kind go)
 //
 // Small blocks stand in slabs. A live range can be vacated: its address stays, its pages go to the idle ones. It gets
-// pages again by staging: they are filled at another address, where nobody looks, and then moved behind its own.
+// pages again by staging: they are filled at another address, where nobody looks, and then moved behind its own; or
+// those of another live range are handed over to it.
 //
 // The store is thread-safe: one lock, held while pages are moved or filled.
 
@@ -62,7 +63,10 @@ struct Refusal {
 struct StoreCounts {
   Bytes live;  // asked for and not given back
   Bytes live_peak;
-  Bytes resident;  // pages held, behind live storages and idle ones
+  Bytes present;  // of live, with bytes behind it: not vacated, or staged for
+  Bytes present_peak;
+  Bytes wasted_peak;  // of resident bytes that are neither idle nor asked for: ends of pages, and of slabs
+  Bytes resident;     // pages held, behind live storages and idle ones
   Bytes resident_peak;
   Bytes idle;     // of resident, behind no live storage
   Bytes slabs;    // of resident, behind small blocks: they cannot be vacated
@@ -105,6 +109,10 @@ class Store final {
   [[nodiscard]] bool settle(Address at, Address staged, Access access);
   // Gives staged pages up.
   void unstage(Address staged);
+  // The pages behind the live range `from`, contents and all, go behind the vacated live range `to` of the same size.
+  // No thread sees half of them: `to` can be touched when all of it is there, to read and to write. `from` stays live
+  // without pages, as if vacated. False: as settle().
+  [[nodiscard]] bool hand_over(Address from, Address to);
   // What may be done with a live range that has its pages. False: the kernel refused.
   bool protect(Address at, Access access);
 
@@ -120,7 +128,12 @@ class Store final {
   // any. Returns the bytes given back.
   Bytes trim();
 
+  // Every live storage, small ones too, by address.
+  std::vector<LiveStorage> live() const;
+
   StoreCounts counts() const;
+  // present_peak and wasted_peak are from now on the most since now.
+  void restart_present_peak();
 
   // Held across fork(), so that the child's copy is not caught half done.
   std::mutex& fork_lock() { return lock_; }
@@ -131,6 +144,11 @@ class Store final {
   struct Live {
     Range range;
     Bytes asked;
+  };
+  // Pages at an address that nobody knows, for a vacated storage.
+  struct Staged {
+    Range range;
+    Bytes asked;  // for the storage
   };
   using Placed = std::variant<Range, Refusal>;
 
@@ -151,6 +169,9 @@ class Store final {
 
   Placed place(Bytes size, Bytes alignment, Bytes asked);
   Live& live_at(Address at);
+  Staged take_staged(Address at);
+  void add_present(Bytes asked);
+  Bytes wasted() const;
   Bytes ask_limit();
   Range adopt(Range range);
   bool move_all(Range& from, Address to);
@@ -172,8 +193,8 @@ class Store final {
   AddressSpace space_;
   IdlePages idle_;
   Slabs slabs_;
-  std::unordered_map<std::uint64_t, Live> live_;     // storages with a range of their own, by address
-  std::unordered_map<std::uint64_t, Range> staged_;  // by address
+  std::unordered_map<std::uint64_t, Live> live_;      // storages with a range of their own, by address
+  std::unordered_map<std::uint64_t, Staged> staged_;  // by address
   StoreCounts counts_;
   std::size_t live_pieces_ = 0;  // of all live ranges and slabs
   bool can_move_ = true;         // false once the kernel could not move pages

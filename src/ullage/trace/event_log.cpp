@@ -107,6 +107,7 @@ void EventLog::State::carry_over(LoggedTake& take) {
 EventLog::EventLog() : EventLog(Limits{}) {}
 EventLog::EventLog(Limits limits) : state_(std::make_unique<State>(limits)) {}
 EventLog::~EventLog() = default;
+EventLog& EventLog::operator=(EventLog&&) noexcept = default;
 
 void EventLog::begin_take(std::span<const Knob> knobs) {
   if (state_->packed() != nullptr) end_take({}, Take::End::Program);

@@ -49,6 +49,7 @@ class EventLog final {
   ~EventLog();
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
+  EventLog& operator=(EventLog&&) noexcept;  // what was logged before is forgotten
 
   // Nanoseconds since the take began; never goes back.
   struct Instant {

@@ -115,7 +115,8 @@ std::uint32_t OptimizerCalls::whose(std::vector<std::uint64_t>& parameters) {
   auto optimizer = std::uint32_t(most - votes.begin());
   const bool same =
       most != votes.end() && *most * 2 > std::max<std::uint64_t>(parameters.size(), optimizers_[optimizer].parameters);
-  if (!same && optimizers_.size() < kMostOptimizers) {
+  const bool rest_of_first = in_midst_ && call_count_ == 1 && *most == optimizers_[0].parameters;
+  if (!same && !rest_of_first && optimizers_.size() < kMostOptimizers) {
     optimizer = std::uint32_t(optimizers_.size());
     optimizers_.emplace_back();
   }

@@ -31,6 +31,9 @@ class OptimizerCalls final {
   void ended();
   void parameter_used(StorageId parameter, bool followed);
 
+  // What came before the first op told is not known: the first call may show only some of its optimizer's parameters.
+  void began_in_midst() { in_midst_ = true; }
+
   bool none() const { return optimizers_.empty(); }
   // Ordinals of the ops at which the steps end that are known now: of each the first op that is not in it.
   std::vector<std::uint64_t> ends() const;
@@ -87,6 +90,7 @@ class OptimizerCalls final {
   Run run_;
   std::uint64_t work_hash_ = 0;
   std::vector<Work> work_;  // while not sure
+  bool in_midst_ = false;
   bool any_backward_ = false;
   bool sure_ = false;
   std::uint64_t whole_ = 0;

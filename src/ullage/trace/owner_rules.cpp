@@ -183,12 +183,12 @@ std::span<const OwnerRule> owner_rules() { return kRules; }
 
 bool is_python(const Frame& frame) {
   const std::string_view file = frame.file;
-  return file.ends_with(".py") || file.starts_with("<") || file.ends_with(".pyx");
+  return file.ends_with(".py") || file.starts_with('<') || file.ends_with(".pyx");
 }
 
 bool is_own(const Frame& frame) {
   if (!is_python(frame)) return false;
-  if (frame.file.starts_with("<")) return frame.file.starts_with("<ipython") || frame.file == "<stdin>";
+  if (frame.file.starts_with('<')) return frame.file.starts_with("<ipython") || frame.file == "<stdin>";
   std::string path = "/" + frame.file;
   std::ranges::replace(path, '\\', '/');
   return std::ranges::none_of(kLibraryPaths, [&](std::string_view part) { return path.find(part) != path.npos; });

@@ -36,6 +36,8 @@ class StepFinder final {
   // that some programs keep). A step is not whole before each parameter used was updated, or the program went on for
   // `kPatience` calls without it (unused heads).
   void parameter_used(StorageId parameter, bool followed = true);
+  // Before the first op: the program runs already.
+  void began_in_midst() { calls_.began_in_midst(); }
   // The program itself says that a step ends here; from then on only that counts.
   void step_told();
   // The program is over: the call of an optimizer that was last is whole, whatever would have come.

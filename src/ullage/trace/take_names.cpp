@@ -63,7 +63,7 @@ class Namer final {
         for (std::size_t i = 0; i < use.sizes.size(); ++i) {
           name += (i == 0 ? "" : ", ") + std::to_string(use.sizes[i]);
         }
-        name += "]";
+        name += ']';
       }
     }
   }

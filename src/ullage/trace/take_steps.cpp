@@ -37,6 +37,7 @@ void tell(StepFinder& finder, const TakeIndex& index, const Levels& level, OpId 
 std::vector<EventId> found_ends(const TakeIndex& index) {
   const Levels level = levels(index.take.trace);
   StepFinder finder(UINT64_MAX);
+  if (index.take.trace.live_before > Bytes{}) finder.began_in_midst();
   for (std::size_t i = 0; i < index.take.details.size(); ++i) tell(finder, index, level, OpId{i});
   if (index.take.end != Take::End::OutOfMemory) finder.ended();
   std::vector<EventId> ends;

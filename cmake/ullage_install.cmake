@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is installed: the command, the two libraries that it brings into programs, and what a program needs to name the runtime itself
+# (find_package(Ullage), target Ullage::runtime). In a wheel the same, below the environment's own bin, lib and include.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(ULLAGE_WHEEL)
+  set(bin "${SKBUILD_SCRIPTS_DIR}")
+  set(data "${SKBUILD_DATA_DIR}/")
+else()
+  set(bin "${CMAKE_INSTALL_BINDIR}")
+  set(data "")
+endif()
+set(lib "${data}lib")  # `ullage` looks in ../lib
+
+install(TARGETS ullage_cli DESTINATION "${bin}")
+if(TARGET ullage_dcgan_program)
+  set_target_properties(ullage_dcgan_program PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;${ULLAGE_TORCH_DIR}/lib")
+  install(TARGETS ullage_dcgan_program DESTINATION "${bin}")
+endif()
+install(TARGETS ullage_preload LIBRARY DESTINATION "${lib}")
+if(ULLAGE_TORCH)
+  # Torch is mapped before the runtime is, by whichever program; the path serves programs that link the runtime.
+  set_target_properties(ullage_runtime PROPERTIES INSTALL_RPATH "${ULLAGE_TORCH_DIR}/lib")
+  install(TARGETS ullage_runtime LIBRARY DESTINATION "${lib}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/ullage/base" "${PROJECT_SOURCE_DIR}/src/ullage/trace"
+    DESTINATION "${data}include/ullage" FILES_MATCHING PATTERN "*.h")
+  install(FILES "${PROJECT_SOURCE_DIR}/src/ullage/runtime/runtime.h" "${PROJECT_SOURCE_DIR}/src/ullage/runtime/c_api.h"
+    DESTINATION "${data}include/ullage/runtime")
+  configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/config/UllageConfig.cmake.in"
+    "${PROJECT_BINARY_DIR}/UllageConfig.cmake" INSTALL_DESTINATION "lib/cmake/Ullage")
+  write_basic_package_version_file("${PROJECT_BINARY_DIR}/UllageConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+  install(FILES "${PROJECT_BINARY_DIR}/UllageConfig.cmake" "${PROJECT_BINARY_DIR}/UllageConfigVersion.cmake"
+    DESTINATION "${lib}/cmake/Ullage")
+endif()

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+if(NOT TARGET CLI11::CLI11)
+  find_package(CLI11 2.1 CONFIG QUIET)
+  if(NOT CLI11_FOUND)
+    message(STATUS "CLI11 is fetched")
+    include(FetchContent)
+    FetchContent_Declare(cli11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11 GIT_TAG v2.4.2 GIT_SHALLOW ON)
+    FetchContent_MakeAvailable(cli11)
+  endif()
+endif()
+set(CLI11_FOUND TRUE)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runtime's C interface (src/ullage/runtime/c_api.h), where this process has the runtime."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import os
+
+_NAME = "libullage_torch.so"
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """Bytes, as of one moment."""
+    budget: int | None
+    """Stated for the whole tree of processes; None: unlimited."""
+    resident: int
+    """Of this process, as the operating system counts it."""
+    live: int
+    """Of tensors in the pool, moved out or not."""
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = [("budget", ctypes.c_uint64), ("resident", ctypes.c_uint64), ("live", ctypes.c_uint64)]
+
+
+def _runtime() -> ctypes.CDLL | None:
+    """The runtime if this process has it: it comes with the import of torch, and never because somebody asks."""
+    global _found
+    if _found is None:
+        try:
+            _found = ctypes.CDLL(_NAME, mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
+        except OSError:
+            return None
+    return _found
+
+
+_found: ctypes.CDLL | None = None
+
+
+def active() -> bool:
+    """True when a budgeted pool stands behind torch's CPU allocator in this process."""
+    runtime = _runtime()
+    return runtime is not None and runtime.ullage_active() == 1
+
+
+def report() -> Memory | None:
+    """What this process holds now; None in a plain run."""
+    runtime = _runtime()
+    if runtime is None or runtime.ullage_active() != 1:
+        return None
+    now = _Memory()
+    runtime.ullage_memory_status(ctypes.byref(now))
+    return Memory(now.budget or None, now.resident, now.live)
+
+
+def mark_step() -> None:
+    """Tells that a step of the program ended here; without it steps are found in the program's ops."""
+    runtime = _runtime()
+    if runtime is not None:
+        runtime.ullage_mark_step()

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/plan_command.h"
+
+#include "ullage/base/exit_code.h"
+#include "ullage/base/sizes.h"
+#include "ullage/cli/machine_memory.h"
+#include "ullage/cli/plan_maker.h"
+#include "ullage/cli/report_file.h"
+#include "ullage/cli/spill_rates.h"
+#include "ullage/cli/terminal.h"
+#include "ullage/cli/usage.h"
+#include "ullage/cli/words.h"
+#include "ullage/read/file_content.h"
+#include "ullage/report/command_text.h"
+#include "ullage/trace/trace_file.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <ostream>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Outcome = plan::Plan::Outcome;
+
+int refuse(ExitCode code, const std::string& message, std::ostream& err) {
+  err << "ullage: " << message << '\n';
+  if (code == ExitCode::WrongUse) err << "ullage: see 'ullage help plan'\n";
+  return to_int(code);
+}
+
+Error wrong(std::string message, std::string where) {
+  return {Error::Kind::BadArgument, std::move(message), std::move(where)};
+}
+
+// Of the words between commas; all are off but those named.
+Result<plan::Levers> levers_of(const std::string& text) {
+  plan::Levers levers{false, false, false, false, false};
+  const std::vector<std::pair<std::string, bool*>> known = {{"recompute", &levers.recompute},
+                                                            {"batch-norm", &levers.batch_norm},
+                                                            {"hold", &levers.hold},
+                                                            {"spill", &levers.spill},
+                                                            {"state", &levers.state}};
+  std::vector<std::string> names;
+  names.reserve(known.size());
+  for (const auto& one : known) names.push_back(one.first);
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    begin = end + 1;
+    bool found = false;
+    for (const auto& one : known) {
+      if (one.first == word) found = *one.second = true;
+    }
+    if (!found) return wrong("unknown lever '" + word + "'" + suggestion(word, names), "--levers");
+  }
+  return levers;
+}
+
+Result<Bytes> size_of(const std::string& text, const std::string& option) {
+  Result<Bytes> size = parse_bytes(text);
+  if (!size) return wrong(size.error().message, option);
+  if (*size == Bytes{}) return wrong("is 0 bytes", option);
+  return size;
+}
+
+Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
+  if (!options.memory) return std::optional<Bytes>();
+  if (options.memory == "auto") {
+    const Bytes machine = auto_budget(read_machine_memory(options.roots));
+    if (machine == Bytes{}) return wrong("this machine does not say how much it gives", "--memory");
+    return std::optional(machine);
+  }
+  Result<Bytes> size = size_of(*options.memory, "--memory");
+  if (!size) return size.error();
+  return std::optional(*size);
+}
+
+// Where none are stated. Where nothing can be spilled, nothing is planned to be.
+void measure(const PlanOptions& options, PlanQuestion& question, std::ostream& err) {
+  if (options.rate || (!question.levers.spill && !question.levers.state)) return;
+  const Result<store::SpillPlace> place = store::default_spill_place();
+  const Result<plan::Rates> rates = place ? measure_rates(*place) : Result<plan::Rates>(place.error());
+  if (rates) {
+    question.rates = *rates;
+  } else {
+    err << "ullage: warning: " << rates.error().text() << "; nothing is planned to be spilled\n";
+    question.levers.spill = question.levers.state = false;
+  }
+}
+
+// All of it but measured rates.
+Result<PlanQuestion> question_of(const PlanOptions& options) {
+  PlanQuestion question;
+  if (!options.memory && !options.curve) return wrong("nothing is asked: --memory SIZE, or --curve", "");
+  const Result<std::optional<Bytes>> memory = memory_of(options);
+  if (!memory) return memory.error();
+  question.memory = *memory;
+  if (options.levers) {
+    const Result<plan::Levers> levers = levers_of(*options.levers);
+    if (!levers) return levers.error();
+    question.levers = *levers;
+  }
+  if (options.step) question.step = *options.step - 1;
+  question.seed = options.seed, question.curve = options.curve;
+  if (options.effort) question.effort = *options.effort * 1'000'000;
+  if (!options.out.empty() && !options.memory) return wrong("a curve is no plan to keep: --memory SIZE too", "--out");
+  if (options.rate) {
+    const Result<Bytes> rate = size_of(*options.rate, "--rate");
+    if (!rate) return rate.error();
+    question.rates.write = question.rates.read = static_cast<double>(rate->count);
+  }
+  return question;
+}
+
+struct Prepared {
+  std::optional<ReportFile> plan, page;
+};
+
+// Found out before any work: a place that cannot be written, or that is the input itself.
+Result<std::optional<ReportFile>> prepare(const std::string& name, const std::string& what, const std::string& option,
+                                          const std::string& input) {
+  if (name.empty()) return std::optional<ReportFile>();
+  if (name == "-") return wrong(what + " goes to a file, not to standard output", option);
+  std::error_code failed;
+  if (fs::equivalent(name, input, failed) && !failed) return wrong(what + " would replace the trace", option);
+  Result<ReportFile> file = ReportFile::prepare(name, what, option);
+  if (!file) return file.error();
+  return std::optional(*file);
+}
+
+Result<Prepared> prepare_all(const PlanOptions& options) {
+  const std::string& input = options.files.front();
+  const auto plan = prepare(options.out, "the plan", "--out", input);
+  if (!plan) return plan.error();
+  const auto page = prepare(options.html, "the page", "--html", input);
+  if (!page) return page.error();
+  if (*plan && *page && (*plan)->path() == (*page)->path()) {
+    return wrong("the plan and the page cannot be one file", "--html");
+  }
+  return Prepared{*plan, *page};
+}
+
+// The middle one of those that cost something; where none does, the one that fits as it is.
+const plan::Plan& middle(const std::vector<plan::Plan>& curve) {
+  std::vector<const plan::Plan*> planned;
+  for (const plan::Plan& plan : curve) {
+    if (plan.outcome == Outcome::Planned) planned.push_back(&plan);
+  }
+  return planned.empty() ? curve.back() : *planned[planned.size() / 2];
+}
+
+// What to do next: run with the plan, keep it, or ask for what can be had. Empty: nothing that could be typed.
+std::string next_command(const PlanOptions& options, const report::PlanReport& report) {
+  const std::vector<std::string> file = {options.files.front()};
+  if (!report.planned) {
+    const Bytes memory = report.beside.memory_for(middle(report.curve).budget);
+    return report::command_line("plan --memory " + report::as_option(memory), file);
+  }
+  const plan::PlanFile& planned = *report.planned;
+  if (planned.plan.outcome == Outcome::Infeasible) {
+    return report::command_line("plan --memory " + report::as_option(report.beside.memory_for(planned.plan.least)),
+                                file);
+  }
+  std::vector<std::string> command = {"--"};
+  command.insert(command.end(), planned.command.begin(), planned.command.end());
+  const std::string memory = "--memory " + report::as_option(planned.memory);
+  const bool fits = planned.plan.outcome == Outcome::Fits;
+  if (planned.command.empty() && (fits || !options.out.empty())) return "";
+  if (fits) return report::command_line("run " + memory, command);
+  if (options.out.empty()) return report::command_line("plan " + memory + " --out plan.json", file);
+  return report::command_line("run " + memory + " --plan " + report::quoted(options.out), command);
+}
+
+void answer(const PlanOptions& options, const report::PlanReport& report, std::ostream& out) {
+  if (options.json) {
+    report::write_json(report, out);
+  } else {
+    report::TerminalStyle style = terminal_style(STDOUT_FILENO, [](const char* name) { return std::getenv(name); });
+    style.owners = options.top;
+    report::write_terminal(report, style, next_command(options, report), out);
+  }
+  out.flush();
+}
+
+// Returns the exit code so far.
+int write_files(const PlanOptions& options, const Prepared& prepared, const report::PlanReport& report,
+                std::ostream& err) {
+  const auto write = [&](const ReportFile& file, const std::string& name, const auto& writer) {
+    const Status written = file.write([&](std::ostream& out) {
+      writer(out);
+      return success();
+    });
+    if (!written) return refuse(ExitCode::Failed, written.error().text(), err);
+    err << "ullage: wrote " << name << '\n';
+    return to_int(ExitCode::Done);
+  };
+  int code = to_int(ExitCode::Done);
+  const bool infeasible = report.planned && report.planned->plan.outcome == Outcome::Infeasible;
+  if (prepared.plan && !infeasible) {
+    code = write(*prepared.plan, options.out, [&](std::ostream& out) { plan::write_plan(*report.planned, out); });
+  }
+  if (prepared.page && code == to_int(ExitCode::Done)) {
+    code = write(*prepared.page, options.html, [&](std::ostream& out) { report::write_html(report, out); });
+  }
+  return code == to_int(ExitCode::Done) && infeasible ? to_int(ExitCode::Infeasible) : code;
+}
+
+}  // namespace
+
+CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
+  CLI::App* verb = app.add_subcommand("plan", "say how a recorded program fits into stated bytes, and at what cost");
+  set_usage(*verb, "ullage plan [OPTIONS] FILE.ullage");
+  verb->group("Verbs");
+  // The words themselves come from gather_words; this is for the help text.
+  verb->add_option(
+          "FILE", [](const CLI::results_t&) { return true; },
+          "a trace of 'ullage run --record', two whole steps or more")
+      ->type_name("");
+  verb->add_option("--memory", options.memory,
+                   "bytes for the whole process, as for run; auto: what this machine gives,\nless 5 %")
+      ->type_name("SIZE|auto");
+  verb->add_flag("--curve", options.curve, "also, or instead, budget against time");
+  verb->add_option("--levers", options.levers,
+                   "what may be done; without it all: recompute, batch-norm, hold,\nspill, state (docs/plan.md)")
+      ->type_name("A,B,...");
+  verb->add_option("--step", options.step, "the step to plan, from 1; without it a typical one")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000'000).description(""));
+  verb->add_option("--rate", options.rate, "bytes a second to and from the disk; without it they are measured")
+      ->type_name("SIZE");
+  verb->add_option("--seed", options.seed, "of the search: 1")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000'000).description(""));
+  verb->add_option("--effort", options.effort,
+                   "how long to search, in million ops simulated: " + std::to_string(plan::Ask{}.effort / 1'000'000))
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000).description(""));
+  verb->add_option("--top", options.top, "how many sites to name; without it 10")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000).description(""));
+  verb->add_option("--out", options.out, "also write the plan, for 'ullage run --plan'")->type_name("PLAN");
+  verb->add_flag("--json", options.json, "the answer as JSON (docs/cli.md)");
+  verb->add_option("--html", options.html, "also write a page with the timeline before and after, for a browser")
+      ->type_name("OUT");
+  verb->footer(
+      "Exit code: 0 the answer is on stdout; 2 wrong use; 3 FILE cannot be read, is damaged, or has no\n"
+      "step that can be planned; 4 no plan keeps to the memory.");
+  return verb;
+}
+
+int run_plan(const PlanOptions& options, Streams streams) {
+  if (options.files.size() != 1) {
+    return refuse(ExitCode::WrongUse,
+                  options.files.empty() ? "nothing to plan: name a trace of 'ullage run --record'"
+                                        : "plan takes one file, there are " + std::to_string(options.files.size()),
+                  streams.err);
+  }
+  const std::string& file = options.files.front();
+  const Result<Prepared> prepared = prepare_all(options);
+  if (!prepared) return refuse(ExitCode::WrongUse, prepared.error().text(), streams.err);
+  Result<PlanQuestion> question = question_of(options);
+  if (!question) return refuse(ExitCode::WrongUse, question.error().text(), streams.err);
+  const Result<read::FileContent> content = read::FileContent::open(file);
+  if (!content) return refuse(ExitCode::BadInput, content.error().text(), streams.err);
+  Result<trace::TraceFile> trace = trace::read_trace_file(content->bytes(), file);
+  if (!trace) return refuse(ExitCode::BadInput, trace.error().text(), streams.err);
+
+  measure(options, *question, streams.err);
+  Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
+  const auto report = make_plan_report(std::move(trace).value(), *question, file, progress);
+  progress.pause();
+  if (!report) {
+    const bool use = report.error().kind == Error::Kind::BadArgument;
+    return refuse(use ? ExitCode::WrongUse : ExitCode::BadInput, report.error().text(), streams.err);
+  }
+  answer(options, *report, streams.out);
+  return write_files(options, *prepared, *report, streams.err);
+}
+
+}  // namespace ullage::cli

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/spill_rates.h"
+
+#include "ullage/store/spill_file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace ullage::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr Bytes kPiece = 4_MiB;      // of the size of a tensor
+constexpr std::size_t kPieces = 16;  // at most
+constexpr double kEnough = 0.1;      // seconds, each way
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Bytes a second.
+double rate(std::size_t pieces, double seconds) {
+  return static_cast<double>(kPiece.count * pieces) / std::max(seconds, 1e-9);
+}
+
+}  // namespace
+
+Result<plan::Rates> measure_rates(const store::SpillPlace& place) {
+  Result<std::unique_ptr<store::SpillFile>> opened = store::SpillFile::open(place, {.checksums = false});
+  if (!opened) return opened.error();
+  store::SpillFile& file = **opened;
+  const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(4096, kPiece.count), &std::free);
+  if (memory == nullptr) return Error{Error::Kind::System, "no memory to measure the spill folder with", place.folder};
+  std::memset(memory.get(), 0x5a, kPiece.count);  // not zeros: a disk may not store those
+  const Address at{reinterpret_cast<std::uintptr_t>(memory.get())};
+
+  std::vector<store::SpillSlot> slots;
+  const Clock::time_point writing = Clock::now();
+  while (slots.size() < kPieces && since(writing) < kEnough) {
+    const Result<store::SpillSlot> slot = file.take(kPiece);
+    if (!slot) return slot.error();
+    if (const Status written = file.write(*slot, at); !written) return written.error();
+    slots.push_back(*slot);
+  }
+  plan::Rates rates;
+  rates.write = rate(slots.size(), since(writing));
+  const Clock::time_point reading = Clock::now();
+  std::size_t read = 0;
+  while (read < slots.size() && (read == 0 || since(reading) < kEnough)) {
+    if (const Status back = file.read(slots[read++], at); !back) return back.error();
+  }
+  rates.read = rate(read, since(reading));
+  for (const store::SpillSlot& slot : slots) file.give(slot);
+  return rates;
+}
+
+}  // namespace ullage::cli

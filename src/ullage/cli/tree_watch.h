@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A thread of the launcher that counts what all processes of the program hold together, pages that they share once: a
+// budget is the tree's, and none of its processes could know what the others share with it.
+
+#include "ullage/store/ledger.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ullage::cli {
+
+// One process of the tree.
+struct TreeMember {
+  std::int32_t pid = 0;
+  Bytes resident;      // when it was counted
+  Bytes proportional;  // likewise, each page that n processes share as one part in n
+};
+
+// Counts `root`, which is the program, its descendants and whoever has a slot; writes into each slot of `page` what the
+// tree's other processes hold, and raises the tree's peak. Milliseconds where there are several. A process that is
+// alone shares nothing and is not counted.
+std::vector<TreeMember> count_tree(store::LedgerPage& page, std::int32_t root);
+// The same for those counted before, as they grew since: microseconds each. Growth is taken for their own.
+void follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
+
+// Looks as long as it lives. The page must outlive it. No signal is delivered to its thread.
+class TreeWatch final {
+ public:
+  TreeWatch(store::LedgerPage& page, std::int32_t root);
+  ~TreeWatch();
+  TreeWatch(const TreeWatch&) = delete;
+  TreeWatch& operator=(const TreeWatch&) = delete;
+
+ private:
+  void run();
+
+  store::LedgerPage& page_;
+  const std::int32_t root_;
+  std::mutex lock_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ullage::cli

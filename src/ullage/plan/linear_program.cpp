@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/linear_program.h"
+
+#include "ullage/base/check.h"
+
+#include <Clp_C_Interface.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <utility>
+
+namespace ullage::plan {
+namespace {
+
+// Entries of several columns or rows, one after the other, as Clp takes them.
+struct Packed {
+  std::vector<CoinBigIndex> starts{0};
+  std::vector<int> indices;
+  std::vector<double> factors;
+  void end() { starts.push_back(CoinBigIndex(indices.size())); }
+  void add(int index, double factor) {
+    indices.push_back(index);
+    factors.push_back(factor);
+  }
+};
+
+}  // namespace
+
+struct LinearProgram::Model {
+  Clp_Simplex* clp_model = nullptr;
+  ~Model() {
+    if (clp_model != nullptr) Clp_deleteModel(clp_model);
+  }
+};
+
+LinearProgram::LinearProgram() = default;
+LinearProgram::~LinearProgram() = default;
+LinearProgram::LinearProgram(LinearProgram&&) noexcept = default;
+LinearProgram& LinearProgram::operator=(LinearProgram&&) noexcept = default;
+
+int LinearProgram::add_column(double cost, double least, double most) {
+  ULLAGE_CHECK(cost >= 0 && least <= most, "a column costs less than nothing, or its ends are crossed");
+  columns_.push_back({cost, least, most});
+  in_old_rows_.emplace_back();
+  return int(columns_.size()) - 1;
+}
+
+int LinearProgram::add_row(std::vector<Entry> entries, double least) {
+  rows_.push_back({std::move(entries), least});
+  return int(rows_.size()) - 1;
+}
+
+void LinearProgram::extend_row(int row, Entry entry) {
+  rows_[std::size_t(row)].entries.push_back(entry);
+  if (std::size_t(row) >= sent_rows_) return;
+  ULLAGE_CHECK(std::size_t(entry.column) >= sent_columns_, "a column that was sent cannot join a row that was sent");
+  in_old_rows_[std::size_t(entry.column) - sent_columns_].push_back({row, entry.factor});
+}
+
+void LinearProgram::send_columns() {
+  Packed packed;
+  std::vector<double> least, most, cost;
+  for (std::size_t c = sent_columns_; c < columns_.size(); ++c) {
+    for (const Entry& entry : in_old_rows_[c - sent_columns_]) packed.add(entry.column, entry.factor);
+    packed.end();
+    least.push_back(columns_[c].least);
+    most.push_back(columns_[c].most);
+    cost.push_back(columns_[c].cost);
+  }
+  if (!cost.empty()) {
+    Clp_addColumns(model_->clp_model, int(cost.size()), least.data(), most.data(), cost.data(), packed.starts.data(),
+                   packed.indices.data(), packed.factors.data());
+  }
+  sent_columns_ = columns_.size();
+  in_old_rows_.clear();
+}
+
+void LinearProgram::send_rows() {
+  Packed packed;
+  std::vector<double> least;
+  for (std::size_t r = sent_rows_; r < rows_.size(); ++r) {
+    for (const Entry& entry : rows_[r].entries) packed.add(entry.column, entry.factor);
+    packed.end();
+    least.push_back(rows_[r].least);
+  }
+  if (!least.empty()) {
+    const std::vector<double> most(least.size(), DBL_MAX);
+    Clp_addRows(model_->clp_model, int(least.size()), least.data(), most.data(), packed.starts.data(),
+                packed.indices.data(), packed.factors.data());
+  }
+  sent_rows_ = rows_.size();
+}
+
+// For any prices p >= 0 of the rows, cost x >= p (A x) + (cost - p A) x >= p least + the least that the second can be.
+double LinearProgram::bound_by(const double* prices, double with_costs) const {
+  double sum = 0;
+  std::vector<double> reduced;
+  for (const Column& column : columns_) reduced.push_back(with_costs * column.cost);
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const double price = std::max(0.0, prices[r]);
+    if (price == 0) continue;
+    sum += price * rows_[r].least;
+    for (const Entry& entry : rows_[r].entries) reduced[std::size_t(entry.column)] -= price * entry.factor;
+  }
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    sum += reduced[c] * (reduced[c] > 0 ? columns_[c].least : columns_[c].most);
+  }
+  return sum;
+}
+
+// By Farkas: prices for which even free columns leave something owed.
+bool LinearProgram::proven_infeasible() const {
+  double* ray = Clp_infeasibilityRay(model_->clp_model);
+  if (ray == nullptr) return false;
+  std::vector<double> prices(ray, ray + rows_.size());
+  Clp_freeRay(model_->clp_model, ray);
+  double largest = 0;
+  for (const double price : prices) largest = std::max(largest, std::abs(price));
+  if (largest == 0) return false;
+  for (const double sign : {1.0, -1.0}) {  // the sign of a ray is not told
+    std::vector<double> turned;
+    turned.reserve(prices.size());
+    for (const double price : prices) turned.push_back(sign * price / largest);
+    if (bound_by(turned.data(), 0) > 1e-9) return true;
+  }
+  return false;
+}
+
+LinearProgram::Outcome LinearProgram::solve(int iterations) {
+  if (!model_) {
+    model_ = std::make_unique<Model>();
+    model_->clp_model = Clp_newModel();
+    Clp_setLogLevel(model_->clp_model, 0);
+  }
+  send_columns();
+  send_rows();
+  Clp_setNumberIterations(model_->clp_model, 0);
+  Clp_setMaximumIterations(model_->clp_model, iterations);
+  Clp_dual(model_->clp_model, 0);
+  const int status = Clp_status(model_->clp_model);
+  if (status == 1) return proven_infeasible() ? Outcome::Infeasible : Outcome::GivenUp;
+  proven_ = std::max(proven_, bound_by(Clp_getRowPrice(model_->clp_model), 1));
+  return status == 0 ? Outcome::Solved : Outcome::GivenUp;
+}
+
+double LinearProgram::value(int column) const { return Clp_getColSolution(model_->clp_model)[column]; }
+
+}  // namespace ullage::plan

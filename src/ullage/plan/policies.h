@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What others do (baselines.h), as choices of a problem: to compare with, and to start a search from.
+
+#include "ullage/plan/search.h"
+
+#include <array>
+#include <atomic>
+#include <functional>
+
+namespace ullage::plan {
+
+inline constexpr std::array kPolicies = {"segments", "recompute all", "drop cheap ops", "dtr", "knapsack"};
+
+// Tells every setting of every policy: its index into kPolicies, and what it comes to. Each policy gives up more and
+// more; dtr and knapsack end with the first setting within `least`. `stop` as Ask::stop.
+using PolicyTold = std::function<void(std::size_t policy, const Choice&, const Outcome&)>;
+void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
+                  const PolicyTold& tell);
+
+}  // namespace ullage::plan

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// From which op of a step to which one its storages and values are there in plain execution.
+
+#include "ullage/plan/step.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace ullage::plan {
+
+// Of ops, half open: there when op `from` begins, gone when op `until` begins. Steps have fewer than 2^31 ops.
+struct Span {
+  std::size_t from = 0;
+  std::size_t until = 0;
+  bool holds(std::size_t op) const { return from <= op && op < until; }
+};
+
+struct Spans {
+  // `until` is ops.size() + 1 where it stays beyond the step; `from` is 0 where it is there when the step begins.
+  std::vector<Span> storages;
+  // While it is the newest of its storage. The op that overwrites it still finds it.
+  std::vector<Span> values;
+  std::vector<bool> known;              // by storage: some value lives in it
+  std::vector<ValueIndex> first, last;  // by storage where known: of its values
+};
+Spans spans_of(const Step& step);
+
+}  // namespace ullage::plan

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/step_builder.h"
+
+#include "ullage/store/store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::plan {
+namespace {
+
+using How = trace::TensorUse::How;
+constexpr std::uint64_t kNotListed = UINT64_MAX;
+
+// What happens while an op runs.
+struct Open {
+  std::vector<StorageId> born;                                     // in it, and alive
+  std::vector<StorageIndex> before;                                // of others, that die in it
+  std::uint64_t level = 0, own_level = 0, rise = 0, own_rise = 0;  // above its begin
+};
+
+class Builder final {
+ public:
+  Builder(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range)
+      : index_(index),
+        take_(index.take),
+        meaning_(meaning),
+        range_(range),
+        listed_(take_.trace.storages.size(), kNotListed),
+        lives_(listed_.size()),
+        elsewhere_(listed_.size()),
+        written_elsewhere_(listed_.size()) {}
+
+  Result<BuiltStep> run() {
+    look_elsewhere();
+    begin();
+    made_.step.gaps.resize(range_.ops.size() + 1);
+    for (std::uint64_t e = range_.begin.value; e < range_.end.value && fault_.empty(); ++e) {
+      at_ = EventId{e};
+      follow(take_.trace.events[e]);
+    }
+    if (fault_.empty() && ended_ != range_.ops.size()) fail("the last op has not ended");
+    if (!fault_.empty()) return Error{Error::Kind::BadFile, "the recording contradicts itself: " + fault_, ""};
+    for (StepStorage& one : made_.step.storages) one.outlives = lives_[one.in_take.value];
+    for (const StepStorage& one : made_.step.storages)
+      made_.written_elsewhere.push_back(written_elsewhere_[one.in_take.value]);
+    return std::move(made_);
+  }
+
+ private:
+  const trace::Storage& storage(StorageId id) const { return take_.trace.storages[id.value]; }
+  bool known(StorageId id) const { return id.value < listed_.size(); }
+  bool of_another_thread(StorageId id) const {
+    const OpId op = storage(id).op;
+    return op != trace::kNoOp && index_.detail(op).thread != range_.thread;
+  }
+  void fail(const std::string& what) {
+    if (fault_.empty()) fault_ = "event " + std::to_string(at_.value) + ": " + what;
+  }
+
+  void look_elsewhere() {
+    for (const trace::OpDetail& one : take_.details) {
+      if (one.thread == range_.thread || one.begin >= range_.end || one.end < range_.begin) continue;
+      for (const trace::TensorUse& use : one.uses) {
+        elsewhere_[use.storage.value] = true;
+        if (use.how == How::Written) written_elsewhere_[use.storage.value] = true;
+      }
+    }
+  }
+
+  // What lives when the step begins. Listed is what the step uses or frees, and what could be moved meanwhile.
+  void begin() {
+    std::vector<bool> used(listed_.size());
+    for (const OpId op : range_.ops) {
+      for (const trace::TensorUse& use : index_.detail(op).uses) used[use.storage.value] = true;
+    }
+    for (std::size_t i = 0; i < listed_.size(); ++i) {
+      const trace::Storage& one = take_.trace.storages[i];
+      lives_[i] = (one.from_before || one.born < range_.begin) && one.died >= range_.begin;
+      if (!lives_[i]) continue;
+      add(one.bytes);
+      const bool dies = one.died < range_.end;
+      if (!used[i] && !dies && one.bytes < store::Store::kLeastRange) continue;
+      new_value(list(StorageId{i}, true), kNone);
+    }
+    made_.step.level = Bytes{level_};
+  }
+
+  void add(Bytes bytes) {
+    if (bytes > kMostAtOnce || level_ > kMostAtOnce.count - bytes.count) return fail("more than 16 TiB live at once");
+    level_ += bytes.count;
+  }
+
+  std::string name_of(StorageId id) const {
+    if (index_.leaf[id.value]) {
+      const std::string& told = take_.roles[index_.role[id.value]].name;
+      if (!told.empty()) return told;
+    }
+    return std::string(trace::owner_name(storage(id), meaning_.meanings));
+  }
+
+  StorageIndex list(StorageId id, bool from_before) {
+    const StorageIndex made{made_.step.storages.size()};
+    listed_[id.value] = made.value;
+    StepStorage one;
+    one.in_take = id;
+    one.bytes = storage(id).bytes;
+    one.name = name_of(id);
+    one.category = meaning_.categories[id.value];
+    one.from_before = from_before;
+    one.movable =
+        one.bytes >= store::Store::kLeastRange && !elsewhere_[id.value] && (from_before || !of_another_thread(id));
+    made_.step.storages.push_back(std::move(one));
+    newest_.emplace_back();
+    return made;
+  }
+  ValueIndex new_value(StorageIndex of, OpIndex maker) {
+    const ValueIndex made{made_.step.values.size()};
+    made_.step.values.push_back({of, maker, kNone});
+    newest_[of.value] = made;
+    return made;
+  }
+
+  void follow(const trace::Event& event) {
+    if (const auto* begun = std::get_if<trace::event::OpBegin>(&event.what)) {
+      if (ended_ < range_.ops.size() && begun->op == range_.ops[ended_]) begin_op(begun->op);
+    } else if (const auto* over = std::get_if<trace::event::OpEnd>(&event.what)) {
+      if (open_ && over->op == range_.ops[ended_]) end_op(over->op);
+    } else if (const auto* born = std::get_if<trace::event::Allocation>(&event.what)) {
+      if (!known(born->storage) || lives_[born->storage.value]) return fail("a storage is born twice");
+      lives_[born->storage.value] = true;
+      add(storage(born->storage).bytes);
+      open_ ? born_in_op(born->storage) : born_in_gap(born->storage);
+    } else if (const auto* died = std::get_if<trace::event::Free>(&event.what)) {
+      if (!known(died->storage) || !lives_[died->storage.value]) return fail("what dies does not live");
+      lives_[died->storage.value] = false;
+      level_ -= std::min(level_, storage(died->storage).bytes.count);
+      open_ ? dies_in_op(died->storage) : dies_in_gap(died->storage);
+    }
+  }
+
+  void born_in_gap(StorageId id) {
+    const StorageIndex one = list(id, false);
+    new_value(one, kNone);
+    made_.step.gaps[ended_].push_back({one, true});
+  }
+  void dies_in_gap(StorageId id) {
+    if (listed_[id.value] == kNotListed) return fail("what dies was not listed");
+    made_.step.gaps[ended_].push_back({StorageIndex{listed_[id.value]}, false});
+  }
+  void born_in_op(StorageId id) {
+    open_->born.push_back(id);
+    const std::uint64_t bytes = storage(id).bytes.count;
+    open_->rise = std::max(open_->rise, open_->level += bytes);
+    if (!of_another_thread(id)) open_->own_rise = std::max(open_->own_rise, open_->own_level += bytes);
+  }
+  void dies_in_op(StorageId id) {
+    if (std::erase(open_->born, id) == 0) {
+      if (listed_[id.value] == kNotListed) return fail("what dies was not listed");
+      open_->before.push_back(StorageIndex{listed_[id.value]});
+      return;
+    }
+    open_->level -= storage(id).bytes.count;
+    if (!of_another_thread(id)) open_->own_level -= storage(id).bytes.count;
+  }
+
+  void begin_op(OpId id) {
+    open_.emplace();
+    StepOp op;
+    op.name = take_.trace.ops[id.value].name;
+    op.key = key_of(index_, id);
+    op.in_take = id;
+    op.phase = meaning_.op_phases[id.value];
+    op.took = index_.detail(id).took;
+    for (const StorageIndex one : distinct(id, [](How how) { return how != How::Output; })) {
+      if (one.value == kNotListed) return fail("an argument of " + op.name + " does not live");
+      op.reads.push_back(newest_[one.value]);
+    }
+    made_.step.ops.push_back(std::move(op));
+  }
+
+  void end_op(OpId id) {
+    const OpIndex here{made_.step.ops.size() - 1};
+    StepOp& op = made_.step.ops.back();
+    std::vector<bool> written(made_.step.storages.size());
+    for (const StorageIndex one : distinct(id, [](How how) { return how == How::Written; })) written[one.value] = true;
+    for (const ValueIndex read : op.reads) {
+      const StorageIndex one = made_.step.values[read.value].storage;
+      if (!written[one.value]) continue;
+      made_.step.values[read.value].overwritten_by = here;
+      op.makes.push_back(new_value(one, here));
+    }
+    op.overwrites = op.makes.size();
+    for (const trace::TensorUse& use : index_.detail(id).uses) {
+      if (use.how != How::Output || std::erase(open_->born, use.storage) == 0) continue;
+      op.makes.push_back(new_value(list(use.storage, false), here));
+    }
+    hide(op);
+    op.rise = Bytes{open_->rise};
+    made_.own_rise.push_back(Bytes{open_->own_rise});
+    ++ended_;
+    for (const StorageIndex one : open_->before) made_.step.gaps[ended_].push_back({one, false});
+    open_.reset();
+  }
+
+  void hide(StepOp& op) {
+    bool own = false;
+    for (const StorageId id : open_->born) {
+      const StorageIndex one = list(id, false);
+      made_.step.storages[one.value].movable = false;
+      new_value(one, kNone);
+      op.hides.push_back(one);
+      own |= !of_another_thread(id);
+    }
+    made_.hides_own.push_back(own);
+  }
+
+  // The storages of the uses that are wanted, in order of their first such use; kNotListed: one that does not live.
+  template <class Wanted>
+  std::vector<StorageIndex> distinct(OpId op, const Wanted& wanted) const {
+    std::vector<StorageIndex> all;
+    for (const trace::TensorUse& use : index_.detail(op).uses) {
+      if (!wanted(use.how)) continue;
+      const StorageIndex one{lives_[use.storage.value] || open_dies(use.storage) ? listed_[use.storage.value]
+                                                                                 : kNotListed};
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+    }
+    return all;
+  }
+  // An argument may die while its op runs.
+  bool open_dies(StorageId id) const {
+    return open_ && listed_[id.value] != kNotListed &&
+           std::ranges::find(open_->before, StorageIndex{listed_[id.value]}) != open_->before.end();
+  }
+
+  const trace::TakeIndex& index_;
+  const trace::Take& take_;
+  const trace::TakeMeaning& meaning_;
+  const StepRange& range_;
+
+  BuiltStep made_;
+  std::vector<std::uint64_t> listed_;                        // StorageId to StorageIndex
+  std::vector<bool> lives_, elsewhere_, written_elsewhere_;  // by StorageId; elsewhere: ops of other threads use it
+  std::vector<ValueIndex> newest_;                           // by StorageIndex
+  std::optional<Open> open_;
+  std::size_t ended_ = 0;  // ops
+  std::uint64_t level_ = 0;
+  EventId at_;
+  std::string fault_;
+};
+
+}  // namespace
+
+Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range) {
+  return Builder(index, meaning, range).run();
+}
+
+}  // namespace ullage::plan

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the two halves of libullage_preload.so know of each other.
+
+namespace ullage::preload {
+
+// Opens the runtime if torch is mapped and the runtime is not. Any thread; more than once does no harm.
+void bring_in_the_runtime();
+
+// In a process that holds a Python: has the runtime brought in as soon as `import torch` is done. Elsewhere nothing.
+// Before Python starts.
+void wait_for_import_of_torch();
+
+}  // namespace ullage::preload

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Python maps torch long after this library's constructor ran. So where the process holds a Python, an audit hook is
+// set, which Python's C interface allows before the interpreter starts. It waits for the first import there is (that of
+// `site`, without it the program's own first) and then puts a finder in front of sys.meta_path, which lets torch be
+// found as it would have been and has the runtime brought in when torch's own code has run.
+//
+// Not by a sitecustomize on PYTHONPATH: this way the environment stays as it is, whoever brings a sitecustomize keeps
+// it, and python -I, -E and -S are reached too. No Python is linked; what is used of it is looked up, and part of the
+// stable interface but for the hook itself.
+
+#include "ullage/preload/preload.h"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+
+namespace ullage::preload {
+namespace {
+
+struct Object;  // PyObject
+struct Method {
+  const char* name;
+  Object* (*call)(Object* self, Object* arguments);
+  int flags;
+  const char* doc;
+};
+constexpr int kFileInput = 257;  // Py_file_input
+constexpr int kVarArgs = 1;      // METH_VARARGS
+using Hook = int (*)(const char* event, Object* arguments, void* data);
+
+struct Python {
+  int (*add_hook)(Hook, void*);
+  int (*is_initialized)();
+  Object* (*compile)(const char* text, const char* file, int start);
+  Object* (*evaluate)(Object* code, Object* globals, Object* locals);
+  Object* (*new_dict)();
+  int (*set_item)(Object* dict, const char* key, Object* value);
+  Object* (*new_function)(Method*, Object* self, Object* module);
+  Object* (*item)(Object* tuple, std::intptr_t at);
+  int (*is_true)(Object*);
+  Object* (*call_with)(Object* callable, ...);
+  void (*release)(Object*);
+  void (*clear_error)();
+};
+Python python;
+
+template <class Function>
+bool find(Function& function, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+  return function != nullptr;
+}
+
+bool find_python() {
+  return find(python.add_hook, "PySys_AddAuditHook") && find(python.is_initialized, "Py_IsInitialized") &&
+         find(python.compile, "Py_CompileString") && find(python.evaluate, "PyEval_EvalCode") &&
+         find(python.new_dict, "PyDict_New") && find(python.set_item, "PyDict_SetItemString") &&
+         find(python.new_function, "PyCFunction_NewEx") && find(python.item, "PyTuple_GetItem") &&
+         find(python.is_true, "PyObject_IsTrue") && find(python.call_with, "PyObject_CallFunctionObjArgs") &&
+         find(python.release, "Py_DecRef") && find(python.clear_error, "PyErr_Clear");
+}
+
+// `load_then_bring_in` is the function below. Its loaded() is asked for every module of a loader that loads others too.
+// `_initializing` tells the runtime whether torch is there, and would be cleared a moment later. What was printed is
+// flushed, as a runtime whose budget cannot be met ends the process.
+constexpr const char* kFinder = R"(
+import sys
+from _functools import partial
+
+class UllageFinder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != 'torch':
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, 'find_spec', None)
+            spec = find(name, path, target) if find and finder is not UllageFinder else None
+            if spec is not None:
+                load = getattr(spec.loader, 'exec_module', None)
+                if load is not None:
+                    spec.loader.exec_module = partial(load_then_bring_in, load, partial(loaded, spec.loader))
+                return spec
+
+def loaded(loader, module):
+    if module.__name__ != 'torch':
+        return False
+    module.__spec__._initializing = False
+    vars(loader).pop('exec_module', None)
+    if UllageFinder in sys.meta_path:
+        sys.meta_path.remove(UllageFinder)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return True
+
+sys.meta_path.insert(0, UllageFinder)
+)";
+
+// (load, loaded, module): load(module), then the runtime where that was torch. A function of C, so that a torch that
+// cannot be imported shows its own traceback. The interpreter's lock is held from begin to end.
+Object* load_then_bring_in(Object*, Object* arguments) {
+  Object* module = python.item(arguments, 2);
+  Object* result = python.call_with(python.item(arguments, 0), module, nullptr);
+  if (result == nullptr) return nullptr;
+  Object* answer = python.call_with(python.item(arguments, 1), module, nullptr);
+  const bool is_torch = answer == nullptr || python.is_true(answer) == 1;
+  if (answer != nullptr) python.release(answer);
+  python.clear_error();
+  if (is_torch) bring_in_the_runtime();
+  return result;
+}
+
+Method load_method = {"load_then_bring_in", &load_then_bring_in, kVarArgs, nullptr};
+
+void install_finder() {
+  Object* globals = python.new_dict();
+  Object* function = python.new_function(&load_method, nullptr, nullptr);
+  Object* code = python.compile(kFinder, "<ullage>", kFileInput);
+  if (globals != nullptr && function != nullptr && code != nullptr &&
+      python.set_item(globals, load_method.name, function) == 0) {
+    if (Object* none = python.evaluate(code, globals, globals)) python.release(none);
+  }
+  for (Object* one : {globals, function, code}) {
+    if (one != nullptr) python.release(one);
+  }
+  python.clear_error();
+}
+
+// Python has no way to take a hook out again: afterwards it costs what an event costs, a tenth of a microsecond.
+bool waiting = true;
+
+int on_event(const char* event, Object*, void*) {
+  if (!waiting || std::strcmp(event, "import") != 0 || python.is_initialized() == 0) return 0;
+  waiting = false;
+  install_finder();
+  return 0;
+}
+
+}  // namespace
+
+void wait_for_import_of_torch() {
+  if (find_python()) python.add_hook(&on_event, nullptr);
+}
+
+}  // namespace ullage::preload

@@ -1,0 +1,39 @@
+"use strict";
+// What every page's script needs: numbers as people read them, and elements.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+// As the terminal prints it: two decimals, rounded down.
+function sizeText(bytes) {
+  let unit = 0;
+  let value = bytes;
+  while (value >= 1024 && unit < UNITS.length - 1) { value /= 1024; unit += 1; }
+  return unit === 0 ? `${bytes} B` : `${(Math.floor(value * 100) / 100).toFixed(2)} ${UNITS[unit]}`;
+}
+
+function timeText(microseconds) {
+  if (microseconds < 1e3) return `${microseconds} us`;
+  if (microseconds < 1e6) return `${(microseconds / 1e3).toFixed(1)} ms`;
+  return `${(microseconds / 1e6).toFixed(3)} s`;
+}
+
+// As the tables of the page have it: never nothing of something, never all of less.
+function percentText(part, whole) {
+  if (!(whole > 0)) return "-";
+  if (part === 0 || part === whole) return part === 0 ? "0 %" : "100 %";
+  const percent = 100 * part / whole;
+  return percent < 1 ? "<1 %" : `${Math.min(99, Math.round(percent))} %`;
+}
+
+function summed(differences) {
+  let sum = 0;
+  return Float64Array.from(differences, (d) => (sum += d));
+}
+
+// Text is only ever set as text, never as markup: much of it comes from files that nobody vouches for.
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}

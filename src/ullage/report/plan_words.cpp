@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/report/plan_words.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/report/command_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ullage::report {
+namespace {
+
+using Outcome = plan::Plan::Outcome;
+
+std::string bound_text(const plan::Plan& plan) {
+  return plan.bound ? fmt::format(" (bound {})", percent_text(*plan.bound, plan.step)) : "";
+}
+
+}  // namespace
+
+std::string percent_text(Seconds part, Seconds step) {
+  if (part.count <= 0) return "+0 %";
+  if (step.count <= 0) return "-";
+  const double percent = 100 * part.count / step.count;
+  return percent < 0.05 ? "<0.1 %" : fmt::format("+{:.1f} %", percent);
+}
+
+std::string plan_headline(const PlanReport& report) {
+  const plan::Plan& plan = report.planned->plan;
+  const std::string memory = to_string(report.planned->memory);
+  switch (plan.outcome) {
+    case Outcome::Fits:
+      return fmt::format("Fits {} as it is: tensors peak at {}, {} are free; no plan is needed", memory,
+                         to_string(plan.plain_peak), to_string(plan.budget - plan.plain_peak));
+    case Outcome::Planned:
+      return fmt::format("Fits {} with a plan: tensors peak at {} instead of {}, time {}{}", memory,
+                         to_string(plan.peak), to_string(plan.plain_peak), percent_text(plan.overhead, plan.step),
+                         bound_text(plan));
+    case Outcome::Infeasible:
+      break;
+  }
+  return fmt::format("DOES NOT FIT {}: the least found with these levers is --memory {}{}", memory,
+                     as_option(report.beside.memory_for(plan.least)),
+                     plan.least_set_by.empty() ? "" : ", set by " + plan.least_set_by);
+}
+
+Bytes kept_free(const PlanReport& report) {
+  const plan::Plan& plan = report.planned->plan;
+  const BesideTensors& beside = report.beside;
+  if (plan.outcome == Outcome::Infeasible) return beside.kept_free(plan.least);
+  // Not kept_free() of the budget: that is a byte less where another byte of memory has no room for one of tensors.
+  return saturating_sub(report.planned->memory, plan.budget + beside.rounding + beside.outside + beside.margin);
+}
+
+diagnose::Bar memory_bar(const PlanReport& report) {
+  using Kind = diagnose::Bar::Part::Kind;
+  const plan::Plan& plan = report.planned->plan;
+  const bool fits = plan.outcome != Outcome::Infeasible;
+  const Bytes tensors = fits ? plan.peak : plan.least;
+  diagnose::Bar bar;
+  bar.total = fits ? report.planned->memory : report.beside.memory_for(plan.least);
+  bar.of = fmt::format("{}, {}:", fits ? "Of the memory" : "The least that would do", to_string(bar.total));
+  bar.parts = {{Kind::Live, plan.outcome == Outcome::Planned ? "tensors, as planned" : "tensors", tensors},
+               {Kind::Usable, "free for tensors", fits ? plan.budget - plan.peak : Bytes{}},
+               {Kind::Stuck, "whole pages and slabs", report.beside.rounding},
+               {Kind::NotPyTorch, "program and libraries", report.beside.outside},
+               {Kind::Free, "margin between two looks", report.beside.margin},
+               {Kind::Free, "left free for the run", kept_free(report)}};
+  return bar;
+}
+
+std::vector<LeverTotal> lever_totals(const plan::Plan& plan) {
+  std::vector<LeverTotal> totals;
+  for (const plan::LeverUse& use : plan.levers) {
+    auto at = std::find_if(totals.begin(), totals.end(), [&](const LeverTotal& one) { return one.lever == use.lever; });
+    if (at == totals.end()) at = totals.insert(at, {use.lever, 0, {}, {}});
+    ++at->sites, at->bytes += use.bytes, at->seconds.count += use.seconds.count;
+  }
+  std::stable_sort(totals.begin(), totals.end(),
+                   [](const LeverTotal& a, const LeverTotal& b) { return a.bytes > b.bytes; });
+  return totals;
+}
+
+void put_into_curve(const plan::Plan& plan, std::vector<plan::Plan>& curve) {
+  const auto less = [](const plan::Plan& one, Bytes budget) { return one.budget < budget; };
+  auto at = std::lower_bound(curve.begin(), curve.end(), plan.budget, less);
+  if (at == curve.end() || at->budget != plan.budget) at = curve.insert(at, plan);
+  for (; at != curve.end(); ++at) {
+    if (at->outcome == Outcome::Fits || (at->outcome == Outcome::Planned && at->overhead <= plan.overhead)) continue;
+    const Bytes budget = at->budget;
+    std::optional<Seconds> bound = budget == plan.budget ? plan.bound : at->bound;
+    *at = plan;
+    at->budget = budget, at->bound = bound;
+  }
+}
+
+std::string peak_sentence(const PlanReport& report) {
+  if (report.planned_levels.empty()) return "";
+  // The peak itself may stand in the gap before or behind that op.
+  const auto most = std::max_element(report.plain_levels.begin(), report.plain_levels.end());
+  const auto at = static_cast<std::size_t>(most - report.plain_levels.begin());
+  return fmt::format("Where plain execution peaks ({}, {}), {} are present instead of {}", report.step.ops[at].name,
+                     trace::name(report.step.ops[at].phase), to_string(report.planned_levels[at]),
+                     to_string(report.planned->plan.plain_peak));
+}
+
+std::string least_sentence(const PlanReport& report) {
+  const plan::Plan& plan = report.planned->plan;
+  if (plan.outcome == Outcome::Infeasible || plan.least == Bytes{}) return "";
+  std::string text =
+      fmt::format("With these levers the least is about --memory {}", as_option(report.beside.memory_for(plan.least)));
+  if (!plan.least_set_by.empty()) text += ", set by " + plan.least_set_by;
+  return text;
+}
+
+}  // namespace ullage::report

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/planning.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/base/threads.h"
+#include "ullage/plan/planner.h"
+#include "ullage/plan/room.h"
+#include "ullage/plan/step_of_take.h"
+#include "ullage/plan/verifier.h"
+#include "ullage/runtime/kernel_facts.h"
+#include "ullage/trace/take_meaning.h"
+#include "ullage/trace/trace_file.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// The first may have begun before anybody looked.
+constexpr std::uint64_t kSteps = 2;
+// Plans of one run: a program that changes its steps all the time is served on demand.
+constexpr std::uint64_t kMostPlans = 8;
+constexpr int kTries = 4;
+// For the end of planning, when the process ends.
+constexpr std::chrono::seconds kMostWaiting{5};
+// Heap that planning takes, to bytes of the recording: 40 to 50 as measured.
+constexpr std::uint64_t kHeapToRecording = 56;
+constexpr Bytes kLeastHeap = 2_MiB;
+// Less was moved: then its rate says nothing.
+constexpr Bytes kWorthARate = 64_MiB;
+
+Recorder::Settings observer_settings(Planning::Settings& settings, std::function<void()> at_border) {
+  Recorder::Settings made;
+  made.takes_are_told = made.in_takes_only = made.takes_begin_in_midst = true;
+  made.after_steps = kSteps;
+  made.at_border = std::move(at_border);
+  made.figures = settings.figures;
+  return made;
+}
+
+plan::Rates rates_of(const store::PagerCounts& moves) {
+  plan::Rates rates;
+  const Bytes moved = moves.written + moves.restored;
+  const double took = moves.waited.count + moves.background.count;
+  if (moved > kWorthARate && took > 0) rates.read = rates.write = static_cast<double>(moved.count) / took;
+  return rates;
+}
+
+}  // namespace
+
+Planning::Planning(store::Pager& pager, PlanFollower& follower, Settings settings)
+    : pager_(pager),
+      follower_(follower),
+      settings_(std::move(settings)),
+      observer_(observer_settings(const_cast<Settings&>(settings_), [this] { observed(); })) {}
+
+void Planning::begin() {
+  if (state_.load(std::memory_order_relaxed) != State::Idle) return;
+  State idle = State::Idle;
+  if (state_.compare_exchange_strong(idle, State::Observing)) observe();
+}
+
+void Planning::mark_step() {
+  observer_.mark_step();
+  look_again();
+}
+
+void Planning::look_again() {
+  State following = State::Following;
+  if (!follower_.lost_for_good() || made_ >= kMostPlans) return;
+  if (!state_.compare_exchange_strong(following, State::Observing)) return;
+  follower_.suspend();  // what a plan does is not the program's own
+  observe();
+}
+
+void Planning::observe() {
+  pager_.watch_waste();
+  observer_.begin_take({}, pager_.store().live());
+}
+
+// On the program's thread, at a border of steps.
+void Planning::observed() {
+  state_.store(State::Planning);
+  auto recording = std::make_shared<const std::string>(observer_.contents());
+  observer_.end_take();
+  if (!facts_) probe();
+  note_room();
+  const Bytes needed = kLeastHeap + Bytes{recording->size()} * kHeapToRecording;
+  if (settings_.reserve && !settings_.reserve(needed)) {
+    state_.store(State::GaveUp);
+    if (settings_.say)
+      settings_.say("no plan is made: there is no room for the " + to_string(needed) + " that it takes");
+    return;
+  }
+  std::unique_lock lock(lock_);
+  busy_ = true;
+  start_thread([this, recording]() mutable {
+    plan(*recording);
+    recording.reset();
+    malloc_trim(0);
+    if (settings_.give_back) settings_.give_back();
+    const std::lock_guard done(lock_);
+    busy_ = false;
+    changed_.notify_all();
+  });
+  if (settings_.wait) changed_.wait(lock, [this] { return !busy_; });
+}
+
+// Kernels are tried on a thread of their own, which sees none of the program's modes, and is over when this returns:
+// the program may end at any moment after, and a thread must not stand in torch when torch's globals are destroyed. Nor
+// in the planner, for which the end waits. Exit handlers run newest first: before all that is destroyed and exists by
+// now.
+void Planning::probe() {
+  make_thread([this] { facts_ = probe_kernels(); }).join();
+  static Planning* const one = this;
+  std::atexit([] { one->stop(); });
+}
+
+// At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again.
+void Planning::note_room() {
+  const Bytes room = pager_.planned_room();  // asks for the limit
+  const Bytes limit = pager_.store().counts().limit;
+  most_resident_ = saturating_sub(limit, plan::kept_back(limit));
+  most_present_ = saturating_sub(room, plan::kept_back(limit));
+}
+
+void Planning::stop() {
+  if (in_child_) return;
+  stopping_.store(true);
+  std::unique_lock lock(lock_);
+  changed_.wait_for(lock, kMostWaiting, [this] { return !busy_; });
+}
+
+void Planning::after_fork_in_child() {
+  in_child_ = true;
+  observer_.after_fork_in_child();
+}
+
+void Planning::plan(const std::string& recording) {
+  try {
+    adopt(recording);
+  } catch (const std::exception& error) {
+    state_.store(State::GaveUp);
+    if (settings_.say) settings_.say(std::string("no plan could be made: ") + error.what());
+  }
+}
+
+void Planning::adopt(const std::string& recording) {
+  Result<trace::TraceFile> file = trace::read_trace_file(std::as_bytes(std::span(recording)), "the steps observed");
+  if (!file) throw std::runtime_error(file.error().text());
+  trace::Take& take = file->takes.back();
+  const trace::TakeMeaning meaning = trace::understand(take);
+  Result<plan::Step> step = plan::typical_step(take, meaning);
+  if (!step) throw std::runtime_error(step.error().text());
+  if (!facts_->convolution_input_unread) {
+    for (plan::StepOp& op : step->ops) op.unread.clear();
+  }
+  plan::Ask ask;
+  ask.budget = std::min(most_present_, saturating_sub(most_resident_, step->overhead));
+  ask.stop = &stopping_;
+  ask.rates = rates_of(pager_.counts());
+  ask.levers.batch_norm = facts_->batch_norm_applies;
+  plan::Plan made = plan::make_plan(*step, ask);
+  // Whole pages and slabs are known only of a plan that is there.
+  for (int tries = 0; made.outcome == plan::Plan::Outcome::Planned && tries < kTries; ++tries) {
+    const Result<plan::Verified> verified = plan::verify(*step, made.schedule, ask.budget);
+    if (!verified) throw std::runtime_error("a plan that does not hold: " + verified.error().text());
+    if (verified->resident <= most_resident_) break;
+    ask.budget = saturating_sub(ask.budget, verified->resident - most_resident_);
+    made = plan::make_plan(*step, ask);
+    if (tries + 1 == kTries) made.outcome = plan::Plan::Outcome::Infeasible;  // nearer it does not come
+  }
+  ++made_;
+  if (made.outcome != plan::Plan::Outcome::Planned) {
+    state_.store(made.outcome == plan::Plan::Outcome::Fits ? State::Following : State::GaveUp);
+    if (settings_.say && made.outcome == plan::Plan::Outcome::Infeasible) {
+      settings_.say(fmt::format("no plan stays within {} of tensors, {} are the least ({}); they are moved on demand",
+                                to_string(ask.budget), to_string(made.least), made.least_set_by));
+    }
+    return;
+  }
+  const auto program = std::make_shared<const PlanProgram>(plan::sites_of(*step), made);
+  follower_.adopt(program);
+  state_.store(State::Following);
+  if (settings_.say) {
+    settings_.say(fmt::format("plan: {} of tensors, {:+.1f} % time, recompute {} ops, spill {}", to_string(made.peak),
+                              made.step.count > 0 ? made.overhead.count / made.step.count * 100 : 0.0,
+                              program->reruns(), program->spills()));
+  }
+}
+
+}  // namespace ullage::runtime

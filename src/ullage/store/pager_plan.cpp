@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan orders: storages are dropped and made again, spilled and brought back, when it says so.
+#include "ullage/store/pager.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace ullage::store {
+namespace {
+
+Shortage cannot_remake(Bytes size, std::string why) {
+  Shortage failed;
+  failed.refusal.requested = size;
+  failed.spill_failure = std::move(why);
+  return failed;
+}
+
+}  // namespace
+
+// The storage that begins here, once nobody reads it in any more; null where there is none.
+Pageable* Pager::settled_at(Lock& lock, Address at) {
+  for (;;) {
+    const auto found = storages_.find(at);
+    if (found == storages_.end()) return nullptr;
+    if (found->second.where != Where::Returning) return &found->second;
+    const Waiting waiting(*this);
+    changed_.wait(lock);
+  }
+}
+
+// Slot and staged pages; a copy that is being written is worthless.
+void Pager::forget_copies(Pageable& storage) {
+  if (storage.slot) spill_->give(*storage.slot);
+  storage.slot.reset();
+  if (storage.staged) {
+    store_.unstage(*storage.staged);
+    --staged_;
+  }
+  storage.staged.reset();
+  storage.changed = true;
+  storage.unchanged = false;
+}
+
+bool Pager::drop(Address at) {
+  Lock lock(lock_);
+  Pageable* storage = settled_at(lock, at);
+  if (in_child_ || storage == nullptr || storage->where == Where::Dropped || storage->pins > 0) return false;
+  if (storage->where == Where::Resident) store_.vacate(at);
+  if (storage->where == Where::Spilled) counts_.spilled_now -= storage->span;
+  forget_copies(*storage);
+  storage->where = Where::Dropped;
+  counts_.dropped += storage->span;
+  counts_.dropped_now += storage->span;
+  return true;
+}
+
+bool Pager::spill(Address at) {
+  Lock lock(lock_);
+  const Pageable* storage = settled_at(lock, at);
+  const StorageId id = storage != nullptr ? storage->id : StorageId{};
+  const Waiting waiting(*this);
+  for (;;) {
+    Pageable* now = find(at, id);
+    if (now == nullptr || now->where != Where::Resident || now->pins > 0) return false;
+    if (now->clean()) {
+      take_pages(at, *now);
+      return true;
+    }
+    if (now->writing) {
+      changed_.wait(lock);
+    } else if (in_child_ || spill_ == nullptr || !write_out(lock, at, id, For::New)) {
+      return false;
+    }
+  }
+}
+
+void Pager::write_ahead(Address at) {
+  const Lock lock(lock_);
+  const auto found = storages_.find(at);
+  if (in_child_ || spill_ == nullptr || found == storages_.end()) return;
+  if (found->second.where != Where::Resident || found->second.read_only()) return;
+  orders_.push_back({at, found->second.id, /*read=*/false});
+  changed_.notify_all();
+}
+
+void Pager::read_ahead(Address at) {
+  const Lock lock(lock_);
+  const auto found = storages_.find(at);
+  if (found == storages_.end() || found->second.where != Where::Spilled || found->second.staged) return;
+  const std::variant<Address, Refusal> staged = store_.stage(at);
+  if (std::holds_alternative<Refusal>(staged)) return;
+  found->second.staged = std::get<Address>(staged);
+  ++staged_;
+  if (in_child_) return;  // which has no background
+  orders_.push_back({at, found->second.id, /*read=*/true});
+  changed_.notify_all();
+}
+
+bool Pager::adopt(Address at, Address from) {
+  Lock lock(lock_);
+  // Whatever had no room since it was made may have taken its pages.
+  if (const Pageable* giver = settled_at(lock, from); giver != nullptr && giver->where == Where::Spilled) {
+    const Waiting waiting(*this);
+    if (bring_back(lock, from, giver->id, For::Input)) return false;
+  }
+  const auto taker = storages_.find(at);
+  const auto giver = storages_.find(from);
+  if (taker == storages_.end() || giver == storages_.end() || giver->second.size != taker->second.size) return false;
+  Pageable& to = taker->second;
+  const bool away = to.where == Where::Dropped || to.where == Where::Spilled;
+  if (!away || giver->second.where != Where::Resident) return false;
+  (to.where == Where::Dropped ? counts_.dropped_now : counts_.spilled_now) -= to.span;
+  forget_copies(to);
+  forget_copies(giver->second);
+  ULLAGE_CHECK(store_.hand_over(from, at), "the kernel moves pages no more (see vm.max_map_count)");
+  to.where = Where::Resident;
+  to.healed = 0;
+  ++to.adopted;
+  giver->second.where = Where::Dropped;
+  counts_.dropped_now += to.span;
+  changed_.notify_all();
+  return true;
+}
+
+void Pager::set_remaker(Remaker* remaker) {
+  const Lock lock(lock_);
+  remaker_ = remaker;
+}
+
+void Pager::follow_plan(bool on) {
+  const Lock lock(lock_);
+  follows_plan_ = on;
+}
+
+Bytes Pager::planned_room() {
+  store_.room();  // asks for the limit
+  const StoreCounts counts = store_.counts();
+  return saturating_sub(counts.limit, counts.wasted_peak);
+}
+
+// Of a dropped storage. Where this returns nothing it was made again, or is gone, or someone else made it again.
+std::optional<Shortage> Pager::remake(Lock& lock, Address at, StorageId id, bool at_fault) {
+  Pageable* storage = find(at, id);
+  const Bytes size = storage->size;
+  if (remaker_ == nullptr || in_child_)
+    return cannot_remake(size, "its bytes were given up; nobody can make them again");
+  if (storage->remaking()) return cannot_remake(size, "its bytes were given up, and are needed to make them again");
+  storage->remaking_on = std::this_thread::get_id();
+  const std::uint64_t adopted = storage->adopted;
+  ++remakes_;
+  Remaker* const remaker = remaker_;
+  std::string why = "its bytes were given up, and could not be made again";
+  bool made = false;
+  lock.unlock();
+  try {
+    made = remaker->remake(at, at_fault);
+  } catch (const std::exception& error) {
+    why += std::string(": ") + error.what();
+  } catch (...) {
+    why += ": unknown exception";
+  }
+  lock.lock();
+  --remakes_;
+  changed_.notify_all();
+  storage = find(at, id);
+  if (storage == nullptr) return std::nullopt;
+  storage->remaking_on = {};
+  const bool was_here = storage->adopted != adopted;  // a plan may have dropped it again since
+  if (made && was_here) ++counts_.remade;
+  if (was_here || storage->where != Where::Dropped) return std::nullopt;
+  return cannot_remake(size, why);
+}
+
+// Makes every dropped storage again that can be, since a forked child cannot.
+void Pager::remake_all(Lock& lock) {
+  std::vector<Held> all;
+  for (const auto& [at, storage] : storages_) {
+    if (storage.where == Where::Dropped) all.push_back({at, storage.id, false});
+  }
+  for (const Held& one : all) bring_back(lock, one.at, one.id, For::Input);
+}
+
+}  // namespace ullage::store

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/tree_watch.h"
+
+#include "ullage/store/process_memory.h"
+
+#include "forked_child.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace ullage::cli {
+namespace {
+
+constexpr Bytes kHeld = 64_MiB;
+
+// Resident bytes, until the process ends. Of no allocator: a sanitizer's holds more for each.
+void hold(Bytes bytes) {
+  void* at = mmap(nullptr, bytes.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  EXPECT_NE(at, MAP_FAILED);
+}
+
+ForkedChild child_with(Bytes held) {
+  return ForkedChild([held] { hold(held); });
+}
+
+struct TreeWatchTest : testing::Test {
+  void SetUp() override { own.pid.store(getpid()); }
+  std::unique_ptr<store::LedgerPage> page = std::make_unique<store::LedgerPage>();
+  store::LedgerSlot& own = page->slots[0];
+  const Bytes beside = store::resident_now() + 4_MiB;  // what a process holds otherwise, at most
+};
+
+TEST_F(TreeWatchTest, HasNothingToTellOfAProcessThatIsAlone) {
+  own.others.store(7);  // of an earlier look
+  EXPECT_TRUE(count_tree(*page, getpid()).empty());
+  EXPECT_EQ(own.others.load(), 0u);
+  EXPECT_EQ(page->tree_peak.load(), 0u);
+}
+
+TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
+  hold(kHeld * 2);  // before the fork: shared
+  const ForkedChild child = child_with(kHeld);
+  store::LedgerSlot& slot = page->slots[3];
+  slot.pid.store(child.pid()), slot.rss.store(12345);
+  EXPECT_EQ(count_tree(*page, getpid()).size(), 2u);
+  EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
+  EXPECT_LE(Bytes{own.others.load()}, kHeld + beside);
+  EXPECT_LE(Bytes{slot.others.load()}, beside);  // what it shares it counts itself
+  EXPECT_EQ(slot.rss_counted.load(), 12345u);
+  EXPECT_GE(Bytes{page->tree_peak.load()}, kHeld * 3);
+  EXPECT_LE(Bytes{page->tree_peak.load()}, kHeld * 3 + beside);
+}
+
+TEST_F(TreeWatchTest, FollowsHowThoseCountedGrow) {
+  const ForkedChild child = child_with(kHeld);
+  const std::vector<TreeMember> tree = count_tree(*page, getpid());
+  const Bytes before{own.others.load()}, peak{page->tree_peak.load()};
+  hold(kHeld);
+  follow_tree(*page, tree);
+  EXPECT_GE(Bytes{page->tree_peak.load()}, peak + kHeld);
+  EXPECT_LE(Bytes{own.others.load()}, before + 4_MiB);  // its own
+}
+
+TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
+  page->slots[1].pid.store(getppid());
+  EXPECT_EQ(count_tree(*page, getpid()).size(), 2u);
+  page->slots[1].ended.store(1);
+  EXPECT_TRUE(count_tree(*page, getpid()).empty());
+}
+
+TEST_F(TreeWatchTest, LooksUntilItEnds) {
+  {
+    const TreeWatch watch(*page, getpid());
+    const ForkedChild child = child_with(kHeld);
+    for (int waits = 0; waits < 2000 && own.others.load() == 0; ++waits) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_GT(own.others.load(), 0u);
+  }
+  own.others.store(7);
+  const ForkedChild child = child_with(kHeld);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(own.others.load(), 7u);
+}
+
+}  // namespace
+}  // namespace ullage::cli

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the build into a new folder, moves that folder, builds a foreign project against it, and runs that.
+# usage: test_find_package.sh CMAKE BUILD_FOLDER COMPILER
+set -euo pipefail
+cmake=$1 build=$2 compiler=$3
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --prefix "$work/first" > "$work/install.log" || { cat "$work/install.log"; exit 1; }
+mv "$work/first" "$work/moved"  # nothing in it may name its folder
+"$cmake" -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_CXX_COMPILER="$compiler" > "$work/configure.log" ||
+  { cat "$work/configure.log"; exit 1; }
+"$cmake" --build "$work/build" > "$work/build.log" || { cat "$work/build.log"; exit 1; }
+
+expect() {
+  [ "$2" = "$3" ] || { echo "$1: expected '$2', got '$3'"; exit 1; }
+}
+expect "a plain run" "0 0" "$("$work/build/consumer")"
+expect "under a budget" "1 4294967296" "$("$work/moved/bin/ullage" run --quiet --memory 4GiB -- "$work/build/consumer")"
+echo "installed, moved, found, built, run"

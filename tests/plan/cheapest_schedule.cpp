@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/cheapest_schedule.h"
+
+#include "ullage/base/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace ullage::plan::test {
+namespace {
+
+// Of each value: is it nowhere, in memory, there with a copy on disk, or on disk alone? Three bits each.
+enum Where : std::uint64_t { kNowhere, kThere, kThereAndCopied, kOut };
+using State = std::uint64_t;
+
+struct Node {
+  double seconds = INFINITY;
+  State from = 0;
+  std::vector<Action> actions;  // that lead here from there
+  bool done = false;
+};
+
+class Search final {
+ public:
+  Search(const Step& step, const Ask& ask, std::vector<Where> begin)
+      : step_(step), ask_(ask), begin_(std::move(begin)), alive_(2 * step.ops.size() + 2) {
+    find_lives();
+  }
+
+  CheapestOutcome run(std::size_t most_states) {
+    State first = 0;
+    for (std::size_t v = 0; v < step_.values.size(); ++v) first = with(first, v, begin_[v]);
+    if (level(first, 0) > ask_.budget.count) return NoSchedule{};
+    reach(key(0, first), 0, 0, {});
+    while (!queue_.empty()) {
+      const State now = queue_.top().second;
+      queue_.pop();
+      if (nodes_[now].done) continue;
+      nodes_[now].done = true;
+      if (place(now) == alive_.size() - 1) {
+        if (ends_well(state(now))) return schedule_to(now);
+        continue;
+      }
+      if (nodes_.size() > most_states) return TooManyStates{};
+      expand(now);
+    }
+    return NoSchedule{};
+  }
+
+ private:
+  struct Alive {  // of each storage: its newest value where it is alive, or nothing
+    std::vector<bool> alive;
+    std::vector<std::optional<std::size_t>> newest;
+  };
+
+  // Places: 0 the begin, 1 + 2 i before op i, 2 + 2 i after it; the last one is the end.
+  static std::size_t place(State key) { return key >> 48; }
+  static State state(State key) { return key & ((State{1} << 48) - 1); }
+  static State key(std::size_t place, State state) { return State{place} << 48 | state; }
+  static Where where(State state, std::size_t v) { return Where(state >> 3 * v & 7); }
+  static State with(State state, std::size_t v, Where w) { return (state & ~(State{7} << 3 * v)) | State{w} << 3 * v; }
+  static bool there(Where w) { return w == kThere || w == kThereAndCopied; }
+  std::uint64_t bytes(std::size_t v) const { return step_.storages[step_.values[v].storage.value].bytes.count; }
+
+  void find_lives();
+  void let_die(Alive& now, std::size_t gap) const;
+  bool newest(std::size_t v, std::size_t place) const {
+    const std::size_t s = step_.values[v].storage.value;
+    return alive_[place].alive[s] && alive_[place].newest[s] == v;
+  }
+
+  std::uint64_t level(State state, const Alive& now) const {
+    std::uint64_t sum = step_.level.count;
+    for (std::size_t s = 0; s < step_.storages.size(); ++s) {
+      if (step_.storages[s].from_before) sum -= step_.storages[s].bytes.count;
+      if (now.alive[s] && !now.newest[s]) sum += step_.storages[s].bytes.count;
+    }
+    for (std::size_t v = 0; v < step_.values.size(); ++v) sum += there(where(state, v)) ? bytes(v) : 0;
+    return sum;
+  }
+  std::uint64_t level(State state, std::size_t place) const { return level(state, alive_[place]); }
+
+  void reach(State to, double seconds, State from, std::vector<Action> actions) {
+    Node& node = nodes_[to];
+    if (node.seconds <= seconds) return;
+    node = {seconds, from, std::move(actions), false};
+    queue_.push({-seconds, to});
+  }
+
+  void expand(State now) {
+    if (place(now) == 0) return pass_gap(now, 0);
+    const std::size_t op = (place(now) - 1) / 2;
+    const bool after = place(now) % 2 == 0;
+    for (std::size_t v = 0; v < step_.values.size(); ++v) act_on(now, v, op, after);
+    for (std::size_t o = 0; o < op + (after ? 1 : 0); ++o) {
+      if (step_.ops[o].rerun && ask_.levers.recompute) remake(now, o, false, op, after);
+      if (step_.ops[o].apply && ask_.levers.batch_norm) remake(now, o, true, op, after);
+    }
+    after ? pass_gap(now, op + 1) : run_op(now, op);
+  }
+
+  bool spillable(std::size_t v) const {
+    const StepStorage& s = step_.storages[step_.values[v].storage.value];
+    if (!s.movable) return false;
+    if (s.from_before && s.outlives) return ask_.levers.state;
+    return ask_.levers.spill || ((s.from_before || s.outlives) && ask_.levers.state);
+  }
+
+  void act_on(State now, std::size_t v, std::size_t op, bool after) {
+    const Where w = where(state(now), v);
+    if (w == kNowhere) return;
+    const auto go = [&](Where to, double seconds, Action::What what) {
+      reach(key(place(now), with(state(now), v, to)), nodes_[now].seconds + seconds, now,
+            {{what, OpIndex{op}, after, ValueIndex{v}}});
+    };
+    const bool fixed = newest(v, place(now)) && !step_.storages[step_.values[v].storage.value].movable;
+    if (!fixed) go(kNowhere, 0, Action::What::Drop);
+    if (!spillable(v)) return;
+    if (w == kThere) go(kOut, double(bytes(v)) / ask_.rates.write, Action::What::Spill);
+    if (w == kThereAndCopied) go(kOut, 0, Action::What::Spill);
+    if (w == kOut && level(state(now), place(now)) + bytes(v) <= ask_.budget.count) {
+      go(kThereAndCopied, double(bytes(v)) / ask_.rates.read, Action::What::Restore);
+    }
+  }
+
+  void remake(State now, std::size_t o, bool apply, std::size_t op, bool after) {
+    const StepOp& it = step_.ops[o];
+    const Remaking& way = apply ? *it.apply : *it.rerun;
+    for (const ValueIndex read : way.reads) {
+      if (!there(where(state(now), read.value))) return;
+    }
+    if (level(state(now), place(now)) + way.rise.count > ask_.budget.count) return;
+    State left = state(now);
+    for (std::size_t v = 0; !apply && v < step_.values.size(); ++v) {
+      if (step_.values[v].overwritten_by == OpIndex{o}) {
+        if (!there(where(left, v))) return;
+        left = with(left, v, kNowhere);
+      }
+    }
+    const std::size_t made = apply ? 1 : it.makes.size();
+    for (std::size_t keeps = 0; keeps < std::size_t{1} << made; ++keeps) {
+      State to = left;
+      Action action{apply ? Action::What::Apply : Action::What::Rerun, OpIndex{op}, after, {}, OpIndex{o}, {}};
+      bool twice = false;
+      for (std::size_t i = 0; i < made; ++i) {
+        if ((keeps >> i & 1) == 0) continue;
+        const Where before = where(to, it.makes[i].value);
+        twice = twice || there(before) || before == kOut;
+        to = with(to, it.makes[i].value, kThere);
+        action.keeps.push_back(it.makes[i]);
+      }
+      if (twice || level(to, place(now)) > ask_.budget.count) continue;
+      reach(key(place(now), to), nodes_[now].seconds + way.took.count, now, {action});
+    }
+  }
+
+  void run_op(State now, std::size_t op) {
+    const StepOp& it = step_.ops[op];
+    State to = state(now);
+    for (std::size_t i = 0; i < it.reads.size(); ++i) {
+      const std::size_t v = it.reads[i].value;
+      const bool written = step_.values[v].overwritten_by == OpIndex{op};
+      const bool unread = std::find(it.unread.begin(), it.unread.end(), i) != it.unread.end();
+      if ((!unread || written) && !there(where(to, v))) return;
+      if (written) to = with(to, v, kNowhere);
+    }
+    if (level(state(now), place(now)) + it.rise.count > ask_.budget.count) return;
+    for (const ValueIndex made : it.makes) to = with(to, made.value, kThere);
+    for (const StorageIndex hidden : it.hides) {
+      const auto value = alive_[place(now) + 1].newest[hidden.value];
+      if (value) to = with(to, *value, kThere);
+    }
+    if (level(to, place(now) + 1) <= ask_.budget.count) reach(key(place(now) + 1, to), nodes_[now].seconds, now, {});
+  }
+
+  // One way for each choice of what is held of that which dies.
+  void pass_gap(State now, std::size_t gap) {
+    const std::vector<GapEvent>& events = step_.gaps[gap];
+    std::vector<std::size_t> dying;  // values
+    for (const GapEvent& event : events) {
+      const auto value = alive_[place(now)].newest[event.storage.value];
+      if (event.born || !value) continue;
+      const Where w = where(state(now), *value);
+      if (w == kNowhere) return;  // lost while the program had it
+      dying.push_back(*value);
+    }
+    const std::size_t choices = ask_.levers.hold && gap > 0 ? std::size_t{1} << dying.size() : 1;
+    for (std::size_t held = 0; held < choices; ++held) {
+      State to = state(now);
+      Alive lives = alive_[place(now)];
+      std::vector<Action> actions;
+      bool fits = true;
+      std::size_t next = 0;
+      for (const GapEvent& event : events) {
+        const std::size_t s = event.storage.value;
+        if (event.born) {
+          lives.alive[s] = true, lives.newest[s] = first_of(s);
+          if (lives.newest[s]) to = with(to, *lives.newest[s], kThere);
+        } else {
+          const auto value = lives.newest[s];
+          lives.alive[s] = false;
+          if (next < dying.size() && value == dying[next]) {
+            if (held >> next & 1) {
+              actions.push_back({Action::What::Hold, OpIndex{gap - 1}, true, ValueIndex{*value}});
+            } else {
+              to = with(to, *value, kNowhere);
+            }
+            ++next;
+          }
+        }
+        fits = fits && level(to, lives) <= ask_.budget.count;
+      }
+      if (fits) reach(key(place(now) + 1, to), nodes_[now].seconds, now, std::move(actions));
+    }
+  }
+
+  std::optional<std::size_t> first_of(std::size_t s) const {
+    for (std::size_t v = 0; v < step_.values.size(); ++v) {
+      if (step_.values[v].storage.value == s && step_.values[v].maker == kNone) return v;
+    }
+    return std::nullopt;
+  }
+
+  bool ends_well(State end) const {
+    for (std::size_t v = 0; v < step_.values.size(); ++v) {
+      const Where w = where(end, v);
+      const std::size_t s = step_.values[v].storage.value;
+      if (!newest(v, alive_.size() - 1)) {
+        if (w != kNowhere) return false;
+      } else if (step_.storages[s].from_before) {
+        if (w != begin_[*first_of(s)]) return false;  // so that the next step begins as this one did
+      } else if (!there(w)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  CheapestOutcome schedule_to(State end) {
+    std::vector<Action> actions;
+    for (State at = end; place(at) > 0; at = nodes_[at].from) {
+      const std::vector<Action>& some = nodes_[at].actions;
+      actions.insert(actions.end(), some.rbegin(), some.rend());
+    }
+    std::reverse(actions.begin(), actions.end());
+    Cheapest found{{nodes_[end].seconds}, {std::move(actions), {}}};
+    for (std::size_t v = 0; v < step_.values.size(); ++v) {
+      if (begin_[v] == kOut) found.schedule.away.push_back(ValueIndex{v});
+    }
+    return found;
+  }
+
+  const Step& step_;
+  const Ask& ask_;
+  std::vector<Where> begin_;
+  std::vector<Alive> alive_;  // by place
+  std::unordered_map<State, Node> nodes_;
+  std::priority_queue<std::pair<double, State>> queue_;
+};
+
+void Search::find_lives() {
+  Alive now{std::vector<bool>(step_.storages.size()), std::vector<std::optional<std::size_t>>(step_.storages.size())};
+  for (std::size_t s = 0; s < step_.storages.size(); ++s) {
+    if (step_.storages[s].from_before) now.alive[s] = true, now.newest[s] = first_of(s);
+  }
+  alive_[0] = now;
+  for (std::size_t op = 0; op <= step_.ops.size(); ++op) {
+    for (const GapEvent& event : step_.gaps[op]) {
+      now.alive[event.storage.value] = event.born;
+      now.newest[event.storage.value] = event.born ? first_of(event.storage.value) : std::nullopt;
+    }
+    alive_[1 + 2 * op] = now;
+    if (op == step_.ops.size()) break;
+    for (const ValueIndex made : step_.ops[op].makes) {
+      const std::size_t s = step_.values[made.value].storage.value;
+      now.alive[s] = true, now.newest[s] = made.value;
+    }
+    for (const StorageIndex s : step_.ops[op].hides) now.alive[s.value] = true, now.newest[s.value] = first_of(s.value);
+    alive_[2 + 2 * op] = now;
+  }
+}
+
+}  // namespace
+
+CheapestOutcome cheapest_schedule(const Step& step, const Ask& ask, std::size_t most_states) {
+  ULLAGE_CHECK(step.values.size() <= 16, "too many values to try all schedules");
+  std::vector<Where> begin(step.values.size(), kNowhere);
+  std::vector<std::size_t> carried;
+  for (std::size_t v = 0; v < step.values.size(); ++v) {
+    const StepStorage& storage = step.storages[step.values[v].storage.value];
+    if (step.values[v].maker != kNone || !storage.from_before) continue;
+    begin[v] = kThere;
+    if (storage.outlives && storage.movable && ask.levers.state) carried.push_back(v);
+  }
+  CheapestOutcome best = NoSchedule{};
+  for (std::size_t choice = 0; choice < std::size_t(std::pow(3, double(carried.size()))); ++choice) {
+    std::size_t rest = choice;
+    for (const std::size_t v : carried) begin[v] = Where(kThere + rest % 3), rest /= 3;
+    CheapestOutcome found = Search(step, ask, begin).run(most_states);
+    if (std::holds_alternative<TooManyStates>(found)) return found;
+    const auto* cheap = std::get_if<Cheapest>(&found);
+    const auto* before = std::get_if<Cheapest>(&best);
+    if (cheap != nullptr && (before == nullptr || cheap->seconds < before->seconds)) best = std::move(found);
+  }
+  return best;
+}
+
+}  // namespace ullage::plan::test

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/content.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace ullage::plan::test {
+namespace {
+
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  a = (a ^ (b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdull;
+  return a ^ (a >> 32);
+}
+
+std::string text(const char* what, std::uint64_t index) { return what + std::to_string(index); }
+
+}  // namespace
+
+Content::Content(const Step& step) : step_(step), storages_(step.storages.size()), away_(step.storages.size()) {
+  others_ = step.level;
+  for (const StepStorage& storage : step.storages) {
+    if (storage.from_before) others_ -= storage.bytes;
+  }
+}
+
+void Content::say_wrong(const std::string& what) {
+  if (fine()) why_ = what;
+  wrong_ = true;
+}
+void Content::say_unruly(const std::string& what) {
+  if (fine()) why_ = what;
+  unruly_ = true;
+}
+
+Bytes Content::present() const {
+  Bytes sum = others_;
+  for (std::size_t i = 0; i < storages_.size(); ++i) {
+    if (storages_[i].slot.pages || storages_[i].slot.coming) sum += step_.storages[i].bytes;
+  }
+  for (const auto& own : own_) {
+    if (own.second.pages || own.second.coming) {
+      sum += step_.storages[step_.values[own.first.value].storage.value].bytes;
+    }
+  }
+  return sum;
+}
+
+void Content::note(Bytes more) { peak_ = std::max(peak_, present() + more); }
+
+std::optional<ValueIndex> Content::first_of(StorageIndex storage) const {
+  for (std::size_t i = 0; i < step_.values.size(); ++i) {
+    if (step_.values[i].storage == storage && step_.values[i].maker == kNone) return ValueIndex{i};
+  }
+  return std::nullopt;
+}
+
+// What decides what an op makes: a batch norm is handed statistics that it does not look at.
+std::vector<ValueIndex> Content::deciding(const StepOp& op) const { return op.rerun ? op.rerun->reads : inputs_of(op); }
+
+std::vector<ValueIndex> Content::inputs_of(const StepOp& op) const {
+  std::vector<ValueIndex> inputs;
+  for (std::size_t i = 0; i < op.reads.size(); ++i) {
+    if (std::find(op.unread.begin(), op.unread.end(), i) == op.unread.end()) inputs.push_back(op.reads[i]);
+  }
+  return inputs;
+}
+
+Content::Slot* Content::slot_of(ValueIndex value) {
+  const auto own = own_.find(value);
+  if (own != own_.end()) return &own->second;
+  Storage& storage = storage_of(value);
+  const bool lives = storage.alive || storage.held;
+  return lives && storage.newest == value ? &storage.slot : nullptr;
+}
+
+bool Content::there(ValueIndex value) const {
+  const Slot* slot = slot_of(value);
+  return slot != nullptr && slot->pages;
+}
+bool Content::out(ValueIndex value) const {
+  const Slot* slot = slot_of(value);
+  return slot != nullptr && slot->out;
+}
+bool Content::held(ValueIndex value) const { return storage_of(value).held && storage_of(value).newest == value; }
+
+const std::map<ValueIndex, bool> Content::all_there() const {
+  std::map<ValueIndex, bool> all;
+  for (const Storage& storage : storages_) {
+    if (storage.newest && there(*storage.newest)) all[*storage.newest] = false;
+  }
+  for (const auto& own : own_) {
+    if (own.second.pages) all[own.first] = true;
+  }
+  return all;
+}
+
+// What plain execution has in each value of this step; what lives from step to step goes on as it was.
+std::vector<Content::Hash> Content::plain() const {
+  std::vector<Hash> right(step_.values.size());
+  std::vector<std::optional<ValueIndex>> last(step_.storages.size());
+  for (std::size_t i = 0; i < step_.values.size(); ++i) last[step_.values[i].storage.value] = ValueIndex{i};
+  for (std::size_t i = 0; i < step_.values.size(); ++i) {
+    const StorageIndex storage = step_.values[i].storage;
+    const StepStorage& it = step_.storages[storage.value];
+    const bool carried = steps_ > 0 && it.from_before && it.outlives;
+    right[i] = carried ? right_[last[storage.value]->value] : mixed(mixed(1, steps_), i);
+  }
+  for (std::size_t k = 0; k < step_.ops.size(); ++k) {
+    Hash hash = mixed(2, k);
+    for (const ValueIndex value : deciding(step_.ops[k])) hash = mixed(hash, right[value.value]);
+    for (std::size_t i = 0; i < step_.ops[k].makes.size(); ++i) right[step_.ops[k].makes[i].value] = mixed(hash, i);
+  }
+  return right;
+}
+
+void Content::begin_step(const std::vector<ValueIndex>& away) {
+  right_ = plain();
+  for (std::size_t i = 0; i < storages_.size(); ++i) {
+    const StorageIndex storage{i};
+    const auto first = first_of(storage);
+    const bool from_before = step_.storages[i].from_before;
+    if (from_before && steps_ > 0 && step_.storages[i].outlives) {
+      storages_[i].newest = first;
+    } else if (from_before) {
+      born(storage, first, first ? right_[first->value] : 0);
+    } else {
+      storages_[i] = {};
+    }
+  }
+  at_ = OpIndex{0}, ran_ = false;
+  if (steps_++ == 0) send_away(away);
+  note();
+}
+
+void Content::send_away(const std::vector<ValueIndex>& away) {
+  for (const ValueIndex value : away) {
+    if (value.value >= right_.size()) return say_unruly("away: no value");
+    const StorageIndex storage = step_.values[value.value].storage;
+    const StepStorage& it = step_.storages[storage.value];
+    Slot& slot = storages_[storage.value].slot;
+    if (!it.from_before || !it.outlives || !it.movable || away_[storage.value] || !first_of(storage)) {
+      return say_unruly("away: a storage that cannot be");
+    }
+    away_[storage.value] = true;
+    slot.file = slot.pages;
+    slot.pages.reset();
+    slot.out = true;
+  }
+}
+
+void Content::born(StorageIndex storage, std::optional<ValueIndex> value, Hash hash) {
+  Storage& it = storages_[storage.value];
+  it = {};
+  it.alive = true;
+  it.newest = value;
+  it.slot.pages = hash;
+}
+
+void Content::gap(std::size_t index) {
+  at_ = OpIndex{index}, ran_ = false;
+  for (const GapEvent& event : step_.gaps[index]) {
+    Storage& storage = storages_[event.storage.value];
+    if (event.born) {
+      const auto first = first_of(event.storage);
+      born(event.storage, first, first ? right_[first->value] : 0);
+    } else if (storage.held) {
+      storage.alive = false;
+    } else {
+      if (storage.slot.busy()) say_unruly("a storage dies while it is copied");
+      if (storage.dropped) say_unruly("a drop for good");
+      const auto newest = storage.newest;
+      storage = {};
+      storage.newest = newest;
+    }
+    note();
+  }
+}
+
+Content::Hash Content::read(ValueIndex value, const std::string& who) {
+  // What stands there, whatever it is: the program's storage if Ullage has none of its own.
+  const auto own = own_.find(value);
+  const Slot& slot = own != own_.end() ? own->second : storage_of(value).slot;
+  if (!slot.pages) {
+    say_wrong(who + text(" reads what is not there: value ", value.value));
+    return 0;
+  }
+  if (*slot.pages != right_[value.value]) say_wrong(who + text(" reads the wrong bytes of value ", value.value));
+  return *slot.pages;
+}
+
+void Content::run(OpIndex op) {
+  const StepOp& it = step_.ops[op.value];
+  const std::string who = text("op ", op.value);
+  at_ = op;
+  Hash hash = mixed(2, op.value);
+  for (const ValueIndex value : inputs_of(it)) (void)read(value, who);
+  for (const ValueIndex value : deciding(it)) hash = mixed(hash, read(value, who));
+  note(it.rise);
+  for (std::size_t i = 0; i < it.makes.size(); ++i) {
+    const StorageIndex storage = step_.values[it.makes[i].value].storage;
+    if (i >= it.overwrites) {
+      born(storage, it.makes[i], mixed(hash, i));
+      continue;
+    }
+    Storage& of = storages_[storage.value];
+    if (!of.slot.pages) say_wrong(who + " writes where no bytes are");
+    if (of.slot.busy()) say_unruly(who + " writes over what is copied");
+    of.slot = Slot{mixed(hash, i), {}, false, false, false};
+    of.newest = it.makes[i];
+  }
+  for (const StorageIndex storage : it.hides) {
+    const auto first = first_of(storage);
+    born(storage, first, first ? right_[first->value] : 0);
+  }
+  note();
+  ran_ = true;
+}
+
+void Content::act(const Action& action) {
+  using What = Action::What;
+  if (action.what == What::Rerun || action.what == What::Apply) {
+    remake(action);
+    return note();
+  }
+  if (action.value.value >= right_.size()) return say_unruly("no such value");
+  Slot* slot = slot_of(action.value);
+  const StepStorage& storage = step_.storages[step_.values[action.value.value].storage.value];
+  const bool gone = slot == nullptr || (!slot->pages && !slot->out && !slot->coming);
+  if (gone) return say_unruly("an action on what is not there");
+  switch (action.what) {
+    case What::Drop:
+      drop(action.value);
+      break;
+    case What::Hold:
+      if (own_.contains(action.value) || !storage_of(action.value).alive || storage_of(action.value).held) {
+        return say_unruly("a hold of what is no living storage's, or held already");
+      }
+      storage_of(action.value).held = true;
+      break;
+    case What::Spill:
+      if (slot->out) return;
+      if (!storage.movable || slot->coming) return say_unruly("a spill of what cannot be");
+      slot->file = slot->pages;
+      slot->pages.reset();
+      slot->out = true, slot->writing = false;
+      break;
+    case What::WriteAhead:
+      if (!storage.movable || slot->out || slot->busy()) return say_unruly("a write ahead of what cannot be");
+      slot->file = slot->pages;
+      slot->writing = true;
+      break;
+    case What::Restore:
+      if (!slot->out && !slot->coming) return say_unruly("a restore of what is there");
+      slot->pages = slot->file;
+      slot->out = slot->coming = false;
+      break;
+    case What::ReadAhead:
+      if (!slot->out) return say_unruly("a read ahead of what is there");
+      slot->out = false, slot->coming = true;
+      break;
+    default:
+      break;
+  }
+  note();
+}
+
+void Content::drop(ValueIndex value) {
+  if (slot_of(value)->busy()) return say_unruly("a drop of what is copied");
+  if (own_.erase(value) > 0) return;
+  Storage& storage = storage_of(value);
+  if (storage.alive && !step_.storages[step_.values[value.value].storage.value].movable) {
+    return say_unruly("a drop of what cannot be moved");
+  }
+  storage.slot = {};
+  storage.held = false;
+  storage.dropped = storage.alive;
+}
+
+void Content::remake(const Action& action) {
+  const bool apply = action.what == Action::What::Apply;
+  if (action.op.value >= step_.ops.size()) return say_unruly("no such op");
+  const StepOp& op = step_.ops[action.op.value];
+  const auto& way = apply ? op.apply : op.rerun;
+  if (!way) return say_unruly("no way to run it again");
+  if (action.op > at_ || (action.op == at_ && !ran_)) return say_unruly("run again before it ran");
+  std::vector<ValueIndex> makes = op.makes;
+  if (apply) makes.resize(1);
+  for (std::size_t i = 0; i < action.keeps.size(); ++i) {
+    const ValueIndex kept = action.keeps[i];
+    if (std::find(makes.begin(), makes.end(), kept) == makes.end()) return say_unruly("keeps what it does not make");
+    if (std::count(action.keeps.begin(), action.keeps.end(), kept) > 1) return say_unruly("keeps it twice");
+    const Slot* slot = slot_of(kept);
+    if (slot != nullptr && (slot->pages || slot->out || slot->coming)) return say_unruly("keeps what is there");
+  }
+  Hash hash = mixed(2, action.op.value);
+  const std::string who = text("rerun of op ", action.op.value);
+  bool right = true;
+  for (const ValueIndex value : way->reads) {
+    const Hash found = read(value, who);
+    right = right && found == right_[value.value];
+    hash = mixed(hash, found);
+  }
+  note(way->rise);
+  for (std::size_t i = 0; i < makes.size(); ++i) {
+    // Another formula with the same result.
+    const Hash made = apply ? (right ? right_[makes[i].value] : mixed(3, hash)) : mixed(hash, i);
+    const bool kept = std::find(action.keeps.begin(), action.keeps.end(), makes[i]) != action.keeps.end();
+    if (i < op.overwrites) {
+      for (const ValueIndex before : op.reads) {
+        const bool same = step_.values[before.value].storage == step_.values[makes[i].value].storage;
+        if (same) make_in_place(action, before, makes[i], made);
+      }
+    } else if (kept) {
+      Storage& home = storage_of(makes[i]);
+      put(home, makes[i], made);
+    }
+  }
+}
+
+void Content::make_in_place(const Action& action, ValueIndex before, ValueIndex made, Hash hash) {
+  Storage& home = storage_of(made);
+  const auto own = own_.find(before);
+  if (own == own_.end()) {  // the program's bytes are another's then
+    home.slot.pages = hash;
+    return say_unruly("runs in place upon the program's storage");
+  }
+  if (own->second.busy() || !own->second.pages) say_unruly("runs in place upon what is away or copied");
+  own_.erase(own);
+  if (std::find(action.keeps.begin(), action.keeps.end(), made) == action.keeps.end()) return;
+  put(home, made, hash);
+}
+
+void Content::put(Storage& home, ValueIndex made, Hash hash) {
+  const bool back = home.alive && home.newest == made;
+  (back ? home.slot : own_[made]).pages = hash;
+  if (back) home.dropped = false;
+}
+
+void Content::end_step() {
+  if (!own_.empty()) say_unruly("something remade is left at the end");
+  for (std::size_t i = 0; i < storages_.size(); ++i) {
+    const Storage& storage = storages_[i];
+    if (storage.held) say_unruly("something held is left at the end");
+    if (!step_.storages[i].outlives) continue;
+    if (storage.slot.busy()) say_unruly("a copy is not ended at the end");
+    const std::optional<Hash>& is = away_[i] ? storage.slot.file : storage.slot.pages;
+    if (away_[i] != storage.slot.out || !is) say_unruly("a storage does not end as the next step begins");
+    if (is && storage.newest && *is != right_[storage.newest->value]) say_wrong("a storage ends with the wrong bytes");
+  }
+}
+
+void Content::carry_out(const Schedule& schedule) {
+  const Action* last = nullptr;
+  for (const Action& action : schedule.actions) {
+    if (action.at.value >= step_.ops.size()) return say_unruly("an action nowhere");
+    if (last != nullptr && std::tie(action.at, action.after) < std::tie(last->at, last->after)) {
+      return say_unruly("an action out of order");
+    }
+    last = &action;
+  }
+  for (int step = 0; step < 2; ++step) {
+    begin_step(schedule.away);
+    std::size_t next = 0;
+    const auto act_all = [&](std::size_t op, bool after) {
+      for (; next < schedule.actions.size(); ++next) {
+        const Action& action = schedule.actions[next];
+        if (action.at.value != op || action.after != after || !fine()) return;
+        act(action);
+      }
+    };
+    for (std::size_t i = 0; i < step_.ops.size() && fine(); ++i) {
+      gap(i);
+      act_all(i, false);
+      run(OpIndex{i});
+      act_all(i, true);
+    }
+    gap(step_.ops.size());
+    if (fine()) end_step();
+    if (!fine()) return;
+  }
+}
+
+}  // namespace ullage::plan::test

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/random_schedule.h"
+
+#include "plan/content.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+namespace ullage::plan::test {
+namespace {
+
+using What = Action::What;
+constexpr std::uint64_t kEver = UINT64_MAX;
+
+// Until when a value can be had, and until when it must. In its storage of the program: until that is written over or
+// dies; by reruns: as long as all that they read can be had. Times: 2 k before op k, 2 k + 1 after it.
+class Reach final {
+ public:
+  explicit Reach(const Step& step)
+      : step_(step),
+        lives_(step.values.size(), kEver),
+        again_(step.values.size(), 0),
+        dies_(step.values.size(), false) {
+    for (std::size_t i = 0; i < step.values.size(); ++i) {
+      if (step.values[i].overwritten_by != kNone) lives_[i] = 2 * step.values[i].overwritten_by.value;
+    }
+    for (std::size_t gap = 0; gap < step.gaps.size(); ++gap) {
+      for (const GapEvent& event : step.gaps[gap]) {
+        if (!event.born) end_last(event.storage, gap == 0 ? 0 : 2 * gap - 1);
+      }
+    }
+    for (std::size_t k = 0; k < step.ops.size(); ++k) {
+      if (step.ops[k].rerun) look_at(step.ops[k]);
+    }
+  }
+
+  // It can be made again as long as anyone could ask for it, and its storage does not die next.
+  bool may_drop(ValueIndex value, std::uint64_t now) const {
+    const std::uint64_t lives = lives_[value.value];
+    const std::uint64_t wanted = lives == kEver ? 2 * step_.ops.size() - 1 : lives;
+    return again_[value.value] >= wanted && !(dies_[value.value] && now == lives);
+  }
+
+ private:
+  void end_last(StorageIndex storage, std::uint64_t at) {
+    for (std::size_t i = 0; i < step_.values.size(); ++i) {
+      if (step_.values[i].storage != storage || lives_[i] != kEver) continue;
+      lives_[i] = at;
+      dies_[i] = true;
+    }
+  }
+  void look_at(const StepOp& op) {
+    std::uint64_t until = kEver;
+    for (const ValueIndex value : op.rerun->reads) {
+      const OpIndex maker = step_.values[value.value].maker;
+      const bool before = std::any_of(op.makes.begin(), op.makes.begin() + static_cast<std::ptrdiff_t>(op.overwrites),
+                                      [&](ValueIndex made) { return storage_of(made) == storage_of(value); });
+      const std::uint64_t again = again_[value.value];
+      const bool stays = maker == kNone || !step_.ops[maker.value].rerun;
+      until = std::min(until, before ? again : stays ? lives_[value.value] : again);
+    }
+    for (const ValueIndex value : op.makes) again_[value.value] = until;
+  }
+  StorageIndex storage_of(ValueIndex value) const { return step_.values[value.value].storage; }
+
+  const Step& step_;
+  std::vector<std::uint64_t> lives_, again_;  // by value
+  std::vector<bool> dies_;                    // by value: so its life ends
+};
+
+class Author final {
+ public:
+  Author(const Step& step, std::uint64_t seed, const Wild& wild)
+      : step_(step), wild_(wild), random_(seed), reach_(step), content_(step) {}
+
+  std::optional<Schedule> write() {
+    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
+      const StepStorage& storage = step_.storages[i];
+      if (!storage.from_before || !storage.outlives || !storage.movable || !once_in(wild_.away_in)) continue;
+      for (std::size_t v = 0; v < step_.values.size(); ++v) {
+        if (step_.values[v].storage != StorageIndex{i}) continue;
+        schedule_.away.push_back(ValueIndex{v});
+        break;
+      }
+    }
+    content_.begin_step(schedule_.away);
+    for (std::size_t i = 0; i < step_.ops.size(); ++i) {
+      content_.gap(i);
+      before(OpIndex{i});
+      if (!good_) return std::nullopt;
+      content_.run(OpIndex{i});
+      after(OpIndex{i});
+      if (!good_) return std::nullopt;
+    }
+    content_.gap(step_.ops.size());
+    content_.end_step();
+    if (!content_.fine()) return std::nullopt;
+    return schedule_;
+  }
+
+ private:
+  std::uint64_t below(std::uint64_t end) { return random_() % end; }
+  bool once_in(std::uint64_t n) { return n > 0 && below(n) == 0; }
+
+  void act(Action action) {
+    action.at = at_, action.after = after_;
+    content_.act(action);
+    schedule_.actions.push_back(std::move(action));
+    good_ = good_ && content_.fine();
+  }
+  void act(What what, ValueIndex value) { act(Action{.what = what, .value = value}); }
+
+  void before(OpIndex op) {
+    at_ = op, after_ = false;
+    wander();
+    const StepOp& it = step_.ops[op.value];
+    for (int round = 0; round < 8 && good_; ++round) {
+      for (const ValueIndex value : it.reads) have(value, 0);
+    }
+    for (const ValueIndex value : it.reads) good_ = good_ && content_.there(value);
+    // Something is written while the op runs.
+    for (const auto& there : content_.all_there()) {
+      if (!movable(there.first) || written_by(it, there.first) || !once_in(wild_.spill_in * 4)) continue;
+      act(What::WriteAhead, there.first);
+      writing_.push_back(there.first);
+      break;
+    }
+  }
+  void after(OpIndex op) {
+    at_ = op, after_ = true;
+    for (const ValueIndex value : writing_) act(What::Spill, value);
+    writing_.clear();
+    have_what_dies(op.value + 1);
+    if (op.value + 1 == step_.ops.size()) return tidy_up();  // no action comes later, so nothing can be held any more
+    for (const GapEvent& event : step_.gaps[op.value + 1]) {
+      for (const auto& there : content_.all_there()) {
+        if (event.born || step_.values[there.first.value].storage != event.storage) continue;
+        if (!there.second && !content_.held(there.first) && once_in(wild_.hold_in)) act(What::Hold, there.first);
+      }
+    }
+    wander();
+  }
+
+  bool movable(ValueIndex value) const { return step_.storages[step_.values[value.value].storage.value].movable; }
+  bool written_by(const StepOp& op, ValueIndex value) const {
+    const auto end = op.makes.begin() + static_cast<std::ptrdiff_t>(op.overwrites);
+    return std::any_of(op.makes.begin(), end, [&](ValueIndex made) {
+      return step_.values[made.value].storage == step_.values[value.value].storage;
+    });
+  }
+
+  // Until its storage dies the program could look at it.
+  void have_what_dies(std::uint64_t gap) {
+    for (const GapEvent& event : step_.gaps[gap]) {
+      for (std::size_t i = 0; i < step_.values.size() && !event.born; ++i) {
+        const ValueIndex value{i};
+        const bool last = step_.values[i].storage == event.storage && step_.values[i].overwritten_by == kNone;
+        if (last && content_.alive(value) && !content_.there(value) && !content_.out(value)) have(value, 0);
+      }
+    }
+  }
+
+  // Drops and spills.
+  void wander() {
+    for (const auto& there : content_.all_there()) {
+      const ValueIndex value = there.first;
+      const bool goes = there.second || !content_.alive(value) || (movable(value) && may_drop(value));
+      if (goes && once_in(wild_.drop_in)) {
+        act(What::Drop, value);
+      } else if (movable(value) && once_in(wild_.spill_in)) {
+        act(What::Spill, value);
+        if (once_in(6)) act(What::ReadAhead, value), act(What::Restore, value);
+        if (once_in(9) && content_.out(value)) act(What::Spill, value);
+      }
+    }
+  }
+  bool may_drop(ValueIndex value) const { return reach_.may_drop(value, 2 * at_.value + (after_ ? 1 : 0)); }
+
+  // Makes it there, somehow.
+  void have(ValueIndex value, int depth) {
+    if (!good_ || content_.there(value)) return;
+    if (content_.out(value)) return act(What::Restore, value);
+    const OpIndex maker = step_.values[value.value].maker;
+    if (maker == kNone || !step_.ops[maker.value].rerun || depth > 200) {
+      good_ = false;
+      return;
+    }
+    const StepOp& op = step_.ops[maker.value];
+    const bool apply =
+        op.apply && op.makes[0] == value && content_.there(op.makes[1]) && content_.there(op.makes[2]) && !once_in(3);
+    const Remaking& way = apply ? *op.apply : *op.rerun;
+    for (int round = 0; round < 8 && good_ && !all_there(op, way, apply); ++round) {
+      for (const ValueIndex read : way.reads) have(read, depth + 1);
+      for (const ValueIndex read : before_of(op, apply)) have(read, depth + 1);
+    }
+    good_ = good_ && all_there(op, way, apply);
+    if (!good_ || content_.there(value)) return;  // a chain may have made it on its way
+    Action action{.what = apply ? What::Apply : What::Rerun, .op = maker, .keeps = {value}};
+    for (const ValueIndex made : op.makes) {
+      const bool free = !apply && made != value && !content_.there(made) && !content_.out(made);
+      if (free && once_in(3)) action.keeps.push_back(made);
+    }
+    act(std::move(action));
+  }
+  std::vector<ValueIndex> before_of(const StepOp& op, bool apply) const {
+    std::vector<ValueIndex> before;
+    for (const ValueIndex value : op.reads) {
+      if (!apply && written_by(op, value)) before.push_back(value);
+    }
+    return before;
+  }
+  bool all_there(const StepOp& op, const Remaking& way, bool apply) const {
+    const auto there = [&](ValueIndex value) { return content_.there(value); };
+    const auto own = [&](ValueIndex value) { return content_.there(value) && content_.own(value); };
+    const std::vector<ValueIndex> before = before_of(op, apply);
+    return std::all_of(way.reads.begin(), way.reads.end(), there) && std::all_of(before.begin(), before.end(), own);
+  }
+
+  // Everything as the next step wants it.
+  void tidy_up() {
+    std::set<StorageIndex> away;
+    for (const ValueIndex value : schedule_.away) away.insert(step_.values[value.value].storage);
+    std::vector<std::optional<ValueIndex>> last(step_.storages.size());
+    for (std::size_t i = 0; i < step_.values.size(); ++i) last[step_.values[i].storage.value] = ValueIndex{i};
+    for (int round = 0; round < 8 && good_; ++round) {
+      for (std::size_t i = 0; i < last.size(); ++i) {
+        if (last[i] && step_.storages[i].outlives && !content_.out(*last[i])) have(*last[i], 0);
+      }
+    }
+    for (std::size_t i = 0; i < last.size() && good_; ++i) {
+      if (!last[i] || !step_.storages[i].outlives) continue;
+      const bool goes = away.contains(StorageIndex{i});
+      if (content_.out(*last[i]) != goes) act(goes ? What::Spill : What::Restore, *last[i]);
+    }
+    for (std::size_t i = 0; i < step_.values.size() && good_; ++i) {
+      const ValueIndex value{i};
+      const bool ours = content_.own(value) || content_.held(value);
+      if (ours && (content_.there(value) || content_.out(value))) act(What::Drop, value);
+    }
+  }
+
+  const Step& step_;
+  const Wild wild_;
+  std::mt19937_64 random_;
+  Reach reach_;
+  Content content_;
+  Schedule schedule_;
+  std::vector<ValueIndex> writing_;
+  OpIndex at_;
+  bool after_ = false;
+  bool good_ = true;
+};
+
+}  // namespace
+
+std::optional<Schedule> random_schedule(const Step& step, std::uint64_t seed, const Wild& wild) {
+  return Author(step, seed, wild).write();
+}
+
+namespace {
+
+class Mutation final {
+ public:
+  Mutation(const Step& step, const Schedule& schedule, std::uint64_t seed)
+      : step_(step), changed_(schedule), random_(seed) {}
+
+  Schedule make() {
+    if (changed_.actions.empty() || below(20) == 0) {
+      change_away();
+    } else if (below(2) == 0) {
+      change_list();
+    } else {
+      change_one(changed_.actions[below(changed_.actions.size())]);
+    }
+    return changed_;
+  }
+
+ private:
+  std::uint64_t below(std::uint64_t end) { return random_() % end; }
+  ValueIndex any() { return ValueIndex{below(step_.values.size())}; }
+
+  void change_away() {
+    std::vector<ValueIndex>& away = changed_.away;
+    if (away.empty() || below(2) == 0) {
+      away.push_back(any());
+    } else {
+      away.erase(away.begin() + static_cast<std::ptrdiff_t>(below(away.size())));
+    }
+  }
+  // One goes, one comes, or two change places, each at the other's time.
+  void change_list() {
+    std::vector<Action>& actions = changed_.actions;
+    const auto at = actions.begin() + static_cast<std::ptrdiff_t>(below(actions.size()));
+    Action more = *at;
+    switch (below(4)) {
+      case 0:
+        actions.erase(at);
+        break;
+      case 1: {
+        Action& other =
+            actions[below(2) == 0 ? below(actions.size())
+                                  : std::min<std::size_t>(actions.size() - 1, std::size_t(at - actions.begin()) + 1)];
+        std::swap(at->at, other.at);
+        std::swap(at->after, other.after);
+        std::swap(*at, other);
+        break;
+      }
+      case 2:
+        more.what = below(2) == 0 ? What::Drop : What::Spill;
+        more.value = any();
+        actions.insert(at, more);
+        break;
+      default:  // what it speaks of is dropped behind it
+        if (!more.keeps.empty()) more.value = more.keeps[0];
+        more.what = What::Drop;
+        actions.insert(at + 1, more);
+    }
+  }
+  void change_one(Action& action) {
+    switch (below(5)) {
+      case 0:
+        action.value = any();
+        break;
+      case 1:
+        action.value.value = std::min(action.value.value + 1, step_.values.size() - 1);
+        break;
+      case 2:
+        action.what = static_cast<What>(below(8));
+        break;
+      case 3:
+        action.op = OpIndex{below(step_.ops.size())};
+        break;
+      default:
+        action.keeps.empty() ? action.keeps.push_back(any()) : action.keeps.pop_back();
+    }
+  }
+
+  const Step& step_;
+  Schedule changed_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace
+
+Schedule mutated(const Step& step, const Schedule& schedule, std::uint64_t seed) {
+  return Mutation(step, schedule, seed).make();
+}
+
+}  // namespace ullage::plan::test

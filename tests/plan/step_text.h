@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A step in words, for tests that compare all of it: storages by a letter each, in their order ('a', 'b', ...), values
+// by the letter of their storage and their number there. Bytes in KiB, seconds are left out.
+//
+//   -ab                                       a gap: a, b die
+//   +c                                        c is born
+//   relu_ reads c0 writes c1 rise 0 rerun c0
+
+#include "ullage/plan/step.h"
+
+#include <string>
+#include <vector>
+
+namespace ullage::plan {
+
+class StepText {
+ public:
+  explicit StepText(const Step& step) : step_(step) {
+    std::vector<std::size_t> of(step.storages.size());
+    for (const Value& value : step.values) numbers_.push_back(of[value.storage.value]++);
+  }
+
+  std::string all() const {
+    std::string text;
+    for (std::size_t k = 0; k < step_.gaps.size(); ++k) {
+      text += gap(k);
+      if (k < step_.ops.size()) text += op(step_.ops[k]) + "\n";
+    }
+    return text;
+  }
+
+  std::string gap(std::size_t k) const {
+    std::string text;
+    for (const GapEvent& event : step_.gaps[k]) text += (event.born ? "+" : "-") + letter(event.storage) + "\n";
+    return text;
+  }
+  std::string op(const StepOp& op) const {
+    std::string text = op.name.substr(op.name.rfind(':') + 1);
+    if (!op.reads.empty()) text += " reads" + values(op.reads);
+    if (op.overwrites > 0) text += " writes" + values({op.makes.begin(), op.makes.begin() + long(op.overwrites)});
+    if (op.makes.size() > op.overwrites)
+      text += " makes" + values({op.makes.begin() + long(op.overwrites), op.makes.end()});
+    for (const StorageIndex one : op.hides) text += " hides " + letter(one);
+    if (!op.unread.empty()) text += " unread";
+    for (const std::uint32_t one : op.unread) text += " " + value(op.reads.at(one));
+    text += " rise " + kib(op.rise);
+    text += remaking(" rerun", op.rerun) + remaking(" apply", op.apply);
+    return text;
+  }
+  std::string op(std::size_t k) const { return op(step_.ops.at(k)); }
+
+ private:
+  static std::string kib(Bytes bytes) { return std::to_string(bytes.count / 1024); }
+  static std::string letter(StorageIndex one) { return std::string(1, char('a' + int(one.value))); }
+  std::string value(ValueIndex one) const {
+    return letter(step_.values.at(one.value).storage) + std::to_string(numbers_.at(one.value));
+  }
+  std::string values(const std::vector<ValueIndex>& all) const {
+    std::string text;
+    for (const ValueIndex one : all) text += " " + value(one);
+    return text;
+  }
+  std::string remaking(const char* name, const std::optional<Remaking>& one) const {
+    if (!one) return "";
+    return name + values(one->reads) + (one->rise == Bytes{} ? "" : " rise " + kib(one->rise));
+  }
+
+  const Step& step_;
+  std::vector<std::size_t> numbers_;  // by value: which of its storage's
+};
+
+}  // namespace ullage::plan

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python programs that nobody changed, under `ullage run`: however they are started, whatever they start.
+
+usage: test_inject.py BIN, the folder of ullage [NAME of a test]
+"""
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+MIB = 1 << 20
+PACKAGE = str(pathlib.Path(__file__).parents[2] / "python")
+
+TRAINING = """
+import torch
+torch.manual_seed(0)
+layers = [layer for _ in range(8) for layer in (torch.nn.Linear(256, 256), torch.nn.Tanh())]
+net = torch.nn.Sequential(*layers, torch.nn.Linear(256, 8))
+adam = torch.optim.Adam(net.parameters())
+for step in range(3):
+    loss = net(torch.randn(8192, 256)).square().mean()
+    adam.zero_grad(); loss.backward(); adam.step()
+    print('step', step, loss.item())
+print(sum(p.double().sum().item() for p in net.parameters()))
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class End:
+    code: int
+    out: str
+    err: str
+    report: dict | None = None
+
+
+class Runs:
+    def __init__(self, folder: str, bin_dir: str):
+        self.folder, self.ullage = pathlib.Path(folder), pathlib.Path(bin_dir, "ullage").resolve()
+
+    def write(self, name: str, text: str) -> str:
+        file = self.folder / name
+        file.write_text(text)
+        return str(file)
+
+    def plain(self, *words: str, **variables: str) -> End:
+        return self.run([*words], variables)
+
+    def under(self, budget: int, *words: str, quiet: bool = True, **variables: str) -> End:
+        report = self.folder / "report.json"
+        report.unlink(missing_ok=True)
+        head = [str(self.ullage), "run", "--memory", str(budget), "--spill", str(self.folder), "--report", str(report)]
+        end = self.run([*head, *(["--quiet"] if quiet else []), "--", *words], variables)
+        return dataclasses.replace(end, report=json.loads(report.read_text()))
+
+    def run(self, words: list[str], variables: dict[str, str]) -> End:
+        environment = {**os.environ, "OMP_WAIT_POLICY": "passive", **variables}
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=self.folder, timeout=600)
+        return End(done.returncode, done.stdout, done.stderr)
+
+
+def kept(end: End) -> None:
+    told = end.report
+    assert told["attached"] and told["over_budget_bytes"] == 0, end
+    assert (told["tree_peak_bytes"] or 0) <= told["budget_bytes"], end
+
+
+def test_however_python_is_started(runs: Runs) -> None:
+    script = runs.write("train.py", TRAINING)
+    command = runs.write("train", f"#!{sys.executable}\n{TRAINING}")
+    os.chmod(command, 0o755)
+    plain = runs.plain(sys.executable, script)
+    assert plain.code == 0, plain
+    for words in ([sys.executable, "-I", script], [sys.executable, "-m", "train"], [command],
+                  ["/bin/sh", "-c", f"{sys.executable} -c 'import train' 2>&1"]):
+        end = runs.under(1 << 30, *words)
+        assert (end.code, end.out, end.err) == (0, plain.out, ""), (words, plain, end)
+        kept(end)
+        assert end.report["pool_peak_bytes"] > 16 * MIB, (words, end)
+
+
+def test_words_go_to_stderr(runs: Runs) -> None:
+    script = runs.write("train.py", TRAINING)
+    end = runs.under(1 << 30, sys.executable, script, quiet=False)
+    assert end.out == runs.plain(sys.executable, script).out, end
+    assert end.err and all(line.startswith("ullage: ") for line in end.err.splitlines()), end
+
+
+def test_under_pressure(runs: Runs) -> None:
+    script = runs.write("train.py", TRAINING)
+    plain = runs.plain(sys.executable, script)
+    roomy = runs.under(1 << 30, sys.executable, script)
+    assert (roomy.code, roomy.out) == (0, plain.out), (plain, roomy)
+    budget = roomy.report["outside_pool_bytes"] + roomy.report["pool_peak_bytes"] * 7 // 10
+    end = runs.under(budget, sys.executable, script)
+    assert (end.code, end.out) == (0, plain.out), (plain, end)
+    kept(end)
+    assert end.report["spilled_bytes"] + end.report["recomputed_ops"] > 0, end
+
+
+def test_steps_are_counted(runs: Runs) -> None:
+    end = runs.under(1 << 30, sys.executable, runs.write("train.py", TRAINING))
+    assert end.report["steps"] == 3, end
+    # A critic that is updated twice for each time that the generator is; its first two calls may be steps as well.
+    end = runs.under(1 << 30, sys.executable, "-c", """
+import torch
+nets = [torch.nn.Linear(4, 4) for _ in range(2)]
+critic, generator = (torch.optim.SGD(net.parameters()) for net in nets)
+for step in range(5):
+    for optimizer in (critic, critic, generator):
+        nets[1](nets[0](torch.ones(1, 4))).sum().backward()
+        optimizer.step()""")
+    assert end.code == 0 and end.report["steps"] == 5 + 2, end
+
+
+def test_how_a_program_ends(runs: Runs) -> None:
+    for text in ("import sys; print('a'); sys.exit(5)", "def f(x): return 1 / x\nf(0)", "raise KeyboardInterrupt",
+                 "import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "raise MemoryError",
+                 "torch.zeros(2) @ torch.zeros(3)",
+                 "class Last:\n  def __del__(self): print('gone')\nlast, x = Last(), torch.ones(3) + 1"):
+        script = runs.write("end.py", f"import torch\nprint('begin', flush=True)\n{text}\n")
+        plain, end = runs.plain(sys.executable, script), runs.under(1 << 30, sys.executable, script)
+        code = plain.code if plain.code >= 0 else 128 - plain.code
+        assert (end.code, end.out, end.err) == (code, plain.out, plain.err), (plain, end)
+
+
+def test_a_script_that_is_not_there(runs: Runs) -> None:
+    words = [sys.executable, "absent.py"]
+    plain, end = runs.plain(*words), runs.under(1 << 30, *words)
+    assert (end.code, end.out, end.err) == (plain.code, plain.out, plain.err), (plain, end)
+
+
+def test_a_budget_below_the_start(runs: Runs) -> None:
+    end = runs.under(100 * MIB, sys.executable, "-c", "print('before'); import torch; print('after')", quiet=False)
+    assert (end.code, end.out) == (4, "before\n"), end
+    assert end.report["outcome"] == "infeasible", end
+    assert "is below what the process needs before the first tensor: it holds " in end.err, end
+
+
+def test_what_a_script_may_catch(runs: Runs) -> None:
+    end = runs.under(1 << 30, sys.executable, "-c", """
+import torch
+size = 4 << 30
+while True:
+    try:
+        x = torch.empty(size, dtype=torch.uint8)
+        break
+    except torch.OutOfMemoryError as error:
+        size //= 2
+print(size < 1 << 30)""")
+    assert (end.code, end.out) == (0, "True\n"), end
+    kept(end)
+
+
+def test_a_child_by_fork_is_refused_what_does_not_fit(runs: Runs) -> None:
+    end = runs.under(1 << 30, sys.executable, "-c", """
+import multiprocessing, torch
+held = torch.ones(64 << 20)
+def work(answers):
+    torch.set_num_threads(1)  # libgomp's threads are not in the child
+    parts = []
+    try:
+        for _ in range(64): parts.append(torch.ones(8 << 20))
+        answers.put('served')
+    except torch.OutOfMemoryError: answers.put('refused')
+answers = multiprocessing.get_context('fork').SimpleQueue()
+child = multiprocessing.get_context('fork').Process(target=work, args=(answers,))
+child.start(); child.join()
+print(answers.get(), child.exitcode, held.sum().item() == held.numel())""")
+    assert (end.code, end.out) == (0, "refused 0 True\n"), end
+    kept(end)
+    assert end.report["refused_requests"] >= 1, end
+
+
+def test_what_children_share_is_counted_once(runs: Runs) -> None:
+    """Four workers that read 256 MiB of their parent hold nothing of their own."""
+    end = runs.under(1 << 30, sys.executable, "-c", """
+import torch
+held = torch.ones(64 << 20)
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 40
+    def __getitem__(self, i): return held[i::40].sum()
+print(sum(b.sum().item() for b in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=4)) == held.numel())""")
+    assert (end.code, end.out) == (0, "True\n"), end
+    kept(end)
+    assert end.report["spilled_bytes"] == 0 and end.report["refused_requests"] == 0, end
+    assert end.report["tree_peak_bytes"] > 256 * MIB, end
+
+
+def test_the_parent_gives_way_to_its_children(runs: Runs) -> None:
+    end = runs.under(900 * MIB, sys.executable, "-c", """
+import subprocess, sys, time, torch
+held = [torch.full((4 << 20,), float(i)) for i in range(28)]
+grow = 'b = []\\nimport time\\nfor _ in range(40): b.append(b"x" * (10 << 20)); time.sleep(0.1)'
+subprocess.run([sys.executable, '-c', grow], check=True)
+print(all((x == i).all().item() for i, x in enumerate(held)))""")
+    assert (end.code, end.out) == (0, "True\n"), end
+    kept(end)
+    assert end.report["spilled_bytes"] > 0, end
+
+
+def test_children_with_a_pool_of_their_own(runs: Runs) -> None:
+    script = runs.write("spawn.py", """
+import multiprocessing, sys, torch
+def work(size):
+    held = [torch.full((4 << 20,), float(i)) for i in range(size)]
+    assert all((x == i).all().item() for i, x in enumerate(held))
+if __name__ == '__main__':
+    torch.ones(1 << 20)
+    for method in ('spawn', 'forkserver'):
+        context = multiprocessing.get_context(method)
+        children = [context.Process(target=work, args=(16,)) for _ in range(2)]
+        for child in children: child.start()
+        for child in children: child.join()
+        print([child.exitcode for child in children])
+""")
+    end = runs.under(1400 * MIB, sys.executable, script)
+    assert (end.code, end.out) == (0, "[0, 0]\n[0, 0]\n"), end
+    kept(end)
+
+
+def test_the_package(runs: Runs) -> None:
+    code = """
+import ullage
+print(ullage.active(), ullage.report())
+import torch
+x = torch.ones(4 << 20)
+ullage.mark_step()
+now = ullage.report()
+print(ullage.active(), now and (now.budget, now.resident > 100 << 20, now.live >= 16 << 20))"""
+    plain = runs.plain(sys.executable, "-c", code, PYTHONPATH=PACKAGE)
+    assert (plain.out, plain.err) == ("False None\nFalse None\n", ""), plain
+    end = runs.under(1 << 30, sys.executable, "-c", code, PYTHONPATH=PACKAGE)
+    assert (end.out, end.err) == (f"False None\nTrue ({1 << 30}, True, True)\n", ""), end
+    assert end.report["steps"] == 1, end
+
+
+def main() -> None:
+    only = sys.argv[2] if len(sys.argv) > 2 else ""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(folder, sys.argv[1])
+        for name, test in list(globals().items()):
+            if name.startswith("test_") and only in name:
+                test(runs)
+                print("ok", name[5:].replace("_", " "), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/plan_program.h"
+
+#include <gtest/gtest.h>
+
+namespace ullage::runtime {
+namespace {
+
+using plan::Action;
+using plan::OpIndex;
+using plan::ValueIndex;
+using What = Action::What;
+
+// Ops 0 to 3 make values 0 to 3, each out of the one before.
+plan::Sites chain() {
+  plan::Sites sites;
+  sites.ops.resize(4);
+  sites.values = 4;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    sites.ops[i].key = i;
+    if (i > 0) sites.ops[i].reads = {ValueIndex{i - 1}};
+    sites.ops[i].makes = {ValueIndex{i}};
+  }
+  return sites;
+}
+
+Action drop(std::uint64_t at, std::uint64_t value) { return {What::Drop, OpIndex{at}, true, ValueIndex{value}}; }
+Action rerun(std::uint64_t at, std::uint64_t op) {
+  return {What::Rerun, OpIndex{at}, false, {}, OpIndex{op}, {ValueIndex{op}}};
+}
+
+TEST(PlanProgram, GivesTheActionsOfEachSideOfAnOp) {
+  plan::Plan plan;
+  plan.schedule.actions = {drop(1, 1), rerun(3, 1), drop(3, 1)};
+  const PlanProgram program(chain(), plan);
+  EXPECT_TRUE(program.before(0).empty());
+  EXPECT_TRUE(program.before(1).empty());
+  ASSERT_EQ(program.after(1).size(), 1u);
+  EXPECT_EQ(program.after(1)[0], drop(1, 1));
+  ASSERT_EQ(program.before(3).size(), 1u);
+  EXPECT_EQ(program.before(3)[0], rerun(3, 1));
+  EXPECT_EQ(program.after(3).size(), 1u);
+  EXPECT_EQ(program.reruns(), 1u);
+  EXPECT_EQ(program.spills(), 0u);
+}
+
+TEST(PlanProgram, TapesWhatIsRunAgainAndNothingElse) {
+  plan::Plan plan;
+  plan.schedule.actions = {drop(2, 2), rerun(3, 2)};
+  const PlanProgram program(chain(), plan);
+  for (const std::size_t other : {0, 1, 3}) EXPECT_FALSE(program.taped(other));
+  EXPECT_TRUE(program.taped(2));
+  EXPECT_EQ(program.maker(ValueIndex{2}), OpIndex{2});
+}
+
+// Bytes that the plan does not make again are written out instead.
+TEST(PlanProgram, KnowsADropThatIsTheLast) {
+  plan::Plan plan;
+  plan.schedule.actions = {drop(1, 1), rerun(3, 1), drop(3, 1)};
+  const PlanProgram program(chain(), plan);
+  EXPECT_FALSE(program.is_last(program.after(1)[0]));
+  EXPECT_TRUE(program.is_last(program.after(3)[0]));
+}
+
+TEST(PlanProgram, DoesWithoutWhatABuildOfTorchDoesNotHave) {
+  plan::Sites sites = chain();
+  sites.ops[3].unread = {0};
+  plan::Plan plan;
+  plan.schedule.actions = {{What::Apply, OpIndex{3}, false, {}, OpIndex{1}, {ValueIndex{1}}}};
+  PlanProgram program(sites, plan);
+  program.apply_nothing();
+  program.read_everything();
+  EXPECT_EQ(program.before(3)[0].what, What::Rerun);
+  EXPECT_TRUE(program.op(3).unread.empty());
+}
+
+TEST(PlanProgram, IsNotReadFromWhatIsNoPlan) {
+  EXPECT_EQ(read_program("/nowhere/plan.json", "2.13.0").error().kind, Error::Kind::NotFound);
+  EXPECT_EQ(read_program("/proc/self/maps", "2.13.0").error().kind, Error::Kind::BadFile);
+}
+
+}  // namespace
+}  // namespace ullage::runtime

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A training step of random ops, always the same for one seed: ops without autograd, a forward pass, backward, an
+// update in place. In place on tensors and on views of them, views of all kinds, several outputs, draws from the
+// default generator and from one of its own, writes by pointer, autocast, a custom autograd function, values that live
+// on into the next step.
+
+#include "random_values.h"
+#include "training.h"
+
+#include <ATen/core/Generator.h>
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace random_program {
+
+struct Sizes {
+  std::int64_t batch, channels, side;
+};
+
+class RandomTraining final : public nets::Training {
+ public:
+  // `ops`: that the forward pass and what comes before it choose, about; backward makes as many again.
+  RandomTraining(std::uint64_t seed, std::uint64_t ops);
+
+  double step() override;
+
+ private:
+  // random_ops.cpp: one choice of ops each, on values_.
+  void any_op(bool watched);
+  void pointwise();
+  void pointwise_in_place();
+  void of_two();
+  void part_in_place();
+  void view();
+  void several_outputs();
+  void normalize();
+  void window();
+  void drop_out();
+  void draw(bool watched);
+  void product();
+  void move();
+  void reduce();
+  void write_by_pointer();
+  void custom();
+
+  Tensor blank(Kind kind) const;
+  void make_parameters();
+  void begin_values();
+  Tensor loss();
+  void update();
+  void carry_over();
+
+  const std::uint64_t seed_, ops_;
+  Sizes sizes_;
+  std::mt19937_64 random_;
+  std::unique_ptr<Values> values_;
+  std::shared_ptr<torch::nn::Module> model_;
+  Tensor weight3_, weight1_, each_channel_, linear_, bias_, scale_, shift_, mean_, variance_;
+  std::shared_ptr<torch::optim::Optimizer> optimizer_;
+  std::vector<Tensor> momenta_;  // without one: of the update by hand
+  std::vector<Tensor> state_;    // written in place once a step, read in the next
+  std::vector<Value> late_;      // of the step before, let go of in the midst of this one
+  at::Generator generator_;
+  double said_ = 0;
+};
+
+}  // namespace random_program

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A planned program in bad weather: it forks within a step, catches what it asked for in vain, writes to what others are made
+from, is recorded meanwhile, begins with a plan for more memory than there is. The bits are the plain program's.
+
+usage: test_planned.py ULLAGE LIBULLAGE_TORCH [NAME...]
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+MIB = 1 << 20
+STEPS = 10
+
+# `meanwhile(step, part)` is what a case does, at three places of each step.
+PROGRAM = """
+import ctypes, hashlib, os, sys, threading
+import torch
+library = ctypes.CDLL(sys.argv[1]) if len(sys.argv) > 1 else None
+torch.manual_seed(1)
+torch.set_num_threads(2)
+linear = torch.nn.ModuleList([torch.nn.Linear(256, 256) for _ in range(10)])
+optimizer = torch.optim.Adam(linear.parameters(), lr=1e-3, foreach=False)
+said = []
+
+def meanwhile(step, part): pass
+CASE
+
+def forward(x):
+    global inputs, outputs
+    inputs, outputs = [], []
+    for i, layer in enumerate(linear):
+        if i == 5: meanwhile(STEP, "in forward")
+        inputs.append(x)
+        x = torch.tanh(layer(x))
+        outputs.append(x)
+        x = torch.nn.functional.dropout(x, 0.1)
+    return x
+
+for STEP in range(STEPS):
+    optimizer.zero_grad()
+    loss = forward(torch.randn(2048, 256)).pow(2).mean()
+    meanwhile(STEP, "forward done")
+    loss.backward()
+    meanwhile(STEP, "backward done")
+    optimizer.step()
+
+digest = hashlib.sha256(torch.get_rng_state().numpy().tobytes())
+for p in linear.parameters():
+    digest.update(p.detach().numpy().tobytes())
+print(digest.hexdigest(), *said)
+""".replace("STEPS", str(STEPS))
+
+CASES = {}
+
+
+def case(**expected):
+    """`deviations`, `rescues`: how many there may be at most; nothing: any."""
+    def add(function):
+        CASES[function.__name__] = (function.__doc__ or "", expected)
+        return function
+    return add
+
+
+@case(deviations=0, rescues=0)
+def nothing():
+    """"""
+
+
+@case()
+def a_fork_within_a_step():
+    """
+def meanwhile(step, part):
+    if step not in (6, 7) or part == "backward done": return
+    pid = os.fork()
+    if pid == 0:
+        torch.set_num_threads(1)                                    # GNU's OpenMP has no threads in a forked child
+        right = all(torch.equal(y, torch.tanh(layer(x))) for x, y, layer in zip(inputs, outputs, linear))
+        small = torch.nn.Linear(64, 64)
+        small(torch.ones(8, 64)).sum().backward()
+        os._exit(0 if right and bool((small.bias.grad == 8).all()) else 9)
+    said.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@case()
+def a_fork_on_another_thread():
+    """
+def child():
+    pid = os.fork()
+    if pid == 0:
+        torch.set_num_threads(1)
+        os._exit(0 if all(bool(torch.isfinite(y).all()) for y in kept) else 9)
+    said.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+def meanwhile(step, part):
+    global kept, forks
+    if step in (6, 7) and part == "forward done":
+        kept = list(outputs)
+        forks = threading.Thread(target=child)
+        forks.start()
+    if step in (6, 7) and part == "backward done": forks.join()
+"""
+
+
+@case()
+def an_error_that_the_program_catches():
+    """
+def meanwhile(step, part):
+    if step not in (5, 7): return
+    try:
+        torch.empty(1 << 58)
+    except RuntimeError as error:
+        said.append("out of memory" in str(error))
+    try:
+        outputs[0].expand(4096, 2048, 256).contiguous()
+    except RuntimeError as error:
+        said.append("out of memory" in str(error) or "shape" in str(error))
+"""
+
+
+@case()
+def another_thread_writes_to_what_others_are_made_from():
+    """
+def write():
+    with torch.no_grad(): inputs[0].mul_(1.0)                       # version and all, though the bits stay
+def meanwhile(step, part):
+    if step not in (6, 8) or part != "in forward": return
+    other = threading.Thread(target=write)
+    other.start(); other.join()
+"""
+
+
+@case(rescues=0)
+def storages_that_python_has_seen_are_freed_on_both_sides():
+    """
+stop = False
+def churn():
+    while not stop:
+        some = [torch.empty(40000) for _ in range(4)]               # freed while Python's lock is held
+        some[0].untyped_storage(); del some
+def meanwhile(step, part):
+    global stop, churning
+    for y in outputs[-1:]: y.untyped_storage()                      # from now on freeing it takes Python's lock
+    if step == 4 and part == "forward done":
+        churning = threading.Thread(target=churn); churning.start()
+    if step == 8 and part == "backward done":
+        stop = True; churning.join()
+"""
+
+
+class Programs:
+    def __init__(self, ullage: str, library: str, folder: str):
+        self.ullage, self.library, self.folder = ullage, library, pathlib.Path(folder)
+
+    def plain(self, name: str) -> str:
+        done = subprocess.run(self._words(name), capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def under(self, budget: int, name: str, *options: str) -> tuple[subprocess.CompletedProcess, dict]:
+        report = self.folder / "report.json"
+        head = [self.ullage, "run", "--memory", str(budget), "--spill", f"{self.folder}:4GiB", "--report", str(report)]
+        done = subprocess.run([*head, *options, "--", *self._words(name), self.library], capture_output=True, text=True,
+                              timeout=300, env={**os.environ, "ULLAGE_PLANNING": "wait", "OMP_WAIT_POLICY": "passive"})
+        return done, json.loads(report.read_text())
+
+    @staticmethod
+    def _words(name: str) -> list[str]:
+        return [sys.executable, "-c", PROGRAM.replace("CASE", CASES[name][0])]
+
+
+def problems_of(done: subprocess.CompletedProcess, told: dict, plain: str, budget: int, expected: dict) -> list[str]:
+    problems = []
+    if done.returncode != 0:
+        problems.append(f"exit code {done.returncode}: {done.stderr[-2000:]}")
+    elif done.stdout != plain:
+        problems.append(f"said {done.stdout!r}, the plain program {plain!r}")
+    if told["process_peak_bytes"] > budget or told["over_budget_bytes"] != 0:
+        problems.append(f"{told['process_peak_bytes'] - budget} bytes over the budget")
+    plan = told.get("plan")
+    if plan is None or plan["steps"] == 0:
+        problems.append("no step ran under a plan")
+    else:
+        problems += [f"{plan[name]} {name}" for name, most in expected.items() if plan[name] > most]
+    return problems
+
+
+def main() -> None:
+    ullage, library = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
+    only, failed = sys.argv[3:], []
+
+    def judge(name: str, *found) -> None:
+        if problems := problems_of(*found):
+            failed.append(name)
+        plan = found[1].get("plan") or {}
+        figures = ", ".join(f"{plan.get(key)} {key}" for key in ("steps", "rescues", "deviations"))
+        print(f"{'FAILED' if problems else 'ok    '} {name}: {figures}", *problems, sep="\n    " if problems else "", flush=True)
+
+    with tempfile.TemporaryDirectory(dir=pathlib.Path(ullage).parent, prefix="test-planned-") as folder:
+        programs = Programs(ullage, library, folder)
+        take, plan = programs.folder / "run.ullage", programs.folder / "plan.json"
+        done, roomy = programs.under(8 << 30, "nothing", "--record", str(take))
+        assert done.returncode == 0, done.stderr
+        beside = max(roomy["outside_pool_bytes"], 145 * MIB) + 16 * MIB  # what a run sets aside, and what planning takes
+        budget = beside + int(0.7 * roomy["pool_peak_bytes"])
+        for name, (_, expected) in CASES.items():
+            if only and name not in only:
+                continue
+            judge(name, *programs.under(budget, name), programs.plain(name), budget, expected)
+        plain = programs.plain("nothing")
+        if not only or "recorded_meanwhile" in only:
+            found = programs.under(budget, "nothing", "--record", str(programs.folder / "again.ullage"))
+            judge("recorded_meanwhile", *found, plain, budget, {"deviations": 0, "rescues": 0})
+            read = subprocess.run([ullage, "plan", str(programs.folder / "again.ullage"), "--memory", str(budget)],
+                                  capture_output=True, text=True)
+            if read.returncode != 0:
+                failed.append("recorded_meanwhile")
+                print(f"FAILED what was recorded meanwhile cannot be planned: {read.stderr}")
+        if not only or "a_plan_for_more_memory" in only:
+            made = subprocess.run([ullage, "plan", str(take), "--memory", str(budget), "--out", str(plan)],
+                                  capture_output=True, text=True)
+            assert made.returncode == 0, made.stderr
+            for name, given, expected in (("a_plan_from_a_file", budget, {"deviations": 0, "rescues": 0}),
+                                          ("a_plan_for_more_memory", budget - 24 * MIB, {})):
+                judge(name, *programs.under(given, "nothing", "--plan", str(plan)), plain, given, expected)
+    sys.exit(f"failed: {failed}" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random operations of a program and of a plan on the pager, against a model that knows what every storage holds. With
+// nothing behind the addresses a million, for the bookkeeping; on the system fewer, for the bytes.
+#include "pager_fixture.h"
+#include "refill.h"
+
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace ullage::store {
+namespace {
+
+class Program final {
+ public:
+  Program(Pager& pager, Refill& refill, Refill::Fill fill, bool real)
+      : pager_(pager), refill_(refill), fill_(std::move(fill)), real_(real) {}
+
+  void step(std::uint64_t draw) {
+    if (storages_.size() < 8 || (storages_.size() < 40 && draw % 100 < 10)) return allocate(draw >> 8);
+    const Address at = pick(draw >> 8);
+    switch (draw % 16) {
+      case 0:
+      case 1:
+        return free(at);
+      case 2:
+      case 3:
+      case 4:
+        return op(draw >> 16);
+      case 5:
+      case 6:
+        dropped_ += pager_.drop(at) ? 1 : 0;
+        return;
+      case 7:
+        pager_.spill(at);
+        return;
+      case 8:
+        return pager_.write_ahead(at);
+      case 9:
+      case 10:
+        return pager_.read_ahead(at);
+      case 11:
+        return replace(at);
+      case 12:
+        ASSERT_FALSE(pager_.bring_back(at + 100_B));
+        return;
+      default:
+        if (real_) check(at);
+    }
+  }
+  void check_counts(const Store& store) const {
+    const StoreCounts pages = store.counts();
+    const PagerCounts moves = pager_.counts();
+    ASSERT_EQ(pages.live, live_);
+    ASSERT_EQ(pages.vacated, moves.spilled_now + moves.dropped_now);
+    ASSERT_GE(pages.present + pages.vacated, pages.live);  // the rest stands in staged pages
+    ASSERT_LE(pages.present, pages.resident - pages.idle);
+    ASSERT_LE(pages.present, pages.present_peak);
+    ASSERT_EQ(moves.remade, refill_.calls());
+  }
+  void end() {
+    for (const auto& [at, storage] : storages_) {
+      if (real_) check(at);
+      pager_.free(at);
+    }
+    storages_.clear();
+    live_ = {};
+  }
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Storage {
+    Bytes size;
+    std::uint64_t seed = 0;
+  };
+  static Bytes draw_size(std::uint64_t draw) {
+    static constexpr std::uint64_t kShapes[] = {65536, 131072, 524288, 65536 + 8, 2097152, 2162688};
+    return Bytes{kShapes[draw % std::size(kShapes)]};
+  }
+  Address pick(std::uint64_t draw) const {
+    return std::next(storages_.begin(), static_cast<long>(draw % storages_.size()))->first;
+  }
+  void fill(Address at, Storage& storage) {
+    storage.seed = ++seed_;
+    fill_(at, storage.size, storage.seed);
+    refill_.know(at, storage.size, storage.seed);
+  }
+  void check(Address at) const {
+    const Storage& storage = storages_.at(at);
+    ASSERT_TRUE(PagerTest::holds(at, storage.size, storage.seed)) << "storage of " << storage.size.count;
+  }
+  void allocate(std::uint64_t draw) {
+    const Bytes size = draw_size(draw);
+    const auto placed = pager_.allocate(size);
+    ASSERT_TRUE(std::holds_alternative<Address>(placed));
+    const Address at = std::get<Address>(placed);
+    fill(at, storages_[at] = {size, 0});
+    live_ += size;
+  }
+  void free(Address at) {
+    ASSERT_EQ(pager_.free(at), storages_.at(at).size);
+    live_ -= storages_.at(at).size;
+    storages_.erase(at);
+  }
+  // Reads two storages and changes the first of them, or makes a new one inside.
+  void op(std::uint64_t draw) {
+    const bool writes = draw % 2 == 0;
+    const Address first = pick(draw >> 4);
+    const Address second = pick(draw >> 20);
+    const std::vector<OpInput> inputs{{first, storages_.at(first).size, writes}, {second, storages_.at(second).size}};
+    ASSERT_FALSE(pager_.begin_op(draw % 31, inputs));
+    ASSERT_FALSE(pager_.drop(first));
+    if (real_) check(first), check(second);
+    if (writes) fill(first, storages_.at(first));
+    if (draw % 5 == 0) allocate(draw >> 9);
+    pager_.end_op(draw % 3 != 0);
+  }
+  // What a plan does with a storage that it dropped: makes it again before anyone asks.
+  void replace(Address at) {
+    const Storage storage = storages_.at(at);
+    const auto placed = pager_.allocate(storage.size);
+    ASSERT_TRUE(std::holds_alternative<Address>(placed));
+    const Address from = std::get<Address>(placed);
+    fill_(from, storage.size, storage.seed);
+    pager_.adopt(at, from);
+    pager_.free(from);
+  }
+
+  Pager& pager_;
+  Refill& refill_;
+  const Refill::Fill fill_;
+  const bool real_;
+  std::map<Address, Storage> storages_;
+  Bytes live_;
+  std::uint64_t seed_ = 0;
+  std::uint64_t dropped_ = 0;
+};
+
+void run(Program& program, const Store& store, const Pager& pager, int operations) {
+  std::mt19937_64 random(20261122);
+  for (int i = 0; i < operations && !testing::Test::HasFatalFailure(); ++i) {
+    program.step(random());
+    if (i % 16 == 0) program.check_counts(store);
+  }
+  if (testing::Test::HasFatalFailure()) return;
+  const PagerCounts moves = pager.counts();
+  EXPECT_GT(program.dropped(), 0u);
+  EXPECT_GT(moves.remade, 0u);
+  EXPECT_GT(moves.evicted_on_demand, 0u) << "there was always room: the test tests too little";
+  EXPECT_GT(moves.rewrites_avoided, Bytes{});
+  EXPECT_EQ(moves.spill_failure, "");
+  program.end();
+  const StoreCounts pages = store.counts();
+  EXPECT_EQ(pages.live, Bytes{});
+  EXPECT_EQ(pages.present, Bytes{});
+  EXPECT_EQ(pages.vacated, Bytes{});
+  EXPECT_EQ(pages.resident, pages.idle);
+  EXPECT_EQ(pager.counts().dropped_now, Bytes{});
+  EXPECT_EQ(pager.counts().spilled_now, Bytes{});
+}
+
+TEST(PagerRandom, AMillionOperationsWithNothingBehind) {
+  NoPages pages;
+  FixedLimit limit(12_MiB);
+  auto store = Store::create(pages, limit);
+  ASSERT_TRUE(store) << store.error().text();
+  SpillFile::Options options;
+  options.checksums = false;  // of nothing
+  options.calls.write = [](int, const void*, std::size_t size, off_t) { return static_cast<ssize_t>(size); };
+  options.calls.read = [](int, void*, std::size_t size, off_t) { return static_cast<ssize_t>(size); };
+  auto file = SpillFile::open({std::filesystem::temp_directory_path().string(), 1_GiB}, options);
+  ASSERT_TRUE(file) << file.error().text();
+  Pager pager(**store, file->get(), {});
+  const auto nothing = [](Address, Bytes, std::uint64_t) {};
+  Refill refill(pager, nothing);
+  pager.set_remaker(&refill);
+  Program program(pager, refill, nothing, /*real=*/false);
+  run(program, **store, pager, 1'000'000);
+  EXPECT_LE((*file)->counts().in_use, 4_MiB);  // the reserve
+}
+
+class PagerRandomTest : public PagerTest {};
+
+TEST_F(PagerRandomTest, KeepsEveryBitOnTheSystem) {
+  open(12_MiB);
+  Refill refill(*pager_, &PagerTest::write);
+  pager_->set_remaker(&refill);
+  Program program(*pager_, refill, &PagerTest::write, /*real=*/true);
+  run(program, *store_, *pager_, 8'000);
+  EXPECT_LE(file_->counts().in_use, 4_MiB);  // the reserve
+}
+
+TEST_F(PagerRandomTest, KeepsEveryBitWithABackgroundThatFollowsOrders) {
+  open(12_MiB);
+  auto* refill = new Refill(*pager_, &PagerTest::write);  // as long as the background
+  pager_->set_remaker(refill);
+  pager_->follow_plan(true);
+  run_background();
+  Program program(*pager_, *refill, &PagerTest::write, /*real=*/true);
+  run(program, *store_, *pager_, 4'000);
+}
+
+}  // namespace
+}  // namespace ullage::store
