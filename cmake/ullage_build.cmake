@@ -14,9 +14,10 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 find_program(ULLAGE_CCACHE ccache)
-if(ULLAGE_CCACHE)
+if(ULLAGE_CCACHE)  # a second checkout of the same sources takes what the first one compiled
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${ULLAGE_CCACHE}")
+      "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${ULLAGE_CCACHE}")
 endif()
 
 # Warnings are errors only where Ullage is the project being built, never for those who embed it.
@@ -65,12 +66,8 @@ function(ullage_test)
   cmake_parse_arguments(T "TORCH" "NAME" "SOURCES;LINK;LABELS" ${ARGN})
   set(target "${T_NAME}_test")
   add_executable(${target} ${T_SOURCES})
-  target_link_libraries(${target} PRIVATE ${T_LINK} GTest::gtest GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE ${T_LINK} ullage_test_folders GTest::gtest GTest::gtest_main)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # real.h
-  target_compile_definitions(${target} PRIVATE
-    ULLAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
-    ULLAGE_REAL="${PROJECT_SOURCE_DIR}/../shared/real"
-    ULLAGE_BIN="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   ullage_warnings(${target})
   if(NOT T_TORCH)  # those share a precompiled header, and with it its flags
     target_compile_options(${target} PRIVATE -O1)  # half the time to compile, which is most of a test's cost

@@ -13,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "folders.h"
+
 namespace ullage {
 
-inline std::filesystem::path real_folder() { return ULLAGE_REAL; }
-inline std::filesystem::path data_folder() { return ULLAGE_TEST_DATA; }
+inline std::filesystem::path real_folder() { return tests_folder() / "../../shared/real"; }
+inline std::filesystem::path data_folder() { return tests_folder() / "data"; }
 
 inline std::string text_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the executable says to a command line, word for word: one file in golden/ for each.
+#include "folders.h"
 #include "golden_file.h"
 #include "ullage_process.h"
 
@@ -37,7 +38,7 @@ TEST_P(CommandLineOf, Golden) {
   }
   const Finished end = Process(words).finish();
   text += "\n--- exit code " + std::to_string(end.exit_code) + "\n--- stdout\n" + end.out + "--- stderr\n" + end.err;
-  expect_golden(std::filesystem::path(ULLAGE_GOLDEN) / (std::string(GetParam().name) + ".txt"),
+  expect_golden(tests_folder() / "cli/golden" / (std::string(GetParam().name) + ".txt"),
                 replaced(text, folder.path().string(), "{DIR}"));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/programs.h"
+#include "folders.h"
 #include "ullage_process.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ TEST(Programs, AreTheExecutablesBesideUllage) {
   EXPECT_TRUE(shipped_programs(folder.path() / "nowhere").empty());
 }
 
-TEST(Programs, OwnFolderIsThatOfTheExecutable) { EXPECT_EQ(own_folder(), std::filesystem::canonical(ULLAGE_BIN)); }
+TEST(Programs, OwnFolderIsThatOfTheExecutable) { EXPECT_EQ(own_folder(), std::filesystem::canonical(programs_folder())); }
 
 TEST(FindPreload, StandsBesideUllageOrInLib) {
   const ShippedFolder folder;

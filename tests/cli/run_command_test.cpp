@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ullage run` with real processes: exit codes, outputs, report and summary.
+#include "folders.h"
 #include "plan/sample_plan.h"
 #include "ullage_process.h"
 
@@ -32,7 +33,7 @@ class RunCommand : public testing::Test {
   }
   // Beside ullage, as an installed one has it. The preload does nothing there, as no program of these tests has torch.
   std::string copy_preload() {
-    std::filesystem::copy_file(ULLAGE_LIB "/libullage_preload.so", folder_.path() / "libullage_preload.so");
+    std::filesystem::copy_file(libraries_folder() / "libullage_preload.so", folder_.path() / "libullage_preload.so");
     return folder_.file("libullage_preload.so");
   }
   bool only_what_was_there_is_left() {

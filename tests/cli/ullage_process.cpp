@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage_process.h"
 
+#include "folders.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -22,7 +24,7 @@ ShippedFolder::ShippedFolder() {
   std::string name = (fs::temp_directory_path() / "ullage-cli-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
   path_ = fs::canonical(name);
-  const fs::path bin = ULLAGE_BIN;
+  const fs::path bin = programs_folder();
   fs::copy_file(bin / "ullage", path_ / "ullage");
   fs::copy_file(bin / "fake_program", path_ / "ullage-fake");
   fs::copy_file(bin / "fake_program", path_ / "ullage-fern");

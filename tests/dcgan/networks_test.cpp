@@ -2,6 +2,7 @@
 #include "dcgan/networks.h"
 
 #include "dcgan/state.h"
+#include "folders.h"
 #include "temp_folder.h"
 
 #include <torch/utils.h>
@@ -40,7 +41,7 @@ TEST(Networks, HaveTheKeysAndShapesOfTheManifest) {
   append_manifest(found, "netG/", *Generator(NetworkShape{}));
   append_manifest(found, "netD/", *Discriminator(NetworkShape{}));
   std::set<std::string> expected_lines, found_lines;
-  std::istringstream manifest(test::read_file(ULLAGE_DCGAN_TESTS "/manifest_256.txt"));
+  std::istringstream manifest(test::read_file(tests_folder() / "dcgan/manifest_256.txt"));
   for (std::string line; std::getline(manifest, line);) {
     if (!line.starts_with("#")) expected_lines.insert(line);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/options.h"
 
+#include "folders.h"
 #include "temp_folder.h"
 
 #include <sstream>
@@ -19,7 +20,7 @@ std::variant<Options, Answer> parse(const std::string& line) {
 
 // option_errors.txt: "$ arguments", then what is said.
 TEST(Options, AreRefusedInTheseWords) {
-  std::istringstream golden(test::read_file(ULLAGE_DCGAN_TESTS "/option_errors.txt"));
+  std::istringstream golden(test::read_file(tests_folder() / "dcgan/option_errors.txt"));
   int cases = 0;
   for (std::string line, said; std::getline(golden, line) && std::getline(golden, said); ++cases) {
     const auto parsed = parse(line.substr(2));
@@ -34,7 +35,7 @@ TEST(Options, AreRefusedInTheseWords) {
 TEST(Options, HelpIsAsStated) {
   const auto parsed = parse("--help");
   EXPECT_EQ(std::get<Answer>(parsed).code, ExitCode::Done);
-  EXPECT_EQ(std::get<Answer>(parsed).text, test::read_file(ULLAGE_DCGAN_TESTS "/help.txt"));
+  EXPECT_EQ(std::get<Answer>(parsed).text, test::read_file(tests_folder() / "dcgan/help.txt"));
 }
 
 TEST(Options, HaveTheDefaultsOfTheContract) {

@@ -27,7 +27,7 @@ SURELY_PLANNED = 0.75
 NOT_STATIC = ("threads", "resize", "catch", "changing", "wgan_gp")
 SCALE = "small"  # of a few MiB, as the tiny ones are, what libraries take and give back would decide what fits
 SELECTIONS = ["shares", "files", "room", "ends"]
-ENDS = 12  # runs; where planning ran on in what was destroyed meanwhile, every second one crashed
+ENDS = 6  # runs, twice as many with --all; where planning ran on in what was destroyed meanwhile, every second one crashed
 
 
 def plan_of(run: Run) -> dict | None:
@@ -146,10 +146,11 @@ def test_ends(runs: Runs, everything: bool) -> int:
         wanted = runs.beside_the_pool(roomy, net, "tiny") + int(0.6 * roomy.figure("pool_peak_bytes"))
         budget, _, _ = at_or_above(wanted, runs, net, "tiny", 3)
         problems = []
-        for _ in range(ENDS):
+        times = 2 * ENDS if everything else ENDS
+        for _ in range(times):
             run = runs.under(budget, net, "tiny", 3, environment={"ULLAGE_PLANNING": ""})
             problems += ended_well(run) or differences(run, plain)
-        table.line([f"{net:20}", mib(budget), f"{ENDS:4}"], problems[:1])
+        table.line([f"{net:20}", mib(budget), f"{times:4}"], problems[:1])
     return table.bad
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ullage run -- COMMAND` with a LibTorch program that is linked to nothing of Ullage.
+#include "folders.h"
 #include "ullage_process.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ class PlainProgram : public testing::Test {
   std::string plain() { return Process({ULLAGE_PLAIN_PROGRAM}).finish().out; }
   Finished run(const std::string& budget) {
     const std::string file = folder_.file("run.json");
-    return Process({ULLAGE_BIN "/ullage", "run", "--memory", budget, "--report", file, "--", ULLAGE_PLAIN_PROGRAM})
+    return Process({programs_folder() / "ullage", "run", "--memory", budget, "--report", file, "--", ULLAGE_PLAIN_PROGRAM})
         .finish();
   }
   nlohmann::json report() { return folder_.json("run.json"); }

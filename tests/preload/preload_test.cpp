@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libullage_preload.so in LD_PRELOAD of real processes, with a torch and a runtime made for these tests.
+#include "folders.h"
 #include "ullage_process.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +87,7 @@ TEST(Preload, LeavesProgramsWithoutTorchAsTheyAre) {
 
 // What it costs a small program is what it makes the loader map: itself.
 TEST(Preload, BringsNoOtherLibraryIntoAProgramWithoutTorch) {
-  for (const std::string& folder : {std::string(ULLAGE_LIB), fake("lib")}) {
+  for (const std::string& folder : {libraries_folder().string(), fake("lib")}) {
     const std::string library = folder + "/libullage_preload.so";
     const std::map<std::string, std::string> variables = {{"LD_PRELOAD", library}, {"ULLAGE_LEDGER", "100:1"}};
     const std::string maps = Process({"/bin/cat", "/proc/self/maps"}, variables).finish().out;

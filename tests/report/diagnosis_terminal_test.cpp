@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "folders.h"
 #include "golden_file.h"
 #include "sample_diagnosis.h"
 
@@ -47,7 +48,7 @@ std::string written(const std::vector<Diagnosis>& diagnoses, const TerminalStyle
   return out.str();
 }
 
-std::filesystem::path golden(const char* name) { return std::filesystem::path(ULLAGE_GOLDEN) / name; }
+std::filesystem::path golden(const char* name) { return tests_folder() / "report/golden" / name; }
 
 constexpr TerminalStyle kUnicode = {false, true, 80, {}};
 

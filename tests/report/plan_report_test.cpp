@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan says on a terminal, as JSON and as a page.
+#include "folders.h"
 #include "golden_file.h"
 #include "plan/sample_plan.h"
 #include "ullage/plan/room.h"
@@ -19,7 +20,7 @@ namespace {
 
 using plan::Plan;
 
-const std::filesystem::path kGolden = ULLAGE_GOLDEN;
+const std::filesystem::path kGolden = tests_folder() / "report/golden";
 
 PlanReport sample() {
   PlanReport report;

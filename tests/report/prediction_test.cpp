@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a prediction says on a terminal and as JSON.
+#include "folders.h"
 #include "golden_file.h"
 #include "ullage/report/prediction_report.h"
 #include "ullage/report/terminal_text.h"
@@ -16,7 +17,7 @@ namespace {
 using predict::Law;
 using predict::Prediction;
 
-const std::filesystem::path kGolden = ULLAGE_GOLDEN;
+const std::filesystem::path kGolden = tests_folder() / "report/golden";
 
 template <class Rows>
 Bytes sum_of(const Rows& rows) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "folders.h"
 #include "golden_file.h"
 #include "sample_run.h"
 
@@ -20,7 +21,7 @@ std::string json_text(const RunReport& report) {
 }
 
 void expect_json(const char* file, const RunReport& report) {
-  expect_golden(std::filesystem::path(ULLAGE_GOLDEN) / file, json_text(report));
+  expect_golden(tests_folder() / "report/golden" / file, json_text(report));
 }
 
 TEST(RunReport, WritesTheJsonOfTheContract) {

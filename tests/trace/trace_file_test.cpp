@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/trace/trace_file.h"
 
+#include "folders.h"
 #include "random_program.h"
 #include "take_text.h"
 
@@ -102,7 +103,7 @@ TEST(TraceFile, RefusesToWriteWhatItCouldNotRead) {
 
 // Made when version 1 was new: it must be read the same for as long as there is a version 1.
 TEST(TraceFile, ReadsAnOldFileAsItWasWritten) {
-  std::ifstream in(ULLAGE_TEST_DATA "/traces/gap.ullage", std::ios::binary);
+  std::ifstream in(tests_folder() / "data/traces/gap.ullage", std::ios::binary);
   const auto file = read_text({std::istreambuf_iterator<char>(in), {}});
   ASSERT_TRUE(file) << file.error().text();
   ASSERT_EQ(file->takes.size(), 1u);
