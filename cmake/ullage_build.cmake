@@ -70,7 +70,7 @@ function(ullage_test)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # real.h
   ullage_warnings(${target})
   if(NOT T_TORCH)  # those share a precompiled header, and with it its flags
-    target_compile_options(${target} PRIVATE -O1)  # half the time to compile, which is most of a test's cost
+    target_compile_options(${target} PRIVATE ${ULLAGE_TEST_OPTIMIZATION})
   endif()
   if(T_TORCH)
     target_link_libraries(${target} PRIVATE ullage::torch)
