@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command's `explain`, for a program or a notebook that has the failure at hand."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+import traceback
+
+_UNREADABLE = 3  # exit code of `ullage explain`
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """Why memory ran out, who held it, and what to do. A notebook shows it as the page with the timeline."""
+    text: str
+    """As the command prints it."""
+    data: dict
+    """The same for programs: the JSON of docs/cli.md."""
+    page: str
+    """The same as one HTML page that needs nothing else."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.text.splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        # Of a page of its own, so that its style and scripts stay in it.
+        quoted = self.page.replace("&", "&amp;").replace('"', "&quot;")
+        return f'<iframe srcdoc="{quoted}" style="width: 100%; height: 40em; border: 0"></iframe>'
+
+
+def explain(failure: str | os.PathLike[str] | BaseException) -> Explanation:
+    """Explains an out-of-memory error.
+
+    failure: the exception, or the path of what `ullage explain` reads: a log, a snapshot, a trace, a printed summary.
+    Raises ValueError, with the reason, for what cannot be read or has no such error in it, and FileNotFoundError where
+    the command `ullage` is neither beside this Python nor on PATH.
+    """
+    words = _words(failure) if isinstance(failure, BaseException) else None
+    source = "-" if words is not None else os.fspath(failure)
+    with tempfile.TemporaryDirectory() as folder:
+        page = pathlib.Path(folder, "page.html")
+        text = _answer(words, source, "--html", str(page))
+        return Explanation(text, json.loads(_answer(words, source, "--json")), page.read_text())
+
+
+def _words(failure: BaseException | None) -> str:
+    """Of the exception and those behind it; no lines of source, which may hold an error's words as well."""
+    words = ""
+    while failure is not None:
+        words += "".join(traceback.format_exception_only(failure))
+        failure = failure.__cause__ or failure.__context__
+    return words
+
+
+def _answer(words: str | None, *options: str) -> str:
+    done = subprocess.run([_command(), "explain", *options], input=words, capture_output=True, text=True)
+    if done.returncode == _UNREADABLE:
+        raise ValueError(done.stderr.strip())
+    if done.returncode != 0:
+        raise RuntimeError(f"ullage explain ended with exit code {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _command() -> str:
+    found = shutil.which("ullage", path=sysconfig.get_path("scripts")) or shutil.which("ullage")
+    if found is None:
+        raise FileNotFoundError("the command 'ullage' is neither beside this Python nor on PATH")
+    return found
