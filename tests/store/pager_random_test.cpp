@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace ullage::store {
@@ -52,8 +53,7 @@ class Program final {
     }
   }
   void check_counts(const Store& store) const {
-    const StoreCounts pages = store.counts();
-    const PagerCounts moves = pager_.counts();
+    const auto [pages, moves] = counts(store);
     ASSERT_EQ(pages.live, live_);
     ASSERT_EQ(pages.vacated, moves.spilled_now + moves.dropped_now);
     ASSERT_GE(pages.present + pages.vacated, pages.live);  // the rest stands in staged pages
@@ -76,6 +76,15 @@ class Program final {
     Bytes size;
     std::uint64_t seed = 0;
   };
+  // Of one moment: what the background moves meanwhile adds to the totals.
+  std::pair<StoreCounts, PagerCounts> counts(const Store& store) const {
+    for (;;) {
+      const PagerCounts before = pager_.counts();
+      const StoreCounts pages = store.counts();
+      const PagerCounts after = pager_.counts();
+      if (before.spilled == after.spilled && before.restored == after.restored) return {pages, after};
+    }
+  }
   static Bytes draw_size(std::uint64_t draw) {
     static constexpr std::uint64_t kShapes[] = {65536, 131072, 524288, 65536 + 8, 2097152, 2162688};
     return Bytes{kShapes[draw % std::size(kShapes)]};
