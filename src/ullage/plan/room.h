@@ -11,7 +11,7 @@ namespace ullage::plan {
 // small blocks are not as neatly together as in the model.
 inline Bytes kept_back(Bytes limit) { return limit / 200 + store::Slabs::kSlab; }
 
-// What another run of the same program may hold more outside the pool than the one that was recorded.
+// What a run that follows a plan may hold more outside the pool than the one that was recorded.
 inline constexpr Bytes kOutsideAllowance = 2_MiB;
 
 }  // namespace ullage::plan

@@ -126,12 +126,14 @@ void Planning::probe() {
   std::atexit([] { one->stop(); });
 }
 
-// At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again.
+// At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again. Following
+// the plan takes memory outside the pool: for the tape, for the plan itself.
 void Planning::note_room() {
   const Bytes room = pager_.planned_room();  // asks for the limit
   const Bytes limit = pager_.store().counts().limit;
-  most_resident_ = saturating_sub(limit, plan::kept_back(limit));
-  most_present_ = saturating_sub(room, plan::kept_back(limit));
+  const Bytes kept = plan::kept_back(limit) + plan::kOutsideAllowance;
+  most_resident_ = saturating_sub(limit, kept);
+  most_present_ = saturating_sub(room, kept);
 }
 
 void Planning::stop() {
