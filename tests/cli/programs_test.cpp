@@ -18,7 +18,9 @@ TEST(Programs, AreTheExecutablesBesideUllage) {
   EXPECT_TRUE(shipped_programs(folder.path() / "nowhere").empty());
 }
 
-TEST(Programs, OwnFolderIsThatOfTheExecutable) { EXPECT_EQ(own_folder(), std::filesystem::canonical(programs_folder())); }
+TEST(Programs, OwnFolderIsThatOfTheExecutable) {
+  EXPECT_EQ(own_folder(), std::filesystem::canonical(programs_folder()));
+}
 
 TEST(FindPreload, StandsBesideUllageOrInLib) {
   const ShippedFolder folder;

@@ -7,6 +7,7 @@
 // outside. A batch, a side of pictures or a length of series replaces the scale's. nets --list prints the names.
 
 #include "training.h"
+#include "ullage/runtime/vector_math.h"
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
@@ -135,6 +136,7 @@ int main(int argc, char** argv) {
     for (const auto& item : nets) std::printf("%s\n", item.first.c_str());
     return 0;
   }
+  ullage::runtime::settle_vector_math();  // or it differs from itself now and then, and judges nothing
   try {
     train(nets.at(options.net), options);
     return 0;

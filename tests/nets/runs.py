@@ -13,10 +13,6 @@ MARGIN = 8 * MIB  # store::Budget::kMargin
 ROOMY = 4 << 30
 HANGS_AFTER = 600  # seconds; no run takes a tenth of that, so this tells hanging from working and measures nothing
 
-# Nets that differ from themselves on two threads, in the plain program too: of 406 plain runs of `lstm`, of 3 or 5 steps on a
-# loaded machine, one ended with other gradients (oneDNN's LSTM backward).
-ONE_THREAD = ("lstm",)
-
 
 @dataclasses.dataclass
 class Run:
@@ -91,8 +87,6 @@ class Runs:
 
     @staticmethod
     def _words(net: str, scale: str, steps: int, threads: int) -> list[str]:
-        if net in ONE_THREAD:
-            threads = 1
         return ["--net", net, "--scale", scale, "--steps", str(steps), "--threads", str(threads)]
 
     def _run(self, command: list[str], environment: dict, report: pathlib.Path | None) -> Run:

@@ -19,7 +19,8 @@ class PlainProgram : public testing::Test {
   std::string plain() { return Process({ULLAGE_PLAIN_PROGRAM}).finish().out; }
   Finished run(const std::string& budget) {
     const std::string file = folder_.file("run.json");
-    return Process({programs_folder() / "ullage", "run", "--memory", budget, "--report", file, "--", ULLAGE_PLAIN_PROGRAM})
+    return Process(
+               {programs_folder() / "ullage", "run", "--memory", budget, "--report", file, "--", ULLAGE_PLAIN_PROGRAM})
         .finish();
   }
   nlohmann::json report() { return folder_.json("run.json"); }

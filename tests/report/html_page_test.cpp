@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "page_text.h"
 #include "sample_diagnosis.h"
 
 #include "ullage/report/diagnosis_report.h"
@@ -15,18 +16,7 @@ std::string page(const std::vector<Diagnosis>& diagnoses) {
   for (const Diagnosis& diagnosis : diagnoses) expect_adds_up(diagnosis);
   std::ostringstream out;
   write_html(diagnoses, trace::Log{}, out);
-  EXPECT_TRUE(out.str().starts_with("<!doctype html>"));
-  EXPECT_TRUE(out.str().ends_with("</html>\n"));
-  for (const char* address : {"http:", "https:", "src=", "@import", "url("}) {
-    EXPECT_EQ(out.str().find(address), std::string::npos) << address;
-  }
-  return out.str();
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++found;
-  return found;
+  return page_text(out);
 }
 
 TEST(HtmlPage, SaysWhatTheDiagnosisSays) {

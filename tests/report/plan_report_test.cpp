@@ -2,6 +2,7 @@
 // What a plan says on a terminal, as JSON and as a page.
 #include "folders.h"
 #include "golden_file.h"
+#include "page_text.h"
 #include "plan/sample_plan.h"
 #include "ullage/plan/room.h"
 #include "ullage/report/html_plan_curve.h"
@@ -98,18 +99,7 @@ std::string page_of(const PlanReport& report) {
   check(report);
   std::ostringstream out;
   write_html(report, out);
-  EXPECT_TRUE(out.str().starts_with("<!doctype html>"));
-  EXPECT_TRUE(out.str().ends_with("</html>\n"));
-  for (const char* address : {"http:", "https:", "src=", "@import", "url("}) {
-    EXPECT_EQ(out.str().find(address), std::string::npos) << address;
-  }
-  return out.str();
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++found;
-  return found;
+  return page_text(out);
 }
 
 TEST(PlanReport, TellsAPersonOnOneScreen) {

@@ -4,6 +4,7 @@
 #include "dcgan/options.h"
 #include "dcgan/training_run.h"
 #include "ullage/runtime/runtime.h"
+#include "ullage/runtime/vector_math.h"
 
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
     (answer->code == ExitCode::Done ? std::cout : std::cerr) << answer->text;
     return to_int(answer->code);
   }
+  runtime::settle_vector_math();  // `ullage run` does so too: the same bits with it and without
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   return to_int(dcgan::run_dcgan(std::get<dcgan::Options>(parsed), std::cerr, terminal));
 }

@@ -126,8 +126,8 @@ void Planning::probe() {
   std::atexit([] { one->stop(); });
 }
 
-// At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again. Following
-// the plan takes memory outside the pool: for the tape, for the plan itself.
+// At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again.
+// Following the plan takes memory outside the pool: for the tape, for the plan itself.
 void Planning::note_room() {
   const Bytes room = pager_.planned_room();  // asks for the limit
   const Bytes limit = pager_.store().counts().limit;

@@ -6,6 +6,7 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/runtime/session.h"
+#include "ullage/runtime/vector_math.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
 
@@ -94,6 +95,7 @@ __attribute__((constructor)) void start_from_environment() {
   auto* ledger = new store::Ledger(std::move(*attached));  // for the life of the process, as the session
   store::LedgerSlot* slot = own_slot = ledger->claim_slot();
   if (slot == nullptr) give_up(nullptr, "more processes than the ledger has slots for share this budget");
+  settle_vector_math();  // before the first count of what stands outside the pool
   Session::Settings settings;
   settings.budget = Bytes{ledger->page().budget.load()};
   settings.slot = slot;
