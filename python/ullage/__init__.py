@@ -2,9 +2,12 @@
 """What a Python program may ask of Ullage.
 
 `ullage run --memory 3GiB -- python train.py` needs none of it: the program stays as it is. All of it is safe and cheap
-in a plain run, where active() is false. explain() tells why an error of lack of memory came, with or without a budget.
+in a plain run, where active() is false. explain() tells why an error of lack of memory came, with or without a budget;
+run() begins a budget in the midst of a process, a notebook's for one; predict() asks what a function will need.
 """
+from ullage._budget import Budget, run
 from ullage._explain import Explanation, explain
+from ullage._predict import Prediction, predict
 from ullage._runtime import Memory, active, mark_step, report
 
-__all__ = ["Explanation", "Memory", "active", "explain", "mark_step", "report"]
+__all__ = ["Budget", "Explanation", "Memory", "Prediction", "active", "explain", "mark_step", "predict", "report", "run"]

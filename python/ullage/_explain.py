@@ -6,13 +6,10 @@ import dataclasses
 import json
 import os
 import pathlib
-import shutil
-import subprocess
-import sysconfig
 import tempfile
 import traceback
 
-_UNREADABLE = 3  # exit code of `ullage explain`
+from ullage._command import answer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +45,8 @@ def explain(failure: str | os.PathLike[str] | BaseException) -> Explanation:
     source = "-" if words is not None else os.fspath(failure)
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder, "page.html")
-        text = _answer(words, source, "--html", str(page))
-        return Explanation(text, json.loads(_answer(words, source, "--json")), page.read_text())
+        text = answer("explain", source, "--html", str(page), given=words)
+        return Explanation(text, json.loads(answer("explain", source, "--json", given=words)), page.read_text())
 
 
 def _words(failure: BaseException | None) -> str:
@@ -59,19 +56,3 @@ def _words(failure: BaseException | None) -> str:
         words += "".join(traceback.format_exception_only(failure))
         failure = failure.__cause__ or failure.__context__
     return words
-
-
-def _answer(words: str | None, *options: str) -> str:
-    done = subprocess.run([_command(), "explain", *options], input=words, capture_output=True, text=True)
-    if done.returncode == _UNREADABLE:
-        raise ValueError(done.stderr.strip())
-    if done.returncode != 0:
-        raise RuntimeError(f"ullage explain ended with exit code {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def _command() -> str:
-    found = shutil.which("ullage", path=sysconfig.get_path("scripts")) or shutil.which("ullage")
-    if found is None:
-        raise FileNotFoundError("the command 'ullage' is neither beside this Python nor on PATH")
-    return found

@@ -24,8 +24,8 @@ class _Memory(ctypes.Structure):
     _fields_ = [("budget", ctypes.c_uint64), ("resident", ctypes.c_uint64), ("live", ctypes.c_uint64)]
 
 
-def _runtime() -> ctypes.CDLL | None:
-    """The runtime if this process has it: it comes with the import of torch, and never because somebody asks."""
+def library() -> ctypes.CDLL | None:
+    """The runtime if this process has it: it comes with the import of torch under `ullage run`, or by ullage.run()."""
     global _found
     if _found is None:
         try:
@@ -40,13 +40,13 @@ _found: ctypes.CDLL | None = None
 
 def active() -> bool:
     """True when a budgeted pool stands behind torch's CPU allocator in this process."""
-    runtime = _runtime()
+    runtime = library()
     return runtime is not None and runtime.ullage_active() == 1
 
 
 def report() -> Memory | None:
     """What this process holds now; None in a plain run."""
-    runtime = _runtime()
+    runtime = library()
     if runtime is None or runtime.ullage_active() != 1:
         return None
     now = _Memory()
@@ -56,6 +56,6 @@ def report() -> Memory | None:
 
 def mark_step() -> None:
     """Tells that a step of the program ended here; without it steps are found in the program's ops."""
-    runtime = _runtime()
+    runtime = library()
     if runtime is not None:
         runtime.ullage_mark_step()

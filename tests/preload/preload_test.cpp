@@ -53,9 +53,10 @@ TEST(Preload, DoesNothingOutsideARun) {
 TEST(Preload, LeavesATorchOfAnotherVersionAloneAndSaysSo) {
   const Finished end = run({fake("other/torch_program")});
   EXPECT_EQ(end.out, kPlainOutput);
-  EXPECT_EQ(end.err,
-            "ullage: this program runs torch 9.8.6, Ullage's runtime was built against 9.8.7; it runs without a budget "
-            "(build Ullage against torch 9.8.6)\n");
+  EXPECT_EQ(
+      end.err,
+      "ullage: this program runs torch 9.8.6, Ullage's runtime was built against 9.8.7 (build Ullage against torch "
+      "9.8.6); this program runs without a budget\n");
   EXPECT_EQ(end.exit_code, 0);
 }
 

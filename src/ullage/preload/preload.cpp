@@ -58,6 +58,9 @@ Mapped what_is_mapped() {
 struct Text {
   char chars[64] = "";
 };
+struct Reason {
+  char chars[512] = "";
+};
 
 // "2.13.0". Asked of torch's plain C interface, which is there since 2.7 (torch/csrc/inductor/aoti_torch/c/shim.h):
 // major, minor and patch are the three upper bytes. at::show_config() would wake the driver of a GPU. Python maps torch
@@ -126,25 +129,38 @@ __attribute__((destructor)) void end() {
   }
 }
 
+// Where torch is mapped and the runtime is not, opens it. False: `why` says why not.
+bool open_runtime(const Mapped& mapped, Reason& why) {
+  if (mapped.torch == nullptr || mapped.runtime) return true;
+  const Text version = torch_version(mapped.torch);
+  char path[PATH_MAX];
+  if (std::strcmp(version.chars, kBuiltAgainst) != 0) {
+    std::snprintf(why.chars, sizeof why.chars,
+                  "this program runs torch %s, Ullage's runtime was built against %s (build Ullage against torch %s)",
+                  version.chars, *kBuiltAgainst != '\0' ? kBuiltAgainst : "none", version.chars);
+  } else if (!find_runtime(path)) {
+    std::snprintf(why.chars, sizeof why.chars, "%s does not stand beside libullage_preload.so", kRuntime);
+  } else if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    std::snprintf(why.chars, sizeof why.chars, "the runtime cannot be loaded: %s", dlerror());
+  } else {
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void bring_in_the_runtime() {
-  const Mapped mapped = what_is_mapped();
-  if (mapped.torch == nullptr || mapped.runtime) return;
-  const Text version = torch_version(mapped.torch);
-  if (std::strcmp(version.chars, kBuiltAgainst) != 0) {
-    tell(
-        "ullage: this program runs torch %s, Ullage's runtime was built against %s; it runs without a budget "
-        "(build Ullage against torch %s)\n",
-        version.chars, kBuiltAgainst, version.chars);
-    return;
-  }
-  char path[PATH_MAX];
-  if (!find_runtime(path)) {
-    tell("ullage: %s does not stand beside libullage_preload.so; this program runs without a budget\n", kRuntime);
-  } else if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    tell("ullage: the runtime cannot be loaded: %s; this program runs without a budget\n", dlerror());
-  }
+  Reason why;
+  if (!open_runtime(what_is_mapped(), why)) tell("ullage: %s; this program runs without a budget\n", why.chars);
 }
 
 }  // namespace ullage::preload
+
+const char* ullage_open_runtime() {
+  using namespace ullage::preload;
+  static Reason why;
+  const Mapped mapped = what_is_mapped();
+  if (mapped.torch == nullptr) return "torch is not there yet";
+  return open_runtime(mapped, why) ? nullptr : why.chars;
+}

@@ -13,3 +13,7 @@ void bring_in_the_runtime();
 void wait_for_import_of_torch();
 
 }  // namespace ullage::preload
+
+// For ullage.run() of the Python package, in a process that `ullage run` did not start: opens the runtime where torch
+// is mapped. Null, or why it cannot be opened.
+extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtime();

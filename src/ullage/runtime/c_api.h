@@ -28,6 +28,20 @@ void ullage_memory_status(struct ullage_memory* out);
  * tells none has its steps found in its ops. */
 void ullage_mark_step(void);
 
+/* Begins a budget in a process that `ullage run` did not start, in the midst of it; called again it states the budget
+ * anew. Torch must be mapped. Tensors that are there stay where they are, outside the pool; those made from now on can
+ * be moved. `memory`, `spill`: as of `ullage run --memory SIZE --spill ...`; no spill, null: the default. `record`:
+ * where the trace goes, an absolute path; null: nowhere. Spill and record are heeded by the first call alone.
+ * Returns null, else what is wrong, in words, which stand until this thread calls again. */
+const char* ullage_begin(const char* memory, const char* spill, const char* record);
+
+/* Lifts that budget: the pool stays, unlimited until ullage_begin() is called again. What was recorded so far is
+ * written. */
+void ullage_lift(void);
+
+/* The parameter whose bytes begin at `data` is called `name` ("layer4.2.conv1.weight") in what is recorded. */
+void ullage_name_parameter(const void* data, const char* name);
+
 /* The `bytes` from `data` on are about to be read past torch's dispatcher (by a compiled region, a system call): what
  * was moved out of them is brought back first. `data` lies in a storage's memory, as Tensor.data_ptr() gives it; others
  * are ignored. */

@@ -2,6 +2,7 @@
 #include "ullage/runtime/python_process.h"
 
 #include "ullage/runtime/c_api.h"
+#include "ullage/runtime/runtime.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -14,9 +15,9 @@
 namespace ullage::runtime {
 namespace {
 
-// Runs in Python; %TOUCH%, %STEP% and %READY% are addresses of functions here. Higher-order ops look keys up on their
-// own and know nothing of fallbacks, so the key is made one that they pass over, as they do with those of autocast and
-// profiler.
+// Runs in Python; %TOUCH%, %STEP%, %NAME% and %READY% are addresses of functions here, %RECORDING% is True or False.
+// Higher-order ops look keys up on their own and know nothing of fallbacks, so the key is made one that they pass over,
+// as they do with those of autocast and profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
     import sys
@@ -48,6 +49,50 @@ def _ullage_prepare():
             if counts[optimizer][0] == rarest:
                 step_ended()
         sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook(stepped)
+
+    # Before the first call of a module and the first step of each optimizer: the parameters of all modules that are alive.
+    def name_parameters_in_time():
+        import gc, weakref
+        name = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(%NAME%)
+        met = weakref.WeakSet()
+
+        def roots():
+            modules = [x for x in gc.get_objects() if issubclass(type(x), torch.nn.Module) and '_modules' in vars(x)]
+            inner = {id(child) for module in modules for child in module._modules.values()}
+            return [m for m in modules if id(m) not in inner and next(m.parameters(), None) is not None]
+
+        # One model needs no name of its own; of several each has the program's variable's, else its class's.
+        def named_roots():
+            found = roots()
+            if len(found) < 2:
+                return [('', root) for root in found]
+            variables = {id(value): key for key, value in vars(sys.modules['__main__']).items() if key[:1] != '_'}
+            named, copies = [], {}
+            for root in found:
+                called = variables.get(id(root)) or type(root).__name__
+                copies[called] = copies.get(called, 0) + 1
+                named.append((called + (f'#{copies[called]}.' if copies[called] > 1 else '.'), root))
+            return named
+
+        def name_all():
+            for prefix, root in named_roots():
+                for path, parameter in root.named_parameters():
+                    try:
+                        name(parameter.data_ptr(), (prefix + path).encode())
+                    except Exception:
+                        pass  # it has no bytes yet
+
+        def before_module(module, _):
+            first_call.remove()
+            attempt(name_all)
+
+        def before_step(optimizer, *_):
+            if optimizer not in met:
+                met.add(optimizer)
+                attempt(name_all)
+
+        first_call = sys.modules['torch.nn.modules.module'].register_module_forward_pre_hook(before_module)
+        sys.modules['torch.optim.optimizer'].register_optimizer_step_pre_hook(before_step)
 
     def touch_inputs(inputs):
         for x in inputs:
@@ -91,6 +136,8 @@ def _ullage_prepare():
     ready()
     attempt(let_key_through)
     attempt(count_steps)
+    if %RECORDING%:
+        attempt(name_parameters_in_time)
     if region in sys.modules:
         attempt(lambda: patch(sys.modules[region]))
     else:
@@ -152,10 +199,12 @@ Python find_python() {
 std::string script() {
   // In a namespace of its own: what stays of it would keep the program's, with all that should die at its end.
   std::string text = fmt::format("exec(r'''{}''', {{'__name__': 'ullage.prepare'}})\n", kPrepare);
-  for (const auto& [word, address] : {std::pair{"%TOUCH%", reinterpret_cast<std::uintptr_t>(&ullage_touch)},
-                                      std::pair{"%STEP%", reinterpret_cast<std::uintptr_t>(&step_ended)},
-                                      std::pair{"%READY%", reinterpret_cast<std::uintptr_t>(&ready)}})
-    text.replace(text.find(word), std::string(word).size(), std::to_string(address));
+  const auto address_of = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
+  for (const auto& [word, meaning] :
+       {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%STEP%", address_of(&step_ended)},
+        std::pair{"%NAME%", address_of(&ullage_name_parameter)}, std::pair{"%READY%", address_of(&ready)},
+        std::pair{"%RECORDING%", std::string(recording() ? "True" : "False")}})
+    text.replace(text.find(word), std::string(word).size(), meaning);
   return text;
 }
 

@@ -3,9 +3,9 @@
 
 // What a Python process needs beside the hooks: higher-order ops (torch.cond, flex_attention) must let the
 // interceptor's key through, compiled regions, which read their inputs past the dispatcher, say so on entry, and the
-// steps of a program that does not tell them are counted by the calls of its optimizers. Python
-// is found at run time, if it is there; nothing here is linked against it. A failure costs speed or such an op, never
-// the program.
+// steps of a program that does not tell them are counted by the calls of its optimizers. For a recording its modules'
+// parameters are named. Python is found at run time, if it is there; nothing here is linked against it. A failure costs
+// speed, a name or such an op, never the program.
 
 #include "ullage/base/bytes.h"
 

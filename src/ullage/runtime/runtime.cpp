@@ -29,6 +29,8 @@ Recorder* recorder() {
 
 bool active() { return Session::current() != nullptr; }
 
+bool recording() { return recorder() != nullptr; }
+
 void mark_step() {
   if (Session* session = Session::current()) session->mark_step();
 }

@@ -5,6 +5,7 @@
 // plain run (one not started by `ullage run`): then active() is false and the calls do nothing.
 
 #include "ullage/base/bytes.h"
+#include "ullage/base/result.h"
 #include "ullage/trace/take.h"
 
 #include <cstdint>
@@ -17,6 +18,18 @@ namespace ullage::runtime {
 
 // True when a budgeted pool stands behind torch's CPU allocator in this process.
 bool active();
+
+// Begins a budget in the midst of this process, which `ullage run` did not start; states it anew where one was begun
+// so. Tensors that are there stay where they are, outside the pool. `spill`: as of `ullage run --spill`, empty: the
+// default. `record_file`: an absolute path; empty: nothing is recorded; of the first call alone. BadArgument: the
+// process needs more than `memory` already, a folder that will not do, a budget that is `ullage run`'s.
+Status begin_budget(Bytes memory, const std::string& spill, const std::string& record_file);
+// The pool stays, unlimited until a budget is begun again; what was recorded so far is written. Nothing where none was
+// begun.
+void lift_budget();
+
+// What this process does is written down: what is told now for recordings will be in the file.
+bool recording();
 
 // A step of the program ended. Counts steps and their times; the summary and the "steps left" warning rest on it.
 void mark_step();

@@ -36,6 +36,17 @@ namespace {
 class Running;
 Running* running = nullptr;
 
+Status enough_beside(Bytes budget, Bytes held, Bytes warm_up) {
+  const Bytes least = store::Budget::least(held, warm_up);
+  if (budget == Bytes{} || budget >= least) return success();
+  return Error{Error::Kind::BadArgument,
+               fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
+                           "libraries will take up to {} more, and {} are margin; state at least {}",
+                           to_string(budget), to_string(held), to_string(warm_up), to_string(store::Budget::kMargin),
+                           with_count(least)),
+               "--memory"};
+}
+
 // Never destroyed: tensors of static lifetime are freed through the pool after every destructor has run.
 class Running final : public Session, public PoolListener {
  public:
@@ -76,6 +87,14 @@ class Running final : public Session, public PoolListener {
 
   const store::Store& store() const override { return *store_; }
   Bytes budget() const override { return budget_.stated(); }
+  Status restate(Bytes stated) override {
+    const Bytes outside = saturating_sub(store::resident_now(), store_->counts().resident);
+    if (Status enough = enough_beside(stated, outside, Bytes{}); !enough) return enough;
+    budget_.restate(stated);
+    pager_->trim();
+    if (stated == Bytes{} && recorder_ != nullptr) recorder_->finish();
+    return success();
+  }
   void mark_step() override {
     steps_are_told_ = true;
     watch_->mark_step();
@@ -356,16 +375,7 @@ Result<Session*> Session::start(Settings settings) {
   const Bytes held = store::resident_now();
   const Bytes warm_up = in_python() ? store::Budget::kWarmUpInPython : store::Budget::kWarmUp;
   if (settings.slot != nullptr) settings.slot->outside_expected.store((held + warm_up).count);
-  const Bytes least = store::Budget::least(held, warm_up);
-  if (settings.budget != Bytes{} && settings.budget < least) {
-    return Error{
-        Error::Kind::BadArgument,
-        fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
-                    "libraries will take up to {} more, and {} are margin; state at least {}",
-                    to_string(settings.budget), to_string(held), to_string(warm_up), to_string(store::Budget::kMargin),
-                    with_count(least)),
-        "--memory"};
-  }
+  if (Status enough = enough_beside(settings.budget, held, warm_up); !enough) return enough.error();
   auto session = std::make_unique<Running>(std::move(settings), held, warm_up);
   if (Status opened = session->open(); !opened) return opened.error();
   session->begin();

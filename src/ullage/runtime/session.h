@@ -60,6 +60,9 @@ class Session {
   virtual ~Session() = default;
   virtual const store::Store& store() const = 0;
   virtual Bytes budget() const = 0;
+  // From now on. Zero: unlimited, until it is stated again; what was recorded so far is then written. BadArgument where
+  // less is stated than what stands outside the pool: the budget stays as it was.
+  virtual Status restate(Bytes budget) = 0;
   virtual void mark_step() = 0;
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs when libullage_torch.so is loaded. In a process started by `ullage run` it finds the ledger in the environment
-// and starts a session; in any other process it does nothing. This is the one file of the runtime that may end the
-// process: a program whose budget cannot hold must not run on as if it did.
+// and starts a session; in any other process it does nothing until somebody asks for a budget (begin_budget()), which
+// then has a ledger of its own. This is the one file of the runtime that may end the process: a program whose budget
+// cannot hold must not run on as if it did.
 
 #include "ullage/base/exit_code.h"
+#include "ullage/base/sizes.h"
+#include "ullage/runtime/runtime.h"
 #include "ullage/runtime/session.h"
 #include "ullage/runtime/vector_math.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
+#include "ullage/store/spill_folder.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -25,6 +30,7 @@ void warn(const std::string& line) { std::fprintf(stderr, "ullage: %s\n", line.c
 // Of this process; a child by fork has its own.
 store::LedgerSlot* own_slot = nullptr;
 bool in_child = false;
+bool begun_here = false;  // by begin_budget()
 
 // What the child holds at first are its parent's pages, which are counted there.
 store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger) {
@@ -86,15 +92,13 @@ bool waits_for_plan() {
   return text != nullptr && std::string_view(text) == "wait";
 }
 
-__attribute__((constructor)) void start_from_environment() {
-  Result<store::Ledger> attached = store::Ledger::attach_from_environment();
-  if (!attached) {
-    if (attached.error().kind != Error::Kind::NotFound) give_up(nullptr, attached.error().text());
-    return;
-  }
-  auto* ledger = new store::Ledger(std::move(*attached));  // for the life of the process, as the session
+// A session as the ledger says. The ledger stays for the life of the process, as the session does.
+Result<Session*> start_session(store::Ledger from) {
+  auto* ledger = new store::Ledger(std::move(from));
   store::LedgerSlot* slot = own_slot = ledger->claim_slot();
-  if (slot == nullptr) give_up(nullptr, "more processes than the ledger has slots for share this budget");
+  if (slot == nullptr) {
+    return Error{Error::Kind::System, "more processes than the ledger has slots for share this budget", ""};
+  }
   settle_vector_math();  // before the first count of what stands outside the pool
   Session::Settings settings;
   settings.budget = Bytes{ledger->page().budget.load()};
@@ -115,9 +119,47 @@ __attribute__((constructor)) void start_from_environment() {
   settings.warn = &warn;
   if (ledger->page().quiet.load() == 0) settings.say = &warn;
   settings.give_up = [slot](const std::string& why, bool infeasible) { end_now(slot, why, infeasible); };
-  const Result<Session*> session = Session::start(std::move(settings));
-  if (!session) give_up(slot, session.error().text());
+  return Session::start(std::move(settings));
+}
+
+__attribute__((constructor)) void start_from_environment() {
+  Result<store::Ledger> attached = store::Ledger::attach_from_environment();
+  if (!attached) {
+    if (attached.error().kind != Error::Kind::NotFound) give_up(nullptr, attached.error().text());
+    return;
+  }
+  const Result<Session*> session = start_session(std::move(*attached));
+  if (!session) give_up(own_slot, session.error().text());
 }
 
 }  // namespace
+
+Status begin_budget(Bytes memory, const std::string& spill, const std::string& record_file) {
+  if (memory == Bytes{}) return Error{Error::Kind::BadArgument, "a budget of 0 bytes", "--memory"};
+  if (Session* session = Session::current()) {
+    if (begun_here) return session->restate(memory);
+    return Error{
+        Error::Kind::BadArgument,
+        fmt::format("the process has a budget of {} already, that of 'ullage run'", to_string(session->budget())), ""};
+  }
+  store::LedgerSettings settings{.budget = memory, .spill_folder = {}, .spill_limit = {}};
+  if (spill != "none") {
+    const Result<store::SpillPlace> place =
+        spill.empty() ? store::default_spill_place() : store::find_spill_place(spill);
+    if (!place) return place.error();
+    settings.spill_folder = place->folder, settings.spill_limit = place->most;
+  }
+  settings.record_file = record_file;
+  Result<store::Ledger> ledger = store::Ledger::create(settings);
+  if (!ledger) return ledger.error();
+  const Result<Session*> session = start_session(std::move(*ledger));
+  if (!session) return session.error();
+  begun_here = true;
+  return success();
+}
+
+void lift_budget() {
+  if (begun_here) (void)Session::current()->restate(Bytes{});
+}
+
 }  // namespace ullage::runtime

@@ -8,7 +8,7 @@ namespace ullage::store {
 
 Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident,
                std::function<Bytes()> others)
-    : stated_(stated),
+    : stated_(stated.count),
       expected_outside_(outside_start + warm_up),
       resident_(std::move(resident)),
       others_(std::move(others)),
@@ -26,11 +26,11 @@ Bytes Budget::beside_the_pool(Bytes pool_resident) {
 
 Bytes Budget::resident_limit(Bytes pool_resident) {
   const Bytes beside = beside_the_pool(pool_resident);
-  return unlimited() ? Bytes{UINT64_MAX / 2} : saturating_sub(stated_, beside);
+  return unlimited() ? Bytes{UINT64_MAX / 2} : saturating_sub(stated(), beside);
 }
 
 Bytes Budget::short_by(Bytes pool_resident) {
-  return unlimited() ? Bytes{} : saturating_sub(pool_resident + beside_the_pool(pool_resident), stated_);
+  return unlimited() ? Bytes{} : saturating_sub(pool_resident + beside_the_pool(pool_resident), stated());
 }
 
 void Budget::charge(Bytes bytes) { charged_.fetch_add(bytes.count); }

@@ -54,13 +54,15 @@ class Budget final : public Limit {
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
 
-  Bytes stated() const { return stated_; }
-  bool unlimited() const { return stated_ == Bytes{}; }
+  Bytes stated() const { return Bytes{stated_.load()}; }
+  bool unlimited() const { return stated() == Bytes{}; }
+  // From the next look on.
+  void restate(Bytes stated) { stated_.store(stated.count); }
 
  private:
   Bytes beside_the_pool(Bytes pool_resident);
 
-  const Bytes stated_;
+  std::atomic<std::uint64_t> stated_;
   const Bytes expected_outside_;
   const std::function<Bytes()> resident_;
   const std::function<Bytes()> others_;

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A budget that begins in the midst of a process: ullage.run()."""
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import types
+import warnings
+
+from ullage import _runtime
+from ullage._command import library
+
+
+class Budget:
+    """A budget of this process, in force from its making. As a context manager it is lifted at the end of the block."""
+
+    def __init__(self, outer: int | None):
+        self._outer = outer  # in force before this one; None: none
+
+    def __enter__(self) -> Budget:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: types.TracebackType | None) -> None:
+        self.lift()
+
+    def lift(self) -> None:
+        """The budget before this one is in force again, or none; what was recorded so far is written. Tensors that were
+        moved out come back when they are used."""
+        runtime = _runtime.library()
+        if runtime is None or self._outer is _NOT_OURS:
+            return
+        if self._outer is None:
+            runtime.ullage_lift()
+        else:
+            _begin(runtime, str(self._outer), None, None)
+
+
+_NOT_OURS = -1  # the budget is that of `ullage run`, and stays
+
+
+def run(memory: int | str, *, spill: str | os.PathLike[str] | None = None,
+        record: str | os.PathLike[str] | None = None) -> Budget:
+    """Keeps this process inside `memory` from here on, as `ullage run --memory` does from a program's start.
+
+        with ullage.run(memory="3GiB"):
+            train()
+
+    memory: bytes of this whole process, as the operating system counts them; a number, or "3GiB".
+    spill: the folder for tensors that do not fit, "FOLDER:SIZE" for a most, or "none"; None: the default of `ullage run`.
+    record: the file for what the program does meanwhile, for `ullage explain`, `ullage plan` and ullage.explain().
+
+    Tensors made before stay where they are: they count, and cannot be moved. Only this process is kept inside: what it
+    starts is counted where it is a fork. A second call states the budget anew (spill and record stay those of the
+    first). In a process of `ullage run` that budget stays in force, and a warning says so.
+
+    Raises ValueError for what cannot be met (the message says what would do), RuntimeError for a torch that Ullage was
+    not built against, FileNotFoundError where Ullage's libraries are not installed.
+    """
+    import torch  # noqa: F401  the runtime stands on it
+
+    if _runtime.active() and "ULLAGE_LEDGER" in os.environ:
+        warnings.warn(f"this process was started by `ullage run`; its budget stays in force, not that of {memory}", stacklevel=2)
+        return Budget(_NOT_OURS)
+    if _runtime.library() is None:
+        preload = ctypes.CDLL(str(library("libullage_preload.so")))
+        preload.ullage_open_runtime.restype = ctypes.c_char_p
+        why = preload.ullage_open_runtime()
+        if why is not None:
+            raise RuntimeError(why.decode())
+    now = _runtime.report()
+    _begin(_runtime.library(), str(memory), spill, record)
+    return Budget(now.budget if now is not None else None)
+
+
+def _begin(runtime: ctypes.CDLL, memory: str, spill: str | os.PathLike[str] | None,
+           record: str | os.PathLike[str] | None) -> None:
+    runtime.ullage_begin.restype = ctypes.c_char_p
+    sys.stdout.flush()
+    why = runtime.ullage_begin(memory.encode(), None if spill is None else os.fspath(spill).encode(),
+                               None if record is None else os.path.abspath(record).encode())
+    if why is not None:
+        raise ValueError(why.decode())

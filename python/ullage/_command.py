@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `ullage`, for what Python asks of it."""
+from __future__ import annotations
+
+import pathlib
+import shutil
+import subprocess
+import sysconfig
+
+_UNREADABLE = 3  # exit code of `ullage` for a file that cannot be read
+
+
+def command() -> str:
+    """Beside this Python, else on PATH. Raises FileNotFoundError."""
+    found = shutil.which("ullage", path=sysconfig.get_path("scripts")) or shutil.which("ullage")
+    if found is None:
+        raise FileNotFoundError("the command 'ullage' is neither beside this Python nor on PATH")
+    return found
+
+
+def library(name: str) -> pathlib.Path:
+    """A library that is installed with the command. Raises FileNotFoundError."""
+    folder = pathlib.Path(command()).resolve().parent.parent / "lib"
+    if not (folder / name).exists():
+        raise FileNotFoundError(f"{name} is not in {folder}, where it is installed with the command 'ullage'")
+    return folder / name
+
+
+def answer(verb: str, *options: str, given: str | None = None, **settings: object) -> str:
+    """What the command prints on stdout. `given`: its stdin. Raises ValueError for what it cannot read."""
+    settings.setdefault("stderr", subprocess.PIPE)
+    done = subprocess.run([command(), verb, *options], input=given, stdout=subprocess.PIPE, text=True, **settings)
+    said = (done.stderr or "").strip()
+    if done.returncode == _UNREADABLE:
+        raise ValueError(said)
+    if done.returncode != 0:
+        raise RuntimeError(f"ullage {verb} ended with exit code {done.returncode}" + (f": {said}" if said else ""))
+    return done.stdout
