@@ -16,7 +16,7 @@ namespace ullage::cli {
 namespace {
 
 // What torch holds before the first tensor, as store/budget.h says; a run measures its own and sets that aside.
-constexpr Bytes kTorchAlone = 105_MiB;
+constexpr Bytes kTorchAlone = 110_MiB;
 using Outcome = plan::Plan::Outcome;
 
 constexpr Bytes kNoLimit{UINT64_MAX / 2};
