@@ -14,10 +14,12 @@ endif()
 set(lib "${data}lib")  # `ullage` looks in ../lib
 
 install(TARGETS ullage_cli DESTINATION "${bin}")
-if(TARGET ullage_dcgan_program)
-  set_target_properties(ullage_dcgan_program PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;${ULLAGE_TORCH_DIR}/lib")
-  install(TARGETS ullage_dcgan_program DESTINATION "${bin}")
-endif()
+foreach(program ullage_dcgan_program ullage_pulse_program ullage_vqgan_clip_program)
+  if(TARGET ${program})
+    set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;${ULLAGE_TORCH_DIR}/lib")
+    install(TARGETS ${program} DESTINATION "${bin}")
+  endif()
+endforeach()
 install(TARGETS ullage_preload LIBRARY DESTINATION "${lib}")
 if(ULLAGE_TORCH)
   # Torch is mapped before the runtime is, by whichever program; the path serves programs that link the runtime.

@@ -54,7 +54,8 @@ class SmallTraining {
                         .makes = {8_MiB * batch_},
                         .saves = {{*input_, Kind::Constant}, {layers_[0].weight, Kind::Parameter}},
                         .scratch = {3_MiB * batch_},
-                        .layer = layer(0)});
+                        .layer = layer(0),
+                        .line = names_ ? "train.py:12" : ""});
     normed_ = b.op1({.name = "aten::native_batch_norm",
                      .reads = {convolved_},
                      .writes = {running_mean_},

@@ -28,7 +28,7 @@ ARROWS = {
 }
 # Programs may use the picture library; nobody else may.
 SEES_TORCH = {"runtime", "workloads", "python"}
-TORCH_FREE_WORKLOADS = {"image"}
+TORCH_FREE_WORKLOADS = {"image", "program"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/|^cuda")

@@ -11,7 +11,7 @@ import struct
 import sys
 import zlib
 
-ALLOCATION, FREE, OP_BEGIN, OP_END, SAVE, UNSAVE, OUT_OF_MEMORY, MARK, ROLE, BORDER, CHARGE = range(11)
+ALLOCATION, FREE, OP_BEGIN, OP_END, SAVE, UNSAVE, OUT_OF_MEMORY, MARK, ROLE, BORDER, CHARGE, LINE = range(12)
 
 
 class Packed:
@@ -112,6 +112,8 @@ def records(packed, now, texts, shapes):
             fields = texts[packed.number()], [(texts[packed.number()], packed.signed()) for _ in range(packed.number())]
         elif kind == CHARGE:
             fields = (packed.signed(),)
+        elif kind == LINE:
+            fields = (texts[packed.number()],)
         else:
             fields = ()
         yield kind, flags, now["micros"], fields

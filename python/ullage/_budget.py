@@ -28,7 +28,7 @@ class Budget:
         """The budget before this one is in force again, or none; what was recorded so far is written. Tensors that were
         moved out come back when they are used."""
         runtime = _runtime.library()
-        if runtime is None or self._outer is _NOT_OURS:
+        if runtime is None or self._outer == _NOT_OURS:
             return
         if self._outer is None:
             runtime.ullage_lift()

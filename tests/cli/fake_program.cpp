@@ -219,6 +219,41 @@ void rehearse(const std::string& batch) {
   write_trace(log, file, figures_of(training), 3);
 }
 
+// Of "width=144,160;height=128" the values of one knob; of "auto" three that begin at 144.
+std::vector<std::int64_t> side_values(const std::string& sizes, const std::string& knob) {
+  if (sizes == "auto") return {144, 160, 176};
+  std::vector<std::int64_t> values;
+  const std::size_t at = sizes.find(knob + "=") + knob.size() + 1;
+  std::string value;
+  for (std::istringstream in(sizes.substr(at, sizes.find(';', at) - at)); std::getline(in, value, ',');) {
+    values.push_back(number(value));
+  }
+  return values;
+}
+
+// Likewise, of pictures of `size`, "896x640": knobs that are sides. A sample is a token of 16 x 16 pixels.
+void rehearse_picture(FakeTraining::Kind kind, const std::string& size) {
+  attach("");
+  auto attached = store::Ledger::attach_from_environment();
+  const std::string sizes = attached->page().rehearsal.get();
+  if (sizes.empty()) give_up("no rehearsal");
+  trace::EventLog log;
+  trace::TraceFile file;
+  file.at = {{"width", number(size)}, {"height", number(size.substr(size.find('x') + 1))}};
+  file.sides = {"width", "height"};
+  FakeTraining training{kind};
+  training.clears = true;
+  for (const std::int64_t width : side_values(sizes, "width")) {
+    for (const std::int64_t height : side_values(sizes, "height")) {
+      training.batch = width * height / 256;
+      log.begin_take(std::vector<trace::Knob>{{"width", width}, {"height", height}});
+      record(training, log);
+      log.end_take(figures_of(training), trace::Take::End::StepBorder);
+    }
+  }
+  write_trace(log, file, figures_of(training), 3);
+}
+
 void fail_below_4(const std::string& batch) {
   if (number(batch) >= 4) return;
   std::fprintf(stderr, "Traceback (most recent call last):\nExpected more than 1 value per channel when training\n");
@@ -271,6 +306,8 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
      }},
     {"fail-below-4", fail_below_4},
     {"rehearse", rehearse},
+    {"rehearse-picture", [](const std::string& size) { rehearse_picture(Kind::Affine, size); }},
+    {"rehearse-convolutions", [](const std::string& size) { rehearse_picture(Kind::Convolves, size); }},
     {"--side", take_side},
     {"lose-trace", [](const std::string&) { attach(""), slot().message.set("the disk is full"); }},
     {"read", read_file},

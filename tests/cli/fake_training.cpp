@@ -52,7 +52,7 @@ class Recording {
 
   // `graph`: autograd follows.
   OpId begin(std::string_view name, std::string_view node, const std::vector<Tensor>& inputs, bool graph = true) {
-    return log_.op_begun({name, node, "", 0, !node.empty(), node.empty() && graph, false}, views(inputs), now());
+    return log_.op_begun({name, node, "", "", 0, !node.empty(), node.empty() && graph, false}, views(inputs), now());
   }
   void end(OpId op, const std::vector<Tensor>& outputs) { log_.op_ended(op, views(outputs), false, now()); }
   StorageId make(std::uint64_t bytes) { return log_.allocated(Bytes{bytes}, 0, now()); }
@@ -80,9 +80,18 @@ class Recording {
     end(forward, {{activation, How::Output, {batch, 32768}}});
     if (training_.kind == Kind::Sorts) sort(activation);
 
-    const OpId backward = begin("aten::mm", "LinearBackward0", {{activation, How::Read, {batch, 32768}}, parameter});
+    const bool convolves = training_.kind == Kind::Convolves;
+    const std::vector<std::int64_t> weights =
+        convolves ? std::vector<std::int64_t>{16, 16, 64, 64} : std::vector<std::int64_t>{512, 512};
+    std::vector<Tensor> read = {{activation, How::Read, {batch, 32768}}, {parameter_, How::Read, weights}};
+    if (convolves) {
+      const Tensor pictures = {picture, How::Read, {batch, 16, 32, 32}};
+      read = {pictures, pictures, read.back()};
+    }
+    const OpId backward = convolves ? begin("aten::convolution_backward", "ConvolutionBackward0", read)
+                                    : begin("aten::mm", "LinearBackward0", read);
     gradient_ = make(kParameter);
-    end(backward, {{gradient_, How::Output, {512, 512}}});
+    end(backward, {{gradient_, How::Output, weights}});
     log_.has_role(gradient_, trace::Role::Gradient, "");
     log_.released(activation, now());
     drop(activation);

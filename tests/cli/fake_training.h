@@ -18,6 +18,7 @@ struct FakeTraining {
     Constant,  // no size does
     Lawless,   // one size does in a way that is on no line
     Sorts,     // 1000 numbers a sample: torch takes another path from 32,768 of them on
+    Convolves  // its peak is in an op that may take 4 MiB of scratch, and does not
   };
   Kind kind = Kind::Affine;
   std::int64_t batch = 2;

@@ -287,6 +287,44 @@ TEST_F(PredictCommand, LooksForTheLargestValueOfAnOptionThatNoLawGoesOver) {
   EXPECT_EQ(largest(need[64] + 1, 16), std::pair(std::int64_t{64}, need[64]));
 }
 
+TEST_F(PredictCommand, TellsTheLargestSquareOfAPicture) {
+  const auto predicted = [&](const std::string& memory, const std::string& deed) {
+    const Finished end = predict({"--json", "--memory", memory, "fake", deed});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    said_ = end.err;
+    return nlohmann::json::parse(end.out);
+  };
+  const auto small = predicted("1GiB", "rehearse-picture=896x640");
+  EXPECT_EQ(small["pool_peak_bytes"], peak_of({Kind::Affine, 896 * 640 / 256}));
+  EXPECT_EQ(small["largest_square"]["sides"], (nlohmann::json{"width", "height"}));
+  const auto at_784 = predicted("1GiB", "rehearse-picture=784x784");
+  const auto need = at_784["process_peak_bytes"].get<std::uint64_t>();
+  EXPECT_EQ(
+      predicted(std::to_string(need), "rehearse-picture=896x640")["largest_square"],
+      (nlohmann::json{{"sides", {"width", "height"}}, {"value", 784}, {"process_peak_bytes", need}, {"law", "exact"}}));
+  EXPECT_EQ(predicted(std::to_string(need - 1), "rehearse-picture=896x640")["largest_square"]["value"], 768);
+  EXPECT_EQ(predicted("32MiB", "rehearse-picture=896x640")["largest_square"]["value"], 0);
+}
+
+TEST_F(PredictCommand, KeepsTheLargestSquareWhereTheSizeItselfIsRun) {
+  const auto predicted = [&](const std::string& memory) {
+    const Finished end = predict({"--json", "--memory", memory, "fake", "rehearse-convolutions=320x320"});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    said_ = end.err;
+    return nlohmann::json::parse(end.out);
+  };
+  const auto ample = predicted("1GiB");
+  EXPECT_NE(said_.find("running it at width 320, height 320 itself"), std::string::npos) << said_;
+  EXPECT_EQ(ample["measured"], true);
+  EXPECT_GT(ample["largest_square"]["value"], 320);
+  const auto need = ample["process_peak_bytes"].get<std::uint64_t>();
+  const auto just = predicted(std::to_string(need));
+  EXPECT_EQ(just["largest_square"]["value"], 320) << "what was run and fits, whatever a bound says";
+  EXPECT_EQ(just["largest_square"]["process_peak_bytes"], need);
+  EXPECT_EQ(just["largest"][0]["value"], 320);
+  EXPECT_LT(predicted(std::to_string(need - 1))["largest_square"]["value"], 320);
+}
+
 TEST_F(PredictCommand, SaysThatTheKernelOrASignalEndedIt) {
   const Finished end = predict_fake(kBatch128, {"print={batch}", "kill=9"});
   EXPECT_EQ(end.exit_code, 1);

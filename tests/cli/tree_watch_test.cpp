@@ -38,7 +38,7 @@ struct TreeWatchTest : testing::Test {
 
 TEST_F(TreeWatchTest, HasNothingToTellOfAProcessThatIsAlone) {
   own.others.store(7);  // of an earlier look
-  EXPECT_TRUE(count_tree(*page, getpid()).empty());
+  EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
   EXPECT_EQ(own.others.load(), 0u);
   EXPECT_EQ(page->tree_peak.load(), 0u);
 }
@@ -48,7 +48,7 @@ TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
   const ForkedChild child = child_with(kHeld);
   store::LedgerSlot& slot = page->slots[3];
   slot.pid.store(child.pid()), slot.rss.store(12345);
-  EXPECT_EQ(count_tree(*page, getpid()).size(), 2u);
+  EXPECT_EQ(count_tree(*page, getpid())->size(), 2u);
   EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
   EXPECT_LE(Bytes{own.others.load()}, kHeld + beside);
   EXPECT_LE(Bytes{slot.others.load()}, beside);  // what it shares it counts itself
@@ -59,7 +59,7 @@ TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
 
 TEST_F(TreeWatchTest, FollowsHowThoseCountedGrow) {
   const ForkedChild child = child_with(kHeld);
-  const std::vector<TreeMember> tree = count_tree(*page, getpid());
+  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
   const Bytes before{own.others.load()}, peak{page->tree_peak.load()};
   hold(kHeld);
   follow_tree(*page, tree);
@@ -69,9 +69,67 @@ TEST_F(TreeWatchTest, FollowsHowThoseCountedGrow) {
 
 TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
   page->slots[1].pid.store(getppid());
-  EXPECT_EQ(count_tree(*page, getpid()).size(), 2u);
+  EXPECT_EQ(count_tree(*page, getpid())->size(), 2u);
   page->slots[1].ended.store(1);
-  EXPECT_TRUE(count_tree(*page, getpid()).empty());
+  EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
+}
+
+TEST_F(TreeWatchTest, TellsNothingWhenOneEnded) {
+  std::vector<TreeMember> tree;
+  {
+    const ForkedChild child = child_with(kHeld);
+    tree = count_tree(*page, getpid()).value();
+    own.others.store(7);
+  }
+  EXPECT_FALSE(follow_tree(*page, tree).has_value());
+  EXPECT_EQ(own.others.load(), 7u);
+  EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
+}
+
+TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
+  char* shared = static_cast<char*>(
+      mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
+  ASSERT_NE(shared, MAP_FAILED);
+  madvise(shared, kHeld.count, MADV_NOHUGEPAGE);
+  int go[2], done[2];
+  ASSERT_EQ(pipe(go) | pipe(done), 0);
+  const ForkedChild child([&] {
+    if (fork() != 0) return;  // the grandchild goes on when it is told to
+    char word = 0;
+    if (read(go[0], &word, 1) != 1) _exit(1);
+    for (std::uint64_t i = 0; i < kHeld.count; i += 4096) shared[i] = 1;
+    if (write(done[1], "", 1) != 1) _exit(1);
+    for (;;) pause();
+  });
+  const std::vector<std::int32_t> pids = store::process_tree(child.pid());
+  ASSERT_EQ(pids.size(), 2u);
+  store::LedgerSlot& slot = page->slots[1];
+  slot.pid.store(pids[1]);
+  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const Bytes before{own.others.load()};
+  ASSERT_EQ(write(go[1], "", 1), 1);
+  char word = 0;
+  ASSERT_EQ(read(done[0], &word, 1), 1);
+  EXPECT_LT(*follow_tree(*page, tree), 1_MiB) << "it was not forked moments ago";
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  slot.forked_at.store(std::uint64_t(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  slot.copies_expected.store((3_MiB).count);
+  EXPECT_GE(*follow_tree(*page, tree), kHeld - 1_MiB);
+  EXPECT_EQ(slot.copies_expected.load(), 0u) << "it has them";
+  EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);  // it shares with the system too
+  kill(pids[1], SIGKILL);
+  munmap(shared, kHeld.count);
+}
+
+TEST_F(TreeWatchTest, CountsWhenItIsAskedToAndWhatWasSharedIsCountedThen) {
+  const ForkedChild child = child_with(kHeld);
+  own.diverged.store(5);
+  const TreeWatch watch(*page, getpid());
+  EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));
+  EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));
+  EXPECT_EQ(page->counts_made.load(), 2u);
+  EXPECT_EQ(own.diverged_counted.load(), 5u);
+  EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
 }
 
 TEST_F(TreeWatchTest, LooksUntilItEnds) {

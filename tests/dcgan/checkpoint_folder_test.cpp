@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/checkpoint_folder.h"
 
-#include "dcgan/stop_request.h"
-#include "temp_folder.h"
+#include "program/stop_request.h"
+#include "program/temp_folder.h"
 
 #include <sys/resource.h>
 
@@ -20,7 +20,7 @@ class CheckpointFolderTest : public ::testing::Test {
  protected:
   Status write(std::uint64_t step, std::size_t values = 1000) {
     values_.assign(values, static_cast<float>(step));
-    const TensorToWrite tensor{"w", {Dtype::F32, {static_cast<std::int64_t>(values)}}, values_.data()};
+    const program::TensorToWrite tensor{"w", {read::Dtype::F32, {static_cast<std::int64_t>(values)}}, values_.data()};
     return checkpoints_.write(step, std::span(&tensor, 1), {{"seed", "1"}});
   }
   std::vector<std::string> names() const {
@@ -95,7 +95,7 @@ class FileSizeLimit final {
   ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
 
  private:
-  StopRequest ignores_the_signal_;
+  program::StopRequest ignores_the_signal_{""};
   rlimit before_{};
 };
 

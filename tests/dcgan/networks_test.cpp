@@ -3,7 +3,7 @@
 
 #include "dcgan/state.h"
 #include "folders.h"
-#include "temp_folder.h"
+#include "program/temp_folder.h"
 
 #include <torch/utils.h>
 

@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   const auto number = [&](int i, long otherwise) { return argc > i ? std::atol(argv[i]) : otherwise; };
   const long features = number(4, 8);
   const Tensors tensors = record({number(3, 32), 100, features, features, 0}, number(5, 16), number(2, 1));
-  const auto status = ullage::dcgan::write_safetensors(argv[1], to_write(tensors), {});
+  const auto status = ullage::program::write_safetensors(argv[1], to_write(tensors), {});
   if (!status) std::fprintf(stderr, "%s\n", status.error().text().c_str());
   return status ? 0 : 1;
 }

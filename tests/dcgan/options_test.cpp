@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/options.h"
 
-#include "folders.h"
-#include "temp_folder.h"
-
-#include <sstream>
+#include "program/option_cases.h"
 
 namespace ullage::dcgan {
 namespace {
 
-std::variant<Options, Answer> parse(const std::string& line) {
-  std::istringstream in(line);
-  std::vector<std::string> words{"ullage-dcgan"};
-  for (std::string word; in >> word;) words.push_back(word);
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  return parse_options(static_cast<int>(argv.size()), argv.data());
+auto parse(const std::string& line) {
+  const program::Words words("ullage-dcgan", line);
+  return parse_options(words.argc(), words.argv());
 }
 
-// option_errors.txt: "$ arguments", then what is said.
-TEST(Options, AreRefusedInTheseWords) {
-  std::istringstream golden(test::read_file(tests_folder() / "dcgan/option_errors.txt"));
-  int cases = 0;
-  for (std::string line, said; std::getline(golden, line) && std::getline(golden, said); ++cases) {
-    const auto parsed = parse(line.substr(2));
-    const auto* answer = std::get_if<Answer>(&parsed);
-    ASSERT_NE(answer, nullptr) << line;
-    EXPECT_EQ(answer->text, said + "\n") << line;
-    EXPECT_EQ(answer->code, ExitCode::WrongUse) << line;
-  }
-  EXPECT_GT(cases, 20);
-}
+TEST(Options, AreRefusedInTheseWords) { program::expect_refused("dcgan/option_errors.txt", 20, parse); }
 
-TEST(Options, HelpIsAsStated) {
-  const auto parsed = parse("--help");
-  EXPECT_EQ(std::get<Answer>(parsed).code, ExitCode::Done);
-  EXPECT_EQ(std::get<Answer>(parsed).text, test::read_file(tests_folder() / "dcgan/help.txt"));
-}
+TEST(Options, HelpIsAsStated) { program::expect_help("dcgan/help.txt", parse); }
 
 TEST(Options, HaveTheDefaultsOfTheContract) {
   const auto parsed = parse("--data d --out o");

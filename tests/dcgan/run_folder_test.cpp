@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/run_folder.h"
 
-#include "temp_folder.h"
+#include "program/temp_folder.h"
 
 #include <cmath>
 
@@ -66,14 +66,6 @@ TEST(LossLog, DropsTheLinesPastTheCheckpoint) {
     EXPECT_EQ(read_file(folder / "l").substr(0, two.size() + 12), two + "{\"step\": 3, ") << rest;
     EXPECT_FALSE(std::filesystem::exists(folder / "l.new"));
   }
-}
-
-TEST(WriteWholeFile, LeavesTheOldOneWhenItFails) {
-  const TempFolder folder;
-  ASSERT_TRUE(write_whole_file(folder / "a", "one"));
-  std::filesystem::create_directory(folder / "a.new");
-  EXPECT_FALSE(write_whole_file(folder / "a", "two"));
-  EXPECT_EQ(read_file(folder / "a"), "one");
 }
 
 TEST(StepName, HasSixDigitsOrMore) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/state.h"
 
-#include "temp_folder.h"
+#include "program/temp_folder.h"
 
 #include <torch/utils.h>
 
@@ -23,7 +23,7 @@ Trainer trained(std::uint64_t seed, int steps, const NetworkShape& shape = kSmal
 
 Status save(const Trainer& trainer, const std::string& path) {
   const auto tensors = state_of(trainer);
-  return write_safetensors(path, to_write(tensors), {});
+  return program::write_safetensors(path, to_write(tensors), {});
 }
 
 TEST(State, RoundTripGoesOnBitForBit) {
@@ -37,7 +37,7 @@ TEST(State, RoundTripGoesOnBitForBit) {
   const torch::Tensor sample = whole.sample();
 
   Trainer resumed = trained(99, 0);
-  auto file = SafetensorsFile::open(folder / "a");
+  auto file = program::SafetensorsFile::open(folder / "a");
   ASSERT_TRUE(file);
   const Status status = restore_state(resumed, *file);
   ASSERT_TRUE(status) << status.error().text();
@@ -80,7 +80,7 @@ TEST(State, EveryTensorCountsInTheDigest) {
 TEST(State, AnotherShapeIsRefusedByItsFirstKeys) {
   const TempFolder folder;
   ASSERT_TRUE(save(trained(1, 1), folder / "a"));
-  auto file = SafetensorsFile::open(folder / "a");
+  auto file = program::SafetensorsFile::open(folder / "a");
   ASSERT_TRUE(file);
   Trainer wider({32, 10, 8, 4, 0}, {}, 2);
   Status status = restore_state(wider, *file);
@@ -91,7 +91,7 @@ TEST(State, AnotherShapeIsRefusedByItsFirstKeys) {
             std::string::npos)
       << status.error().message;
   ASSERT_TRUE(save(trained(1, 0), folder / "b"));  // before Adam's first step there is no state of it
-  auto empty = SafetensorsFile::open(folder / "b");
+  auto empty = program::SafetensorsFile::open(folder / "b");
   ASSERT_TRUE(empty);
   Trainer same(kSmall, {}, 2);
   status = restore_state(same, *empty);

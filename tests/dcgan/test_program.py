@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ullage-dcgan as a person meets it: outputs, resume, kill, Ctrl-C, a full disk, bad pictures, exit codes.
 
-usage: test_program.py ULLAGE_DCGAN [NAME...]"""
+usage: test_program.py ULLAGE_DCGAN [NAME of a test]"""
 
 import json
 import pathlib
@@ -10,9 +10,11 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from cases import run_cases  # noqa: E402
 
 PROGRAM = sys.argv[1]
 SMALL = ["--image-size", "32", "--ngf", "8", "--ndf", "8", "--nz", "10", "--batch", "4", "--threads", "1"]
@@ -267,21 +269,5 @@ def test_batch_of_one(place):
     place.run("a", "--steps", "2", "--batch", "1", "--image-size", "16")
 
 
-def main():
-    tests = {name: test for name, test in globals().items() if name.startswith("test_")}
-    failed = 0
-    for name in sys.argv[2:] or tests:
-        start = time.monotonic()
-        with tempfile.TemporaryDirectory() as root:
-            try:
-                tests[name](Place(root))
-                verdict = "ok"
-            except AssertionError as error:
-                failed += 1
-                verdict = f"FAILED: {error} (line {error.__traceback__.tb_next.tb_lineno})"
-        print(f"{name} ({time.monotonic() - start:.1f} s): {verdict}", flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_cases(globals(), place=Place, only="".join(sys.argv[2:3]))

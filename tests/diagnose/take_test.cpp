@@ -41,7 +41,7 @@ TEST(Take, IsATraceWithItsPeakOpLayerPhaseAndStep) {
       diagnosis.headline,
       "the CPU: 171.00 MiB live at the peak, in aten::convolution_backward of net.2 (backward of step 2, event 119 "
       "of 219); nothing failed");
-  EXPECT_EQ(diagnosis.place, (Place{"aten::convolution_backward", "net.2", "", trace::Phase::Backward, 2}));
+  EXPECT_EQ(diagnosis.place, (Place{"aten::convolution_backward", "net.2", "", "", trace::Phase::Backward, 2}));
   EXPECT_EQ(diagnosis.facts.allocated, 171_MiB + 4_B);  // 4 are the loss
   EXPECT_FALSE(diagnosis.facts.reserved);
   EXPECT_FALSE(diagnosis.facts.device);
@@ -67,7 +67,8 @@ TEST(Take, TellsWhatIsSavedByLayer) {
   ASSERT_EQ(diagnosis.saved->by.size(), 1u);
   EXPECT_EQ(diagnosis.saved->by[0].name, "net.0");  // the convolution's and what follows it
   EXPECT_EQ(diagnosis.saved->by[0].storages, 2u);
-  EXPECT_TRUE(says(cause(diagnosis, "activations")->evidence, "saved for the backward pass, most by: net.0 64.00 MiB"));
+  EXPECT_TRUE(says(cause(diagnosis, "activations")->evidence,
+                   "saved for the backward pass, most by: net.0 (train.py:12) 64.00 MiB"));
 }
 
 TEST(Take, AtItsEndKeepsNothingForABackwardPass) {

@@ -50,12 +50,29 @@ TEST(Weights, OfAWindowAreThoseOfTheWhole) {
 }
 
 TEST(Weights, LeaveAPictureOfTheSameSizeAlone) {
-  const Weights weights(SideResize{9, 9, 0, 9});
-  for (std::uint32_t i = 0; i < 9; ++i) {
-    const Weights::Taps taps = weights[i];
-    for (std::uint32_t x = taps.begin; x < taps.end; ++x)
-      EXPECT_EQ(taps.weights[x - taps.begin], x == i ? 1 << kWeightBits : 0);
+  for (const Filter filter : {Filter::Bilinear, Filter::Lanczos}) {
+    const Weights weights(whole_side(9, 9), filter);
+    for (std::uint32_t i = 0; i < 9; ++i) {
+      const Weights::Taps taps = weights[i];
+      for (std::uint32_t x = taps.begin; x < taps.end; ++x)
+        EXPECT_EQ(taps.weights[x - taps.begin], x == i ? 1 << kWeightBits : 0);
+    }
   }
+}
+
+TEST(Weights, OfLanczosReachThreePixelsAndMayBeNegative) {
+  const Weights weights(whole_side(20, 40), Filter::Lanczos);
+  const Weights::Taps taps = weights[20];  // its middle is a quarter of a pixel before that of input 10
+  EXPECT_EQ(taps.begin, 7u);
+  EXPECT_EQ(taps.end, 13u);
+  EXPECT_LT(taps.weights[1], 0);
+  EXPECT_GT(taps.weights[3], taps.weights[2]);
+}
+
+TEST(ToSample, CutsBothEndsOff) {
+  EXPECT_EQ(to_sample(-(5 << kWeightBits)), 0);
+  EXPECT_EQ(to_sample((7 << kWeightBits) + kWeightHalf), 7);
+  EXPECT_EQ(to_sample(300 << kWeightBits), 255);
 }
 
 }  // namespace

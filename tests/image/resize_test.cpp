@@ -53,6 +53,29 @@ TEST(SquareResize, OnlyCropsWhenTheShorterSideFits) {
   for (std::uint32_t y = 0; y < 10; ++y) EXPECT_EQ(picture.rgb[y * 30], sample(3, y, 0)) << y;
 }
 
+TEST(ResizeLanczos, ResizesAsPillow) {
+  // Pillow 13.0.0, columns first.
+  Picture picture{7, 5, {}};
+  for (std::uint32_t y = 0; y < 5; ++y) {
+    const FileBytes row = sample_row(7, y);
+    picture.rgb.insert(picture.rgb.end(), row.begin(), row.end());
+  }
+  const FileBytes pillow = {3,  83,  163, 11, 91,  171, 21, 101, 181, 29, 109, 189, 8,  88,  168, 16, 96,  176,
+                            26, 106, 186, 34, 114, 194, 13, 93,  173, 21, 101, 181, 31, 111, 191, 39, 119, 199};
+  EXPECT_EQ(resize_lanczos(picture, {4, 3}).rgb, pillow);
+  EXPECT_EQ(resize_lanczos(picture, {7, 5}).rgb, picture.rgb);
+}
+
+TEST(ResizeLanczos, CutsOffWhatOvershoots) {
+  Picture edges{4, 2, {}};
+  for (const int level : {0, 255, 255, 0, 255, 255, 0, 0})
+    edges.rgb.insert(edges.rgb.end(), 3, static_cast<std::uint8_t>(level));
+  const FileBytes pillow = {0, 91, 255, 255, 123, 0, 124, 182, 239, 144, 55, 4, 255, 255, 218, 5, 0, 8};
+  const Picture larger = resize_lanczos(edges, {6, 3});
+  ASSERT_EQ(larger.rgb.size(), 54u);
+  for (std::size_t i = 0; i < pillow.size(); ++i) EXPECT_EQ(larger.rgb[3 * i], pillow[i]) << i;
+}
+
 TEST(SquareResize, HoldsFewRows) {
   SquareResize resize(256);
   const Bytes growth = peak_growth([&] { resize.start({9459, 18918}); });

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the image layer with Pillow: decoding, and torchvision's Resize and CenterCrop done by Pillow.
+"""Compares the image layer with Pillow: decoding, torchvision's Resize and CenterCrop done by Pillow, texts in PNGs.
 
     python test_against_pillow.py BIN_DIR [REAL_IMAGE_FOLDER]
 
-BIN_DIR holds image_dump. Pictures are made here from a seed; with REAL_IMAGE_FOLDER every picture below it is compared too.
+BIN_DIR holds image_dump and write_text_png. Pictures are made here from a seed; with REAL_IMAGE_FOLDER every picture below it is compared too.
 Under pytest, BIN_DIR is taken from the environment variable ULLAGE_BIN_DIR. Needs numpy and Pillow, no torch.
 """
 import io
@@ -254,6 +254,26 @@ def test_cut_short_files_are_taken_as_pillow_takes_them():
                     assert np.abs(ours.astype(int) - theirs).max() <= JPEG_LEVELS
                 taken, refused = taken + (ours is not None), refused + (ours is None)
     print(f"cut short: {taken + refused} compared, {taken} taken, {refused} refused")
+
+
+def test_texts_are_read_back():
+    kinds = {"tEXt": ["a cat", "", "caf\u00e9 \u00ff\n\u00a0", "['a cat:1', 'in snow:0.5']", "a" * 100_000],
+             "iTXt": ["\u0100", "a \u2665 and \u00e9", "\U0001f680", "\ufffd", "\u4e00" * 20_000]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "a.png")
+        for kind, texts in kinds.items():
+            for text in texts:
+                subprocess.run([os.path.join(BIN_DIR, "write_text_png"), path, "comment", text, "Other Key", "x"], check=True)
+                picture = Image.open(path)
+                assert picture.text == {"comment": text, "Other Key": "x"}, (picture.text, text)
+                assert np.asarray(picture).ravel().tolist() == [1, 2, 3, 4, 5, 6]
+                with open(path, "rb") as file:
+                    data = file.read()
+                assert kind.encode() + b"comment\0" in data and data.index(b"comment") < data.index(b"IDAT"), text[:20]
+        subprocess.run([os.path.join(BIN_DIR, "write_text_png"), path, "comment", b"a\xffb"], check=True)
+        assert Image.open(path).text == {"comment": "a\ufffdb"}
+        subprocess.run([os.path.join(BIN_DIR, "write_text_png"), path], check=True)
+        assert Image.open(path).text == {}
 
 
 def test_real_folder():

@@ -108,6 +108,21 @@ TEST(WritePng, RemovesTheNewFileWhenItCannotBeRenamed) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
+TEST(WritePng, TakesTextsOfAnyLength) {
+  const TempFolder folder;
+  const std::vector<PngText> texts = {{"comment", std::string(100'000, 'a')}, {"empty", ""}};
+  ASSERT_TRUE(write_png(folder.path("a.png"), 2, 1, pixels(2, 1), texts).ok());
+  EXPECT_EQ(decode_whole(folder.path("a.png"), {})->rgb, pixels(2, 1));
+  EXPECT_GT(read_file(folder.path("a.png")).size(), 100'000u);
+}
+
+TEST(WritePng, WantsKeywordsThatPngAllows) {
+  const TempFolder folder;
+  const PngText text{" comment", "a"};
+  EXPECT_THROW((void)write_png(folder.path("a.png"), 2, 1, pixels(2, 1), {&text, 1}), ContractError);
+  EXPECT_EQ(files_in(folder.path()), 0u);
+}
+
 TEST(WritePng, WantsAllPixels) {
   const TempFolder folder;
   EXPECT_THROW((void)write_png(folder.path("a.png"), 2, 2, pixels(2, 1)), ContractError);

@@ -98,6 +98,30 @@ TEST(StepOfTake, HasAValueForEveryWriteToAStorage) {
   EXPECT_EQ(step.values[1].overwritten_by, kNone);
 }
 
+TEST(StepOfTake, AnOpRisesByWhatItTellsToTakeOutsideThePool) {
+  Program p;
+  p.b.charge(1_MiB);  // before the step: no concern of its ops
+  p.step([&] {
+    const StorageId in = p.b.allocate(16_KiB);
+    p.b.charge(2_MiB), p.b.discharge(2_MiB);  // between ops
+    const OpId op = p.b.open({.name = "aten::convolution_backward", .reads = {in}});
+    p.b.charge(32_KiB);
+    const StorageId scratch = p.b.allocate(8_KiB);
+    p.b.free(scratch);
+    p.b.discharge(32_KiB);
+    const StorageId more = p.b.allocate(36_KiB);
+    p.b.free(more);
+    p.b.close(op);
+    const StorageId x = p.b.op1({.name = "aten::relu", .reads = {in}, .makes = {64_KiB}});
+    p.b.free(in);
+    return x;
+  });
+  const Step step = made(p);
+  EXPECT_EQ(step.ops[0].name, "aten::convolution_backward");
+  EXPECT_EQ(step.ops[0].rise, 40_KiB);
+  EXPECT_EQ(step.ops[1].rise, 64_KiB);
+}
+
 TEST(StepOfTake, NamesADistinctStorageOnceInTheOrderOfTheArguments) {
   Program p;
   p.step([&] {

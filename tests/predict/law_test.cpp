@@ -102,6 +102,43 @@ TEST_P(RandomLaw, GivesBackWhatWasMeasured) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomLaw, testing::Range(0, 200));
 
+// The sides of a picture: a + b x + c y + d xy + e (xy)^2, on grids of three values and more.
+class RandomAreaLaw : public testing::TestWithParam<int> {
+ protected:
+  std::mt19937_64 random_{std::uint64_t(GetParam())};
+  Grid grid_;
+  std::vector<std::int64_t> counts_, at_;
+  std::int64_t factors_[5] = {};
+
+  std::int64_t count(std::int64_t x, std::int64_t y) const {
+    return factors_[0] + factors_[1] * x + factors_[2] * y + factors_[3] * x * y + factors_[4] * x * y * x * y;
+  }
+  void SetUp() override {
+    for (const char* name : {"width", "height"}) {
+      grid_.axes.push_back({name, draw_values(random_, 3 + random_() % 2)});
+      at_.push_back(1 + std::int64_t(random_() % 2000));
+    }
+    for (std::int64_t& factor : factors_) factor = std::int64_t(random_() % 5000);
+    for (const std::int64_t x : grid_.axes[0].values) {
+      for (const std::int64_t y : grid_.axes[1].values) counts_.push_back(count(x, y));
+    }
+  }
+};
+
+TEST_P(RandomAreaLaw, IsFoundExactly) { EXPECT_EQ(evaluate(grid_, counts_, at_), count(at_[0], at_[1])); }
+
+TEST_P(RandomAreaLaw, IsNoneWithOneByteChangedAnywhere) {
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    for (const int change : {1, -1}) {
+      counts_[i] += change;
+      EXPECT_EQ(evaluate(grid_, counts_, at_), std::nullopt) << "count " << i;
+      counts_[i] -= change;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomAreaLaw, testing::Range(0, 100));
+
 Grid one_knob(std::vector<std::int64_t> values) { return {{{"batch", std::move(values)}}}; }
 std::optional<std::int64_t> at(const Grid& grid, std::vector<std::int64_t> counts, std::int64_t target) {
   return evaluate(grid, counts, std::vector{target});
@@ -121,6 +158,24 @@ TEST(Law, ChecksEveryLineOfTheGrid) {
   const std::vector<std::int64_t> columns_bent = {1, 2, 3, 4, 5, 6, 9, 10, 11};
   EXPECT_EQ(evaluate(grid, rows_bent, std::vector<std::int64_t>{5, 7}), std::nullopt);
   EXPECT_EQ(evaluate(grid, columns_bent, std::vector<std::int64_t>{5, 7}), std::nullopt);
+}
+
+TEST(Law, OfTwoSidesHasNoOtherSquares) {
+  const auto law = [](auto&& count) {
+    const Grid grid{{{"width", {144, 160, 176}}, {"height", {144, 160, 176}}}};
+    std::vector<std::int64_t> counts;
+    for (const std::int64_t x : grid.axes[0].values) {
+      for (const std::int64_t y : grid.axes[1].values) counts.push_back(count(x / 16, y / 16));
+    }
+    return evaluate(grid, counts, std::vector<std::int64_t>{896, 640});
+  };
+  using Side = std::int64_t;
+  EXPECT_EQ(law([](Side x, Side y) { return 4 * x * y * x * y; }), 4 * 56 * 56 * 40 * 40);
+  EXPECT_EQ(law([](Side x, Side y) { return 4 * x * x * y; }), std::nullopt);
+  EXPECT_EQ(law([](Side x, Side) { return 4 * x * x; }), std::nullopt);
+  EXPECT_EQ(law([](Side x, Side y) { return 4 * x * y * x * y + x * x; }), std::nullopt);
+  EXPECT_EQ(law([](Side x, Side y) { return 4 * x * y * x * y * x * y; }), std::nullopt);
+  EXPECT_EQ(law([](Side x, Side y) { return (48 * x * y + 4095) / 4096 * 4096; }), std::nullopt);
 }
 
 TEST(Law, IsNoneWhereTheResultIsNoWholeNumber) {

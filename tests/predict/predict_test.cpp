@@ -91,6 +91,72 @@ TEST(Predict, TakesTwoKnobsWithTheirCrossTerms) {
             "11 takes are no grid of each size with each other: 12 are needed");
 }
 
+// A picture of width x height pixels from tokens of 16 x 16, each held against each, and what the picture is made of.
+void draw(Program& p) {
+  const auto width = std::uint64_t(p.knob("width")), height = std::uint64_t(p.knob("height"));
+  const std::uint64_t tokens = width * height / 256;
+  const StorageId codes = p.op("load", 1024 * tokens);
+  for (int step = 0; step < 2; ++step) {
+    const OpId compare = p.begin("aten::bmm", {reads(codes, {1, std::int64_t(tokens), 256})});
+    const StorageId weights = p.make(4 * tokens * tokens);
+    p.end(compare, {gives(weights, {1, std::int64_t(tokens), std::int64_t(tokens)})});
+    const StorageId picture = p.op("decode", 12 * width * height + 4 * (width + height));
+    p.free(p.op("cut", 1000000));
+    p.free(weights);
+    p.free(picture);
+    p.step_end();
+  }
+}
+std::uint64_t draw_peak(std::int64_t width, std::int64_t height) {
+  const auto w = std::uint64_t(width), h = std::uint64_t(height), tokens = w * h / 256;
+  return 1024 * tokens + 4 * tokens * tokens + 12 * w * h + 4 * (w + h) + 1000000;
+}
+
+std::vector<std::vector<trace::Knob>> sizes(const std::vector<std::int64_t>& widths,
+                                            const std::vector<std::int64_t>& heights) {
+  std::vector<std::vector<trace::Knob>> grid;
+  for (const std::int64_t width : widths) {
+    for (const std::int64_t height : heights) grid.push_back({{"width", width}, {"height", height}});
+  }
+  return grid;
+}
+const std::vector<std::int64_t> kSides = {144, 160, 176};
+Question at_size(std::int64_t width, std::int64_t height, std::optional<Bytes> memory = std::nullopt) {
+  return {{{"width", width}, {"height", height}}, memory, std::nullopt};
+}
+
+TEST(Predict, TakesThePointsOfAPictureEachAgainstEach) {
+  const trace::TraceFile file = takes(sizes(kSides, kSides), draw);
+  for (const auto& [width, height] : {std::pair{144, 144}, {176, 160}, {512, 384}, {896, 896}, {144, 4096}}) {
+    const Prediction found = told(predict(file, at_size(width, height)));
+    expect_sums(found);
+    EXPECT_EQ(found.law, Law::Exact);
+    EXPECT_EQ(found.pool_peak.count, draw_peak(width, height)) << width << " x " << height;
+  }
+  EXPECT_EQ(told(predict(file, at_size(896, 896))).why,
+            "27 events the same in 9 takes, 5 sizes on polynomials of width and height, 2 constant; checked at width "
+            "176 and height 176");
+}
+
+TEST(Predict, RefusesPicturesWithoutALaw) {
+  const auto padded = [](Program& p) {
+    draw(p);
+    p.op("pad", std::uint64_t(p.knob("width") * p.knob("height") + 4095) / 4096 * 4096);
+  };
+  const NotTold found = not_told(predict(takes(sizes(kSides, kSides), padded), at_size(896, 896)));
+  EXPECT_TRUE(found.why.starts_with("pad makes 24.00 KiB, step 3, of a size that follows no law: 24,576, "))
+      << found.why;
+}
+
+TEST(Predict, LeavesAKnobOutThatEveryTakeHasAlike) {
+  const trace::TraceFile file = takes(sizes({144, 160, 176, 192}, {128}), draw);
+  EXPECT_EQ(told(predict(file, at_size(512, 128))).pool_peak.count, draw_peak(512, 128));
+  EXPECT_EQ(refused(predict(file, at_size(512, 144))),
+            "every take is at height=128, so nothing is known of height=144");
+  EXPECT_EQ(refused(predict(takes(sizes({144, 160}, {128}), draw), at_size(512, 128))),
+            "'width' has 2 sizes in the takes; at least 3 are needed, two to fit and one to check");
+}
+
 TEST(Predict, RefusesKnobsThatDoNotMatch) {
   const trace::TraceFile file = takes_by_batch(kTrain);
   EXPECT_EQ(refused(predict(file, at_batch(1))),
@@ -173,15 +239,21 @@ TEST(Predict, NamesWhatWasNotSeen) {
 }
 
 TEST(Predict, EstimatesTheStepFromTheTakes) {
+  // 50 s of each batch are convolutions, in proportion to it; the other ops take no time.
   trace::TraceFile file = takes_by_batch(kTrain);
   for (trace::Take& take : file.takes) {
-    // So long that each step of the take is in proportion to its batch.
-    for (trace::Event& event : take.trace.events) event.at->count *= 100000 * take.knobs[0].value;
+    std::int64_t now = 0;
+    for (trace::Event& event : take.trace.events) {
+      const auto* end = std::get_if<trace::event::OpEnd>(&event.what);
+      if (end != nullptr && take.trace.ops[end->op.value].name.starts_with("conv")) {
+        take.details[end->op.value].took = Seconds{25.0 * static_cast<double>(take.knobs[0].value)};
+        now += 25'000'000 * take.knobs[0].value;
+      }
+      event.at = trace::Microseconds{now};
+    }
   }
-  const double four = told(predict(file, at_batch(4))).step.count;
-  const double twelve = told(predict(file, at_batch(12))).step.count;
-  EXPECT_GT(four, 0);
-  EXPECT_NEAR(twelve / four, 3, 0.01);
+  EXPECT_NEAR(told(predict(file, at_batch(12))).step.count, 600, 0.1);
+  EXPECT_NEAR(told(predict(file, at_batch(128))).step.count, 6400, 0.1);
 }
 
 // What a process holds beside the pool.
@@ -284,6 +356,41 @@ TEST(Largest, LooksAtSizesInTheStepsOfTheTakes) {
   const trace::TraceFile file = takes_by_batch(side, {32, 48, 64, 80});
   const Bytes needed = told(predict(file, at_batch(1008))).process_peak;
   EXPECT_EQ(largest(file, needed + 16_B, 32), "batch=1008");
+}
+
+TEST(Largest, SquareIsTheLastThatFitsByTheByte) {
+  trace::TraceFile file = takes(sizes(kSides, kSides), draw);
+  const Bytes needed = told(predict(file, at_size(784, 784))).process_peak;
+  EXPECT_EQ(told(predict(file, at_size(896, 512, needed))).largest_square, std::nullopt) << "the sides are not told";
+  file.sides = {"width", "height"};
+  const auto square = [&](std::int64_t width, std::int64_t height, Bytes memory) {
+    const Prediction found = told(predict(file, at_size(width, height, memory)));
+    return found.largest_square ? found.largest_square->found.value : -1;
+  };
+  EXPECT_EQ(square(896, 512, needed), 784);
+  EXPECT_EQ(square(144, 160, needed), 784);
+  EXPECT_EQ(square(896, 896, needed - 1_B), 768);
+  EXPECT_EQ(square(896, 896, 1_MiB), 0);
+  const Prediction found = told(predict(file, at_size(896, 512, needed)));
+  EXPECT_EQ(found.largest_square->sides, file.sides);
+  EXPECT_EQ(found.largest_square->found.process_peak, needed);
+  ASSERT_EQ(found.largest.size(), 2u);
+  EXPECT_GT(found.largest[0].value, 784) << "width, with the height asked for";
+  EXPECT_LT(found.largest[1].value, 784);
+}
+
+TEST(Largest, SquareIsNotToldWhereTheTakesSayNothingOfSquares) {
+  const auto square = [](const std::vector<std::int64_t>& widths, const std::vector<std::int64_t>& heights) {
+    trace::TraceFile file = takes(sizes(widths, heights), draw);
+    file.sides = {"width", "height"};
+    const auto at = at_size(widths.back(), heights.back(), 1_GiB);
+    const std::optional<LargestSquare> found = told(predict(file, at)).largest_square;
+    return found ? found->found.value : -1;
+  };
+  EXPECT_EQ(square({144, 160, 176, 192}, {128}), -1);
+  EXPECT_EQ(square(kSides, {152, 168, 184}), -1);
+  EXPECT_EQ(square(kSides, {144, 176, 208}), -1);
+  EXPECT_EQ(square(kSides, {224, 240, 256}), square(kSides, kSides));
 }
 
 TEST(Largest, SaysWhereTheTakesTellNoMore) {

@@ -228,7 +228,7 @@ TEST(OtherSizes, OfTwoKnobsMoveTheOneThatMatters) {
 
 // The gradient of a convolution: what it reads in order, of sides that stride 2 halves.
 trace::Take gradient(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t side,
-                     std::int64_t stride, std::uint32_t threads) {
+                     std::int64_t stride, std::uint32_t threads, bool frozen = false) {
   Program program({{"batch", batch}});
   const StorageId in_before = program.from_before(4096);
   const OpId op =
@@ -236,7 +236,9 @@ trace::Take gradient(std::int64_t batch, std::int64_t in, std::int64_t out, std:
                     {reads(in_before, {batch, out, side / stride, side / stride}),
                      reads(in_before, {batch, in, side, side}), reads(in_before, {out, in, kernel, kernel})});
   const StorageId made = program.make(4096);
-  program.end(op, {gives(made, {batch, in, side, side})});
+  std::vector<trace::TensorUse> outputs = {gives(made, {batch, in, side, side})};
+  if (!frozen) outputs.push_back(gives(made, {out, in, kernel, kernel}));
+  program.end(op, outputs);
   trace::Take take = program.take();
   take.process.threads = threads;
   return take;
@@ -284,6 +286,23 @@ TEST(Allowances, OfOtherSidesThanTheTakesHoldMore) {
   ASSERT_EQ(same.size(), 1u);
   ASSERT_EQ(other.size(), 1u);
   EXPECT_GE(other[0].bytes.count, same[0].bytes.count + 2617392);  // measured: one picture for each thread
+}
+
+// The same weights with a picture of another side.
+std::uint64_t allowed_of_side(std::int64_t side, std::int64_t kernel, std::int64_t stride, bool frozen) {
+  trace::TraceFile file;
+  file.takes.push_back(gradient(2, 64, 128, kernel, 160, stride, 2, frozen));
+  const auto found = allowances(file, Sequence{}, gradient(2, 64, 128, kernel, side, stride, 2, frozen));
+  return found.empty() ? 0 : found[0].bytes.count;
+}
+
+// Measured: side 9 to 896, kernels of 1, 3, 5 and 7 pixels: every block is on its law.
+TEST(Allowances, NoneOfOtherSidesWhereTheKernelMovesByAPixel) {
+  EXPECT_EQ(allowed_of_side(896, 3, 1, true), 0u);
+  EXPECT_EQ(allowed_of_side(896, 1, 1, true), 0u);
+  EXPECT_GE(allowed_of_side(896, 3, 2, true), 2u * 4 * 128 * 448 * 448);
+  EXPECT_GE(allowed_of_side(896, 3, 1, false), 4u * 128 * 64 * 9) << "a copy of the gradient of the weights";
+  EXPECT_GE(allowed_of_side(20, 3, 1, true), 4u * 128 * 20 * 20) << "so small a side tells no stride";
 }
 
 TEST(VaryingScratch, OfAReductionIsAFewBytesForEachThread) {

@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from cases import run_cases  # noqa: E402
+
 TORCH = """
 import ctypes, os
 ctypes.CDLL(os.environ['FAKE_TORCH'])
@@ -200,11 +203,7 @@ def test_hooks_of_the_person(runs: Runs) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(sys.argv[1], folder)
-        for name, test in list(globals().items()):
-            if name.startswith("test_"):
-                test(runs)
-                print("ok", name[5:].replace("_", " "))
+        run_cases(globals(), Runs(sys.argv[1], folder))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ class ScriptRuns(Runs):
         self.state, self.threads = self.folder / "state.pt", threads
 
     def scripts(self, kind: str) -> list[str]:
-        """kind: training or behaviour."""
+        """kind: a folder of `scripts`."""
         names = sorted(f"{kind}/{file.stem}" for file in (SCRIPTS / kind).glob("*.py"))
         return [name for name in names if not self.only or self.only in name.split("/")]
 
@@ -50,7 +50,8 @@ class ScriptRuns(Runs):
         self.state.unlink(missing_ok=True)
         with Tree() as tree:
             run = super()._run(command, {"OMP_NUM_THREADS": str(self.threads), **environment}, report)
-        parts = dict(digests(torch.load(self.state, weights_only=True))) if self.state.exists() else {}
+        # Of a script that failed there may be half a file.
+        parts = dict(digests(torch.load(self.state, weights_only=True))) if run.code == 0 and self.state.exists() else {}
         said = (self.folder / "stdout").read_bytes()
         told = {"losses": [], "said": said, "parts": parts, "sha256": hashlib.sha256(repr(parts).encode()).hexdigest()}
         return dataclasses.replace(run, told=told, peak=max(run.peak, tree.peak))

@@ -9,8 +9,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests")]
 import ullage  # noqa: E402
+from cases import run_cases  # noqa: E402
 
 WORDS = ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 7.79 GiB of which 1.20 GiB is free. "
          "Including non-PyTorch memory, this process has 6.50 GiB memory in use. Of the allocated memory 5.50 GiB is allocated by "
@@ -73,10 +74,7 @@ def test_no_command() -> None:
 
 def main() -> None:
     os.environ["PATH"] = sys.argv[1] + os.pathsep + os.environ["PATH"]
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test()
-            print("ok", name[5:].replace("_", " "), flush=True)
+    run_cases(globals())
 
 
 if __name__ == "__main__":

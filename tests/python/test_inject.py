@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from cases import run_cases  # noqa: E402
+
 MIB = 1 << 20
 PACKAGE = str(pathlib.Path(__file__).parents[2] / "python")
 
@@ -238,13 +241,8 @@ print(ullage.active(), now and (now.budget, now.resident > 100 << 20, now.live >
 
 
 def main() -> None:
-    only = sys.argv[2] if len(sys.argv) > 2 else ""
     with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(folder, sys.argv[1])
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and only in name:
-                test(runs)
-                print("ok", name[5:].replace("_", " "), flush=True)
+        run_cases(globals(), Runs(folder, sys.argv[1]), only="".join(sys.argv[2:3]))
 
 
 if __name__ == "__main__":

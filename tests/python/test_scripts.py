@@ -2,9 +2,11 @@
 """Python scripts that nobody changed under `ullage run`: the plain run's output, state and exit code at every budget.
 
 usage: test_scripts.py [--script NAME] [--threads N] BIN_DIR [SELECTION...]      with a Python that has torch
-SELECTION: plain, training, behaviour, retry, failing, stress; none: all of them.
+SELECTION: plain, training, packages, behaviour, retry, failing, stress; none: all of them. Of packages those are run that
+are installed beside torch: transformers and accelerate, lightning, torch_geometric.
 """
 import argparse
+import importlib.util
 import signal
 import sys
 import tempfile
@@ -12,16 +14,25 @@ import tempfile
 from script_runs import ScriptRuns, as_plain, kept_its_budget
 from test_nets import MIB, ROOMY, Run, Table, at_or_above, mib, row
 
-SHARES = {"training": (1.0, 0.6, 0.4), "behaviour": (0.6,)}
+SHARES = {"training": (1.0, 0.6, 0.4), "packages": (1.0, 0.6, 0.4), "behaviour": (0.6,)}
 KINDS = tuple(SHARES)
-SELECTIONS = ["plain", "training", "behaviour", "retry", "failing", "stress"]
+SELECTIONS = ["plain", "training", "packages", "behaviour", "retry", "failing", "stress"]
+NEEDS = {"packages/hf_trainer": ("transformers", "accelerate"), "packages/lightning_autoencoder": ("lightning",),
+         "packages/geometric_gat": ("torch_geometric",)}
 NOT_SUCCEEDING = "behaviour/fails"
 RETRYING = "behaviour/retry_smaller"
 COLUMNS = "script                          share    budget MiB      pool      peak   spilled  restored  waited s"
 
 
 def succeeding(runs: ScriptRuns, kind: str) -> list[str]:
-    return [script for script in runs.scripts(kind) if script != NOT_SUCCEEDING]
+    scripts = []
+    for script in runs.scripts(kind):
+        missing = [name for name in NEEDS.get(script, ()) if importlib.util.find_spec(name) is None]
+        if missing:
+            print(f"{script:30}  SKIPPED: not installed: {', '.join(missing)}")
+        elif script != NOT_SUCCEEDING:
+            scripts.append(script)
+    return scripts
 
 
 def test_plain(runs: ScriptRuns) -> int:
@@ -44,6 +55,8 @@ def judged(run: Run, budget: int, plain: Run) -> list[str]:
 def in_shares(runs: ScriptRuns, kind: str) -> int:
     table = Table(f"{kind}: budgets in which the pool gets a share of the bytes live in the plain run", COLUMNS)
     for script in succeeding(runs, kind):
+        if script == RETRYING:
+            continue  # what it does depends on the budget: see test_retry
         plain = runs.plain(script, "", 0)
         roomy = runs.under(ROOMY, script)
         problems = judged(roomy, ROOMY, plain)
@@ -54,8 +67,13 @@ def in_shares(runs: ScriptRuns, kind: str) -> int:
         beside = runs.beside_the_pool(roomy, script, "")
         for share in SHARES[kind]:
             budget, run, tries = at_or_above(beside + int(share * peak), runs, script, "", 0)
+            # Of several processes the peak is when children start, who need what they need.
+            alone = run.figure("tree_peak_bytes") == 0
+            if run.code == 0 and run.figure("spilled_bytes") == 0 and share < 1 and alone:
+                # Much of what stands beside the pool came after the pool's peak: there was more room than reckoned.
+                budget, run, tries = at_or_above(run.peak - int((1 - share) * peak), runs, script, "", 0)
             problems = judged(run, budget, plain)
-            if not problems and run.figure("spilled_bytes") == 0 and budget < beside + 0.9 * peak:
+            if not problems and run.figure("spilled_bytes") == 0 and budget < beside + 0.9 * peak and alone:
                 problems.append("nothing was moved, although the pool is too small for all")
             name = f"{share:4.0%}" + (f", floor ({tries})" if tries > 1 else "           ")
             table.line([f"{script:30}", name, *row(budget, budget - beside, run)], problems)
@@ -64,6 +82,10 @@ def in_shares(runs: ScriptRuns, kind: str) -> int:
 
 def test_training(runs: ScriptRuns) -> int:
     return in_shares(runs, "training")
+
+
+def test_packages(runs: ScriptRuns) -> int:
+    return in_shares(runs, "packages")
 
 
 def test_behaviour(runs: ScriptRuns) -> int:

@@ -62,6 +62,8 @@ Prediction sample_with_all() {
   prediction.law = Law::Bound;
   prediction.memory = 4_GiB;
   prediction.largest = {{"batch", 92, 4090_MiB, Law::Exact}, {"size", 0, Bytes{}, Law::None}};
+  prediction.planned = predict::PlannedFit{true, 3_GiB, 0.0831, 63, 163};
+  prediction.largest_square = {{"width", "height"}, {"width", 784, 4080_MiB, Law::Bound}};
   predict::Cuda cuda;
   cuda.allocated_peak = 4800_MiB;
   cuda.reserved_peak = 5000_MiB;
@@ -116,8 +118,8 @@ TEST(PredictionReport, WritesNullForWhatWasNotAskedOrIsNotKnown) {
   prediction.peak_phase.clear();
   prediction.peak_step = 0;
   const auto json = json_of(prediction);
-  for (const char* field :
-       {"largest_that_fits", "memory_bytes", "fits", "cuda", "peak_op", "peak_layer", "peak_phase", "peak_step"}) {
+  for (const char* field : {"largest_that_fits", "largest_square", "memory_bytes", "fits", "cuda", "peak_op",
+                            "peak_layer", "peak_phase", "peak_step"}) {
     EXPECT_TRUE(json.at(field).is_null()) << field;
   }
   EXPECT_TRUE(json["largest"].empty());

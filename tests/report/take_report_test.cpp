@@ -50,10 +50,12 @@ TEST(TakeReport, AsJsonSaysTakeKnobsPlaceAndWhatIsSaved) {
   EXPECT_EQ(json["source"]["knobs"], Json::parse(R"([{"name": "batch", "value": 2}])"));
   EXPECT_EQ(json["more"].size(), 2u);
   EXPECT_EQ(json["more"][1]["source"]["take"], 3);
-  EXPECT_EQ(json["place"], Json::parse(R"({"op": "aten::convolution_backward", "layer": "net.2", "part": null,
+  EXPECT_EQ(json["place"],
+            Json::parse(R"({"op": "aten::convolution_backward", "layer": "net.2", "line": null, "part": null,
                                            "phase": "backward", "step": 2})"));
   EXPECT_EQ(json["saved"]["bytes"], (32_MiB).count);
   EXPECT_EQ(json["saved"]["by"][0]["name"], "net.0");
+  EXPECT_EQ(json["saved"]["by"][0]["line"], "train.py:12");
   // Each take has frames of its own.
   for (const Json& one : {json, json["more"][1]}) {
     EXPECT_EQ(one["peak"]["owners"][0]["frames"].size(),
@@ -98,7 +100,7 @@ TEST(TakeTimeline, NamesTheOpOfEveryMoment) {
     EXPECT_EQ(name.find(take.trace.ops[begun->op.value].name), 0u) << name;
     seen.insert(name);
   }
-  EXPECT_TRUE(seen.contains("aten::convolution net.0"));
+  EXPECT_TRUE(seen.contains("aten::convolution net.0 (train.py:12)"));
   EXPECT_TRUE(seen.contains("aten::native_batch_norm after net.0"));
 }
 

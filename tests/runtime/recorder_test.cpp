@@ -224,6 +224,18 @@ TEST(RehearsalSizes, TriesWhatIsBelowTheUsualOnesAsItIs) {
   EXPECT_EQ(takes_of("auto", {{"batch", 1}}, {{2, 3, 4}}), (Takes{{{"batch", 1}}}));
 }
 
+TEST(RehearsalSizes, TriesOneMoreOfASideWhereTheOtherIsLeftAsItIs) {
+  const std::vector<std::vector<std::int64_t>> usual = {{144, 160, 176}, {144, 160, 176}};
+  const Takes wide = takes_of("auto", {{"width", 512}, {"height", 128}}, usual);
+  ASSERT_EQ(wide.size(), 4u);
+  EXPECT_EQ(wide[0], (std::vector<trace::Knob>{{"width", 144}, {"height", 128}}));
+  EXPECT_EQ(wide[3], (std::vector<trace::Knob>{{"width", 192}, {"height", 128}}));
+  EXPECT_EQ(takes_of("auto", {{"width", 128}, {"height", 144}}, usual).back(),
+            (std::vector<trace::Knob>{{"width", 128}, {"height", 192}}));
+  EXPECT_EQ(takes_of("auto", {{"width", 128}, {"height", 96}}, usual), (Takes{{{"width", 128}, {"height", 96}}}));
+  EXPECT_EQ(takes_of("auto", {{"width", 144}, {"height", 144}}, usual).size(), 9u);
+}
+
 TEST(RehearsalSizes, MakesAGridOfTwoKnobs) {
   const Takes takes = takes_of("batch=2,3;size=32,48", {{"batch", 8}, {"size", 64}}, {{2, 3, 4}, {16, 32, 48}});
   ASSERT_EQ(takes.size(), 4u);

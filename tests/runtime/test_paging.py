@@ -320,21 +320,12 @@ def main() -> None:
         CASES["_start"] = ("full(1)\nprint('ok')\n", 0)
         done, told = run(ullage, library, "_start", 4 << 30, folder)
         assert done.returncode == 0, done.stderr
-        common = told["outside_pool_bytes"] + 120 * MIB + ROOM  # store::Budget: warm-up in Python, and margin
+        budget = told["outside_pool_bytes"] + 120 * MIB + ROOM  # store::Budget: warm-up in Python, and margin
         del CASES["_start"]
         for name, (_, expect) in CASES.items():
             if names and name not in names:
                 continue
-            # A child by fork sets aside its parent's warm-up once more.
-            budget = common + (112 * MIB if name == "loader_workers" else 0)
             done, told = run(ullage, library, name, budget, folder)
-            # A defect that is known: the pages of libraries that a new worker touches count as its own until `ullage` counts
-            # the next time, and workers may be refused what would fit. Nothing but such a refusal is tried again.
-            for _ in range(9):
-                if name != "loader_workers" or "OutOfMemoryError: out of memory within the budget" not in done.stderr:
-                    break
-                print(f"again: {name} was refused what fits")
-                done, told = run(ullage, library, name, budget, folder)
             wanted = 128 - expect if expect < 0 else expect
             good = done.returncode == wanted and (expect != 0 or done.stdout == "ok\n")
             good = good and told["process_peak_bytes"] <= budget and told["over_budget_bytes"] == 0

@@ -9,12 +9,25 @@ namespace {
 Bytes resident = 0_B;
 Bytes others = 0_B;
 Bytes read_resident() { return resident; }
-Bytes read_others() { return others; }
+
+struct OtherProcesses final : Tree {
+  Bytes others() override { return store::others; }
+  bool count() override {
+    store::others = counted;
+    return can_count;
+  }
+  void lease(Bytes bytes) override { leased += bytes; }
+  void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
+  void diverged(Bytes) override {}
+  bool can_count = true;
+  Bytes counted, leased, taken;
+};
 
 class BudgetTest : public testing::Test {
  protected:
   void SetUp() override { resident = 105_MiB, others = 0_B; }
-  Budget budget{1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, &read_others};
+  OtherProcesses tree;
+  Budget budget{1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, &tree};
 };
 
 TEST_F(BudgetTest, SetsAsideWhatLibrariesWillTake) {
@@ -40,10 +53,53 @@ TEST_F(BudgetTest, KeepsRoomForCharges) {
   EXPECT_EQ(budget.resident_limit(0_B), before);
 }
 
+// A heap keeps what was given back to it, and does not always hand it on.
+TEST_F(BudgetTest, ChargesComeOnTopOfAnOutsideThatGrew) {
+  resident = 205_MiB;
+  const Bytes before = budget.resident_limit(0_B);
+  budget.charge(32_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), before - 32_MiB);
+  resident = 237_MiB;
+  EXPECT_EQ(budget.resident_limit(0_B), before - 32_MiB) << "counted twice";
+  budget.charge(8_MiB);
+  budget.discharge(32_MiB);
+  EXPECT_EQ(budget.expected_outside(), 213_MiB);
+  budget.discharge(8_MiB);
+  EXPECT_EQ(budget.expected_outside(), 105_MiB + Budget::kWarmUp);
+}
+
 TEST_F(BudgetTest, CountsTheOtherProcessesOfTheTree) {
   const Bytes before = budget.resident_limit(0_B);
   others = 50_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), before - 50_MiB);
+}
+
+TEST_F(BudgetTest, HasTheOthersCountedBeforeARefusal) {
+  const Bytes before = budget.resident_limit(0_B);
+  tree.counted = 50_MiB;
+  EXPECT_TRUE(budget.settle());
+  EXPECT_EQ(budget.resident_limit(0_B), before - 50_MiB);
+  tree.can_count = false;
+  EXPECT_FALSE(budget.settle());
+  budget.restate(0_B);
+  tree.can_count = true;
+  EXPECT_FALSE(budget.settle()) << "without a budget nothing is refused";
+  EXPECT_FALSE(Budget(1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, nullptr).settle()) << "alone";
+}
+
+TEST_F(BudgetTest, TellsTheOthersWhatItIsAboutToTake) {
+  budget.lease(30_MiB);
+  EXPECT_EQ(tree.leased, 30_MiB);
+  budget.end_lease(30_MiB, 20_MiB);
+  EXPECT_EQ(tree.leased, 0_B);
+  EXPECT_EQ(tree.taken, 20_MiB);
+}
+
+TEST_F(BudgetTest, AChildsLibrariesHaveWhatTheyNeed) {
+  budget.expect_nothing();
+  EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - (105_MiB + Budget::kMargin));
+  budget.charge(200_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - (305_MiB + Budget::kMargin));
 }
 
 TEST_F(BudgetTest, NeverGoesBelowZeroAndSaysWhatIsMissing) {
@@ -55,7 +111,7 @@ TEST_F(BudgetTest, NeverGoesBelowZeroAndSaysWhatIsMissing) {
 }
 
 TEST_F(BudgetTest, OfZeroBytesIsNone) {
-  Budget none(0_B, 105_MiB, Budget::kWarmUp, &read_resident, &read_others);
+  Budget none(0_B, 105_MiB, Budget::kWarmUp, &read_resident, &tree);
   resident = 100_GiB;
   EXPECT_GT(none.resident_limit(0_B), 1000_GiB);
 }

@@ -105,5 +105,66 @@ TEST_F(PagerFork, AChildFindsWhatWasDropped) {
   for (std::uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(holds(all[i], 3_MiB, i));
 }
 
+class PagerForkPages : public PagerTest {
+ protected:
+  // As pthread_atfork would, without a child.
+  void fork_once() {
+    pager_->before_fork();
+    pager_->after_fork_in_parent();
+  }
+  Pager::Settings counting() {
+    Pager::Settings settings;
+    settings.diverged = [this](Bytes bytes) { diverged_ += bytes; };
+    return settings;
+  }
+  Bytes diverged_;
+};
+
+TEST_F(PagerForkPages, TellsWhatTheChildHasAndThisProcessNoMore) {
+  open(64_MiB, 1_GiB, counting());
+  const Address written = make(2_MiB, 1), read = make(3_MiB, 2), freed = make(4_MiB, 3), evicted = make(5_MiB, 4);
+  begin(1, {written, read}, /*written=*/true), pager_->end_op();
+  EXPECT_EQ(diverged_, Bytes{}) << "nothing is shared yet";
+  fork_once();
+  EXPECT_EQ(store_->counts().resident, 14_MiB) << "there is room for it twice";
+  begin(1, {read}), pager_->end_op();
+  EXPECT_EQ(diverged_, Bytes{});
+  begin(1, {written}, /*written=*/true), pager_->end_op();
+  EXPECT_EQ(diverged_, 2_MiB);
+  begin(1, {written}, /*written=*/true), pager_->end_op();
+  EXPECT_EQ(diverged_, 2_MiB) << "told twice";
+  pager_->free(freed);
+  EXPECT_EQ(diverged_, 6_MiB);
+  ASSERT_TRUE(pager_->spill(evicted));
+  EXPECT_EQ(diverged_, 11_MiB);
+  EXPECT_TRUE(holds(evicted, 5_MiB, 4));
+  pager_->free(evicted);
+  EXPECT_EQ(diverged_, 11_MiB) << "what came back is this process's alone";
+  pager_->free(read);
+  EXPECT_EQ(diverged_, 14_MiB);
+}
+
+TEST_F(PagerForkPages, SmallBlocksAreTakenForWritten) {
+  open(64_MiB, 1_GiB, counting());
+  make(64_B, 1);
+  fork_once();
+  EXPECT_EQ(diverged_, store_->counts().slabs);
+  EXPECT_GT(diverged_, Bytes{});
+}
+
+TEST_F(PagerForkPages, AChildGetsWhatThereIsRoomForTwice) {
+  open(16_MiB, 1_GiB, counting());
+  const Address first = make(5_MiB, 1), second = make(4_MiB, 2);
+  pager_->free(make(3_MiB, 3));
+  fork_once();
+  const Bytes shared = store_->counts().resident;
+  EXPECT_TRUE(shared == 5_MiB || shared == 4_MiB) << "idle pages too are given back";
+  fork_once();
+  EXPECT_EQ(store_->counts().resident, shared);
+  EXPECT_TRUE(holds(first, 5_MiB, 1) && holds(second, 4_MiB, 2));
+  pager_->free(first), pager_->free(second);
+  EXPECT_EQ(diverged_, shared);
+}
+
 }  // namespace
 }  // namespace ullage::store

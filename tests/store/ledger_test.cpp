@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace ullage::store {
@@ -316,6 +317,38 @@ TEST_F(LedgerTest, TellsWhatTheOthersHoldAsCountedAndHowTheyGrewSince) {
   EXPECT_EQ(others_of(ledger.page(), nullptr), 940_MiB);  // nobody counted for it yet
   other.rss.store((200_MiB).count);                       // less than counted: the next look will tell
   EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);
+}
+
+TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
+  Ledger ledger = make();
+  LedgerSlot* own = ledger.claim_slot();
+  LedgerSlot& other = ledger.page().slots[1];
+  other.pid.store(getppid());
+  own->others.store((100_MiB).count);
+  own->leased.store((7_MiB).count);
+  EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);
+  EXPECT_EQ(others_of(ledger.page(), &other), 7_MiB);
+  own->copies_expected.store((2_MiB).count);
+  EXPECT_EQ(others_of(ledger.page(), &other), 9_MiB);
+  EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);
+  own->leased.store(0);
+  own->diverged.store((30_MiB).count), other.diverged.store((5_MiB).count);
+  EXPECT_EQ(others_of(ledger.page(), own), 135_MiB);
+  own->diverged_counted.store((20_MiB).count);
+  EXPECT_EQ(others_of(ledger.page(), own), 115_MiB);
+}
+
+TEST_F(LedgerTest, WhoAsksForACountWaitsUntilItIsMade) {
+  Ledger ledger = make();
+  LedgerPage& page = ledger.page();
+  EXPECT_FALSE(await_count(page, std::chrono::milliseconds(5)));
+  std::thread launcher([&page] {
+    while (page.counts_asked.load() < 2) std::this_thread::yield();
+    page.counts_made.store(2);
+  });
+  EXPECT_TRUE(await_count(page, std::chrono::seconds(60)));
+  launcher.join();
+  EXPECT_EQ(page.counts_asked.load(), 2u);
 }
 
 TEST(SharedText, CutsWhatIsTooLong) {

@@ -4,6 +4,8 @@
 #include "forked_child.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <vector>
@@ -38,6 +40,29 @@ TEST(ProcessMemory, AgreesWithWhatAProcessSaysOfItself) {
   const Bytes now = resident_now();
   EXPECT_LE(resident_of(getpid()), now + 4_MiB);
   EXPECT_GE(resident_of(getpid()) + 4_MiB, now);
+}
+
+TEST(ProcessMemory, CountsWhatFaultsGave) {
+  char* at = static_cast<char*>(mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(at, MAP_FAILED);
+  madvise(at, kHeld.count, MADV_NOHUGEPAGE);
+  const Bytes before = faulted_of(getpid());
+  for (std::uint64_t i = 0; i < kHeld.count; i += 4096) at[i] = 1;
+  EXPECT_GE(faulted_of(getpid()), before + kHeld);
+  EXPECT_LE(faulted_of(getpid()), before + kHeld + kBeside);
+  munmap(at, kHeld.count);
+}
+
+TEST(ProcessMemory, WhoHasEndedHoldsNone) {
+  EXPECT_TRUE(holds_memory(getpid()));
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t ended = {};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(holds_memory(child));  // its parent did not ask yet
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(holds_memory(child));
+  EXPECT_EQ(faulted_of(child), Bytes{});
 }
 
 TEST(ProcessMemory, FindsTheTree) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The spill file across forks and kills.
 #include "spill_test.h"
+#include "ullage/store/process_memory.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -86,6 +87,28 @@ TEST_F(SpillOnTheSystem, KilledProcessLeavesNoFile) {
     ASSERT_EQ(kill(child, SIGKILL), 0);
     EXPECT_EQ(exit_of(child), 128 + SIGKILL);
     EXPECT_TRUE(folder_is_empty());
+  }
+}
+
+// A write past the cache would have the kernel copy each page that it pins.
+TEST_F(SpillOnTheSystem, WritesPagesSharedWithAForkWithoutCopiesOfThem) {
+  constexpr Bytes kSize = 32_MiB;
+  for (const bool checksums : {false, true}) {
+    SpillFile::Options options;
+    options.checksums = checksums;
+    auto file = open(kSize * 2, options);
+    TestPages pages(kSize);
+    pages.stamp(7);
+    Signal may_end;
+    const pid_t child = forked(*file, [&] { return may_end.wait(); });
+    const SpillSlot slot = take(*file, kSize);
+    const Bytes before = proportional_of(getpid());
+    ASSERT_TRUE(file->write(slot, pages.address(), SpillFile::Sharing::WithAFork).ok());
+    const Bytes grown = saturating_sub(proportional_of(getpid()), before);
+    EXPECT_LT(grown, 4_MiB) << "checksums " << checksums;  // half of the pages would be 16 MiB
+    may_end.send();
+    EXPECT_EQ(exit_of(child), 0);
+    EXPECT_TRUE(holds(*file, slot, 7));
   }
 }
 

@@ -72,7 +72,7 @@ TEST(BudgetOfAProcess, HoldsWhileTheOutsideGrows) {
   OsPages pages;
   const Bytes start = resident_now();
   const Bytes stated = start + Budget::kWarmUp + Budget::kMargin + 200_MiB;
-  Budget real(stated, start, Budget::kWarmUp, &resident_now, [] { return 0_B; });
+  Budget real(stated, start, Budget::kWarmUp, &resident_now, nullptr);
   auto made = Store::create(pages, real);
   ASSERT_TRUE(made);
   Store& store = **made;

@@ -309,5 +309,33 @@ TYPED_TEST(StoreConformance, ThreadsShareIt) {
   EXPECT_EQ(c.allocations, c.frees);
 }
 
+// Keeps what was leased, and what came of it.
+struct LeasedLimit final : Limit {
+  Bytes resident_limit(Bytes) override {
+    leased_when_asked = leased;
+    return 8_MiB;
+  }
+  void lease(Bytes bytes) override { leased += bytes; }
+  void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
+  Bytes leased, leased_when_asked, taken;
+};
+
+TEST(StoreLeases, WhatIsAskedForIsLeasedBeforeTheLimitIsLookedAt) {
+  NoPages pages;
+  LeasedLimit limit;
+  const auto made = Store::create(pages, limit);
+  Store* const store = made->get();
+  const Address at = std::get<Address>(store->allocate(4_MiB));
+  EXPECT_EQ(limit.leased_when_asked, 4_MiB);
+  EXPECT_EQ(limit.leased, Bytes{});
+  EXPECT_EQ(limit.taken, 4_MiB);
+  EXPECT_TRUE(std::holds_alternative<Refusal>(store->allocate(6_MiB)));
+  EXPECT_EQ(limit.leased, Bytes{});
+  EXPECT_EQ(limit.taken, 4_MiB) << "nothing was taken";
+  store->free(at);
+  std::get<Address>(store->allocate(6_MiB));
+  EXPECT_EQ(limit.taken, 6_MiB) << "four were idle";
+}
+
 }  // namespace
 }  // namespace ullage::store

@@ -114,7 +114,7 @@ TEST(EventLogGap, EndsOpsThatEndedInItAndMarksThoseThatBeganInIt) {
   log.begin_take({});
   const StorageId storage = log.allocated(1_KiB, 0, at_us(1));
   const UseView use{storage, TensorUse::How::Output, 6, {}};
-  const OpView op{"aten::mm", "MmBackward0", "fc", 0, true, false, false};
+  const OpView op{"aten::mm", "MmBackward0", "fc", "net.py:3", 0, true, false, false};
   const OpId before = log.op_begun(op, {}, at_us(2));
   const OpId throughout = log.op_begun(op, {}, at_us(3));
   long_while(log);

@@ -38,7 +38,7 @@ Take only_take(const EventLog& log) {
 
 EventLog::Instant at_us(std::uint64_t micros) { return {micros * 1000}; }
 
-OpView op_named(std::string_view name) { return {name, {}, {}, 0, false, false, false}; }
+OpView op_named(std::string_view name) { return {name, {}, {}, {}, 0, false, false, false}; }
 
 TEST(EventLog, NumbersStoragesAndOpsFromTakeToTake) {
   EventLog log;

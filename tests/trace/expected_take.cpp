@@ -47,9 +47,17 @@ void ExpectedTake::add_uses(OpDetail& detail, std::span<const UseView> uses) {
 void ExpectedTake::op_begun(OpId id, const OpView& op, std::span<const UseView> uses, EventLog::Instant at) {
   ops_[id.value] = take_.details.size();
   begun_ns_[id.value] = at.nanoseconds;
-  OpDetail detail{
-      op.thread,         op.backward, op.grad_mode, false, op.sliced, std::string(op.node), std::string(op.layer),
-      take_.trace.end(), kNever,      {},           {}};
+  OpDetail detail{.thread = op.thread,
+                  .backward = op.backward,
+                  .grad_mode = op.grad_mode,
+                  .sliced = op.sliced,
+                  .node = std::string(op.node),
+                  .layer = std::string(op.layer),
+                  .line = std::string(op.line),
+                  .begin = take_.trace.end(),
+                  .end = kNever,
+                  .took = {},
+                  .uses = {}};
   add_uses(detail, uses);
   take_.details.push_back(std::move(detail));
   take_.trace.ops.push_back({std::string(op.name), {}});

@@ -12,6 +12,7 @@ constexpr std::array<std::string_view, 4> kNames = {"aten::mm", "aten::convoluti
                                                     "aten::_foreach_addcdiv_"};
 constexpr std::array<std::string_view, 3> kNodes = {"", "ConvolutionBackward0", "AddmmBackward0"};
 constexpr std::array<std::string_view, 3> kLayers = {"", "netG.main.0", "netD.main.11"};
+constexpr std::array<std::string_view, 3> kLines = {"", "train.py:57", "model/net.py:8"};
 constexpr std::array<std::array<std::int64_t, 5>, 3> kSizes = {
     {{2, 3, 64, 64, 1}, {128, 0, 1, 9, 9}, {1 << 20, 7, 7, 1, 1}}};
 
@@ -62,6 +63,7 @@ void RandomProgram::begin_op() {
   const OpView op{kNames[below(kNames.size())],
                   kNodes[below(kNodes.size())],
                   kLayers[below(kLayers.size())],
+                  kLines[below(kLines.size())],
                   std::uint32_t(below(2)),
                   below(2) == 1,
                   below(2) == 1,

@@ -40,6 +40,7 @@ OpId TakeBuilder::open(const OpSpec& spec) {
   detail.grad_mode = mode_ == Mode::Grad;
   detail.node = spec.node;
   detail.layer = spec.layer;
+  detail.line = spec.line;
   detail.begin = take_.trace.end();
   detail.end = EventId{UINT64_MAX};
   for (const StorageId one : spec.reads) detail.uses.push_back(use(one, TensorUse::How::Read));

@@ -24,6 +24,7 @@ struct OpSpec {
   std::vector<Bytes> scratch{};
   std::string layer{};
   std::string node{};
+  std::string line{};
 };
 
 class TakeBuilder final {
@@ -41,6 +42,8 @@ class TakeBuilder final {
   void unsave(StorageId storage) { add(event::Unsave{storage}); }
   void role(StorageId storage, Role role, std::string name = {});
   void step_told();
+  void charge(Bytes bytes) { take_.charges.push_back({now(), static_cast<std::int64_t>(bytes.count)}); }
+  void discharge(Bytes bytes) { take_.charges.push_back({now(), -static_cast<std::int64_t>(bytes.count)}); }
   void gap(std::uint64_t events);                                  // at an event of its own
   void sizes(StorageId storage, std::vector<std::int64_t> sizes);  // of all its uses
 

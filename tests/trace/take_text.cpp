@@ -68,8 +68,8 @@ void add_ops(const Take& take, Lines& lines) {
     std::string uses;
     for (const TensorUse& use : one.uses) uses += text(use);
     lines.add("op", take.trace.ops.at(i).name, take.trace.ops[i].stack.value, one.thread, one.backward, one.grad_mode,
-              one.failed, one.sliced, "node", one.node, "layer", one.layer, one.begin.value, one.end.value,
-              one.took.count, uses);
+              one.failed, one.sliced, "node", one.node, "layer", one.layer, "line", one.line, one.begin.value,
+              one.end.value, one.took.count, uses);
   }
 }
 
@@ -183,6 +183,7 @@ std::vector<std::string> lines_of(const TraceFile& file) {
     lines.add("choice", one.name, one.value);
     for (const std::int64_t value : one.values) lines.add("may be", value);
   }
+  for (const std::string& one : file.sides) lines.add("side", one);
   for (const std::string& one : file.phases_left_out) lines.add("left out", one);
   for (const Take& take : file.takes) add_take(take, lines);
   return lines.take();

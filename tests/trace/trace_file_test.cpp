@@ -31,6 +31,7 @@ TraceFile front() {
   file.at = {{"batch", 128}, {"size", -1}};
   file.phases_left_out = {"checkpoint"};
   file.choices = {{"image-size", 256, {16, 256, 512}}};
+  file.sides = {"width", "height"};
   file.onednn = false;
   return file;
 }
@@ -131,6 +132,7 @@ TEST(TraceFile, ReadsAnOldFileAsItWasWritten) {
       false,
       "ConvolutionBackward0",
       "netG.main.0",
+      "",
       EventId{5},
       EventId{11},
       Seconds{0.003},

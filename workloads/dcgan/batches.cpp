@@ -3,7 +3,7 @@
 
 #include "dcgan/pixels.h"
 #include "image/load.h"
-#include "ullage/runtime/runtime.h"
+#include "torch_program/run_parts.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,12 +19,10 @@ Bytes picture_bytes(const Options& o) {
 
 }  // namespace
 
-std::shared_ptr<void> charge(Bytes bytes, std::string_view what) { return runtime::charge_outside(bytes, what); }
-
 LoadPicture load_from_file(const Options& options) {
   const auto side = static_cast<std::uint32_t>(options.image_size);
   return [side](const std::string& path) -> Result<std::vector<std::uint8_t>> {
-    auto picture = image::load_square_rgb(path, side, charge);
+    auto picture = image::load_square_rgb(path, side, torch_program::charge);
     if (picture) return std::move(picture->rgb);
     Error error = picture.error();
     error.kind = Error::Kind::BadFile;
@@ -39,7 +37,7 @@ Batches::Batches(const Options& options, std::vector<std::string> paths, LoadPic
   settings.picture = picture_bytes(options);
   settings.ahead = std::min(kMostAhead, settings.picture * 2 * static_cast<std::uint64_t>(options.batch));
   settings.skip_bad = options.skip_bad;
-  ring_charge_ = charge(std::max(settings.ahead, settings.picture), "decoded pictures that wait");
+  ring_charge_ = torch_program::charge(std::max(settings.ahead, settings.picture), "decoded pictures that wait");
   feed_ = std::make_unique<PictureFeed>(std::move(paths), std::move(load), settings, start);
 }
 

@@ -35,7 +35,4 @@ class Batches final {
 // Decodes a file as the options want its picture. Whatever is wrong with it is wrong input.
 LoadPicture load_from_file(const Options& options);
 
-// Bytes that a library takes outside the pool, for as long as the result lives.
-std::shared_ptr<void> charge(Bytes bytes, std::string_view what);
-
 }  // namespace ullage::dcgan

@@ -45,8 +45,8 @@ std::optional<std::uint64_t> step_in(std::string_view name) {
   return step;
 }
 
-Result<SafetensorsFile> open_whole(const std::string& path) {
-  auto file = SafetensorsFile::open(path);
+Result<program::SafetensorsFile> open_whole(const std::string& path) {
+  auto file = program::SafetensorsFile::open(path);
   if (!file) return file;
   if (Status status = file->verify(); !status) return status.error();
   return file;
@@ -89,12 +89,12 @@ Status CheckpointFolder::install(const std::string& partial, const std::string& 
   return error;
 }
 
-Status CheckpointFolder::write(std::uint64_t step, std::span<const TensorToWrite> tensors,
-                               const Metadata& metadata) const {
+Status CheckpointFolder::write(std::uint64_t step, std::span<const program::TensorToWrite> tensors,
+                               const program::Metadata& metadata) const {
   const std::vector<std::uint64_t> older = steps();
   const std::string file = file_of(step);
   const std::string partial = file + ".partial";
-  Status status = write_safetensors(partial, tensors, metadata);
+  Status status = program::write_safetensors(partial, tensors, metadata);
   if (status) status = install(partial, file);
   if (!status) {
     Error error = status.error();
@@ -108,7 +108,7 @@ Status CheckpointFolder::write(std::uint64_t step, std::span<const TensorToWrite
   return success();
 }
 
-Result<SafetensorsFile> CheckpointFolder::open_newest() const {
+Result<program::SafetensorsFile> CheckpointFolder::open_newest() const {
   const std::vector<std::uint64_t> all = steps();
   if (all.empty()) {
     return Error{Error::Kind::NotFound, "no checkpoint to resume from; start without --resume in an empty folder",

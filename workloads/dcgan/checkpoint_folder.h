@@ -7,7 +7,7 @@
 //   step-000010.safetensors                                        kept until ...
 //   step-000020.safetensors.partial  -> fsync -> rename -> fsync of the folder -> ... here
 
-#include "dcgan/safetensors.h"
+#include "program/safetensors.h"
 
 #include <cstdint>
 #include <span>
@@ -29,11 +29,12 @@ class CheckpointFolder final {
 
   // Leaves the new one alone in the folder. On failure the older ones are as they were and nothing of the new one is
   // left; the error says so.
-  Status write(std::uint64_t step, std::span<const TensorToWrite> tensors, const Metadata& metadata) const;
+  Status write(std::uint64_t step, std::span<const program::TensorToWrite> tensors,
+               const program::Metadata& metadata) const;
 
   // The newest, wholly verified. When it is damaged the error says how, and names an older one that is whole if there
   // is one.
-  Result<SafetensorsFile> open_newest() const;
+  Result<program::SafetensorsFile> open_newest() const;
 
  private:
   Status install(const std::string& partial, const std::string& file) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/checkpoint_metadata.h"
 
-#include "dcgan/sha256.h"
+#include "program/sha256.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,14 +14,14 @@ using Json = nlohmann::ordered_json;
 
 // The pictures' names below the folder, in their order: the same list means the same places.
 std::string digest_of_names(const std::vector<std::string>& paths, const std::string& folder) {
-  Sha256 digest;
+  program::Sha256 digest;
   for (const std::string& path : paths)
     digest.update(std::filesystem::path(path).lexically_relative(folder).string() + "\n");
   return digest.finish();
 }
 
 // The JSON under a key; null when there is none, or it is not JSON.
-Json json_of(const Metadata& metadata, const std::string& key) {
+Json json_of(const program::Metadata& metadata, const std::string& key) {
   const auto stored = metadata.find(key);
   const Json json = stored == metadata.end() ? Json() : Json::parse(stored->second, nullptr, false);
   return json.is_object() ? json : Json();
@@ -29,7 +29,8 @@ Json json_of(const Metadata& metadata, const std::string& key) {
 
 }  // namespace
 
-Metadata checkpoint_metadata(const RunPlace& place, const Options& options, const std::vector<std::string>& pictures) {
+program::Metadata checkpoint_metadata(const RunPlace& place, const Options& options,
+                                      const std::vector<std::string>& pictures) {
   const Json where = {{"step", place.step}, {"epoch", place.data.epoch}, {"index", place.data.index}};
   return {{"format", "ullage-dcgan-checkpoint 1"},
           {"place", where.dump()},
@@ -38,7 +39,7 @@ Metadata checkpoint_metadata(const RunPlace& place, const Options& options, cons
           {"pictures_sha256", digest_of_names(pictures, options.data)}};
 }
 
-std::optional<RunPlace> read_place(const Metadata& metadata) {
+std::optional<RunPlace> read_place(const program::Metadata& metadata) {
   const Json json = json_of(metadata, "place");
   for (const char* key : {"step", "epoch", "index"}) {
     if (!json.contains(key) || !json[key].is_number_unsigned()) return std::nullopt;
@@ -46,7 +47,7 @@ std::optional<RunPlace> read_place(const Metadata& metadata) {
   return RunPlace{json["step"], {json["epoch"], json["index"]}};
 }
 
-std::string differing_options(const Metadata& metadata, const Options& options) {
+std::string differing_options(const program::Metadata& metadata, const Options& options) {
   const Json then = json_of(metadata, "options");
   std::string text;
   for (const auto& [name, value] : options_that_shape_the_run(options)) {
@@ -58,7 +59,7 @@ std::string differing_options(const Metadata& metadata, const Options& options) 
   return text;
 }
 
-std::string differing_pictures(const Metadata& metadata, const Options& options,
+std::string differing_pictures(const program::Metadata& metadata, const Options& options,
                                const std::vector<std::string>& pictures) {
   const auto count = metadata.find("pictures");
   const auto names = metadata.find("pictures_sha256");

@@ -6,7 +6,7 @@
 
 #include "dcgan/options.h"
 #include "dcgan/picture_feed.h"
-#include "dcgan/safetensors.h"
+#include "program/safetensors.h"
 
 #include <cstdint>
 #include <optional>
@@ -22,16 +22,17 @@ struct RunPlace {
 
 // `pictures` are the paths of the run's pictures in their order; their names below options.data are remembered as a
 // digest.
-Metadata checkpoint_metadata(const RunPlace& place, const Options& options, const std::vector<std::string>& pictures);
+program::Metadata checkpoint_metadata(const RunPlace& place, const Options& options,
+                                      const std::vector<std::string>& pictures);
 
 // Nothing when the metadata are not of this program.
-std::optional<RunPlace> read_place(const Metadata& metadata);
+std::optional<RunPlace> read_place(const program::Metadata& metadata);
 
 // "--ngf is 8 in the checkpoint, 16 here; ..."; empty when all options that shape a run agree.
-std::string differing_options(const Metadata& metadata, const Options& options);
+std::string differing_options(const program::Metadata& metadata, const Options& options);
 
 // The same for the pictures; empty when their number and names agree.
-std::string differing_pictures(const Metadata& metadata, const Options& options,
+std::string differing_pictures(const program::Metadata& metadata, const Options& options,
                                const std::vector<std::string>& pictures);
 
 }  // namespace ullage::dcgan

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/options.h"
 
+#include "program/option_words.h"
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -43,39 +43,6 @@ void add_options(CLI::App& app, Options& o) {
   app.add_flag("--skip-bad", o.skip_bad, "pass over pictures that cannot be read");
 }
 
-// Levenshtein's distance.
-std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
-std::string suggestion_for(const CLI::App& app, const std::string& word) {
-  std::string best;
-  std::size_t least = 4;
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = "--" + option->get_lnames().front();
-    if (const std::size_t d = distance(word.substr(0, word.find('=')), name); d < least) {
-      least = d;
-      best = name;
-    }
-  }
-  return best.empty() ? "see --help" : "did you mean " + best + "?";
-}
-
-struct Bound {
-  const char* name;
-  std::int64_t value, least, most;
-};
-
 // Empty when all is well.
 std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehearsal) {
   if (o.image_size < kLeastImage || o.image_size > kLargestImage || (o.image_size & (o.image_size - 1)) != 0) {
@@ -87,23 +54,18 @@ std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehear
   if (steps_given && epochs_given) return "--steps and --epochs both say when to end; give one";
   // BatchNorm needs two values per channel or more. Its smallest layer has 4 x 4 of them a picture at every image size
   // that is allowed, so a batch of 1 (or a last short batch of 1) is enough.
-  const Bound bounds[] = {{"--batch", o.batch, 1, 1 << 20},
-                          {"--steps", steps_given ? o.steps : 1, 1, kMost},
-                          {"--epochs", o.epochs, 1, kMost},
-                          {"--nz", o.nz, 1, 1 << 20},
-                          {"--ngf", o.ngf, 1, 1 << 16},
-                          {"--ndf", o.ndf, 1, 1 << 16},
-                          {"--max-channels", app.count("--max-channels") > 0 ? o.max_channels : 1, 1, 1 << 20},
-                          {"--seed", o.seed, 0, INT64_MAX},
-                          {"--threads", app.count("--threads") > 0 ? o.threads : 1, 1, 1024},
-                          {"--sample-every", o.sample_every, 0, kMost},
-                          {"--checkpoint-every", o.checkpoint_every, 0, kMost}};
-  for (const Bound& b : bounds) {
-    if (b.value < b.least || b.value > b.most) {
-      return std::string(b.name) + " " + std::to_string(b.value) + " does not work: it must be from " +
-             std::to_string(b.least) + " to " + std::to_string(b.most);
-    }
-  }
+  const program::Bound bounds[] = {{"--batch", o.batch, 1, 1 << 20},
+                                   {"--steps", steps_given ? o.steps : 1, 1, kMost},
+                                   {"--epochs", o.epochs, 1, kMost},
+                                   {"--nz", o.nz, 1, 1 << 20},
+                                   {"--ngf", o.ngf, 1, 1 << 16},
+                                   {"--ndf", o.ndf, 1, 1 << 16},
+                                   {"--max-channels", app.count("--max-channels") > 0 ? o.max_channels : 1, 1, 1 << 20},
+                                   {"--seed", o.seed, 0, INT64_MAX},
+                                   {"--threads", app.count("--threads") > 0 ? o.threads : 1, 1, 1024},
+                                   {"--sample-every", o.sample_every, 0, kMost},
+                                   {"--checkpoint-every", o.checkpoint_every, 0, kMost}};
+  if (std::string wrong = program::first_outside(bounds); !wrong.empty()) return wrong;
   const auto number = [](double value) {
     std::ostringstream text;
     text << value;
@@ -120,11 +82,9 @@ std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehear
   return "";
 }
 
-Answer wrong_use(const std::string& what) { return {ExitCode::WrongUse, "ullage-dcgan: " + what + "\n"}; }
-
 }  // namespace
 
-std::variant<Options, Answer> parse_options(int argc, const char* const* argv, bool rehearsal) {
+std::variant<Options, program::Answer> parse_options(int argc, const char* const* argv, bool rehearsal) {
   Options options;
   CLI::App app("Trains a DCGAN on a folder of pictures. Under `ullage run` it stays within the bytes it is given.",
                "ullage-dcgan");
@@ -132,25 +92,9 @@ std::variant<Options, Answer> parse_options(int argc, const char* const* argv, b
   app.allow_extras();
   add_options(app, options);
   for (const char* name : {"--data", "--out"}) app.get_option(name)->required(!rehearsal);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    return Answer{ExitCode::Done, app.help()};
-  } catch (const CLI::RequiredError& error) {
-    return wrong_use(std::string(error.what()) + "; see --help");
-  } catch (const CLI::ConversionError& error) {
-    constexpr std::string_view kPrefix = "Could not convert: ";
-    const std::string what = error.what();
-    return wrong_use((what.starts_with(kPrefix) ? what.substr(kPrefix.size()) : what) + ": not a number that fits");
-  } catch (const CLI::ArgumentMismatch& error) {
-    return wrong_use(std::string(error.what()) + "; give each option one value");
-  } catch (const CLI::ParseError& error) {
-    return wrong_use(error.what());
-  }
-  if (const auto unknown = app.remaining(); !unknown.empty()) {
-    return wrong_use("unknown option " + unknown.front() + ": " + suggestion_for(app, unknown.front()));
-  }
-  if (const std::string wrong = first_wrong_value(app, options, rehearsal); !wrong.empty()) return wrong_use(wrong);
+  if (auto answer = program::answer_to(app, [&] { app.parse(argc, argv); })) return *answer;
+  const std::string wrong = first_wrong_value(app, options, rehearsal);
+  if (!wrong.empty()) return program::wrong_use(app, wrong);
   if (options.steps > 0) options.epochs = 0;
   return options;
 }

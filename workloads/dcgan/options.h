@@ -3,8 +3,7 @@
 
 // What a person may ask of ullage-dcgan (docs/cli.md, "run dcgan"), and the check of it before any work.
 
-#include "ullage/base/exit_code.h"
-#include "ullage/base/result.h"
+#include "program/answer.h"
 
 #include <cstdint>
 #include <map>
@@ -36,15 +35,9 @@ struct Options {
   bool skip_bad = false;
 };
 
-// Nothing to do but print: help, or what was wrong.
-struct Answer {
-  ExitCode code = ExitCode::Done;
-  std::string text;
-};
-
 // Reads the command line and checks every value that can be checked without touching a file. A rehearsal
 // (runtime::rehearsing) needs neither --data nor --out.
-std::variant<Options, Answer> parse_options(int argc, const char* const* argv, bool rehearsal = false);
+std::variant<Options, program::Answer> parse_options(int argc, const char* const* argv, bool rehearsal = false);
 
 // All that --image-size may be.
 std::vector<std::int64_t> image_sizes();

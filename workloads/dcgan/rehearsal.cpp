@@ -56,7 +56,7 @@ Status rehearse(const Options& options, std::vector<std::string> paths) {
 
 }  // namespace
 
-Result<bool> rehearse_if_asked(const Options& options, Progress& progress) {
+Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
   const auto rehearsal = runtime::rehearsal(
       {{{"batch", options.batch}}, {{2, 3, 4}}, {{"image-size", options.image_size, image_sizes()}}, {"checkpoint"}});
   if (rehearsal.takes.empty()) return false;

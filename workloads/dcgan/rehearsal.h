@@ -5,13 +5,13 @@
 // pictures are made up where no --data is given.
 
 #include "dcgan/options.h"
-#include "dcgan/progress.h"
+#include "program/progress.h"
 
 #include "ullage/base/result.h"
 
 namespace ullage::dcgan {
 
 // True: this process was started for that, and it is done.
-Result<bool> rehearse_if_asked(const Options& options, Progress& progress);
+Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress);
 
 }  // namespace ullage::dcgan

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/run_folder.h"
 
-#include <fcntl.h>
+#include "program/output_files.h"
+
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -16,26 +15,6 @@ namespace ullage::dcgan {
 namespace {
 
 namespace fs = std::filesystem;
-
-Error cannot_write(const std::string& path, int error) {
-  return {Error::Kind::System, std::string("cannot write: ") + std::strerror(error), path};
-}
-
-// A folder that is there and takes files.
-Status make_writable(const std::string& folder) {
-  const auto failed = [&](const std::string& why) {
-    return Error{Error::Kind::BadArgument, "cannot write there: " + why + "; choose another --out", folder};
-  };
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) return failed(code.message());
-  const std::string probe = folder + "/.ullage-" + std::to_string(::getpid());
-  const int fd = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return failed(std::strerror(errno));
-  ::close(fd);
-  ::unlink(probe.c_str());
-  return success();
-}
 
 // Digits enough that equal lines mean equal numbers of 32 bits. JSON has no NaN: a run that diverged says null.
 void append_number(std::string& line, const char* name, double value) {
@@ -85,37 +64,17 @@ Status RunFolder::prepare(bool resume) const {
     return Error{Error::Kind::NotFound, "no checkpoint to resume from; start without --resume in an empty folder",
                  checkpoints()};
   }
-  if (Status status = make_writable(path_); !status) return status;
-  return make_writable(checkpoints());
-}
-
-Status write_whole_file(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return cannot_write(fresh, errno);
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = ::write(fd, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    done += static_cast<std::size_t>(written);
-  }
-  const bool written = done == text.size() && ::fsync(fd) == 0;
-  const int write_error = errno;
-  ::close(fd);
-  if (written && ::rename(fresh.c_str(), path.c_str()) == 0) return success();
-  const int error = written ? errno : write_error;
-  ::unlink(fresh.c_str());
-  return cannot_write(path, error);
+  if (Status status = program::make_writable(path_); !status) return status;
+  return program::make_writable(checkpoints());
 }
 
 Result<LossLog> LossLog::open(const std::string& path, std::uint64_t last_step) {
   std::error_code code;
   if (last_step > 0 && fs::exists(path, code)) {
-    if (Status status = write_whole_file(path, lines_up_to(path, last_step)); !status) return status.error();
+    if (Status status = program::write_whole_file(path, lines_up_to(path, last_step)); !status) return status.error();
   }
   std::FILE* file = std::fopen(path.c_str(), last_step > 0 ? "ae" : "we");
-  if (file == nullptr) return cannot_write(path, errno);
+  if (file == nullptr) return program::cannot_write(path, errno);
   return LossLog(path, file);
 }
 
@@ -127,7 +86,8 @@ Status LossLog::append(std::uint64_t step, const Losses& losses) {
   append_number(line, "d_g_z1", losses.d_g_z1);
   append_number(line, "d_g_z2", losses.d_g_z2);
   line += "}\n";
-  if (std::fputs(line.c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0) return cannot_write(path_, errno);
+  if (std::fputs(line.c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
+    return program::cannot_write(path_, errno);
   return success();
 }
 

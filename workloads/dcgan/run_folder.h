@@ -42,9 +42,6 @@ class RunFolder final {
 // "000042", the way steps stand in names of files.
 std::string step_name(std::uint64_t step);
 
-// Writes `text` to a new file, brings it to the disk and renames it to `path`. On failure `path` is as it was.
-Status write_whole_file(const std::string& path, const std::string& text);
-
 // losses.jsonl: one JSON object a step, on the disk's side of this process as soon as append() returns.
 class LossLog final {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/sample_grid.h"
 
-#include "dcgan/batches.h"
+#include "torch_program/run_parts.h"
 #include "ullage/runtime/runtime.h"
 
 namespace ullage::dcgan {
@@ -11,7 +11,7 @@ Grid sample_grid(Trainer& trainer, const Options& options) {
   const auto shown = static_cast<std::uint32_t>(pictures.size(0));
   const auto side = static_cast<std::uint32_t>(options.image_size);
   const GridSize size = grid_size(shown, side);
-  const auto charged = charge(Bytes{3} * size.width * size.height, "the grid of samples");
+  const auto charged = torch_program::charge(Bytes{3} * size.width * size.height, "the grid of samples");
   return make_grid(pictures.const_data_ptr<float>(), shown, side);
 }
 

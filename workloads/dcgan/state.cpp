@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dcgan/state.h"
 
-#include "dcgan/sha256.h"
+#include "program/sha256.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
@@ -60,11 +60,11 @@ void set_optimizer_steps(torch::optim::Adam& adam, const std::string& prefix, co
   }
 }
 
-Dtype dtype_of(const torch::Tensor& tensor) {
-  if (tensor.scalar_type() == torch::kFloat32) return Dtype::F32;
-  if (tensor.scalar_type() == torch::kInt64) return Dtype::I64;
+read::Dtype dtype_of(const torch::Tensor& tensor) {
+  if (tensor.scalar_type() == torch::kFloat32) return read::Dtype::F32;
+  if (tensor.scalar_type() == torch::kInt64) return read::Dtype::I64;
   ULLAGE_CHECK(tensor.scalar_type() == torch::kUInt8, "state of a type that checkpoints know");
-  return Dtype::U8;
+  return read::Dtype::U8;
 }
 
 torch::Tensor generator_state() {
@@ -80,11 +80,11 @@ void set_generator_state(const torch::Tensor& state) {
 }
 
 // What the file and `wanted` do not have in common, the first few; empty when they agree.
-std::string differences(const std::vector<NamedTensor>& wanted, const SafetensorsFile& file) {
+std::string differences(const std::vector<NamedTensor>& wanted, const program::SafetensorsFile& file) {
   std::vector<std::string> found;
   std::size_t shared = 0;
   for (const NamedTensor& item : wanted) {
-    const TensorShape shape = shape_of(item.tensor);
+    const program::TensorShape shape = shape_of(item.tensor);
     const auto entry = file.entries().find(item.name);
     if (entry == file.entries().end()) {
       found.push_back(item.name + " is missing in the checkpoint, " + to_string(shape) + " here");
@@ -117,13 +117,13 @@ std::vector<NamedTensor> state_of(const Trainer& trainer) {
   return all;
 }
 
-TensorShape shape_of(const torch::Tensor& tensor) { return {dtype_of(tensor), tensor.sizes().vec()}; }
+program::TensorShape shape_of(const torch::Tensor& tensor) { return {dtype_of(tensor), tensor.sizes().vec()}; }
 
 std::string state_sha256(const Trainer& trainer) {
-  Sha256 digest;
+  program::Sha256 digest;
   for (const NamedTensor& item : state_of(trainer)) {
     if (item.name == kFixedNoise) continue;
-    const TensorShape shape = shape_of(item.tensor);
+    const program::TensorShape shape = shape_of(item.tensor);
     ULLAGE_CHECK(item.tensor.is_contiguous(), "state is contiguous");
     digest.update(item.name + " " + to_string(shape) + "\n");
     digest.update(item.tensor.const_data_ptr(), size_of(shape));
@@ -131,8 +131,8 @@ std::string state_sha256(const Trainer& trainer) {
   return digest.finish();
 }
 
-std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors) {
-  std::vector<TensorToWrite> list;
+std::vector<program::TensorToWrite> to_write(const std::vector<NamedTensor>& tensors) {
+  std::vector<program::TensorToWrite> list;
   for (const NamedTensor& item : tensors) {
     ULLAGE_CHECK(item.tensor.is_contiguous(), "state is contiguous");
     list.push_back({item.name, shape_of(item.tensor), item.tensor.const_data_ptr()});
@@ -140,7 +140,7 @@ std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors) {
   return list;
 }
 
-Status restore_state(Trainer& trainer, const SafetensorsFile& file) {
+Status restore_state(Trainer& trainer, const program::SafetensorsFile& file) {
   make_optimizer_state(trainer.optimizerG, *trainer.netG);
   make_optimizer_state(trainer.optimizerD, *trainer.netD);
   const std::vector<NamedTensor> all = state_of(trainer);

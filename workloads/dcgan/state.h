@@ -4,7 +4,7 @@
 // All that a run is at the end of a step, by name: parameters and buffers of both networks, Adam's state, the generator
 // of numbers, the fixed noise. What a checkpoint holds and what state_sha256 is taken of.
 
-#include "dcgan/safetensors.h"
+#include "program/safetensors.h"
 #include "dcgan/trainer.h"
 
 #include <string>
@@ -25,11 +25,11 @@ std::vector<NamedTensor> state_of(const Trainer& trainer);
 // SHA-256 over name, type, shape and bytes of all but the fixed noise, in that order.
 std::string state_sha256(const Trainer& trainer);
 
-TensorShape shape_of(const torch::Tensor& tensor);
-std::vector<TensorToWrite> to_write(const std::vector<NamedTensor>& tensors);
+program::TensorShape shape_of(const torch::Tensor& tensor);
+std::vector<program::TensorToWrite> to_write(const std::vector<NamedTensor>& tensors);
 
 // Reads a checkpoint straight into the trainer's own memory, and sets torch's default generator. BadFile when names,
 // types or shapes differ, with the first that do. After an error the trainer is not to be trained.
-Status restore_state(Trainer& trainer, const SafetensorsFile& file);
+Status restore_state(Trainer& trainer, const program::SafetensorsFile& file);
 
 }  // namespace ullage::dcgan

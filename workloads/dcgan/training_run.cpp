@@ -9,10 +9,12 @@
 #include "dcgan/run_folder.h"
 #include "dcgan/sample_grid.h"
 #include "dcgan/state.h"
-#include "dcgan/stop_request.h"
 #include "dcgan/trainer.h"
 #include "image/image_folder.h"
 #include "image/write_png.h"
+#include "program/output_files.h"
+#include "program/stop_request.h"
+#include "torch_program/run_program.h"
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/runtime.h"
 
@@ -33,19 +35,6 @@ using Json = nlohmann::ordered_json;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-ExitCode exit_code_of(const Error& error) {
-  switch (error.kind) {
-    case Error::Kind::BadArgument:
-      return ExitCode::WrongUse;
-    case Error::Kind::NotFound:
-    case Error::Kind::BadFile:
-      return ExitCode::BadInput;
-    case Error::Kind::System:
-      return ExitCode::Failed;
-  }
-  return ExitCode::Failed;
-}
-
 // Whatever is wrong with the pictures is wrong input, not wrong use.
 Error as_bad_input(Error error) {
   error.kind = Error::Kind::BadFile;
@@ -55,7 +44,7 @@ Error as_bad_input(Error error) {
 // One run from its folders to its end. The members are made in the order in which they can fail for the person's doing.
 class TrainingRun final {
  public:
-  TrainingRun(const Options& options, Progress& progress)
+  TrainingRun(const Options& options, program::Progress& progress)
       : options_(options), progress_(progress), folder_(options.out), checkpoints_(folder_.checkpoints()) {}
 
   Result<ExitCode> run();
@@ -75,10 +64,10 @@ class TrainingRun final {
   Json run_json(const std::string& outcome, const std::string& sha256) const;
 
   const Options& options_;
-  Progress& progress_;
+  program::Progress& progress_;
   RunFolder folder_;
   CheckpointFolder checkpoints_;
-  StopRequest stop_;
+  program::StopRequest stop_{"\nullage-dcgan: finishing this step, then saving; once more ends at once\n"};
   std::vector<std::string> paths_;
   std::optional<Trainer> trainer_;
   std::optional<LossLog> log_;
@@ -179,13 +168,13 @@ std::uint64_t TrainingRun::estimated_last_step() const {
 
 void TrainingRun::show_progress(const Losses& losses) {
   const runtime::MemoryStatus memory = runtime::memory_status();
-  ProgressState state{step_,           estimated_last_step(), losses,     runtime::active(),
-                      memory.resident, memory.budget,         Seconds{-1}};
+  ProgressState state{
+      step_, estimated_last_step(), losses, {runtime::active(), memory.resident, memory.budget, Seconds{}}};
   const std::size_t recent = std::min<std::size_t>(step_seconds_.size(), 20);
   double sum = 0;
   for (std::size_t i = step_seconds_.size() - recent; i < step_seconds_.size(); ++i) sum += step_seconds_[i];
-  state.left = Seconds{sum / static_cast<double>(recent) * static_cast<double>(state.last_step - step_)};
-  progress_.show(state);
+  state.pace.left = Seconds{sum / static_cast<double>(recent) * static_cast<double>(state.last_step - step_)};
+  progress_.show(progress_line(state), state.step >= state.last_step);
 }
 
 Status TrainingRun::save_sample() {
@@ -196,7 +185,7 @@ Status TrainingRun::save_sample() {
 Status TrainingRun::save_checkpoint() {
   if (checkpoint_step_ == step_) return success();
   const runtime::Phase phase("checkpoint");
-  const Metadata metadata = checkpoint_metadata({step_, batches_->feed().place()}, options_, paths_);
+  const program::Metadata metadata = checkpoint_metadata({step_, batches_->feed().place()}, options_, paths_);
   const auto tensors = state_of(*trainer_);
   if (Status status = checkpoints_.write(step_, to_write(tensors), metadata); !status) return status;
   checkpoint_step_ = step_;
@@ -234,7 +223,7 @@ Status TrainingRun::finish(bool interrupted) {
   const std::string sha256 = state_sha256(*trainer_);
   runtime::report_state(sha256);
   const Json json = run_json(interrupted ? "interrupted" : "done", sha256);
-  if (Status status = write_whole_file(folder_.run_json(), json.dump(1) + "\n"); !status) return status;
+  if (Status status = program::write_whole_file(folder_.run_json(), json.dump(1) + "\n"); !status) return status;
   progress_.say((interrupted ? "stopped after step " : "done after step ") + std::to_string(step_) +
                 ": sample picture " + folder_.sample(step_) + ", losses " + folder_.losses());
   if (interrupted) progress_.say("to go on: the same command with --resume");
@@ -257,36 +246,17 @@ Result<ExitCode> TrainingRun::run() {
   return interrupted ? ExitCode::Interrupted : ExitCode::Done;
 }
 
-constexpr const char* kOutOfMemory =
-    "out of memory: a smaller --batch (or --ngf, --ndf, --max-channels) needs less; under ullage run, a larger "
-    "--memory gives more";
-
 }  // namespace
 
 ExitCode run_dcgan(const Options& options, std::ostream& out, bool terminal) {
-  Progress progress(out, terminal);
-  const auto fail = [&progress](const std::string& what) { progress.say("ullage-dcgan: " + what); };
-  try {
+  program::Progress progress(out, terminal);
+  const torch_program::ProgramWords words{"ullage-dcgan",
+                                          "a smaller --batch (or --ngf, --ndf, --max-channels) needs less"};
+  return torch_program::run_program(words, progress, [&]() -> Result<ExitCode> {
     const auto rehearsed = rehearse_if_asked(options, progress);
-    if (rehearsed && *rehearsed) return ExitCode::Done;
-    if (!rehearsed) {
-      fail(rehearsed.error().text());
-      return exit_code_of(rehearsed.error());
-    }
-    const auto result = TrainingRun(options, progress).run();
-    if (result) return *result;
-    fail(result.error().text());
-    return exit_code_of(result.error());
-  } catch (const c10::OutOfMemoryError& error) {
-    fail(error.what_without_backtrace());
-    fail(kOutOfMemory);
-    return ExitCode::Infeasible;
-  } catch (const c10::Error& error) {
-    fail(error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    fail(error.what());
-  }
-  return ExitCode::Failed;
+    if (!rehearsed) return rehearsed.error();
+    return *rehearsed ? ExitCode::Done : TrainingRun(options, progress).run();
+  });
 }
 
 }  // namespace ullage::dcgan

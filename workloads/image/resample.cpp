@@ -3,11 +3,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace ullage::image {
 namespace {
 
 double triangle(double x) { return std::max(0.0, 1.0 - std::abs(x)); }
+
+double sinc(double x) {
+  if (x == 0.0) return 1.0;
+  x *= std::numbers::pi;
+  return std::sin(x) / x;
+}
+
+double lanczos(double x) { return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0; }
+
+struct Kernel {
+  double (*weight)(double);
+  double support;
+};
+
+Kernel kernel_of(Filter filter) { return filter == Filter::Lanczos ? Kernel{lanczos, 3.0} : Kernel{triangle, 1.0}; }
 
 // Python's round() of half a whole number: a half goes to the even neighbour.
 std::uint64_t half_to_even(std::uint64_t twice) {
@@ -17,7 +33,8 @@ std::uint64_t half_to_even(std::uint64_t twice) {
 
 // Rounded as Pillow does it: to the bit.
 std::int32_t to_fixed(double weight) {
-  return static_cast<std::int32_t>(0.5 + weight * (1 << kWeightBits));  // NOLINT(bugprone-incorrect-roundings)
+  const double half = weight < 0 ? -0.5 : 0.5;
+  return static_cast<std::int32_t>(half + weight * (1 << kWeightBits));  // NOLINT(bugprone-incorrect-roundings)
 }
 
 }  // namespace
@@ -29,10 +46,11 @@ SideResize square_side(std::uint32_t length, std::uint32_t shorter, std::uint32_
   return {length, out, half_to_even(out - side), side};
 }
 
-Weights::Weights(const SideResize& side) {
+Weights::Weights(const SideResize& side, Filter filter) {
+  const Kernel kernel = kernel_of(filter);
   const double scale = static_cast<double>(side.in) / static_cast<double>(side.out);
   const double filter_scale = std::max(scale, 1.0);
-  const double support = filter_scale;  // of the triangle filter: 1, times the scale when shrinking
+  const double support = kernel.support * filter_scale;  // wider when shrinking
   const double inverse = 1.0 / filter_scale;
   longest_ = static_cast<std::uint32_t>(std::ceil(support)) * 2 + 1;
   ranges_.reserve(side.window);
@@ -44,7 +62,7 @@ Weights::Weights(const SideResize& side) {
     const auto end = static_cast<std::uint32_t>(std::min(center + support + 0.5, static_cast<double>(side.in)));
     double sum = 0.0;
     for (std::uint32_t x = begin; x < end; ++x) {
-      exact[x - begin] = triangle((static_cast<double>(x) - center + 0.5) * inverse);
+      exact[x - begin] = kernel.weight((static_cast<double>(x) - center + 0.5) * inverse);
       sum += exact[x - begin];
     }
     for (std::uint32_t x = begin; x < end; ++x) {

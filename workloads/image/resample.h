@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Weights of Pillow's antialiased bilinear resize along one side, for the outputs inside a window only.
+// Weights of Pillow's antialiased resizes along one side, for the outputs inside a window only.
 // Source: Pillow, src/libImaging/Resample.c, precompute_coeffs() and normalize_coeffs_8bpc(): doubles, then fixed point
 // with 22 bits (32 - 8 - 2), so that sums of 8-bit samples stay in 32 bits.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,11 +16,12 @@ constexpr int kWeightBits = 32 - 8 - 2;
 // What a sum starts from, so that dropping the fraction rounds to the nearest.
 constexpr std::int32_t kWeightHalf = 1 << (kWeightBits - 1);
 
-// Weights are never negative and sum to one, give or take a rounding, so only the upper end can be passed.
+// Weights sum to one, give or take a rounding; those of Lanczos may be negative, so both ends can be passed.
 inline std::uint8_t to_sample(std::int32_t sum) {
-  const std::int32_t sample = sum >> kWeightBits;
-  return static_cast<std::uint8_t>(sample > 255 ? 255 : sample);
+  return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
+
+enum class Filter { Bilinear, Lanczos };
 
 // One side of a picture, in pixels: `in` become `out`, of which `window` from `first` on are wanted.
 struct SideResize {
@@ -33,10 +35,13 @@ struct SideResize {
 // `shorter`. Nothing of what Resize makes outside the window is ever computed, so `out` may be very long.
 SideResize square_side(std::uint32_t length, std::uint32_t shorter, std::uint32_t side);
 
+// The whole side.
+inline SideResize whole_side(std::uint32_t in, std::uint32_t out) { return {in, out, 0, out}; }
+
 class Weights final {
  public:
   Weights() = default;
-  explicit Weights(const SideResize& side);
+  explicit Weights(const SideResize& side, Filter filter = Filter::Bilinear);
 
   // The inputs [begin, end) that output i of the window is made of, and their weights.
   struct Taps {

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace ullage::image {
 namespace {
@@ -108,8 +109,24 @@ struct PngWriter final {
   PngWriter& operator=(const PngWriter&) = delete;
 };
 
-bool write_all(PngWriter& writer, NewFile& file, std::uint32_t width, std::uint32_t height, const std::uint8_t* rgb) {
-  return guarded(writer.guard, [&writer, &file, width, height, rgb] {
+// libpng's view of the texts, into `stored`.
+std::vector<png_text> png_texts(std::span<const PngText> texts, std::vector<StoredText>& stored) {
+  std::vector<png_text> fields;
+  stored.reserve(texts.size());
+  for (const PngText& text : texts) {
+    ULLAGE_CHECK(is_png_keyword(text.keyword), "a keyword that PNG allows");
+    StoredText& words = stored.emplace_back(stored_text(text.text));
+    png_text& field = fields.emplace_back();
+    field.compression = words.latin1 ? PNG_TEXT_COMPRESSION_NONE : PNG_ITXT_COMPRESSION_NONE;
+    field.key = const_cast<char*>(text.keyword.c_str());  // read only
+    field.text = words.bytes.data();
+  }
+  return fields;
+}
+
+bool write_all(PngWriter& writer, NewFile& file, std::uint32_t width, std::uint32_t height, const std::uint8_t* rgb,
+               std::span<const png_text> texts) {
+  return guarded(writer.guard, [&writer, &file, width, height, rgb, texts] {
     writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.guard, on_error, on_warning);
     if (writer.png != nullptr) writer.info = png_create_info_struct(writer.png);
     if (writer.info == nullptr) writer.guard.leave();
@@ -117,6 +134,7 @@ bool write_all(PngWriter& writer, NewFile& file, std::uint32_t width, std::uint3
     png_set_user_limits(writer.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_IHDR(writer.png, writer.info, width, height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_text(writer.png, writer.info, texts.data(), static_cast<int>(texts.size()));
     png_write_info(writer.png, writer.info);
     for (std::uint32_t y = 0; y < height; ++y) png_write_row(writer.png, rgb + std::size_t{y} * width * 3);
     png_write_end(writer.png, writer.info);
@@ -125,15 +143,17 @@ bool write_all(PngWriter& writer, NewFile& file, std::uint32_t width, std::uint3
 
 }  // namespace
 
-Status write_png(const std::string& path, std::uint32_t width, std::uint32_t height,
-                 std::span<const std::uint8_t> rgb) {
+Status write_png(const std::string& path, std::uint32_t width, std::uint32_t height, std::span<const std::uint8_t> rgb,
+                 std::span<const PngText> texts) {
   ULLAGE_CHECK(
       width > 0 && height > 0 && rgb.size() / 3 / width == height && rgb.size() % (std::size_t{width} * 3) == 0,
       "a picture of width x height x 3 bytes");
+  std::vector<StoredText> stored;
+  const std::vector<png_text> fields = png_texts(texts, stored);
   NewFile file(path);
   if (!file.ok()) return file.error();
   PngWriter writer;
-  const bool written = write_all(writer, file, width, height, rgb.data());
+  const bool written = write_all(writer, file, width, height, rgb.data(), fields);
   // All is right with the picture and the file: what is left is memory.
   if (!written && file.ok()) throw std::bad_alloc();
   if (!written || !file.keep()) return file.error();

@@ -6,7 +6,6 @@
 #include "ullage/cli/machine_memory.h"
 #include "ullage/cli/plan_maker.h"
 #include "ullage/cli/report_file.h"
-#include "ullage/cli/spill_rates.h"
 #include "ullage/cli/terminal.h"
 #include "ullage/cli/usage.h"
 #include "ullage/cli/words.h"
@@ -79,19 +78,6 @@ Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
   Result<Bytes> size = size_of(*options.memory, "--memory");
   if (!size) return size.error();
   return std::optional(*size);
-}
-
-// Where none are stated. Where nothing can be spilled, nothing is planned to be.
-void measure(const PlanOptions& options, PlanQuestion& question, std::ostream& err) {
-  if (options.rate || (!question.levers.spill && !question.levers.state)) return;
-  const Result<store::SpillPlace> place = store::default_spill_place();
-  const Result<plan::Rates> rates = place ? measure_rates(*place) : Result<plan::Rates>(place.error());
-  if (rates) {
-    question.rates = *rates;
-  } else {
-    err << "ullage: warning: " << rates.error().text() << "; nothing is planned to be spilled\n";
-    question.levers.spill = question.levers.state = false;
-  }
 }
 
 // All of it but measured rates.
@@ -271,7 +257,7 @@ int run_plan(const PlanOptions& options, Streams streams) {
   Result<trace::TraceFile> trace = trace::read_trace_file(content->bytes(), file);
   if (!trace) return refuse(ExitCode::BadInput, trace.error().text(), streams.err);
 
-  measure(options, *question, streams.err);
+  if (!options.rate) add_measured_rates(*question, streams.err);
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
   const auto report = make_plan_report(std::move(trace).value(), *question, file, progress);
   progress.pause();

@@ -2,6 +2,7 @@
 #include "ullage/cli/plan_maker.h"
 
 #include "ullage/cli/plan_pages.h"
+#include "ullage/cli/spill_rates.h"
 #include "ullage/plan/bound.h"
 #include "ullage/plan/planner.h"
 #include "ullage/plan/step_of_take.h"
@@ -10,13 +11,12 @@
 #include "ullage/store/budget.h"
 
 #include <algorithm>
+#include <ostream>
 #include <utility>
 
 namespace ullage::cli {
 namespace {
 
-// What torch holds before the first tensor, as store/budget.h says; a run measures its own and sets that aside.
-constexpr Bytes kTorchAlone = 110_MiB;
 using Outcome = plan::Plan::Outcome;
 
 constexpr Bytes kNoLimit{UINT64_MAX / 2};
@@ -32,7 +32,8 @@ Result<plan::Step> step_of(trace::TraceFile& file, const PlanQuestion& question,
 }
 
 report::BesideTensors beside(const plan::Step& step) {
-  return {std::max(step.outside, kTorchAlone + store::Budget::kWarmUp), store::Budget::kMargin, step.overhead};
+  return {std::max(step.outside, store::Budget::kTorchAlone + store::Budget::kWarmUp), store::Budget::kMargin,
+          step.overhead};
 }
 
 Error not_held(const Error& error, const report::PlanReport& report) {
@@ -123,6 +124,18 @@ void add_curve(plan::Ask ask, report::PlanReport& report, Progress& progress) {
 }
 
 }  // namespace
+
+void add_measured_rates(PlanQuestion& question, std::ostream& err) {
+  if (!question.levers.spill && !question.levers.state) return;
+  const Result<store::SpillPlace> place = store::default_spill_place();
+  const Result<plan::Rates> rates = place ? measure_rates(*place) : Result<plan::Rates>(place.error());
+  if (rates) {
+    question.rates = *rates;
+  } else {
+    err << "ullage: warning: " << rates.error().text() << "; nothing is planned to be spilled\n";
+    question.levers.spill = question.levers.state = false;
+  }
+}
 
 Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQuestion& question,
                                             const std::string& name, Progress& progress) {

@@ -8,6 +8,7 @@
 #include "ullage/trace/take.h"
 
 #include <cstddef>
+#include <iosfwd>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,10 @@ struct PlanQuestion {
   std::uint64_t effort = plan::Ask{}.effort;  // as there
   bool curve = false;
 };
+
+// How fast this machine spills, where the question's levers want to; where nothing can be spilled that is said on `err`,
+// and nothing is planned to be.
+void add_measured_rates(PlanQuestion& question, std::ostream& err);
 
 // BadArgument: there is no such step. BadFile: the file has no step that can be planned, or a plan that was made does
 // not pass the verifier.

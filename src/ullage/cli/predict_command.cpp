@@ -5,6 +5,7 @@
 #include "ullage/base/sizes.h"
 #include "ullage/cli/choice_search.h"
 #include "ullage/cli/machine_memory.h"
+#include "ullage/cli/planned_fit.h"
 #include "ullage/cli/prediction_maker.h"
 #include "ullage/cli/programs.h"
 #include "ullage/cli/report_file.h"
@@ -128,8 +129,10 @@ int predict_file(const PredictOptions& options, Asked asked, Streams streams) {
   if (!content) return tell({to_int(ExitCode::BadInput), {content.error().text()}}, streams.err);
   Result<trace::TraceFile> takes = trace::read_trace_file(content->bytes(), file);
   if (!takes) return tell({to_int(ExitCode::BadInput), {takes.error().text()}}, streams.err);
-  const std::variant<Made, Failure> made = make_prediction(std::move(takes).value(), asked.question, file);
+  std::variant<Made, Failure> made = make_prediction(std::move(takes).value(), asked.question, file);
   if (const auto* failure = std::get_if<Failure>(&made)) return tell(*failure, streams.err);
+  Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
+  add_planned_fit(std::get<Made>(made).prediction, progress, streams.err);
   return answer(options, asked, std::get<Made>(made), {}, streams);
 }
 
@@ -189,16 +192,17 @@ int predict_program(const PredictOptions& options, const Asked& asked, Streams s
   const std::vector<std::string> words = launch.words;
   const store::SpillPlace spill = spill_place(streams.err);
 
+  const bool shipped = options.target.front() != "--";  // its rehearsal writes nothing, wherever it runs
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
-  TakeRunner runner(std::move(launch), budget_of(options, asked), spill, options.here, progress);
-  Result<Source> source = options.target.front() == "--"
-                              ? command_source(options, std::move(runner), words, progress, streams.err)
-                              : shipped_source(options, std::move(runner), words);
+  TakeRunner runner(std::move(launch), budget_of(options, asked), spill, options.here || shipped, progress);
+  Result<Source> source = shipped ? shipped_source(options, std::move(runner), words)
+                                  : command_source(options, std::move(runner), words, progress, streams.err);
   if (!source) return refused(source.error(), streams.err);
   std::variant<Made, Failure> made = make_prediction(*source->program, asked.question, progress, streams.err);
   if (auto* done = std::get_if<Made>(&made)) {
     if (auto stopped = add_largest_choices(*source->program, asked.question, progress, *done)) made = *stopped;
   }
+  if (auto* done = std::get_if<Made>(&made)) add_planned_fit(done->prediction, progress, streams.err);
   progress.pause();
   if (const auto* failure = std::get_if<Failure>(&made)) return tell(*failure, streams.err);
   return answer(options, asked, std::get<Made>(made), source->target, streams);

@@ -63,6 +63,25 @@ std::string names_of(const std::vector<Knob>& knobs) {
   return text.empty() ? "none" : text;
 }
 
+// What the bounds of the takes said of other sizes, and of the size that was run what it showed: where that fits, the
+// largest is no smaller.
+void keep_largest(const Prediction& bound, Prediction& prediction) {
+  prediction.largest = bound.largest;
+  prediction.largest_square = bound.largest_square;
+  if (!prediction.memory || prediction.process_peak > *prediction.memory) return;
+  const auto raise = [&](predict::LargestThatFits& one) {
+    const std::int64_t asked = find(prediction.at, one.knob)->value;
+    if (one.value < asked) one = {one.knob, asked, prediction.process_peak, predict::Law::None, one.not_told_above};
+  };
+  for (predict::LargestThatFits& one : prediction.largest) raise(one);
+  if (!prediction.largest_square) return;
+  const std::vector<std::string>& sides = prediction.largest_square->sides;
+  const auto alike = [&](const std::string& side) {
+    return find(prediction.at, side)->value == find(prediction.at, sides.front())->value;
+  };
+  if (std::all_of(sides.begin(), sides.end(), alike)) raise(prediction.largest_square->found);
+}
+
 // The target of a file of takes: what was asked for, else what the file says.
 Result<std::vector<Knob>> target_of(const trace::TraceFile& file, const std::vector<Knob>& asked) {
   std::vector<Knob> at = file.takes.front().knobs;
@@ -102,7 +121,9 @@ std::variant<Made, Failure> make_prediction(RecordedProgram& program, const Ques
       if (!is_loose(*prediction)) return Made{std::move(*prediction), std::move(file)};
       const std::string why = fmt::format("{}, which lifts it by {}", prediction->why, to_string(prediction->slack));
       say(progress, err, fmt::format("{}; running it at {} itself", why, in_words(question.at)));
-      return measured(program, question, why);
+      std::variant<Made, Failure> made = measured(program, question, why);
+      if (auto* found = std::get_if<Made>(&made)) keep_largest(*prediction, found->prediction);
+      return made;
     }
     const NotTold& not_told = std::get<NotTold>(*told);
     if (!not_told.other || tried == kOtherSizes) {

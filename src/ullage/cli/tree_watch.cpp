@@ -2,6 +2,7 @@
 #include "ullage/cli/tree_watch.h"
 
 #include "ullage/base/threads.h"
+#include "ullage/store/budget.h"
 #include "ullage/store/process_memory.h"
 
 #include <time.h>
@@ -13,35 +14,50 @@
 namespace ullage::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Between two counts: the larger of this and so many times what the last one took of a processor, since the kernel
 // walks all pages of all processes for it.
 constexpr std::chrono::milliseconds kBetweenCounts{50};
 constexpr int kRest = 20;
+// A young process may have copied so much of its parent's pages that it is counted after a shorter rest.
+constexpr Bytes kWorthACount = 2_MiB;
+constexpr int kLeastRest = 3;
+constexpr std::chrono::milliseconds kYoung{2000};
 // Between two looks at how those that were counted grew.
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 
-// Who has a slot may have been left by its parent, and descend from nobody of the tree.
+// Those that hold memory. Who has a slot may have been left by its parent, and descend from nobody of the tree.
 std::vector<std::int32_t> members(const store::LedgerPage& page, std::int32_t root) {
   std::vector<std::int32_t> pids = store::process_tree(root);
   for (const store::LedgerSlot& slot : page.slots) {
     const std::int32_t pid = slot.pid.load();
     if (pid > 0 && store::is_alive(slot) && std::ranges::find(pids, pid) == pids.end()) pids.push_back(pid);
   }
+  std::erase_if(pids, [root](std::int32_t pid) { return pid != root && !store::holds_memory(pid); });
   return pids;
 }
 
-Clock::duration processor_time() {
+std::chrono::nanoseconds processor_time() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-void note_counted(store::LedgerPage& page, std::int32_t pid) {
-  for (store::LedgerSlot& slot : page.slots) {
-    if (slot.pid.load() == pid) slot.rss_counted.store(slot.rss.load());
-  }
+// Null: the process writes into none.
+store::LedgerSlot* slot_of(store::LedgerPage& page, std::int32_t pid) {
+  const auto slot = std::ranges::find_if(page.slots, [pid](const auto& one) { return one.pid.load() == pid; });
+  return slot != page.slots.end() ? &*slot : nullptr;
+}
+
+// Made by fork moments ago: it has not yet copied what it writes to of its parent's pages.
+bool is_young(const store::LedgerSlot& slot) {
+  const std::chrono::milliseconds born{slot.forked_at.load()};
+  return born.count() != 0 && std::chrono::steady_clock::now().time_since_epoch() - born < kYoung;
+}
+
+bool has_newcomer(const store::LedgerPage& page, const std::vector<TreeMember>& tree) {
+  return std::ranges::any_of(page.slots, [&](const store::LedgerSlot& slot) {
+    return store::is_alive(slot) && std::ranges::find(tree, slot.pid.load(), &TreeMember::pid) == tree.end();
+  });
 }
 
 // `tree`: as of now.
@@ -57,30 +73,54 @@ void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
 
 }  // namespace
 
-std::vector<TreeMember> count_tree(store::LedgerPage& page, std::int32_t root) {
+std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root) {
   const std::vector<std::int32_t> pids = members(page, root);
   std::vector<TreeMember> tree;
   if (pids.size() == 1) {
     tell(page, tree);
+    tree.push_back({pids.front(), {}, {}, {}});
     return tree;
   }
   tree.reserve(pids.size());
   for (const std::int32_t pid : pids) {
-    note_counted(page, pid);
-    tree.push_back({pid, store::resident_of(pid), store::proportional_of(pid)});
+    if (store::LedgerSlot* slot = slot_of(page, pid)) {  // what it wrote there before it is counted is counted
+      slot->rss_counted.store(slot->rss.load());
+      slot->diverged_counted.store(slot->diverged.load());
+    }
+    const Bytes faulted = store::faulted_of(pid);
+    tree.push_back({pid, store::resident_of(pid), store::proportional_of(pid), faulted});
   }
+  const auto ended = [](const TreeMember& member) { return member.proportional == Bytes{}; };
+  if (std::ranges::any_of(tree, ended)) return std::nullopt;
   tell(page, tree);
   return tree;
 }
 
-void follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
+std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
+  if (tree.size() < 2) return Bytes{};
   std::vector<TreeMember> now = tree;
+  Bytes copied{};
   for (TreeMember& member : now) {
-    note_counted(page, member.pid);
+    store::LedgerSlot* const slot = slot_of(page, member.pid);
+    if (slot != nullptr) slot->rss_counted.store(slot->rss.load());
     const Bytes before = std::exchange(member.resident, store::resident_of(member.pid));
+    if (member.resident == Bytes{}) return std::nullopt;
     member.proportional = saturating_sub(member.proportional + member.resident, before);
+    if (slot == nullptr) continue;
+    if (!is_young(*slot)) {
+      slot->copies_expected.store(0);
+      continue;
+    }
+    const Bytes grown = saturating_sub(member.resident, before);
+    const Bytes faulted = store::faulted_of(member.pid);
+    const Bytes copies = saturating_sub(faulted, member.faulted + grown);
+    member.proportional += copies;
+    copied += copies;
+    const Bytes expected{slot->copies_expected.load()};
+    slot->copies_expected.store(std::min(expected, saturating_sub(store::Budget::kForkedInPython, faulted)).count);
   }
   tell(page, now);
+  return copied;
 }
 
 TreeWatch::TreeWatch(store::LedgerPage& page, std::int32_t root)
@@ -96,21 +136,32 @@ TreeWatch::~TreeWatch() {
 }
 
 void TreeWatch::run() {
-  std::vector<TreeMember> tree;
-  Clock::time_point next_count = Clock::now();
   std::unique_lock lock(lock_);
   while (!over_) {
-    if (Clock::now() < next_count) {
-      follow_tree(page_, tree);
-    } else {
-      const Clock::duration before = processor_time();
-      tree = count_tree(page_, root_);
-      const Clock::duration took = processor_time() - before;
-      next_count = Clock::now() + std::max<Clock::duration>(kBetweenCounts, took * kRest);
-    }
-    const Clock::duration wait = tree.empty() ? Clock::duration(kBetweenCounts) : kBetweenLooks;
-    changed_.wait_for(lock, wait, [this] { return over_; });
+    if (is_due()) count();
+    changed_.wait_for(lock, kBetweenLooks, [this] { return over_; });
   }
+}
+
+bool TreeWatch::is_due() {
+  if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
+  const Clock::time_point now = Clock::now();
+  if (now >= next_count_) return true;
+  const std::optional<Bytes> copied = follow_tree(page_, tree_);
+  return !copied || (*copied > kWorthACount && now >= least_rest_);
+}
+
+void TreeWatch::count() {
+  const std::uint64_t asked = page_.counts_asked.load();
+  const std::chrono::nanoseconds before = processor_time();
+  std::optional<std::vector<TreeMember>> counted = count_tree(page_, root_);
+  next_count_ = least_rest_ = Clock::now();
+  if (!counted) return;  // again at the next look
+  tree_ = std::move(*counted);
+  page_.counts_made.store(asked);
+  const std::chrono::nanoseconds took = processor_time() - before;
+  next_count_ += std::max<Clock::duration>(kBetweenCounts, took * kRest);
+  least_rest_ += took * kLeastRest;
 }
 
 }  // namespace ullage::cli

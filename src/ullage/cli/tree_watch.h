@@ -6,9 +6,11 @@
 
 #include "ullage/store/ledger.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -19,14 +21,19 @@ struct TreeMember {
   std::int32_t pid = 0;
   Bytes resident;      // when it was counted
   Bytes proportional;  // likewise, each page that n processes share as one part in n
+  Bytes faulted;       // likewise, store::faulted_of()
 };
 
 // Counts `root`, which is the program, its descendants and whoever has a slot; writes into each slot of `page` what the
 // tree's other processes hold, and raises the tree's peak. Milliseconds where there are several. A process that is
-// alone shares nothing and is not counted.
-std::vector<TreeMember> count_tree(store::LedgerPage& page, std::int32_t root);
-// The same for those counted before, as they grew since: microseconds each. Growth is taken for their own.
-void follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
+// alone shares nothing and is not counted. Nothing: one of them ended meanwhile, so that nobody had the pages that the
+// others share with it; nothing was written.
+std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root);
+// The same for those counted before, as they grew since: microseconds each. Growth is taken for their own; so is what a
+// process that was made by fork moments ago has faulted, since it writes to its parent's pages then, one by one, and
+// the copies do not show in its resident bytes. Returns those bytes. Nothing: one of them ended, and nothing was
+// written; its pages are others' now.
+std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 
 // Looks as long as it lives. The page must outlive it. No signal is delivered to its thread.
 class TreeWatch final {
@@ -37,13 +44,19 @@ class TreeWatch final {
   TreeWatch& operator=(const TreeWatch&) = delete;
 
  private:
+  using Clock = std::chrono::steady_clock;
   void run();
+  void count();
+  bool is_due();
 
   store::LedgerPage& page_;
   const std::int32_t root_;
   std::mutex lock_;
   std::condition_variable changed_;
   bool over_ = false;
+  std::vector<TreeMember> tree_;    // as counted last
+  Clock::time_point next_count_{};  // at the latest
+  Clock::time_point least_rest_{};  // the earliest, unless somebody waits for it
   std::thread thread_;
 };
 

@@ -37,7 +37,8 @@ void say_layers(const TakeFacts& told, std::vector<std::string>& why) {
   if (told.saved_by.empty()) return;
   std::string layers;
   for (std::size_t i = 0; i < std::min<std::size_t>(told.saved_by.size(), 3); ++i) {
-    layers += fmt::format("{}{} {}", i == 0 ? "" : ", ", told.saved_by[i].name, to_string(told.saved_by[i].bytes));
+    const SavedBy& one = told.saved_by[i];
+    layers += fmt::format("{}{}{} {}", i == 0 ? "" : ", ", one.name, line_in_words(one.line), to_string(one.bytes));
   }
   why.push_back(fmt::format("{} saved for the backward pass, most by: {}", to_string(told.saved), layers));
 }

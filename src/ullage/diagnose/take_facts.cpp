@@ -79,20 +79,31 @@ std::string layer_or_op(const trace::Stacks& stacks, trace::StackId stack) {
   return frames.empty() ? "made by no op" : stacks.frame(frames[0]).function;
 }
 
+std::string most_of(const std::map<std::string, Bytes>& by_line) {
+  const auto most = std::ranges::max_element(by_line, {}, &std::pair<const std::string, Bytes>::second);
+  return most != by_line.end() ? most->first : "";
+}
+
 // Parameters are kept too, but do not live for that; activations alone are told.
 void add_saved(const trace::Take& take, const trace::TakeMeaning& meaning, EventId event, TakeFacts& facts) {
   const std::vector<bool> saved = saved_until(take, event);
   std::map<std::string, SavedBy> by_name;
+  std::map<std::string, std::map<std::string, Bytes>> by_line;  // of each name
   for (std::size_t i = 0; i < saved.size(); ++i) {
     const trace::Storage& storage = take.trace.storages[i];
     const bool live = storage.born <= event && event < storage.died;
     if (!saved[i] || !live || meaning.categories[i] != trace::Category::Activations) continue;
-    SavedBy& row = by_name[layer_or_op(meaning.stacks, storage.stack)];
+    const std::string name = layer_or_op(meaning.stacks, storage.stack);
+    SavedBy& row = by_name[name];
     row.bytes += storage.bytes, ++row.storages;
+    const bool made_by_op = storage.op.value < take.details.size();
+    const std::string line = made_by_op ? take.details[storage.op.value].line : "";
+    if (!line.empty()) by_line[name][line] += storage.bytes;
     facts.saved += storage.bytes;
   }
   for (auto& [name, row] : by_name) {
     row.name = name;
+    row.line = most_of(by_line[name]);
     facts.saved_by.push_back(std::move(row));
   }
   std::stable_sort(facts.saved_by.begin(), facts.saved_by.end(),
@@ -103,10 +114,13 @@ void add_saved(const trace::Take& take, const trace::TakeMeaning& meaning, Event
 
 std::string op_in_words(const Place& place) {
   if (place.op.empty()) return "between two ops";
-  if (place.layer.empty()) return place.op;
+  const std::string line = line_in_words(place.line);
+  if (place.layer.empty()) return place.op + line;
   const bool follows = place.layer.starts_with(kAfter);
-  return fmt::format("{} {}{}", place.op, follows ? "" : "of ", place.layer);
+  return fmt::format("{} {}{}{}", place.op, follows ? "" : "of ", place.layer, line);
 }
+
+std::string line_in_words(const std::string& line) { return line.empty() ? "" : fmt::format(" ({})", line); }
 
 std::string time_in_words(const Place& place) {
   if (!place.part.empty()) return place.part;
@@ -122,6 +136,7 @@ Place place_at(const trace::Take& take, const trace::TakeMeaning& meaning, std::
     place.op = take.trace.ops[op->value].name, place.layer = take.details[op->value].layer;
     if (place.layer.empty()) place.layer = layer_of(meaning.stacks, take.trace.ops[op->value].stack);
     if (place.layer == take.details[op->value].node) place.layer.clear();  // no layer, and the op's name says as much
+    place.line = take.details[op->value].line;
   }
   place.part = part_at(take, *event);
   place.phase = meaning.phases[event->value];

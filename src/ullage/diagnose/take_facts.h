@@ -20,14 +20,17 @@ namespace ullage::diagnose {
 struct Place {
   std::string op;     // "aten::convolution_backward"; empty: between ops
   std::string layer;  // "netG.main.6"; where the program told no names, or the op has none, what else is known
+  std::string line;   // of the program, that called the op: "train.py:57"; empty: not known
   std::string part;   // that the program named itself: "sampling"
   trace::Phase phase = trace::Phase::Unknown;
   std::uint64_t step = 0;  // from 1; 0: no step was found
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// "aten::convolution_backward of netD.main.6", "aten::relu after netD.main.6", "between two ops".
+// "aten::convolution_backward of netD.main.6", "aten::relu after netD.main.6 (train.py:57)", "between two ops".
 std::string op_in_words(const Place& place);
+// " (train.py:57)", to go behind what was made there; empty where the line is not known.
+std::string line_in_words(const std::string& line);
 // "backward of step 2", "sampling"; empty: not known.
 std::string time_in_words(const Place& place);
 
@@ -42,6 +45,7 @@ struct Need {
 // Of one layer, or of an op where the program told no layers.
 struct SavedBy {
   std::string name;
+  std::string line;  // of the program: that which made most of it; empty: not known
   Bytes bytes;
   std::uint64_t storages = 0;
 };

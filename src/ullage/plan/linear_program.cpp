@@ -2,8 +2,7 @@
 #include "ullage/plan/linear_program.h"
 
 #include "ullage/base/check.h"
-
-#include <Clp_C_Interface.h>
+#include "ullage/plan/clp.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -28,10 +27,15 @@ struct Packed {
 }  // namespace
 
 struct LinearProgram::Model {
-  Clp_Simplex* clp_model = nullptr;
-  ~Model() {
-    if (clp_model != nullptr) Clp_deleteModel(clp_model);
+  explicit Model(const Clp& functions) : clp(functions), simplex(functions.new_model()) {
+    clp.set_log_level(simplex, 0);
   }
+  ~Model() { clp.delete_model(simplex); }
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const Clp& clp;
+  Clp_Simplex* const simplex;
 };
 
 LinearProgram::LinearProgram() = default;
@@ -69,8 +73,8 @@ void LinearProgram::send_columns() {
     cost.push_back(columns_[c].cost);
   }
   if (!cost.empty()) {
-    Clp_addColumns(model_->clp_model, int(cost.size()), least.data(), most.data(), cost.data(), packed.starts.data(),
-                   packed.indices.data(), packed.factors.data());
+    model_->clp.add_columns(model_->simplex, int(cost.size()), least.data(), most.data(), cost.data(),
+                            packed.starts.data(), packed.indices.data(), packed.factors.data());
   }
   sent_columns_ = columns_.size();
   in_old_rows_.clear();
@@ -86,8 +90,8 @@ void LinearProgram::send_rows() {
   }
   if (!least.empty()) {
     const std::vector<double> most(least.size(), DBL_MAX);
-    Clp_addRows(model_->clp_model, int(least.size()), least.data(), most.data(), packed.starts.data(),
-                packed.indices.data(), packed.factors.data());
+    model_->clp.add_rows(model_->simplex, int(least.size()), least.data(), most.data(), packed.starts.data(),
+                         packed.indices.data(), packed.factors.data());
   }
   sent_rows_ = rows_.size();
 }
@@ -111,10 +115,10 @@ double LinearProgram::bound_by(const double* prices, double with_costs) const {
 
 // By Farkas: prices for which even free columns leave something owed.
 bool LinearProgram::proven_infeasible() const {
-  double* ray = Clp_infeasibilityRay(model_->clp_model);
+  double* ray = model_->clp.infeasibility_ray(model_->simplex);
   if (ray == nullptr) return false;
   std::vector<double> prices(ray, ray + rows_.size());
-  Clp_freeRay(model_->clp_model, ray);
+  model_->clp.free_ray(model_->simplex, ray);
   double largest = 0;
   for (const double price : prices) largest = std::max(largest, std::abs(price));
   if (largest == 0) return false;
@@ -128,22 +132,21 @@ bool LinearProgram::proven_infeasible() const {
 }
 
 LinearProgram::Outcome LinearProgram::solve(int iterations) {
-  if (!model_) {
-    model_ = std::make_unique<Model>();
-    model_->clp_model = Clp_newModel();
-    Clp_setLogLevel(model_->clp_model, 0);
-  }
+  const Clp* clp = Clp::find();
+  if (clp == nullptr) return Outcome::GivenUp;
+  if (!model_) model_ = std::make_unique<Model>(*clp);
+  Clp_Simplex* const simplex = model_->simplex;
   send_columns();
   send_rows();
-  Clp_setNumberIterations(model_->clp_model, 0);
-  Clp_setMaximumIterations(model_->clp_model, iterations);
-  Clp_dual(model_->clp_model, 0);
-  const int status = Clp_status(model_->clp_model);
+  clp->set_number_iterations(simplex, 0);
+  clp->set_maximum_iterations(simplex, iterations);
+  clp->dual(simplex, 0);
+  const int status = clp->status(simplex);
   if (status == 1) return proven_infeasible() ? Outcome::Infeasible : Outcome::GivenUp;
-  proven_ = std::max(proven_, bound_by(Clp_getRowPrice(model_->clp_model), 1));
+  proven_ = std::max(proven_, bound_by(clp->row_price(simplex), 1));
   return status == 0 ? Outcome::Solved : Outcome::GivenUp;
 }
 
-double LinearProgram::value(int column) const { return Clp_getColSolution(model_->clp_model)[column]; }
+double LinearProgram::value(int column) const { return model_->clp.column_solution(model_->simplex)[column]; }
 
 }  // namespace ullage::plan

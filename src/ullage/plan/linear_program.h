@@ -29,7 +29,7 @@ class LinearProgram final {
   // One more entry of a row that is there; `column` is not in it yet.
   void extend_row(int row, Entry entry);
 
-  // From where the last one ended. `iterations`: at most so many pivots.
+  // From where the last one ended. `iterations`: at most so many pivots. GivenUp too where Clp is not installed.
   Outcome solve(int iterations);
   double value(int column) const;  // of the last solution
   // Below it no solution costs, whatever the solver's tolerances: worked out from the prices of the rows alone, which

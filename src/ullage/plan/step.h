@@ -62,8 +62,8 @@ struct StepOp {
   OpId in_take;
   trace::Phase phase = trace::Phase::Unknown;
   Seconds took;
-  // By how many bytes the pool stands above the op's begin while it runs, at most: outputs, and scratch. What it frees
-  // of others' storages is not taken off.
+  // By how many bytes the pool stands above the op's begin while it runs, at most: outputs, and scratch, also that
+  // outside the pool of which it is told (trace::Charged). What it frees of others' storages is not taken off.
   Bytes rise;
   // Of the distinct storages among its arguments, in their order, the value each has when the op begins; those that it
   // overwrites too.

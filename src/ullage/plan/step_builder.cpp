@@ -17,6 +17,7 @@ struct Open {
   std::vector<StorageId> born;                                     // in it, and alive
   std::vector<StorageIndex> before;                                // of others, that die in it
   std::uint64_t level = 0, own_level = 0, rise = 0, own_rise = 0;  // above its begin
+  std::int64_t outside = 0;                                        // the pool: what it told
 };
 
 class Builder final {
@@ -37,6 +38,7 @@ class Builder final {
     made_.step.gaps.resize(range_.ops.size() + 1);
     for (std::uint64_t e = range_.begin.value; e < range_.end.value && fault_.empty(); ++e) {
       at_ = EventId{e};
+      follow_charges();
       follow(take_.trace.events[e]);
     }
     if (fault_.empty() && ended_ != range_.ops.size()) fail("the last op has not ended");
@@ -139,6 +141,21 @@ class Builder final {
     }
   }
 
+  // What an op takes outside the pool has to have room as what it takes inside. Between ops it is the limit's affair.
+  void follow_charges() {
+    for (; charge_ < take_.charges.size() && take_.charges[charge_].at <= at_; ++charge_) {
+      if (!open_ || take_.charges[charge_].at < at_) continue;
+      const std::int64_t bytes = take_.charges[charge_].bytes;
+      open_->outside = std::max<std::int64_t>(0, open_->outside + bytes);
+      note_level();
+    }
+  }
+  void note_level() {
+    const auto outside = static_cast<std::uint64_t>(open_->outside);
+    open_->rise = std::max(open_->rise, open_->level + outside);
+    open_->own_rise = std::max(open_->own_rise, open_->own_level + outside);
+  }
+
   void born_in_gap(StorageId id) {
     const StorageIndex one = list(id, false);
     new_value(one, kNone);
@@ -151,8 +168,9 @@ class Builder final {
   void born_in_op(StorageId id) {
     open_->born.push_back(id);
     const std::uint64_t bytes = storage(id).bytes.count;
-    open_->rise = std::max(open_->rise, open_->level += bytes);
-    if (!of_another_thread(id)) open_->own_rise = std::max(open_->own_rise, open_->own_level += bytes);
+    open_->level += bytes;
+    if (!of_another_thread(id)) open_->own_level += bytes;
+    note_level();
   }
   void dies_in_op(StorageId id) {
     if (std::erase(open_->born, id) == 0) {
@@ -243,7 +261,8 @@ class Builder final {
   std::vector<bool> lives_, elsewhere_, written_elsewhere_;  // by StorageId; elsewhere: ops of other threads use it
   std::vector<ValueIndex> newest_;                           // by StorageIndex
   std::optional<Open> open_;
-  std::size_t ended_ = 0;  // ops
+  std::size_t ended_ = 0;   // ops
+  std::size_t charge_ = 0;  // next to be looked at
   std::uint64_t level_ = 0;
   EventId at_;
   std::string fault_;

@@ -37,9 +37,11 @@ bool by_law(const trace::TraceFile& file, const Sequence& sequence, Target& targ
 double growth(const trace::Take& take, const Target& target, const Sequence& sequence, EventId event) {
   double times = 1;
   for (std::size_t axis = 0; axis < sequence.grid.axes.size(); ++axis) {
-    const double ratio = double(target.knobs(event)[axis]) / double(std::max<std::int64_t>(take.knobs[axis].value, 1));
+    const Grid::Axis& of = sequence.grid.axes[axis];
+    const std::int64_t small = std::ranges::find(take.knobs, of.name, &trace::Knob::name)->value;
+    const double ratio = double(target.knobs(event)[axis]) / double(std::max<std::int64_t>(small, 1));
     // A side of a picture, or a length, can count twice.
-    times *= std::max(1.0, sequence.grid.axes[axis].values.size() > 3 ? ratio * ratio : ratio);
+    times *= std::max(1.0, of.values.size() > 3 || sequence.grid.axes.size() > 1 ? ratio * ratio : ratio);
   }
   return times;
 }

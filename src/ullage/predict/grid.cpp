@@ -37,14 +37,17 @@ std::optional<Error> not_comparable(const trace::TraceFile& file) {
 Result<Sequence> arrange(const trace::TraceFile& file) {
   if (auto error = not_comparable(file)) return *error;
   Sequence sequence;
-  for (std::size_t axis = 0; axis < file.takes[0].knobs.size(); ++axis) {
+  std::vector<std::size_t> knobs;  // index: axis
+  for (std::size_t knob = 0; knob < file.takes[0].knobs.size(); ++knob) {
     std::set<std::int64_t> values;
-    for (const trace::Take& take : file.takes) values.insert(take.knobs[axis].value);
-    const std::string& name = file.takes[0].knobs[axis].name;
+    for (const trace::Take& take : file.takes) values.insert(take.knobs[knob].value);
+    const std::string& name = file.takes[0].knobs[knob].name;
+    if (values.size() == 1 && file.takes.size() > 1) continue;  // it was left as it is
     if (values.size() < kLeastValues) {
       return wrong("'" + name + "' has " + std::to_string(values.size()) + " sizes in the takes; at least " +
                    std::to_string(kLeastValues) + " are needed, two to fit and one to check");
     }
+    knobs.push_back(knob);
     sequence.grid.axes.push_back({name, {values.begin(), values.end()}});
   }
   sequence.order.assign(sequence.grid.takes(), SIZE_MAX);
@@ -52,7 +55,7 @@ Result<Sequence> arrange(const trace::TraceFile& file) {
     std::size_t place = 0;
     for (std::size_t axis = 0; axis < sequence.grid.axes.size(); ++axis) {
       const std::vector<std::int64_t>& values = sequence.grid.axes[axis].values;
-      const auto at = std::ranges::lower_bound(values, file.takes[i].knobs[axis].value);
+      const auto at = std::ranges::lower_bound(values, file.takes[i].knobs[knobs[axis]].value);
       place = place * values.size() + std::size_t(at - values.begin());
     }
     if (sequence.order[place] != SIZE_MAX) {

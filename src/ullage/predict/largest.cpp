@@ -16,7 +16,18 @@ namespace {
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;  // beyond that nothing follows the knob any more
 constexpr std::int64_t kNeighbours = 2;
 
-// What is known of one value of the knob.
+// Values at which the program is looked at: `least`, and so on by `step`.
+struct Ladder {
+  std::int64_t least = 0, step = 0;
+};
+
+Ladder ladder_of(const std::vector<std::int64_t>& values) {
+  Ladder ladder{values[0], 0};
+  for (std::size_t i = 1; i < values.size(); ++i) ladder.step = std::gcd(ladder.step, values[i] - values[0]);
+  return ladder;
+}
+
+// What is known of one value of the knobs.
 struct Answer {
   bool told = false;  // by the takes
   bool fits = false;
@@ -26,17 +37,19 @@ struct Answer {
 
 class Search final {
  public:
-  Search(const trace::TraceFile& file, const Sequence& sequence, std::vector<trace::Knob> at, std::size_t axis,
-         Bytes memory)
-      : file_(file), sequence_(sequence), at_(std::move(at)), axis_(axis), memory_(memory) {
-    const std::vector<std::int64_t>& values = sequence.grid.axes[axis].values;
-    for (std::size_t i = 1; i < values.size(); ++i) step_ = std::gcd(step_, values[i] - values[0]);
-    least_ = values[0];
-  }
+  // `moved`: the knobs that have the value looked at; the others stay as they are in `at`.
+  Search(const trace::TraceFile& file, const Sequence& sequence, std::vector<trace::Knob> at,
+         std::vector<std::string> moved, Ladder ladder, Bytes memory)
+      : file_(file),
+        sequence_(sequence),
+        at_(std::move(at)),
+        moved_(std::move(moved)),
+        ladder_(ladder),
+        memory_(memory) {}
 
   LargestThatFits run() {
     LargestThatFits found;
-    found.knob = sequence_.grid.axes[axis_].name;
+    found.knob = moved_.front();
     if (!good(0)) {
       const Answer& least = answer(0);
       found.process_peak = least.process_peak;
@@ -66,7 +79,7 @@ class Search final {
   }
 
  private:
-  std::int64_t value(std::int64_t steps) const { return least_ + steps * step_; }
+  std::int64_t value(std::int64_t steps) const { return ladder_.least + steps * ladder_.step; }
   bool good(std::int64_t steps) { return answer(steps).told && answer(steps).fits; }
 
   const Answer& answer(std::int64_t steps) {
@@ -76,7 +89,7 @@ class Search final {
   }
   Answer look(std::int64_t value) {
     std::vector<trace::Knob> at = at_;
-    std::ranges::find(at, sequence_.grid.axes[axis_].name, &trace::Knob::name)->value = value;
+    for (const std::string& knob : moved_) std::ranges::find(at, knob, &trace::Knob::name)->value = value;
     const auto evaluated = evaluate_take(file_, sequence_, at);
     const auto* found = std::get_if<Evaluation>(&evaluated);
     if (found == nullptr || !crossings(file_, sequence_, found->take).empty()) return {};
@@ -93,9 +106,9 @@ class Search final {
   const trace::TraceFile& file_;
   const Sequence& sequence_;
   const std::vector<trace::Knob> at_;
-  const std::size_t axis_;
+  const std::vector<std::string> moved_;
+  const Ladder ladder_;
   const Bytes memory_;
-  std::int64_t step_ = 0, least_ = 0;
   std::map<std::int64_t, Answer> known_;  // by the number of steps from the smallest take
 };
 
@@ -104,10 +117,25 @@ class Search final {
 std::vector<LargestThatFits> largest_that_fits(const trace::TraceFile& file, const Sequence& sequence,
                                                const std::vector<trace::Knob>& at, Bytes memory) {
   std::vector<LargestThatFits> found;
-  for (std::size_t axis = 0; axis < sequence.grid.axes.size(); ++axis) {
-    found.push_back(Search(file, sequence, at, axis, memory).run());
+  for (const Grid::Axis& axis : sequence.grid.axes) {
+    found.push_back(Search(file, sequence, at, {axis.name}, ladder_of(axis.values), memory).run());
   }
   return found;
+}
+
+std::optional<LargestSquare> largest_square(const trace::TraceFile& file, const Sequence& sequence,
+                                            const std::vector<trace::Knob>& at, Bytes memory) {
+  std::optional<Ladder> common;
+  for (const std::string& side : file.sides) {
+    const auto axis = std::ranges::find(sequence.grid.axes, side, &Grid::Axis::name);
+    if (axis == sequence.grid.axes.end()) return std::nullopt;
+    const Ladder own = ladder_of(axis->values);
+    if (!common) common = own;
+    if (common->step != own.step || (common->least - own.least) % own.step != 0) return std::nullopt;
+    common->least = std::max(common->least, own.least);
+  }
+  if (!common) return std::nullopt;
+  return LargestSquare{file.sides, Search(file, sequence, at, file.sides, *common, memory).run()};
 }
 
 }  // namespace ullage::predict

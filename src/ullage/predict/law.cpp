@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 namespace ullage::predict {
 namespace {
@@ -37,6 +38,8 @@ Wide plus(Wide a, Wide b, bool& fits) {
   return a + b;
 }
 
+Wide minus(Wide a, Wide b, bool& fits) { return plus(a, -b, fits); }
+
 Wide gcd(Wide a, Wide b) {
   WideUnsigned x = magnitude(a), y = magnitude(b);
   while (y != 0) {
@@ -51,6 +54,12 @@ Wide weighted(std::span<const Wide> counts, std::span<const Wide> weights, std::
   Wide sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) sum = plus(sum, times(counts[i * stride], weights[i], fits), fits);
   return sum;
+}
+
+// None: no whole number, or none that a count can be.
+std::optional<std::int64_t> whole(Wide value, Wide divisor) {
+  if (value % divisor != 0 || value / divisor < 0 || value / divisor > INT64_MAX) return std::nullopt;
+  return std::int64_t(value / divisor);
 }
 
 // 1 / product of (x_i - x_j) for each i, all times their least common denominator, which is returned.
@@ -92,7 +101,8 @@ Evaluator::Axis Evaluator::weights(const std::vector<std::int64_t>& values, std:
   return axis;
 }
 
-Evaluator::Evaluator(const Grid& grid, std::span<const std::int64_t> at) : takes_(grid.takes()) {
+Evaluator::Evaluator(const Grid& grid, std::span<const std::int64_t> at)
+    : takes_(grid.takes()), at_(at.begin(), at.end()) {
   ULLAGE_CHECK(grid.axes.size() == 1 || grid.axes.size() == 2, "a grid of one knob or two");
   ULLAGE_CHECK(at.size() == grid.axes.size(), "a target for each knob");
   for (std::size_t i = 0; i < at.size(); ++i) {
@@ -100,6 +110,7 @@ Evaluator::Evaluator(const Grid& grid, std::span<const std::int64_t> at) : takes
     ULLAGE_CHECK(values.size() >= 3, "three values of each knob");
     ULLAGE_CHECK(std::ranges::adjacent_find(values, std::greater_equal<>()) == values.end(), "ascending values");
     axes_.push_back(weights(values, at[i], fits_));
+    values_.push_back(values);
   }
 }
 
@@ -113,28 +124,75 @@ std::optional<Evaluator::Wide> Evaluator::along_first(std::span<const Wide> line
 }
 
 std::optional<std::int64_t> Evaluator::operator()(std::span<const std::int64_t> counts) const {
-  const std::size_t columns = axes_.size() == 2 ? axes_[1].check.size() : 1;
   ULLAGE_CHECK(counts.size() == takes_, "a count for each take");
   if (std::ranges::adjacent_find(counts, std::not_equal_to<>()) == counts.end()) {
     return counts[0] < 0 ? std::nullopt : std::optional(counts[0]);
   }
   if (!fits_) return std::nullopt;
   const std::vector<Wide> wide(counts.begin(), counts.end());
+  if (const std::optional<std::int64_t> found = by_degrees(wide)) return found;
+  return axes_.size() == 2 ? by_squared_product(wide) : std::nullopt;
+}
+
+std::optional<std::int64_t> Evaluator::by_degrees(std::span<const Wide> wide) const {
+  const std::size_t columns = axes_.size() == 2 ? axes_[1].check.size() : 1;
   bool fits = true;
   for (std::size_t row = 0; columns > 1 && row < axes_[0].check.size(); ++row) {
-    const std::span line(wide.data() + row * columns, columns);
+    const std::span line = wide.subspan(row * columns, columns);
     if (weighted(line, axes_[1].check, 1, fits) != 0 || !fits) return std::nullopt;
   }
   std::vector<Wide> at_first;  // by column: the value at the target's first knob, times the first divisor
   for (std::size_t column = 0; column < columns; ++column) {
-    const std::optional<Wide> value = along_first(std::span(wide).subspan(column), columns);
+    const std::optional<Wide> value = along_first(wide.subspan(column), columns);
     if (!value) return std::nullopt;
     at_first.push_back(*value);
   }
   const Wide value = columns > 1 ? weighted(at_first, axes_[1].weight, 1, fits) : at_first[0];
   const Wide divisor = columns > 1 ? times(axes_[0].divisor, axes_[1].divisor, fits) : axes_[0].divisor;
-  if (!fits || value % divisor != 0 || value < 0 || value / divisor > INT64_MAX) return std::nullopt;
-  return std::int64_t(value / divisor);
+  return fits ? whole(value, divisor) : std::nullopt;
+}
+
+// At x, y, of the four takes with the two least values of each knob; times the area between them.
+Evaluator::Wide Evaluator::bilinear(std::span<const Wide> counts, Wide x, Wide y, bool& fits) const {
+  const std::vector<std::int64_t>&xs = values_[0], &ys = values_[1];
+  Wide sum = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Wide along_x = i == 0 ? Wide(xs[1]) - x : x - Wide(xs[0]);
+    for (std::size_t j = 0; j < 2; ++j) {
+      const Wide along_y = j == 0 ? Wide(ys[1]) - y : y - Wide(ys[0]);
+      sum = plus(sum, times(counts[i * ys.size() + j], times(along_x, along_y, fits), fits), fits);
+    }
+  }
+  return sum;
+}
+
+// What stands off the bilinear function through four takes is in proportion to what (xy)^2 stands off its own.
+std::optional<std::int64_t> Evaluator::by_squared_product(std::span<const Wide> counts) const {
+  const std::vector<std::int64_t>&xs = values_[0], &ys = values_[1];
+  bool fits = true;
+  const auto squared = [&](Wide x, Wide y) {
+    const Wide product = times(x, y, fits);
+    return times(product, product, fits);
+  };
+  std::vector<Wide> squares;
+  for (const std::int64_t x : xs) {
+    for (const std::int64_t y : ys) squares.push_back(squared(x, y));
+  }
+  const Wide area = times(Wide(xs[1]) - xs[0], Wide(ys[1]) - ys[0], fits);
+  const auto off = [&](std::span<const Wide> all, std::size_t take) {
+    const Wide x = xs[take / ys.size()], y = ys[take % ys.size()];
+    return minus(times(area, all[take], fits), bilinear(all, x, y, fits), fits);
+  };
+  const Wide last = off(counts, takes_ - 1), last_square = off(squares, takes_ - 1);
+  if (!fits || last_square == 0) return std::nullopt;
+  for (std::size_t take = 0; take < takes_; ++take) {
+    if (times(off(counts, take), last_square, fits) != times(off(squares, take), last, fits)) return std::nullopt;
+  }
+  const Wide x = at_[0], y = at_[1];
+  const Wide square = minus(times(area, squared(x, y), fits), bilinear(squares, x, y, fits), fits);
+  const Wide value = plus(times(bilinear(counts, x, y, fits), last_square, fits), times(last, square, fits), fits);
+  const Wide divisor = times(area, last_square, fits);
+  return fits ? whole(value, divisor) : std::nullopt;
 }
 
 std::optional<std::int64_t> evaluate(const Grid& grid, std::span<const std::int64_t> counts,

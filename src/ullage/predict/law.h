@@ -6,6 +6,8 @@
 //
 //   takes          a grid: every value of the first knob with every value of the second
 //   along a knob   n values determine a degree of at most n - 2, so that one value at least only checks
+//   two knobs      where that is no law, a + b x + c y + d xy + e (xy)^2 is one: of two sides of a picture whose points
+//                  are each held against each (attention). The takes beyond five only check
 //   evaluated      by Lagrange's formula in 128-bit integers; a result that is no whole number is none
 
 #include "ullage/trace/take.h"
@@ -28,8 +30,7 @@ struct Grid {
   std::size_t takes() const;
 };
 
-// One measured count for each take of the grid, in its order. None where they are on no polynomial of the degrees
-// allowed.
+// One measured count for each take of the grid, in its order. None where they are on no polynomial that is allowed.
 std::optional<std::int64_t> evaluate(const Grid& grid, std::span<const std::int64_t> counts,
                                      std::span<const std::int64_t> at);
 
@@ -51,9 +52,14 @@ class Evaluator final {
   };
   static Axis weights(const std::vector<std::int64_t>& values, std::int64_t at, bool& fits);
   std::optional<Wide> along_first(std::span<const Wide> lines, std::size_t stride) const;
+  std::optional<std::int64_t> by_degrees(std::span<const Wide> counts) const;
+  Wide bilinear(std::span<const Wide> counts, Wide x, Wide y, bool& fits) const;
+  std::optional<std::int64_t> by_squared_product(std::span<const Wide> counts) const;
 
   std::size_t takes_;
   std::vector<Axis> axes_;
+  std::vector<std::vector<std::int64_t>> values_;  // of each axis
+  std::vector<std::int64_t> at_;
   bool fits_ = true;  // the weights pass no 128 bits
 };
 

@@ -37,7 +37,9 @@ double slope(const std::vector<double>& figures, const std::vector<std::int64_t>
 
 // Only a rehearsal tells what it leaves out or offers, and it makes all its takes in one process, one after the other.
 // There the figures rise because the process warms up, whatever the knob is.
-bool of_one_process(const trace::TraceFile& file) { return !file.phases_left_out.empty() || !file.choices.empty(); }
+bool of_one_process(const trace::TraceFile& file) {
+  return !file.phases_left_out.empty() || !file.choices.empty() || !file.sides.empty();
+}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "ullage/predict/figures.h"
 #include "ullage/predict/largest.h"
 #include "ullage/predict/lift.h"
+#include "ullage/predict/op_times.h"
 #include "ullage/predict/outside.h"
 #include "ullage/predict/parting.h"
 #include "ullage/predict/step_time.h"
@@ -53,6 +54,19 @@ std::optional<Error> wrong_knobs(const trace::TraceFile& file, const std::vector
   return std::nullopt;
 }
 
+// A knob that was left as it is says nothing of other values.
+std::optional<Error> other_than_the_takes(const trace::Take& take, const Grid& grid,
+                                          const std::vector<trace::Knob>& at) {
+  for (const trace::Knob& knob : take.knobs) {
+    if (std::ranges::find(grid.axes, knob.name, &Grid::Axis::name) != grid.axes.end()) continue;
+    const std::int64_t asked = std::ranges::find(at, knob.name, &trace::Knob::name)->value;
+    if (asked == knob.value) continue;
+    return wrong("every take is at " + knob.name + "=" + std::to_string(knob.value) + ", so nothing is known of " +
+                 knob.name + "=" + std::to_string(asked));
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> below_the_takes(const Grid& grid, const std::vector<trace::Knob>& at) {
   for (const Grid::Axis& axis : grid.axes) {
     const trace::Knob& knob = *std::ranges::find(at, axis.name, &trace::Knob::name);
@@ -70,7 +84,7 @@ std::string why_exact(const trace::TraceFile& file, const Sequence& sequence, co
   for (const Grid::Axis& axis : sequence.grid.axes) {
     names += (names.empty() ? "" : " and ") + axis.name;
     checks += (checks.empty() ? "" : " and ") + axis.name + " " + std::to_string(axis.values.back());
-    affine &= axis.values.size() == 3;
+    affine &= axis.values.size() == 3 && sequence.grid.axes.size() == 1;
   }
   return count_of(evaluation.take.trace.events.size(), "event") + " the same in " +
          count_of(file.takes.size(), "take") + ", " + count_of(evaluation.following, "size") +
@@ -131,12 +145,15 @@ Prediction from(const trace::TraceFile& file, const Sequence& sequence, const Ev
   Figures found = figures(evaluation.take, outside, allowed);
   Prediction& prediction = found.prediction;
   prediction.at = question.at;
-  prediction.step = step_time_at(file, prediction.take, found.steps);
+  prediction.step = step_time(prediction.take, found.steps);
   prediction.phases_not_seen = not_seen(file, prediction.take, found.steps);
   prediction.memory = question.memory;
   judge(evaluation, found);
   if (!outside.known) prediction.why += "; what the process holds outside the pool is not in the takes";
-  if (question.memory) prediction.largest = largest_that_fits(file, sequence, question.at, *question.memory);
+  if (question.memory) {
+    prediction.largest_square = largest_square(file, sequence, question.at, *question.memory);
+    prediction.largest = largest_that_fits(file, sequence, question.at, *question.memory);
+  }
   if (question.cuda) prediction.cuda = on_cuda(file, prediction.take, *question.cuda);
   return std::move(found.prediction);
 }
@@ -165,6 +182,7 @@ std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, cons
 Result<Answer> compared(const trace::TraceFile& file, const Question& question) {
   const Result<Sequence> arranged = arrange(file);
   if (!arranged) return arranged.error();
+  if (auto error = other_than_the_takes(file.takes.front(), arranged->grid, question.at)) return *error;
   if (auto error = below_the_takes(arranged->grid, question.at)) return *error;
   auto same = compare(file);
   if (!same) return same.error();
@@ -176,7 +194,8 @@ Result<Answer> compared(const trace::TraceFile& file, const Question& question) 
   if (const auto* off = std::get_if<Difference>(&evaluated)) {
     return otherwise(file, question, not_told(file, sequence, *off, question.at));
   }
-  const Evaluation& evaluation = std::get<Evaluation>(evaluated);
+  Evaluation& evaluation = std::get<Evaluation>(evaluated);
+  estimate_times(file.takes[sequence.order.back()], file.takes.front(), evaluation.take);
   const std::vector<Allowance> allowed = allowances(file, sequence, evaluation.take);
   if (auto unbounded = without_bound(allowed, evaluation.take)) return otherwise(file, question, std::move(*unbounded));
   const std::vector<Crossing> found = crossings(file, sequence, evaluation.take);

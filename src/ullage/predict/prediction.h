@@ -57,6 +57,20 @@ struct LargestThatFits {
   bool not_told_above = false;  // larger ones might fit: the takes do not tell of them
 };
 
+// A picture whose sides are all as long.
+struct LargestSquare {
+  std::vector<std::string> sides;  // knobs: "width", "height"
+  LargestThatFits found;           // its knob: the first of them
+};
+
+// Whether `ullage run` can keep to the memory that was asked about, where the program does not fit it plainly.
+struct PlannedFit {
+  bool fits = false;
+  Bytes least;                                // memory of the process for which a plan was found, or a bound on it
+  double more_time = 0;                       // of a plain step's; zero where it does not fit
+  std::uint64_t recomputed = 0, spilled = 0;  // values that are made again, that are moved out
+};
+
 struct Prediction {
   std::vector<trace::Knob> at;
   Law law = Law::Exact;
@@ -74,8 +88,11 @@ struct Prediction {
   std::uint64_t peak_step = 0;  // counted from 1; 0: in no step
   Seconds step;                 // of one step at that size, from the times of the takes; only an estimate
   std::vector<std::string> phases_not_seen;
-  std::vector<LargestThatFits> largest;  // where `memory` was asked for
+  // Where `memory` was asked for: of each knob, the others as they are in `at`; and of knobs that are sides.
+  std::vector<LargestThatFits> largest;
+  std::optional<LargestSquare> largest_square;
   std::optional<Bytes> memory;
+  std::optional<PlannedFit> planned;  // where it does not fit `memory`, and there is a step to plan
   std::optional<Cuda> cuda;
   trace::Take take;  // at that size: what explain and plan would be shown
 };

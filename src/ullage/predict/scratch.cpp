@@ -62,9 +62,16 @@ bool shares_channels(const Convolution& convolution, std::uint32_t threads) {
   return evenly && input * threads + output <= room && output * threads + input <= room;
 }
 
-Wide weight_gradient(const Convolution& convolution, std::uint32_t threads) {
+// Weights that are frozen get none.
+bool makes_weight_gradient(const OpDetail& op, const std::vector<std::int64_t>& weights) {
+  return std::any_of(op.uses.begin(), op.uses.end(),
+                     [&](const TensorUse& use) { return use.how == TensorUse::How::Output && use.sizes == weights; });
+}
+
+Wide weight_gradient(const OpDetail& op, const Convolution& convolution, std::uint32_t threads) {
   constexpr std::uint64_t kPerThread = 8192;  // barriers and transposed rows; 4.3 KiB a thread were measured
-  if (threads == 1 || shares_channels(convolution, threads)) return 0;
+  if (threads == 1 || !makes_weight_gradient(op, *convolution.weights)) return 0;
+  if (shares_channels(convolution, threads)) return 0;
   const std::vector<std::int64_t>& weights = *convolution.weights;
   const Wide copy = padded(weights[0]) * padded(weights[1]) * elements(weights, 2);
   const Wide bias = padded(std::max(weights[0], weights[1]));
@@ -73,8 +80,27 @@ Wide weight_gradient(const Convolution& convolution, std::uint32_t threads) {
 
 // A strided convolution's gradient, and a transposed one, copy a picture with its borders for each thread, rounded up
 // to pages: that follows no polynomial in a side (oneDNN, brgemm_convolution_bwd_strided). Measured: sides 8 to 136.
+//
+// Others take reordered copies alone, which follow the law. Measured: kernels of 1 and 3 pixels, sides 9 to 896, two
+// threads, no byte off; likewise transposed ones and kernels of 5 and 7 pixels, sides 24 to 311. A recording does not
+// tell the stride; the sides of what is read and made do: where they are many kernels long and part by less than one,
+// the kernel moved by a pixel at a time.
+bool moves_by_one(const OpDetail& op, const std::vector<std::int64_t>& weights) {
+  constexpr std::int64_t kKernels = 8;  // with 3, a stride of 2 makes them part by a kernel; dilated ones need more
+  for (std::size_t i = 2; i < weights.size(); ++i) {
+    std::int64_t least = INT64_MAX, most = 0;
+    for (const TensorUse& use : op.uses) {
+      if (use.sizes.size() != weights.size() || use.sizes == weights) continue;
+      least = std::min(least, use.sizes[i]);
+      most = std::max(most, use.sizes[i]);
+    }
+    if (most == 0 || weights[i] < 1 || least / weights[i] < kKernels || most - least >= weights[i]) return false;
+  }
+  return true;
+}
 Wide pictures_of_threads(const OpDetail& op, const std::vector<std::int64_t>& weights, std::uint32_t threads) {
   constexpr std::uint64_t kPages = 16384;
+  if (moves_by_one(op, weights)) return 0;
   Wide most = 0;
   for (const TensorUse& use : op.uses) {
     if (use.sizes.size() != weights.size()) continue;
@@ -116,7 +142,7 @@ Bytes convolution(const OpDetail& op, bool backward, std::uint32_t threads, Pict
   const Convolution convolution = convolution_of(op, backward);
   if (convolution.read.empty()) return {};  // whatever it is, it does not go to oneDNN
   if (convolution.weights == nullptr) return kMost;
-  Wide bytes = backward ? weight_gradient(convolution, threads) : 0;
+  Wide bytes = backward ? weight_gradient(op, convolution, threads) : 0;
   if (sides.differ) bytes += pictures_of_threads(op, *convolution.weights, threads);
   if (sides.differ && sides.small) bytes += reordered(op, *convolution.weights);
   return bytes_of(bytes);

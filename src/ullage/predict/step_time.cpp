@@ -18,19 +18,6 @@ std::vector<std::size_t> counted(const trace::Steps& steps) {
   return which;
 }
 
-double bytes_allocated(const trace::Take& take, const trace::Steps& steps) {
-  double most = 0;
-  for (const std::size_t i : counted(steps)) {
-    double sum = 0;
-    for (std::uint64_t at = steps.begins[i].value; at < end_of_step(take, steps, i).value; ++at) {
-      const auto* born = std::get_if<trace::event::Allocation>(&take.trace.events[at].what);
-      if (born != nullptr) sum += double(take.trace.storages[born->storage.value].bytes.count);
-    }
-    most = std::max(most, sum);
-  }
-  return most;
-}
-
 }  // namespace
 
 Seconds step_time(const trace::Take& take, const trace::Steps& steps) {
@@ -45,22 +32,6 @@ Seconds step_time(const trace::Take& take, const trace::Steps& steps) {
   if (times.empty()) return {};
   std::ranges::sort(times);
   return Seconds{times[times.size() / 2]};
-}
-
-Seconds step_time_at(const trace::TraceFile& file, const trace::Take& evaluated, const trace::Steps& steps) {
-  double n = 0, x = 0, y = 0, xx = 0, xy = 0, least = 0;
-  for (const trace::Take& take : file.takes) {
-    if (take.trace.events.size() != evaluated.trace.events.size()) continue;  // its steps stand at other events
-    const double seconds = step_time(take, steps).count;
-    const double bytes = bytes_allocated(take, steps);
-    if (seconds <= 0) continue;
-    least = n == 0 ? seconds : std::min(least, seconds);
-    n += 1, x += bytes, y += seconds, xx += bytes * bytes, xy += bytes * seconds;
-  }
-  if (n == 0) return {};
-  const double spread = n * xx - x * x;
-  const double slope = spread > 0 ? std::max(0.0, (n * xy - x * y) / spread) : 0;
-  return Seconds{std::max(least, (y - slope * x) / n + slope * bytes_allocated(evaluated, steps))};
 }
 
 }  // namespace ullage::predict

@@ -9,9 +9,8 @@
 // it, and python -I, -E and -S are reached too. No Python is linked; what is used of it is looked up, and part of the
 // stable interface but for the hook itself.
 
+#include "ullage/base/find_symbol.h"
 #include "ullage/preload/preload.h"
-
-#include <dlfcn.h>
 
 #include <cstdint>
 #include <cstring>
@@ -47,19 +46,19 @@ struct Python {
 };
 Python python;
 
-template <class Function>
-bool find(Function& function, const char* name) {
-  function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-  return function != nullptr;
-}
-
 bool find_python() {
-  return find(python.add_hook, "PySys_AddAuditHook") && find(python.is_initialized, "Py_IsInitialized") &&
-         find(python.compile, "Py_CompileString") && find(python.evaluate, "PyEval_EvalCode") &&
-         find(python.new_dict, "PyDict_New") && find(python.set_item, "PyDict_SetItemString") &&
-         find(python.new_function, "PyCFunction_NewEx") && find(python.item, "PyTuple_GetItem") &&
-         find(python.is_true, "PyObject_IsTrue") && find(python.call_with, "PyObject_CallFunctionObjArgs") &&
-         find(python.release, "Py_DecRef") && find(python.clear_error, "PyErr_Clear");
+  return find_symbol(RTLD_DEFAULT, python.add_hook, "PySys_AddAuditHook") &&
+         find_symbol(RTLD_DEFAULT, python.is_initialized, "Py_IsInitialized") &&
+         find_symbol(RTLD_DEFAULT, python.compile, "Py_CompileString") &&
+         find_symbol(RTLD_DEFAULT, python.evaluate, "PyEval_EvalCode") &&
+         find_symbol(RTLD_DEFAULT, python.new_dict, "PyDict_New") &&
+         find_symbol(RTLD_DEFAULT, python.set_item, "PyDict_SetItemString") &&
+         find_symbol(RTLD_DEFAULT, python.new_function, "PyCFunction_NewEx") &&
+         find_symbol(RTLD_DEFAULT, python.item, "PyTuple_GetItem") &&
+         find_symbol(RTLD_DEFAULT, python.is_true, "PyObject_IsTrue") &&
+         find_symbol(RTLD_DEFAULT, python.call_with, "PyObject_CallFunctionObjArgs") &&
+         find_symbol(RTLD_DEFAULT, python.release, "Py_DecRef") &&
+         find_symbol(RTLD_DEFAULT, python.clear_error, "PyErr_Clear");
 }
 
 // `load_then_bring_in` is the function below. Its loaded() is asked for every module of a loader that loads others too.

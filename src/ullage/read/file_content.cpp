@@ -97,6 +97,14 @@ FileContent::~FileContent() {
   if (mapped_) ::munmap(mapped_, mapped_size_);
 }
 
+void FileContent::let_go(std::span<const std::byte> part) const {
+  if (mapped_ == nullptr || part.empty()) return;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(part.data()) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(part.data() + part.size());
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // clean pages of a file: nothing is lost
+}
+
 std::span<const std::byte> FileContent::bytes() const {
   if (mapped_) return {static_cast<const std::byte*>(mapped_), mapped_size_};
   return std::as_bytes(std::span(read_.data(), read_.size()));

@@ -26,6 +26,8 @@ class FileContent final {
   // Valid as long as this lives and the file is not made shorter: a mapping has no bytes where the file has none, and
   // the kernel ends a process that looks there. Logs and recordings only grow.
   std::span<const std::byte> bytes() const;
+  // The pages of that part of it stop counting as this process's; they come back when they are looked at.
+  void let_go(std::span<const std::byte> part) const;
 
  private:
   FileContent() = default;

@@ -30,9 +30,16 @@ Wide wide(std::span<const std::byte> bytes) {
   return number;
 }
 
+// How long the length of a string is that stands behind its opcode.
+std::size_t length_bytes(std::uint8_t opcode) {
+  if (PickleOpcode(opcode) == PickleOpcode::ShortBinUnicode) return 1;
+  if (CheckpointOpcode(opcode) == CheckpointOpcode::ShortBinString) return 1;
+  return PickleOpcode(opcode) == PickleOpcode::BinUnicode8 ? 8 : 4;
+}
+
 // The bytes behind an opcode whose length stands before them; the parser has checked that they are there.
-std::span<const std::byte> counted(std::span<const std::byte> file, std::uint64_t offset, std::size_t length_bytes) {
-  return file.subspan(offset + 1 + length_bytes, little_endian(&file[offset + 1], length_bytes));
+std::span<const std::byte> counted(std::span<const std::byte> file, std::uint64_t offset, std::size_t length) {
+  return file.subspan(offset + 1 + length, little_endian(&file[offset + 1], length));
 }
 
 Wide long_integer(std::span<const std::byte> file, std::uint64_t offset) {
@@ -45,14 +52,26 @@ Result<Pickle> Pickle::parse(std::span<const std::byte> file, const std::string&
   return PickleParser(file, name, limits).parse();
 }
 
+Result<Pickle> Pickle::parse_checkpoint(std::span<const std::byte> file, const std::string& name, std::uint64_t place,
+                                        const PickleLimits& limits) {
+  return PickleParser(file, name, limits, PickleContent::Checkpoint, place).parse();
+}
+
 std::string_view Pickle::string(PickleValue value) const {
   if (value.kind() != PickleValue::Kind::String) return {};
-  const PickleOpcode opcode{std::to_integer<std::uint8_t>(file_[value.payload()])};
-  const std::size_t length_bytes = opcode == PickleOpcode::ShortBinUnicode ? 1
-                                   : opcode == PickleOpcode::BinUnicode    ? 4
-                                                                           : 8;
-  const auto bytes = counted(file_, value.payload(), length_bytes);
+  const auto opcode = std::to_integer<std::uint8_t>(file_[value.payload()]);
+  const auto bytes = counted(file_, value.payload(), length_bytes(opcode));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+PickleGlobal Pickle::global(PickleValue value) const {
+  return value.kind() == PickleValue::Kind::Global ? globals_[value.payload()] : PickleGlobal{};
+}
+
+PickleObject Pickle::object(PickleValue value) const {
+  if (value.kind() != PickleValue::Kind::Object) return {};
+  const auto parts = items(value);
+  return {parts[0], parts[1], parts[2], parts[3]};
 }
 
 std::optional<std::int64_t> Pickle::signed_integer(PickleValue value) const {
@@ -82,10 +101,16 @@ std::optional<std::uint64_t> Pickle::offset(PickleValue value) const {
     case PickleValue::Kind::LongInteger:
     case PickleValue::Kind::Float:
     case PickleValue::Kind::String:
+    case PickleValue::Kind::Bytes:
       return value.payload();
+    case PickleValue::Kind::Global:
+      return globals_[value.payload()].offset;
     case PickleValue::Kind::List:
     case PickleValue::Kind::Tuple:
     case PickleValue::Kind::Dict:
+    case PickleValue::Kind::Set:
+    case PickleValue::Kind::Object:
+    case PickleValue::Kind::Persistent:
       return containers_[value.payload()].offset;
     default:
       return std::nullopt;

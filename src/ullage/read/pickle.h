@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A pickle taken apart into plain data: numbers, strings, lists, tuples and dicts, and nothing else. No opcode that
-// names a class or calls anything is known here, so no file can run code; it is refused with its offset and what it
-// asked for.
+// A pickle taken apart into plain data: numbers, strings, lists, tuples and dicts. Nothing is looked up, called or
+// imported, so no file can run code. A snapshot that names a class or calls anything is refused with its offset and
+// what it asked for. In a checkpoint, which cannot do without, a class is its name and what is made of it an inert
+// object: a record of what the file asked for; names that run programs (pickle_globals.h) are refused there, too.
 //
 // Values are 8 bytes and refer by index to containers, or by offset to the file's own bytes. What the file shares (a
 // stack frame named by a million lists) stays shared, and what it nests is never walked: neither reading nor freeing
@@ -23,6 +24,9 @@
 
 namespace ullage::read {
 
+// What may stand in a file: a snapshot's plain data, or objects besides, as torch.save writes them.
+enum class PickleContent : std::uint8_t { Snapshot, Checkpoint };
+
 // What a file may ask for, far above what torch writes for the largest histories, and low enough that a hostile file
 // costs at most some twenty times its own size.
 struct PickleLimits {
@@ -38,14 +42,32 @@ struct PickleLimits {
 
 class PickleValue {
  public:
-  enum class Kind : std::uint8_t { Absent, None, Bool, Integer, LongInteger, Float, String, List, Tuple, Dict };
+  // Bytes and all from Global on, but for lists, tuples and dicts, are met in checkpoints only.
+  enum class Kind : std::uint8_t {
+    Absent,
+    None,
+    Bool,
+    Integer,
+    LongInteger,
+    Float,
+    String,
+    Bytes,
+    Global,  // a class or function, by name
+    List,
+    Tuple,
+    Dict,
+    Set,
+    Object,      // what a Global was to make: PickleObject
+    Persistent,  // what lies outside the pickle: its one item says what
+  };
 
   PickleValue() = default;  // Absent: not a value of any file
   PickleValue(Kind kind, std::uint64_t payload) : word_(payload << 4 | std::uint64_t(kind)) {}
 
   Kind kind() const { return Kind(word_ & 15); }
   bool is_container() const { return kind() >= Kind::List; }
-  // Bool: 0 or 1. LongInteger, Float, String: offset of the opcode. List, Tuple, Dict: index of the container.
+  // Bool: 0 or 1. LongInteger, Float, String, Bytes: offset of the opcode. Global: index of the name. List and all
+  // behind it: index of the container.
   std::uint64_t payload() const { return word_ >> 4; }
   std::int64_t small_integer() const { return std::int64_t(word_) >> 4; }  // of Integer: 60 bits
   std::uint64_t word() const { return word_; }                             // different for different values
@@ -56,11 +78,29 @@ class PickleValue {
   std::uint64_t word_ = 0;
 };
 
+struct PickleGlobal {
+  std::string_view module, name;
+  std::uint64_t offset = 0;
+};
+
+// What REDUCE, NEWOBJ or NEWOBJ_EX were to make, of what, and what was put into it later.
+struct PickleObject {
+  PickleValue made_by;    // nearly always a Global
+  PickleValue arguments;  // a Tuple
+  PickleValue state;      // of BUILD; Absent without
+  PickleValue contents;   // a Dict or List of what was set or appended (OrderedDict is one); Absent without
+};
+
 class Pickle final {
  public:
   // BadFile with `name:offset`. The bytes must outlive the Pickle.
   static Result<Pickle> parse(std::span<const std::byte> file, const std::string& name,
                               const PickleLimits& limits = {});
+
+  // The same for what torch.save writes. `place` is where the bytes stand in the file `name`: it is added to the
+  // offsets in messages, not to those that offset() gives.
+  static Result<Pickle> parse_checkpoint(std::span<const std::byte> file, const std::string& name,
+                                         std::uint64_t place = 0, const PickleLimits& limits = {});
 
   PickleValue root() const { return root_; }
   std::size_t size() const { return file_.size(); }
@@ -74,6 +114,10 @@ class Pickle final {
     return std::span(items_).subspan(one.begin, one.size);
   }
   std::string_view string(PickleValue value) const;  // raw bytes; empty unless a String
+  PickleGlobal global(PickleValue value) const;      // empty unless a Global
+  PickleObject object(PickleValue value) const;      // all Absent unless an Object
+  // Every Persistent of the file, in its order, whether or not anything refers to it.
+  std::span<const PickleValue> persistent() const { return persistent_; }
   // Nothing where the value is no integer or lies beyond the type.
   std::optional<std::int64_t> signed_integer(PickleValue value) const;
   std::optional<std::uint64_t> unsigned_integer(PickleValue value) const;
@@ -95,6 +139,8 @@ class Pickle final {
   std::span<const std::byte> file_;
   std::vector<Container> containers_;
   std::vector<PickleValue> items_;
+  std::vector<PickleGlobal> globals_;
+  std::vector<PickleValue> persistent_;
   PickleValue root_;
   std::uint64_t end_ = 0;
 };

@@ -33,11 +33,12 @@ std::uint64_t hash(std::span<const PickleValue> items) {
 }  // namespace
 
 bool PickleParser::prepare() {
+  filled_.resize(kFilledKnown);
+  if (content_ == PickleContent::Checkpoint) return true;  // how much of the file is pickle, is not known
   // In snapshots about one byte in ten is such a value. Pages that are not needed are never touched.
   made_.items_.reserve(std::min<std::size_t>(file_.size() / 8, limits_.items));
   made_.containers_.reserve(std::min<std::size_t>(file_.size() / 64, limits_.containers));
   memo_.reserve(std::min<std::size_t>(file_.size() / 32, limits_.memo));
-  filled_.resize(kFilledKnown);
   return true;
 }
 
@@ -65,20 +66,24 @@ bool PickleParser::pop() {
 bool PickleParser::open(Kind kind) {
   if (made_.containers_.size() >= limits_.containers) return too_many("lists, tuples and dicts", limits_.containers);
   if (stack_.size() >= limits_.stack) return too_many("values on the stack", limits_.stack);
-  stack_.emplace_back(kind, made_.containers_.size());
-  made_.containers_.push_back({.offset = std::uint32_t(opcode_)});
+  stack_.push_back(new_container(kind));
   return true;
 }
 
-bool PickleParser::tuple(std::size_t count) {
-  if (!needs(count) || !open(Kind::Tuple)) return false;
-  std::rotate(stack_.end() - std::ptrdiff_t(count) - 1, stack_.end() - 1, stack_.end());
-  return extend(Kind::Tuple, count);
+PickleValue PickleParser::new_container(Kind kind) {
+  made_.containers_.push_back({.offset = std::uint32_t(opcode_)});
+  return {kind, made_.containers_.size() - 1};
 }
 
-bool PickleParser::tuple_to_mark() {
+bool PickleParser::collect(Kind kind, std::size_t count) {
+  if (!needs(count) || !open(kind)) return false;
+  std::rotate(stack_.end() - std::ptrdiff_t(count) - 1, stack_.end() - 1, stack_.end());
+  return extend(kind, count);
+}
+
+bool PickleParser::collect_to_mark(Kind kind) {
   const std::size_t count = above_mark();
-  return drop_mark() && tuple(count);
+  return drop_mark() && collect(kind, count);
 }
 
 bool PickleParser::extend_to_mark(Kind kind) {
@@ -88,7 +93,8 @@ bool PickleParser::extend_to_mark(Kind kind) {
 
 // The `count` values on top of the stack go into the container below them. The caller has checked that all are there.
 bool PickleParser::extend(Kind kind, std::size_t count) {
-  const PickleValue target = stack_[stack_.size() - count - 1];
+  PickleValue target = stack_[stack_.size() - count - 1];
+  if (target.kind() == Kind::Object && kind != Kind::Object && !enter_contents(target, kind)) return false;
   if (target.kind() != kind) {
     return fail(kind == Kind::Dict ? "sets items of what is no dict" : "appends to what is no list");
   }

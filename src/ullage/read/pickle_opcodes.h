@@ -8,7 +8,7 @@
 
 namespace ullage::read {
 
-// Those that are read.
+// Those that are read in every file.
 enum class PickleOpcode : std::uint8_t {
   Mark = '(',
   Stop = '.',
@@ -47,7 +47,22 @@ enum class PickleOpcode : std::uint8_t {
   Frame = 0x95,
 };
 
-// Those that name or call something, or fetch it from outside the file: with them a pickle can run any program.
+// More plain data, which checkpoints may hold: bytes, sets, text of Python 2.
+enum class CheckpointOpcode : std::uint8_t {
+  PopMark = '1',
+  BinBytes = 'B',
+  ShortBinBytes = 'C',
+  BinString = 'T',
+  ShortBinString = 'U',
+  BinBytes8 = 0x8e,
+  EmptySet = 0x8f,
+  AddItems = 0x90,
+  FrozenSet = 0x91,
+  ByteArray8 = 0x96,
+};
+
+// Those that name or call something, or fetch it from outside the file: with them a pickle can run any program. In
+// checkpoints some are read, as records of what was asked for (pickle_objects.cpp).
 enum class CallingOpcode : std::uint8_t {
   PersId = 'P',
   BinPersId = 'Q',

@@ -85,15 +85,15 @@ inline bool PickleParser::step(PickleOpcode opcode) {
     case PickleOpcode::Appends:
       return extend_to_mark(Kind::List);
     case PickleOpcode::EmptyTuple:
-      return tuple(0);
+      return collect(Kind::Tuple, 0);
     case PickleOpcode::Tuple1:
-      return tuple(1);
+      return collect(Kind::Tuple, 1);
     case PickleOpcode::Tuple2:
-      return tuple(2);
+      return collect(Kind::Tuple, 2);
     case PickleOpcode::Tuple3:
-      return tuple(3);
+      return collect(Kind::Tuple, 3);
     case PickleOpcode::Tuple:
-      return tuple_to_mark();
+      return collect_to_mark(Kind::Tuple);
     case PickleOpcode::Pop:
       return pop();
     case PickleOpcode::BinPut:
@@ -115,7 +115,8 @@ inline bool PickleParser::step(PickleOpcode opcode) {
     case PickleOpcode::Stop:
       return stopped_ = needs(1);
   }
-  return refuse(std::uint8_t(opcode));
+  if (content_ == PickleContent::Snapshot) return refuse(std::uint8_t(opcode));
+  return calls(std::uint8_t(opcode)) ? object_step(CallingOpcode(opcode)) : checkpoint_step(CheckpointOpcode(opcode));
 }
 
 inline std::uint64_t PickleParser::take(std::size_t bytes) {
@@ -154,13 +155,13 @@ bool PickleParser::skip_frame() {
   return has(bytes);
 }
 
-inline bool PickleParser::string(std::size_t length_bytes) {
+bool PickleParser::string(std::size_t length_bytes, Kind kind) {
   if (!has(length_bytes)) return false;
   const std::uint64_t bytes = take(length_bytes);
   if (bytes > limits_.string_bytes) return too_many("bytes of a string", limits_.string_bytes);
   if (!has(bytes)) return false;
   at_ += bytes;
-  return push({Kind::String, opcode_});
+  return push({kind, opcode_});
 }
 
 inline bool PickleParser::long_integer(std::size_t length_bytes) {
@@ -199,7 +200,7 @@ std::optional<std::uint64_t> PickleParser::decimal_line() {
   return number;
 }
 
-inline bool PickleParser::push(PickleValue value) {
+bool PickleParser::push(PickleValue value) {
   if (stack_.size() >= limits_.stack) return too_many("values on the stack", limits_.stack);
   stack_.push_back(value);
   return true;

@@ -2,17 +2,20 @@
 #pragma once
 
 // The stack machine that a pickle is a program for, with the opcodes that build data. One loop, one pass; use it
-// through Pickle::parse. Its functions return false when they failed, and have set error_ then.
+// through Pickle::parse and parse_checkpoint. Its functions return false when they failed, and have set error_ then.
 
 #include "ullage/read/pickle.h"
 #include "ullage/read/pickle_opcodes.h"
+
+#include <initializer_list>
 
 namespace ullage::read {
 
 class PickleParser final {
  public:
-  PickleParser(std::span<const std::byte> file, const std::string& name, const PickleLimits& limits)
-      : file_(file), name_(name), limits_(limits) {}
+  PickleParser(std::span<const std::byte> file, const std::string& name, const PickleLimits& limits,
+               PickleContent content = PickleContent::Snapshot, std::uint64_t place = 0)
+      : file_(file), name_(name), limits_(limits), content_(content), place_(place) {}
 
   Result<Pickle> parse();
 
@@ -27,7 +30,7 @@ class PickleParser final {
   std::uint64_t take(std::size_t bytes);  // of those that has() found
   bool fetch_run();
   bool skip_frame();
-  bool string(std::size_t length_bytes);
+  bool string(std::size_t length_bytes, Kind kind = Kind::String);
   bool long_integer(std::size_t length_bytes);
   bool small_integer(std::size_t bytes, bool is_signed);
   bool floating();
@@ -43,13 +46,26 @@ class PickleParser final {
   bool mark();
   bool drop_mark();
   bool pop();
-  bool open(Kind kind);  // an empty one
-  bool tuple(std::size_t count);
-  bool tuple_to_mark();
+  bool open(Kind kind);                        // an empty one
+  bool collect(Kind kind, std::size_t count);  // into a new one
+  bool collect_to_mark(Kind kind);
   bool extend(Kind kind, std::size_t count);
   bool extend_to_mark(Kind kind);
   bool make_room(Pickle::Container& one, std::size_t count);
   bool share(Pickle::Container& one, std::span<const PickleValue> items);
+  PickleValue new_container(Kind kind);
+
+  // pickle_objects.cpp: what only checkpoints hold.
+  bool checkpoint_step(CheckpointOpcode opcode);
+  bool object_step(CallingOpcode opcode);
+  bool global_lines();
+  bool global_of_stack();
+  bool global(std::string_view module, std::string_view name);
+  bool object(std::size_t values);
+  bool build();
+  bool persistent();
+  bool add(Kind kind, std::initializer_list<PickleValue> items);
+  bool enter_contents(PickleValue& target, Kind kind);
 
   // pickle_refusal.cpp
   bool begins_well();
@@ -63,6 +79,8 @@ class PickleParser final {
   const std::span<const std::byte> file_;
   const std::string& name_;
   const PickleLimits limits_;
+  const PickleContent content_;
+  const std::uint64_t place_;  // of file_ in the file that messages name
   Pickle made_;
   std::uint64_t at_ = 0;      // next byte
   std::uint64_t opcode_ = 0;  // offset of the opcode at work

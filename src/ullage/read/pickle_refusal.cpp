@@ -10,6 +10,17 @@ namespace {
 
 constexpr std::size_t kNameInMessage = 200;  // bytes
 
+// What follows an opcode's name when a file has no use for it.
+struct Words {
+  std::string_view calls, is_strange, limit;
+};
+constexpr Words kSnapshot = {"could run code; a memory snapshot holds only data", "does not occur in memory snapshots",
+                             "the limit for snapshots"};
+constexpr Words kCheckpoint = {"could run code; torch.save writes no such thing", "does not occur in checkpoints",
+                               "the limit for checkpoints"};
+
+const Words& words(PickleContent content) { return content == PickleContent::Snapshot ? kSnapshot : kCheckpoint; }
+
 // Takes the first line off.
 std::string_view next_line(std::string_view& text) {
   const std::string_view line = text.substr(0, text.find('\n'));
@@ -30,10 +41,8 @@ bool PickleParser::begins_well() {
 bool PickleParser::refuse(std::uint8_t opcode) {
   const std::string name(opcode_name(opcode));
   if (name.empty()) return fail("byte " + std::to_string(opcode) + " is no pickle opcode: the file is damaged");
-  if (calls(opcode)) {
-    return fail("opcode " + name + called_name(opcode) + " could run code; a memory snapshot holds only data");
-  }
-  return fail("opcode " + name + " does not occur in memory snapshots");
+  if (calls(opcode)) return fail("opcode " + name + called_name(opcode) + " " + std::string(words(content_).calls));
+  return fail("opcode " + name + " " + std::string(words(content_).is_strange));
 }
 
 // " (posix.system)" where the file says what it asks for.
@@ -53,7 +62,7 @@ std::string PickleParser::called_name(std::uint8_t opcode) const {
 }
 
 bool PickleParser::fail(const std::string& message) {
-  error_ = Error{Error::Kind::BadFile, message, name_ + ":" + std::to_string(opcode_)};
+  error_ = Error{Error::Kind::BadFile, message, name_ + ":" + std::to_string(place_ + opcode_)};
   return false;
 }
 
@@ -68,7 +77,7 @@ bool PickleParser::too_few(std::size_t values) {
 }
 
 bool PickleParser::too_many(const char* what, std::size_t limit) {
-  return fail("more than " + std::to_string(limit) + " " + what + ", the limit for snapshots");
+  return fail("more than " + std::to_string(limit) + " " + what + ", " + std::string(words(content_).limit));
 }
 
 }  // namespace ullage::read

@@ -109,6 +109,7 @@ Json place_of(const std::optional<diagnose::Place>& place) {
   Json json;
   json["op"] = or_null(place->op);
   json["layer"] = or_null(place->layer);
+  json["line"] = or_null(place->line);
   json["part"] = or_null(place->part);
   json["phase"] = place->phase == trace::Phase::Unknown ? Json(nullptr) : Json(std::string(trace::name(place->phase)));
   json["step"] = place->step > 0 ? Json(place->step) : Json(nullptr);
@@ -121,7 +122,10 @@ Json saved_of(const std::optional<diagnose::Saved>& saved) {
   json["bytes"] = saved->bytes.count;
   json["by"] = Json::array();
   for (const diagnose::SavedBy& row : saved->by) {
-    json["by"].push_back({{"name", row.name}, {"bytes", row.bytes.count}, {"storages", row.storages}});
+    json["by"].push_back({{"name", row.name},
+                          {"line", row.line.empty() ? Json(nullptr) : Json(row.line)},
+                          {"bytes", row.bytes.count},
+                          {"storages", row.storages}});
   }
   return json;
 }

@@ -165,7 +165,7 @@ std::string html_saved(const diagnose::Saved& saved) {
   };
   for (const diagnose::SavedBy& one : saved.by) {
     if (count++ == kLayers) break;
-    row(one.bytes, one.name, std::to_string(one.storages));
+    row(one.bytes, one.name + diagnose::line_in_words(one.line), std::to_string(one.storages));
     told += one.bytes;
   }
   if (told < saved.bytes) row(saved.bytes - told, fmt::format("{} others", saved.by.size() - kLayers), "");

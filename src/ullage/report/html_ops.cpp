@@ -47,7 +47,7 @@ std::string name_of(const InputHistory& history, OpId op) {
   const trace::OpDetail& detail = history.take->details[op.value];
   std::string name = history.known.meanings[history.take->trace.ops[op.value].stack.value].name;
   if (!detail.node.empty() && !detail.layer.empty()) name += " of " + detail.layer;
-  return name;
+  return name + diagnose::line_in_words(detail.line);
 }
 
 }  // namespace

@@ -17,9 +17,10 @@ constexpr std::uint32_t kMostThreads = 1000;  // of a file that says more, the r
 unsigned row_of(std::uint32_t thread) { return kFirstRow + std::min(thread, kMostThreads); }
 
 std::string args_of(const trace::OpDetail& detail) {
-  return fmt::format(R"({{"layer":{},"node":{},"backward":{},"grad_mode":{},"failed":{},"sliced":{},"tensors":{}}})",
-                     json_text(detail.layer), json_text(detail.node), detail.backward, detail.grad_mode, detail.failed,
-                     detail.sliced, detail.uses.size());
+  return fmt::format(
+      R"({{"layer":{},"node":{},"line":{},"backward":{},"grad_mode":{},"failed":{},"sliced":{},"tensors":{}}})",
+      json_text(detail.layer), json_text(detail.node), json_text(detail.line), detail.backward, detail.grad_mode,
+      detail.failed, detail.sliced, detail.uses.size());
 }
 
 void write_saves(const trace::Take& take, const EventAxis& axis, unsigned process, ChromeTrace& out) {

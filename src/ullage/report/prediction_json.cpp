@@ -52,6 +52,14 @@ Json largest_of(const std::vector<predict::LargestThatFits>& all) {
   return json;
 }
 
+Json square_of(const std::optional<predict::LargestSquare>& square) {
+  if (!square) return nullptr;
+  return {{"sides", square->sides},
+          {"value", square->found.value},
+          {"process_peak_bytes", square->found.process_peak.count},
+          {"law", name(square->found.law)}};
+}
+
 Json cuda_of(const std::optional<predict::Cuda>& cuda) {
   if (!cuda) return nullptr;
   Json json;
@@ -65,15 +73,26 @@ Json cuda_of(const std::optional<predict::Cuda>& cuda) {
   return json;
 }
 
+Json plan_of(const std::optional<predict::PlannedFit>& plan) {
+  if (!plan) return nullptr;
+  return {{"fits", plan->fits},
+          {"least_bytes", plan->least.count},
+          {"more_time", plan->fits ? Json(plan->more_time) : Json(nullptr)},
+          {"recompute", plan->recomputed},
+          {"spill", plan->spilled}};
+}
+
 void add_figures(const Prediction& prediction, Json& json) {
   json["pool_peak_bytes"] = prediction.pool_peak.count;
   json["pool_resident_peak_bytes"] = prediction.pool_resident_peak.count;
   json["process_peak_bytes"] = prediction.process_peak.count;
   json["memory_bytes"] = or_null(prediction.memory);
   json["fits"] = prediction.memory ? Json(prediction.process_peak <= *prediction.memory) : Json(nullptr);
+  json["plan"] = plan_of(prediction.planned);
   const bool asked = prediction.memory && !prediction.largest.empty();
   json["largest_that_fits"] = asked ? Json(prediction.largest.front().value) : Json(nullptr);
   json["largest"] = largest_of(prediction.largest);
+  json["largest_square"] = square_of(prediction.largest_square);
 }
 
 }  // namespace

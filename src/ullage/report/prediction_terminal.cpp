@@ -133,6 +133,12 @@ Lines cuda_lines(const predict::Cuda& cuda, const TerminalStyle& style) {
 
 std::string law_in_passing(Law law) { return law == Law::Exact ? "exact" : law == Law::Bound ? "a bound" : "no law"; }
 
+// "784 x 784"
+std::string square_text(const predict::LargestSquare& square) {
+  const std::vector<std::int64_t> sides(square.sides.size(), square.found.value);
+  return fmt::format("{}", fmt::join(sides, " x "));
+}
+
 Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
   if (!prediction.memory) return {};
   const Bytes memory = *prediction.memory;
@@ -140,6 +146,13 @@ Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
                          ? fmt::format("Fits {} plainly", to_string(memory))
                          : fmt::format("DOES NOT FIT {} plainly: {} more are needed", to_string(memory),
                                        to_string(prediction.process_peak - memory));
+  if (prediction.largest_square) {
+    const predict::LargestThatFits& found = prediction.largest_square->found;
+    text += found.value == 0
+                ? "; no square that was looked at fits"
+                : fmt::format("; the largest square that does: {} ({}, {})", square_text(*prediction.largest_square),
+                              to_string(found.process_peak), law_in_passing(found.law));
+  }
   for (const predict::LargestThatFits& one : prediction.largest) {
     if (one.value == 0) {
       text += fmt::format("; no {} that was looked at fits", one.knob);
@@ -150,6 +163,24 @@ Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
   }
   Lines lines;
   add_wrapped(text, 0, 4, style, lines);
+  return lines;
+}
+
+Lines plan_lines(const Prediction& prediction, const TerminalStyle& style) {
+  if (!prediction.planned || !prediction.memory) return {};
+  const predict::PlannedFit& plan = *prediction.planned;
+  const std::string memory = to_string(*prediction.memory);
+  std::string text;
+  if (plan.fits) {
+    text = fmt::format("ullage run fits {} by a plan, with the same bits: about {:+.0f} % time, recompute {}, spill {}",
+                       memory, plan.more_time * 100, plan.recomputed, plan.spilled);
+    const Seconds step{prediction.step.count * (1 + plan.more_time)};
+    if (step > Seconds{}) text += fmt::format("; a step takes about {} then", to_string(step));
+  } else {
+    text = fmt::format("No plan fits {}; {} would do", memory, to_string(plan.least));
+  }
+  Lines lines;
+  add_wrapped(text, 0, 3, style, lines);
   return lines;
 }
 
@@ -184,6 +215,7 @@ void write_terminal(const Prediction& prediction, const TerminalStyle& asked, co
                                  owner_lines(prediction, style)};
   if (prediction.cuda) sections.push_back(cuda_lines(*prediction.cuda, style));
   sections.push_back(memory_lines(prediction, style));
+  sections.push_back(plan_lines(prediction, style));
   sections.push_back(last_lines(prediction, next, style));
   bool first = true;
   for (const Lines& section : sections) {

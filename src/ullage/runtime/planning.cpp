@@ -56,6 +56,12 @@ plan::Rates rates_of(const store::PagerCounts& moves) {
   return rates;
 }
 
+// Does the program use kernels of the kinds that are tried? Where it does not, trying them would touch 10 MiB of
+// torch's libraries that nobody set aside. A recording has the name of each op as text.
+bool has_tried_kernels(const std::string& recording) {
+  return recording.find("aten::conv") != std::string::npos || recording.find("batch_norm") != std::string::npos;
+}
+
 }  // namespace
 
 Planning::Planning(store::Pager& pager, PlanFollower& follower, Settings settings)
@@ -93,7 +99,8 @@ void Planning::observed() {
   state_.store(State::Planning);
   auto recording = std::make_shared<const std::string>(observer_.contents());
   observer_.end_take();
-  if (!facts_) probe();
+  wait_at_exit();
+  if (!facts_ && has_tried_kernels(*recording)) probe();
   note_room();
   const Bytes needed = kLeastHeap + Bytes{recording->size()} * kHeapToRecording;
   if (settings_.reserve && !settings_.reserve(needed)) {
@@ -118,12 +125,15 @@ void Planning::observed() {
 
 // Kernels are tried on a thread of their own, which sees none of the program's modes, and is over when this returns:
 // the program may end at any moment after, and a thread must not stand in torch when torch's globals are destroyed. Nor
-// in the planner, for which the end waits. Exit handlers run newest first: before all that is destroyed and exists by
-// now.
+// in the planner, for which the end waits.
 void Planning::probe() {
   make_thread([this] { facts_ = probe_kernels(); }).join();
+}
+
+// Exit handlers run newest first: before all that is destroyed and exists by now.
+void Planning::wait_at_exit() {
   static Planning* const one = this;
-  std::atexit([] { one->stop(); });
+  [[maybe_unused]] static const int registered = std::atexit([] { one->stop(); });
 }
 
 // At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again.
@@ -164,14 +174,14 @@ void Planning::adopt(const std::string& recording) {
   const trace::TakeMeaning meaning = trace::understand(take);
   Result<plan::Step> step = plan::typical_step(take, meaning);
   if (!step) throw std::runtime_error(step.error().text());
-  if (!facts_->convolution_input_unread) {
+  if (facts_ && !facts_->convolution_input_unread) {
     for (plan::StepOp& op : step->ops) op.unread.clear();
   }
   plan::Ask ask;
   ask.budget = std::min(most_present_, saturating_sub(most_resident_, step->overhead));
   ask.stop = &stopping_;
   ask.rates = rates_of(pager_.counts());
-  ask.levers.batch_norm = facts_->batch_norm_applies;
+  ask.levers.batch_norm = facts_ && facts_->batch_norm_applies;
   plan::Plan made = plan::make_plan(*step, ask);
   // Whole pages and slabs are known only of a plan that is there.
   for (int tries = 0; made.outcome == plan::Plan::Outcome::Planned && tries < kTries; ++tries) {

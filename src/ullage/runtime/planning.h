@@ -52,6 +52,7 @@ class Planning final {
   void observe();
   void observed();
   void probe();
+  void wait_at_exit();
   void stop();  // when the process ends: waits until no plan is made any more
   void plan(const std::string& recording);
   void adopt(const std::string& recording);
@@ -63,7 +64,7 @@ class Planning final {
   Recorder observer_;
   enum class State { Idle, Observing, Planning, Following, GaveUp };
   std::atomic<State> state_{State::Idle};
-  std::optional<KernelFacts> facts_;  // from the first plan on
+  std::optional<KernelFacts> facts_;  // from the first plan on that has convolutions or batch norms
   std::uint64_t made_ = 0;            // plans so far
   // Of the pool, when planning began: bytes resident and bytes present that it has room for.
   Bytes most_resident_, most_present_;

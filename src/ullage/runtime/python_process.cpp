@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/python_process.h"
 
+#include "ullage/base/find_symbol.h"
 #include "ullage/runtime/c_api.h"
 #include "ullage/runtime/runtime.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -180,19 +180,14 @@ struct Python {
   bool complete() const { return is_initialized && holds_lock && ensure && release && run && add_pending; }
 };
 
-template <class Function>
-void find(Function& function, const char* name) {
-  function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-}
-
 Python find_python() {
   Python python{};
-  find(python.is_initialized, "Py_IsInitialized");
-  find(python.holds_lock, "PyGILState_Check");
-  find(python.ensure, "PyGILState_Ensure");
-  find(python.release, "PyGILState_Release");
-  find(python.run, "PyRun_SimpleString");
-  find(python.add_pending, "Py_AddPendingCall");
+  find_symbol(RTLD_DEFAULT, python.is_initialized, "Py_IsInitialized");
+  find_symbol(RTLD_DEFAULT, python.holds_lock, "PyGILState_Check");
+  find_symbol(RTLD_DEFAULT, python.ensure, "PyGILState_Ensure");
+  find_symbol(RTLD_DEFAULT, python.release, "PyGILState_Release");
+  find_symbol(RTLD_DEFAULT, python.run, "PyRun_SimpleString");
+  find_symbol(RTLD_DEFAULT, python.add_pending, "Py_AddPendingCall");
   return python;
 }
 

@@ -4,6 +4,7 @@
 #include "ullage/base/replace_file.h"
 #include "ullage/runtime/autograd_state.h"
 #include "ullage/runtime/interceptor.h"
+#include "ullage/runtime/python_line.h"
 
 #include <algorithm>
 #include <fstream>
@@ -128,7 +129,7 @@ void Recorder::log_refusal(Bytes requested) {
   OpId op{};
   if (!known) {
     OpUses uses(std::span<const StorageUse>(call->inputs.data(), call->inputs.size()));
-    op = log_op(*call, uses);
+    op = log_op(*call, uses, {});
   }
   log_.out_of_memory(requested, here.number, now());
   if (!known) log_.op_ended(op, {}, /*failed=*/true, now());
@@ -137,8 +138,9 @@ void Recorder::log_refusal(Bytes requested) {
 
 // ---- ops
 
-OpId Recorder::log_op(const OpCall& call, OpUses& uses) {
+OpId Recorder::log_op(const OpCall& call, OpUses& uses, std::string_view line) {
   trace::OpView op;
+  op.line = line;
   op.name = call.name;
   op.node = node_being_run();
   op.layer = layer_of(uses);
@@ -152,13 +154,15 @@ OpId Recorder::log_op(const OpCall& call, OpUses& uses) {
 void Recorder::begin(OpCall& call) {
   if (!looks()) return;
   OpUses uses(*call.handle, call.arguments);
+  // Before the lock, as Python's may be waited for.
+  const std::string_view line = settings_.lines && !in_backward() ? python_line() : std::string_view();
   record([&](Lock& lock) {
     ensure_take();
     refused_last_ = false;
     meet_leaves(uses);
     tell_steps(call, uses);
     tell_border(lock);
-    this_thread().open.push_back({this, &call, log_op(call, uses)});
+    this_thread().open.push_back({this, &call, log_op(call, uses, line)});
   });
 }
 
@@ -307,11 +311,12 @@ void Recorder::end_take() {
 }
 
 void Recorder::asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
-                         std::vector<std::string> phases_left_out) {
+                         std::vector<std::string> phases_left_out, std::vector<std::string> sides) {
   record([&](Lock&) {
     head_.at = std::move(at);
     head_.choices = std::move(choices);
     head_.phases_left_out = std::move(phases_left_out);
+    head_.sides = std::move(sides);
   });
 }
 

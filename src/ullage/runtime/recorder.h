@@ -34,6 +34,7 @@ class Recorder final : public OpListener, public SavedListener {
     bool takes_are_told = false;        // the program is rehearsed: what lies outside its takes is not written down
     bool in_takes_only = false;         // nor looked at, so that it costs nothing; a take is forgotten when it ends
     bool takes_begin_in_midst = false;  // of a step
+    bool lines = false;                 // of a Python program, that call the ops
     std::uint64_t after_steps = 0;    // whole steps of a take after which `at_border` is called, once a take; 0: never
     std::function<void()> at_border;  // at a border of steps, on the program's thread
     store::LedgerSlot* slot = nullptr;
@@ -66,7 +67,7 @@ class Recorder final : public OpListener, public SavedListener {
   void begin_take(std::span<const trace::Knob> knobs, std::span<const store::LiveStorage> before = {});
   void end_take();
   void asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
-                 std::vector<std::string> phases_left_out);
+                 std::vector<std::string> phases_left_out, std::vector<std::string> sides);
 
   // Writes the file; at the process's end.
   void finish() { write(trace::Take::End::Program); }
@@ -117,7 +118,7 @@ class Recorder final : public OpListener, public SavedListener {
   Held* find(Address at);
   void add(Address at, Bytes bytes);
   void forget();
-  OpId log_op(const OpCall& call, OpUses& uses);
+  OpId log_op(const OpCall& call, OpUses& uses, std::string_view line);
   void meet_leaves(const OpUses& uses);
   void tell_steps(const OpCall& call, const OpUses& uses);
   std::string_view layer_of(const OpUses& uses);

@@ -42,16 +42,23 @@ Values values_of(std::string_view text, const trace::Knob& asked, const Values& 
   return values && !values->empty() ? *values : Values{asked.value};
 }
 
+// The law of two sides is no longer at hand where one is left as it is: along the other a square needs one value more.
+void add_value(Values& values) { values.push_back(2 * values.back() - values[values.size() - 2]); }
+
 }  // namespace
 
 std::vector<std::vector<trace::Knob>> takes_of(std::string_view text, const std::vector<trace::Knob>& asked,
                                                const std::vector<Values>& usual) {
   ULLAGE_CHECK(asked.size() == usual.size(), "values for each knob");
+  bool one_is_left = false;
+  for (std::size_t k = 0; k < asked.size(); ++k) one_is_left |= text == "auto" && asked[k].value < usual[k].front();
   std::vector<std::vector<trace::Knob>> takes(1);
   for (std::size_t k = 0; k < asked.size(); ++k) {
+    Values values = values_of(text, asked[k], usual[k]);
+    if (one_is_left && values.size() > 1) add_value(values);
     std::vector<std::vector<trace::Knob>> longer;
     for (const auto& take : takes) {
-      for (const std::int64_t value : values_of(text, asked[k], usual[k])) {
+      for (const std::int64_t value : values) {
         longer.push_back(take);
         longer.back().push_back({asked[k].name, value});
       }

@@ -63,7 +63,7 @@ bool rehearsing() { return recorder() != nullptr && !Session::current()->rehears
 
 Rehearsal rehearsal(const RehearsalOffer& offer) {
   if (!rehearsing()) return {};
-  recorder()->asked_for(offer.knobs, offer.choices, offer.left_out);
+  recorder()->asked_for(offer.knobs, offer.choices, offer.left_out, offer.sides);
   return {takes_of(Session::current()->rehearsal(), offer.knobs, offer.usual)};
 }
 

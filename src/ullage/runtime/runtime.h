@@ -78,10 +78,11 @@ bool rehearsing();
 struct RehearsalOffer {
   std::vector<trace::Knob> knobs;  // that it can vary, with the values asked for on its command line
   // Small values for each, ascending, three at least, used where nobody chose others. A knob that is asked for below
-  // them is tried as it is.
+  // them is tried as it is, and then one value more of the other.
   std::vector<std::vector<std::int64_t>> usual;
   std::vector<trace::Choice> choices;
   std::vector<std::string> left_out;  // what a rehearsal does not do ("checkpoint")
+  std::vector<std::string> sides{};   // knobs that are sides of one picture: the largest square is told
 };
 Rehearsal rehearsal(const RehearsalOffer& offer);
 

@@ -6,6 +6,7 @@
 #include "ullage/runtime/fault_handler.h"
 #include "ullage/runtime/autograd_state.h"
 #include "ullage/runtime/following.h"
+#include "ullage/runtime/heap_scratch.h"
 #include "ullage/runtime/kernel_facts.h"
 #include "ullage/runtime/paging.h"
 #include "ullage/runtime/plan_follower.h"
@@ -52,9 +53,7 @@ class Running final : public Session, public PoolListener {
  public:
   Running(Settings settings, Bytes outside_start, Bytes warm_up)
       : settings_(std::move(settings)),
-        budget_(
-            settings_.budget, outside_start, warm_up, &store::resident_now,
-            settings_.others ? settings_.others : [] { return Bytes{}; }) {}
+        budget_(settings_.budget, outside_start, warm_up, &store::resident_now, settings_.tree) {}
 
   Status open() {
     Result<std::unique_ptr<store::Store>> made = store::Store::create(pages_, budget_);
@@ -116,7 +115,7 @@ class Running final : public Session, public PoolListener {
     const store::StoreCounts counts = store_->counts();
     const Bytes missing = budget_.short_by(counts.resident);
     if (missing == Bytes{}) {
-      if (recorder_ != nullptr) recorder_->charged(static_cast<std::int64_t>(bytes.count));
+      record_charge(static_cast<std::int64_t>(bytes.count));
       return;
     }
     budget_.discharge(bytes);
@@ -127,7 +126,7 @@ class Running final : public Session, public PoolListener {
   }
   void discharge(Bytes bytes) override {
     budget_.discharge(bytes);
-    if (recorder_ != nullptr) recorder_->charged(-static_cast<std::int64_t>(bytes.count));
+    record_charge(-static_cast<std::int64_t>(bytes.count));
   }
 
   void allocated(Address at, Bytes bytes) override {
@@ -153,6 +152,7 @@ class Running final : public Session, public PoolListener {
     store::Pager::Settings settings;
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
     settings.heal_faults = settings_.stress != Stress::Strict;
+    if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
     return settings;
   }
 
@@ -160,6 +160,7 @@ class Running final : public Session, public PoolListener {
     Recorder::Settings settings;
     settings.file = settings_.record_file;
     settings.takes_are_told = !settings_.rehearsal.empty();
+    settings.lines = in_python_;
     settings.after_steps = settings_.stop_after;
     settings.at_border = [this] { end_at_border(); };
     settings.slot = settings_.slot;
@@ -248,12 +249,18 @@ class Running final : public Session, public PoolListener {
       saves.push_back(&planning_->observer());
     }
     if (ops.empty()) return;
+    ops.push_back(&heap_scratch_);  // innermost: what it charges is charged within the op
     const bool at_once = recorder_ != nullptr;
     following_ = std::make_unique<Following>(std::move(ops), std::move(saves),
                                              [this, at_once] { return at_once || pager_->under_pressure(); });
     if (Status installed = following_->install(); !installed && settings_.warn)
       settings_.warn(installed.error().text());
     if (at_once) following_->follow_this_thread();
+  }
+
+  void record_charge(std::int64_t bytes) {
+    if (recorder_ != nullptr) recorder_->charged(bytes);
+    if (planning_ != nullptr) planning_->observer().charged(bytes);
   }
 
   // Nobody told it: good for counting, not for borders. Those are found in the ops themselves.
@@ -271,6 +278,7 @@ class Running final : public Session, public PoolListener {
     const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
     if (store_->counts().limit < pager_->counts().at_once_peak + lost) return false;
     budget_.charge(reserved_);
+    pager_->trim();  // now, not at the watch's next look: whoever asked begins at once
     return true;
   }
 
@@ -337,6 +345,7 @@ class Running final : public Session, public PoolListener {
     if (recorder_ != nullptr) recorder_->after_fork_in_child();
     if (planning_ != nullptr) planning_->after_fork_in_child();
     watch_->leave_to_parent();
+    budget_.expect_nothing();
     if (settings_.slot_of_child) slot_of_child_ = settings_.slot_of_child();
   }
 
@@ -357,8 +366,10 @@ class Running final : public Session, public PoolListener {
   std::unique_ptr<Recorder> recorder_;      // null: nothing is recorded
   std::unique_ptr<PlanFollower> follower_;  // null where there is no paging
   std::unique_ptr<Planning> planning_;      // null: no plan is made
-  std::unique_ptr<Paging> paging_;          // null: nothing is moved, or faults alone bring things back
-  std::unique_ptr<Following> following_;    // null: nobody wants to know of ops
+  HeapScratch heap_scratch_{[this](Bytes bytes, const std::string& op) { charge(bytes, op); },
+                            [this](Bytes bytes) { discharge(bytes); }};
+  std::unique_ptr<Paging> paging_;        // null: nothing is moved, or faults alone bring things back
+  std::unique_ptr<Following> following_;  // null: nobody wants to know of ops
   std::unique_ptr<Watch> watch_;
   Bytes reserved_;  // for planning
   const bool in_python_ = in_python();

@@ -9,6 +9,7 @@
 #include "ullage/store/ledger.h"
 #include "ullage/store/spill_folder.h"
 #include "ullage/store/store.h"
+#include "ullage/store/tree.h"
 #include "ullage/trace/take.h"
 
 #include <functional>
@@ -44,7 +45,7 @@ class Session {
     store::LedgerSlot* slot = nullptr;  // where figures go; null: nowhere
     // Called in each child made by fork: where its refusals go, null: nowhere. Empty: nowhere.
     std::function<store::LedgerSlot*()> slot_of_child;
-    std::function<Bytes()> others;                 // resident bytes of the tree's other processes; empty: none
+    store::Tree* tree = nullptr;                   // the other processes that share the budget; null: none
     std::function<void(const std::string&)> warn;  // a line for the person; empty: none
     std::function<void(const std::string&)> say;   // likewise, of what goes well
     // Ends the process: bytes that a thread needs this instant cannot be brought back; `infeasible` where the budget is

@@ -7,9 +7,11 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
+#include "ullage/runtime/python_process.h"
 #include "ullage/runtime/runtime.h"
 #include "ullage/runtime/session.h"
 #include "ullage/runtime/vector_math.h"
+#include "ullage/store/budget.h"
 #include "ullage/store/ledger.h"
 #include "ullage/store/process_memory.h"
 #include "ullage/store/spill_folder.h"
@@ -17,6 +19,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -32,24 +35,55 @@ store::LedgerSlot* own_slot = nullptr;
 bool in_child = false;
 bool begun_here = false;  // by begin_budget()
 
-// What the child holds at first are its parent's pages, which are counted there.
-store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger) {
+// What the child holds at first are its parent's pages, which are counted there. `counted`: there is a launcher, which
+// sees what of them the child has copied; with nobody to see it, nothing is expected that would never be taken back.
+store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   const store::LedgerSlot* parent = own_slot;
   own_slot = ledger.claim_slot();
   in_child = true;
   if (own_slot == nullptr) return nullptr;
   if (parent != nullptr) own_slot->others.store(parent->others.load());
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  own_slot->forked_at.store(
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  if (counted && in_python()) own_slot->copies_expected.store(store::Budget::kForkedInPython.count);
   const Bytes resident = store::resident_now();
   own_slot->rss_counted.store(resident.count);
   own_slot->rss.store(resident.count);
   return own_slot;
 }
 
-// Asked by the budget whenever the pool is about to grow. A child by fork has no watch that would tell how it grows.
-Bytes others_of(const store::LedgerPage& page) {
-  if (in_child && own_slot != nullptr) own_slot->rss.store(store::resident_now().count);
-  return store::others_of(page, own_slot);
-}
+// For the launcher's count, and for two seconds that a child may be young. Nobody waits but for a refusal.
+constexpr std::chrono::milliseconds kWorthWaiting{3000};
+
+// The processes that write into this ledger, and whom else its launcher counts.
+class LedgerTree final : public store::Tree {
+ public:
+  // `counted`: there is a launcher that counts.
+  LedgerTree(store::LedgerPage& page, bool counted) : page_(page), counted_(counted) {}
+
+  // Asked whenever the pool is about to grow. A child by fork has no watch that would tell how it grows.
+  Bytes others() override {
+    if (in_child && own_slot != nullptr) own_slot->rss.store(store::resident_now().count);
+    return store::others_of(page_, own_slot);
+  }
+  bool count() override { return counted_ && others() > Bytes{} && store::await_count(page_, kWorthWaiting); }
+  void lease(Bytes bytes) override {
+    if (own_slot != nullptr) own_slot->leased.fetch_add(bytes.count);
+  }
+  void end_lease(Bytes leased, Bytes taken) override {
+    if (own_slot == nullptr) return;
+    own_slot->rss.fetch_add(taken.count);  // until somebody looks
+    own_slot->leased.fetch_sub(leased.count);
+  }
+  void diverged(Bytes bytes) override {
+    if (counted_ && own_slot != nullptr) own_slot->diverged.fetch_add(bytes.count);
+  }
+
+ private:
+  store::LedgerPage& page_;
+  const bool counted_;
+};
 
 [[noreturn]] void give_up(store::LedgerSlot* slot, const std::string& why) {
   if (slot != nullptr) {
@@ -92,8 +126,9 @@ bool waits_for_plan() {
   return text != nullptr && std::string_view(text) == "wait";
 }
 
-// A session as the ledger says. The ledger stays for the life of the process, as the session does.
-Result<Session*> start_session(store::Ledger from) {
+// A session as the ledger says. The ledger stays for the life of the process, as the session does. `launched`: by a
+// launcher that counts the tree.
+Result<Session*> start_session(store::Ledger from, bool launched) {
   auto* ledger = new store::Ledger(std::move(from));
   store::LedgerSlot* slot = own_slot = ledger->claim_slot();
   if (slot == nullptr) {
@@ -103,8 +138,8 @@ Result<Session*> start_session(store::Ledger from) {
   Session::Settings settings;
   settings.budget = Bytes{ledger->page().budget.load()};
   settings.slot = slot;
-  settings.slot_of_child = [ledger] { return claim_slot_in_child(*ledger); };
-  settings.others = [ledger] { return others_of(ledger->page()); };
+  settings.slot_of_child = [ledger, launched] { return claim_slot_in_child(*ledger, launched); };
+  settings.tree = new LedgerTree(ledger->page(), launched);
   settings.spill = {ledger->page().spill_folder.get(), Bytes{ledger->page().spill_limit.load()}};
   if (records(ledger->page())) {
     settings.record_file = ledger->page().record_file.get();
@@ -128,7 +163,7 @@ __attribute__((constructor)) void start_from_environment() {
     if (attached.error().kind != Error::Kind::NotFound) give_up(nullptr, attached.error().text());
     return;
   }
-  const Result<Session*> session = start_session(std::move(*attached));
+  const Result<Session*> session = start_session(std::move(*attached), /*launched=*/true);
   if (!session) give_up(own_slot, session.error().text());
 }
 
@@ -152,7 +187,7 @@ Status begin_budget(Bytes memory, const std::string& spill, const std::string& r
   settings.record_file = record_file;
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger) return ledger.error();
-  const Result<Session*> session = start_session(std::move(*ledger));
+  const Result<Session*> session = start_session(std::move(*ledger), /*launched=*/false);
   if (!session) return session.error();
   begun_here = true;
   return success();

@@ -18,6 +18,8 @@ namespace {
 
 // Often enough for what grows between two looks to stay within the margin: 8 MiB in 8 ms is a gigabyte a second.
 constexpr std::chrono::milliseconds kBetweenLooks{8};
+// Imports grow in bursts: where the outside grew since the last look, it may by so many times as much before the next.
+constexpr std::uint64_t kGrowthToCome = 16;
 constexpr std::uint64_t kPeakEvery = 8;         // looks; the peak costs ten times a look
 constexpr std::uint64_t kFirstSteps = 2;        // libraries warm up in them
 constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
@@ -33,7 +35,12 @@ std::uint64_t now_us() {
 
 Watch::Watch(store::Pager& pager, store::Budget& budget, store::LedgerSlot* slot,
              std::function<void(const std::string&)> warn)
-    : pager_(pager), budget_(budget), slot_(slot), warn_(std::move(warn)), step_began_us_(now_us()) {}
+    : pager_(pager),
+      budget_(budget),
+      slot_(slot),
+      warn_(std::move(warn)),
+      step_began_us_(now_us()),
+      last_outside_(budget.outside()) {}
 
 void Watch::start() {
   start_thread([this] {
@@ -45,7 +52,9 @@ void Watch::start() {
 }
 
 void Watch::look(bool final_look) {
-  const Bytes given_back = pager_.trim();
+  const Bytes given_back = pager_.trim(growth_to_come_);
+  growth_to_come_ = saturating_sub(budget_.outside(), last_outside_) * kGrowthToCome;
+  last_outside_ = budget_.outside();
   reassert_fault_handler();
   if (slot_ == nullptr) return;
   const store::StoreCounts counts = pager_.store().counts();

@@ -50,6 +50,8 @@ class Watch final {
   std::uint64_t steps_ = 0;
   std::uint64_t step_began_us_ = 0;
   std::uint64_t warned_steps_left_ = UINT64_MAX;
+  Bytes last_outside_;    // at the last look
+  Bytes growth_to_come_;  // of the outside, before the next, as that look lets expect
 };
 
 }  // namespace ullage::runtime

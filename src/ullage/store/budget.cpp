@@ -6,12 +6,11 @@
 
 namespace ullage::store {
 
-Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident,
-               std::function<Bytes()> others)
+Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident, Tree* tree)
     : stated_(stated.count),
-      expected_outside_(outside_start + warm_up),
+      expected_outside_((outside_start + warm_up).count),
       resident_(std::move(resident)),
-      others_(std::move(others)),
+      tree_(tree),
       outside_(outside_start.count) {}
 
 Bytes Budget::beside_the_pool(Bytes pool_resident) {
@@ -19,7 +18,8 @@ Bytes Budget::beside_the_pool(Bytes pool_resident) {
   outside_.store(outside_now.count);
   // A lost race is made good at the next look.
   if (outside_now.count > outside_peak_.load()) outside_peak_.store(outside_now.count);
-  const Bytes beside = std::max(outside_now, expected_outside()) + kMargin + others_();
+  const Bytes beside =
+      std::max(outside_now, expected_outside()) + kMargin + (tree_ != nullptr ? tree_->others() : Bytes{});
   if (beside.count > beside_peak_.load()) beside_peak_.store(beside.count);
   return beside;
 }
@@ -33,7 +33,16 @@ Bytes Budget::short_by(Bytes pool_resident) {
   return unlimited() ? Bytes{} : saturating_sub(pool_resident + beside_the_pool(pool_resident), stated());
 }
 
-void Budget::charge(Bytes bytes) { charged_.fetch_add(bytes.count); }
-void Budget::discharge(Bytes bytes) { charged_.fetch_sub(bytes.count); }
+void Budget::charge(Bytes bytes) {
+  if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_.load());
+}
+
+void Budget::discharge(Bytes bytes) {
+  if (charged_.fetch_sub(bytes.count) == bytes.count) outside_at_charge_.store(0);
+}
+
+Bytes Budget::expected_outside() const {
+  return Bytes{std::max(expected_outside_.load(), outside_at_charge_.load()) + charged_.load()};
+}
 
 }  // namespace ullage::store

@@ -7,14 +7,16 @@
 //   stated  |== pool ==================|== outside: libraries, stacks, JIT code, decoders ==|= margin =|
 //                                        the larger of what is measured and what is expected
 //
-// Expected: torch holds about 110 MiB after its first op, which the runtime calls (runtime/vector_math.h), and touches
-// about 24 MiB more in its first steps (library pages, oneDNN's generated code), whatever the batch; so 35 MiB are set
-// aside from the start instead of being missed later. In Python the first optimizer imports 72 MiB more of torch's
-// modules (sympy is the largest). Margin: what may come between two looks, and the kernel's own counting error (it
-// counts pages per processor and adds up in batches of 32 to 64).
+// Expected: torch holds about 110 MiB after its first op (kTorchAlone), which the runtime calls as a program starts
+// (runtime/vector_math.h); it is counted there, not in the warm-up. In its first steps it touches about 24 MiB more
+// (library pages, oneDNN's generated code), whatever the batch; so 35 MiB are set aside from the start instead of being
+// missed later. In Python the first optimizer imports 72 MiB more of torch's modules (sympy is the largest). Margin:
+// what may come between two looks, and the kernel's own counting error (it counts pages per processor and adds up in
+// batches of 32 to 64).
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"
+#include "ullage/store/tree.h"
 
 #include <atomic>
 #include <functional>
@@ -23,20 +25,30 @@ namespace ullage::store {
 
 class Budget final : public Limit {
  public:
+  static constexpr Bytes kTorchAlone = 110_MiB;  // for plans from files; a run measures its own
   static constexpr Bytes kWarmUp = 35_MiB;
   static constexpr Bytes kWarmUpInPython = 112_MiB;
   static constexpr Bytes kMargin = 8_MiB;
+  // What a child by fork copies of its parent's pages in its first moments, in Python: every look at an object writes
+  // its count of references. Measured: 7 to 10 MiB in workers of a DataLoader.
+  static constexpr Bytes kForkedInPython = 12_MiB;
 
   // `stated` of zero: unlimited. `outside_start`: what the process holds now, before the pool has a byte. `warm_up`:
-  // what it will take in its first steps. `resident`: resident bytes of the process now. `others`: the same of the
-  // tree's other processes.
-  Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident,
-         std::function<Bytes()> others);
+  // what it will take in its first steps. `resident`: resident bytes of the process now. `tree` outlives the budget;
+  // null: the process is alone.
+  Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident, Tree* tree);
 
   // The least stated bytes with which a pool of nothing can start.
   static Bytes least(Bytes outside_start, Bytes warm_up) { return outside_start + warm_up + kMargin; }
 
   Bytes resident_limit(Bytes pool_resident) override;
+  bool settle() override { return !unlimited() && tree_ != nullptr && tree_->count(); }
+  void lease(Bytes bytes) override {
+    if (tree_ != nullptr) tree_->lease(bytes);
+  }
+  void end_lease(Bytes leased, Bytes taken) override {
+    if (tree_ != nullptr) tree_->end_lease(leased, taken);
+  }
 
   // What the process held outside the pool when the limit was asked for last.
   Bytes outside() const { return Bytes{outside_.load()}; }
@@ -44,18 +56,21 @@ class Budget final : public Limit {
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
   // The most that was ever to be kept beside the pool: the outside, the margin, the other processes.
   Bytes beside_peak() const { return Bytes{beside_peak_.load()}; }
-  // What is set aside for the outside at least: measured at the start, plus warm-up, plus charges.
-  Bytes expected_outside() const { return expected_outside_ + Bytes{charged_.load()}; }
+  // What is set aside for the outside at least: measured at the start, plus warm-up, plus charges. These come on top of
+  // what stood there when the first of them was made.
+  Bytes expected_outside() const;
 
   // By how many bytes the stated ones are too few for a pool of `pool_resident`; zero when they do.
   Bytes short_by(Bytes pool_resident);
 
-  // Bytes that someone outside the pool is about to take, and later returns.
+  // Bytes that someone outside the pool is about to take, beside what stands there, and later returns.
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
 
   Bytes stated() const { return Bytes{stated_.load()}; }
   bool unlimited() const { return stated() == Bytes{}; }
+  // In a child by fork: its libraries are its parent's, and have what they need.
+  void expect_nothing() { expected_outside_.store(0); }
   // From the next look on.
   void restate(Bytes stated) { stated_.store(stated.count); }
 
@@ -63,10 +78,11 @@ class Budget final : public Limit {
   Bytes beside_the_pool(Bytes pool_resident);
 
   std::atomic<std::uint64_t> stated_;
-  const Bytes expected_outside_;
+  std::atomic<std::uint64_t> expected_outside_;
   const std::function<Bytes()> resident_;
-  const std::function<Bytes()> others_;
+  Tree* const tree_;
   std::atomic<std::uint64_t> charged_{0};
+  std::atomic<std::uint64_t> outside_at_charge_{0};  // zero: nothing is charged
   std::atomic<std::uint64_t> outside_;
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> beside_peak_{0};

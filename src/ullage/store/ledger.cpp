@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -206,6 +207,7 @@ LedgerSlot* Ledger::claim_slot() {
   for (LedgerSlot& slot : page_->slots) {
     if (slot.pid.load() != self) continue;
     slot.ended.store(0);
+    slot.forked_at.store(0);
     return &slot;
   }
   for (LedgerSlot& slot : page_->slots) {
@@ -232,13 +234,29 @@ LedgerSlot* Ledger::claim_slot() {
 bool is_alive(const LedgerSlot& slot) { return slot.pid.load() > 0 && !is_gone(slot); }
 
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
+  const auto grown = [](const Word& now, const Word& counted) {
+    return saturating_sub(Bytes{now.load()}, Bytes{counted.load()});
+  };
   Bytes sum{own != nullptr ? own->others.load() : 0};
   for (const LedgerSlot& slot : page.slots) {
     const bool is_own = own != nullptr && &slot == own;
-    if (is_own || !is_alive(slot)) continue;
-    sum += saturating_sub(Bytes{slot.rss.load()}, Bytes{slot.rss_counted.load()});
+    if (!is_own && !is_alive(slot)) continue;
+    if (!is_own) sum += grown(slot.rss, slot.rss_counted) + Bytes{slot.leased.load() + slot.copies_expected.load()};
+    sum += grown(slot.diverged, slot.diverged_counted);
   }
   return sum;
+}
+
+bool await_count(LedgerPage& page, std::chrono::milliseconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
+  const auto await = [until](const auto& done) {
+    while (!done() && std::chrono::steady_clock::now() < until) ::usleep(1000);
+    return done();
+  };
+  const auto copied = [](const LedgerSlot& slot) { return !is_alive(slot) || slot.copies_expected.load() == 0; };
+  await([&] { return std::ranges::all_of(page.slots, copied); });
+  const std::uint64_t mine = page.counts_asked.fetch_add(1) + 1;
+  return await([&] { return page.counts_made.load() >= mine; });
 }
 
 }  // namespace ullage::store

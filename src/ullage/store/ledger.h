@@ -15,6 +15,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -56,6 +57,11 @@ struct LedgerSlot {
   Word rss{0};               // resident bytes at the last look
   Word others{0};            // resident bytes of the tree's other processes, pages that are shared counted once ...
   Word rss_counted{0};       // ... and rss when the launcher counted them
+  Word leased{0};            // bytes that it is about to take
+  Word forked_at{0};         // milliseconds of the steady clock; 0: it was not made by fork
+  Word copies_expected{0};   // bytes: what it is about to write to of its parent's pages
+  Word diverged{0};          // bytes of pages shared with a fork that this process wrote or gave up: the other has them
+  Word diverged_counted{0};  // ... and when the launcher counted
   Word rss_peak{0};          // VmHWM at the last look
   Word outside{0};           // of rss, what is not the pool
   Word outside_expected{0};  // ... and what is set aside for that at least
@@ -114,7 +120,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 6;
+  static constexpr std::uint32_t kLayout = 7;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -122,6 +128,8 @@ struct LedgerPage {
   std::uint32_t size = 0;  // sizeof(LedgerPage), to catch a mix of builds
   Word budget{0};          // stated bytes of the whole tree; 0: unlimited
   Word tree_peak{0};       // most resident bytes of the tree's processes together; 0: there was one alone
+  Word counts_asked{0};    // how often a process wanted the tree counted at once ...
+  Word counts_made{0};     // ... and how many of these wishes the last count has met
   Word spill_limit{0};     // the most bytes that spill files may take; 0: nothing is moved and the folder is empty
   SharedText<1024> spill_folder;
   SharedText<1024> record_file;           // where the trace goes; empty: nothing is recorded
@@ -191,6 +199,10 @@ bool is_alive(const LedgerSlot& slot);
 // Resident bytes of the tree's other processes, for the one that writes `own` (null: for one without a slot): what the
 // launcher counted last, and by how much those that write into the ledger grew since.
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
+
+// Waits until children by fork have copied what they are expected to, has the launcher count the tree, and waits until
+// it has. False: it did not within `most`.
+bool await_count(LedgerPage& page, std::chrono::milliseconds most);
 
 // Raises `peak` to `value` if it is below.
 inline void raise_to(Word& peak, std::uint64_t value) {

@@ -37,6 +37,7 @@ struct Pageable {
   bool writing = false;           // being written out; its pages are read-only meanwhile
   bool changed = false;           // while it was written out: the copy is worthless
   bool unchanged = false;         // since it was brought back: what it was brought back from still holds
+  bool shared = false;            // with children of a fork: what is written from here on is a copy of what they have
   std::uint32_t pins = 0;         // by ops in flight; pinned ones are not spilled
   std::uint32_t saves = 0;        // how often autograd holds it
   OpId saved_at;                  // the first of these

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <utility>
 
 namespace ullage::store {
 namespace {
 
 // Of the limit, in percent: below it nobody pays for being followed.
 constexpr std::uint64_t kPressurePercent = 70;
-// Of the limit, what is free in a forked child at least, where others can be moved out.
-constexpr std::uint64_t kForkShare = 4;
 // Faults in a row at one address that is resident and writable: then it is the program's own error.
 constexpr int kMostSpurious = 64;
 // Evictions in a row of what was only just brought back: then there is too little room to get on at all.
@@ -36,7 +35,8 @@ Pager::Waiting::~Waiting() {
   if (--waits_here == 0) pager_.waited_ns_.fetch_add(now_ns() - began_);
 }
 
-Pager::Pager(Store& store, SpillFile* spill, Settings settings) : store_(store), spill_(spill), settings_(settings) {}
+Pager::Pager(Store& store, SpillFile* spill, Settings settings)
+    : store_(store), spill_(spill), settings_(std::move(settings)) {}
 
 Pager::ThreadOps& Pager::ops_here() {
   static thread_local ThreadOps ops;
@@ -49,8 +49,9 @@ std::variant<Address, Shortage> Pager::allocate(Bytes size) {
   if (std::holds_alternative<Refusal>(placed)) {
     under_pressure_.store(true);
     const Waiting waiting(*this);
+    int settled = 0;
     while (const auto* refusal = std::get_if<Refusal>(&placed)) {
-      if (make_room(lock, *refusal, For::New) == Evicted::None) return shortage(*refusal);
+      if (std::optional<Shortage> none = make_room_or_settle(lock, *refusal, For::New, settled)) return *none;
       placed = store_.allocate(size);
     }
   }
@@ -82,6 +83,7 @@ Bytes Pager::free(Address at) {
       history_.add_death(storage.last_use);
       if (storage.pins > 0) pinned_ -= storage.span;
       if (storage.where == Where::Resident && storage.read_only()) store_.protect(at, Access::ReadWrite);
+      diverge(storage);  // its pages go to another, which writes them
       if (storage.where == Where::Dropped) counts_.dropped_now -= storage.span;
       if (storage.where == Where::Spilled || storage.where == Where::Returning) counts_.spilled_now -= storage.span;
       // The thread that reads or writes it just now gives the slot back itself.
@@ -110,6 +112,7 @@ std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const
     }
     pin(found->second);
     ops.held.push_back({found->first, found->second.id, input.written});
+    if (input.written) diverge(found->second);
     if (input.written && found->second.read_only()) make_writable(found->first, found->second);
     all_here = all_here && found->second.where == Where::Resident;
   }
@@ -228,8 +231,8 @@ Pager::FaultAnswer Pager::no_room_at_a_fault() {
   return {Fault::Failed, "there is no room for what is used at once", at_once};
 }
 
-Bytes Pager::trim() {
-  Bytes given_back = store_.trim();
+Bytes Pager::trim(Bytes headroom) {
+  Bytes given_back = store_.trim(headroom);
   if (store_.excess() == Bytes{}) return given_back;
   under_pressure_.store(true);
   Lock lock(lock_);
@@ -262,11 +265,15 @@ PagerCounts Pager::counts() const {
 void Pager::before_fork() {
   Lock lock(lock_);
   remake_all(lock);
-  // The child cannot write anything out, so it is left some room: for what it brings back and what it makes.
-  while (under_pressure() && !in_child_ && store_.room() < store_.counts().limit / kForkShare) {
+  // What is resident now becomes the child's too: a page that either writes is copied then, one that is evicted stays
+  // with the child, which cannot write anything out itself. So it gets no more than there would be room for twice.
+  while (!in_child_ && store_.room() < store_.counts().limit / 2) {
+    under_pressure_.store(true);
     if (make_room(lock, Refusal{}, For::New) == Evicted::None) break;
   }
   changed_.wait(lock, [this] { return moves_ == 0 && remakes_ == 0; });
+  store_.drop_idle();
+  for (auto& [at, storage] : storages_) storage.shared = storage.shared || storage.where == Where::Resident;
   if (spill_ != nullptr) spill_->before_fork();
   store_.fork_lock().lock();
   lock.release();  // held until after the fork
@@ -274,6 +281,7 @@ void Pager::before_fork() {
 
 void Pager::after_fork_in_parent() {
   store_.fork_lock().unlock();
+  diverge(store_.counts().slabs);  // small blocks are written all the time
   if (spill_ != nullptr) spill_->after_fork_in_parent();
   lock_.unlock();
 }
@@ -282,6 +290,7 @@ void Pager::after_fork_in_child() {
   store_.fork_lock().unlock();
   if (spill_ != nullptr) spill_->after_fork_in_child();
   in_child_ = true;
+  childs_share_ = store_.counts().limit / 2;  // as the parent's last look at it was, so that it keeps as much
   lock_.unlock();
 }
 
@@ -298,6 +307,16 @@ Pageables::iterator Pager::around(Address at) {
   return at < before->first + before->second.span ? before : storages_.end();
 }
 
+// The pages of a storage are written, or given up, from here on.
+void Pager::diverge(Pageable& storage) {
+  if (storage.shared) diverge(storage.span);
+  storage.shared = false;
+}
+
+void Pager::diverge(Bytes bytes) {
+  if (settings_.diverged) settings_.diverged(bytes);
+}
+
 void Pager::pin(Pageable& storage) {
   if (storage.pins++ == 0) pinned_ += storage.span;
 }
@@ -311,6 +330,12 @@ Bytes Pager::note_at_once(Bytes request) {
   const Bytes at_once = pinned_ + store_.counts().slabs + request;
   counts_.at_once_peak = std::max(counts_.at_once_peak, at_once);
   return at_once;
+}
+
+// Bytes that stand behind live storages.
+Bytes Pager::present() const {
+  const StoreCounts counts = store_.counts();
+  return counts.resident - counts.idle;
 }
 
 Shortage Pager::shortage(const Refusal& refusal) {

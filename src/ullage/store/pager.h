@@ -21,6 +21,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <string>
@@ -50,6 +51,9 @@ class Pager final {
   struct Settings {
     bool heal_faults = true;  // false: an access that no op announced is a failure, as it is on a GPU
     bool evict_all = false;   // stress: before every op, everything that no op in flight uses is evicted
+    // Told of bytes that this process and its fork's children shared and no longer do: one has written them or given
+    // them up, so that the other's are now more. Called with the pager's lock held. Empty: nobody counts them.
+    std::function<void(Bytes)> diverged;
   };
 
   // `spill` null: nothing can be moved, and the pager only hands on what the store says. All must outlive the pager.
@@ -109,9 +113,9 @@ class Pager final {
   };
   FaultAnswer on_fault(Address at);
 
-  // Gives back idle pages, and evicts as long as the limit is passed: it may have sunk.
-  // Returns the bytes of idle pages given back.
-  Bytes trim();
+  // Gives back idle pages, down to `headroom` below the limit, and evicts as long as the limit is passed: it may have
+  // sunk. Returns the bytes of idle pages given back.
+  Bytes trim(Bytes headroom = {});
   // Evicts every storage that no op in flight uses. For tests.
   void evict_all();
 
@@ -126,8 +130,8 @@ class Pager final {
   PagerCounts counts() const;
   const Store& store() const { return store_; }
 
-  // Around fork(): remakes what is dropped, makes some room for the child, waits for moves in flight and holds
-  // everything still. The child reads what is spilled, evicts only what need not be written, and writes and drops
+  // Around fork(): remakes what is dropped, evicts what there would be no room for twice, waits for moves in flight and
+  // holds everything still. The child reads what is spilled, evicts only what need not be written, and writes and drops
   // nothing.
   void before_fork();
   void after_fork_in_parent();
@@ -170,10 +174,14 @@ class Pager final {
 
   Pageable* find(Address at, StorageId id);
   Pageables::iterator around(Address at);
+  void diverge(Pageable& storage);
+  void diverge(Bytes bytes);
+  std::optional<Shortage> make_room_or_settle(Lock& lock, const Refusal& refusal, For whom, int& settled);
   void pin(Pageable& storage);
   void unpin(Pageable& storage);
   void close_frame(bool record);
   Bytes note_at_once(Bytes request);
+  Bytes present() const;
   Shortage shortage(const Refusal& refusal);
   void note_pressure();
   FaultAnswer no_room_at_a_fault();
@@ -234,6 +242,7 @@ class Pager final {
   int fruitless_ = 0;          // evictions in a row of what a fault had only just brought back
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
+  Bytes childs_share_;  // of a forked child: what it keeps present at most of what it can read again
   std::atomic<bool> under_pressure_{false};
   std::atomic<std::uint64_t> waited_ns_{0};
 };

@@ -3,6 +3,7 @@
 #include "ullage/store/pager.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ullage::store {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 // The storages that faults brought back last are evicted last: one instruction may read one and write another.
 constexpr std::uint64_t kKeptAfterFault = 4;
 constexpr int kWritesForAFault = 3;
+constexpr int kMostSettled = 20;  // some 10 ms each
 // Who is evicted first, by rank, the highest first.
 constexpr int kJustHealed = 0;
 constexpr int kPinned = 1;
@@ -39,6 +41,15 @@ Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
     --starving_;
     return Evicted::Waited;
   }
+}
+
+// As make_room(); where there is nothing to evict, the limit is settled before the request is refused, and
+// again for some moments, as other processes may be about to give way.
+std::optional<Shortage> Pager::make_room_or_settle(Lock& lock, const Refusal& refusal, For whom, int& settled) {
+  if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
+  const bool over = refusal.reason == Refusal::Reason::OverLimit;
+  if (!over || settled++ == kMostSettled || !store_.settle_limit()) return shortage(refusal);
+  return std::nullopt;
 }
 
 // The resident storage to give up first: of the highest rank there is, the one needed last.
@@ -84,6 +95,7 @@ Pager::Evicted Pager::evict(Lock& lock, Address at, StorageId id, For whom) {
 }
 
 void Pager::take_pages(Address at, Pageable& storage) {
+  diverge(storage);
   store_.vacate(at);
   storage.where = Where::Spilled;
   if (storage.unchanged) counts_.rewrites_avoided += storage.span;
@@ -119,9 +131,10 @@ Status Pager::write_out(Lock& lock, Address at, StorageId id, For whom) {
   }
   storage->writing = true;
   storage->changed = false;
+  const auto sharing = storage->shared ? SpillFile::Sharing::WithAFork : SpillFile::Sharing::None;
   ++moves_;
   lock.unlock();
-  Status written = spill_->write(*slot, at);
+  Status written = spill_->write(*slot, at, sharing);
   lock.lock();
   --moves_;
   changed_.notify_all();
@@ -186,7 +199,7 @@ void Pager::make_writable(Address at, Pageable& storage) {
 
 // Resident when this returns nothing, or gone.
 std::optional<Shortage> Pager::bring_back(Lock& lock, Address at, StorageId id, For whom) {
-  for (;;) {
+  for (int settled = 0;;) {
     Pageable* storage = find(at, id);
     if (storage == nullptr || storage->where == Where::Resident) return std::nullopt;
     const bool by_another = storage->remaking() && storage->remaking_on != std::this_thread::get_id();
@@ -199,9 +212,13 @@ std::optional<Shortage> Pager::bring_back(Lock& lock, Address at, StorageId id, 
       continue;
     }
     if (storage->staged) return read_in(lock, at, id, *storage->staged);
+    // The parent goes on meanwhile, and cannot ask for room here: what a child read, and can read again, goes early.
+    while (in_child_ && present() + storage->span > childs_share_) {
+      if (make_room(lock, Refusal{}, whom) == Evicted::None) break;
+    }
     const std::variant<Address, Refusal> staged = store_.stage(at);
     if (const auto* refusal = std::get_if<Refusal>(&staged)) {
-      if (make_room(lock, *refusal, whom) == Evicted::None) return shortage(*refusal);
+      if (std::optional<Shortage> none = make_room_or_settle(lock, *refusal, whom, settled)) return none;
       continue;
     }
     return read_in(lock, at, id, std::get<Address>(staged));

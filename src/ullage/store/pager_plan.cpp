@@ -48,6 +48,7 @@ bool Pager::drop(Address at) {
   Pageable* storage = settled_at(lock, at);
   if (in_child_ || storage == nullptr || storage->where == Where::Dropped || storage->pins > 0) return false;
   if (storage->where == Where::Resident) store_.vacate(at);
+  diverge(*storage);
   if (storage->where == Where::Spilled) counts_.spilled_now -= storage->span;
   forget_copies(*storage);
   storage->where = Where::Dropped;
@@ -115,6 +116,7 @@ bool Pager::adopt(Address at, Address from) {
   forget_copies(to);
   forget_copies(giver->second);
   ULLAGE_CHECK(store_.hand_over(from, at), "the kernel moves pages no more (see vm.max_map_count)");
+  to.shared = std::exchange(giver->second.shared, false);
   to.where = Where::Resident;
   to.healed = 0;
   ++to.adopted;

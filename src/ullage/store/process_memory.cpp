@@ -44,6 +44,14 @@ std::optional<Bytes> kilobytes_in(const char* text, const char* name) {
 
 std::string of_process(std::int32_t pid, const char* file) { return "/proc/" + std::to_string(pid) + "/" + file; }
 
+// The fields of /proc/PID/stat from the state on, in `text`; null: it is gone.
+template <std::size_t N>
+const char* stat_of(std::int32_t pid, char (&text)[N]) {
+  if (!read_small_file(of_process(pid, "stat").c_str(), text)) return nullptr;
+  const char* behind_name = std::strrchr(text, ')');  // pid (name) state ...
+  return behind_name != nullptr && behind_name[1] == ' ' ? behind_name + 2 : nullptr;
+}
+
 // A thread's own children; the kernel lists them by thread.
 void add_children(const std::filesystem::path& thread, std::vector<std::int32_t>& to) {
   std::ifstream file(thread / "children");
@@ -67,6 +75,24 @@ Bytes proportional_of(std::int32_t pid) {
   if (!read_small_file(of_process(pid, "smaps_rollup").c_str(), text)) return resident_of(pid);
   const std::optional<Bytes> found = kilobytes_in(text, "\nPss:");
   return found ? *found : resident_of(pid);
+}
+
+Bytes faulted_of(std::int32_t pid) {
+  char text[512];
+  const char* field = stat_of(pid, text);
+  constexpr int kBefore = 7;  // state ppid pgrp session tty tpgid flags minflt
+  for (int i = 0; i < kBefore && field != nullptr; ++i) {
+    field = std::strchr(field, ' ');
+    if (field != nullptr) ++field;
+  }
+  if (field == nullptr) return {};
+  return Bytes{std::strtoull(field, nullptr, 10)} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+bool holds_memory(std::int32_t pid) {
+  char text[512];
+  const char* state = stat_of(pid, text);
+  return state != nullptr && *state != 'Z' && *state != 'X';
 }
 
 std::vector<std::int32_t> process_tree(std::int32_t root) {

@@ -23,6 +23,13 @@ Bytes resident_of(std::int32_t pid);
 // those of a tree add up; where the kernel does not say, resident_of(). Milliseconds for a large process.
 Bytes proportional_of(std::int32_t pid);
 
+// What its page faults so far can have given it at most, a small page each (minflt of /proc/PID/stat). Zero: it is
+// gone.
+Bytes faulted_of(std::int32_t pid);
+
+// False: it has ended, or never was. A process that is ending shows no resident bytes while its memory is given back.
+bool holds_memory(std::int32_t pid);
+
 // `root` and all processes that descend from it and are alive, `root` first.
 std::vector<std::int32_t> process_tree(std::int32_t root);
 

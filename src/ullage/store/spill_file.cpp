@@ -3,10 +3,12 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/store/checksum.h"
+#include "ullage/store/descriptor.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,17 +44,16 @@ Bytes longest_file(Bytes most) {
   return round_down(std::min(wanted, Bytes{limit.rlim_cur}), kSmallPage);
 }
 
-// Copies from this process's own memory; false where pages are gone, instead of the signal a plain copy would raise.
-bool copy_pages(Address into, Address from, Bytes size) {
-  const iovec there = {pointer(into), size.count};
-  const iovec here = {pointer(from), size.count};
-  return ::process_vm_readv(::getpid(), &there, 1, &here, 1, 0) == static_cast<ssize_t>(size.count);
-}
-
-// Memory for one chunk, from the system itself: the heap may be the very thing that is short.
+// Room for a copy of one chunk, from the system itself: the heap may be the very thing that is short. It is filled
+// through a pipe, because a system call tells with an error that pages are gone, where a plain copy would be a signal.
 class CopyBuffer final {
  public:
-  CopyBuffer() : at_(::mmap(nullptr, kCopyChunk.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  CopyBuffer() {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return;
+    out_ = Descriptor(ends[0]), in_ = Descriptor(ends[1]);
+    at_ = ::mmap(nullptr, kCopyChunk.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
   CopyBuffer(const CopyBuffer&) = delete;
   CopyBuffer& operator=(const CopyBuffer&) = delete;
   ~CopyBuffer() {
@@ -61,8 +62,27 @@ class CopyBuffer final {
   bool failed() const { return at_ == MAP_FAILED; }
   Address address() const { return {reinterpret_cast<std::uint64_t>(at_)}; }
 
+  // False: pages are gone.
+  bool take(Address from, Bytes size) {
+    for (Bytes done; done < size;) {
+      // As much as the pipe holds. The kernel may find the pages gone; the thread sanitizer, which sees calls of the
+      // library alone, would take its look at them for a race with the thread that took them away.
+      const ssize_t sent = ::syscall(SYS_write, in_.number(), pointer(from + done), (size - done).count);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent <= 0) return false;
+      for (Bytes end = done + Bytes{static_cast<std::uint64_t>(sent)}; done < end;) {
+        const ssize_t got = ::read(out_.number(), pointer(address() + done), (end - done).count);
+        if (got < 0 && errno == EINTR) continue;
+        ULLAGE_CHECK(got > 0, "a pipe gives what was written to it");
+        done += Bytes{static_cast<std::uint64_t>(got)};
+      }
+    }
+    return true;
+  }
+
  private:
-  void* at_;
+  Descriptor out_, in_;
+  void* at_ = MAP_FAILED;
 };
 
 }  // namespace
@@ -184,34 +204,32 @@ Status SpillFile::empty_gaps(Bytes size) {
                           std::strerror(error) + "); raise its bound with --spill DIR:SIZE");
 }
 
-Status SpillFile::write_with_checksum(SpillContent& content, Address from) {
-  const CopyBuffer buffer;
+Status SpillFile::write_copied(SpillContent& content, Address from) {
+  CopyBuffer buffer;
   const SpillSlot& slot = content.slot;
-  if (buffer.failed()) return file_->refusal(Way::Write, slot.size, ENOMEM);
+  if (buffer.failed()) return file_->refusal(Way::Write, slot.size, errno);
   Checksum sum;
   for (Bytes done; done < slot.size; done += kCopyChunk) {
     const Bytes chunk = std::min(slot.size - done, kCopyChunk);
-    if (!copy_pages(buffer.address(), from + done, chunk)) {
-      // A sandbox may forbid the call. Without the copy no sum can be trusted, so there is none.
-      if (errno == ENOSYS || errno == EPERM) return file_->transfer(Way::Write, slot.offset, from, slot.size);
+    if (!buffer.take(from + done, chunk)) {
       return file_->error(Error::Kind::NotFound, "the pages to write were taken away meanwhile");
     }
-    sum.add(pointer(buffer.address()), chunk.count);
+    if (checksums_) sum.add(pointer(buffer.address()), chunk.count);
     Status moved = file_->transfer(Way::Write, slot.offset + done.count, buffer.address(), chunk);
     if (!moved) return moved;
   }
   content.checksum = sum.value();
-  content.checked = true;
+  content.checked = checksums_;
   return success();
 }
 
-Status SpillFile::write(const SpillSlot& slot, Address from) {
+Status SpillFile::write(const SpillSlot& slot, Address from, Sharing sharing) {
   if (is_child_) return no_spilling_here();
   Work work(*this, Way::Write, slot);
   work.content().whole = false;
   work.content().checked = false;
-  Status done = checksums_ ? write_with_checksum(work.content(), from)
-                           : file_->transfer(Way::Write, slot.offset, from, slot.size);
+  Status done = checksums_ || sharing == Sharing::WithAFork ? write_copied(work.content(), from)
+                                                            : file_->transfer(Way::Write, slot.offset, from, slot.size);
   if (!done) return done;
   work.content().whole = true;
   written_ += slot.size.count;

@@ -48,7 +48,11 @@ class SpillFile final {
 
   // The whole slot; `from` is a multiple of 4096. After an error the slot holds nothing and may be written again.
   // Pages that are taken away meanwhile are no harm: pages_are_gone() tells that error (the only NotFound) from others.
-  Status write(const SpillSlot& slot, Address from);
+  // Pages that are shared with a forked process are copied through a small buffer: a write past the cache pins them,
+  // and for that the kernel (since 5.19) first makes a copy of each, which would take the very memory that is to be
+  // freed.
+  enum class Sharing { None, WithAFork };
+  Status write(const SpillSlot& slot, Address from, Sharing sharing = Sharing::None);
   static bool pages_are_gone(const Error& error) { return error.kind == Error::Kind::NotFound; }
 
   // The whole slot, or an error; then the bytes at `into` are of no use. Nobody else touches them before it returns.
@@ -77,7 +81,7 @@ class SpillFile final {
   Result<SpillSlot> grow(Bytes size);
   Status find_blocks(const SpillSlot& slot);
   Status empty_gaps(Bytes size);
-  Status write_with_checksum(SpillContent& content, Address from);
+  Status write_copied(SpillContent& content, Address from);
   Error limit_reached(Bytes size) const;
   Error no_spilling_here() const { return file_->error(Error::Kind::System, "a forked child does not spill"); }
 

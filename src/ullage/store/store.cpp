@@ -14,6 +14,18 @@ constexpr Bytes kSlack = 256_KiB;
 // Of a range: huge pages stand at multiples of their size.
 Bytes alignment_of(Bytes span) { return span >= kHugePage ? kHugePage : kSmallPage; }
 
+// What a request may take, from before it looks whether there is room until it has it.
+struct Lease {
+  Lease(Limit& from, Bytes bytes) : limit(from), leased(bytes) { limit.lease(leased); }
+  ~Lease() { limit.end_lease(leased, taken); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  Limit& limit;
+  const Bytes leased;
+  Bytes taken;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::create(Pages& pages, Limit& limit, Options options) {
@@ -216,8 +228,10 @@ Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
     if (whole->at.value % alignment.count == 0) return adopt(std::move(*whole));
     idle_.add(std::move(*whole));
   }
+  Lease lease(limit_, size);
   const Bytes limit = ask_limit();
   if (counts_.resident - idle_.bytes() + size > limit) return refuse(Refusal::Reason::OverLimit, asked, size, limit);
+  const Bytes before = counts_.fresh;
   const std::optional<Address> at = space_.take(size, alignment);
   if (!at) return refuse(Refusal::Reason::AddressSpace, asked, size, limit);
 
@@ -230,6 +244,7 @@ Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
     for (Part& part : parts) abandon(part);
     return refuse(Refusal::Reason::Device, asked, size, limit);
   }
+  lease.taken = counts_.fresh - before;
   Range range{*at, size, std::move(parts[0].pieces)};
   range.pieces.insert(range.pieces.end(), parts[1].pieces.begin(), parts[1].pieces.end());
   return adopt(std::move(range));
@@ -309,12 +324,21 @@ Refusal Store::refuse(Refusal::Reason reason, Bytes asked, Bytes size, Bytes lim
   return {reason, asked, counts_.live, counts_.resident, limit, counts_.resident - idle_.bytes() + size};
 }
 
-Bytes Store::trim() {
+Bytes Store::drop_idle() {
   const std::lock_guard guard(lock_);
-  const Bytes limit = ask_limit();
+  return drop_idle_down_to({});
+}
+
+Bytes Store::trim(Bytes headroom) {
+  const std::lock_guard guard(lock_);
+  return drop_idle_down_to(saturating_sub(ask_limit(), headroom));
+}
+
+// Until resident bytes are within `most`, or no page is idle.
+Bytes Store::drop_idle_down_to(Bytes most) {
   const Bytes before = counts_.resident;
-  while (counts_.resident > limit) {
-    const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident - limit);
+  while (counts_.resident > most) {
+    const std::optional<IdlePiece> piece = idle_.take_to_drop(counts_.resident - most);
     if (!piece) break;
     drop(*piece);
   }

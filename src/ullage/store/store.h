@@ -34,6 +34,11 @@ class Limit {
  public:
   virtual ~Limit() = default;
   virtual Bytes resident_limit(Bytes resident) = 0;
+  // Asked before a request is refused: the limit rests on an estimate, and is now known better. False: it is not.
+  virtual bool settle() { return false; }
+  // Before the limit is asked for `bytes` more, and after they were taken, or some of them, or none.
+  virtual void lease(Bytes) {}
+  virtual void end_lease(Bytes /*leased*/, Bytes /*taken*/) {}
 };
 
 class FixedLimit final : public Limit {
@@ -124,9 +129,15 @@ class Store final {
   // Does this address lie in the store's reservation?
   bool owns(Address at) const { return all_.contains(at); }
 
-  // Asks for the limit and gives idle pages back to the system until resident bytes are within it, as far as there are
-  // any. Returns the bytes given back.
-  Bytes trim();
+  // See Limit::settle().
+  bool settle_limit() { return limit_.settle(); }
+
+  // Gives all idle pages back to the system. Returns their bytes.
+  Bytes drop_idle();
+
+  // Asks for the limit and gives idle pages back to the system until resident bytes stay below it by `headroom`, as far
+  // as there are any. Returns the bytes given back.
+  Bytes trim(Bytes headroom = {});
 
   // Every live storage, small ones too, by address.
   std::vector<LiveStorage> live() const;
@@ -180,6 +191,7 @@ class Store final {
   void abandon(Part& part);
   void make_way(Bytes fresh, Bytes most);
   void drop(const IdlePiece& piece);
+  Bytes drop_idle_down_to(Bytes most);
   void retire(Range range);
   Bytes soft_limit(Bytes asked) const;
   Refusal refuse(Refusal::Reason reason, Bytes asked, Bytes size, Bytes limit);

@@ -144,7 +144,8 @@ OpId EventLog::op_begun(const OpView& op, std::span<const UseView> uses, Instant
   PackedTake* take = state_->packed();
   if (take == nullptr) return ++state_->now.next_op, id;
   Texts& texts = state_->texts;
-  const PackedTake::OpTexts names{texts.of_constant(op.name), texts.of_constant(op.node), texts.of_constant(op.layer)};
+  const PackedTake::OpTexts names{texts.of_constant(op.name), texts.of_constant(op.node), texts.of_constant(op.layer),
+                                  texts.of_constant(op.line)};
   take->op_begin(op, names, state_->known(uses), micros(at));
   state_->open.push_back({id.value, op.thread, at.nanoseconds});
   return id;

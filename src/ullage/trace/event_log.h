@@ -31,6 +31,7 @@ struct OpView {
   std::string_view name;   // lives for ever, as do the next two: they are known again by their addresses
   std::string_view node;   // may be empty
   std::string_view layer;  // may be empty
+  std::string_view line;   // may be empty; lives for ever too
   std::uint32_t thread = 0;
   bool backward = false;
   bool grad_mode = false;

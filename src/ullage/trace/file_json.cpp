@@ -80,6 +80,10 @@ class Fields final {
     return knobs;
   }
   // Missing: none.
+  std::vector<std::string> texts_if_there(const char* key) {
+    return problem_ || !object_.contains(key) ? std::vector<std::string>() : texts(key);
+  }
+  // Missing: none.
   std::vector<Choice> choices(const char* key) {
     std::vector<Choice> choices;
     if (problem_ || !object_.contains(key)) return choices;
@@ -128,6 +132,7 @@ std::string head_json(const TraceFile& file) {
                  {"at", from_knobs(file.at)},
                  {"phases_left_out", file.phases_left_out},
                  {"choices", from_choices(file.choices)},
+                 {"sides", file.sides},
                  {"onednn", file.onednn}});
 }
 
@@ -156,6 +161,7 @@ std::optional<std::string> read_head(std::string_view text, TraceFile& file) {
   file.at = in.knobs("at");
   file.phases_left_out = in.texts("phases_left_out");
   file.choices = in.choices("choices");
+  file.sides = in.texts_if_there("sides");
   file.onednn = in.flag("onednn", true);
   return in.problem();
 }

@@ -71,6 +71,9 @@ void EventUnpacker::body(PackedEvent& event) {
       return;
     case PackedKind::Border:
       return border(event);
+    case PackedKind::Line:
+      event.name = line_ = in_.number();
+      return;
     case PackedKind::Mark:
     case PackedKind::kEnd:
       return;
@@ -82,6 +85,7 @@ void EventUnpacker::op_begin(PackedEvent& event) {
   event.name = in_.number();
   event.node = in_.number();
   event.layer = in_.number();
+  event.line = line_;
   if ((event.flags & kOtherThread) != 0) now_.thread = in_.number();
   uses(event);
 }

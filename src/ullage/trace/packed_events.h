@@ -29,6 +29,7 @@ enum class PackedKind : std::uint8_t {
   Role,  // from here on: no events of the trace, no time; they lie before the next event
   Border,
   Charge,
+  Line,
   kEnd
 };
 constexpr bool is_event(PackedKind kind) { return kind < PackedKind::Role; }
@@ -72,7 +73,8 @@ struct PackedEvent {
   bool in_op = false;                           // Allocation
   std::uint64_t op = 0;                         // Allocation: by which op, where in_op
   std::uint64_t amount = 0;                     // bytes; nanoseconds of OpEnd; the folded bytes of Charge
-  std::uint64_t name = 0, node = 0, layer = 0;  // texts
+  std::uint64_t name = 0, node = 0, layer = 0;  // texts; the name is that of Role, of Border, and of Line
+  std::uint64_t line = 0;                       // OpBegin: text, of the last Line of the chunk
   std::vector<PackedUse> uses;
   std::vector<PackedKnob> knobs;
 };
@@ -81,7 +83,7 @@ struct PackedEvent {
 inline constexpr std::uint8_t kBackward = 1, kGradMode = 2, kSliced = 4, kOtherThread = 8;  // OpBegin
 inline constexpr std::uint8_t kFailed = 1;                                                  // OpEnd
 inline constexpr std::uint8_t kNotInOp = 1;                                                 // Allocation
-inline constexpr std::uint8_t kFlags[] = {1, 0, 15, 1, 3, 0, 0, 0, 1, 3, 0};                // that a kind may have
+inline constexpr std::uint8_t kFlags[] = {1, 0, 15, 1, 3, 0, 0, 0, 1, 3, 0, 0};             // that a kind may have
 
 // Reads one record after the other. Every id is checked to be one given out before; `problem` says what is wrong.
 class EventUnpacker final {
@@ -105,6 +107,7 @@ class EventUnpacker final {
 
   PackedReader in_;
   Position now_;
+  std::uint64_t line_ = 0;
   const char* problem_ = nullptr;
 };
 

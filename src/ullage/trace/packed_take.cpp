@@ -18,9 +18,14 @@ std::size_t most_of(std::span<const UseView> uses) {
 
 }  // namespace
 
+// For a record with `most` bytes behind its tag.
+void PackedTake::ensure_room(std::size_t most) {
+  if (chunk_ == nullptr || chunk_->capacity - chunk_->size < most + kMostTag) new_chunk(most + kMostTag);
+}
+
 // Where `most` more bytes and the tag have room in any case; the tag is written.
 std::byte* PackedTake::begin_untimed(PackedKind kind, unsigned flags, std::size_t most) {
-  if (chunk_ == nullptr || chunk_->capacity - chunk_->size < most + kMostTag) new_chunk(most + kMostTag);
+  ensure_room(most);
   std::byte* to = chunk_->bytes.get() + chunk_->size;
   *to = static_cast<std::byte>(static_cast<unsigned>(kind) | flags << 4);
   return to + 1;
@@ -67,7 +72,11 @@ void PackedTake::op_begin(const OpView& op, const OpTexts& texts, std::span<cons
   const bool other_thread = op.thread != now_.thread;
   const unsigned flags = (op.backward ? kBackward : 0u) | (op.grad_mode ? kGradMode : 0u) | (op.sliced ? kSliced : 0u) |
                          (other_thread ? kOtherThread : 0u);
-  std::byte* to = begin(PackedKind::OpBegin, flags, 4 * kMostPacked + most_of(uses), micros);
+  const std::size_t most = 4 * kMostPacked + most_of(uses);
+  ensure_room(most + kMostPacked + kMostTag);  // both records lie in one chunk
+  if (texts.line != line_) end(put_packed(begin_untimed(PackedKind::Line, 0, kMostPacked), texts.line));
+  line_ = texts.line;
+  std::byte* to = begin(PackedKind::OpBegin, flags, most, micros);
   to = put_packed(put_packed(put_packed(to, texts.name), texts.node), texts.layer);
   if (other_thread) to = put_packed(to, op.thread);
   now_.thread = op.thread;
@@ -119,6 +128,7 @@ void PackedTake::new_chunk(std::size_t least) {
   chunk.begin = now_;
   chunk.capacity = std::max(kChunk, least);
   chunk.bytes = std::make_unique_for_overwrite<std::byte[]>(chunk.capacity);
+  line_ = 0;
   if (newest_.empty() && (first_.empty() || held_first_ + chunk.capacity <= limits_.first.count)) {
     held_first_ += chunk.capacity;
     chunk_ = &first_.emplace_back(std::move(chunk));

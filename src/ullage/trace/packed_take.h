@@ -25,7 +25,7 @@ class PackedTake final {
   PackedTake(Position& now, Shapes& shapes, EventLog::Limits limits) : now_(now), shapes_(shapes), limits_(limits) {}
 
   struct OpTexts {
-    std::uint64_t name = 0, node = 0, layer = 0;
+    std::uint64_t name = 0, node = 0, layer = 0, line = 0;
   };
 
   // Times are microseconds since the take began. New storages and ops get the next ids of `now`.
@@ -56,6 +56,7 @@ class PackedTake final {
     return put_packed(to, now_.next_storage - storage);
   }
   void end(std::byte* to) { chunk_->size = static_cast<std::size_t>(to - chunk_->bytes.get()); }
+  void ensure_room(std::size_t most);
   void new_chunk(std::size_t least);
 
   Position& now_;
@@ -65,6 +66,7 @@ class PackedTake final {
   std::optional<LostEvents> lost_;
   std::deque<Chunk> newest_;
   Chunk* chunk_ = nullptr;  // the newest of all
+  std::uint64_t line_ = 0;  // that a reader of the chunk knows
   std::size_t held_first_ = 0, held_newest_ = 0;
   std::uint64_t events_ = 0;
 };

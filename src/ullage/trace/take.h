@@ -43,6 +43,7 @@ struct OpDetail {
   bool sliced = false;       // a slice of a list op that was cut to fit a budget
   std::string node;          // "ConvolutionBackward0": the node of the graph it was run for; empty outside backward
   std::string layer;         // "netG.main.6", where the program told its parameters' names; else empty
+  std::string line;          // "train.py:57": of the program, that called it; empty where that is not known
   EventId begin, end;        // of its OpBegin and OpEnd; end of the trace where it was still running
   Seconds took;              // from begin to end; zero where it was still running
   std::vector<TensorUse> uses;
@@ -132,7 +133,8 @@ struct TraceFile {
   std::vector<std::string> phases_left_out;  // of the program, that a rehearsal does not run: "checkpoint"
   std::vector<Take> takes;
   std::vector<Choice> choices{};
-  bool onednn = true;  // torch was allowed to use it: other kernels, other scratch
+  std::vector<std::string> sides{};  // knobs of the takes that are sides of one picture: "width", "height"
+  bool onednn = true;                // torch was allowed to use it: other kernels, other scratch
 };
 
 }  // namespace ullage::trace

@@ -132,6 +132,8 @@ const char* TakeReader::add(const PackedEvent& event) {
       return add_border(event);
     case PackedKind::Charge:
       return add_charge(unfold(event.amount));
+    case PackedKind::Line:
+      return nullptr;  // the ops behind it have it
     case PackedKind::kEnd:
       break;
   }
@@ -152,8 +154,8 @@ const char* TakeReader::begin_op(const PackedEvent& event) {
   if (now_.thread > UINT32_MAX) return "a thread with a number that cannot be";
   Op op;
   OpDetail detail;
-  for (const auto& [number, to] :
-       {std::pair{event.name, &op.name}, std::pair{event.node, &detail.node}, std::pair{event.layer, &detail.layer}}) {
+  for (const auto& [number, to] : {std::pair{event.name, &op.name}, std::pair{event.node, &detail.node},
+                                   std::pair{event.layer, &detail.layer}, std::pair{event.line, &detail.line}}) {
     if (const char* problem = text(number, *to)) return problem;
   }
   detail.thread = static_cast<std::uint32_t>(now_.thread);

@@ -157,9 +157,9 @@ std::span<const UseView> TakeWriter::uses_of(OpId op, bool at_end) {
 void TakeWriter::write_op_begin(OpId op, PackedTake& packed, std::uint64_t micros) {
   ULLAGE_CHECK(op.value == now_.next_op && op.value < take_.details.size(), "ops are numbered by their begins");
   const OpDetail& detail = take_.details[op.value];
-  const OpView view{{}, {}, {}, detail.thread, detail.backward, detail.grad_mode, detail.sliced};
+  const OpView view{{}, {}, {}, {}, detail.thread, detail.backward, detail.grad_mode, detail.sliced};
   const PackedTake::OpTexts texts{texts_.of(take_.trace.ops[op.value].name), texts_.of(detail.node),
-                                  texts_.of(detail.layer)};
+                                  texts_.of(detail.layer), texts_.of(detail.line)};
   packed.op_begin(view, texts, uses_of(op, false), micros);
 }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/planned_fit.h"
+
+#include "ullage/cli/plan_maker.h"
+
+#include <algorithm>
+#include <ostream>
+
+namespace ullage::cli {
+namespace {
+
+using What = plan::Action::What;
+
+std::uint64_t count(const plan::Schedule& schedule, std::initializer_list<What> which) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(schedule.actions, [&](const plan::Action& action) {
+    return std::ranges::find(which, action.what) != which.end();
+  }));
+}
+
+}  // namespace
+
+void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::ostream& err) {
+  if (!prediction.memory || prediction.process_peak <= *prediction.memory) return;
+  trace::TraceFile file;
+  file.takes = {prediction.take};
+  // What the process holds beside its pool is planned with as it was predicted.
+  file.takes[0].process.outside_peak = saturating_sub(prediction.process_peak, prediction.pool_resident_peak);
+  progress.pause();
+  PlanQuestion question;
+  question.memory = *prediction.memory;
+  add_measured_rates(question, err);
+  const Result<report::PlanReport> made = make_plan_report(std::move(file), question, "what was predicted", progress);
+  progress.pause();
+  if (!made) {
+    err << "ullage: no plan was made: " << made.error().text() << '\n';
+    return;
+  }
+  const plan::Plan& plan = made->planned->plan;
+  predict::PlannedFit fit;
+  fit.fits = plan.outcome != plan::Plan::Outcome::Infeasible;
+  fit.least = made->beside.memory_for(plan.least);
+  if (fit.fits) {
+    fit.more_time = plan.step > Seconds{} ? plan.overhead.count / plan.step.count : 0;
+    fit.recomputed = count(plan.schedule, {What::Rerun, What::Apply});
+    fit.spilled = count(plan.schedule, {What::Spill});
+  }
+  prediction.planned = fit;
+}
+
+}  // namespace ullage::cli

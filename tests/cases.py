@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of a test in Python that needs no framework: its functions `test_*`, each of which asserts."""
+import contextlib
+import sys
+import tempfile
+import time
+import traceback
+
+
+def run_cases(cases: dict, *arguments, only: str = "", place=None) -> None:
+    """Calls every function `test_*` of `cases` (a module's globals()) in order with `arguments`; `only`: a part of its name.
+
+    With `place`, each is called with place(folder), a new folder that is gone afterwards. One failure does not hide the
+    next; the last line names all that failed, and the exit code says whether any did.
+    """
+    chosen = [name for name in cases if name.startswith("test_") and only in name]
+    if not chosen:
+        raise SystemExit(f"no test has {only!r} in its name")
+    failed = []
+    for name in chosen:
+        words, start = name.removeprefix("test_").replace("_", " "), time.monotonic()
+        with tempfile.TemporaryDirectory() if place else contextlib.nullcontext() as folder:
+            try:
+                cases[name](*([place(folder)] if place else arguments))
+                print(f"ok {words} ({time.monotonic() - start:.1f} s)", flush=True)
+            except Exception:
+                traceback.print_exc(file=sys.stdout)
+                print("FAILED", words, flush=True)
+                failed.append(words)
+    if failed:
+        raise SystemExit(f"{len(failed)} of {len(chosen)} failed: {', '.join(failed)}")

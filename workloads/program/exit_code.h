@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What kind of error ends a program with which exit code.
+
+#include "ullage/base/exit_code.h"
+#include "ullage/base/result.h"
+
+namespace ullage::program {
+
+// How a program ends that could not go on.
+constexpr ExitCode exit_code_of(const Error& error) {
+  switch (error.kind) {
+    case Error::Kind::BadArgument:
+      return ExitCode::WrongUse;
+    case Error::Kind::NotFound:
+    case Error::Kind::BadFile:
+      return ExitCode::BadInput;
+    case Error::Kind::System:
+      return ExitCode::Failed;
+  }
+  return ExitCode::Failed;
+}
+
+}  // namespace ullage::program

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The optimizers that programs offer, for their options; torch_program/optimizer.h makes them.
+
+namespace ullage::program {
+
+// Each at Python's defaults but for the learning rate; SgdMomentum: 0.9.
+enum class OptimizerKind {
+  Adam,
+  AdamW,
+  Adagrad,
+  Adamax,
+  DiffGrad,
+  AdamP,
+  RAdam,
+  RmsProp,
+  Sgd,
+  SgdMomentum,
+};
+
+}  // namespace ullage::program

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a person may ask of ullage-pulse, under the names and with the defaults of the published run.py, and the check
+// of it before any work. "-input_dir", "--input_dir" and "--input-dir" are one option.
+
+#include "program/answer.h"
+#include "program/optimizer_kind.h"
+#include "pulse/loss_grammar.h"
+#include "pulse/schedule.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ullage::pulse {
+
+enum class NoiseType { Zero, Fixed, Trainable };
+using program::OptimizerKind;
+
+struct Options {
+  std::string input = "input";  // a picture, or a folder of them
+  std::string out = "runs";
+  std::string cache = "cache";  // where weights are looked for that are not named
+  std::string synthesis;
+  std::string mapping;
+  std::string gaussian_fit = "gaussian_fit.pt";
+  std::int64_t steps = 100;
+  std::vector<LossPart> loss = {{100, Term::L2}, {0.05, Term::GeoCross}};
+  double eps = 2e-3;
+  NoiseType noise_type = NoiseType::Trainable;
+  std::int64_t trainable_noise_layers = 5;
+  std::vector<std::int64_t> bad_noise_layers = {17};  // these are zero
+  bool tile_latent = false;
+  OptimizerKind optimizer = OptimizerKind::Adam;
+  double learning_rate = 0.4;
+  Schedule schedule = Schedule::OneCycleDrop;
+  std::int64_t duplicates = 1;
+  std::int64_t batch_size = 1;
+  std::optional<std::uint64_t> seed;  // none: drawn by chance, and said
+  bool save_intermediate = false;
+  bool keep_best = false;
+  std::int64_t threads = 0;  // 0: torch's own choice
+  bool quiet = false;
+  // For tests.
+  bool in_double = false;
+  std::int64_t fit_samples = 1'000'000;  // as published
+  std::string start;
+  std::string dump;
+};
+
+std::variant<Options, program::Answer> parse_options(int argc, const char* const* argv);
+
+}  // namespace ullage::pulse

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How the learning rate goes over the steps of a search.
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ullage::pulse {
+
+enum class Schedule {
+  Fixed,
+  OneCycle,     // up and down again
+  OneCycleDrop  // one cycle over nine tenths of the steps, then down to a thousandth
+};
+
+std::string_view name_of(Schedule schedule);  // "fixed", "linear1cycle", "linear1cycledrop"
+std::optional<Schedule> schedule_named(std::string_view name);
+
+// What the learning rate is multiplied by at step `step` of `steps`, the first being 0.
+double rate_factor(Schedule schedule, std::int64_t step, std::int64_t steps);
+
+}  // namespace ullage::pulse

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pulse/search_run.h"
+
+#include "program/progress.h"
+#include "program/sha256.h"
+#include "program/stop_request.h"
+#include "pulse/best_faces.h"
+#include "pulse/face_files.h"
+#include "pulse/gaussian_fit.h"
+#include "pulse/pictures.h"
+#include "torch_program/pixels.h"
+#include "pulse/progress_line.h"
+#include "pulse/recording.h"
+#include "pulse/rehearsal.h"
+#include "pulse/search.h"
+#include "torch_program/tensor_file.h"
+#include "pulse/weight_files.h"
+#include "torch_program/run_parts.h"
+#include "torch_program/run_program.h"
+#include "ullage/runtime/runtime.h"
+
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <utility>
+
+namespace ullage::pulse {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kFitChunk = 2048;  // 4 MiB as float32
+
+// All that one call of the program does. The parts come in the order in which they can fail for the person's doing.
+class SearchRun final {
+ public:
+  SearchRun(const Options& options, program::Progress& progress)
+      : options_(options), progress_(progress), type_(options.in_double ? at::kDouble : at::kFloat) {}
+
+  Result<ExitCode> run();
+
+ private:
+  Status load_networks();
+  Status compute_fit();
+  std::span<const Job> next_batch(std::size_t from) const;
+  Result<at::Tensor> wanted_pictures(std::span<const Job> jobs) const;
+  Result<Start> start_of(std::span<const Job> jobs, std::size_t first) const;
+  Status search(std::span<const Job> jobs, std::size_t first);
+  void show(std::span<const Job> jobs, const Evaluation& seen, std::int64_t step, Clock::time_point start);
+  void say(const std::string& line) const {
+    if (!options_.quiet) progress_.say(line);
+  }
+
+  const Options& options_;
+  program::Progress& progress_;
+  const at::ScalarType type_;
+  program::StopRequest stop_{"\nullage-pulse: finishing this step; once more ends at once\n"};
+  WeightFiles files_;
+  FaceFiles faces_{options_, progress_};
+  std::vector<Job> jobs_;
+  std::optional<Synthesis> synthesis_;
+  std::optional<GaussianFit> fit_;
+  std::uint64_t seed_ = 0;
+  program::Sha256 digest_;  // of what every search came to
+};
+
+Status SearchRun::load_networks() {
+  const SynthesisShape shape = *synthesis_shape(*files_.synthesis);
+  synthesis_.emplace(shape, torch_program::Source(std::exchange(files_.synthesis, {}), type_, "synthesis"));
+  if (files_.fit) {
+    const torch_program::Source source(std::exchange(files_.fit, {}), type_, "gaussian_fit");
+    fit_ = GaussianFit{source.take("mean"), source.take("std")};
+    return success();
+  }
+  return compute_fit();
+}
+
+Status SearchRun::compute_fit() {
+  say(options_.gaussian_fit + ": not there; computing it from " + files_.mapping->file());
+  const Mapping mapping(torch_program::Source(std::exchange(files_.mapping, {}), at::kFloat, "mapping"));
+  const runtime::Phase phase("gaussian fit");
+  auto fit = fit_gaussian(mapping, options_.fit_samples, kFitChunk, [this](std::int64_t done) {
+    const std::string line =
+        "gaussian fit  " + std::to_string(done) + "/" + std::to_string(options_.fit_samples) + " samples";
+    if (!options_.quiet) progress_.show(line, done == options_.fit_samples);
+    return !stop_.asked();
+  });
+  if (!fit) return success();
+  const std::string path = options_.out + "/gaussian_fit.safetensors";
+  if (Status written = torch_program::write_tensors(path, {{"mean", fit->mean}, {"std", fit->deviation}}); !written)
+    return written;
+  say("next time: --gaussian-fit " + path);
+  fit_ = GaussianFit{fit->mean.to(type_), fit->deviation.to(type_)};
+  return success();
+}
+
+// As many searches from `from` on as go together: pictures of one side.
+std::span<const Job> SearchRun::next_batch(std::size_t from) const {
+  std::size_t count = 1;
+  while (count < static_cast<std::size_t>(options_.batch_size) && from + count < jobs_.size() &&
+         jobs_[from + count].side == jobs_[from].side) {
+    ++count;
+  }
+  return std::span(jobs_).subspan(from, count);
+}
+
+Result<at::Tensor> SearchRun::wanted_pictures(std::span<const Job> jobs) const {
+  std::vector<at::Tensor> pictures;
+  for (const Job& job : jobs) {
+    const auto picture = load_picture(job.picture, synthesis_->resolution(), torch_program::charge);
+    if (!picture) return picture.error();
+    pictures.push_back(torch_program::to_tensor(*picture, type_));
+  }
+  return at::cat(pictures);
+}
+
+Result<Start> SearchRun::start_of(std::span<const Job> jobs, std::size_t first) const {
+  std::vector<std::uint64_t> seeds;
+  for (std::size_t i = 0; i < jobs.size(); ++i) seeds.push_back(seed_ + first + i);
+  auto start = options_.start.empty()
+                   ? Result<Start>(draw_start(options_, synthesis_->layers(), seeds))
+                   : read_start(options_.start, options_, synthesis_->layers(), static_cast<std::int64_t>(jobs.size()));
+  if (!start) return start;
+  start->latents = start->latents.to(type_);
+  for (at::Tensor& noise : start->noises) noise = noise.to(type_);
+  return start;
+}
+
+void SearchRun::show(std::span<const Job> jobs, const Evaluation& seen, std::int64_t step, Clock::time_point start) {
+  if (options_.quiet) return;
+  const runtime::MemoryStatus memory = runtime::memory_status();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double left = seconds / static_cast<double>(step) * static_cast<double>(options_.steps - step);
+  SearchState state{jobs.front().name,
+                    static_cast<std::int64_t>(jobs.size()) - 1,
+                    step,
+                    options_.steps,
+                    {},
+                    0,
+                    {runtime::active(), memory.resident, memory.budget, Seconds{left}}};
+  for (const auto& [term, figure] : seen.loss.terms) state.terms[term] = figure.mean().item<double>();
+  state.total = seen.loss.total.mean().item<double>();
+  progress_.show(progress_line(state), step == options_.steps);
+}
+
+Status SearchRun::search(std::span<const Job> jobs, std::size_t first) {
+  const auto wanted = wanted_pictures(jobs);
+  if (!wanted) return wanted.error();
+  auto begin = start_of(jobs, first);
+  if (!begin) return begin.error();
+  if (Status prepared = faces_.prepare_intermediates(jobs); !prepared) return prepared;
+  const double eps = options_.in_double ? options_.eps : static_cast<float>(options_.eps);
+  BestFaces best(static_cast<std::int64_t>(jobs.size()), eps);
+  Search search(*synthesis_, *fit_, *wanted, std::move(*begin), options_);
+  Recording recording;
+  Evaluation seen;
+  const auto start = Clock::now();
+  for (std::int64_t step = 0; step < options_.steps && !(stop_.asked() && step > 0); ++step) {
+    seen = {};  // the last step's picture goes before the next one is made
+    const double rate = search.learning_rate();
+    seen = search.step();
+    best.see(seen, step);
+    if (!options_.dump.empty()) recording.see(seen, search, rate);
+    runtime::mark_step();
+    show(jobs, seen, step + 1, start);
+    if (Status saved = faces_.save_intermediates(jobs, best, step); !saved) return saved;
+  }
+  if (!options_.dump.empty()) {
+    if (Status written = recording.write(options_.dump, seen, search, best); !written) return written;
+  }
+  torch_program::add(digest_, search.latents());
+  for (const std::size_t i : search.trained_noises()) torch_program::add(digest_, search.noises()[i]);
+  torch_program::add(digest_, seen.image);
+  return faces_.save(jobs, seen, best);
+}
+
+Result<ExitCode> SearchRun::run() {
+  auto files = open_weight_files(options_);
+  if (!files) return files.error();
+  files_ = std::move(*files);
+  const std::int64_t resolution = synthesis_shape(*files_.synthesis)->resolution;
+  auto jobs = list_jobs(options_.input, options_.duplicates, resolution, torch_program::charge);
+  if (!jobs) return jobs.error();
+  jobs_ = std::move(*jobs);
+  if (Status writable = faces_.prepare(); !writable) return writable.error();
+  if (options_.threads > 0) at::set_num_threads(static_cast<int>(options_.threads));
+  if (Status loaded = load_networks(); !loaded) return loaded.error();
+  seed_ = options_.seed ? *options_.seed : torch_program::seed_by_chance();
+  if (!options_.seed && options_.start.empty()) say("the same again: --seed " + std::to_string(seed_));
+  for (std::size_t done = 0; done < jobs_.size() && !stop_.asked();) {
+    const auto batch = next_batch(done);
+    if (Status searched = search(batch, done); !searched) return searched.error();
+    done += batch.size();
+  }
+  if (stop_.asked()) return ExitCode::Interrupted;
+  runtime::report_state(digest_.finish());
+  return faces_.missed() == 0 ? ExitCode::Done : ExitCode::Failed;
+}
+
+}  // namespace
+
+ExitCode run_pulse(const Options& options, std::ostream& out, bool terminal) {
+  program::Progress progress(out, terminal);
+  return torch_program::run_program({"ullage-pulse", "a smaller --batch-size needs less"}, progress,
+                                    [&]() -> Result<ExitCode> {
+                                      const auto rehearsed = rehearse_if_asked(options, progress);
+                                      if (!rehearsed) return rehearsed.error();
+                                      return *rehearsed ? ExitCode::Done : SearchRun(options, progress).run();
+                                    });
+}
+
+}  // namespace ullage::pulse

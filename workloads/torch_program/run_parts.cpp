@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "torch_program/run_parts.h"
+
+#include "ullage/runtime/runtime.h"
+
+#include <random>
+
+namespace ullage::torch_program {
+
+std::shared_ptr<void> charge(Bytes bytes, std::string_view what) { return runtime::charge_outside(bytes, what); }
+
+std::uint64_t seed_by_chance() { return std::random_device()() % 1'000'000'000; }
+
+void add(program::Sha256& digest, const at::Tensor& tensor) {
+  const at::Tensor whole = tensor.detach().contiguous();
+  digest.update(whole.const_data_ptr(), Bytes{whole.nbytes()});
+}
+
+}  // namespace ullage::torch_program

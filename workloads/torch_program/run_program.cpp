@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "torch_program/run_program.h"
+
+#include "program/exit_code.h"
+#include "ullage/runtime/torch_compat.h"
+
+#include <c10/util/Exception.h>
+
+#include <exception>
+
+namespace ullage::torch_program {
+
+ExitCode run_program(const ProgramWords& words, program::Progress& progress,
+                     const std::function<Result<ExitCode>()>& work) {
+  const auto fail = [&](const std::string& what) { progress.say(words.name + ": " + what); };
+  try {
+    const Result<ExitCode> result = work();
+    if (result) return *result;
+    fail(result.error().text());
+    return program::exit_code_of(result.error());
+  } catch (const c10::OutOfMemoryError& error) {
+    fail(error.what_without_backtrace());
+    fail("out of memory: " + words.out_of_memory + "; under ullage run, a larger --memory gives more");
+    return ExitCode::Infeasible;
+  } catch (const c10::Error& error) {
+    fail(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  return ExitCode::Failed;
+}
+
+}  // namespace ullage::torch_program

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Tensors written as a safetensors file.
+
+#include "ullage/base/result.h"
+#include "ullage/runtime/torch_compat.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+
+namespace ullage::torch_program {
+
+// Floats, doubles, 64-bit integers and bytes, of any layout. The file is written beside its name and renamed when it is
+// whole.
+Status write_tensors(const std::string& path, const std::map<std::string, at::Tensor>& tensors);
+
+}  // namespace ullage::torch_program

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The size of the picture: as asked for, and as the network can make it.
+
+#include "ullage/base/result.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace ullage::vqgan_clip {
+
+struct PictureSize {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+
+  friend bool operator==(const PictureSize&, const PictureSize&) = default;
+};
+
+std::string to_string(const PictureSize& size);  // "512x384"
+
+// "512x384" as one word, or its two numbers as two. BadArgument: anything else, sides below 1 or above 65536.
+Result<PictureSize> parse_size(std::span<const std::string> words);
+
+struct UsedSize {
+  PictureSize size;
+  std::string said;  // empty where it is the size asked for
+};
+
+// Both sides rounded down to whole tokens, squares of `token_side` pixels (16 for f16), as the published program does
+// without a word. BadArgument where not one token is left.
+Result<UsedSize> used_size(const PictureSize& asked, std::int64_t token_side);
+
+}  // namespace ullage::vqgan_clip
