@@ -327,7 +327,7 @@ TEST(Weights, LetGoOfWhatWasRead) {
   const std::uint64_t before = resident_file_kib();
   EXPECT_GT(values<float>(*weights, "w").back(), 0.7f);
   EXPECT_GE(resident_file_kib(), before + 12 * 1024);
-  weights->let_go(*weights->find("w"));
+  weights->let_go(weights->find("w")->storage);
   EXPECT_LE(resident_file_kib(), before + 512);
   EXPECT_GT(values<float>(*weights, "w").front(), 0.7f);
   std::remove(path.c_str());

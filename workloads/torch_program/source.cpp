@@ -4,7 +4,17 @@
 #include "ullage/runtime/runtime.h"
 #include "torch_program/as_tensor.h"
 
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
 namespace ullage::torch_program {
+namespace {
+
+// Between two looks of a watch over memory the file gives tens of MiB; so much of it stays at a time.
+constexpr std::int64_t kReadAtOnce = 2 << 20;
+
+}  // namespace
 
 Source Source::under(const std::string& part) const {
   Source below = *this;
@@ -15,8 +25,21 @@ Source Source::under(const std::string& part) const {
 at::Tensor Source::take(const std::string& name, double factor) const {
   const std::string key = prefix_ + name;
   const at::Tensor in_file = as_tensor(weights_, key);
-  at::Tensor own = in_file.to(type_, /*non_blocking=*/false, /*copy=*/true).contiguous();
-  weights_->let_go(*weights_->find(key));
+  const read::WeightTensor& found = *weights_->find(key);
+  at::Tensor own = at::empty(in_file.sizes(), type_);
+  if (found.is_contiguous()) {
+    const at::Tensor from = in_file.view(-1);
+    const at::Tensor to = own.view(-1);
+    const std::int64_t width = from.element_size();
+    for (std::int64_t done = 0, piece; done < from.numel(); done += piece) {
+      piece = std::min(kReadAtOnce / width, from.numel() - done);
+      to.narrow(0, done, piece).copy_(from.narrow(0, done, piece));
+      weights_->let_go({found.data() + done * width, static_cast<std::size_t>(piece * width)});
+    }
+  } else {
+    own.copy_(in_file);
+    weights_->let_go(found.storage);
+  }
   if (factor != 1) own.mul_(factor);
   runtime::name_parameter(own.const_data_ptr(), network_ + "." + key);
   return own;

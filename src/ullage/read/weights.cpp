@@ -67,8 +67,8 @@ const WeightTensor* Weights::find(std::string_view name) const {
   return at != tensors_.end() && at->name == name ? &at->tensor : nullptr;
 }
 
-void Weights::let_go(const WeightTensor& tensor) const {
-  if (content_) content_->let_go(tensor.storage);
+void Weights::let_go(std::span<const std::byte> part) const {
+  if (content_) content_->let_go(part);
 }
 
 Weights Weights::under(std::string_view prefix) const {

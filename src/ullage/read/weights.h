@@ -33,8 +33,9 @@ class Weights final {
   const std::string& file() const { return file_; }
   std::span<const NamedWeight> tensors() const { return tensors_; }  // by name
   const WeightTensor* find(std::string_view name) const;             // null when there is none
-  // What was read of that tensor stops counting as this process's memory, and comes back when it is read again.
-  void let_go(const WeightTensor& tensor) const;
+  // A part of the file: what was read of it stops counting as this process's memory, and comes back when it is read
+  // again.
+  void let_go(std::span<const std::byte> part) const;
   // Those whose names begin with `prefix`, "state_dict.", which is taken off. They share the mapping.
   Weights under(std::string_view prefix) const;
 
