@@ -14,6 +14,7 @@ ARROWS = {
     "base": [],
     "trace": ["base"],
     "store": ["trace"],
+    "cuda": ["store"],
     "sim": ["store"],
     "plan": ["sim"],
     "predict": ["sim"],

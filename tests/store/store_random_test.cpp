@@ -56,7 +56,7 @@ class Model {
     if (real_ || it == blocks_.end())
       it = blocks_.begin(), std::advance(it, static_cast<long>(draw % std::min<std::size_t>(blocks_.size(), 64)));
     if (it->second.vacated) {
-      vacated_ -= Store::span(it->second.size);
+      vacated_ -= store_.span(it->second.size);
       away_.erase(it->first);
     } else {
       ASSERT_TRUE(marked(it->first, it->second.size, it->second.stamp)) << "the block's bytes were changed by another";
@@ -74,7 +74,7 @@ class Model {
     ASSERT_TRUE(marked(it->first, it->second.size, it->second.stamp)) << "the block's bytes were changed by another";
     store_.vacate(it->first);
     it->second.vacated = true;
-    vacated_ += Store::span(it->second.size);
+    vacated_ += store_.span(it->second.size);
     away_.insert(it->first);
   }
 
@@ -94,7 +94,7 @@ class Model {
     ASSERT_TRUE(marked(at, block.size, block.stamp)) << "its bytes did not come along";
     ASSERT_TRUE(store_.protect(at, Access::ReadWrite));
     block.vacated = false;
-    vacated_ -= Store::span(block.size);
+    vacated_ -= store_.span(block.size);
     away_.erase(at);
   }
 
@@ -115,7 +115,7 @@ class Model {
     mark(at, block.size, block.stamp);
     ASSERT_EQ(store_.free(from), block.size);
     block.vacated = false;
-    vacated_ -= Store::span(block.size);
+    vacated_ -= store_.span(block.size);
     away_.erase(at);
   }
 

@@ -24,8 +24,8 @@ struct PlanQuestion {
   bool curve = false;
 };
 
-// How fast this machine spills, where the question's levers want to; where nothing can be spilled that is said on `err`,
-// and nothing is planned to be.
+// How fast this machine spills, where the question's levers want to; where nothing can be spilled that is said on
+// `err`, and nothing is planned to be.
 void add_measured_rates(PlanQuestion& question, std::ostream& err);
 
 // BadArgument: there is no such step. BadFile: the file has no step that can be planned, or a plan that was made does

@@ -35,7 +35,7 @@ Pager::Waiting::~Waiting() {
   if (--waits_here == 0) pager_.waited_ns_.fetch_add(now_ns() - began_);
 }
 
-Pager::Pager(Store& store, SpillFile* spill, Settings settings)
+Pager::Pager(Store& store, Tier* spill, Settings settings)
     : store_(store), spill_(spill), settings_(std::move(settings)) {}
 
 Pager::ThreadOps& Pager::ops_here() {
@@ -62,7 +62,7 @@ std::variant<Address, Shortage> Pager::allocate(Bytes size) {
     storage = Pageable{};
     storage.id = {next_id_++};
     storage.size = size;
-    storage.span = Store::span(size);
+    storage.span = store_.span(size);
     storage.used_at = history_.now();
     largest_ = std::max(largest_, storage.span);
     ThreadOps& ops = ops_here();
@@ -340,7 +340,7 @@ Bytes Pager::present() const {
 
 Shortage Pager::shortage(const Refusal& refusal) {
   const bool small = refusal.requested < Store::kLeastRange;
-  const Bytes request = small ? Slabs::kSlab : Store::span(refusal.requested);
+  const Bytes request = small ? Slabs::kSlab : store_.span(refusal.requested);
   return {refusal, note_at_once(request), pinned_, spill_ != nullptr && !in_child_, spill_failure_};
 }
 

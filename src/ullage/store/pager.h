@@ -57,7 +57,7 @@ class Pager final {
   };
 
   // `spill` null: nothing can be moved, and the pager only hands on what the store says. All must outlive the pager.
-  Pager(Store& store, SpillFile* spill, Settings settings);
+  Pager(Store& store, Tier* spill, Settings settings);
 
   // As the store's, with room made where it had none. A storage made inside an op is pinned until the op ends.
   std::variant<Address, Shortage> allocate(Bytes size);
@@ -213,7 +213,7 @@ class Pager final {
   void remake_all(Lock& lock);
 
   Store& store_;
-  SpillFile* const spill_;
+  Tier* const spill_;
   const Settings settings_;
 
   mutable std::mutex lock_;

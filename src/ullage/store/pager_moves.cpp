@@ -131,7 +131,7 @@ Status Pager::write_out(Lock& lock, Address at, StorageId id, For whom) {
   }
   storage->writing = true;
   storage->changed = false;
-  const auto sharing = storage->shared ? SpillFile::Sharing::WithAFork : SpillFile::Sharing::None;
+  const auto sharing = storage->shared ? Tier::Sharing::WithAFork : Tier::Sharing::None;
   ++moves_;
   lock.unlock();
   Status written = spill_->write(*slot, at, sharing);

@@ -2,8 +2,8 @@
 #pragma once
 
 // The operating system as the store sees it: address space that costs nothing, and physical pages that can be put
-// behind it, handed from one address to another, and given back. `OsPages` is Linux; `NoPages` has no memory behind it,
-// so that the simulator runs the very same store.
+// behind it, handed from one address to another, and given back. `OsPages` is Linux, `cuda::CardPages` a card's driver;
+// `NoPages` has no memory behind it, so that the simulator runs the very same store.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -35,10 +35,15 @@ class Pages {
  public:
   virtual ~Pages() = default;
 
+  // The least that can be put behind an address. Where it is kHugePage, as on a card, only such pages are asked for,
+  // and small requests are not for the store.
+  virtual Bytes granularity() const { return kSmallPage; }
+
   // Address space with no bytes behind it; as much of `wanted` as the system allows. Called once.
   virtual Result<AddressRange> reserve(Bytes wanted) = 0;
 
-  // Puts fresh pages behind [at, at + length): writable, zeroed and resident when this returns.
+  // Puts fresh pages behind [at, at + length): writable and resident when this returns, and zeroed where a processor
+  // reads them.
   // False: the system refused, and nothing is behind the range.
   virtual bool fill(Address at, Bytes length, PageKind kind) = 0;
 

@@ -118,12 +118,13 @@ class SpillFile::Work final {
 Result<std::unique_ptr<SpillFile>> SpillFile::open(const SpillPlace& place, const Options& options) {
   Result<std::unique_ptr<UnnamedFile>> file = UnnamedFile::open(place.folder, options.calls);
   if (!file) return file.error();
-  return std::make_unique<SpillFile>(place, options.checksums, std::move(file).value());
+  return std::make_unique<SpillFile>(place, options, std::move(file).value());
 }
 
-SpillFile::SpillFile(SpillPlace place, bool checksums, std::unique_ptr<UnnamedFile> file)
+SpillFile::SpillFile(SpillPlace place, const Options& options, std::unique_ptr<UnnamedFile> file)
     : place_(std::move(place)),
-      checksums_(checksums),
+      checksums_(options.checksums),
+      bridge_(options.bridge),
       file_(std::move(file)),
       space_(place_.most, longest_file(place_.most)) {}
 
@@ -211,7 +212,9 @@ Status SpillFile::write_copied(SpillContent& content, Address from) {
   Checksum sum;
   for (Bytes done; done < slot.size; done += kCopyChunk) {
     const Bytes chunk = std::min(slot.size - done, kCopyChunk);
-    if (!buffer.take(from + done, chunk)) {
+    if (bridge_ != nullptr) {
+      if (Status copied = bridge_->copy_out(from + done, pointer(buffer.address()), chunk); !copied) return copied;
+    } else if (!buffer.take(from + done, chunk)) {
       return file_->error(Error::Kind::NotFound, "the pages to write were taken away meanwhile");
     }
     if (checksums_) sum.add(pointer(buffer.address()), chunk.count);
@@ -228,28 +231,48 @@ Status SpillFile::write(const SpillSlot& slot, Address from, Sharing sharing) {
   Work work(*this, Way::Write, slot);
   work.content().whole = false;
   work.content().checked = false;
-  Status done = checksums_ || sharing == Sharing::WithAFork ? write_copied(work.content(), from)
-                                                            : file_->transfer(Way::Write, slot.offset, from, slot.size);
+  const bool by_copy = checksums_ || bridge_ != nullptr || sharing == Sharing::WithAFork;
+  Status done =
+      by_copy ? write_copied(work.content(), from) : file_->transfer(Way::Write, slot.offset, from, slot.size);
   if (!done) return done;
   work.content().whole = true;
   written_ += slot.size.count;
   return done;
 }
 
+Status SpillFile::read_copied(const SpillContent& content, Address into) {
+  CopyBuffer buffer;
+  const SpillSlot& slot = content.slot;
+  if (buffer.failed()) return file_->refusal(Way::Read, slot.size, errno);
+  Checksum sum;
+  for (Bytes done; done < slot.size; done += kCopyChunk) {
+    const Bytes chunk = std::min(slot.size - done, kCopyChunk);
+    Status moved = file_->transfer(Way::Read, slot.offset + done.count, buffer.address(), chunk);
+    if (!moved) return moved;
+    if (content.checked) sum.add(pointer(buffer.address()), chunk.count);
+    if (Status copied = bridge_->copy_in(pointer(buffer.address()), into + done, chunk); !copied) return copied;
+  }
+  if (content.checked && sum.value() != content.checksum) return other_bytes(slot);
+  return success();
+}
+
+Error SpillFile::other_bytes(const SpillSlot& slot) const {
+  return file_->error(Error::Kind::BadFile, "the spill file gave back other bytes than were written (" +
+                                                to_string(slot.size) + " at offset " + std::to_string(slot.offset) +
+                                                "); the disk is at fault, or another program wrote to the file");
+}
+
 Status SpillFile::read(const SpillSlot& slot, Address into) {
   Work work(*this, Way::Read, slot);
   if (!work.content().whole)
     return file_->error(Error::Kind::BadFile, "the spill file holds no whole copy of these bytes");
-  Status done = file_->transfer(Way::Read, slot.offset, into, slot.size);
+  Status done =
+      bridge_ != nullptr ? read_copied(work.content(), into) : file_->transfer(Way::Read, slot.offset, into, slot.size);
   if (!done) return done;
-  if (work.content().checked) {
+  if (bridge_ == nullptr && work.content().checked) {
     Checksum sum;
     sum.add(pointer(into), slot.size.count);
-    if (sum.value() != work.content().checksum) {
-      return file_->error(Error::Kind::BadFile, "the spill file gave back other bytes than were written (" +
-                                                    to_string(slot.size) + " at offset " + std::to_string(slot.offset) +
-                                                    "); the disk is at fault, or another program wrote to the file");
-    }
+    if (sum.value() != work.content().checksum) return other_bytes(slot);
   }
   read_ += slot.size.count;
   return done;

@@ -23,11 +23,12 @@
 
 namespace ullage::store {
 
-// A place in the spill file. No two slots that are in use share a byte.
+// A place in a tier, or in the one below it. No two slots that are in use share a byte.
 struct SpillSlot {
   std::uint64_t offset = 0;
   Bytes size{};              // a multiple of 4096
   std::uint64_t serial = 0;  // never given twice: a slot outlives its use only by mistake, and is then recognized
+  std::uint32_t height = 0;  // of its tier above the file: 0, the file itself
 
   friend bool operator==(const SpillSlot&, const SpillSlot&) = default;
 };

@@ -35,7 +35,7 @@ Result<std::unique_ptr<Store>> Store::create(Pages& pages, Limit& limit, Options
 }
 
 Store::Store(Pages& pages, Limit& limit, Options options, AddressRange all)
-    : pages_(pages), limit_(limit), options_(options), all_(all), space_(all) {}
+    : pages_(pages), limit_(limit), granularity_(pages.granularity()), options_(options), all_(all), space_(all) {}
 
 std::variant<Address, Refusal> Store::allocate(Bytes size) {
   ULLAGE_CHECK(size > Bytes{}, "a request of no bytes");

@@ -102,7 +102,7 @@ class Store final {
   // A storage of kLeastRange or more has a range of whole pages for itself, and only such a one can be vacated.
   static constexpr Bytes kLeastRange = Slabs::kBlockLimit;
   // Bytes of the range of a request of that size.
-  static Bytes span(Bytes size) { return round_up(size, kSmallPage); }
+  Bytes span(Bytes size) const { return round_up(size, granularity_); }
 
   // Takes the pages from behind a live range, contents and all; the address stays its own, and touching it is a fault
   // from the first moment on.
@@ -198,6 +198,7 @@ class Store final {
 
   Pages& pages_;
   Limit& limit_;
+  const Bytes granularity_;
   const Options options_;
   const AddressRange all_;
 

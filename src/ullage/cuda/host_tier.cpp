@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cuda/host_tier.h"
+
+#include "ullage/base/sizes.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace ullage::cuda {
+namespace {
+
+// Locking costs a call and some time for each page; this is 25 ms of copying.
+constexpr Bytes kLockedAtOnce = 64_MiB;
+
+void* pointer(Address at) { return reinterpret_cast<void*>(at.value); }
+
+}  // namespace
+
+Result<std::unique_ptr<HostTier>> HostTier::open(Driver& driver, Bytes most, store::Tier* below) {
+  const Bytes size = round_down(most, store::kSmallPage);
+  if (size == Bytes{}) return std::unique_ptr<HostTier>(new HostTier(driver, {}, below));
+  void* at = ::mmap(nullptr, size.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED)
+    return Error{Error::Kind::System, "no " + to_string(size) + " of host memory: " + std::strerror(errno),
+                 "--host-memory"};
+  return std::unique_ptr<HostTier>(new HostTier(driver, {{reinterpret_cast<std::uint64_t>(at)}, size}, below));
+}
+
+HostTier::HostTier(Driver& driver, store::AddressRange memory, store::Tier* below)
+    : driver_(driver), memory_(memory), below_(below), vacant_(memory) {}
+
+HostTier::~HostTier() {
+  for (Bytes done; done < counts_.locked; done += kLockedAtOnce) driver_.unpin(pointer(memory_.begin + done));
+  if (memory_.size > Bytes{}) ::munmap(pointer(memory_.begin), memory_.size.count);
+}
+
+void* HostTier::at(const store::SpillSlot& slot) const { return pointer(memory_.begin + Bytes{slot.offset}); }
+
+Result<store::SpillSlot> HostTier::take(Bytes size) {
+  if (std::optional<store::SpillSlot> slot = take_here(size)) return *slot;
+  if (below_ == nullptr) {
+    const Counts now = counts();
+    return Error{Error::Kind::BadArgument,
+                 "no room for " + with_count(size) + " more in the host's memory, " + to_string(now.in_use) + " of " +
+                     with_count(memory_.size) + " in use; raise it with --host-memory, or give a disk with --spill",
+                 ""};
+  }
+  Result<store::SpillSlot> slot = below_->take(size);
+  if (slot) {
+    const std::lock_guard lock(mutex_);
+    counts_.passed_down += size;
+  }
+  return slot;
+}
+
+std::optional<store::SpillSlot> HostTier::take_here(Bytes size) {
+  const std::lock_guard lock(mutex_);
+  const std::optional<Address> place = vacant_.take(size, store::kSmallPage);
+  if (!place) return std::nullopt;
+  const Bytes offset = *place - memory_.begin;
+  if (!lock_up_to(offset + size)) {
+    vacant_.give({*place, size});
+    return std::nullopt;
+  }
+  counts_.in_use += size;
+  counts_.in_use_peak = std::max(counts_.in_use_peak, counts_.in_use);
+  return store::SpillSlot{offset.count, size, next_serial_++, /*height=*/1};
+}
+
+// False: the host locks no more, now. What is locked already is used on.
+bool HostTier::lock_up_to(Bytes end) {
+  while (counts_.locked < end) {
+    const Bytes piece = std::min(kLockedAtOnce, memory_.size - counts_.locked);
+    if (!driver_.pin(pointer(memory_.begin + counts_.locked), piece)) return false;
+    counts_.locked += piece;
+  }
+  return true;
+}
+
+Status HostTier::write(const store::SpillSlot& slot, Address from, Sharing sharing) {
+  if (!is_here(slot)) return below_->write(slot, from, sharing);
+  return driver_.copy_out(from, at(slot), slot.size);
+}
+
+Status HostTier::read(const store::SpillSlot& slot, Address into) {
+  if (!is_here(slot)) return below_->read(slot, into);
+  return driver_.copy_in(at(slot), into, slot.size);
+}
+
+void HostTier::give(const store::SpillSlot& slot) {
+  if (!is_here(slot)) return below_->give(slot);
+  const std::lock_guard lock(mutex_);
+  vacant_.give({memory_.begin + Bytes{slot.offset}, slot.size});
+  counts_.in_use -= slot.size;
+}
+
+HostTier::Counts HostTier::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+}  // namespace ullage::cuda

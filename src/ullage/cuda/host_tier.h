@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The tier between a card and the disk: host memory that is locked, so that the card copies at full speed. One range of
+// addresses, locked piece by piece as it fills; what finds no room goes to the tier below.
+//
+//   0 |=slot=|gap|==slot==|=slot=|.......................| most
+//     locked, in pieces of 64 MiB   not yet
+
+#include "ullage/cuda/driver.h"
+#include "ullage/store/address_space.h"
+#include "ullage/store/tier.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace ullage::cuda {
+
+class HostTier final : public store::Tier {
+ public:
+  struct Counts {
+    Bytes in_use;
+    Bytes in_use_peak;
+    Bytes locked;
+    Bytes passed_down;  // slots that went to the tier below, all together
+  };
+
+  // `most`: of host memory, rounded down to 4096; zero is fine. `below` takes what does not fit; null: nothing does.
+  // Both must outlive it. System: the host has no such addresses.
+  static Result<std::unique_ptr<HostTier>> open(Driver& driver, Bytes most, store::Tier* below);
+  ~HostTier() override;
+  HostTier(const HostTier&) = delete;
+  HostTier& operator=(const HostTier&) = delete;
+
+  Result<store::SpillSlot> take(Bytes size) override;
+  Status write(const store::SpillSlot& slot, Address from, Sharing sharing) override;
+  Status read(const store::SpillSlot& slot, Address into) override;
+  void give(const store::SpillSlot& slot) override;
+
+  Counts counts() const;
+
+ private:
+  HostTier(Driver& driver, store::AddressRange memory, store::Tier* below);
+
+  std::optional<store::SpillSlot> take_here(Bytes size);
+  bool lock_up_to(Bytes end);
+  static bool is_here(const store::SpillSlot& slot) { return slot.height > 0; }
+  void* at(const store::SpillSlot& slot) const;
+
+  Driver& driver_;
+  const store::AddressRange memory_;
+  store::Tier* const below_;
+
+  mutable std::mutex mutex_;
+  store::AddressSpace vacant_;
+  std::uint64_t next_serial_ = 1;
+  Counts counts_;
+};
+
+}  // namespace ullage::cuda

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pager of the CPU on a card: the same class, on pages of the driver and two tiers, with kernels that run long
+// after they were launched. A model knows what every storage holds; each kernel looks at its inputs when it runs.
+#include "card.h"
+
+#include "ullage/cuda/card_pages.h"
+#include "ullage/cuda/host_tier.h"
+#include "ullage/store/pager.h"
+#include "ullage/store/spill_file.h"
+
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace ullage::cuda {
+namespace {
+
+using store::OpInput;
+using store::Pager;
+
+constexpr Bytes kRoom = 24_MiB;
+
+std::uint64_t word(std::uint64_t seed, std::uint64_t i) { return seed * 0x9e3779b97f4a7c15ull + i; }
+
+// Begin, middle and end tell a page of another storage, a stale copy, and half of one.
+bool holds(const std::uint64_t* at, Bytes size, std::uint64_t seed) {
+  const std::uint64_t last = size.count / 8 - 1;
+  for (std::uint64_t i = 0; i < last; i += 509)
+    if (at[i] != word(seed, i)) return false;
+  return at[last] == word(seed, last);
+}
+void fill(std::uint64_t* at, Bytes size, std::uint64_t seed) {
+  for (std::uint64_t i = 0; i < size.count / 8; ++i) at[i] = word(seed, i);
+}
+
+// One kernel: reads or writes a storage, some time after it was launched.
+struct Kernel {
+  std::uint64_t* at;
+  Bytes size;
+  std::uint64_t seed;
+  bool writes;
+};
+int wrong = 0;  // kernels that met other bytes than were launched for them
+
+void run(void* argument) {
+  const auto* kernel = static_cast<Kernel*>(argument);
+  if (kernel->writes) {
+    fill(kernel->at, kernel->size, kernel->seed);
+  } else if (!holds(kernel->at, kernel->size, kernel->seed)) {
+    ++wrong;
+  }
+  delete kernel;
+}
+void launch(Address at, Bytes size, std::uint64_t seed, bool writes) {
+  auto* pointer = reinterpret_cast<std::uint64_t*>(at.value);
+  stand_in_launch(run, new Kernel{pointer, size, seed, writes}, at.value, size.count);
+}
+
+class CardPagerTest : public CardTest {
+ protected:
+  void open(Bytes host, bool evict_all = false) {
+    CardTest::open(kRoom);
+    wrong = 0;
+    pages_ = std::make_unique<CardPages>(*driver_);
+    limit_ = std::make_unique<store::FixedLimit>(kRoom);
+    auto store = store::Store::create(*pages_, *limit_);
+    ASSERT_TRUE(store) << store.error().text();
+    store_ = std::move(*store);
+    store::SpillFile::Options options;
+    options.bridge = driver_.get();
+    auto file = store::SpillFile::open({std::filesystem::temp_directory_path().string(), 1_GiB}, options);
+    ASSERT_TRUE(file) << file.error().text();
+    file_ = std::move(*file);
+    tier_ = HostTier::open(*driver_, host, file_.get()).value();
+    Pager::Settings settings;
+    settings.heal_faults = false;
+    settings.evict_all = evict_all;
+    pager_ = std::make_unique<Pager>(*store_, tier_.get(), settings);
+  }
+  void TearDown() override {
+    EXPECT_LE(stand_in_counts().used_peak, kRoom.count) << "the card's own count passed the limit";
+    pager_.reset();
+    tier_.reset();
+    file_.reset();
+    store_.reset();
+    pages_.reset();
+    CardTest::TearDown();
+  }
+
+  struct Storage {
+    Bytes size;
+    std::uint64_t seed = 0;
+  };
+  Address pick(std::uint64_t draw) const {
+    return std::next(storages_.begin(), static_cast<long>(draw % storages_.size()))->first;
+  }
+  void allocate(std::uint64_t draw) {
+    static constexpr std::uint64_t kSizes[] = {2 << 20, 3 << 20, 4 << 20, (4 << 20) + 8, 6 << 20};
+    const Bytes size{kSizes[draw % std::size(kSizes)]};
+    const auto placed = pager_->allocate(size);
+    ASSERT_TRUE(std::holds_alternative<Address>(placed));
+    const Address at = std::get<Address>(placed);
+    ASSERT_FALSE(pager_->begin_op(1, std::vector<OpInput>{{at, size, true}}));
+    storages_[at] = {size, ++seed_};
+    launch(at, size, seed_, true);
+    pager_->end_op();
+  }
+  void free(Address at) {
+    pager_->free(at);
+    storages_.erase(at);
+  }
+  // Reads one storage, and reads or writes another.
+  void op(std::uint64_t draw) {
+    const Address first = pick(draw >> 4);
+    const Address second = pick(draw >> 20);
+    const bool writes = draw % 3 == 0;
+    const std::vector<OpInput> inputs{{first, storages_.at(first).size, false},
+                                      {second, storages_.at(second).size, writes}};
+    ASSERT_FALSE(pager_->begin_op(draw % 31, inputs));
+    launch(first, storages_.at(first).size, storages_.at(first).seed, false);
+    Storage& other = storages_.at(second);
+    if (writes) other.seed = ++seed_;
+    launch(second, other.size, other.seed, writes);
+    pager_->end_op();
+  }
+  void step(std::uint64_t draw) {
+    if (storages_.size() < 4 || (storages_.size() < 20 && draw % 100 < 20)) return allocate(draw >> 8);
+    const Address at = pick(draw >> 8);
+    switch (draw % 12) {
+      case 0:
+      case 1:
+        return free(at);
+      case 2:
+        pager_->spill(at);
+        return;
+      case 3:
+        return pager_->write_ahead(at);
+      case 4:
+        return pager_->read_ahead(at);
+      default:
+        return op(draw >> 12);
+    }
+  }
+  void run_program(int steps) {
+    std::mt19937_64 random(20261123);
+    for (int i = 0; i < steps && !HasFatalFailure(); ++i) step(random());
+    for (const auto& [at, storage] : storages_) {
+      ASSERT_FALSE(pager_->bring_back(at));
+      launch(at, storage.size, storage.seed, false);
+    }
+    ASSERT_TRUE(driver_->settle());
+    EXPECT_EQ(wrong, 0);
+    while (!storages_.empty()) free(storages_.begin()->first);
+  }
+
+  std::unique_ptr<CardPages> pages_;
+  std::unique_ptr<store::FixedLimit> limit_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::SpillFile> file_;
+  std::unique_ptr<HostTier> tier_;
+  std::unique_ptr<Pager> pager_;
+  std::map<Address, Storage> storages_;
+  std::uint64_t seed_ = 0;
+};
+
+TEST_F(CardPagerTest, KeepsEveryBitOfLateKernels) {
+  open(1_GiB);
+  run_program(800);
+  EXPECT_GT(pager_->counts().evicted_on_demand, 100u);
+  EXPECT_EQ(tier_->counts().passed_down, Bytes{});
+}
+
+TEST_F(CardPagerTest, KeepsEveryBitThroughBothTiers) {
+  open(24_MiB);
+  run_program(800);
+  EXPECT_GT(tier_->counts().passed_down, Bytes{});
+  EXPECT_GT(tier_->counts().in_use_peak, Bytes{});
+}
+
+TEST_F(CardPagerTest, KeepsEveryBitWhereEverythingLeavesBeforeEveryOp) {
+  open(1_GiB, /*evict_all=*/true);
+  run_program(300);
+}
+
+TEST_F(CardPagerTest, WaitsForNothingWhileAllFits) {
+  open(1_GiB);
+  const auto step_of_program = [&] {
+    const Address a = std::get<Address>(pager_->allocate(6_MiB));
+    const Address b = std::get<Address>(pager_->allocate(4_MiB));
+    ASSERT_FALSE(pager_->begin_op(1, std::vector<OpInput>{{a, 6_MiB, true}, {b, 4_MiB, true}}));
+    pager_->end_op();
+    pager_->free(a);
+    pager_->free(b);
+  };
+  step_of_program();
+  const std::uint64_t waits = stand_in_counts().waits;
+  for (int i = 0; i < 50; ++i) step_of_program();
+  EXPECT_EQ(stand_in_counts().waits, waits);
+}
+
+}  // namespace
+}  // namespace ullage::cuda

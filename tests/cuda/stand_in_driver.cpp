@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stand_in_driver.h"
+
+#include "ullage/cuda/driver_abi.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace {
+
+using namespace ullage::cuda;
+
+constexpr std::uint64_t kPage = 2u << 20;
+constexpr abi::Result kInvalid = 1;
+constexpr abi::Result kNoDevice = 101;
+
+struct Kernel {
+  void (*run)(void*);
+  void* argument;
+  std::uint64_t at, size;
+
+  bool uses(std::uint64_t from, std::uint64_t length) const { return at < from + length && from < at + size; }
+};
+
+struct Card {
+  std::mutex lock;
+  std::mutex working;  // while kernels run, one after the other
+  std::uint64_t total = 0, to_pin = 0;
+  int fails_in = 0;
+  StandInCounts counts{};
+  int file = -1;
+  std::uint64_t file_end = 0;
+  std::vector<std::uint64_t> free_pages;              // offsets in the file
+  std::map<abi::Handle, int> references;              // a handle is its offset plus a page
+  std::map<std::uint64_t, std::uint64_t> ranges;      // reserved: address to size
+  std::map<std::uint64_t, abi::Handle> maps;          // by address
+  std::map<std::uint64_t, std::uint64_t> pinned;      // host address to size
+  std::deque<Kernel> queue;
+};
+
+Card& card() {
+  static auto* one = new Card;
+  return *one;
+}
+
+using Guard = std::lock_guard<std::mutex>;
+
+bool fails(Card& c) { return c.fails_in > 0 && --c.fails_in == 0; }
+
+void drop(Card& c, abi::Handle handle) {
+  if (--c.references.at(handle) > 0) return;
+  c.references.erase(handle);
+  c.free_pages.push_back(handle - kPage);
+  c.counts.used -= kPage;
+  --c.counts.handles;
+}
+
+void* pointer(std::uint64_t at) { return reinterpret_cast<void*>(at); }
+
+}  // namespace
+
+extern "C" {
+
+void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  if (c.file < 0) c.file = memfd_create("card", MFD_CLOEXEC);
+  c.total = card_bytes;
+  c.to_pin = host_bytes_to_pin;
+  c.fails_in = 0;
+  c.counts.used_peak = c.counts.used;
+  c.counts.waits = 0;
+}
+
+StandInCounts stand_in_counts() {
+  const Guard guard(card().lock);
+  return card().counts;
+}
+
+void stand_in_launch(void (*kernel)(void*), void* argument, std::uint64_t at, std::uint64_t size) {
+  const Guard guard(card().lock);
+  card().queue.push_back({kernel, argument, at, size});
+}
+
+void stand_in_fail(int call) {
+  const Guard guard(card().lock);
+  card().fails_in = call;
+}
+
+abi::Result cuInit(unsigned) { return abi::kSuccess; }
+
+abi::Result cuGetErrorString(abi::Result error, const char** text) {
+  *text = error == abi::kOutOfMemory ? "out of memory" : "refused by the stand-in";
+  return abi::kSuccess;
+}
+
+abi::Result cuDeviceGet(abi::Device* device, int ordinal) {
+  *device = ordinal;
+  return ordinal == 0 ? abi::kSuccess : kNoDevice;
+}
+
+abi::Result cuDevicePrimaryCtxRetain(abi::Context* context, abi::Device) {
+  *context = reinterpret_cast<abi::Context>(0x10);
+  return abi::kSuccess;
+}
+abi::Result cuDevicePrimaryCtxRelease_v2(abi::Device) { return abi::kSuccess; }
+
+static thread_local int contexts_here = 0;
+abi::Result cuCtxPushCurrent_v2(abi::Context) {
+  ++contexts_here;
+  return abi::kSuccess;
+}
+abi::Result cuCtxPopCurrent_v2(abi::Context* context) {
+  if (contexts_here == 0) return kInvalid;
+  --contexts_here;
+  *context = reinterpret_cast<abi::Context>(0x10);
+  return abi::kSuccess;
+}
+
+abi::Result cuCtxSynchronize() {
+  if (contexts_here == 0) return kInvalid;
+  Card& c = card();
+  const Guard in_order(c.working);
+  for (;;) {
+    Kernel next{};
+    {
+      const Guard guard(c.lock);
+      if (c.queue.empty()) {
+        ++c.counts.waits;
+        return abi::kSuccess;
+      }
+      next = c.queue.front();
+    }
+    next.run(next.argument);
+    const Guard guard(c.lock);
+    c.queue.pop_front();
+  }
+}
+
+abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  if (contexts_here == 0) return kInvalid;
+  const Guard guard(card().lock);
+  *total = card().total;
+  *free = card().total - std::min(card().total, card().counts.used);
+  return abi::kSuccess;
+}
+
+abi::Result cuMemGetAllocationGranularity(std::size_t* bytes, const abi::AllocationProperties*, int) {
+  *bytes = kPage;
+  return abi::kSuccess;
+}
+
+abi::Result cuMemAddressReserve(abi::Pointer* at, std::size_t size, std::size_t, abi::Pointer, unsigned long long) {
+  if (size == 0 || size % kPage != 0) return kInvalid;
+  void* got = mmap(nullptr, size + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED) return abi::kOutOfMemory;
+  const auto address = reinterpret_cast<std::uint64_t>(got);
+  *at = (address + kPage - 1) / kPage * kPage;
+  if (*at > address) munmap(got, *at - address);
+  munmap(pointer(*at + size), address + kPage - *at);
+  const Guard guard(card().lock);
+  card().ranges[*at] = size;
+  return abi::kSuccess;
+}
+
+abi::Result cuMemAddressFree(abi::Pointer at, std::size_t size) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  const auto range = c.ranges.find(at);
+  if (range == c.ranges.end() || range->second != size) return kInvalid;
+  const auto inside = c.maps.lower_bound(at);
+  if (inside != c.maps.end() && inside->first < at + size) return kInvalid;
+  c.ranges.erase(range);
+  munmap(pointer(at), size);
+  return abi::kSuccess;
+}
+
+abi::Result cuMemCreate(abi::Handle* handle, std::size_t size, const abi::AllocationProperties* wanted,
+                        unsigned long long) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  if (size != kPage || wanted->type != abi::kPinned || wanted->location.type != abi::kOnDevice) return kInvalid;
+  if (fails(c) || c.counts.used + size > c.total) return abi::kOutOfMemory;
+  if (c.free_pages.empty()) {
+    c.free_pages.push_back(c.file_end);
+    c.file_end += kPage;
+    if (ftruncate(c.file, static_cast<off_t>(c.file_end)) != 0) return abi::kOutOfMemory;
+  }
+  *handle = c.free_pages.back() + kPage;
+  c.free_pages.pop_back();
+  c.references[*handle] = 1;
+  c.counts.used += size;
+  c.counts.used_peak = std::max(c.counts.used_peak, c.counts.used);
+  ++c.counts.handles;
+  return abi::kSuccess;
+}
+
+abi::Result cuMemRelease(abi::Handle handle) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  if (!c.references.contains(handle)) return kInvalid;
+  drop(c, handle);
+  return abi::kSuccess;
+}
+
+abi::Result cuMemMap(abi::Pointer at, std::size_t size, std::size_t offset, abi::Handle handle, unsigned long long) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  const auto after = c.ranges.upper_bound(at);
+  if (size != kPage || offset != 0 || at % kPage != 0 || after == c.ranges.begin()) return kInvalid;
+  const auto range = std::prev(after);
+  if (at + size > range->first + range->second || !c.references.contains(handle) || c.maps.contains(at))
+    return kInvalid;
+  if (fails(c)) return abi::kOutOfMemory;
+  c.maps[at] = handle;
+  ++c.references[handle];
+  ++c.counts.mapped;
+  return abi::kSuccess;
+}
+
+abi::Result cuMemUnmap(abi::Pointer at, std::size_t size) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  if (size == 0 || size % kPage != 0) return kInvalid;
+  for (const Kernel& kernel : c.queue)
+    if (kernel.uses(at, size)) return kInvalid;  // on a card: an error that ends the context, or wrong bytes
+  for (std::uint64_t page = at; page < at + size; page += kPage)
+    if (!c.maps.contains(page)) return kInvalid;
+  for (std::uint64_t page = at; page < at + size; page += kPage) {
+    drop(c, c.maps.at(page));
+    c.maps.erase(page);
+    --c.counts.mapped;
+  }
+  mmap(pointer(at), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  return abi::kSuccess;
+}
+
+abi::Result cuMemSetAccess(abi::Pointer at, std::size_t size, const abi::AccessDescription* who, std::size_t count) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  if (count != 1 || who->flags != abi::kReadWrite || size == 0 || size % kPage != 0) return kInvalid;
+  for (std::uint64_t page = at; page < at + size; page += kPage) {
+    const auto map = c.maps.find(page);
+    if (map == c.maps.end()) return kInvalid;
+    mmap(pointer(page), kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, c.file,
+         static_cast<off_t>(map->second - kPage));
+  }
+  return abi::kSuccess;
+}
+
+abi::Result cuStreamCreate(abi::Stream* stream, unsigned) {
+  *stream = reinterpret_cast<abi::Stream>(0x20);
+  return contexts_here > 0 ? abi::kSuccess : kInvalid;
+}
+abi::Result cuStreamDestroy_v2(abi::Stream) { return abi::kSuccess; }
+abi::Result cuStreamSynchronize(abi::Stream) { return contexts_here > 0 ? abi::kSuccess : kInvalid; }
+
+abi::Result cuMemcpyDtoHAsync_v2(void* into, abi::Pointer from, std::size_t size, abi::Stream) {
+  if (contexts_here == 0) return kInvalid;
+  std::memcpy(into, pointer(from), size);
+  return abi::kSuccess;
+}
+abi::Result cuMemcpyHtoDAsync_v2(abi::Pointer into, const void* from, std::size_t size, abi::Stream) {
+  if (contexts_here == 0) return kInvalid;
+  std::memcpy(pointer(into), from, size);
+  return abi::kSuccess;
+}
+
+abi::Result cuMemHostRegister_v2(void* host, std::size_t size, unsigned) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  if (contexts_here == 0 || c.pinned.contains(reinterpret_cast<std::uint64_t>(host))) return kInvalid;
+  if (c.counts.pinned + size > c.to_pin) return abi::kOutOfMemory;
+  c.pinned[reinterpret_cast<std::uint64_t>(host)] = size;
+  c.counts.pinned += size;
+  return abi::kSuccess;
+}
+abi::Result cuMemHostUnregister(void* host) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  const auto found = c.pinned.find(reinterpret_cast<std::uint64_t>(host));
+  if (found == c.pinned.end()) return kInvalid;
+  c.counts.pinned -= found->second;
+  c.pinned.erase(found);
+  return abi::kSuccess;
+}
+
+}  // extern "C"

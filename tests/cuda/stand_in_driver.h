@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A driver library without a card, with the C functions of libcuda.so.1 that Ullage uses: bytes of a card are bytes of
+// an unnamed file, mapped where the caller says, so that a test can look at them. It is as late as a card may be and
+// stricter than one: kernels run only when somebody waits for all of them, copies at once, and a wrong call fails.
+
+#include <cstdint>
+
+extern "C" {
+
+struct StandInCounts {
+  std::uint64_t used;  // bytes of the card behind handles
+  std::uint64_t used_peak;
+  std::uint64_t handles;
+  std::uint64_t mapped;  // pages
+  std::uint64_t pinned;  // bytes of the host
+  std::uint64_t waits;   // for all of its work
+};
+
+// Forgets everything; nothing may be mapped.
+void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin);
+StandInCounts stand_in_counts();
+// Queues a kernel that uses [at, at + size): taking that away before it ran fails. It runs on the thread that waits.
+void stand_in_launch(void (*kernel)(void*), void* argument, std::uint64_t at, std::uint64_t size);
+// The n-th call from now on of a function that takes memory or maps fails; 0: none.
+void stand_in_fail(int call);
+}
