@@ -37,11 +37,11 @@ struct Card {
   StandInCounts counts{};
   int file = -1;
   std::uint64_t file_end = 0;
-  std::vector<std::uint64_t> free_pages;              // offsets in the file
-  std::map<abi::Handle, int> references;              // a handle is its offset plus a page
-  std::map<std::uint64_t, std::uint64_t> ranges;      // reserved: address to size
-  std::map<std::uint64_t, abi::Handle> maps;          // by address
-  std::map<std::uint64_t, std::uint64_t> pinned;      // host address to size
+  std::vector<std::uint64_t> free_pages;          // offsets in the file
+  std::map<abi::Handle, int> references;          // a handle is its offset plus a page
+  std::map<std::uint64_t, std::uint64_t> ranges;  // reserved: address to size
+  std::map<std::uint64_t, abi::Handle> maps;      // by address
+  std::map<std::uint64_t, std::uint64_t> pinned;  // host address to size
   std::deque<Kernel> queue;
 };
 
@@ -52,7 +52,11 @@ Card& card() {
 
 using Guard = std::lock_guard<std::mutex>;
 
-bool fails(Card& c) { return c.fails_in > 0 && --c.fails_in == 0; }
+bool fails(Card& c) {
+  if (c.fails_in == 0) return false;
+  --c.fails_in;
+  return c.fails_in == 0;
+}
 
 void drop(Card& c, abi::Handle handle) {
   if (--c.references.at(handle) > 0) return;
@@ -238,8 +242,8 @@ abi::Result cuMemUnmap(abi::Pointer at, std::size_t size) {
     c.maps.erase(page);
     --c.counts.mapped;
   }
-  mmap(pointer(at), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  return abi::kSuccess;
+  constexpr int kEmpty = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  return mmap(pointer(at), size, PROT_NONE, kEmpty, -1, 0) == MAP_FAILED ? kInvalid : abi::kSuccess;
 }
 
 abi::Result cuMemSetAccess(abi::Pointer at, std::size_t size, const abi::AccessDescription* who, std::size_t count) {
@@ -249,8 +253,9 @@ abi::Result cuMemSetAccess(abi::Pointer at, std::size_t size, const abi::AccessD
   for (std::uint64_t page = at; page < at + size; page += kPage) {
     const auto map = c.maps.find(page);
     if (map == c.maps.end()) return kInvalid;
-    mmap(pointer(page), kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, c.file,
-         static_cast<off_t>(map->second - kPage));
+    const auto offset = static_cast<off_t>(map->second - kPage);
+    if (mmap(pointer(page), kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, c.file, offset) == MAP_FAILED)
+      return kInvalid;
   }
   return abi::kSuccess;
 }

@@ -18,6 +18,7 @@ struct FakeDeviceCounters {
   std::uint64_t taken, refused, given;  // calls
   std::uint64_t used;                   // bytes
   std::uint64_t events_not_ready;       // answers
+  std::uint64_t stream_waits;           // of one stream for an event
 };
 
 extern "C" {

@@ -2,7 +2,7 @@
 #pragma once
 
 // The few types and numbers of the CUDA driver's C interface that Ullage uses, so that it builds without CUDA's
-// headers. They have been the same since CUDA 11.2 (a driver is compatible with all older callers); tests/oracle holds
+// headers. They have been the same since CUDA 11.2 (a driver is compatible with all older callers); tests/cuda holds
 // them against cuda.h where that is there.
 
 #include <cstddef>
@@ -19,10 +19,10 @@ using Stream = struct OpaqueStream*;
 
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kOutOfMemory = 2;
-inline constexpr int kPinned = 1;        // CU_MEM_ALLOCATION_TYPE_PINNED
-inline constexpr int kOnDevice = 1;      // CU_MEM_LOCATION_TYPE_DEVICE
-inline constexpr int kReadWrite = 3;     // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-inline constexpr int kLeast = 0;         // CU_MEM_ALLOC_GRANULARITY_MINIMUM
+inline constexpr int kPinned = 1;            // CU_MEM_ALLOCATION_TYPE_PINNED
+inline constexpr int kOnDevice = 1;          // CU_MEM_LOCATION_TYPE_DEVICE
+inline constexpr int kReadWrite = 3;         // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+inline constexpr int kLeast = 0;             // CU_MEM_ALLOC_GRANULARITY_MINIMUM
 inline constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kPortable = 1;     // CU_MEMHOSTREGISTER_PORTABLE
 
