@@ -3,7 +3,8 @@
 
 // A driver library without a card, with the C functions of libcuda.so.1 that Ullage uses: bytes of a card are bytes of
 // an unnamed file, mapped where the caller says, so that a test can look at them. It is as late as a card may be and
-// stricter than one: kernels run only when somebody waits for all of them, copies at once, and a wrong call fails.
+// stricter than one: kernels run only when somebody waits for all of them, copies at once, and a wrong call fails. (The
+// oracle's stand-in is another: PyTorch's allocator asks it for up to 80 GiB, which are only counted.)
 
 #include <cstdint>
 
