@@ -11,7 +11,8 @@ namespace ullage::plan {
 // small blocks are not as neatly together as in the model.
 inline Bytes kept_back(Bytes limit) { return limit / 200 + store::Slabs::kSlab; }
 
-// What a run that follows a plan may hold more outside the pool than the one that was recorded.
-inline constexpr Bytes kOutsideAllowance = 2_MiB;
+// What a run that follows a plan may hold more outside the pool than the one that was recorded. Seen: up to 2.3 MiB, in
+// random programs beside others that kept the disk busy.
+inline constexpr Bytes kOutsideAllowance = 4_MiB;
 
 }  // namespace ullage::plan
