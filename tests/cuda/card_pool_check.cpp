@@ -38,7 +38,8 @@ static_assert(sizeof(abi::AllocationFlags) == sizeof(CUmemAllocationProp::allocF
 static_assert(sizeof(abi::AccessDescription) == sizeof(CUmemAccessDesc));
 static_assert(offsetof(abi::AccessDescription, flags) == offsetof(CUmemAccessDesc, flags));
 static_assert(sizeof(abi::Location) == sizeof(CUmemLocation) && sizeof(abi::Result) == sizeof(CUresult));
-static_assert(sizeof(abi::Pointer) == sizeof(CUdeviceptr) && sizeof(abi::Handle) == sizeof(CUmemGenericAllocationHandle));
+static_assert(sizeof(abi::Pointer) == sizeof(CUdeviceptr) &&
+              sizeof(abi::Handle) == sizeof(CUmemGenericAllocationHandle));
 static_assert(abi::kSuccess == CUDA_SUCCESS && abi::kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(abi::kPinned == CU_MEM_ALLOCATION_TYPE_PINNED && abi::kOnDevice == CU_MEM_LOCATION_TYPE_DEVICE);
 static_assert(abi::kReadWrite == CU_MEM_ACCESS_FLAGS_PROT_READWRITE && abi::kLeast == CU_MEM_ALLOC_GRANULARITY_MINIMUM);

@@ -32,10 +32,10 @@ struct Kernel {
 struct Card {
   std::mutex lock;
   std::mutex working;  // while kernels run, one after the other
-  std::uint64_t total = 0, to_pin = 0;
+  std::uint64_t total = 1ull << 30, to_pin = 1ull << 30;
   int fails_in = 0;
   StandInCounts counts{};
-  int file = -1;
+  int file = memfd_create("card", MFD_CLOEXEC);
   std::uint64_t file_end = 0;
   std::vector<std::uint64_t> free_pages;          // offsets in the file
   std::map<abi::Handle, int> references;          // a handle is its offset plus a page
@@ -75,7 +75,6 @@ extern "C" {
 void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin) {
   Card& c = card();
   const Guard guard(c.lock);
-  if (c.file < 0) c.file = memfd_create("card", MFD_CLOEXEC);
   c.total = card_bytes;
   c.to_pin = host_bytes_to_pin;
   c.fails_in = 0;

@@ -19,7 +19,7 @@ struct StandInCounts {
   std::uint64_t waits;   // for all of its work
 };
 
-// Forgets everything; nothing may be mapped.
+// From now on, instead of 1 GiB each; nothing may be mapped.
 void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin);
 StandInCounts stand_in_counts();
 // Queues a kernel that uses [at, at + size): taking that away before it ran fails. It runs on the thread that waits.
