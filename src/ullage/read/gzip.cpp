@@ -14,8 +14,8 @@ namespace {
 constexpr std::byte kMagic0{0x1f};
 constexpr std::byte kMagic1{0x8b};
 constexpr std::size_t kFirstRoom = std::size_t{1} << 16;
-constexpr std::size_t kMostFed = std::size_t{1}
-                                 << 20;  // zlib counts in 32 bits; the limits are looked at between two feeds
+// Zlib counts in 32 bits; the limits are looked at between two feeds.
+constexpr std::size_t kMostFed = std::size_t{1} << 20;
 
 class Gunzip final {
  public:
