@@ -199,7 +199,7 @@ void check_bytes(cuda::Driver& driver, const Options& options) {
   const auto store = must(store::Store::create(pages, limit));
   const auto tier = must(cuda::HostTier::open(driver, options.pool * 8, nullptr));
   store::Pager::Settings without_faults;
-  without_faults.heal_faults = false;
+  without_faults.heal_faults = without_faults.notices_writes = false;
   store::Pager pager(*store, tier.get(), without_faults);
   Program(driver, pager, options.pool).run(options.operations);
 }

@@ -75,7 +75,7 @@ class CardPagerTest : public CardTest {
     file_ = std::move(*file);
     tier_ = HostTier::open(*driver_, host, file_.get()).value();
     Pager::Settings settings;
-    settings.heal_faults = false;
+    settings.heal_faults = settings.notices_writes = false;
     settings.evict_all = evict_all;
     pager_ = std::make_unique<Pager>(*store_, tier_.get(), settings);
   }
@@ -182,6 +182,35 @@ TEST_F(CardPagerTest, KeepsEveryBitThroughBothTiers) {
 TEST_F(CardPagerTest, KeepsEveryBitWhereEverythingLeavesBeforeEveryOp) {
   open(1_GiB, /*evict_all=*/true);
   run_program(300);
+}
+
+// Batch norm's running figures are such inputs.
+TEST_F(CardPagerTest, KeepsWhatAnOpWroteThatSaidItReads) {
+  open(1_GiB);
+  allocate(0);
+  const Address at = storages_.begin()->first;
+  const Bytes size = storages_.at(at).size;
+  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_FALSE(pager_->begin_op(2, std::vector<OpInput>{{at, size, false}}));
+  storages_.at(at).seed = ++seed_;
+  launch(at, size, seed_, true);
+  pager_->end_op();
+  ASSERT_TRUE(pager_->spill(at));
+  run_program(0);
+  EXPECT_EQ(pager_->counts().rewrites_avoided, Bytes{});
+}
+
+TEST_F(CardPagerTest, WritesOnceWhatAutogradSaved) {
+  open(1_GiB);
+  allocate(0);
+  const Address at = storages_.begin()->first;
+  pager_->saved(at);
+  ASSERT_TRUE(pager_->spill(at));
+  op(1 << 12);  // reads it
+  ASSERT_TRUE(pager_->spill(at));
+  EXPECT_EQ(pager_->counts().rewrites_avoided, storages_.at(at).size);
+  pager_->released(at);
+  run_program(0);
 }
 
 TEST_F(CardPagerTest, WaitsForNothingWhileAllFits) {

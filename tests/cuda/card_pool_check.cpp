@@ -74,7 +74,7 @@ World& world() {
     made->store = store::Store::create(*made->pages, made->limit).value();
     made->tier = cuda::HostTier::open(*made->driver, 64_MiB, nullptr).value();
     store::Pager::Settings without_faults;
-    without_faults.heal_faults = false;
+    without_faults.heal_faults = without_faults.notices_writes = false;
     made->pager = std::make_unique<store::Pager>(*made->store, made->tier.get(), without_faults);
     CardPoolSettings wanted;
     wanted.give_way = [made](Bytes) {

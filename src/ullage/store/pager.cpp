@@ -111,9 +111,10 @@ std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const
       continue;
     }
     pin(found->second);
-    ops.held.push_back({found->first, found->second.id, input.written});
-    if (input.written) diverge(found->second);
-    if (input.written && found->second.read_only()) make_writable(found->first, found->second);
+    const bool written = input.written || (!settings_.notices_writes && found->second.saves == 0);
+    ops.held.push_back({found->first, found->second.id, written});
+    if (written) diverge(found->second);
+    if (written && found->second.read_only()) make_writable(found->first, found->second);
     all_here = all_here && found->second.where == Where::Resident;
   }
   counts_.foreign_peak = std::max(counts_.foreign_peak, foreign);

@@ -50,7 +50,10 @@ class Pager final {
  public:
   struct Settings {
     bool heal_faults = true;  // false: an access that no op announced is a failure, as it is on a GPU
-    bool evict_all = false;   // stress: before every op, everything that no op in flight uses is evicted
+    // False: no fault tells that a page was written, as on a GPU, and an op may write what it says it reads. A copy in
+    // the tier below is then kept beside the bytes only while autograd holds them, since it checks that they stay.
+    bool notices_writes = true;
+    bool evict_all = false;  // stress: before every op, everything that no op in flight uses is evicted
     // Told of bytes that this process and its fork's children shared and no longer do: one has written them or given
     // them up, so that the other's are now more. Called with the pager's lock held. Empty: nobody counts them.
     std::function<void(Bytes)> diverged;
