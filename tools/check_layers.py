@@ -21,7 +21,7 @@ ARROWS = {
     "diagnose": ["plan", "predict"],
     "report": ["diagnose"],
     "read": ["trace"],
-    "runtime": ["plan", "store"],
+    "runtime": ["plan", "cuda"],
     "preload": ["base"],
     "cli": ["report", "read"],
     "workloads": ["runtime", "read"],

@@ -121,6 +121,31 @@ void move(const std::string& size) {
   slot().spill_background_us.store(1'500'000);
 }
 
+void say_card(const std::string&) {
+  auto attached = store::Ledger::attach_from_environment();
+  if (!attached) give_up(attached.error().text());
+  const store::LedgerPage& page = attached->page();
+  std::printf("%llu %llu %llu\n", static_cast<unsigned long long>(page.card.load()),
+              static_cast<unsigned long long>(page.budget.load()),
+              static_cast<unsigned long long>(page.host_memory.load()));
+}
+
+// As the runtime where `auto` was asked for of a card.
+void work_out_budget(const std::string& size) {
+  auto attached = store::Ledger::attach_from_environment();
+  if (!attached) give_up(attached.error().text());
+  attached->page().budget.store(bytes(size).count);
+}
+
+// As if the process had so many bytes of a card, a quarter of them outside the pool.
+void hold_on_card(const std::string& size) {
+  const Bytes held = bytes(size);
+  slot().rss.store(held.count);
+  slot().rss_peak.store(held.count);
+  slot().outside_at_peak.store((held / 4).count);
+  slot().pool_resident_peak.store((held - held / 4).count);
+}
+
 void say_variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   std::puts(value != nullptr ? value : "(not set)");
@@ -279,6 +304,9 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"follow-plan", follow_plan},
     {"floor", [](const std::string& size) { slot().floor.store(bytes(size).count); }},
     {"spill-place", say_spill_place},
+    {"card", say_card},
+    {"work-out-budget", work_out_budget},
+    {"hold-on-card", hold_on_card},
     {"variable", say_variable},
     {"say", [](const std::string& text) { slot().message.set(text); }},
     {"state", [](const std::string& text) { slot().state_sha256.set(text); }},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ullage run` with real processes: exit codes, outputs, report and summary.
+#include "ullage/cli/machine_memory.h"
+
 #include "folders.h"
 #include "plan/sample_plan.h"
 #include "ullage_process.h"
@@ -153,15 +155,23 @@ TEST_F(RunCommand, WarnsWhereNothingCanBeSpilledAndRunsOn) {
   if (Process({"/usr/bin/unshare", "-rm", "true"}).finish().exit_code != 0) {
     GTEST_SKIP() << "no mount namespace can be made here";
   }
-  const std::string line = "set -e; mount -t tmpfs none /mnt; cp " + folder_.file("ullage") + " " +
-                           folder_.file("ullage-fake") +
-                           " /mnt; mount --bind /mnt /var/tmp; mount --bind /mnt /tmp; "
-                           "cd /mnt; TMPDIR=/mnt exec ./ullage run --quiet fake spill-place";
-  const Finished end = Process({"/usr/bin/unshare", "-rm", "/bin/sh", "-c", line}).finish();
+  const auto run_there = [&](const std::string& options) {
+    const std::string line = "set -e; mount -t tmpfs none /mnt; cp " + folder_.file("ullage") + " " +
+                             folder_.file("ullage-fake") +
+                             " /mnt; mount --bind /mnt /var/tmp; mount --bind /mnt /tmp; "
+                             "cd /mnt; TMPDIR=/mnt exec ./ullage run --quiet " +
+                             options + " fake spill-place";
+    return Process({"/usr/bin/unshare", "-rm", "/bin/sh", "-c", line}).finish();
+  };
+  const Finished end = run_there("");
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_EQ(end.out, " 0\n");
   EXPECT_TRUE(end.err.starts_with("ullage: warning: no folder to spill to: /mnt: is memory")) << end.err;
   EXPECT_TRUE(end.err.ends_with("; nothing can be moved out of memory\n")) << end.err;
+  const std::string of_card = run_there("--device cuda").err;
+  EXPECT_TRUE(of_card.ends_with("; nothing can be moved out of host memory\n")) << of_card;
+  const std::string without = run_there("--device cuda --host-memory none").err;
+  EXPECT_TRUE(without.ends_with("; nothing can be moved out of the card\n")) << without;
 }
 
 TEST_F(RunCommand, ReportsWhatWasMoved) {
@@ -349,6 +359,54 @@ TEST_F(RunCommand, WarnsOfABudgetAboveTheMachines) {
 TEST_F(RunCommand, AutoGivesABudgetOfThisMachine) {
   run({"--report", report_file(), "--", "true"});
   EXPECT_GT(report()["budget_bytes"], 1u << 20);
+}
+
+TEST_F(RunCommand, TellsTheProgramWhoseBytesTheBudgetIsOf) {
+  EXPECT_EQ(run({"--memory", "1MiB", "fake", "card"}).out, "0 1048576 0\n");
+  EXPECT_EQ(run({"--memory", "1MiB", "--device", "cpu", "fake", "card"}).out, "0 1048576 0\n");
+  const Words host = {"--memory", "1MiB", "--host-memory", "2MiB", "--device"};
+  const auto on = [&](const std::string& device) {
+    Words words = host;
+    words.insert(words.end(), {device, "fake", "card"});
+    return run(words).out;
+  };
+  EXPECT_EQ(on("cuda"), "1 1048576 2097152\n");
+  EXPECT_EQ(on("cuda:0"), "1 1048576 2097152\n");
+  EXPECT_EQ(on("cuda:127"), "128 1048576 2097152\n");
+}
+
+TEST_F(RunCommand, LeavesWhatIsFreeOnACardToTheRuntime) {
+  const Finished end = run({"--device", "cuda", "--host-memory", "none", "--report", report_file(), "fake", "card",
+                            "attach", "work-out-budget=70GiB"});
+  EXPECT_EQ(end.out, "1 0 0\n");
+  EXPECT_EQ(report()["budget_bytes"], 70ull << 30);
+}
+
+TEST_F(RunCommand, GivesWhatLeavesACardHalfOfTheMachineUnlessToldOtherwise) {
+  const Bytes half = most_there_is(read_machine_memory({})).value() / 2;
+  EXPECT_EQ(run({"--device", "cuda", "fake", "card"}).out, "1 0 " + std::to_string(half.count) + "\n");
+  EXPECT_EQ(run({"--device", "cuda", "--host-memory", "none", "fake", "card"}).out, "1 0 0\n");
+  EXPECT_EQ(run({"--device", "cuda", "--host-memory", "0", "fake", "card"}).out, "1 0 0\n");
+}
+
+TEST_F(RunCommand, WarnsOfNoMachineWhereTheBudgetIsACards) {
+  EXPECT_EQ(run({"--device", "cuda", "--memory", "100TiB", "--quiet", "--", "true"}).err, "");
+}
+
+TEST_F(RunCommand, ReportsOfACardWhatTheRuntimeSaysAndNoResidentBytes) {
+  const std::string fake = folder_.file("ullage-fake");
+  const std::string line = fake + " eat=40MiB nap=300 & " + fake + " attach steps=3 hold-on-card=16MiB nap=300; wait";
+  const Finished end =
+      run({"--device", "cuda:2", "--memory", "20MiB", "--report", report_file(), "--", "sh", "-c", line});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(report()["device"], "cuda:2");
+  EXPECT_EQ(report()["process_peak_bytes"], 16u << 20);
+  EXPECT_EQ(report()["outside_pool_bytes"], 4u << 20);
+  EXPECT_EQ(report()["over_budget_bytes"], 0);
+  EXPECT_TRUE(report()["tree_peak_bytes"].is_null());
+  EXPECT_NE(end.err.find("ullage: peak of the card 16.00 MiB of 20.00 MiB: 12.00 MiB pool and 4.00 MiB outside it\n"),
+            std::string::npos)
+      << end.err;
 }
 
 TEST_F(RunCommand, ReplacesAReportAndLeavesNoOtherFile) {

@@ -132,6 +132,18 @@ TEST_F(TreeWatchTest, CountsWhenItIsAskedToAndWhatWasSharedIsCountedThen) {
   EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
 }
 
+TEST_F(TreeWatchTest, CountsNoResidentBytesWhereTheBudgetIsACards) {
+  page->card.store(1);
+  own.rss.store(5);
+  const ForkedChild child = child_with(kHeld);
+  const TreeWatch watch(*page, getpid());
+  EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));  // who asks does not wait in vain
+  EXPECT_TRUE(count_tree(*page, getpid())->empty());
+  EXPECT_EQ(own.others.load(), 0u);
+  EXPECT_EQ(own.rss_counted.load(), 0u);
+  EXPECT_EQ(page->tree_peak.load(), 0u);
+}
+
 TEST_F(TreeWatchTest, LooksUntilItEnds) {
   {
     const TreeWatch watch(*page, getpid());

@@ -5,6 +5,7 @@
 
 #include "ullage/cuda/card_pages.h"
 #include "ullage/cuda/host_tier.h"
+#include "ullage/cuda/last_uses.h"
 #include "ullage/store/pager.h"
 #include "ullage/store/spill_file.h"
 
@@ -58,10 +59,26 @@ void launch(Address at, Bytes size, std::uint64_t seed, bool writes) {
   stand_in_launch(run, new Kernel{pointer, size, seed, writes}, at.value, size.count);
 }
 
+// Knows of each use, and lets the card run no further than to the last one of the bytes that are asked about.
+class KnownWork final : public Work {
+ public:
+  void used(Address at, Bytes size) { uses_.used(at, size, stand_in_launched()); }
+  bool done(Address at, Bytes size) override {
+    const auto last = uses_.last(at, size);
+    if (last) stand_in_run(*last);
+    return last.has_value();
+  }
+  void fresh(Address at, Bytes size) override { uses_.used(at, size, 0); }
+
+ private:
+  LastUses uses_;
+};
+
 class CardPagerTest : public CardTest {
  protected:
-  void open(Bytes host, bool evict_all = false) {
+  void open(Bytes host, bool evict_all = false, bool knows_work = false) {
     CardTest::open(kRoom);
+    if (knows_work) driver_->set_work(&work_);
     wrong = 0;
     pages_ = std::make_unique<CardPages>(*driver_);
     limit_ = std::make_unique<store::FixedLimit>(kRoom);
@@ -77,6 +94,7 @@ class CardPagerTest : public CardTest {
     Pager::Settings settings;
     settings.heal_faults = settings.notices_writes = false;
     settings.evict_all = evict_all;
+    if (knows_work) settings.used = [this](Address at, Bytes size) { work_.used(at, size); };
     pager_ = std::make_unique<Pager>(*store_, tier_.get(), settings);
   }
   void TearDown() override {
@@ -147,14 +165,16 @@ class CardPagerTest : public CardTest {
     std::mt19937_64 random(20261123);
     for (int i = 0; i < steps && !HasFatalFailure(); ++i) step(random());
     for (const auto& [at, storage] : storages_) {
-      ASSERT_FALSE(pager_->bring_back(at));
+      ASSERT_FALSE(pager_->begin_op(1, std::vector<OpInput>{{at, storage.size, false}}));
       launch(at, storage.size, storage.seed, false);
+      pager_->end_op();
     }
     ASSERT_TRUE(driver_->settle());
     EXPECT_EQ(wrong, 0);
     while (!storages_.empty()) free(storages_.begin()->first);
   }
 
+  KnownWork work_;
   std::unique_ptr<CardPages> pages_;
   std::unique_ptr<store::FixedLimit> limit_;
   std::unique_ptr<store::Store> store_;
@@ -182,6 +202,19 @@ TEST_F(CardPagerTest, KeepsEveryBitThroughBothTiers) {
 TEST_F(CardPagerTest, KeepsEveryBitWhereEverythingLeavesBeforeEveryOp) {
   open(1_GiB, /*evict_all=*/true);
   run_program(300);
+}
+
+TEST_F(CardPagerTest, WaitsForTheWorkOnTheBytesAlone) {
+  open(24_MiB, /*evict_all=*/false, /*knows_work=*/true);
+  const std::uint64_t waits = stand_in_counts().waits;
+  run_program(2000);
+  EXPECT_GT(pager_->counts().evicted_on_demand, 100u);
+  EXPECT_EQ(stand_in_counts().waits, waits + 1) << "for everything, but at the program's end";
+}
+
+TEST_F(CardPagerTest, WaitsForTheWorkOnTheBytesWhereEverythingLeavesBeforeEveryOp) {
+  open(1_GiB, /*evict_all=*/true, /*knows_work=*/true);
+  run_program(600);
 }
 
 // Batch norm's running figures are such inputs.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The card's pool before PyTorch's own allocator (libc10_cuda.so), with two stand-ins: for the CUDA runtime, which
-// PyTorch's part asks for memory that is only counted, and for the driver, which ours asks for pages with bytes.
-// Built once for each version of torch by test_card_pool.py.
+// The allocator before PyTorch's own (libc10_cuda.so), with two stand-ins: for the CUDA runtime, which PyTorch's part
+// asks for memory that is only counted, and for the driver, which the pool asks for pages with bytes. Built once for
+// each version of torch by test_card_pool.py.
 #include "ullage/cuda/card_pages.h"
 #include "ullage/cuda/host_tier.h"
-#include "ullage/runtime/card_pool.h"
+#include "ullage/runtime/card_seam.h"
+#include "ullage/runtime/stream_order.h"
+#include "ullage/store/pager.h"
 
 #include "fake_cudart.h"
 #include "stand_in_driver.h"
@@ -17,11 +19,15 @@
 
 #include <cstdlib>
 #include <deque>
+#include <string>
+#include <variant>
 
 // What ATen's CUDA hooks do in a whole torch; the function is exported but stands in no header.
 namespace c10::cuda::_internal {
 C10_CUDA_API void setHasPrimaryContext(bool (*has)(c10::DeviceIndex));
 }
+
+extern "C" ullage::runtime::CardAllocator* ullage_put_before_cuda(ullage::runtime::CardMemory& memory);
 
 namespace ullage::runtime {
 namespace {
@@ -48,48 +54,77 @@ static_assert(abi::kNonBlocking == CU_STREAM_NON_BLOCKING && abi::kPortable == C
 constexpr Bytes kOurs = 32_MiB;
 constexpr Bytes kTheirs = 100_MiB;
 
-// One process has one pool, for good, so all tests share it.
-struct World {
-  std::unique_ptr<cuda::Driver> driver;
-  std::unique_ptr<cuda::CardPages> pages;
-  store::FixedLimit limit{kOurs};
-  std::unique_ptr<store::Store> store;
-  std::unique_ptr<cuda::HostTier> tier;
-  std::unique_ptr<store::Pager> pager;
-  std::deque<c10::DataPtr> spare;  // what gives way
-  int gave_way = 0;
-};
-
-World& world() {
-  static auto* one = [] {
-    auto* made = new World;
+// One process has one pool, for good, so all tests share it. A small one: a pager and nothing around it.
+class World final : public CardMemory {
+ public:
+  World() {
     FakeDeviceSettings settings;
     settings.total = kTheirs.count;
     fake_cuda_configure(&settings);
     stand_in_reset(kOurs.count, (1_GiB).count);
     c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
     caching::init(1);
-    made->driver = cuda::Driver::open(0, ULLAGE_STAND_IN_DRIVER).value();
-    made->pages = std::make_unique<cuda::CardPages>(*made->driver);
-    made->store = store::Store::create(*made->pages, made->limit).value();
-    made->tier = cuda::HostTier::open(*made->driver, 64_MiB, nullptr).value();
+    driver = cuda::Driver::open(0, ULLAGE_STAND_IN_DRIVER).value();
+    pages = std::make_unique<cuda::CardPages>(*driver);
+    store = store::Store::create(*pages, limit).value();
+    tier = cuda::HostTier::open(*driver, 64_MiB, nullptr).value();
     store::Pager::Settings without_faults;
     without_faults.heal_faults = without_faults.notices_writes = false;
-    made->pager = std::make_unique<store::Pager>(*made->store, made->tier.get(), without_faults);
-    CardPoolSettings wanted;
-    wanted.give_way = [made](Bytes) {
-      if (made->spare.empty()) return false;
-      made->spare.pop_front();
-      ++made->gave_way;
-      return true;
-    };
-    wanted.message = [](const store::Shortage& shortage) {
-      return "no room for " + std::to_string(shortage.refusal.requested.count);
-    };
-    install_card_pool(*made->pager, wanted).value();
+    pager = std::make_unique<store::Pager>(*store, tier.get(), without_faults);
+  }
+
+  int card() const override { return 0; }
+  Bytes least() const override { return 4_MiB; }
+  bool ready() override { return is_ready; }
+  c10::DataPtr allocate(Bytes size) override {
+    auto placed = pager->allocate(size);
+    if (const auto* shortage = std::get_if<store::Shortage>(&placed))
+      TORCH_CHECK_WITH(OutOfMemoryError, false, "no room for ", shortage->refusal.requested.count);
+    const Address at = std::get<Address>(placed);
+    order.taken(at);
+    auto* const pointer = reinterpret_cast<void*>(at.value);
+    return {pointer, pointer, &World::free, {c10::DeviceType::CUDA, 0}};
+  }
+  bool owns(const void* at) const override { return store->owns({reinterpret_cast<std::uint64_t>(at)}); }
+  void used(const void* at, const c10::Stream& on) override { order.used({reinterpret_cast<std::uint64_t>(at)}, on); }
+  bool give_way(Bytes) override {
+    if (spare.empty()) return false;
+    spare.pop_front();
+    ++gave_way;
+    return true;
+  }
+  void drop_idle() override { store->drop_idle(); }
+  store::StoreCounts counts() const override { return store->counts(); }
+
+  std::unique_ptr<cuda::Driver> driver;
+  std::unique_ptr<cuda::CardPages> pages;
+  store::FixedLimit limit{kOurs};
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<cuda::HostTier> tier;
+  std::unique_ptr<store::Pager> pager;
+  StreamOrder order{{c10::DeviceType::CUDA, 0}};
+  bool is_ready = true;
+  std::deque<c10::DataPtr> spare;  // what gives way
+  int gave_way = 0;
+  CardAllocator* torchs = nullptr;
+
+ private:
+  static void free(void* at);
+};
+
+World& world() {
+  static auto* one = [] {
+    auto* made = new World;
+    made->torchs = ullage_put_before_cuda(*made);
     return made;
   }();
   return *one;
+}
+
+void World::free(void* at) {
+  const Address begin{reinterpret_cast<std::uint64_t>(at)};
+  world().order.freed(begin);
+  world().pager->free(begin);
 }
 
 c10::DataPtr take(Bytes size) { return c10::GetAllocator(c10::DeviceType::CUDA)->allocate(size.count); }
@@ -208,7 +243,41 @@ TEST(CardPool, DoesNotShareWhatItMayMove) {
   EXPECT_THROW(caching::getBaseAllocation(block.get(), &size), c10::Error);
 }
 
-TEST(CardPool, IsInstalledOnce) { EXPECT_FALSE(install_card_pool(*world().pager, {})); }
+TEST(CardPool, LeavesAllToPyTorchBeforeTheBudgetBegins) {
+  world().is_ready = false;
+  const c10::DataPtr early = take(8_MiB);
+  world().is_ready = true;
+  EXPECT_FALSE(ours(early));
+  EXPECT_TRUE(ours(take(8_MiB)));
+}
+
+TEST(CardPool, KeepsPyTorchToWhatIsAllowed) {
+  caching::emptyCache();
+  CardAllocator& torchs = *world().torchs;
+  const Bytes before = torchs.reserved();
+  torchs.allow(before + 20_MiB);
+  std::vector<void*> blocks;
+  const auto fill = [&] {
+    try {
+      for (int i = 0; i < 30; ++i) blocks.push_back(caching::raw_alloc((3_MiB).count));
+      return false;
+    } catch (const c10::OutOfMemoryError&) {
+      return true;
+    }
+  };
+  EXPECT_TRUE(fill());
+  EXPECT_LE(torchs.reserved(), before + 20_MiB);
+  EXPECT_GE(blocks.size(), 4u);
+  caching::setMemoryFraction(1.0, 0);  // of the program: it does not lift the bound
+  EXPECT_TRUE(fill());
+  EXPECT_LE(torchs.reserved(), before + 20_MiB);
+  EXPECT_EQ(caching::getMemoryFraction(0), 1.0);
+  torchs.allow(kTheirs);
+  EXPECT_FALSE(blocks.empty() || fill() == false) << "the card is full before 60 blocks of 3 MiB";
+  EXPECT_GT(torchs.reserved(), before + 20_MiB);
+  for (void* one : blocks) caching::raw_delete(one);
+  caching::emptyCache();
+}
 
 }  // namespace
 }  // namespace ullage::runtime

@@ -33,6 +33,13 @@ TEST_F(DriverTest, TellsWhatTheCardHasLeft) {
   driver_->release(page);
 }
 
+TEST_F(DriverTest, SaysWhereTheCardIs) {
+  open(64_MiB);
+  const Result<std::string> bus_id = driver_->bus_id();
+  ASSERT_TRUE(bus_id);
+  EXPECT_EQ(*bus_id, kStandInBusId);
+}
+
 TEST_F(DriverTest, WorksOnThreadsWithoutAContextAndLeavesNone) {
   open(64_MiB);
   std::thread([this] {

@@ -33,7 +33,9 @@ struct Card {
   std::mutex lock;
   std::mutex working;  // while kernels run, one after the other
   std::uint64_t total = 1ull << 30, to_pin = 1ull << 30;
+  std::uint64_t held = 0;
   int fails_in = 0;
+  bool broken = false;
   StandInCounts counts{};
   int file = memfd_create("card", MFD_CLOEXEC);
   std::uint64_t file_end = 0;
@@ -43,6 +45,7 @@ struct Card {
   std::map<std::uint64_t, abi::Handle> maps;      // by address
   std::map<std::uint64_t, std::uint64_t> pinned;  // host address to size
   std::deque<Kernel> queue;
+  std::uint64_t launched = 0;
 };
 
 Card& card() {
@@ -77,7 +80,9 @@ void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin) {
   const Guard guard(c.lock);
   c.total = card_bytes;
   c.to_pin = host_bytes_to_pin;
+  c.held = 0;
   c.fails_in = 0;
+  c.broken = false;
   c.counts.used_peak = c.counts.used;
   c.counts.waits = 0;
 }
@@ -90,11 +95,43 @@ StandInCounts stand_in_counts() {
 void stand_in_launch(void (*kernel)(void*), void* argument, std::uint64_t at, std::uint64_t size) {
   const Guard guard(card().lock);
   card().queue.push_back({kernel, argument, at, size});
+  ++card().launched;
+}
+
+std::uint64_t stand_in_launched() {
+  const Guard guard(card().lock);
+  return card().launched;
+}
+
+void stand_in_run(std::uint64_t kernels) {
+  Card& c = card();
+  const Guard in_order(c.working);
+  for (;;) {
+    Kernel next{};
+    {
+      const Guard guard(c.lock);
+      if (c.queue.empty() || c.launched - c.queue.size() >= kernels) return;
+      next = c.queue.front();
+    }
+    next.run(next.argument);
+    const Guard guard(c.lock);
+    c.queue.pop_front();
+  }
 }
 
 void stand_in_fail(int call) {
   const Guard guard(card().lock);
   card().fails_in = call;
+}
+
+void stand_in_hold(std::uint64_t bytes) {
+  const Guard guard(card().lock);
+  card().held = bytes;
+}
+
+void stand_in_break() {
+  const Guard guard(card().lock);
+  card().broken = true;
 }
 
 abi::Result cuInit(unsigned) { return abi::kSuccess; }
@@ -107,6 +144,12 @@ abi::Result cuGetErrorString(abi::Result error, const char** text) {
 abi::Result cuDeviceGet(abi::Device* device, int ordinal) {
   *device = ordinal;
   return ordinal == 0 ? abi::kSuccess : kNoDevice;
+}
+
+abi::Result cuDeviceGetPCIBusId(char* text, int size, abi::Device) {
+  if (size < static_cast<int>(sizeof kStandInBusId)) return kInvalid;
+  std::memcpy(text, kStandInBusId, sizeof kStandInBusId);
+  return abi::kSuccess;
 }
 
 abi::Result cuDevicePrimaryCtxRetain(abi::Context* context, abi::Device) {
@@ -129,29 +172,19 @@ abi::Result cuCtxPopCurrent_v2(abi::Context* context) {
 
 abi::Result cuCtxSynchronize() {
   if (contexts_here == 0) return kInvalid;
-  Card& c = card();
-  const Guard in_order(c.working);
-  for (;;) {
-    Kernel next{};
-    {
-      const Guard guard(c.lock);
-      if (c.queue.empty()) {
-        ++c.counts.waits;
-        return abi::kSuccess;
-      }
-      next = c.queue.front();
-    }
-    next.run(next.argument);
-    const Guard guard(c.lock);
-    c.queue.pop_front();
-  }
+  stand_in_run(UINT64_MAX);
+  const Guard guard(card().lock);
+  ++card().counts.waits;
+  return abi::kSuccess;
 }
 
 abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   if (contexts_here == 0) return kInvalid;
-  const Guard guard(card().lock);
-  *total = card().total;
-  *free = card().total - std::min(card().total, card().counts.used);
+  Card& c = card();
+  const Guard guard(c.lock);
+  if (c.broken) return kInvalid;
+  *total = c.total;
+  *free = c.total - std::min(c.total, c.counts.used + c.held);
   return abi::kSuccess;
 }
 
@@ -190,7 +223,7 @@ abi::Result cuMemCreate(abi::Handle* handle, std::size_t size, const abi::Alloca
   Card& c = card();
   const Guard guard(c.lock);
   if (size != kPage || wanted->type != abi::kPinned || wanted->location.type != abi::kOnDevice) return kInvalid;
-  if (fails(c) || c.counts.used + size > c.total) return abi::kOutOfMemory;
+  if (fails(c) || c.counts.used + c.held + size > c.total) return abi::kOutOfMemory;
   if (c.free_pages.empty()) {
     c.free_pages.push_back(c.file_end);
     c.file_end += kPage;

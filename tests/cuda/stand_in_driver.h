@@ -19,11 +19,20 @@ struct StandInCounts {
   std::uint64_t waits;   // for all of its work
 };
 
-// From now on, instead of 1 GiB each; nothing may be mapped.
+inline constexpr char kStandInBusId[] = "0000:3B:00.0";
+
+// From now on, instead of 1 GiB each; nothing may be mapped. Nobody holds more than is behind handles.
 void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin);
 StandInCounts stand_in_counts();
 // Queues a kernel that uses [at, at + size): taking that away before it ran fails. It runs on the thread that waits.
 void stand_in_launch(void (*kernel)(void*), void* argument, std::uint64_t at, std::uint64_t size);
+// How many were queued so far; and runs them, in their order, until so many have run.
+std::uint64_t stand_in_launched();
+void stand_in_run(std::uint64_t kernels);
 // The n-th call from now on of a function that takes memory or maps fails; 0: none.
 void stand_in_fail(int call);
+// Of the card, by contexts and other processes: what it has less than its handles say.
+void stand_in_hold(std::uint64_t bytes);
+// The card does not say any more what it has left, as after a kernel's error; until the next reset.
+void stand_in_break();
 }

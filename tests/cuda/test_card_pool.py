@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The card's pool before PyTorch's own allocator, for each CUDA build of torch that is here; card_pool_check.cpp says how.
+"""The allocator before PyTorch's own, for each CUDA build of torch that is here; card_pool_check.cpp says how.
 
 usage: test_card_pool.py SCRATCH --library FILE... [--compiler C++] [--wheels FOLDER] [--cuda-include FOLDER] [--stand-in FILE]
 Exits with 77 (skipped, with the reason) where no CUDA wheel of torch 2.11 or later or no CUDA 13 headers are.
@@ -39,7 +39,8 @@ def main() -> int:
     for torch in found:
         libraries = torch.root / "lib"
         program = builder.run(
-            f"card_pool_check-{torch.version}", HERE / "card_pool_check.cpp", ROOT / "src/ullage/runtime/card_pool.cpp",
+            f"card_pool_check-{torch.version}", HERE / "card_pool_check.cpp", ROOT / "src/ullage/runtime/cuda_allocator.cpp",
+            ROOT / "src/ullage/runtime/stream_order.cpp",
             "-O1", f'-DULLAGE_STAND_IN_DRIVER="{options.stand_in}"', f"-I{ROOT / 'src'}", f"-I{HERE}",
             f"-I{ROOT / 'tests/oracle'}", "-isystem", torch.root / "include", "-isystem", cuda, *options.library,
             options.stand_in, scratch / RUNTIME, f"-L{libraries}", "-lc10_cuda", "-lc10", "-lgtest", "-lpthread", "-ldl",

@@ -77,6 +77,22 @@ TEST(RunReport, WritesARefusalWithItsMessage) {
   expect_json("refused.json", run.report());
 }
 
+TEST(RunReport, WritesWhatWasHeldOfACard) {
+  SampleRun run;
+  run.moves(run.attach_on_card(1));
+  run.page->tree_peak.store((6_GiB).count);
+  expect_json("card.json", run.report());
+}
+
+TEST(RunReport, KnowsNothingOfACardWhereTheRuntimeWasInNoProcess) {
+  SampleRun run;
+  run.page->card.store(1);
+  const auto json = nlohmann::json::parse(json_text(run.report()));
+  EXPECT_EQ(json["device"], "cuda:0");
+  EXPECT_TRUE(json["process_peak_bytes"].is_null());
+  EXPECT_EQ(json["over_budget_bytes"], 0);
+}
+
 TEST(RunReport, WritesCommandsThatAreNoUtf8) {
   SampleRun run;
   run.end.command = {"cat", "\xff\xfe.txt"};
@@ -215,6 +231,30 @@ TEST(RunReport, ABreachIsCountedFromTheSystemsOwnPeak) {
   EXPECT_EQ(run.report().over_budget, 0_B);
 }
 
+TEST(RunReport, ResidentBytesAreNotJudgedAgainstTheBudgetOfACard) {
+  SampleRun run;
+  run.attach_on_card(0);
+  run.attach(1).rss_peak.store((1950_MiB).count);
+  run.page->tree_peak.store((6_GiB).count);
+  EXPECT_EQ(run.report().process_peak, 1950_MiB);  // not the 5 GiB that wait4 told
+  EXPECT_FALSE(run.report().tree_peak);
+  EXPECT_EQ(run.report().outside_pool, 190_MiB);
+  EXPECT_EQ(run.report().over_budget, 0_B);
+  run.page->slots[0].over_budget.store((3_MiB).count);
+  EXPECT_EQ(run.report().over_budget, 3_MiB);
+  run.page->slots[1].rss_peak.store((2_GiB + 4_MiB).count);
+  EXPECT_EQ(run.report().over_budget, 4_MiB);
+}
+
+TEST(RunReport, TheBudgetOfACardIsTheOneThatTheRuntimeWorkedOut) {
+  SampleRun run;
+  run.page->budget.store(0);
+  run.attach_on_card(0);
+  EXPECT_FALSE(run.report().budget);
+  run.page->budget.store((70_GiB).count);
+  EXPECT_EQ(run.report().budget, 70_GiB);
+}
+
 TEST(RunReport, MedianOfStepsIsOverTheRingAndOfAnEvenCountBetweenTheTwo) {
   SampleRun run;
   store::LedgerSlot& slot = run.attach();
@@ -297,6 +337,17 @@ TEST(RunReport, TriesABudgetThatHoldsThePoolTheRequestAndTheRest) {
   EXPECT_EQ(run.report().budget_to_try->count % (16_MiB).count, 0u);
   slot.last_request.store(UINT64_MAX);
   EXPECT_FALSE(run.report().budget_to_try);  // and no overflow
+}
+
+TEST(RunReport, TriesNoBudgetWhereNothingWasLookedAt) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.page->slots[0];
+  run.page->card.store(8);
+  slot.pid.store(1), slot.infeasible.store(1), slot.message.set("there is no card 7");
+  run.exits(4);
+  EXPECT_FALSE(run.report().budget_to_try);
+  slot.outside_expected.store((600_MiB).count);
+  EXPECT_TRUE(run.report().budget_to_try);
 }
 
 TEST(RunReport, IgnoresASlotThatIsBeingWiped) {

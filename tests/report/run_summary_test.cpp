@@ -184,6 +184,59 @@ TEST(RunSummary, SaysPlainlyThatAnUnlinkedProgramKeptNothing) {
   EXPECT_EQ(summary(run).find("NOTHING WAS KEPT"), std::string::npos);
 }
 
+TEST(RunSummary, OfACardSaysSoAndKeepsToItInTheNextCommand) {
+  SampleRun run;
+  run.moves(run.attach_on_card(1));
+  EXPECT_EQ(summary(run),
+            "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
+            "ullage: peak of the card 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+            "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
+            "pool\n"
+            "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
+            "of the moving was hidden behind computing); least budget 812MiB\n"
+            "ullage: next: ullage run --device cuda:1 --report run.json dcgan --batch 8   (keeps these figures)\n");
+}
+
+TEST(RunSummary, OfARefusalOnACardNamesTheCardAndTheLeastBudget) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.moves(run.attach_on_card(0));
+  slot.refused.store(1);
+  slot.floor.store((2400_MiB).count);
+  run.exits(4);
+  EXPECT_NE(summary(run).find("next: ullage run --device cuda:0 --memory 2400MiB dcgan --batch 8   (the least that "
+                              "would do)"),
+            std::string::npos)
+      << summary(run);
+}
+
+TEST(RunSummary, OfACardThatWasNeverReachedSaysOnlyWhatIsKnown) {
+  SampleRun run;
+  run.page->card.store(1);
+  run.page->budget.store(0);
+  EXPECT_EQ(
+      summary(run),
+      "ullage: done: 24.5 s, no step was counted\n"
+      "ullage: Ullage's runtime was in no process of it: NOTHING WAS KEPT to a budget of the card, and no peak was "
+      "read\n"
+      "ullage: next: ullage run --device cuda:0 --report run.json dcgan --batch 8   (keeps these figures)\n");
+  run.page->slots[0].pid.store(1);  // linked to torch, but its tensors are the CPU's
+  EXPECT_NE(summary(run).find("ullage: peak of the card 0 B: 0 B pool and 0 B outside it\n"), std::string::npos)
+      << summary(run);
+}
+
+TEST(RunSummary, OfAKernelKillBesideACardSuggestsLessHostMemory) {
+  SampleRun run;
+  run.attach_on_card(0);
+  run.dies_of(SIGKILL);
+  run.end.oom_kills = OomKills::Rose;
+  EXPECT_NE(summary(run).find("next: ullage run --device cuda:0 --host-memory 4GiB dcgan --batch 8   (half of what it "
+                              "was given)"),
+            std::string::npos)
+      << summary(run);
+  run.page->host_memory.store(0);
+  EXPECT_EQ(summary(run).find("--memory"), std::string::npos) << summary(run);  // the card's bytes killed nobody
+}
+
 TEST(RunSummary, OfAKernelKillSuggestsLess) {
   SampleRun run;
   run.attach();

@@ -68,6 +68,22 @@ TEST_F(LedgerTest, TellsTheProgramWhereToSpillAndHowMuch) {
   EXPECT_EQ(code, 0);
 }
 
+TEST_F(LedgerTest, TellsTheProgramWhichCardTheBudgetIsOfAndHowMuchHostMemoryIsForWhatLeavesIt) {
+  LedgerSettings settings{.budget = 4_GiB, .spill_folder = "", .spill_limit = {}};
+  settings.card = 0, settings.host_memory = 6_GiB;
+  const Ledger ledger = make(settings);
+  const int code = in_child([] {
+    Result<Ledger> mine = Ledger::attach_from_environment();
+    if (!mine) return 1;
+    if (mine->page().card.load() != 1) return 2;  // 0 says that there is none
+    return mine->page().host_memory.load() == (6_GiB).count ? 0 : 3;
+  });
+  EXPECT_EQ(code, 0);
+  settings.card = 3;
+  EXPECT_EQ(make(settings).page().card.load(), 4u);
+  EXPECT_EQ(make(1_GiB).page().card.load(), 0u);
+}
+
 TEST_F(LedgerTest, SaysNoSpillingInOneWayOnly) {
   const Ledger no_room = make({.budget = 1_GiB, .spill_folder = "/var/tmp", .spill_limit = {}});
   EXPECT_EQ(no_room.page().spill_folder.get(), "");

@@ -12,6 +12,7 @@
 #include "ullage/read/file_content.h"
 #include "ullage/store/spill_folder.h"
 
+#include <charconv>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
@@ -24,23 +25,72 @@
 namespace ullage::cli {
 namespace {
 
-// Zero: unlimited.
-Result<Bytes> budget_of(const RunOptions& options, std::ostream& err) {
-  const MachineMemory memory = read_machine_memory(options.roots);
-  if (options.memory == "auto") return auto_budget(memory);
-  Result<Bytes> stated = parse_bytes(options.memory);
-  if (!stated) return Error{stated.error().kind, stated.error().message, "--memory"};
+// What the program may hold, and of which memory.
+struct Room {
+  std::optional<unsigned> card;  // none: the process's memory
+  Bytes budget;                  // zero: unlimited; of a card: what is free there, less 5 %
+  Bytes host_memory;             // for what leaves the card
+};
+
+constexpr unsigned kMostCards = 128;  // torch numbers them in a signed byte
+
+// None: the processor.
+Result<std::optional<unsigned>> card_of(const std::string& device) {
+  if (device == "cpu") return std::optional<unsigned>();
+  if (device == "cuda") return std::optional(0u);
+  const std::string number = device.starts_with("cuda:") ? device.substr(5) : "";
+  unsigned card = 0;
+  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), card);
+  if (error == std::errc{} && *rest == '\0' && card < kMostCards) return std::optional(card);
+  return Error{Error::Kind::BadArgument,
+               "'" + device + "' is no device: cpu, cuda, or cuda:N with the card's number; --memory states its bytes",
+               "--device"};
+}
+
+Result<Bytes> size_of(const std::string& text, const std::string& option) {
+  Result<Bytes> size = parse_bytes(text);
+  if (!size) return Error{size.error().kind, size.error().message, option};
+  return size;
+}
+
+// A half stays for the program and for others: locked memory cannot be taken back.
+Result<Bytes> host_memory_of(const RunOptions& options, const MachineMemory& machine) {
+  if (!options.host_memory) return most_there_is(machine).value_or(Bytes{}) / 2;
+  if (options.host_memory == "none") return Bytes{};
+  return size_of(*options.host_memory, "--host-memory");
+}
+
+Result<Bytes> budget_of(const RunOptions& options, const MachineMemory& machine, bool of_card, std::ostream& err) {
+  if (options.memory == "auto") return of_card ? Bytes{} : auto_budget(machine);
+  Result<Bytes> stated = size_of(options.memory, "--memory");
+  if (!stated) return stated;
   if (*stated == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
-  if (const auto most = most_there_is(memory); most && *stated > *most) {
+  if (const auto most = most_there_is(machine); most && *stated > *most && !of_card) {
     err << "ullage: warning: the budget of " << to_string(*stated) << " is more than the " << to_string(*most)
         << " that this machine gives; the kernel may kill the program below it\n";
   }
   return stated;
 }
 
-// Where tensors go that do not fit. What the person named must do; where nothing was named a lack is only told, as the
-// run may fit without.
-Result<store::SpillPlace> spill_place_of(const RunOptions& options, std::ostream& err) {
+Result<Room> room_of(const RunOptions& options, std::ostream& err) {
+  const Result<std::optional<unsigned>> card = card_of(options.device);
+  if (!card) return card.error();
+  const bool of_card = card->has_value();
+  if (!of_card && options.host_memory) {
+    return Error{Error::Kind::BadArgument, "is for what leaves a card; add --device cuda, or leave it out",
+                 "--host-memory"};
+  }
+  const MachineMemory machine = read_machine_memory(options.roots);
+  const Result<Bytes> host_memory = of_card ? host_memory_of(options, machine) : Bytes{};
+  if (!host_memory) return host_memory.error();
+  const Result<Bytes> budget = budget_of(options, machine, of_card, err);
+  if (!budget) return budget.error();
+  return Room{*card, *budget, *host_memory};
+}
+
+// Where tensors go that do not fit, those of a card when `room` has no more for them. What the person named must do;
+// where nothing was named a lack is only told, as the run may fit without.
+Result<store::SpillPlace> spill_place_of(const RunOptions& options, const Room& room, std::ostream& err) {
   if (options.spill == "none") return store::SpillPlace{};
   if (options.spill) {
     Result<store::SpillPlace> stated = store::find_spill_place(*options.spill);
@@ -50,7 +100,8 @@ Result<store::SpillPlace> spill_place_of(const RunOptions& options, std::ostream
   }
   Result<store::SpillPlace> place = store::default_spill_place();
   if (place) return place;
-  err << "ullage: warning: " << place.error().text() << "; nothing can be moved out of memory\n";
+  const char* from = !room.card ? "memory" : room.host_memory > Bytes{} ? "host memory" : "the card";
+  err << "ullage: warning: " << place.error().text() << "; nothing can be moved out of " << from << '\n';
   return store::SpillPlace{};
 }
 
@@ -137,8 +188,17 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   verb->group("Verbs");
   verb->add_option("--memory", options.memory,
                    "bytes for the whole process: 900MiB, 1.5GiB, 2GB, 4096;\nauto, as without it: what the machine "
-                   "gives, less 5 %")
+                   "gives, or what is free on the\ncard, less 5 %")
       ->type_name("SIZE|auto");
+  verb->add_option(
+          "--device", options.device,
+          "whose bytes these are: cpu, as without it: the process's resident ones;\ncuda:N: those that it has of the "
+          "card of that number, as nvidia-smi\nshows them; cuda: cuda:0")
+      ->type_name("cpu|cuda[:N]");
+  verb->add_option("--host-memory", options.host_memory,
+                   "with --device cuda: most bytes of the machine's memory, locked, for what\nleaves the card; without "
+                   "it: half of what the machine has; none: it\ngoes where --spill says")
+      ->type_name("SIZE|none");
   verb->add_option("--spill", options.spill,
                    "where tensors go that do not fit, and how many bytes at most;\nwithout it: a temporary folder, as "
                    "an unnamed file; none: nothing is\nmoved, and what does not fit is refused")
@@ -166,13 +226,13 @@ int run_run(const RunOptions& options, Streams streams) {
   const auto wrong = [&](const Error& error) {
     return refuse({to_int(ExitCode::WrongUse), error.text()}, "run", streams.err);
   };
-  const Result<Bytes> budget = budget_of(options, streams.err);
-  if (!budget) return wrong(budget.error());
-  const Result<store::SpillPlace> spill = spill_place_of(options, streams.err);
+  const Result<Room> room = room_of(options, streams.err);
+  if (!room) return wrong(room.error());
+  const Result<store::SpillPlace> spill = spill_place_of(options, *room, streams.err);
   if (!spill) return wrong(spill.error());
   const Result<Files> files = prepare_files(options);
   if (!files) return wrong(files.error());
-  const std::variant<std::string, Refusal> plan = plan_of(options, *budget, streams.err);
+  const std::variant<std::string, Refusal> plan = plan_of(options, room->budget, streams.err);
   if (const auto* refusal = std::get_if<Refusal>(&plan)) return refuse(*refusal, "run", streams.err);
   std::variant<Launch, Refusal> target = find_target(options.target, "run");
   if (const auto* refusal = std::get_if<Refusal>(&target)) return refuse(*refusal, "run", streams.err);
@@ -180,7 +240,8 @@ int run_run(const RunOptions& options, Streams streams) {
   program.roots = options.roots;
   program.preload = preload_of(streams.err);
 
-  store::LedgerSettings settings{*budget, spill->folder, spill->most};
+  store::LedgerSettings settings{room->budget, spill->folder, spill->most};
+  settings.card = room->card, settings.host_memory = room->host_memory;
   if (files->trace) settings.record_file = files->trace->path().string();
   settings.plan_file = std::get<std::string>(plan), settings.no_plan = options.no_plan;
   settings.quiet = options.quiet;

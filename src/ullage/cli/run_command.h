@@ -16,11 +16,13 @@ namespace ullage::cli {
 
 struct RunOptions {
   std::string memory = "auto";
-  std::optional<std::string> spill;   // "DIR" or "DIR:SIZE"; none: a temporary folder
-  std::string report;                 // empty: none
-  std::optional<std::string> record;  // the trace's file; none: nothing is recorded
-  std::optional<std::string> plan;    // a plan to begin with; none: one is made when it is needed
-  bool no_plan = false;               // everything is decided on demand
+  std::string device = "cpu";              // whose memory that is: "cpu", "cuda", "cuda:N"
+  std::optional<std::string> host_memory;  // for what leaves a card; none: half of the machine's
+  std::optional<std::string> spill;        // "DIR" or "DIR:SIZE"; none: a temporary folder
+  std::string report;                      // empty: none
+  std::optional<std::string> record;       // the trace's file; none: nothing is recorded
+  std::optional<std::string> plan;         // a plan to begin with; none: one is made when it is needed
+  bool no_plan = false;                    // everything is decided on demand
   bool quiet = false;
   std::vector<std::string> target;  // first a shipped program's name, or "--" and then a command
   MachineRoots roots;               // of the machine; tests put others here

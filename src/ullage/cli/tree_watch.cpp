@@ -74,6 +74,7 @@ void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
 }  // namespace
 
 std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root) {
+  if (page.card.load() != 0) return std::vector<TreeMember>{};
   const std::vector<std::int32_t> pids = members(page, root);
   std::vector<TreeMember> tree;
   if (pids.size() == 1) {

@@ -27,7 +27,8 @@ struct TreeMember {
 // Counts `root`, which is the program, its descendants and whoever has a slot; writes into each slot of `page` what the
 // tree's other processes hold, and raises the tree's peak. Milliseconds where there are several. A process that is
 // alone shares nothing and is not counted. Nothing: one of them ended meanwhile, so that nobody had the pages that the
-// others share with it; nothing was written.
+// others share with it; nothing was written. Where the budget is a card's, resident bytes are none of it: nobody is
+// counted, and nothing is written.
 std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root);
 // The same for those counted before, as they grew since: microseconds each. Growth is taken for their own; so is what a
 // process that was made by fork moments ago has faulted, since it writes to its parent's pages then, one by one, and

@@ -41,20 +41,26 @@ bool CardPages::fill(Address at, Bytes length, store::PageKind kind) {
     drop(at, done);
     return false;
   }
-  if (driver_.allow(at, length) == kSuccess) return true;
+  if (driver_.allow(at, length) == kSuccess) {
+    driver_.fresh(at, length);
+    return true;
+  }
   drop(at, length);
   return false;
 }
 
 bool CardPages::move(Address from, Address to, Bytes length) {
-  if (!driver_.settle() || driver_.unmap(from, length) != kSuccess) return false;
+  if (!driver_.settle(from, length) || driver_.unmap(from, length) != kSuccess) return false;
   for (Bytes done; done < length; done += granularity()) {
     auto page = behind_.extract((from + done).value);
     ULLAGE_CHECK(!page.empty(), "pages are moved that are not there");
     page.key() = (to + done).value;
     behind_.insert(std::move(page));
   }
-  if (map_all(to, length)) return true;
+  if (map_all(to, length)) {
+    driver_.fresh(to, length);
+    return true;
+  }
   // Back behind `from`, as the caller believes them to be.
   for (Bytes done; done < length; done += granularity()) {
     auto page = behind_.extract((to + done).value);
@@ -76,7 +82,7 @@ bool CardPages::map_all(Address at, Bytes length) {
 
 void CardPages::drop(Address at, Bytes length) {
   if (length == Bytes{}) return;
-  static_cast<void>(driver_.settle());  // a card that failed has nothing running either
+  static_cast<void>(driver_.settle(at, length));  // a card that failed has nothing running either
   driver_.unmap(at, length);
   for (Bytes done; done < length; done += granularity()) {
     const auto page = behind_.find((at + done).value);

@@ -15,6 +15,7 @@ struct Driver::Functions {
   abi::Result (*init)(unsigned flags);
   abi::Result (*error_string)(abi::Result error, const char** text);
   abi::Result (*device)(abi::Device* device, int ordinal);
+  abi::Result (*bus_id)(char* text, int size, abi::Device device);
   abi::Result (*retain_context)(abi::Context* context, abi::Device device);
   abi::Result (*release_context)(abi::Device device);
   abi::Result (*push_context)(abi::Context context);
@@ -52,6 +53,7 @@ const char* Driver::Functions::find(void* library) {
   take(init, "cuInit");
   take(error_string, "cuGetErrorString");
   take(device, "cuDeviceGet");
+  take(bus_id, "cuDeviceGetPCIBusId");
   take(retain_context, "cuDevicePrimaryCtxRetain");
   take(release_context, "cuDevicePrimaryCtxRelease_v2");
   take(push_context, "cuCtxPushCurrent_v2");
@@ -140,6 +142,13 @@ Result<Driver::Memory> Driver::memory() {
   return Memory{Bytes{free}, Bytes{total}};
 }
 
+Result<std::string> Driver::bus_id() {
+  char text[32] = {};
+  if (const abi::Result done = call_->bus_id(text, sizeof text, device_); done != kSuccess)
+    return error("the card does not say where it is", done);
+  return std::string(text);
+}
+
 Result<store::AddressRange> Driver::reserve(Bytes size) {
   abi::Pointer at = 0;
   if (const abi::Result done = call_->reserve(&at, size.count, page_.count, 0, 0); done != kSuccess)
@@ -172,8 +181,17 @@ Status Driver::settle() {
   return success();
 }
 
+Status Driver::settle(Address at, Bytes size) {
+  Work* const work = work_.load();
+  return work != nullptr && work->done(at, size) ? success() : settle();
+}
+
+void Driver::fresh(Address at, Bytes size) {
+  if (Work* const work = work_.load()) work->fresh(at, size);
+}
+
 Status Driver::copy_out(Address from, void* into, Bytes size) {
-  if (Status settled = settle(); !settled) return settled;
+  if (Status settled = settle(from, size); !settled) return settled;
   const InContext here(*this);
   abi::Result done = call_->copy_out(into, from.value, size.count, stream_);
   if (done == kSuccess) done = call_->wait_for_stream(stream_);
@@ -181,7 +199,7 @@ Status Driver::copy_out(Address from, void* into, Bytes size) {
 }
 
 Status Driver::copy_in(const void* from, Address into, Bytes size) {
-  if (Status settled = settle(); !settled) return settled;
+  if (Status settled = settle(into, size); !settled) return settled;
   const InContext here(*this);
   abi::Result done = call_->copy_in(into.value, from, size.count, stream_);
   if (done == kSuccess) done = call_->wait_for_stream(stream_);

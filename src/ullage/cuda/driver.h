@@ -11,10 +11,21 @@
 #include "ullage/store/pages.h"
 #include "ullage/store/tier.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 
 namespace ullage::cuda {
+
+// Whoever knows when the card was last given work on some bytes. Thread-safe.
+class Work {
+ public:
+  virtual ~Work() = default;
+  // Waits until the card has done all that it was given on these bytes. False: it is not known what that is.
+  virtual bool done(Address at, Bytes size) = 0;
+  // Pages were just mapped there: nothing has used them at these addresses.
+  virtual void fresh(Address at, Bytes size) = 0;
+};
 
 // Thread-safe, from threads without a context too: works in the device's primary context, the one torch uses, and
 // leaves each thread's current context as it was.
@@ -31,6 +42,9 @@ class Driver final : public store::Bridge {
     Bytes total;
   };
   Result<Memory> memory();
+
+  // Where the card is, "0000:3B:00.0"; for an instance of a divided card (MIG) where the whole one is.
+  Result<std::string> bus_id();
 
   // The least that can be mapped; addresses and sizes below are multiples of it.
   Bytes page() const { return page_; }
@@ -51,8 +65,14 @@ class Driver final : public store::Bridge {
 
   // Waits until the device has done all that it was given.
   Status settle();
+  // Until it has done what touches these bytes, as far as anybody knows that.
+  Status settle(Address at, Bytes size);
+  // Tells who knows: pages were just mapped there.
+  void fresh(Address at, Bytes size);
+  // Who knows, from now on; must outlive the driver's use. Null: nobody.
+  void set_work(Work* work) { work_.store(work); }
 
-  // After a settle() of their own.
+  // After a settle() of these bytes.
   Status copy_out(Address from, void* into, Bytes size) override;
   Status copy_in(const void* from, Address into, Bytes size) override;
 
@@ -75,6 +95,7 @@ class Driver final : public store::Bridge {
   abi::Device device_ = 0;
   abi::Context context_ = nullptr;
   abi::Stream stream_ = nullptr;  // of copies
+  std::atomic<Work*> work_{nullptr};
   Bytes page_;
 };
 

@@ -59,13 +59,14 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["format"] = "ullage-run";
   json["version"] = 1;
   json["command"] = report.end.command;
-  json["device"] = "cpu";
+  json["device"] = device_name(report);
   json["exit_code"] = report.end.exit_code;
   json["threads"] = or_null(report.threads);
   json["outcome"] = name(report.outcome);
   json["attached"] = report.attached;
   json["budget_bytes"] = or_null(report.budget);
-  json["process_peak_bytes"] = report.process_peak.count;
+  const bool peak_known = report.attached || !report.card;
+  json["process_peak_bytes"] = peak_known ? Json(report.process_peak.count) : Json(nullptr);
   json["tree_peak_bytes"] = or_null(report.tree_peak);
   json["over_budget_bytes"] = report.over_budget.count;
   json["outside_pool_bytes"] = or_null(report.outside_pool);

@@ -161,12 +161,14 @@ void read_recomputing(RunReport& report, const std::vector<const LedgerSlot*>& u
 
 // What the runtime would have had to be given. Its own least budget, where that is more than it had; where it is not,
 // moving failed, and only a budget that holds all serves: what was live in the pool, the request on top, and what is
-// set aside for the rest of the process. None when the figures are beyond sense (a request can be of 2^63 bytes).
+// set aside for the rest of the process. None when that was never looked at, as of a card that is not there, or when
+// the figures are beyond sense (a request can be of 2^63 bytes).
 std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget) {
   if (const Bytes floor{slot.floor.load()}; floor > budget.value_or(Bytes{}) && floor <= kBeyondSense) return floor;
   const Bytes request{slot.refused.load() != 0 ? slot.last_request.load() : 0};
   const Bytes outside = std::max(Bytes{slot.outside_expected.load()}, Bytes{slot.outside_at_peak.load()});
   const Bytes pool{slot.pool_live_peak.load()};
+  if (outside == Bytes{}) return std::nullopt;
   if (request > kBeyondSense || pool > kBeyondSense || outside > kBeyondSense) return std::nullopt;
   const Bytes need = outside + store::Budget::kMargin + pool + request;
   return round_up(need + need / 20, 16_MiB);
@@ -215,6 +217,10 @@ const char* name(Outcome outcome) {
   return "failed";
 }
 
+std::string device_name(const RunReport& report) {
+  return report.card ? "cuda:" + std::to_string(*report.card) : "cpu";
+}
+
 RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   const std::vector<const LedgerSlot*> used = used_slots(page);
   RunReport report;
@@ -222,8 +228,10 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   report.outcome = outcome_of(end, used);
   report.attached = !used.empty();
   if (const Bytes budget{page.budget.load()}; budget > Bytes{}) report.budget = budget;
-  report.process_peak = end.peak;
-  if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{}) report.tree_peak = tree;
+  if (const std::uint64_t card = page.card.load(); card > 0) report.card = card - 1;
+  report.host_memory = Bytes{page.host_memory.load()};
+  if (!report.card) report.process_peak = end.peak;
+  if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{} && !report.card) report.tree_peak = tree;
   if (report.attached) {
     read_process(report, **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
                    return a->rss_peak.load() < b->rss_peak.load();
@@ -240,7 +248,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
       report.plain_total = *report.plain_pool_peak + *report.outside_pool;
     }
   }
-  // The operating system's own figure decides, whether or not the runtime noticed.
+  // The operating system's own figure decides, whether or not the runtime noticed. It has none of a card.
   if (report.budget) {
     const Bytes peak = std::max(report.process_peak, report.tree_peak.value_or(Bytes{}));
     report.over_budget = std::max(report.over_budget, saturating_sub(peak, *report.budget));

@@ -71,11 +71,13 @@ struct PlanFollowed {
 struct RunReport {
   ProcessEnd end;
   Outcome outcome = Outcome::Failed;
-  bool attached = false;        // the runtime was in some process of the tree and took a slot
-  std::optional<Bytes> budget;  // none: unlimited
+  bool attached = false;              // the runtime was in some process of the tree and took a slot
+  std::optional<Bytes> budget;        // none: unlimited
+  std::optional<std::uint64_t> card;  // whose bytes budget, process and pool are of; none: the process's memory
+  Bytes host_memory;                  // of the machine, given to what leaves the card
 
   Bytes process_peak;                 // of the largest process; never below what the runtime saw of itself
-  std::optional<Bytes> tree_peak;     // of all processes together, pages they share once; none: it was one alone
+  std::optional<Bytes> tree_peak;     // of all processes together, pages they share once; none: one alone, or a card
   Bytes over_budget;                  // bytes by which the larger of the two passed the budget
   std::optional<Bytes> outside_pool;  // of process_peak, what is not the pool
   std::optional<Bytes> pool_peak;     // live bytes at the pool's own peak
@@ -105,6 +107,10 @@ struct RunReport {
   std::uint64_t recorded_steps = 0;  // whole ones, that are sure to be in it
 };
 
+// As in the JSON: "cpu", "cuda:0".
+std::string device_name(const RunReport& report);
+
+// Of a card's bytes the runtime alone knows: what the operating system says of processes is of the machine's memory.
 // Process figures are those of the slot with the highest resident peak, steps those of the slot with the most steps.
 RunReport summarize(const store::LedgerPage& page, const ProcessEnd& end);
 

@@ -40,14 +40,17 @@ std::string time_line(const RunReport& report) {
 }
 
 std::string peak_line(const RunReport& report) {
+  if (report.card && !report.attached) return "";
   std::string line;
   // A program that was not let in, because its libraries alone pass the budget, has broken no promise.
   const bool not_let_in = report.outcome == Outcome::Infeasible && report.refused == 0;
   if (report.over_budget > Bytes{} && !not_let_in) {
     line = fmt::format("OVER THE BUDGET by {} ({} bytes): ", to_string(report.over_budget), report.over_budget.count);
   }
-  line += "peak " + to_string(report.tree_peak.value_or(report.process_peak));
-  line += report.budget ? " of " + to_string(*report.budget) : std::string(", no budget");
+  line += report.card ? "peak of the card " : "peak ";
+  line += to_string(report.tree_peak.value_or(report.process_peak));
+  if (report.budget) line += " of " + to_string(*report.budget);
+  if (!report.budget && !report.card) line += ", no budget";
   if (report.tree_peak) line += "; the largest of its processes " + to_string(report.process_peak);
   if (!report.attached) return line;
   const Bytes outside = std::min(*report.outside_pool, report.process_peak);
@@ -56,6 +59,9 @@ std::string peak_line(const RunReport& report) {
 }
 
 std::string unattached_line(const RunReport& report) {
+  if (report.card) {
+    return "Ullage's runtime was in no process of it: NOTHING WAS KEPT to a budget of the card, and no peak was read";
+  }
   if (!report.budget) return "Ullage's runtime was in no process of it: only the peak was read";
   return "Ullage's runtime was in no process of it: NOTHING WAS KEPT to the budget, only the peak was read";
 }
@@ -161,20 +167,35 @@ const char* why_that_budget(const RunReport& report) {
   return report.budget_to_try == report.least_budget ? "   (the least that would do)" : "   (serves what was refused)";
 }
 
+// A run like this one, with `options`.
+std::string next_run(const RunReport& report, const std::string& options) {
+  const std::string device = report.card ? "--device " + device_name(report) + " " : "";
+  return "next: " + command_line("run " + device + options, report.end.target);
+}
+
+// The kernel gave too little of the machine's memory. With a card, most of that is what left the card.
+std::string next_after_kill(const RunReport& report) {
+  const Bytes held = report.card ? report.host_memory : report.process_peak;
+  if (!report.attached || held <= 64_MiB) return "";
+  if (report.card) {
+    const Bytes less = round_down(held / 2, 1_MiB);
+    return next_run(report, "--host-memory " + as_option(less)) + "   (half of what it was given)";
+  }
+  const Bytes less = round_down(held - held / 10, 1_MiB);
+  return next_run(report, "--memory " + as_option(less)) + "   (below what the kernel gave)";
+}
+
 std::string next_line(const RunReport& report) {
-  if (report.outcome == Outcome::KilledByKernel && report.attached && report.process_peak > 64_MiB) {
-    const Bytes less = round_down(report.process_peak - report.process_peak / 10, 1_MiB);
-    return "next: " + command_line("run --memory " + as_option(less), report.end.target) +
-           "   (below what the kernel gave)";
+  if (report.outcome == Outcome::KilledByKernel) {
+    if (const std::string next = next_after_kill(report); !next.empty()) return next;
   }
   if (report.budget_to_try && report.outcome != Outcome::Done) {
-    return "next: " + command_line("run --memory " + as_option(*report.budget_to_try), report.end.target) +
-           why_that_budget(report);
+    return next_run(report, "--memory " + as_option(*report.budget_to_try)) + why_that_budget(report);
   }
   if (report.end.report_file) return "the report is in " + *report.end.report_file;
   if (report.recorded) return "";  // its line names the next command
   if (report.outcome != Outcome::Done) return "next: ullage help run";
-  return "next: " + command_line("run --report run.json", report.end.target) + "   (keeps these figures)";
+  return next_run(report, "--report run.json") + "   (keeps these figures)";
 }
 
 }  // namespace

@@ -114,10 +114,16 @@ const OpInfo* look_up(const c10::OperatorHandle& op, std::size_t key) {
   return r.infos.try_emplace(key, made).first->second;
 }
 
-// Null where there are no bytes on the CPU. No accessor that checks, throws or dispatches.
-c10::StorageImpl* cpu_storage(const c10::TensorImpl& tensor) {
+std::atomic<c10::DeviceType> followed{c10::kCPU};
+
+bool is_followed(const c10::StorageImpl& storage) {
+  return storage.device_type() == followed.load(std::memory_order_relaxed);
+}
+
+// Null where there are no bytes on the device. No accessor that checks, throws or dispatches.
+c10::StorageImpl* followed_storage(const c10::TensorImpl& tensor) {
   c10::StorageImpl* storage = tensor.unsafe_storage().unsafeGetStorageImpl();
-  if (storage == nullptr || storage->device_type() != c10::kCPU) return nullptr;
+  if (storage == nullptr || !is_followed(*storage)) return nullptr;
   return storage->_mutable_data_ptr_no_checks().get() == nullptr ? nullptr : storage;
 }
 
@@ -130,7 +136,7 @@ StorageUse use_of(c10::StorageImpl* storage, bool written) {
 
 void add_tensor(const at::TensorBase& tensor, bool written, OpCall& call) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  c10::StorageImpl* storage = cpu_storage(impl);
+  c10::StorageImpl* storage = followed_storage(impl);
   if (storage == nullptr) return;
   std::uint64_t hash = mix(call.signature, static_cast<std::uint64_t>(impl.dtype().toScalarType()));
   for (const c10::SymInt& size : impl.sym_sizes_default())
@@ -151,7 +157,7 @@ void add_value(const c10::IValue& value, bool written, OpCall& call) {
   each_tensor(value, [&](const at::Tensor& tensor) { add_tensor(tensor, written, call); });
   if (!value.isStorage()) return;
   c10::StorageImpl* storage = value.toStorage().unsafeGetStorageImpl();
-  if (storage == nullptr || storage->device_type() != c10::kCPU) return;
+  if (storage == nullptr || !is_followed(*storage)) return;
   StorageUse use = use_of(storage, written);
   if (use.begin != Address{} && use.size != Bytes{}) call.inputs.push_back(std::move(use));
 }
@@ -192,13 +198,17 @@ void gather(const OpInfo& info, std::span<const c10::IValue> arguments, OpCall& 
   if (call.inputs.size() > kFewInputs) merge(call);
 }
 
+c10::DeviceType followed_device() { return followed.load(std::memory_order_relaxed); }
+
+void follow_device(c10::DeviceType device) { followed.store(device); }
+
 Address bytes_of(const c10::TensorImpl& tensor) {
-  c10::StorageImpl* storage = cpu_storage(tensor);
+  c10::StorageImpl* storage = followed_storage(tensor);
   return {storage == nullptr ? 0 : reinterpret_cast<std::uint64_t>(storage->_mutable_data_ptr_no_checks().get())};
 }
 
 std::optional<StorageUse> storage_use(const c10::TensorImpl& tensor) {
-  c10::StorageImpl* storage = cpu_storage(tensor);
+  c10::StorageImpl* storage = followed_storage(tensor);
   if (storage == nullptr) return std::nullopt;
   StorageUse use = use_of(storage, false);
   if (use.size == Bytes{}) return std::nullopt;

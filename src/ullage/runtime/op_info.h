@@ -51,10 +51,14 @@ void each_tensor(const c10::IValue& value, const F& f) {
   }
 }
 
-// Where its bytes on the CPU begin; zero where it has none.
+// The device whose storages the runtime tells of: the processor, or a card. Said once, before ops are followed.
+c10::DeviceType followed_device();
+void follow_device(c10::DeviceType device);
+
+// Where its bytes on that device begin; zero where it has none.
 Address bytes_of(const c10::TensorImpl& tensor);
 
-// A tensor's storage as the runtime tells it; nothing where it has no bytes on the CPU.
+// A tensor's storage as the runtime tells it; nothing where it has no bytes there.
 std::optional<StorageUse> storage_use(const c10::TensorImpl& tensor);
 
 }  // namespace ullage::runtime

@@ -30,7 +30,10 @@ void Paging::begin(OpCall& call) {
   }
 }
 
-void Paging::end(OpCall&, std::span<const c10::IValue>, bool) noexcept { pager_.end_op(); }
+void Paging::end(OpCall&, std::span<const c10::IValue>, bool) noexcept {
+  if (work_ != nullptr) work_->op_ended();
+  pager_.end_op();
+}
 
 void Paging::saved(const StorageUse& use, SavedKind) { pager_.saved(use.begin); }
 

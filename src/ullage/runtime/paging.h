@@ -4,6 +4,7 @@
 // Joins torch's ops and saved tensors with the pager: what an op reads is brought back and pinned, what autograd saves
 // is known as such.
 
+#include "ullage/runtime/card_work.h"
 #include "ullage/runtime/op_call.h"
 #include "ullage/runtime/plan_follower.h"
 #include "ullage/runtime/pool.h"
@@ -14,8 +15,9 @@ namespace ullage::runtime {
 
 class Paging final : public OpListener, public SavedListener {
  public:
-  // All must live for ever.
-  Paging(store::Pager& pager, Pool& pool, const PlanFollower& plan) : pager_(pager), pool_(pool), plan_(plan) {}
+  // All must live for ever. `work`: of a card; else null.
+  Paging(store::Pager& pager, Pool& pool, const PlanFollower& plan, CardWork* work)
+      : pager_(pager), pool_(pool), plan_(plan), work_(work) {}
 
   bool fits(const OpCall& call) override;
   void begin(OpCall& call) override;
@@ -29,6 +31,7 @@ class Paging final : public OpListener, public SavedListener {
   store::Pager& pager_;
   Pool& pool_;
   const PlanFollower& plan_;
+  CardWork* const work_;
 };
 
 }  // namespace ullage::runtime

@@ -16,7 +16,7 @@
 namespace ullage::runtime {
 namespace {
 
-// The deleter is a plain function, so it finds the pool here. Set once by install().
+// The deleter is a plain function, so it finds the pool here.
 Pool* installed = nullptr;
 
 Address address_of(void* at) { return {reinterpret_cast<std::uint64_t>(at)}; }
@@ -42,44 +42,56 @@ std::string op_in_flight() {
   return op != nullptr ? std::string(op->name) : op_on_the_stack();
 }
 
-Pool::Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener)
-    : pager_(pager), budget_(budget), listener_(listener) {}
+Pool::Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device)
+    : pager_(pager),
+      budget_(budget),
+      listener_(listener),
+      device_(device),
+      order_(device.is_cpu() ? nullptr : std::make_unique<StreamOrder>(device)) {
+  ULLAGE_CHECK(installed == nullptr, "there is a pool already");
+  installed = this;
+}
 
 void Pool::install() {
-  ULLAGE_CHECK(installed == nullptr, "a pool is installed already");
   previous_deleter_ = c10::GetAllocator(c10::kCPU)->raw_deleter();
-  installed = this;
   c10::SetAllocator(c10::kCPU, this, /*priority=*/255);
 }
 
 c10::DataPtr Pool::allocate(std::size_t bytes) {
-  const c10::Device cpu(c10::kCPU);
-  if (bytes == 0) return {nullptr, nullptr, &Pool::free, cpu};
+  if (bytes == 0) return {nullptr, nullptr, &Pool::free, device_};
   const auto placed = pager_.allocate(Bytes{bytes});
   if (const auto* shortage = std::get_if<store::Shortage>(&placed)) refuse(*shortage, op_in_flight());
   void* at = pointer_to(std::get<Address>(placed));
+  if (order_ != nullptr) order_->taken(address_of(at));
   tell_profiler(at, static_cast<std::int64_t>(bytes));
   listener_.allocated(address_of(at), Bytes{bytes});
-  return {at, at, &Pool::free, cpu};
+  return {at, at, &Pool::free, device_};
 }
 
 c10::DeleterFnPtr Pool::raw_deleter() const { return &Pool::free; }
 
 void Pool::free(void* at) {
   if (at == nullptr) return;
-  if (!installed->pager_.store().owns(address_of(at))) {  // made before the pool was put in
-    installed->previous_deleter_(at);
-    return;
-  }
-  installed->listener_.freeing(address_of(at));
-  const Bytes bytes = installed->pager_.free(address_of(at));
-  installed->tell_profiler(at, -static_cast<std::int64_t>(bytes.count));
+  if (installed->pager_.store().owns(address_of(at))) return installed->give_back(at);
+  installed->previous_deleter_(at);  // made before the pool was put in
+}
+
+void Pool::give_back(void* at) {
+  if (in_child_) return;
+  if (order_ != nullptr) order_->freed(address_of(at));
+  listener_.freeing(address_of(at));
+  const Bytes bytes = pager_.free(address_of(at));
+  tell_profiler(at, -static_cast<std::int64_t>(bytes.count));
+}
+
+void Pool::used(const void* at, const c10::Stream& on) {
+  order_->used({reinterpret_cast<std::uint64_t>(at)}, on);
 }
 
 void Pool::tell_profiler(void* at, std::int64_t change) const {
   if (!c10::memoryProfilingEnabled()) return;
   const store::StoreCounts counts = pager_.store().counts();
-  c10::reportMemoryUsageToProfiler(at, change, counts.live.count, counts.resident.count, c10::Device(c10::kCPU));
+  c10::reportMemoryUsageToProfiler(at, change, counts.live.count, counts.resident.count, device_);
 }
 
 std::string Pool::message(const store::Shortage& shortage, const std::string& op) const {
@@ -90,9 +102,10 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
     case store::Refusal::Reason::AddressSpace:
       return request + "; no gap of the reserved address space is that large (see 'ulimit -v')";
     case store::Refusal::Reason::Device:
-      return request +
-             "; the operating system refused more memory although the budget has room "
-             "(overcommit, ulimit, or too many mappings: vm.max_map_count)";
+      return request + (device_.is_cpu()
+                            ? "; the operating system refused more memory although the budget has room "
+                              "(overcommit, ulimit, or too many mappings: vm.max_map_count)"
+                            : "; the card has no more although the budget has room: other processes hold the rest");
     case store::Refusal::Reason::OverLimit:
       break;
   }

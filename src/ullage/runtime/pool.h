@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one place bytes of the CPU device come from: torch's allocator interface over the pager and its store. It is put
-// in at run time and stays for good, since storages keep pointers to their allocator.
+// The one place bytes of the budgeted device come from: torch's allocator interface over the pager and its store. It is
+// put in at run time and stays for good, since storages keep pointers to their allocator. Of a card only the larger
+// bytes are asked of it, by the allocator that stands before PyTorch's (card_seam.h).
 
 #include "ullage/runtime/torch_compat.h"
 
+#include "ullage/runtime/stream_order.h"
 #include "ullage/store/budget.h"
 #include "ullage/store/pager.h"
 
 #include <c10/core/Allocator.h>
 
+#include <memory>
 #include <string>
 
 namespace ullage::runtime {
@@ -27,11 +30,16 @@ class PoolListener {
 
 class Pool final : public c10::Allocator {
  public:
-  // All must live for ever, like the pool itself.
-  Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener);
+  // All must live for ever, like the pool itself. One in a process.
+  Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device);
 
-  // Becomes torch's CPU allocator. Pointers of the one before go back to it. Once in a process.
+  // Becomes torch's CPU allocator. Pointers of the one before go back to it.
   void install();
+
+  // A block of the pool of a card is used on this stream too (Tensor.record_stream).
+  void used(const void* at, const c10::Stream& on);
+  // In a child by fork: the card is its parent's.
+  void leave_to_parent() { in_child_ = true; }
 
   // {p, p, deleter}: oneDNN and NNPACK assert that pointer and context are one. Zero bytes give a null pointer.
   // Throws c10::OutOfMemoryError where the budget has no room; the process stays usable.
@@ -48,11 +56,15 @@ class Pool final : public c10::Allocator {
 
  private:
   static void free(void* at);
+  void give_back(void* at);
   void tell_profiler(void* at, std::int64_t change) const;
 
   store::Pager& pager_;
   store::Budget& budget_;
   PoolListener& listener_;
+  const c10::Device device_;
+  const std::unique_ptr<StreamOrder> order_;  // of a card; else null
+  bool in_child_ = false;
   c10::DeleterFnPtr previous_deleter_ = nullptr;
 };
 

@@ -4,7 +4,6 @@
 #include "ullage/runtime/recorder.h"
 #include "ullage/runtime/rehearsal_sizes.h"
 #include "ullage/runtime/session.h"
-#include "ullage/store/process_memory.h"
 
 #include <string>
 
@@ -38,7 +37,7 @@ void mark_step() {
 MemoryStatus memory_status() {
   Session* session = Session::current();
   if (session == nullptr) return {};
-  return {session->budget(), store::resident_now(), session->store().counts().live};
+  return {session->budget(), session->held(), session->store().counts().live};
 }
 
 std::unique_ptr<Charge> charge_outside(Bytes bytes, std::string_view what) {

@@ -16,7 +16,7 @@
 
 namespace ullage::runtime {
 
-// True when a budgeted pool stands behind torch's CPU allocator in this process.
+// True when a budgeted pool stands behind torch's allocator in this process: of the processor, or of a card.
 bool active();
 
 // Begins a budget in the midst of this process, which `ullage run` did not start; states it anew where one was begun
@@ -36,7 +36,7 @@ void mark_step();
 
 struct MemoryStatus {
   Bytes budget;    // stated; zero: unlimited
-  Bytes resident;  // of the process, as the operating system counts it
+  Bytes resident;  // of the process, as the operating system counts it, or of a card
   Bytes live;      // of tensors in the pool
 };
 // As of now; zeros in a plain run.

@@ -17,7 +17,7 @@ namespace ullage::runtime {
 using trace::SavedKind;
 
 // Called on the thread that saves, unpacks or lets go; a storage saved k times is told k times. Only storages with
-// bytes on the CPU are told.
+// bytes on the followed device are told.
 class SavedListener {
  public:
   virtual ~SavedListener() = default;

@@ -5,9 +5,11 @@
 #include "ullage/base/threads.h"
 #include "ullage/runtime/fault_handler.h"
 #include "ullage/runtime/autograd_state.h"
+#include "ullage/runtime/budgeted_device.h"
 #include "ullage/runtime/following.h"
 #include "ullage/runtime/heap_scratch.h"
 #include "ullage/runtime/kernel_facts.h"
+#include "ullage/runtime/op_info.h"
 #include "ullage/runtime/paging.h"
 #include "ullage/runtime/plan_follower.h"
 #include "ullage/runtime/planning.h"
@@ -15,10 +17,7 @@
 #include "ullage/runtime/python_process.h"
 #include "ullage/runtime/recorder.h"
 #include "ullage/runtime/watch.h"
-#include "ullage/store/os_pages.h"
 #include "ullage/store/pager.h"
-#include "ullage/store/process_memory.h"
-#include "ullage/store/spill_file.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -27,6 +26,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <utility>
 #include <vector>
@@ -51,43 +51,47 @@ Status enough_beside(Bytes budget, Bytes held, Bytes warm_up) {
 // Never destroyed: tensors of static lifetime are freed through the pool after every destructor has run.
 class Running final : public Session, public PoolListener {
  public:
-  Running(Settings settings, Bytes outside_start, Bytes warm_up)
+  Running(Settings settings, std::unique_ptr<BudgetedDevice> device, Bytes outside_start)
       : settings_(std::move(settings)),
-        budget_(settings_.budget, outside_start, warm_up, &store::resident_now, settings_.tree) {}
+        device_(std::move(device)),
+        budget_(
+            settings_.budget, outside_start, device_->warm_up(), [this] { return device_->held(); }, settings_.tree) {}
 
   Status open() {
-    Result<std::unique_ptr<store::Store>> made = store::Store::create(pages_, budget_);
+    Result<std::unique_ptr<store::Store>> made = store::Store::create(device_->pages(), budget_);
     if (!made) return made.error();
     store_ = std::move(*made);
-    if (settings_.spill.most > Bytes{} && !budget_.unlimited()) {
-      Result<std::unique_ptr<store::SpillFile>> file = store::SpillFile::open(settings_.spill, {});
-      if (!file) return file.error();
-      spill_ = std::move(*file);
+    if (!budget_.unlimited()) {
+      const Result<store::Tier*> tier = device_->open_tier(settings_.spill);
+      if (!tier) return tier.error();
+      tier_ = *tier;
     }
-    pager_ = std::make_unique<store::Pager>(*store_, spill_.get(), pager_settings());
-    pool_ = std::make_unique<Pool>(*pager_, budget_, *this);
+    pager_ = std::make_unique<store::Pager>(*store_, tier_, pager_settings());
+    pool_ = std::make_unique<Pool>(*pager_, budget_, *this, device_->device());
     if (!settings_.record_file.empty()) recorder_ = std::make_unique<Recorder>(recorder_settings());
-    watch_ = std::make_unique<Watch>(*pager_, budget_, settings_.slot, settings_.warn);
+    watch_ = std::make_unique<Watch>(*pager_, budget_, watch_settings());
     return success();
   }
 
   void begin() {
     running = this;
-    pthread_atfork([] { running->pager_->before_fork(); }, [] { running->pager_->after_fork_in_parent(); },
-                   [] { running->after_fork_in_child(); });
+    follow_device(device_->device().type());
+    note_forks();
     std::atexit([] { running->say_goodbye(); });
-    if (spill_ != nullptr) begin_paging();
+    if (tier_ != nullptr) begin_paging();
     begin_following();
     set_step_ended([this] { note_step(); });
-    pool_->install();
+    if (!device_->is_card()) pool_->install();
     watch_->look(true);
     watch_->start();
   }
 
   const store::Store& store() const override { return *store_; }
   Bytes budget() const override { return budget_.stated(); }
+  Bytes held() override { return device_->held(); }
+  Pool& pool() override { return *pool_; }
   Status restate(Bytes stated) override {
-    const Bytes outside = saturating_sub(store::resident_now(), store_->counts().resident);
+    const Bytes outside = saturating_sub(device_->held(), store_->counts().resident);
     if (Status enough = enough_beside(stated, outside, Bytes{}); !enough) return enough;
     budget_.restate(stated);
     pager_->trim();
@@ -110,6 +114,7 @@ class Running final : public Session, public PoolListener {
   const std::string& rehearsal() const override { return settings_.rehearsal; }
 
   void charge(Bytes bytes, const std::string& what) override {
+    if (device_->is_card()) return;
     budget_.charge(bytes);
     pager_->trim();
     const store::StoreCounts counts = store_->counts();
@@ -125,9 +130,19 @@ class Running final : public Session, public PoolListener {
     pool_->refuse(refusal, what);
   }
   void discharge(Bytes bytes) override {
+    if (device_->is_card()) return;
     budget_.discharge(bytes);
     record_charge(-static_cast<std::int64_t>(bytes.count));
   }
+
+  bool grant(Bytes bytes) override {
+    budget_.charge(bytes);
+    pager_->trim();
+    if (budget_.short_by(store_->counts().resident) == Bytes{}) return true;
+    budget_.discharge(bytes);
+    return false;
+  }
+  void drop_idle() override { store_->drop_idle(); }
 
   void allocated(Address at, Bytes bytes) override {
     if (in_python_) prepare_python_later();
@@ -151,8 +166,20 @@ class Running final : public Session, public PoolListener {
   store::Pager::Settings pager_settings() const {
     store::Pager::Settings settings;
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
-    settings.heal_faults = settings_.stress != Stress::Strict;
+    settings.heal_faults = device_->heals_faults() && settings_.stress != Stress::Strict;
+    settings.notices_writes = device_->heals_faults();
+    if (CardWork* work = device_->work()) settings.used = [work](Address at, Bytes size) { work->used(at, size); };
     if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
+    return settings;
+  }
+
+  Watch::Settings watch_settings() {
+    Watch::Settings settings;
+    settings.slot = settings_.slot;
+    settings.warn = settings_.warn;
+    settings.peak = [this] { return device_->held_peak(); };
+    // There what grows beside the pool asks first (grant()), and a look is a call of the driver.
+    if (device_->is_card()) settings.between_looks = std::chrono::milliseconds{50};
     return settings;
   }
 
@@ -172,7 +199,7 @@ class Running final : public Session, public PoolListener {
   trace::ProcessFigures process_figures() const {
     const store::StoreCounts counts = store_->counts();
     trace::ProcessFigures figures;
-    figures.peak = store::resident_peak();
+    figures.peak = device_->held_peak();
     figures.outside_peak = std::max(budget_.outside_peak(), saturating_sub(figures.peak, counts.resident_peak));
     figures.pool_live_peak = counts.live_peak;
     figures.pool_resident_peak = counts.resident_peak;
@@ -188,14 +215,16 @@ class Running final : public Session, public PoolListener {
   }
 
   void begin_paging() {
-    install_fault_handler(*pager_, [this](const store::Pager::FaultAnswer& answer) { give_up(answer); });
+    if (device_->heals_faults()) {
+      install_fault_handler(*pager_, [this](const store::Pager::FaultAnswer& answer) { give_up(answer); });
+    }
     if (settings_.stress == Stress::Thread) {
       start_thread([this] {
         for (;; ++evict_rounds_) pager_->evict_all();
       });
     } else {
       follower_ = std::make_unique<PlanFollower>(*store_, *pager_, *pool_);
-      paging_ = std::make_unique<Paging>(*pager_, *pool_, *follower_);
+      paging_ = std::make_unique<Paging>(*pager_, *pool_, *follower_, device_->work());
       if (settings_.stress != Stress::None) pager_->follow_from_now_on();
       begin_planning();
     }
@@ -205,7 +234,8 @@ class Running final : public Session, public PoolListener {
   void begin_planning() {
     if (!settings_.plan_file.empty()) {
       adopt_plan_file();
-    } else if (settings_.plans && settings_.stress == Stress::None && settings_.rehearsal.empty()) {
+    } else if (settings_.plans && settings_.stress == Stress::None && settings_.rehearsal.empty() &&
+               !device_->is_card()) {  // what a plan rests on was tried on the processor alone
       Planning::Settings planning;
       planning.figures = [this] { return process_figures(); };
       planning.say = settings_.say;
@@ -249,8 +279,9 @@ class Running final : public Session, public PoolListener {
       saves.push_back(&planning_->observer());
     }
     if (ops.empty()) return;
-    ops.push_back(&heap_scratch_);  // innermost: what it charges is charged within the op
-    const bool at_once = recorder_ != nullptr;
+    if (!device_->is_card()) ops.push_back(&heap_scratch_);  // innermost: what it charges is charged within the op
+    // On a card an op that nobody announced is an error, not a fault to be healed.
+    const bool at_once = recorder_ != nullptr || (paging_ != nullptr && device_->is_card());
     following_ = std::make_unique<Following>(std::move(ops), std::move(saves),
                                              [this, at_once] { return at_once || pager_->under_pressure(); });
     if (Status installed = following_->install(); !installed && settings_.warn)
@@ -339,8 +370,22 @@ class Running final : public Session, public PoolListener {
     slot->refused.fetch_add(1);
   }
 
+  // The pages of a card are no child's: it neither reads them nor keeps them alive.
+  void note_forks() {
+    const auto child = [] { running->after_fork_in_child(); };
+    if (device_->is_card()) {
+      pthread_atfork(nullptr, nullptr, child);
+    } else {
+      pthread_atfork([] { running->pager_->before_fork(); }, [] { running->pager_->after_fork_in_parent(); }, child);
+    }
+  }
+
   void after_fork_in_child() {
-    pager_->after_fork_in_child();
+    if (device_->is_card()) {
+      pool_->leave_to_parent();
+    } else {
+      pager_->after_fork_in_child();
+    }
     if (follower_ != nullptr) follower_->after_fork_in_child();
     if (recorder_ != nullptr) recorder_->after_fork_in_child();
     if (planning_ != nullptr) planning_->after_fork_in_child();
@@ -357,10 +402,10 @@ class Running final : public Session, public PoolListener {
   }
 
   const Settings settings_;
-  store::OsPages pages_;
+  const std::unique_ptr<BudgetedDevice> device_;
   store::Budget budget_;
   std::unique_ptr<store::Store> store_;
-  std::unique_ptr<store::SpillFile> spill_;  // null: nothing is moved
+  store::Tier* tier_ = nullptr;  // of the device; null: nothing is moved
   std::unique_ptr<store::Pager> pager_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Recorder> recorder_;      // null: nothing is recorded
@@ -381,13 +426,19 @@ class Running final : public Session, public PoolListener {
 
 }  // namespace
 
+Session::~Session() = default;
+
 Result<Session*> Session::start(Settings settings) {
+  return start_on(std::move(settings), std::make_unique<ProcessMemory>());
+}
+
+Result<Session*> Session::start_on(Settings settings, std::unique_ptr<BudgetedDevice> device) {
   ULLAGE_CHECK(running == nullptr, "a session runs in this process already");
-  const Bytes held = store::resident_now();
-  const Bytes warm_up = in_python() ? store::Budget::kWarmUpInPython : store::Budget::kWarmUp;
+  const Bytes held = device->held();
+  const Bytes warm_up = device->warm_up();
   if (settings.slot != nullptr) settings.slot->outside_expected.store((held + warm_up).count);
   if (Status enough = enough_beside(settings.budget, held, warm_up); !enough) return enough.error();
-  auto session = std::make_unique<Running>(std::move(settings), held, warm_up);
+  auto session = std::make_unique<Running>(std::move(settings), std::move(device), held);
   if (Status opened = session->open(); !opened) return opened.error();
   session->begin();
   return static_cast<Session*>(session.release());

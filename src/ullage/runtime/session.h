@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One process under a budget: pages, budget, store, pool, watch and recorder, made together and never taken apart. No
-// torch here.
+// One process under a budget: a device's pages, budget, store, pool, watch and recorder, made together and never taken
+// apart. No torch here.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -19,6 +19,8 @@
 
 namespace ullage::runtime {
 
+class BudgetedDevice;
+class Pool;
 class Recorder;
 
 class Session {
@@ -53,20 +55,31 @@ class Session {
     std::function<void(const std::string& why, bool infeasible)> give_up;
   };
 
-  // Puts the pool in and starts the watch. BadArgument when the process holds more than the budget already.
+  // Of the process's memory: puts the pool in and starts the watch. BadArgument when the process holds more than the
+  // budget already.
   static Result<Session*> start(Settings settings);
+  // Of any device; whoever asks a card's pool() puts it in.
+  static Result<Session*> start_on(Settings settings, std::unique_ptr<BudgetedDevice> device);
   // The session of this process, or null.
   static Session* current();
 
-  virtual ~Session() = default;
+  virtual ~Session();
   virtual const store::Store& store() const = 0;
   virtual Bytes budget() const = 0;
+  // What the process holds of the device, as the budget counts it.
+  virtual Bytes held() = 0;
+  virtual Pool& pool() = 0;
   // From now on. Zero: unlimited, until it is stated again; what was recorded so far is then written. BadArgument where
   // less is stated than what stands outside the pool: the budget stays as it was.
   virtual Status restate(Bytes budget) = 0;
   virtual void mark_step() = 0;
+  // Of the process's memory, outside the pool.
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
+  // Another allocator of the device is about to take these for good; false: no room can be made for them.
+  virtual bool grant(Bytes bytes) = 0;
+  // Gives back what no tensor holds.
+  virtual void drop_idle() = 0;
   virtual store::LedgerSlot* slot() = 0;
   // Null: nothing is recorded.
   virtual Recorder* recorder() = 0;

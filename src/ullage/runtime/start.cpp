@@ -7,6 +7,7 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
+#include "ullage/runtime/card_session.h"
 #include "ullage/runtime/python_process.h"
 #include "ullage/runtime/runtime.h"
 #include "ullage/runtime/session.h"
@@ -16,6 +17,7 @@
 #include "ullage/store/process_memory.h"
 #include "ullage/store/spill_folder.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace ullage::runtime {
@@ -38,6 +41,7 @@ bool begun_here = false;  // by begin_budget()
 // What the child holds at first are its parent's pages, which are counted there. `counted`: there is a launcher, which
 // sees what of them the child has copied; with nobody to see it, nothing is expected that would never be taken back.
 store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
+  if (ledger.page().card.load() != 0) return nullptr;  // the card is its parent's
   const store::LedgerSlot* parent = own_slot;
   own_slot = ledger.claim_slot();
   in_child = true;
@@ -104,6 +108,13 @@ class LedgerTree final : public store::Tree {
   _exit(to_int(infeasible ? ExitCode::Infeasible : ExitCode::Failed));
 }
 
+// A budget of a card, where there is none: no matter of bytes.
+[[noreturn]] void no_card(const std::string& why) {
+  warn(why);
+  if (own_slot != nullptr) own_slot->message.set(why);
+  _exit(to_int(ExitCode::Failed));
+}
+
 // The first process of the tree that gets here is the one that is recorded.
 bool records(store::LedgerPage& page) {
   if (page.record_file.get().empty()) return false;
@@ -126,20 +137,14 @@ bool waits_for_plan() {
   return text != nullptr && std::string_view(text) == "wait";
 }
 
-// A session as the ledger says. The ledger stays for the life of the process, as the session does. `launched`: by a
-// launcher that counts the tree.
-Result<Session*> start_session(store::Ledger from, bool launched) {
-  auto* ledger = new store::Ledger(std::move(from));
-  store::LedgerSlot* slot = own_slot = ledger->claim_slot();
-  if (slot == nullptr) {
-    return Error{Error::Kind::System, "more processes than the ledger has slots for share this budget", ""};
-  }
-  settle_vector_math();  // before the first count of what stands outside the pool
+// What the ledger says of a session. `launched`: by a launcher that counts the tree.
+Session::Settings settings_of(store::Ledger* ledger, store::LedgerSlot* slot, bool launched) {
   Session::Settings settings;
   settings.budget = Bytes{ledger->page().budget.load()};
   settings.slot = slot;
   settings.slot_of_child = [ledger, launched] { return claim_slot_in_child(*ledger, launched); };
-  settings.tree = new LedgerTree(ledger->page(), launched);
+  // Of a card, what others hold is counted with the card.
+  if (ledger->page().card.load() == 0) settings.tree = new LedgerTree(ledger->page(), launched);
   settings.spill = {ledger->page().spill_folder.get(), Bytes{ledger->page().spill_limit.load()}};
   if (records(ledger->page())) {
     settings.record_file = ledger->page().record_file.get();
@@ -154,13 +159,66 @@ Result<Session*> start_session(store::Ledger from, bool launched) {
   settings.warn = &warn;
   if (ledger->page().quiet.load() == 0) settings.say = &warn;
   settings.give_up = [slot](const std::string& why, bool infeasible) { end_now(slot, why, infeasible); };
-  return Session::start(std::move(settings));
+  return settings;
+}
+
+// The ledger and its slot stay for the life of the process, as the session does.
+struct Account {
+  store::Ledger* ledger;
+  store::LedgerSlot* slot;
+};
+Result<Account> open_account(store::Ledger from) {
+  auto* ledger = new store::Ledger(std::move(from));
+  own_slot = ledger->claim_slot();
+  if (own_slot == nullptr) {
+    return Error{Error::Kind::System, "more processes than the ledger has slots for share this budget", ""};
+  }
+  return Account{ledger, own_slot};
+}
+
+Result<Session*> start_session(store::Ledger from, bool launched) {
+  const Result<Account> account = open_account(std::move(from));
+  if (!account) return account.error();
+  settle_vector_math();  // before the first count of what stands outside the pool
+  return Session::start(settings_of(account->ledger, account->slot, launched));
+}
+
+// The library beside this one, or what a variable of tests says.
+std::string library(const char* variable, const char* name) {
+  if (const char* path = std::getenv(variable)) return path;
+  Dl_info own = {};
+  if (dladdr(reinterpret_cast<const void*>(&library), &own) == 0 || own.dli_fname == nullptr) return name;
+  const std::string_view path = own.dli_fname;
+  return std::string(path.substr(0, path.rfind('/') + 1)) + name;
+}
+
+Status start_on_card(store::Ledger from) {
+  const Result<Account> account = open_account(std::move(from));
+  if (!account) return account.error();
+  store::LedgerPage& page = account->ledger->page();
+  store::LedgerSlot* slot = account->slot;
+  CardSettings settings;
+  settings.card = static_cast<int>(page.card.load() - 1);
+  settings.host_memory = Bytes{page.host_memory.load()};
+  if (const char* least = std::getenv("ULLAGE_CARD_LEAST")) settings.least = parse_bytes(least).value();  // for tests
+  settings.session = settings_of(account->ledger, slot, /*launched=*/true);
+  settings.begun = [&page](Bytes budget) { page.budget.store(budget.count); };
+  settings.failed = [slot](const Error& error) { give_up(slot, error.text()); };
+  settings.allocator_library = library("ULLAGE_CARD_ALLOCATOR", "libullage_cuda.so");
+  const char* driver = std::getenv("ULLAGE_CARD_DRIVER");
+  settings.driver_library = driver != nullptr ? driver : "libcuda.so.1";
+  return await_card(std::move(settings));
 }
 
 __attribute__((constructor)) void start_from_environment() {
   Result<store::Ledger> attached = store::Ledger::attach_from_environment();
   if (!attached) {
     if (attached.error().kind != Error::Kind::NotFound) give_up(nullptr, attached.error().text());
+    return;
+  }
+  if (attached->page().card.load() != 0) {
+    const Status awaited = start_on_card(std::move(*attached));
+    if (!awaited) no_card(awaited.error().text());
     return;
   }
   const Result<Session*> session = start_session(std::move(*attached), /*launched=*/true);

@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 namespace ullage::runtime {
 namespace {
@@ -33,49 +32,12 @@ constexpr DispatchKeySet kNotPlain =
                     DispatchKey::NestedTensor});
 
 bool is_plain(const at::Tensor& tensor) {
-  return tensor.layout() == c10::kStrided && tensor.device().is_cpu() && !tensor.key_set().has_any(kNotPlain) &&
+  // A number that was wrapped stays with the processor, and nobody writes to it.
+  const bool here = tensor.device().type() == followed_device() || tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  return tensor.layout() == c10::kStrided && here && !tensor.key_set().has_any(kNotPlain) &&
          !tensor.is_quantized() && !tensor.is_inference() &&
          !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
 }
-
-std::shared_ptr<at::CPUGeneratorImpl> copy_of(at::CPUGeneratorImpl& generator) {
-  auto copy = std::make_shared<at::CPUGeneratorImpl>();
-  const std::lock_guard lock(generator.mutex_);
-  copy->set_engine(generator.engine());
-  copy->set_next_float_normal_sample(generator.next_float_normal_sample());
-  copy->set_next_double_normal_sample(generator.next_double_normal_sample());
-  return copy;
-}
-
-void put(const at::CPUGeneratorImpl& from, at::CPUGeneratorImpl& to) {
-  auto& source = const_cast<at::CPUGeneratorImpl&>(from);  // its getters are not const
-  to.set_engine(source.engine());
-  to.set_next_float_normal_sample(source.next_float_normal_sample());
-  to.set_next_double_normal_sample(source.next_double_normal_sample());
-}
-
-at::CPUGeneratorImpl& default_generator() {
-  return *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
-}
-
-// The default generator as it was once, for an op that draws from it and takes no other. A thread that draws at this
-// very moment would draw the same.
-class DefaultGenerator final {
- public:
-  explicit DefaultGenerator(const at::CPUGeneratorImpl& as_it_was) : now_(copy_of(default_generator())) {
-    const std::lock_guard lock(default_generator().mutex_);
-    put(as_it_was, default_generator());
-  }
-  ~DefaultGenerator() {
-    const std::lock_guard lock(default_generator().mutex_);
-    put(*now_, default_generator());
-  }
-  DefaultGenerator(const DefaultGenerator&) = delete;
-  DefaultGenerator& operator=(const DefaultGenerator&) = delete;
-
- private:
-  const std::shared_ptr<at::CPUGeneratorImpl> now_;
-};
 
 }  // namespace
 
@@ -100,8 +62,8 @@ bool Geometry::is_dense() const {
 
 // Nothing is dispatched.
 at::Tensor Geometry::on(const StoragePtr& storage) const {
-  at::Tensor tensor =
-      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), DispatchKeySet(DispatchKey::CPU), dtype);
+  const DispatchKey device = storage->device_type() == c10::kCPU ? DispatchKey::CPU : DispatchKey::CUDA;
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), DispatchKeySet(device), dtype);
   c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   impl.set_sizes_and_strides(sizes, strides, offset);
   if (wrapped_number) impl.set_wrapped_number(true);
@@ -191,13 +153,13 @@ void TapedOp::leave_statistics_out() {
 
 void TapedOp::keep_generator() {
   const auto& schema = op_->schema();
-  at::CPUGeneratorImpl* drawn_from = &default_generator();
+  at::Generator drawn_from = default_generator();
   if (const std::optional<int> found = schema.argumentIndexWithName("generator")) {
     generator_at_ = static_cast<std::size_t>(*found);
     const c10::IValue& given = arguments_[*generator_at_].value;
-    if (given.isGenerator()) drawn_from = at::check_generator<at::CPUGeneratorImpl>(given.toGenerator());
+    if (given.isGenerator()) drawn_from = given.toGenerator();
   }
-  generator_ = copy_of(*drawn_from);
+  generator_.emplace(drawn_from);
 }
 
 // Only what the probe has looked at: floats, dense, rows of channels or of pixels.
@@ -254,7 +216,7 @@ void TapedOp::note_outputs(std::span<const c10::IValue> outputs) {
 }
 
 Bytes TapedOp::bytes() const {
-  Bytes sum{sizeof(TapedOp) + (generator_ ? sizeof(at::CPUGeneratorImpl) : 0)};
+  Bytes sum{sizeof(TapedOp) + (generator_ ? KeptGenerator::kBytes.count : 0)};
   for (const Argument& argument : arguments_) sum += Bytes{sizeof(Argument) + argument.parts.size() * sizeof(Part)};
   return sum;
 }
@@ -314,12 +276,10 @@ std::vector<StoragePtr> TapedOp::run(std::span<const StoragePtr> inputs) const {
   const Surroundings as_then(*this);
   torch::jit::Stack stack;
   for (const Argument& argument : arguments_) stack.push_back(value(argument, inputs));
-  std::optional<DefaultGenerator> in_its_place;
-  if (generator_ != nullptr && generator_at_) {
-    auto drawn_from = at::make_generator<at::CPUGeneratorImpl>();
-    put(*generator_, *at::check_generator<at::CPUGeneratorImpl>(drawn_from));
-    stack[*generator_at_] = drawn_from;
-  } else if (generator_ != nullptr) {
+  std::optional<KeptGenerator::InPlace> in_its_place;
+  if (generator_ && generator_at_) {
+    stack[*generator_at_] = generator_->again();
+  } else if (generator_) {
     in_its_place.emplace(*generator_);
   }
   op_->callBoxed(stack);

@@ -5,12 +5,12 @@
 // tensors, and all that kernels look at beside them (grad mode, generator, rounding, threads). The bytes of its inputs
 // are not held: who runs it again brings them.
 
+#include "ullage/runtime/kept_generator.h"
 #include "ullage/runtime/op_call.h"
 
 #include "ullage/base/bytes.h"
 #include "ullage/plan/rerun.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 
 #include <cfenv>
@@ -89,7 +89,7 @@ class TapedOp final {
   std::vector<Argument> arguments_;
   std::vector<bool> needed_;
   std::optional<std::size_t> generator_at_;                           // the argument that is one
-  std::shared_ptr<at::CPUGeneratorImpl> generator_;                   // as it was; null: the op draws nothing
+  std::optional<KeptGenerator> generator_;                            // none: the op draws nothing
   Geometry output_;                                                   // the first
   std::vector<std::pair<c10::VariableVersion, std::uint32_t>> made_;  // counters of what it made, and where they stood
   std::fenv_t floats_{};

@@ -4,7 +4,6 @@
 #include "ullage/base/sizes.h"
 #include "ullage/base/threads.h"
 #include "ullage/runtime/fault_handler.h"
-#include "ullage/store/process_memory.h"
 
 #include <fmt/format.h>
 
@@ -16,8 +15,6 @@
 namespace ullage::runtime {
 namespace {
 
-// Often enough for what grows between two looks to stay within the margin: 8 MiB in 8 ms is a gigabyte a second.
-constexpr std::chrono::milliseconds kBetweenLooks{8};
 // Imports grow in bursts: where the outside grew since the last look, it may by so many times as much before the next.
 constexpr std::uint64_t kGrowthToCome = 16;
 constexpr std::uint64_t kPeakEvery = 8;         // looks; the peak costs ten times a look
@@ -33,12 +30,11 @@ std::uint64_t now_us() {
 
 }  // namespace
 
-Watch::Watch(store::Pager& pager, store::Budget& budget, store::LedgerSlot* slot,
-             std::function<void(const std::string&)> warn)
+Watch::Watch(store::Pager& pager, store::Budget& budget, Settings settings)
     : pager_(pager),
       budget_(budget),
-      slot_(slot),
-      warn_(std::move(warn)),
+      settings_(std::move(settings)),
+      slot_(settings_.slot),
       step_began_us_(now_us()),
       last_outside_(budget.outside()) {}
 
@@ -46,7 +42,7 @@ void Watch::start() {
   start_thread([this] {
     for (;;) {
       look(false);
-      std::this_thread::sleep_for(kBetweenLooks);
+      std::this_thread::sleep_for(settings_.between_looks);
     }
   });
 }
@@ -92,7 +88,7 @@ void Watch::write_moves() {
 }
 
 void Watch::check_breach() {
-  const Bytes peak = store::resident_peak();
+  const Bytes peak = settings_.peak();
   store::raise_to(slot_->rss_peak, peak.count);
   if (budget_.unlimited() || peak <= budget_.stated()) return;
   const Bytes over = peak - budget_.stated();
@@ -104,7 +100,7 @@ void Watch::check_breach() {
                   to_string(budget_.stated()), to_string(over), to_string(budget_.outside()),
                   to_string(budget_.expected_outside()));
   slot_->message.set(text);
-  if (warn_) warn_(text);
+  if (settings_.warn) settings_.warn(text);
 }
 
 void Watch::mark_step() {
@@ -139,7 +135,7 @@ void Watch::check_growth(std::uint64_t step) {
       to_string(*growth_.per_step()), to_string(budget_.outside()), to_string(needs), *left,
       to_string(budget_.stated()));
   if (slot_ != nullptr) slot_->message.set(text);
-  if (warn_) warn_(text);
+  if (settings_.warn) settings_.warn(text);
 }
 
 }  // namespace ullage::runtime

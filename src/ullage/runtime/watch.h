@@ -9,6 +9,7 @@
 #include "ullage/store/outside_growth.h"
 #include "ullage/store/pager.h"
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -16,9 +17,15 @@ namespace ullage::runtime {
 
 class Watch final {
  public:
-  // All must live for ever. `slot` may be null, `warn` empty.
-  Watch(store::Pager& pager, store::Budget& budget, store::LedgerSlot* slot,
-        std::function<void(const std::string&)> warn);
+  struct Settings {
+    store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
+    std::function<void(const std::string&)> warn;  // may be empty
+    std::function<Bytes()> peak;                   // the most that the process held so far
+    // Often enough for what grows between two looks to stay within the margin: 8 MiB in 8 ms is a gigabyte a second.
+    std::chrono::milliseconds between_looks{8};
+  };
+  // All must live for ever.
+  Watch(store::Pager& pager, store::Budget& budget, Settings settings);
 
   // Starts the thread, with all signals blocked in it, so that a program's handlers run where they ran before.
   void start();
@@ -43,8 +50,8 @@ class Watch final {
 
   store::Pager& pager_;
   store::Budget& budget_;
+  const Settings settings_;
   store::LedgerSlot* slot_;
-  const std::function<void(const std::string&)> warn_;
   store::OutsideGrowth growth_;
   std::uint64_t looks_ = 0;
   std::uint64_t steps_ = 0;

@@ -140,6 +140,8 @@ Result<Ledger> Ledger::create(const LedgerSettings& settings) {
   auto* page = new (place) LedgerPage;
   page->size = sizeof(LedgerPage);
   page->budget.store(settings.budget.count);
+  if (settings.card) page->card.store(std::uint64_t{*settings.card} + 1);
+  page->host_memory.store(settings.host_memory.count);
   if (spills) {
     page->spill_folder.set(settings.spill_folder);
     page->spill_limit.store(settings.spill_limit.count);

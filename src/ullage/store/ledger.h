@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,8 @@ struct SharedText {
 using Word = std::atomic<std::uint64_t>;
 static_assert(Word::is_always_lock_free);
 
-// What one process of the program's tree writes of itself.
+// What one process of the program's tree writes of itself. Where the budget is a card's, `rss`, `rss_peak` and
+// `outside` are bytes of the card.
 struct LedgerSlot {
   static constexpr std::size_t kStepTimes = 1024;
 
@@ -79,7 +81,7 @@ struct LedgerSlot {
   Word restored{0};             // bytes moved back
   Word spill_wait_us{0};        // time that the program's threads waited for moving
   Word spill_background_us{0};  // time of moving done beside the computing
-  Word spilled_now{0};          // bytes that stand in the spill file
+  Word spilled_now{0};          // bytes that stand in the spill file, of a card in host memory too
   Word spilled_peak{0};
   Word cleaned{0};             // bytes written out ahead of need; their pages are free to take
   Word saved_writes{0};        // bytes not written again, as they had not changed since they last were
@@ -120,14 +122,16 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 7;
+  static constexpr std::uint32_t kLayout = 8;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
   std::uint32_t layout = kLayout;
   std::uint32_t size = 0;  // sizeof(LedgerPage), to catch a mix of builds
-  Word budget{0};          // stated bytes of the whole tree; 0: unlimited
-  Word tree_peak{0};       // most resident bytes of the tree's processes together; 0: there was one alone
+  Word budget{0};          // stated bytes of the whole tree; 0: unlimited, or of a card and not worked out yet
+  Word card{0};            // number of the card whose bytes the budget is of, plus 1; 0: the process's memory
+  Word host_memory{0};     // most bytes of locked host memory for what leaves the card
+  Word tree_peak{0};       // most resident bytes of the tree's processes together; 0: there was one alone, or a card
   Word counts_asked{0};    // how often a process wanted the tree counted at once ...
   Word counts_made{0};     // ... and how many of these wishes the last count has met
   Word spill_limit{0};     // the most bytes that spill files may take; 0: nothing is moved and the folder is empty
@@ -144,7 +148,7 @@ struct LedgerPage {
 
 // What the launcher writes in before the program starts.
 struct LedgerSettings {
-  Bytes budget;                  // zero: unlimited
+  Bytes budget;                  // zero: unlimited; of a card: the runtime works it out and writes it into the page
   std::string spill_folder;      // empty: nothing is moved
   Bytes spill_limit;             // zero: nothing is moved
   std::string record_file{};     // where the trace of the program goes, an absolute path; empty: nothing is recorded
@@ -154,6 +158,8 @@ struct LedgerSettings {
   bool quiet = false;            // of what goes well nothing is said
   // Of shipped programs alone: "auto", or the values of each knob: "batch=2,3,4;size=32,48,64". Empty: work.
   std::string rehearsal{};
+  std::optional<unsigned> card{};  // whose bytes the budget is of; none: the process's memory
+  Bytes host_memory{};             // of a card: most bytes of locked host memory for what leaves it
 };
 
 // A mapping of the shared page. Move-only. Unmaps at the end; the descriptor stays open until the process ends, for

@@ -89,6 +89,7 @@ Bytes Pager::free(Address at) {
       // The thread that reads or writes it just now gives the slot back itself.
       if (storage.where != Where::Returning) forget_copies(storage);
       if (storage.remaking()) changed_.notify_all();
+      if (settings_.used) settings_.used(at, storage.span);
       storages_.erase(found);
     }
   }
@@ -150,6 +151,7 @@ void Pager::close_frame(bool record) {
     Pageable* storage = find(ops.held[i].at, ops.held[i].id);
     if (storage == nullptr) continue;
     unpin(*storage);
+    if (settings_.used) settings_.used(ops.held[i].at, storage->span);
     if (!record) continue;
     storage->last_use = history_.add_use(storage->last_use);
     storage->used_at = self;

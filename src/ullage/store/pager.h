@@ -54,6 +54,9 @@ class Pager final {
     // the tier below is then kept beside the bytes only while autograd holds them, since it checks that they stay.
     bool notices_writes = true;
     bool evict_all = false;  // stress: before every op, everything that no op in flight uses is evicted
+    // Told of bytes that ops may have been given to a device to work on until now: when an op ends, what it used; when a
+    // storage is freed. Called with the pager's lock held. Empty: ops have run when they end.
+    std::function<void(Address, Bytes)> used;
     // Told of bytes that this process and its fork's children shared and no longer do: one has written them or given
     // them up, so that the other's are now more. Called with the pager's lock held. Empty: nobody counts them.
     std::function<void(Bytes)> diverged;

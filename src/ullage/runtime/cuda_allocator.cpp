@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/runtime/card_pool.h"
 
-#include <c10/core/Event.h>
+// The allocator that stands before PyTorch's own on a card. Larger requests are the runtime's; smaller ones, those of
+// CUDA graphs and of private pools, and libraries' own stay with PyTorch's, which is given room when it finds none.
+//
+// Compiled into libullage_cuda.so, which is only loaded where libc10_cuda is.
+
+#include "ullage/runtime/card_seam.h"
+
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <torch/headeronly/version.h>
 
+#include <algorithm>
 #include <atomic>
-#include <map>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
-#include <unordered_map>
+#include <string>
+#include <unordered_set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace ullage::runtime {
@@ -20,70 +28,34 @@ namespace {
 namespace caching = c10::cuda::CUDACachingAllocator;
 using c10::DeviceIndex;
 using c10::MempoolId_t;
-using c10::Stream;
 
-// PyTorch's rule for memory and streams, kept for a store that knows of none: a block belongs to the stream it was
-// taken on, and may be handed to another one only behind the work that was given to the first. The store does not say
-// which pages a new block gets, so a stream that takes one waits for each other stream on which anything was freed
-// since it last did. The card waits, not the processor; a program of one stream never does.
-class StreamOrder final {
+constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
+class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocator {
  public:
-  void taken(Address at, Stream on) {
-    const std::lock_guard lock(lock_);
-    for (auto& [other, freed] : freed_) {
-      if (other == key(on) || freed.epoch == seen_[key(on)][other]) continue;
-      c10::Event done(c10::DeviceType::CUDA);
-      done.record(freed.stream);
-      done.block(on);
-      seen_[key(on)][other] = freed.epoch;
-    }
-    users_[at.value] = {on};
-  }
-  // Somebody uses it on another stream too (Tensor.record_stream).
-  void used(Address at, Stream on) {
-    const std::lock_guard lock(lock_);
-    users_[at.value].push_back(on);
-  }
-  void freed(Address at) {
-    const std::lock_guard lock(lock_);
-    auto users = users_.extract(at.value);
-    if (users.empty()) return;
-    for (const Stream& user : users.mapped()) {
-      Freed& here = freed_.try_emplace(key(user), Freed{user, 0}).first->second;
-      ++here.epoch;
-    }
-  }
+  AllocatorBefore(caching::CUDAAllocator& before, CardMemory& memory) : before_(before), memory_(memory) {}
 
- private:
-  using Key = c10::StreamId;
-  static Key key(const Stream& stream) { return stream.id(); }
-  struct Freed {
-    Stream stream;
-    std::uint64_t epoch;  // how many blocks were freed on it
-  };
-  std::mutex lock_;
-  std::unordered_map<std::uint64_t, std::vector<Stream>> users_;  // by address
-  std::map<Key, Freed> freed_;
-  std::map<Key, std::map<Key, std::uint64_t>> seen_;  // the epochs of others that a stream waited for
-};
+  // ---- what the runtime asks
 
-class CardPool;
-CardPool* installed = nullptr;
+  Bytes reserved() override {
+    return Bytes{static_cast<std::uint64_t>(before_.getDeviceStats(card()).reserved_bytes[kAll].current)};
+  }
+  // As a fraction of the card, which is what PyTorch keeps; a little more, so that rounding takes nothing away.
+  void allow(Bytes most) override {
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess || total == 0) return;
+    const std::lock_guard lock(fractions_);
+    allowed_ = static_cast<double>(most.count + 512) / static_cast<double>(total);
+    before_.setMemoryFraction(std::min(allowed_, chosen_), card());
+  }
+  void drop_cache() override { before_.emptyCache({0, 0}); }
 
-class CardPool final : public caching::CUDAAllocator {
- public:
-  CardPool(caching::CUDAAllocator& before, store::Pager& pager, CardPoolSettings settings)
-      : before_(before), pager_(pager), settings_(std::move(settings)) {}
+  // ---- what PyTorch asks
 
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (!is_ours(bytes)) return retry(bytes, [&] { return before_.allocate(bytes); });
-    auto placed = pager_.allocate(Bytes{bytes});
-    if (const auto* shortage = std::get_if<store::Shortage>(&placed))
-      TORCH_CHECK_WITH(OutOfMemoryError, false, settings_.message(*shortage));
-    const Address at = std::get<Address>(placed);
-    order_.taken(at, c10::cuda::getCurrentCUDAStream(device()).unwrap());
-    auto* const pointer = reinterpret_cast<void*>(at.value);
-    return {pointer, pointer, &CardPool::free, c10::Device(c10::DeviceType::CUDA, device())};
+    if (is_ready() && Bytes{bytes} >= memory_.least() && private_pools_.load(std::memory_order_relaxed) == 0)
+      return memory_.allocate(Bytes{bytes});
+    return retry(bytes, [&] { return before_.allocate(bytes); });
   }
 
   // Without a tensor: libraries' workspaces. Their owners keep pointers, so they never move.
@@ -97,8 +69,8 @@ class CardPool final : public caching::CUDAAllocator {
   c10::DeleterFnPtr raw_deleter() const override { return before_.raw_deleter(); }
 
   void recordStream(const c10::DataPtr& at, c10::cuda::CUDAStream stream) override {
-    if (at.get_deleter() != &CardPool::free) return before_.recordStream(at, stream);
-    order_.used({reinterpret_cast<std::uint64_t>(at.get())}, stream.unwrap());
+    if (!memory_.owns(at.get())) return before_.recordStream(at, stream);
+    memory_.used(at.get(), stream.unwrap());
   }
 
   // Private pools, of graphs and of programs: everything taken meanwhile is for them.
@@ -113,12 +85,11 @@ class CardPool final : public caching::CUDAAllocator {
 
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex on) override {
     c10::CachingDeviceAllocator::DeviceStats stats = before_.getDeviceStats(on);
-    if (on != device()) return stats;
-    const store::StoreCounts ours = pager_.store().counts();
-    constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    if (on != card() || !begun_.load()) return stats;
+    const store::StoreCounts ours = memory_.counts();
     const auto add = [&](auto& stat, Bytes now, Bytes peak) {
-      stat[all].current += static_cast<std::int64_t>(now.count);
-      stat[all].peak += static_cast<std::int64_t>(peak.count);  // at most: the two need not fall together
+      stat[kAll].current += static_cast<std::int64_t>(now.count);
+      stat[kAll].peak += static_cast<std::int64_t>(peak.count);  // at most: the two need not fall together
     };
     add(stats.allocated_bytes, ours.live, ours.live_peak);
     add(stats.active_bytes, ours.live, ours.live_peak);
@@ -127,11 +98,23 @@ class CardPool final : public caching::CUDAAllocator {
   }
   void emptyCache(MempoolId_t pool) override {
     before_.emptyCache(pool);
-    if (settings_.give_way) settings_.give_way({});
+    if (begun_.load()) memory_.drop_idle();
+  }
+
+  // What the program chooses stands, below what the budget leaves.
+  double getMemoryFraction(DeviceIndex on) override {
+    const std::lock_guard lock(fractions_);
+    return on == card() ? chosen_ : before_.getMemoryFraction(on);
+  }
+  void setMemoryFraction(double part, DeviceIndex on) override {
+    if (on != card()) return before_.setMemoryFraction(part, on);
+    const std::lock_guard lock(fractions_);
+    before_.setMemoryFraction(std::min(allowed_, part), on);  // it says where that is no fraction
+    chosen_ = part;
   }
 
   void* getBaseAllocation(void* at, std::size_t* size) override {
-    TORCH_CHECK(!pager_.store().owns({reinterpret_cast<std::uint64_t>(at)}),
+    TORCH_CHECK(!memory_.owns(at),
                 "a tensor whose bytes Ullage may move cannot be shared with another process; run without a budget");
     return before_.getBaseAllocation(at, size);
   }
@@ -147,8 +130,6 @@ class CardPool final : public caching::CUDAAllocator {
   void resetAccumulatedStats(DeviceIndex on) override { before_.resetAccumulatedStats(on); }
   void resetPeakStats(DeviceIndex on) override { before_.resetPeakStats(on); }
   void init(int devices) override { before_.init(devices); }
-  double getMemoryFraction(DeviceIndex on) override { return before_.getMemoryFraction(on); }
-  void setMemoryFraction(double part, DeviceIndex on) override { before_.setMemoryFraction(part, on); }
   std::vector<caching::StreamSegmentSize> getExpandableSegmentSizes(DeviceIndex on) override {
     return before_.getExpandableSegmentSizes(on);
   }
@@ -216,17 +197,13 @@ class CardPool final : public caching::CUDAAllocator {
 #endif
 
  private:
-  static void free(void* at) {
-    const Address begin{reinterpret_cast<std::uint64_t>(at)};
-    installed->order_.freed(begin);  // before its bytes can be another's
-    installed->pager_.free(begin);
-  }
+  DeviceIndex card() const { return static_cast<DeviceIndex>(memory_.card()); }
 
-  DeviceIndex device() const { return static_cast<DeviceIndex>(settings_.device); }
-
-  bool is_ours(std::size_t bytes) const {
-    return Bytes{bytes} >= settings_.least && private_pools_.load(std::memory_order_relaxed) == 0 &&
-           c10::cuda::current_device() == device();
+  // Is this thread on the card that the budget is of, and has that begun?
+  bool is_ready() {
+    if (c10::cuda::current_device() != card() || !memory_.ready()) return false;
+    begun_.store(true, std::memory_order_relaxed);
+    return true;
   }
 
   // No lock is held here: whoever gives way may wait for the card and for disks.
@@ -236,27 +213,37 @@ class CardPool final : public caching::CUDAAllocator {
       try {
         return allocate();
       } catch (const c10::OutOfMemoryError&) {
-        if (!settings_.give_way || !settings_.give_way(Bytes{bytes})) throw;
+        if (!is_ready() || !memory_.give_way(Bytes{bytes})) throw;
       }
     }
   }
 
   caching::CUDAAllocator& before_;
-  store::Pager& pager_;
-  const CardPoolSettings settings_;
-  StreamOrder order_;
+  CardMemory& memory_;
   std::atomic<int> private_pools_{0};
+  std::atomic<bool> begun_{false};
+  std::mutex fractions_;
+  double allowed_ = 1.0;  // by the budget
+  double chosen_ = 1.0;   // by the program
 };
 
-}  // namespace
-
-Status install_card_pool(store::Pager& pager, CardPoolSettings settings) {
-  if (installed != nullptr) return Error{Error::Kind::System, "a card's pool is installed in this process already", ""};
-  installed = new CardPool(*caching::get(), pager, std::move(settings));
-  caching::allocator.store(installed);
-  // The native one registers above 0; a lower priority would be ignored without a word.
-  c10::SetAllocator(c10::DeviceType::CUDA, installed, 255);
-  return success();
+// Segments of PyTorch's that grow where they stand leave fewer holes, unless the person chose otherwise.
+void prefer_expandable_segments() {
+  for (const char* variable : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    if (std::getenv(variable) != nullptr) return;
+  }
+  caching::setAllocatorSettings("expandable_segments:True");
 }
 
+}  // namespace
 }  // namespace ullage::runtime
+
+extern "C" ullage::runtime::CardAllocator* ullage_put_before_cuda(ullage::runtime::CardMemory& memory) {
+  using ullage::runtime::AllocatorBefore;
+  ullage::runtime::prefer_expandable_segments();
+  auto* const ours = new AllocatorBefore(*ullage::runtime::caching::get(), memory);  // asked until the process ends
+  ullage::runtime::caching::allocator.store(ours);
+  // The native one registers above 0; a lower priority would be ignored without a word.
+  c10::SetAllocator(c10::DeviceType::CUDA, ours, 255);
+  return ours;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cuda/card_use.h"
+
+#include "ullage/base/sizes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::cuda {
+namespace {
+
+// NVML's total is all that is soldered on, the driver's is up to a twentieth less on small cards. An instance of a
+// divided card (MIG) that has not all of it has half at most.
+bool is_same_total(Bytes nvml, Bytes driver) {
+  const auto [less, more] = std::minmax(nvml, driver);
+  return more - less <= more / 10;
+}
+
+// Of the card that the driver speaks of.
+Result<std::unique_ptr<Nvml>> nvml_for(Driver& driver, const std::string& library) {
+  const Result<std::string> bus_id = driver.bus_id();
+  if (!bus_id) return bus_id.error();
+  const Result<Driver::Memory> memory = driver.memory();
+  if (!memory) return memory.error();
+  Result<std::unique_ptr<Nvml>> nvml = Nvml::open(*bus_id, library);
+  if (!nvml) return nvml;
+  const Result<Bytes> total = (*nvml)->total();
+  if (!total) return total.error();
+  if (!is_same_total(*total, memory->total))
+    return Error{Error::Kind::BadArgument,
+                 "NVML speaks of a card of " + to_string(*total) + ", the driver of " + to_string(memory->total) +
+                     " (an instance of a divided card)",
+                 ""};
+  return nvml;
+}
+
+const Nvml::Process* entry_of(std::uint32_t pid, const std::vector<Nvml::Process>& listed) {
+  const auto found = std::find_if(listed.begin(), listed.end(), [pid](const auto& one) { return one.pid == pid; });
+  return found == listed.end() ? nullptr : &*found;
+}
+
+bool is_one_process(const std::vector<Nvml::Process>& listed) {
+  return !listed.empty() &&
+         std::all_of(listed.begin(), listed.end(), [&](const auto& one) { return one.pid == listed.front().pid; });
+}
+
+}  // namespace
+
+std::unique_ptr<CardUse> CardUse::of(Driver& driver, const std::string& nvml, Clock clock) {
+  auto use = std::unique_ptr<CardUse>(new CardUse(driver, std::move(clock)));
+  Result<std::unique_ptr<Nvml>> opened = nvml_for(driver, nvml);
+  if (opened) {
+    use->nvml_ = std::move(*opened);
+    use->ask();
+  } else {
+    use->knowledge_.reason = opened.error().text();
+  }
+  return use;
+}
+
+Bytes CardUse::now() {
+  if (nvml_ != nullptr) {
+    const std::unique_lock asking(asking_, std::try_to_lock);  // nobody waits for another's question
+    if (asking && clock_() >= next_question_) ask();
+  }
+  const Bytes others = this->others();  // first: what they take in between counts as this process's
+  return saturating_sub(used(), others);
+}
+
+Bytes CardUse::others() const {
+  const std::lock_guard lock(mutex_);
+  return others_;
+}
+
+CardUse::Knowledge CardUse::knowledge() const {
+  const std::lock_guard lock(mutex_);
+  return knowledge_;
+}
+
+// Of the card, by all.
+Bytes CardUse::used() {
+  const Result<Driver::Memory> memory = driver_.memory();
+  const std::lock_guard lock(mutex_);
+  if (memory) used_ = saturating_sub(memory->total, memory->free);
+  return used_;
+}
+
+// This process and others may take and give while NVML is asked. The less of what was used before and after: what was
+// taken counts as this process's, and what it gave back is not taken for others'.
+void CardUse::ask() {
+  const Bytes before = used();
+  const Result<std::vector<Nvml::Process>> listed = nvml_->processes();
+  const Bytes after = used();
+  next_question_ = clock_() + kBetweenQuestions;
+  const Found found = listed ? find(*listed) : Found{{Way::Unknown, listed.error().text()}, {}};
+  const std::lock_guard lock(mutex_);
+  knowledge_ = found.knowledge;
+  if (found.knowledge.way != Way::Unknown) others_ = saturating_sub(std::min(before, after), found.own);
+}
+
+// Who has a context on the card is listed: a single one is this process, and keeps its number when others come.
+CardUse::Found CardUse::find(const std::vector<Nvml::Process>& listed) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  Way way = Way::OwnEntry;
+  const Nvml::Process* own = entry_of(pid, listed);
+  if (own == nullptr) {
+    way = Way::OnlyEntry;
+    if (!outer_pid_ && is_one_process(listed)) outer_pid_ = listed.front().pid;
+    if (outer_pid_) own = entry_of(*outer_pid_, listed);
+  }
+  if (own == nullptr)
+    return {{Way::Unknown, "process " + std::to_string(pid) + " is not among the " + std::to_string(listed.size()) +
+                               " that NVML lists"},
+            {}};
+  if (!own->used) return {{Way::Unknown, "NVML does not say what a process holds"}, {}};
+  return {{way, ""}, *own->used};
+}
+
+}  // namespace ullage::cuda

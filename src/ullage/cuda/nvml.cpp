@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cuda/nvml.h"
+
+#include "ullage/base/find_symbol.h"
+
+#include <utility>
+
+namespace ullage::cuda {
+
+using nvml_abi::kSuccess;
+
+struct Nvml::Functions {
+  nvml_abi::Result (*start)();
+  nvml_abi::Result (*end)();
+  const char* (*error_string)(nvml_abi::Result error);
+  nvml_abi::Result (*device)(const char* bus_id, nvml_abi::Device* device);
+  nvml_abi::Result (*memory)(nvml_abi::Device device, nvml_abi::Memory* memory);
+  nvml_abi::Result (*processes)(nvml_abi::Device device, unsigned* count, nvml_abi::Process* processes);
+
+  // The name of the first function that is missing; null: all are there.
+  const char* find(void* library);
+};
+
+const char* Nvml::Functions::find(void* library) {
+  const char* missing = nullptr;
+  const auto take = [&](auto& function, const char* name) {
+    if (!find_symbol(library, function, name) && missing == nullptr) missing = name;
+  };
+  take(start, "nvmlInit_v2");
+  take(end, "nvmlShutdown");
+  take(error_string, "nvmlErrorString");
+  take(device, "nvmlDeviceGetHandleByPciBusId_v2");
+  take(memory, "nvmlDeviceGetMemoryInfo");
+  // Not _v3, which has the same structure today: drivers 535.43 to 535.86 write 32 bytes for each process there, and
+  // 535.98 has none (github.com/XuehaiPan/nvitop, pull requests 79 and 89).
+  take(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
+  return missing;
+}
+
+Result<std::unique_ptr<Nvml>> Nvml::open(const std::string& bus_id, const std::string& library) {
+  auto nvml = std::unique_ptr<Nvml>(new Nvml);
+  if (Status begun = nvml->begin(bus_id, library); !begun) return begun.error();
+  return nvml;
+}
+
+Status Nvml::begin(const std::string& bus_id, const std::string& library) {
+  // Never closed: torch may use it too.
+  void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr) return Error{Error::Kind::NotFound, "no NVML on this machine: " + std::string(dlerror()), ""};
+  auto functions = std::make_unique<Functions>();
+  if (const char* missing = functions->find(loaded))
+    return Error{Error::Kind::BadArgument, "NVML is too old, it has no " + std::string(missing), library};
+  call_ = std::move(functions);
+  if (const nvml_abi::Result done = call_->start(); done != kSuccess) return error("NVML does not start", done);
+  started_ = true;
+  if (const nvml_abi::Result done = call_->device(bus_id.c_str(), &device_); done != kSuccess)
+    return error("NVML has no card at " + bus_id, done);
+  return success();
+}
+
+// NVML counts who started it.
+Nvml::~Nvml() {
+  if (started_) call_->end();
+}
+
+Result<Bytes> Nvml::total() {
+  nvml_abi::Memory memory{};
+  if (const nvml_abi::Result done = call_->memory(device_, &memory); done != kSuccess)
+    return error("NVML does not say how large the card is", done);
+  return Bytes{memory.total};
+}
+
+Result<std::vector<Nvml::Process>> Nvml::processes() {
+  std::vector<nvml_abi::Process> listed(64);
+  auto count = static_cast<unsigned>(listed.size());
+  nvml_abi::Result done = call_->processes(device_, &count, listed.data());
+  while (done == nvml_abi::kTooSmall && count > listed.size()) {
+    listed.resize(count * std::size_t{2});  // more may come meanwhile
+    count = static_cast<unsigned>(listed.size());
+    done = call_->processes(device_, &count, listed.data());
+  }
+  if (done != kSuccess) return error("NVML does not list the card's processes", done);
+  listed.resize(count);
+  std::vector<Process> all;
+  for (const nvml_abi::Process& process : listed)
+    all.push_back(
+        {process.pid, process.used == nvml_abi::kNotAvailable ? std::nullopt : std::optional(Bytes{process.used})});
+  return all;
+}
+
+Error Nvml::error(const std::string& what, nvml_abi::Result result) const {
+  return {Error::Kind::System, what + ": " + call_->error_string(result) + " (" + std::to_string(result) + ")", ""};
+}
+
+}  // namespace ullage::cuda

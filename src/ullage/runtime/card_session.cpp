@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/card_session.h"
+
+#include "ullage/runtime/torch_compat.h"
+
+#include "ullage/base/find_symbol.h"
+#include "ullage/base/sizes.h"
+#include "ullage/base/threads.h"
+#include "ullage/runtime/card_device.h"
+#include "ullage/runtime/card_seam.h"
+#include "ullage/runtime/interceptor.h"
+#include "ullage/runtime/pool.h"
+
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// PyTorch's allocator holds the smaller blocks. What it may hold grows by no less than this at a time: each time that
+// it finds none it first gives back what it has cached, and waits for the card.
+constexpr Bytes kGrant = 32_MiB;
+constexpr std::uint64_t kAutoPercent = 95;
+
+class CardSession final : public CardMemory {
+ public:
+  explicit CardSession(CardSettings settings) : settings_(std::move(settings)) {}
+
+  Status put_in() {
+    void* library = dlopen(settings_.allocator_library.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr)
+      return Error{Error::Kind::NotFound, std::string("no part for CUDA: ") + dlerror(), "--device"};
+    PutBefore put_before = nullptr;
+    if (!find_symbol(library, put_before, kPutBefore) || (torchs_ = put_before(*this)) == nullptr)
+      return Error{Error::Kind::NotFound, "Ullage was built against a torch without CUDA", "--device"};
+    return success();
+  }
+
+  int card() const override { return settings_.card; }
+  Bytes least() const override { return settings_.least; }
+  bool ready() override {
+    if (state_.load(std::memory_order_acquire) == State::Ready) return true;
+    State waiting = State::Waiting;
+    if (!state_.compare_exchange_strong(waiting, State::Beginning)) return false;
+    begin();
+    state_.store(State::Ready, std::memory_order_release);
+    return true;
+  }
+
+  c10::DataPtr allocate(Bytes size) override { return session_->pool().allocate(size.count); }
+  bool owns(const void* at) const override {
+    return state_.load(std::memory_order_acquire) == State::Ready &&
+           session_->store().owns({reinterpret_cast<std::uint64_t>(at)});
+  }
+  void used(const void* at, const c10::Stream& on) override { session_->pool().used(at, on); }
+  bool give_way(Bytes size) override {
+    const std::lock_guard lock(granting_);
+    for (const Bytes more : {std::max(size, kGrant), size}) {
+      if (!session_->grant(more)) continue;
+      granted_ += more;
+      torchs_->allow(granted_);
+      return true;
+    }
+    return false;
+  }
+  void drop_idle() override { session_->drop_idle(); }
+  store::StoreCounts counts() const override { return session_->store().counts(); }
+
+ private:
+  enum class State { Waiting, Beginning, Ready };
+
+  // On the thread that allocates first; what others allocate meanwhile is PyTorch's.
+  void begin() {
+    // A clean thread: none of the program's modes are seen, and its handles go back to be used by others.
+    make_thread([this] { wake_libraries(); }).join();
+    torchs_->drop_cache();
+    Result<std::unique_ptr<CardDevice>> device =
+        CardDevice::open(settings_.card, settings_.host_memory, settings_.driver_library);
+    if (!device) return settings_.failed(device.error());
+    if (settings_.session.budget == Bytes{}) {
+      const Result<cuda::Driver::Memory> memory = (*device)->memory();
+      if (!memory) return settings_.failed(memory.error());
+      settings_.session.budget = Bytes{(memory->free + (*device)->held()).count / 100 * kAutoPercent};
+    }
+    if (settings_.begun) settings_.begun(settings_.session.budget);
+    Result<Session*> session = Session::start_on(settings_.session, std::move(*device));
+    if (!session) return settings_.failed(session.error());
+    session_ = *session;
+    granted_ = torchs_->reserved();
+    torchs_->allow(granted_);
+  }
+
+  // Libraries' handles, workspaces and first kernels stand on the card for good: better now than in the midst.
+  void wake_libraries() {
+    try {
+      const UnseenOps unseen;
+      const c10::Device card(c10::kCUDA, static_cast<c10::DeviceIndex>(settings_.card));
+      const c10::DeviceGuard here(card);
+      const auto some = [&](at::IntArrayRef sizes) { return at::ones(sizes, at::TensorOptions(card)); };
+      (void)at::mm(some({8, 8}), some({8, 8}));
+      (void)at::conv2d(some({1, 8, 8, 8}), some({8, 8, 3, 3}));
+    } catch (const std::exception&) {
+      // They wake when they are used.
+    }
+  }
+
+  CardSettings settings_;
+  CardAllocator* torchs_ = nullptr;
+  Session* session_ = nullptr;
+  std::atomic<State> state_{State::Waiting};
+  std::mutex granting_;
+  Bytes granted_;  // what PyTorch's allocator may hold
+};
+
+}  // namespace
+
+Status await_card(CardSettings settings) {
+  static CardSession* card = nullptr;
+  ULLAGE_CHECK(card == nullptr, "a card is awaited in this process already");
+  card = new CardSession(std::move(settings));  // never destroyed: it is asked until the process ends
+  return card->put_in();
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/card_work.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// An event costs about a microsecond of the processor.
+constexpr int kOpsToAPoint = 16;
+constexpr std::size_t kMostPoints = 256;
+
+}  // namespace
+
+void CardWork::op_ended() {
+  const c10::Stream here = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
+  const Lock lock(lock_);
+  add_stream(here);
+  if (++ops_ >= kOpsToAPoint) mark();
+}
+
+void CardWork::stream_used(const c10::Stream& stream) {
+  const Lock lock(lock_);
+  add_stream(stream);
+}
+
+void CardWork::add_stream(const c10::Stream& stream) {
+  if (std::ranges::find(streams_, stream) == streams_.end()) streams_.push_back(stream);
+}
+
+void CardWork::used(Address at, Bytes size) {
+  const Lock lock(lock_);
+  uses_.used(at, size, next_);
+}
+
+void CardWork::fresh(Address at, Bytes size) {
+  const Lock lock(lock_);
+  uses_.used(at, size, 0);
+}
+
+// The next point is now.
+void CardWork::mark() {
+  auto events = std::make_shared<Events>();
+  for (const c10::Stream& stream : streams_) {
+    events->emplace_back(device_.type());
+    events->back().record(stream);
+  }
+  events_.push_back(std::move(events));
+  ++next_;
+  ops_ = 0;
+  if (events_.size() > kMostPoints) {
+    events_.pop_front();
+    ++first_;
+  }
+}
+
+// False: no stream is known, and so no work.
+bool CardWork::done(Address at, Bytes size) {
+  Lock lock(lock_);
+  if (streams_.empty()) return false;
+  const Point wanted = uses_.last(at, size).value_or(next_);
+  if (wanted <= done_) return true;
+  if (wanted == next_) mark();
+  const Point point = std::max(wanted, first_);
+  const std::shared_ptr<const Events> events = events_[point - first_];
+  lock.unlock();  // the program's ops go on
+  for (const c10::Event& event : *events) event.synchronize();
+  lock.lock();
+  done_ = std::max(done_, point);
+  return true;
+}
+
+}  // namespace ullage::runtime
