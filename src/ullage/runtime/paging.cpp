@@ -28,10 +28,14 @@ void Paging::begin(OpCall& call) {
   if (const auto missing = pager_.begin_op(call.signature, std::span(inputs.data(), inputs.size()))) {
     pool_.refuse(*missing, std::string(call.name));
   }
+  if (marks_ == nullptr) return;
+  marks_->meet(std::span(call.inputs.data(), call.inputs.size()));
+  marks_->settle();
 }
 
-void Paging::end(OpCall&, std::span<const c10::IValue>, bool) noexcept {
+void Paging::end(OpCall&, std::span<const c10::IValue> outputs, bool) noexcept {
   if (work_ != nullptr) work_->op_ended();
+  if (marks_ != nullptr) marks_->meet(outputs);
   pager_.end_op();
 }
 
@@ -40,6 +44,7 @@ void Paging::saved(const StorageUse& use, SavedKind) { pager_.saved(use.begin); 
 void Paging::unpacking(const StorageUse& use) {
   if (plan_.leads_this_thread()) return;  // it comes back before the op that reads it
   if (const auto missing = pager_.bring_back(use.begin)) pool_.refuse(*missing, "backward");
+  if (marks_ != nullptr) marks_->settle();
 }
 
 void Paging::released(Address begin) noexcept { pager_.released(begin); }

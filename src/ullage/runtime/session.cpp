@@ -66,6 +66,7 @@ class Running final : public Session, public PoolListener {
       if (!tier) return tier.error();
       tier_ = *tier;
     }
+    if (device_->is_card() && tier_ != nullptr) marks_ = std::make_unique<StorageMarks>();
     pager_ = std::make_unique<store::Pager>(*store_, tier_, pager_settings());
     pool_ = std::make_unique<Pool>(*pager_, budget_, *this, device_->device());
     if (!settings_.record_file.empty()) recorder_ = std::make_unique<Recorder>(recorder_settings());
@@ -153,6 +154,7 @@ class Running final : public Session, public PoolListener {
     if (settings_.stress == Stress::Thread) let_the_evictor_in();
   }
   void freeing(Address at) override {
+    if (marks_ != nullptr) marks_->forget(at);
     if (follower_ != nullptr) follower_->freeing(at);
     if (recorder_ != nullptr) recorder_->freed(at);
     if (planning_ != nullptr) planning_->observer().freed(at);
@@ -168,6 +170,7 @@ class Running final : public Session, public PoolListener {
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
     settings.heal_faults = device_->heals_faults() && settings_.stress != Stress::Strict;
     settings.notices_writes = device_->heals_faults();
+    if (marks_ != nullptr) settings.moved = [this](Address at, StorageMarks::Moved what) { marks_->moved(at, what); };
     if (CardWork* work = device_->work()) settings.used = [work](Address at, Bytes size) { work->used(at, size); };
     if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
     return settings;
@@ -224,7 +227,7 @@ class Running final : public Session, public PoolListener {
       });
     } else {
       follower_ = std::make_unique<PlanFollower>(*store_, *pager_, *pool_);
-      paging_ = std::make_unique<Paging>(*pager_, *pool_, *follower_, device_->work());
+      paging_ = std::make_unique<Paging>(*pager_, *pool_, *follower_, device_->work(), marks_.get());
       if (settings_.stress != Stress::None) pager_->follow_from_now_on();
       begin_planning();
     }
@@ -406,6 +409,7 @@ class Running final : public Session, public PoolListener {
   store::Budget budget_;
   std::unique_ptr<store::Store> store_;
   store::Tier* tier_ = nullptr;  // of the device; null: nothing is moved
+  std::unique_ptr<StorageMarks> marks_;  // of a card; else null
   std::unique_ptr<store::Pager> pager_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Recorder> recorder_;      // null: nothing is recorded

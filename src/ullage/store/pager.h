@@ -57,6 +57,10 @@ class Pager final {
     // Told of bytes that ops may have been given to a device to work on until now: when an op ends, what it used; when a
     // storage is freed. Called with the pager's lock held. Empty: ops have run when they end.
     std::function<void(Address, Bytes)> used;
+    // Told of storages whose bytes leave, or come back. Called with the pager's lock held. Empty: a touch of what is away
+    // is noticed.
+    enum class Moved { Away, Back };
+    std::function<void(Address, Moved)> moved;
     // Told of bytes that this process and its fork's children shared and no longer do: one has written them or given
     // them up, so that the other's are now more. Called with the pager's lock held. Empty: nobody counts them.
     std::function<void(Bytes)> diverged;
@@ -180,6 +184,9 @@ class Pager final {
 
   Pageable* find(Address at, StorageId id);
   Pageables::iterator around(Address at);
+  void tell(Address at, Settings::Moved what) const {
+    if (settings_.moved) settings_.moved(at, what);
+  }
   void diverge(Pageable& storage);
   void diverge(Bytes bytes);
   std::optional<Shortage> make_room_or_settle(Lock& lock, const Refusal& refusal, For whom, int& settled);

@@ -98,6 +98,7 @@ void Pager::take_pages(Address at, Pageable& storage) {
   diverge(storage);
   store_.vacate(at);
   storage.where = Where::Spilled;
+  tell(at, Settings::Moved::Away);
   if (storage.unchanged) counts_.rewrites_avoided += storage.span;
   counts_.spilled += storage.span;
   counts_.spilled_now += storage.span;
@@ -255,6 +256,7 @@ std::optional<Shortage> Pager::read_in(Lock& lock, Address at, StorageId id, Add
   }
   ULLAGE_CHECK(store_.settle(at, staged, Access::Read), "the kernel moves pages no more (see vm.max_map_count)");
   storage->where = Where::Resident;
+  tell(at, Settings::Moved::Back);
   storage->unchanged = true;
   storage->healed = 0;
   counts_.restored += storage->span;

@@ -52,6 +52,7 @@ bool Pager::drop(Address at) {
   if (storage->where == Where::Spilled) counts_.spilled_now -= storage->span;
   forget_copies(*storage);
   storage->where = Where::Dropped;
+  tell(at, Settings::Moved::Away);
   counts_.dropped += storage->span;
   counts_.dropped_now += storage->span;
   return true;
@@ -118,9 +119,11 @@ bool Pager::adopt(Address at, Address from) {
   ULLAGE_CHECK(store_.hand_over(from, at), "the kernel moves pages no more (see vm.max_map_count)");
   to.shared = std::exchange(giver->second.shared, false);
   to.where = Where::Resident;
+  tell(at, Settings::Moved::Back);
   to.healed = 0;
   ++to.adopted;
   giver->second.where = Where::Dropped;
+  tell(from, Settings::Moved::Away);
   counts_.dropped_now += to.span;
   changed_.notify_all();
   return true;

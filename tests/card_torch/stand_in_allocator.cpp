@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libullage_cuda.so is on a real card, for the card inside a CPU's torch: an allocator that asks the runtime for
+// the larger bytes, and that takes PyTorch's place for the smaller ones. Those are counted as held on the stand-in
+// driver's card, beside a context of kContext, so that what that driver says is free is what nvidia-smi would show.
+#include "ullage/base/bytes.h"
+#include "ullage/runtime/card_seam.h"
+
+#include "stand_in_card.h"
+#include "stand_in_driver.h"
+
+#include <c10/util/Exception.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+namespace card_torch {
+namespace {
+
+using ullage::Bytes;
+using ullage::operator""_MiB;
+
+constexpr Bytes kContext = 40_MiB;
+constexpr Bytes kSegment = 2_MiB;  // PyTorch's allocator takes no less from the driver
+
+class Before final : public c10::Allocator, public ullage::runtime::CardAllocator {
+ public:
+  explicit Before(ullage::runtime::CardMemory& memory) : memory_(memory) { hold(); }
+
+  Bytes reserved() override {
+    const std::lock_guard lock(lock_);
+    return reserved_;
+  }
+  void allow(Bytes most) override {
+    const std::lock_guard lock(lock_);
+    most_ = most;
+  }
+  void drop_cache() override {}
+
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (memory_.ready() && Bytes{bytes} >= memory_.least()) return memory_.allocate(Bytes{bytes});
+    while (!take(Bytes{bytes})) {
+      if (!memory_.ready() || !memory_.give_way(Bytes{bytes}))
+        TORCH_CHECK_WITH(OutOfMemoryError, false, "the stand-in for PyTorch's allocator has no ", bytes, " bytes");
+    }
+    c10::DataPtr block = plain_allocator()->allocate(bytes);
+    void* const at = block.get();
+    const std::lock_guard lock(lock_);
+    blocks_[at] = {std::move(block), Bytes{bytes}};
+    return {at, at, &Before::free, {c10::kCUDA, 0}};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &Before::free; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+
+  static Before* installed;
+
+ private:
+  struct Block {
+    c10::DataPtr block;
+    Bytes size;
+  };
+
+  bool take(Bytes size) {
+    const std::lock_guard lock(lock_);
+    const Bytes reserved = std::max(reserved_, ullage::round_up(used_ + size, kSegment));
+    if (reserved > most_) return false;
+    used_ += size;
+    reserved_ = reserved;
+    hold();
+    return true;
+  }
+  void hold() { stand_in_hold((kContext + reserved_).count); }
+
+  static void free(void* at) {
+    const std::lock_guard lock(installed->lock_);
+    const auto found = installed->blocks_.find(at);
+    if (found == installed->blocks_.end()) return;  // of no bytes
+    installed->used_ -= found->second.size;
+    installed->blocks_.erase(found);
+  }
+
+  ullage::runtime::CardMemory& memory_;
+  std::mutex lock_;
+  std::map<void*, Block> blocks_;
+  Bytes used_, reserved_;
+  Bytes most_{UINT64_MAX};
+};
+
+Before* Before::installed = nullptr;
+
+}  // namespace
+}  // namespace card_torch
+
+extern "C" ullage::runtime::CardAllocator* ullage_put_before_cuda(ullage::runtime::CardMemory& memory);
+
+ullage::runtime::CardAllocator* ullage_put_before_cuda(ullage::runtime::CardMemory& memory) {
+  card_torch::install();
+  stand_in_reset(ullage::Bytes{8ull << 30}.count, ullage::Bytes{8ull << 30}.count);
+  auto* const before = card_torch::Before::installed = new card_torch::Before(memory);
+  c10::SetAllocator(c10::kCUDA, before, 255);
+  return before;
+}
