@@ -10,7 +10,10 @@
 #include <ATen/core/enum_tag.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace card_torch {
 namespace {
@@ -175,8 +178,10 @@ Asked prepare(const c10::FunctionSchema& schema, c10::ArrayRef<IValue> arguments
       changed[i] = c10::Device(c10::kCPU);
     } else if (type->kind() == c10::TypeKind::GeneratorType) {
       asked.draws = true;
-      if (value.isNone() || value.toGenerator().device() == kCard)
-        changed[i] = cpu_generator_for(value.isNone() ? at::Generator() : value.toGenerator());
+      const at::Generator given = value.isNone() ? at::Generator() : value.toGenerator();
+      TORCH_CHECK(!given.defined() || given.device() == kCard, "an op on ", kCard, " cannot draw from a generator of ",
+                  given.device());
+      changed[i] = cpu_generator_for(given);
     } else {
       changed[i] = with_tensors(value, [&](const at::Tensor& tensor) { return loan.lend(tensor); });
     }

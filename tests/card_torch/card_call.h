@@ -5,14 +5,11 @@
 // CPU over the same bytes, and what comes out belongs to the card again. No pointer is kept longer than the call.
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 namespace card_torch {
@@ -34,7 +31,6 @@ class Loan final {
   void settle();
   // Of an output. `to_card`: a new tensor belongs there.
   at::Tensor give_back(const at::Tensor& output, bool to_card) const;
-  bool any() const { return !tensors_.empty(); }
 
  private:
   struct LentStorage {

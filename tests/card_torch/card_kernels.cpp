@@ -17,6 +17,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace card_torch {
 namespace {
@@ -92,14 +93,6 @@ at::Tensor& set_nothing(at::Tensor& self) {
 
 void record_stream(at::Tensor& /*self*/, at::Stream /*stream*/) { ++counters().streams_recorded; }
 
-// Of the ways that attention knows the one that is made of other ops; the fused ones of a card are no kernels of the
-// CPU.
-std::int64_t attention_by_matrices(const at::Tensor& /*query*/, const at::Tensor& /*key*/, const at::Tensor& /*value*/,
-                                   const std::optional<at::Tensor>& /*mask*/, double /*dropout*/, bool /*causal*/,
-                                   std::optional<double> /*scale*/, bool /*grouped*/) {
-  return 0;  // sdp::SDPBackend::math
-}
-
 // Torch asks whether it may take the library's.
 bool not_taken(const at::Tensor& /*rows*/, const at::Tensor& /*targets*/, at::IntArrayRef /*input_lengths*/,
                at::IntArrayRef /*target_lengths*/, std::int64_t /*blank*/) {
@@ -148,7 +141,6 @@ void register_kernels() {
   aten->impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
   aten->impl("unfold", TORCH_FN(at::native::unfold));
   aten->impl("record_stream", TORCH_FN(record_stream));
-  aten->impl("_fused_sdp_choice", TORCH_FN(attention_by_matrices));
   for (const char* const name : {"_use_cudnn_ctc_loss", "_use_miopen_ctc_loss"}) {
     aten->impl(name, TORCH_FN(not_taken));
     aten->impl((std::string(name) + ".Tensor").c_str(), TORCH_FN(not_taken_by_tensors));

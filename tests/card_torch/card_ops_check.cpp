@@ -6,6 +6,8 @@
 #include "stand_in_card.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
 
 #include <thread>
 #include <vector>
@@ -104,7 +106,9 @@ TEST(CardOps, ListsAsOnTheCpu) {
       for (auto* list : {&mean, &square}) list->push_back(torch::zeros({4, 3}, device));
       steps.push_back(torch::ones({}, device));
     }
+    const std::uint64_t ops = counts().ops;
     at::_foreach_mul_(mean, 0.9);
+    EXPECT_EQ(counts().ops - ops, device == kOnCard ? 1u : 0u);
     at::_foreach_add_(mean, gradients, 0.1);
     at::_foreach_addcmul_(square, gradients, gradients, 0.01);
     const std::vector<Tensor> root = at::_foreach_sqrt(square);
@@ -125,7 +129,44 @@ TEST(CardOps, ViewsShareAStorage) {
   x.narrow(1, 2, 2).fill_(1);
   x.t()[0].add_(2);
   EXPECT_EQ(x.sum().item<float>(), 16);
+  EXPECT_TRUE(torch::view_as_complex(x.view({12, 2})).is_alias_of(x));
   EXPECT_FALSE(x.t().contiguous().is_alias_of(x));
+}
+
+Tensor twice(const Tensor& x, std::optional<torch::Device> /*device*/) { return x * 2; }
+Tensor conjugate(const Tensor& x) { return x.conj(); }
+Tensor second(const Tensor& /*x*/, const Tensor& y) { return y; }
+bool is_same(const Tensor& x, const Tensor& y) { return x.is_same(y); }
+Tensor product(const Tensor& x) { return x.mm(x); }
+
+// Also of one that is loaded when the card is there already.
+TEST(CardOps, OfOtherLibrariesRun) {
+  torch::Library library(torch::Library::DEF, "card_check", std::nullopt, __FILE__, __LINE__);
+  library.def("twice(Tensor x, Device? device=None) -> Tensor", torch::dispatch(torch::kCPU, TORCH_FN(twice)));
+  library.def("conjugate(Tensor(a) x) -> Tensor(a)", torch::dispatch(torch::kCPU, TORCH_FN(conjugate)));
+  library.def("second(Tensor x, Tensor(a) y) -> Tensor(a)", torch::dispatch(torch::kCPU, TORCH_FN(second)));
+  library.def("is_same(Tensor x, Tensor y) -> bool", torch::dispatch(torch::kCPU, TORCH_FN(is_same)));
+  library.def("product(Tensor x) -> Tensor", torch::dispatch(torch::kCPU, TORCH_FN(product)));
+  const auto call = [](const char* name, torch::jit::Stack stack) {
+    c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(stack);
+    return stack.at(0);
+  };
+  const Tensor x = torch::ones({3}, kOnCard), complex = torch::view_as_complex(torch::ones({3, 2}, kOnCard));
+  EXPECT_TRUE(call("card_check::twice", {x, {}}).toTensor().equal(x * 2));
+  EXPECT_TRUE(call("card_check::twice", {x, kCpu}).toTensor().is_cpu());
+  EXPECT_TRUE(call("card_check::twice", {x, kOnCard}).toTensor().is_cuda());
+  const Tensor seen = call("card_check::conjugate", {complex}).toTensor();
+  EXPECT_TRUE(seen.is_alias_of(complex));
+  EXPECT_EQ(torch::imag(seen).sum().item<float>(), -3);
+  const Tensor cpu = torch::ones({3});
+  EXPECT_TRUE(call("card_check::second", {x, cpu}).toTensor().is_same(cpu));
+  EXPECT_TRUE(call("card_check::second", {cpu, x}).toTensor().is_same(x));
+  EXPECT_TRUE(call("card_check::is_same", {x, x}).toBool());
+  EXPECT_FALSE(call("card_check::is_same", {x, x.detach()}).toBool());
+  // A card's kernel calls no ops of the CPU, so autocast to a lower precision there is not its concern.
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  EXPECT_EQ(call("card_check::product", {torch::ones({2, 2}, kOnCard)}).toTensor().scalar_type(), torch::kFloat);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
 }
 
 TEST(CardOps, ResultsTakeMemoryOfTheirOwn) {

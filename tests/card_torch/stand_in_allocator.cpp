@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What libullage_cuda.so is on a real card, for the card inside a CPU's torch: an allocator that asks the runtime for
 // the larger bytes, and that takes PyTorch's place for the smaller ones. Those are counted as held on the stand-in
-// driver's card, beside a context of kContext, so that what that driver says is free is what nvidia-smi would show.
+// driver's card, beside a context of kContext, so that what that driver says is free is what nvidia-smi would show. The
+// most that was in use is written, at the end, to the file that STAND_IN_CARD_PEAK names.
 #include "ullage/base/bytes.h"
 #include "ullage/runtime/card_seam.h"
 
@@ -10,9 +11,12 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace card_torch {
 namespace {
@@ -45,8 +49,11 @@ class Before final : public c10::Allocator, public ullage::runtime::CardAllocato
     }
     c10::DataPtr block = plain_allocator()->allocate(bytes);
     void* const at = block.get();
-    const std::lock_guard lock(lock_);
-    blocks_[at] = {std::move(block), Bytes{bytes}};
+    {
+      const std::lock_guard lock(lock_);
+      blocks_[at] = {std::move(block), Bytes{bytes}};
+    }
+    if (at != nullptr && memory_.ready()) memory_.theirs_made(at, Bytes{bytes});
     return {at, at, &Before::free, {c10::kCUDA, 0}};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &Before::free; }
@@ -72,6 +79,7 @@ class Before final : public c10::Allocator, public ullage::runtime::CardAllocato
   void hold() { stand_in_hold((kContext + reserved_).count); }
 
   static void free(void* at) {
+    if (installed->memory_.ready()) installed->memory_.theirs_goes(at);
     const std::lock_guard lock(installed->lock_);
     const auto found = installed->blocks_.find(at);
     if (found == installed->blocks_.end()) return;  // of no bytes
@@ -88,6 +96,10 @@ class Before final : public c10::Allocator, public ullage::runtime::CardAllocato
 
 Before* Before::installed = nullptr;
 
+void tell_peak() {
+  if (const char* file = std::getenv("STAND_IN_CARD_PEAK")) std::ofstream(file) << stand_in_counts().shown_peak << '\n';
+}
+
 }  // namespace
 }  // namespace card_torch
 
@@ -98,5 +110,6 @@ ullage::runtime::CardAllocator* ullage_put_before_cuda(ullage::runtime::CardMemo
   stand_in_reset(ullage::Bytes{8ull << 30}.count, ullage::Bytes{8ull << 30}.count);
   auto* const before = card_torch::Before::installed = new card_torch::Before(memory);
   c10::SetAllocator(c10::kCUDA, before, 255);
+  std::atexit(&card_torch::tell_peak);
   return before;
 }

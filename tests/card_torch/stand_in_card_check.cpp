@@ -55,6 +55,18 @@ TEST(StandInCard, TrainsRecurrentNetsNearly) {
   EXPECT_TRUE(same(on_card, train_on_series(kOnCard)));
 }
 
+// Whatever the program allows: the CPU's fused one is no op of a card's.
+TEST(StandInCard, AttendsByMatrixProducts) {
+  const auto of = [](torch::Device device) {
+    const Tensor x = drawn({2, 2, 8, 16}, device, 1);
+    return torch::scaled_dot_product_attention(x, x, x).cpu();
+  };
+  const Tensor cpu = of(kCpu);
+  at::globalContext().setSDPUseFlash(true);
+  EXPECT_TRUE(of(kOnCard).equal(cpu));
+  at::globalContext().setSDPUseFlash(false);
+}
+
 TEST(StandInCard, FreesEverything) {
   const std::uint64_t before = counts().live_bytes;
   train_on_pictures(kOnCard);
@@ -83,6 +95,7 @@ TEST(CardGenerator, ItsStateIsSeedAndOffset) {
   const at::Generator kept = generator.clone();
   const Tensor second = torch::randn({100}, kOnCard), dropped = torch::dropout(second, 0.5, true);
   EXPECT_FALSE(first.equal(torch::rand({100}, kOnCard)));
+  torch::rand({100});  // of the CPU's
   generator.set_state(state);
   EXPECT_TRUE(second.equal(torch::randn({100}, kOnCard)));
   EXPECT_TRUE(dropped.equal(torch::dropout(second, 0.5, true)));
@@ -99,6 +112,7 @@ TEST(CardGenerator, LeavesOtherGeneratorsAlone) {
   const Tensor dropped = std::get<0>(torch::native_dropout(x, 0.5, true));
   EXPECT_TRUE(cpu.equal(cpu_generator_state()));
   EXPECT_NEAR((dropped == 0).sum().item<double>(), 500, 100);
+  EXPECT_FALSE(dropped.equal(std::get<0>(torch::native_dropout(x, 0.5, true))));
 
   const Tensor state = card_generator().get_state();
   const auto with_own = [&](std::uint64_t seed) {
@@ -109,6 +123,7 @@ TEST(CardGenerator, LeavesOtherGeneratorsAlone) {
   EXPECT_TRUE(with_own(3).equal(with_own(3)));
   EXPECT_FALSE(with_own(3).equal(with_own(4)));
   EXPECT_TRUE(state.equal(card_generator().get_state()));
+  EXPECT_THROW(torch::empty({10}, kOnCard).uniform_(0, 1, at::globalContext().defaultGenerator(kCpu)), c10::Error);
 }
 
 TEST(CardStreams, AreAThreadsOwn) {
@@ -177,6 +192,9 @@ TEST(CardMemory, AnotherAllocatorTakesOver) {
   const Tensor y = x + 1;
   EXPECT_EQ(another->taken, 1);
   x.resize_({100});
+  EXPECT_EQ(another->taken, 2);
+  x.cpu();
+  torch::zeros({100}).copy_(x);
   EXPECT_EQ(another->taken, 2);
   EXPECT_EQ(x.narrow(0, 0, 4).sum().item<float>(), 4);
   c10::SetAllocator(c10::DeviceType::CUDA, plain_allocator(), 255);

@@ -19,6 +19,7 @@
 
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <string>
 #include <variant>
 
@@ -87,6 +88,8 @@ class World final : public CardMemory {
   }
   bool owns(const void* at) const override { return store->owns({reinterpret_cast<std::uint64_t>(at)}); }
   void used(const void* at, const c10::Stream& on) override { order.used({reinterpret_cast<std::uint64_t>(at)}, on); }
+  void theirs_made(const void* at, Bytes size) override { theirs[at] = size; }
+  void theirs_goes(const void* at) override { EXPECT_EQ(theirs.erase(at), 1u); }
   bool give_way(Bytes) override {
     if (spare.empty()) return false;
     spare.pop_front();
@@ -103,6 +106,7 @@ class World final : public CardMemory {
   std::unique_ptr<cuda::HostTier> tier;
   std::unique_ptr<store::Pager> pager;
   StreamOrder order{{c10::DeviceType::CUDA, 0}};
+  std::map<const void*, Bytes> theirs;
   bool is_ready = true;
   std::deque<c10::DataPtr> spare;  // what gives way
   int gave_way = 0;
@@ -139,12 +143,14 @@ std::uint64_t stream_waits() {
 TEST(CardPool, TakesTheLargeRequestsAndLeavesTheSmallOnes) {
   world();
   const c10::DataPtr large = take(4_MiB);
-  const c10::DataPtr small = take(Bytes{(4_MiB).count - 1});
+  const Bytes small_size{(4_MiB).count - 1};
+  const c10::DataPtr small = take(small_size);
   EXPECT_TRUE(ours(large));
   EXPECT_FALSE(ours(small));
   EXPECT_EQ(large.device(), c10::Device(c10::DeviceType::CUDA, 0));
   EXPECT_EQ(caching::get()->name(), "native");
   *static_cast<std::uint64_t*>(large.get()) = 1;  // there are bytes behind it
+  EXPECT_EQ(world().theirs.at(small.get()), small_size) << "told, though it is not ours";
 }
 
 TEST(CardPool, CountsBothInTheStatistics) {

@@ -55,6 +55,11 @@ Card& card() {
 
 using Guard = std::lock_guard<std::mutex>;
 
+void note_peak(Card& c) {
+  c.counts.used_peak = std::max(c.counts.used_peak, c.counts.used);
+  c.counts.shown_peak = std::max(c.counts.shown_peak, c.counts.used + c.held);
+}
+
 bool fails(Card& c) {
   if (c.fails_in == 0) return false;
   --c.fails_in;
@@ -83,7 +88,7 @@ void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin) {
   c.held = 0;
   c.fails_in = 0;
   c.broken = false;
-  c.counts.used_peak = c.counts.used;
+  c.counts.used_peak = c.counts.shown_peak = c.counts.used;
   c.counts.waits = 0;
 }
 
@@ -127,6 +132,7 @@ void stand_in_fail(int call) {
 void stand_in_hold(std::uint64_t bytes) {
   const Guard guard(card().lock);
   card().held = bytes;
+  note_peak(card());
 }
 
 void stand_in_break() {
@@ -233,7 +239,7 @@ abi::Result cuMemCreate(abi::Handle* handle, std::size_t size, const abi::Alloca
   c.free_pages.pop_back();
   c.references[*handle] = 1;
   c.counts.used += size;
-  c.counts.used_peak = std::max(c.counts.used_peak, c.counts.used);
+  note_peak(c);
   ++c.counts.handles;
   return abi::kSuccess;
 }

@@ -13,6 +13,7 @@ extern "C" {
 struct StandInCounts {
   std::uint64_t used;  // bytes of the card behind handles
   std::uint64_t used_peak;
+  std::uint64_t shown_peak;  // the most that was in use, what is held otherwise included
   std::uint64_t handles;
   std::uint64_t mapped;  // pages
   std::uint64_t pinned;  // bytes of the host

@@ -37,7 +37,7 @@ void Digest::add(std::string_view name, const at::Tensor& tensor) {
   head += c10::toString(tensor.scalar_type());
   for (const std::int64_t size : tensor.sizes()) head += ' ' + std::to_string(size);
   add(head + '\n');
-  const at::Tensor flat = tensor.detach().contiguous();
+  const at::Tensor flat = tensor.detach().contiguous().cpu();
   require(EVP_DigestUpdate(context_->evp, flat.const_data_ptr(), flat.nbytes()) == 1);
 }
 

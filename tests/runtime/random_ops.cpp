@@ -26,17 +26,22 @@ class Twist final : public torch::autograd::Function<Twist> {
   }
 };
 
+// To bfloat16.
 struct Autocast final {
-  Autocast() {
-    at::autocast::set_autocast_enabled(at::kCPU, true);
+  explicit Autocast(c10::Device device) : device_(device.type()) {
+    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+    at::autocast::set_autocast_enabled(device_, true);
     at::autocast::increment_nesting();
   }
   ~Autocast() {
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCPU, false);
+    at::autocast::set_autocast_enabled(device_, false);
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  const c10::DeviceType device_;
 };
 
 }  // namespace
@@ -269,7 +274,9 @@ void RandomTraining::draw(bool watched) {
     case 2:
       return values_->put(torch::bernoulli(torch::sigmoid(x.tensor.detach())).mul_(0.5).add_(x.tensor), x.kind);
     case 3:
-      return values_->put(x.tensor.index_select(0, torch::randperm(sizes_.batch)), x.kind);
+      return values_->put(
+          x.tensor.index_select(0, torch::randperm(sizes_.batch, torch::TensorOptions(device_).dtype(torch::kLong))),
+          x.kind);
     default:
       said_ += x.tensor.sum().item<double>();
   }
@@ -280,7 +287,7 @@ void RandomTraining::product() {
   x.block->fixed = true;
   Tensor y;
   std::optional<Autocast> lower;
-  if (values_->chance(20)) lower.emplace();
+  if (values_->chance(20)) lower.emplace(device_);
   if (x.kind == Kind::Half) {
     y = torch::conv2d(x.tensor, weight1_);
   } else {
@@ -332,9 +339,10 @@ void RandomTraining::reduce() {
 // Labels, pictures: what no op tells.
 void RandomTraining::write_by_pointer() {
   const Value x = values_->any();
-  Tensor paper = blank(x.kind);
+  Tensor paper = blank(x.kind, torch::kCPU);
   auto* number = static_cast<float*>(paper.mutable_data_ptr());
   for (std::int64_t i = 0; i < paper.numel(); ++i) number[i] = static_cast<float>((i * 37 + 11) % 101) * 0.01f;
+  paper = paper.to(device_);
   values_->put(torch::lerp(x.tensor, paper, 0.2), x.kind);
   if (values_->chance(30)) values_->put(paper, x.kind);
 }

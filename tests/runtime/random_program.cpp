@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // random_program --seed N --ops N --steps N [--threads 2]
 // Trains a random net and prints one line of JSON as `nets` does. A plain LibTorch program: nothing of Ullage is
-// linked but a workaround for MKL.
+// linked but a workaround for MKL. Built once more with ULLAGE_ON_STAND_IN_CARD it works on a card
+// (tests/card_torch/stand_in_card.h).
 
 #include "random_training.h"
 #include "ullage/runtime/vector_math.h"
+
+#ifdef ULLAGE_ON_STAND_IN_CARD
+#include "stand_in_card.h"
+#endif
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
@@ -19,6 +24,15 @@ namespace {
 struct Options {
   long seed = 1, ops = 300, steps = 6, threads = 2;
 };
+
+torch::Device device() {
+#ifdef ULLAGE_ON_STAND_IN_CARD
+  card_torch::install();
+  return {torch::kCUDA, 0};
+#else
+  return torch::kCPU;
+#endif
+}
 
 bool read_options(int argc, char** argv, Options& options) {
   for (int i = 1; i + 1 < argc; i += 2) {
@@ -36,10 +50,11 @@ bool read_options(int argc, char** argv, Options& options) {
 }
 
 void train(const Options& options) {
+  const torch::Device here = device();
   at::set_num_threads(static_cast<int>(options.threads));
   torch::manual_seed(static_cast<std::uint64_t>(options.seed));
   random_program::RandomTraining training(static_cast<std::uint64_t>(options.seed),
-                                          static_cast<std::uint64_t>(options.ops));
+                                          static_cast<std::uint64_t>(options.ops), here);
   nlohmann::ordered_json json{{"losses", nlohmann::json::array()}, {"said", nlohmann::json::array()}};
   for (long step = 0; step < options.steps; ++step) json["losses"].push_back(training.step());
   nets::Digest all;

@@ -2,6 +2,7 @@
 #include "random_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
@@ -18,14 +19,22 @@ constexpr std::size_t kStates = 3;
 
 Tensor generator_state(at::Generator generator) { return generator.get_state(); }
 
+at::Generator new_generator(torch::Device device, std::uint64_t seed) {
+  if (device.is_cpu()) return at::make_generator<at::CPUGeneratorImpl>(seed);
+  at::Generator made = at::globalContext().getAcceleratorHooksInterface(device.type()).getNewGenerator();
+  made.set_current_seed(seed);
+  return made;
+}
+
 }  // namespace
 
-RandomTraining::RandomTraining(std::uint64_t seed, std::uint64_t ops) : seed_(seed), ops_(ops), random_(seed) {
+RandomTraining::RandomTraining(std::uint64_t seed, std::uint64_t ops, torch::Device device)
+    : seed_(seed), ops_(ops), device_(device), random_(seed) {
   const auto one_of = [&](std::initializer_list<std::int64_t> some) { return some.begin()[random_() % some.size()]; };
   // Even what autograd keeps of the smallest, a byte for each number, has pages of its own (64 KiB): how small blocks
   // share theirs is not planned to the byte.
   sizes_ = {one_of({8, 10}), one_of({16, 20}), 48};
-  generator_ = at::make_generator<at::CPUGeneratorImpl>(seed);
+  generator_ = new_generator(device_, seed);
   make_parameters();
   add_model("model", model_);
   const std::uint64_t how = random_() % 3;
@@ -45,12 +54,13 @@ RandomTraining::RandomTraining(std::uint64_t seed, std::uint64_t ops) : seed_(se
     for (const Tensor& parameter : model_->parameters()) add(momenta_, "momentum", torch::zeros_like(parameter));
   }
   add_tensor("own generator", [this] { return generator_state(generator_); });
+  add_tensor("device's generator", [this] { return generator_state(at::globalContext().defaultGenerator(device_)); });
 }
 
 void RandomTraining::make_parameters() {
   model_ = std::make_shared<nn::Module>("random");
   const auto parameter = [&](const char* name, at::IntArrayRef sizes, double scale) {
-    return model_->register_parameter(name, torch::randn(sizes) * scale);
+    return model_->register_parameter(name, torch::randn(sizes).to(device_) * scale);
   };
   const std::int64_t c = sizes_.channels;
   weight3_ = parameter("weight3", {c, c, 3, 3}, 0.1);
@@ -61,13 +71,13 @@ void RandomTraining::make_parameters() {
   bias_ = parameter("bias", {c}, 0.1);
   scale_ = parameter("scale", {c}, 1.0);
   shift_ = parameter("shift", {c}, 0.1);
-  mean_ = model_->register_buffer("mean", torch::zeros({c}));
-  variance_ = model_->register_buffer("variance", torch::ones({c}));
+  mean_ = model_->register_buffer("mean", torch::zeros({c}, device_));
+  variance_ = model_->register_buffer("variance", torch::ones({c}, device_));
 }
 
-Tensor RandomTraining::blank(Kind kind) const {
+Tensor RandomTraining::blank(Kind kind, torch::Device device) const {
   const std::int64_t side = kind == Kind::Small ? sizes_.side / 2 : sizes_.side;
-  return torch::empty({sizes_.batch, kind == Kind::Half ? sizes_.channels / 2 : sizes_.channels, side, side});
+  return torch::empty({sizes_.batch, kind == Kind::Half ? sizes_.channels / 2 : sizes_.channels, side, side}, device);
 }
 
 void RandomTraining::begin_values() {

@@ -25,7 +25,7 @@ struct Sizes {
 class RandomTraining final : public nets::Training {
  public:
   // `ops`: that the forward pass and what comes before it choose, about; backward makes as many again.
-  RandomTraining(std::uint64_t seed, std::uint64_t ops);
+  RandomTraining(std::uint64_t seed, std::uint64_t ops, torch::Device device);
 
   double step() override;
 
@@ -48,7 +48,8 @@ class RandomTraining final : public nets::Training {
   void write_by_pointer();
   void custom();
 
-  Tensor blank(Kind kind) const;
+  Tensor blank(Kind kind) const { return blank(kind, device_); }
+  Tensor blank(Kind kind, torch::Device device) const;
   void make_parameters();
   void begin_values();
   Tensor loss();
@@ -56,6 +57,7 @@ class RandomTraining final : public nets::Training {
   void carry_over();
 
   const std::uint64_t seed_, ops_;
+  const torch::Device device_;
   Sizes sizes_;
   std::mt19937_64 random_;
   std::unique_ptr<Values> values_;

@@ -32,8 +32,8 @@ Bytes bytes_of_use(const TensorUse& use) {
 
 class Remakings final {
  public:
-  Remakings(const trace::TakeIndex& index, BuiltStep& built)
-      : index_(index), step_(built.step), built_(built), unsteady_(built.written_elsewhere) {}
+  Remakings(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built)
+      : index_(index), kernels_(kernels), step_(built.step), built_(built), unsteady_(built.written_elsewhere) {}
 
   void run() {
     for (const StepOp& op : step_.ops) {
@@ -102,7 +102,7 @@ class Remakings final {
 
   std::optional<Remaking> rerun_of_op(std::size_t k) const {
     const StepOp& op = step_.ops[k];
-    const Rerun rule = rerun_of(op.name);
+    const Rerun rule = rerun_of(op.name, kernels_);
     if (rule == Rerun::Never || op.makes.empty() || built_.hides_own[k] || !is_steady(op)) return std::nullopt;
     if (rule == Rerun::BatchNorm && !trains(op)) return std::nullopt;
     if (rule == Rerun::Blank && !written_over(k)) return std::nullopt;
@@ -152,6 +152,7 @@ class Remakings final {
   }
 
   const trace::TakeIndex& index_;
+  const Kernels kernels_;
   Step& step_;
   BuiltStep& built_;
   std::vector<bool> unsteady_;  // by storage: its bytes change without an op of the step saying so
@@ -159,6 +160,8 @@ class Remakings final {
 
 }  // namespace
 
-void add_remakings(const trace::TakeIndex& index, BuiltStep& built) { Remakings(index, built).run(); }
+void add_remakings(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built) {
+  Remakings(index, kernels, built).run();
+}
 
 }  // namespace ullage::plan

@@ -3,6 +3,7 @@
 
 // What of a step can be had again, and how: StepOp::rerun, apply and unread, by the rules of rerun.h.
 
+#include "ullage/plan/rerun.h"
 #include "ullage/plan/step_builder.h"
 
 namespace ullage::plan {
@@ -18,7 +19,7 @@ namespace ullage::plan {
 // Apply: of a batch norm that trains. kApplyShare of the op's time, until it is measured where it runs.
 //
 // Unread: by arguments.h.
-void add_remakings(const trace::TakeIndex& index, BuiltStep& built);
+void add_remakings(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built);
 
 // Measured: 0.2 to 0.33 of the op, on two cores; it moves half the bytes or less (read, write, where the op reads the
 // input three times).

@@ -87,6 +87,16 @@ constexpr std::string_view kViews =
     "select slice split split_with_sizes squeeze t transpose unbind unfold unsafe_split unsafe_split_with_sizes "
     "unsqueeze view view_as_complex view_as_real ";
 
+// On a card these may differ from one run to the next, or are not known not to (torch.use_deterministic_algorithms has
+// the list): sums and scans by who comes first, the one of several equals.
+constexpr std::string_view kUnsteadyOnCard =
+    " _logcumsumexp cummax cummin cumprod cumsum kthvalue logcumsumexp masked_scatter median multinomial scatter topk ";
+
+// Attention draws where it has dropout, and its kernels take the generator's state as dropout does.
+constexpr std::string_view kRandomOnCard =
+    " _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention "
+    "_scaled_dot_product_flash_attention ";
+
 struct Family {
   std::string_view names;
   Rerun rerun;
@@ -119,9 +129,13 @@ OpName parts_of(std::string_view name) {
   return parts;
 }
 
-Rerun rerun_of(std::string_view name) {
+Rerun rerun_of(std::string_view name, Kernels kernels) {
   const OpName parts = parts_of(name);
   if (parts.base.empty()) return Rerun::Never;
+  if (kernels == Kernels::Card) {
+    if (has(kUnsteadyOnCard, parts.base)) return Rerun::Never;
+    if (has(kRandomOnCard, parts.base)) return Rerun::Random;
+  }
   for (const std::string_view never : {"out", "reduce"}) {  // into a given result; sums at one place
     if (parts.overload.find(never) != name.npos) return Rerun::Never;
   }
@@ -133,7 +147,9 @@ Rerun rerun_of(std::string_view name) {
   return Rerun::Never;
 }
 
-bool is_batch_norm(std::string_view name) { return name == "aten::native_batch_norm"; }
+bool is_batch_norm(std::string_view name) {
+  return name == "aten::native_batch_norm" || name == "aten::cudnn_batch_norm";
+}
 
 bool overwrites_all(std::string_view name) {
   const OpName parts = parts_of(name);

@@ -16,8 +16,10 @@ enum class Rerun {
   Blank,      // paper to write on (empty, zeros): what is on it when it is read may come from no op at all
   Never,      // makes views, talks to the world, belongs to an extension, or is not known
 };
+// Whose kernels: a card has some that add up in the order in which threads come.
+enum class Kernels { Processor, Card };
 // `name`: "aten::native_batch_norm".
-Rerun rerun_of(std::string_view name);
+Rerun rerun_of(std::string_view name, Kernels kernels = Kernels::Processor);
 
 // A name in its parts: "aten::add_.Tensor" is the base "add", in place, overload "Tensor".
 struct OpName {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/plan/step_builder.h"
 
-#include "ullage/store/store.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,11 +21,12 @@ struct Open {
 
 class Builder final {
  public:
-  Builder(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range)
+  Builder(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range, Bytes least_movable)
       : index_(index),
         take_(index.take),
         meaning_(meaning),
         range_(range),
+        least_movable_(least_movable),
         listed_(take_.trace.storages.size(), kNotListed),
         lives_(listed_.size()),
         elsewhere_(listed_.size()),
@@ -82,7 +82,7 @@ class Builder final {
       if (!lives_[i]) continue;
       add(one.bytes);
       const bool dies = one.died < range_.end;
-      if (!used[i] && !dies && one.bytes < store::Store::kLeastRange) continue;
+      if (!used[i] && !dies && one.bytes < least_movable_) continue;
       new_value(list(StorageId{i}, true), kNone);
     }
     made_.step.level = Bytes{level_};
@@ -110,8 +110,7 @@ class Builder final {
     one.name = name_of(id);
     one.category = meaning_.categories[id.value];
     one.from_before = from_before;
-    one.movable =
-        one.bytes >= store::Store::kLeastRange && !elsewhere_[id.value] && (from_before || !of_another_thread(id));
+    one.movable = one.bytes >= least_movable_ && !elsewhere_[id.value] && (from_before || !of_another_thread(id));
     made_.step.storages.push_back(std::move(one));
     newest_.emplace_back();
     return made;
@@ -255,6 +254,7 @@ class Builder final {
   const trace::Take& take_;
   const trace::TakeMeaning& meaning_;
   const StepRange& range_;
+  const Bytes least_movable_;
 
   BuiltStep made_;
   std::vector<std::uint64_t> listed_;                        // StorageId to StorageIndex
@@ -270,8 +270,9 @@ class Builder final {
 
 }  // namespace
 
-Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range) {
-  return Builder(index, meaning, range).run();
+Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
+                             Bytes least_movable) {
+  return Builder(index, meaning, range, least_movable).run();
 }
 
 }  // namespace ullage::plan

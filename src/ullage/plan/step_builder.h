@@ -28,7 +28,8 @@ struct BuiltStep {
 };
 
 // `range` and `meaning` are of index.take. BadFile, with the event, where the take contradicts itself: what is used
-// does not live, what lives is born again.
-Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range);
+// does not live, what lives is born again. Storages below `least_movable` have no pages of their own.
+Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
+                             Bytes least_movable);
 
 }  // namespace ullage::plan

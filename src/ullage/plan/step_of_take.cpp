@@ -13,10 +13,11 @@
 namespace ullage::plan {
 namespace {
 
-Result<Step> made_of(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range) {
-  Result<BuiltStep> built = build_step(index, meaning, range);
+Result<Step> made_of(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
+                     const StandsOn& on) {
+  Result<BuiltStep> built = build_step(index, meaning, range, on.least_movable);
   if (!built) return built.error();
-  add_remakings(index, *built);
+  add_remakings(index, on.kernels, *built);
   add_figures(index, range, built->step);
   return std::move(built->step);
 }
@@ -45,10 +46,10 @@ Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning,
   const trace::TakeIndex index(take);
   const Result<StepRange> range = step_range(index, meaning.steps, which);
   if (!range) return range.error();
-  return made_of(index, meaning, *range);
+  return made_of(index, meaning, *range, {});
 }
 
-Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning) {
+Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning, const StandsOn& on) {
   const trace::TakeIndex index(take);
   std::map<std::vector<std::uint64_t>, std::vector<StepRange>> alike;  // by keys
   Error last{Error::Kind::BadArgument, "the recording has no whole step behind the first one", ""};
@@ -65,7 +66,7 @@ Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& mea
   if (alike.empty()) return last;
   const auto rank = [](const auto& one) { return std::pair(one.second.size(), one.second.back().begin); };
   const auto most = std::ranges::max_element(alike, {}, rank);
-  Result<Step> step = made_of(index, meaning, most->second.back());
+  Result<Step> step = made_of(index, meaning, most->second.back(), on);
   if (!step) return step;
   for (const StepRange& one : most->second) take_least_times(index, one, *step);
   settle_times(*step);

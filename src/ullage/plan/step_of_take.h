@@ -4,6 +4,7 @@
 // The step that is planned, out of a recording.
 
 #include "ullage/base/result.h"
+#include "ullage/plan/stands_on.h"
 #include "ullage/plan/step.h"
 #include "ullage/trace/take_meaning.h"
 
@@ -19,6 +20,6 @@ Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning,
 
 // The step to plan: the last whole one of those alike (same keys in the same order) that come most often. The times of
 // an op are the least of all steps alike.
-Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning);
+Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning, const StandsOn& on = {});
 
 }  // namespace ullage::plan

@@ -9,6 +9,9 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/version.h>
 
+#include <pthread.h>
+
+#include <atomic>
 #include <mutex>
 #include <typeindex>
 #include <typeinfo>
@@ -24,6 +27,13 @@ std::string name_of_type(const std::type_info& type) {
   return name.substr(name.rfind(':') + 1);  // npos + 1 is 0
 }
 
+// By the name that torch gives its threads, one for each card.
+bool is_of_the_engine() {
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return std::string_view(name).starts_with("pt_autograd_");
+}
+
 std::string_view known_name(const std::type_info& type) {
   static std::mutex lock;
   static auto* names = new std::unordered_map<std::type_index, std::string>;  // never freed: views live for ever
@@ -34,6 +44,23 @@ std::string_view known_name(const std::type_info& type) {
 }
 
 }  // namespace
+
+std::uint32_t thread_of_work(bool in_op) {
+  static std::atomic<std::uint32_t> next{0};
+  static std::atomic<std::uint32_t> last{0};  // that ran an op of its own
+  thread_local const bool engines = is_of_the_engine();
+  thread_local std::uint32_t number = engines ? last.load() : next.fetch_add(1);
+  if (!engines) {
+    if (in_op) last.store(number, std::memory_order_relaxed);
+    return number;
+  }
+  thread_local int pass = -1;  // the backward pass that this thread works on
+  if (const int now = torch::autograd::get_current_graph_task_id(); now != pass) {
+    pass = now;
+    if (now != -1) number = last.load();
+  }
+  return number;
+}
 
 bool in_backward() { return torch::autograd::get_current_graph_task_id() != -1; }
 

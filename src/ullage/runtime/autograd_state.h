@@ -7,10 +7,15 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace ullage::runtime {
+
+// A number for the thread whose work it is that runs here. Backward of a card's tensors runs on threads of the engine's
+// own while the thread that asked for it waits: that is its work. `in_op`: an op runs here, now.
+std::uint32_t thread_of_work(bool in_op);
 
 // Inside the engine: a backward pass runs here.
 bool in_backward();

@@ -11,6 +11,7 @@
 #include "ullage/store/os_pages.h"
 #include "ullage/store/pages.h"
 #include "ullage/store/spill_file.h"
+#include "ullage/store/store.h"
 
 #include <c10/core/Device.h>
 
@@ -39,6 +40,10 @@ class BudgetedDevice {
 
   // Is an access of what was moved out noticed, and served?
   virtual bool heals_faults() const = 0;
+  // Waits until the device has done all that it was given.
+  virtual void settle() {}
+  // Smaller storages have no pages of their own, and never move.
+  virtual Bytes least_movable() const = 0;
   // Who is to be told of what it was given to do; null: ops have run when they end.
   virtual CardWork* work() { return nullptr; }
 };
@@ -53,6 +58,7 @@ class ProcessMemory final : public BudgetedDevice {
   Bytes warm_up() const override;
   Result<store::Tier*> open_tier(const store::SpillPlace& place) override;
   bool heals_faults() const override { return true; }
+  Bytes least_movable() const override { return store::Store::kLeastRange; }
 
  private:
   store::OsPages pages_;

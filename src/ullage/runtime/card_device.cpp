@@ -7,15 +7,17 @@
 
 namespace ullage::runtime {
 
-Result<std::unique_ptr<CardDevice>> CardDevice::open(int card, Bytes host, const std::string& driver_library) {
+Result<std::unique_ptr<CardDevice>> CardDevice::open(int card, Bytes host, Bytes least,
+                                                     const std::string& driver_library) {
   Result<std::unique_ptr<cuda::Driver>> driver = cuda::Driver::open(card, driver_library);
   if (!driver) return driver.error();
-  return std::unique_ptr<CardDevice>(new CardDevice(card, host, std::move(*driver)));
+  return std::unique_ptr<CardDevice>(new CardDevice(card, host, least, std::move(*driver)));
 }
 
-CardDevice::CardDevice(int card, Bytes host, std::unique_ptr<cuda::Driver> driver)
+CardDevice::CardDevice(int card, Bytes host, Bytes least, std::unique_ptr<cuda::Driver> driver)
     : card_(card),
       host_(host),
+      least_(least),
       driver_(std::move(driver)),
       work_(CardDevice::device()),
       use_(cuda::CardUse::of(*driver_)),

@@ -21,8 +21,9 @@ namespace ullage::runtime {
 
 class CardDevice final : public BudgetedDevice {
  public:
-  // `host`: most bytes of locked host memory. `driver_library`: as of Driver::open.
-  static Result<std::unique_ptr<CardDevice>> open(int card, Bytes host, const std::string& driver_library);
+  // `host`: most bytes of locked host memory. `least`: of storages that are placed on the pages, others are PyTorch's.
+  // `driver_library`: as of Driver::open.
+  static Result<std::unique_ptr<CardDevice>> open(int card, Bytes host, Bytes least, const std::string& driver_library);
 
   c10::Device device() const override { return {c10::kCUDA, static_cast<c10::DeviceIndex>(card_)}; }
   store::Pages& pages() override { return pages_; }
@@ -32,6 +33,8 @@ class CardDevice final : public BudgetedDevice {
   Bytes warm_up() const override { return kWarmUp; }
   Result<store::Tier*> open_tier(const store::SpillPlace& place) override;
   bool heals_faults() const override { return false; }
+  void settle() override { static_cast<void>(driver_->settle()); }  // an error comes out at the next move
+  Bytes least_movable() const override { return least_; }
   CardWork* work() override { return &work_; }
 
   // Of the whole card, whoever holds the rest.
@@ -41,10 +44,10 @@ class CardDevice final : public BudgetedDevice {
   // Kernels that are loaded when they are first used. Not measured yet (docs/gpu.md).
   static constexpr Bytes kWarmUp = 64_MiB;
 
-  CardDevice(int card, Bytes host, std::unique_ptr<cuda::Driver> driver);
+  CardDevice(int card, Bytes host, Bytes least, std::unique_ptr<cuda::Driver> driver);
 
   const int card_;
-  const Bytes host_;
+  const Bytes host_, least_;
   const std::unique_ptr<cuda::Driver> driver_;
   CardWork work_;
   const std::unique_ptr<cuda::CardUse> use_;

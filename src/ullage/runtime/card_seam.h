@@ -31,6 +31,9 @@ class CardMemory {
   virtual bool owns(const void* at) const = 0;
   // It is used on this stream too.
   virtual void used(const void* at, const c10::Stream& on) = 0;
+  // PyTorch's allocator has made a block for a tensor, and is about to take it back.
+  virtual void theirs_made(const void* at, Bytes size) = 0;
+  virtual void theirs_goes(const void* at) = 0;
   // PyTorch's allocator could not have `size` more: makes room, and lets it hold more (CardAllocator::allow). False:
   // there is none to be made.
   virtual bool give_way(Bytes size) = 0;

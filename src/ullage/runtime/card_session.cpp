@@ -64,6 +64,12 @@ class CardSession final : public CardMemory {
            session_->store().owns({reinterpret_cast<std::uint64_t>(at)});
   }
   void used(const void* at, const c10::Stream& on) override { session_->pool().used(at, on); }
+  void theirs_made(const void* at, Bytes size) override {
+    session_->pool().theirs_made({reinterpret_cast<std::uint64_t>(at)}, size);
+  }
+  void theirs_goes(const void* at) override {
+    session_->pool().theirs_goes({reinterpret_cast<std::uint64_t>(at)});
+  }
   bool give_way(Bytes size) override {
     const std::lock_guard lock(granting_);
     for (const Bytes more : {std::max(size, kGrant), size}) {
@@ -86,7 +92,7 @@ class CardSession final : public CardMemory {
     make_thread([this] { wake_libraries(); }).join();
     torchs_->drop_cache();
     Result<std::unique_ptr<CardDevice>> device =
-        CardDevice::open(settings_.card, settings_.host_memory, settings_.driver_library);
+        CardDevice::open(settings_.card, settings_.host_memory, settings_.least, settings_.driver_library);
     if (!device) return settings_.failed(device.error());
     if (settings_.session.budget == Bytes{}) {
       const Result<cuda::Driver::Memory> memory = (*device)->memory();

@@ -33,7 +33,9 @@ constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::
 
 class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocator {
  public:
-  AllocatorBefore(caching::CUDAAllocator& before, CardMemory& memory) : before_(before), memory_(memory) {}
+  AllocatorBefore(caching::CUDAAllocator& before, CardMemory& memory) : before_(before), memory_(memory) {
+    installed = this;
+  }
 
   // ---- what the runtime asks
 
@@ -53,9 +55,13 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   // ---- what PyTorch asks
 
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (is_ready() && Bytes{bytes} >= memory_.least() && private_pools_.load(std::memory_order_relaxed) == 0)
-      return memory_.allocate(Bytes{bytes});
-    return retry(bytes, [&] { return before_.allocate(bytes); });
+    const bool followed = is_ready() && private_pools_.load(std::memory_order_relaxed) == 0;
+    if (followed && Bytes{bytes} >= memory_.least()) return memory_.allocate(Bytes{bytes});
+    c10::DataPtr block = retry(bytes, [&] { return before_.allocate(bytes); });
+    if (!followed || block.get() == nullptr) return block;
+    void* const at = block.release_context();
+    memory_.theirs_made(at, Bytes{bytes});
+    return {at, at, &AllocatorBefore::free_theirs, block.device()};
   }
 
   // Without a tensor: libraries' workspaces. Their owners keep pointers, so they never move.
@@ -69,8 +75,11 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   c10::DeleterFnPtr raw_deleter() const override { return before_.raw_deleter(); }
 
   void recordStream(const c10::DataPtr& at, c10::cuda::CUDAStream stream) override {
-    if (!memory_.owns(at.get())) return before_.recordStream(at, stream);
-    memory_.used(at.get(), stream.unwrap());
+    if (memory_.owns(at.get())) return memory_.used(at.get(), stream.unwrap());
+    if (at.get_deleter() != &AllocatorBefore::free_theirs) return before_.recordStream(at, stream);
+    c10::DataPtr as_theirs(at.get(), at.get(), before_.raw_deleter(), at.device());  // by which they know their own
+    before_.recordStream(as_theirs, stream);
+    as_theirs.release_context();
   }
 
   // Private pools, of graphs and of programs: everything taken meanwhile is for them.
@@ -197,6 +206,13 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
 #endif
 
  private:
+  static inline AllocatorBefore* installed = nullptr;  // a deleter is a plain function
+
+  static void free_theirs(void* at) {
+    installed->memory_.theirs_goes(at);
+    installed->before_.raw_delete(at);
+  }
+
   DeviceIndex card() const { return static_cast<DeviceIndex>(memory_.card()); }
 
   // Is this thread on the card that the budget is of, and has that begun?

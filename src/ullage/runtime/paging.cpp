@@ -28,9 +28,8 @@ void Paging::begin(OpCall& call) {
   if (const auto missing = pager_.begin_op(call.signature, std::span(inputs.data(), inputs.size()))) {
     pool_.refuse(*missing, std::string(call.name));
   }
-  if (marks_ == nullptr) return;
-  marks_->meet(std::span(call.inputs.data(), call.inputs.size()));
-  marks_->settle();
+  if (marks_ != nullptr) marks_->meet(std::span(call.inputs.data(), call.inputs.size()));
+  pool_.settle_marks();
 }
 
 void Paging::end(OpCall&, std::span<const c10::IValue> outputs, bool) noexcept {
@@ -44,7 +43,7 @@ void Paging::saved(const StorageUse& use, SavedKind) { pager_.saved(use.begin); 
 void Paging::unpacking(const StorageUse& use) {
   if (plan_.leads_this_thread()) return;  // it comes back before the op that reads it
   if (const auto missing = pager_.bring_back(use.begin)) pool_.refuse(*missing, "backward");
-  if (marks_ != nullptr) marks_->settle();
+  pool_.settle_marks();
 }
 
 void Paging::released(Address begin) noexcept { pager_.released(begin); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/plan_follower.h"
 
+#include "ullage/runtime/autograd_state.h"
 #include "ullage/runtime/op_info.h"
 
 #include "ullage/base/threads.h"
@@ -35,7 +36,7 @@ struct Met {
   std::vector<StorageUse> inputs;
   std::uint64_t key = 0;
 };
-Met meet_inputs(const OpCall& call, const store::Store& store) {
+Met meet_inputs(const OpCall& call, const Pool& pool) {
   Met met;
   plan::SiteKey key(call.name);
   c10::SmallVector<std::int64_t, 5> sizes;
@@ -43,7 +44,7 @@ Met meet_inputs(const OpCall& call, const store::Store& store) {
     each_tensor(call.arguments[argument.position], [&](const at::Tensor& tensor) {
       const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
       std::optional<StorageUse> use = storage_use(impl);
-      if (!use || !store.owns(use->begin)) return;
+      if (!use || !pool.knows(use->begin)) return;
       sizes.clear();
       for (const c10::SymInt& size : impl.sym_sizes_default()) sizes.push_back(size.as_int_unchecked());
       key.add(static_cast<std::uint8_t>(impl.dtype().toScalarType()), std::span(sizes.data(), sizes.size()));
@@ -96,7 +97,7 @@ struct PlanFollower::Helper {
 };
 
 PlanFollower::PlanFollower(store::Store& store, store::Pager& pager, Pool& pool)
-    : store_(store), pager_(pager), tape_(pager, pool) {
+    : store_(store), pager_(pager), pool_(pool), tape_(pager, pool) {
   pager_.set_remaker(this);
 }
 
@@ -120,12 +121,12 @@ void PlanFollower::begin(OpCall& call) {
 }
 
 void PlanFollower::meet(OpCall& call) {
-  if (place_ != kNowhere && std::this_thread::get_id() != thread_) return;
-  Met met = meet_inputs(call, store_);
+  if (place_ != kNowhere && thread_of_work(true) != thread_) return;
+  Met met = meet_inputs(call, pool_);
   if (place_ != kNowhere && !is_next(met.key, met.inputs)) leave();
   if (place_ == kNowhere && begins_step(met.key) && settle()) {
     if (next_ != nullptr) take_new_plan();
-    thread_ = std::this_thread::get_id();
+    thread_ = thread_of_work(true);
     place_ = 0;
     start_step(/*follows_one=*/false);
     if (!is_next(met.key, met.inputs)) leave();
@@ -172,7 +173,7 @@ bool PlanFollower::is_next(std::uint64_t key, std::span<const StorageUse> inputs
 void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool returned) noexcept {
   if (!active_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(lock_);
-  if (!in_op_ || std::this_thread::get_id() != thread_) return;
+  if (!in_op_ || thread_of_work(true) != thread_) return;
   const Inside here;
   in_op_ = false;
   tape_.take_blank_back();
@@ -281,7 +282,7 @@ bool PlanFollower::remake(Address at, bool at_fault) {
 bool PlanFollower::leads_this_thread() const {
   if (!active_.load(std::memory_order_acquire)) return false;
   const std::lock_guard lock(lock_);
-  return place_ != kNowhere && std::this_thread::get_id() == thread_;
+  return place_ != kNowhere && thread_of_work(false) == thread_;
 }
 
 PlanCounts PlanFollower::counts() const {

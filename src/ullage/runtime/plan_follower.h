@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 namespace ullage::runtime {
 
@@ -78,11 +77,12 @@ class PlanFollower final : public OpListener, public store::Remaker {
 
   store::Store& store_;
   store::Pager& pager_;
+  Pool& pool_;
   Tape tape_;
   mutable std::recursive_mutex lock_;
   std::shared_ptr<const PlanProgram> next_;  // to be adopted
   std::shared_ptr<const PlanProgram> program_;
-  std::thread::id thread_;             // whose ops are followed
+  std::uint32_t thread_ = 0;           // whose ops are followed (thread_of_work())
   std::uint64_t place_ = kNowhere;     // the op that comes next
   bool at_border_ = false;             // the program told one, and no op has begun since
   bool settled_down_ = true;           // nothing is left on tape that the program may need

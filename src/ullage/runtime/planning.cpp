@@ -45,6 +45,7 @@ Recorder::Settings observer_settings(Planning::Settings& settings, std::function
   made.after_steps = kSteps;
   made.at_border = std::move(at_border);
   made.figures = settings.figures;
+  made.settle = settings.settle;
   return made;
 }
 
@@ -68,7 +69,9 @@ Planning::Planning(store::Pager& pager, PlanFollower& follower, Settings setting
     : pager_(pager),
       follower_(follower),
       settings_(std::move(settings)),
-      observer_(observer_settings(const_cast<Settings&>(settings_), [this] { observed(); })) {}
+      observer_(observer_settings(const_cast<Settings&>(settings_), [this] { observed(); })) {
+  if (settings_.on.kernels == plan::Kernels::Card) facts_.emplace();
+}
 
 void Planning::begin() {
   if (state_.load(std::memory_order_relaxed) != State::Idle) return;
@@ -91,7 +94,7 @@ void Planning::look_again() {
 
 void Planning::observe() {
   pager_.watch_waste();
-  observer_.begin_take({}, pager_.store().live());
+  observer_.begin_take({}, settings_.live());
 }
 
 // On the program's thread, at a border of steps.
@@ -172,7 +175,7 @@ void Planning::adopt(const std::string& recording) {
   if (!file) throw std::runtime_error(file.error().text());
   trace::Take& take = file->takes.back();
   const trace::TakeMeaning meaning = trace::understand(take);
-  Result<plan::Step> step = plan::typical_step(take, meaning);
+  Result<plan::Step> step = plan::typical_step(take, meaning, settings_.on);
   if (!step) throw std::runtime_error(step.error().text());
   if (facts_ && !facts_->convolution_input_unread) {
     for (plan::StepOp& op : step->ops) op.unread.clear();

@@ -9,6 +9,8 @@
 #include "ullage/runtime/plan_follower.h"
 #include "ullage/runtime/recorder.h"
 
+#include "ullage/plan/stands_on.h"
+
 #include "ullage/store/ledger.h"
 #include "ullage/store/pager.h"
 
@@ -18,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ullage::runtime {
 
@@ -27,6 +30,9 @@ class Planning final {
     std::function<trace::ProcessFigures()> figures;
     std::function<void(const std::string&)> say;  // a line for the person; may be empty
     bool wait = false;                            // the program waits for its plan; for tests
+    plan::StandsOn on;                            // of a card: no kernels are probed, nothing rests on what they would say
+    std::function<void()> settle;                 // Recorder::Settings::settle
+    std::function<std::vector<store::LiveStorage>()> live;  // of the pool, now
     // Bytes outside the pool that planning is about to take and gives back: is there room? May be empty: there is.
     std::function<bool(Bytes)> reserve;
     std::function<void()> give_back;

@@ -42,12 +42,13 @@ std::string op_in_flight() {
   return op != nullptr ? std::string(op->name) : op_on_the_stack();
 }
 
-Pool::Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device)
+Pool::Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device, StorageMarks* marks)
     : pager_(pager),
       budget_(budget),
       listener_(listener),
       device_(device),
-      order_(device.is_cpu() ? nullptr : std::make_unique<StreamOrder>(device)) {
+      order_(device.is_cpu() ? nullptr : std::make_unique<StreamOrder>(device)),
+      marks_(marks) {
   ULLAGE_CHECK(installed == nullptr, "there is a pool already");
   installed = this;
 }
@@ -86,6 +87,37 @@ void Pool::give_back(void* at) {
 
 void Pool::used(const void* at, const c10::Stream& on) {
   order_->used({reinterpret_cast<std::uint64_t>(at)}, on);
+}
+
+void Pool::theirs_made(Address at, Bytes size) {
+  {
+    const std::lock_guard lock(lock_);
+    theirs_[at.value] = size;
+  }
+  listener_.allocated(at, size);
+}
+
+void Pool::theirs_goes(Address at) {
+  if (in_child_) return;
+  {
+    const std::lock_guard lock(lock_);
+    if (theirs_.erase(at.value) == 0) return;  // it was made before
+  }
+  listener_.freeing(at);
+}
+
+bool Pool::knows(Address at) const {
+  if (pager_.store().owns(at)) return true;
+  if (device_.is_cpu()) return false;
+  const std::lock_guard lock(lock_);
+  return theirs_.contains(at.value);
+}
+
+std::vector<store::LiveStorage> Pool::live() const {
+  std::vector<store::LiveStorage> all = pager_.store().live();
+  const std::lock_guard lock(lock_);
+  for (const auto& [at, size] : theirs_) all.push_back({{at}, size});
+  return all;
 }
 
 void Pool::tell_profiler(void* at, std::int64_t change) const {

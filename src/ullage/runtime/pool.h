@@ -7,14 +7,19 @@
 
 #include "ullage/runtime/torch_compat.h"
 
+#include "ullage/runtime/storage_marks.h"
 #include "ullage/runtime/stream_order.h"
 #include "ullage/store/budget.h"
 #include "ullage/store/pager.h"
 
 #include <c10/core/Allocator.h>
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 namespace ullage::runtime {
 
@@ -31,13 +36,29 @@ class PoolListener {
 class Pool final : public c10::Allocator {
  public:
   // All must live for ever, like the pool itself. One in a process.
-  Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device);
+  // `marks`: of a card whose storages move; else null.
+  Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device, StorageMarks* marks);
 
   // Becomes torch's CPU allocator. Pointers of the one before go back to it.
   void install();
 
   // A block of the pool of a card is used on this stream too (Tensor.record_stream).
   void used(const void* at, const c10::Stream& on);
+  // PyTorch's own allocator of the card has made a block, and is about to take it back: it never moves, and is told to
+  // those who listen as any other.
+  void theirs_made(Address at, Bytes size);
+  void theirs_goes(Address at);
+
+  // Before a kernel looks at what was brought back for it.
+  void settle_marks() const {
+    if (marks_ != nullptr) marks_->settle();
+  }
+
+  // Does a storage begin here that listeners were told of?
+  bool knows(Address at) const;
+  // All of them.
+  std::vector<store::LiveStorage> live() const;
+
   // In a child by fork: the card is its parent's.
   void leave_to_parent() { in_child_ = true; }
 
@@ -64,7 +85,10 @@ class Pool final : public c10::Allocator {
   PoolListener& listener_;
   const c10::Device device_;
   const std::unique_ptr<StreamOrder> order_;  // of a card; else null
+  StorageMarks* const marks_;
   bool in_child_ = false;
+  mutable std::mutex lock_;
+  std::unordered_map<std::uint64_t, Bytes> theirs_;  // by address
   c10::DeleterFnPtr previous_deleter_ = nullptr;
 };
 

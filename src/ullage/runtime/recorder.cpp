@@ -20,7 +20,6 @@ constexpr int kRest = 10;
 
 // The ops of this thread that are recorded and in flight, innermost last.
 struct ThisThread {
-  std::uint32_t number = next.fetch_add(1);
   struct Open {
     const Recorder* recorder;  // a process may have two: of the person's trace, and of the planner
     const OpCall* call;
@@ -34,8 +33,6 @@ struct ThisThread {
   bool knows(const Recorder* recorder, const OpCall* call) const {
     return std::ranges::any_of(open, [&](const Open& op) { return op.recorder == recorder && op.call == call; });
   }
-
-  static inline std::atomic<std::uint32_t> next{0};
 };
 ThisThread& this_thread() {
   thread_local ThisThread here;
@@ -91,7 +88,7 @@ void Recorder::allocated(Address at, Bytes bytes) {
 
 void Recorder::add(Address at, Bytes bytes) {
   live_ += bytes;
-  const StorageId id = log_.allocated(bytes, this_thread().number, now());
+  const StorageId id = log_.allocated(bytes, thread_of_work(false), now());
   held_.insert_or_assign(at.value, Held{id, bytes, false, false, 0, {}, {}});
 }
 
@@ -105,7 +102,7 @@ void Recorder::freed(Address at) {
   record([&](Lock&) {
     const auto found = held_.find(at.value);
     if (found == held_.end()) return;
-    log_.freed(found->second.id, this_thread().number, now());
+    log_.freed(found->second.id, thread_of_work(false), now());
     live_ -= found->second.bytes;
     held_.erase(found);
   });
@@ -131,7 +128,7 @@ void Recorder::log_refusal(Bytes requested) {
     OpUses uses(std::span<const StorageUse>(call->inputs.data(), call->inputs.size()));
     op = log_op(*call, uses, {});
   }
-  log_.out_of_memory(requested, here.number, now());
+  log_.out_of_memory(requested, thread_of_work(false), now());
   if (!known) log_.op_ended(op, {}, /*failed=*/true, now());
   refused_last_ = true;
 }
@@ -144,7 +141,7 @@ OpId Recorder::log_op(const OpCall& call, OpUses& uses, std::string_view line) {
   op.name = call.name;
   op.node = node_being_run();
   op.layer = layer_of(uses);
-  op.thread = this_thread().number;
+  op.thread = thread_of_work(true);
   op.backward = in_backward();
   op.grad_mode = grad_mode();
   op.sliced = call.sliced;
@@ -171,6 +168,7 @@ void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool retu
   if (!here.innermost(this, &call)) return;
   const OpId op = here.open.back().op;
   here.open.pop_back();
+  if (settings_.settle && looks()) settings_.settle();
   record([&](Lock&) {
     OpUses uses(outputs);
     log_.op_ended(op, uses.known([this](Address at) { return find(at); }), !returned, now());

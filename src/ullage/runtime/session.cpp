@@ -68,7 +68,7 @@ class Running final : public Session, public PoolListener {
     }
     if (device_->is_card() && tier_ != nullptr) marks_ = std::make_unique<StorageMarks>();
     pager_ = std::make_unique<store::Pager>(*store_, tier_, pager_settings());
-    pool_ = std::make_unique<Pool>(*pager_, budget_, *this, device_->device());
+    pool_ = std::make_unique<Pool>(*pager_, budget_, *this, device_->device(), marks_.get());
     if (!settings_.record_file.empty()) recorder_ = std::make_unique<Recorder>(recorder_settings());
     watch_ = std::make_unique<Watch>(*pager_, budget_, watch_settings());
     return success();
@@ -192,6 +192,7 @@ class Running final : public Session, public PoolListener {
     settings.takes_are_told = !settings_.rehearsal.empty();
     settings.lines = in_python_;
     settings.after_steps = settings_.stop_after;
+    if (device_->is_card()) settings.settle = [this] { device_->settle(); };
     settings.at_border = [this] { end_at_border(); };
     settings.slot = settings_.slot;
     settings.warn = settings_.warn;
@@ -235,16 +236,21 @@ class Running final : public Session, public PoolListener {
   }
 
   void begin_planning() {
-    if (!settings_.plan_file.empty()) {
+    if (!settings_.plan_file.empty() && !device_->is_card()) {  // a file's plan is of the processor's memory
       adopt_plan_file();
-    } else if (settings_.plans && settings_.stress == Stress::None && settings_.rehearsal.empty() &&
-               !device_->is_card()) {  // what a plan rests on was tried on the processor alone
+    } else if (settings_.plans && settings_.stress == Stress::None && settings_.rehearsal.empty()) {
       Planning::Settings planning;
       planning.figures = [this] { return process_figures(); };
       planning.say = settings_.say;
       planning.wait = settings_.waits_for_plan;
-      planning.reserve = [this](Bytes bytes) { return reserve(bytes); };
-      planning.give_back = [this] { budget_.discharge(std::exchange(reserved_, {})); };
+      planning.live = [this] { return pool_->live(); };
+      if (device_->is_card()) {
+        planning.on = {plan::Kernels::Card, device_->least_movable()};
+        planning.settle = [this] { device_->settle(); };
+      } else {  // planning takes of the very memory
+        planning.reserve = [this](Bytes bytes) { return reserve(bytes); };
+        planning.give_back = [this] { budget_.discharge(std::exchange(reserved_, {})); };
+      }
       planning_ = std::make_unique<Planning>(*pager_, *follower_, std::move(planning));
     }
   }

@@ -14,6 +14,10 @@ namespace {
 using plan::ValueIndex;
 using What = plan::Action::What;
 
+plan::Kernels kernels_here() {
+  return followed_device() == c10::kCPU ? plan::Kernels::Processor : plan::Kernels::Card;
+}
+
 Address address_of(const StoragePtr& storage) {
   return {reinterpret_cast<std::uint64_t>(storage->_mutable_data_ptr_no_checks().get())};
 }
@@ -75,7 +79,7 @@ void Tape::bind(ValueIndex value, const StorageUse& use) {
 void Tape::capture(std::size_t at, const OpCall& call, std::span<const StorageUse> inputs) {
   if (!program_->taped(at)) return;
   Taped& taped = taped_[at];
-  taped.op = TapedOp::capture(call, inputs, plan::rerun_of(call.name));
+  taped.op = TapedOp::capture(call, inputs, plan::rerun_of(call.name, kernels_here()));
   if (taped.op == nullptr) return;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].written) taped.written.push_back(i);
@@ -105,7 +109,7 @@ bool Tape::bind_outputs(std::size_t at, std::span<const StorageUse> inputs, std:
   for (const c10::IValue& output : outputs) {
     each_tensor(output, [&](const at::Tensor& tensor) {
       const std::optional<StorageUse> use = storage_use(*tensor.unsafeGetTensorImpl());
-      if (!use || !pager_.store().owns(use->begin) || newest_.contains(use->begin.value)) return;
+      if (!use || !pool_.knows(use->begin) || newest_.contains(use->begin.value)) return;
       if (std::find(seen.begin(), seen.end(), use->begin) != seen.end()) return;
       for (const StorageUse& input : inputs) {
         if (input.begin == use->begin) return;
@@ -263,6 +267,7 @@ std::vector<StoragePtr> Tape::run_pinned(std::size_t op, std::span<const Storage
   if (const auto missing = pager_.begin_op(0, std::span(pinned.data(), pinned.size()))) {
     pool_.refuse(*missing, "running an op again");
   }
+  pool_.settle_marks();
   struct Unpin final {
     store::Pager& pager;
     ~Unpin() { pager.end_op(/*remember=*/false); }

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What card.py runs: nets, their sizes, and the budgets of each, in words that become bytes once the plain program has run."""
+import dataclasses
+import re
+
+MIB, GIB = 1 << 20, 1 << 30
+FITS, STRESS = "fits", "all moved before each op"
+LEAST_ON_CPU = 360 * MIB  # Python and torch alone
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    title: str
+    options: str  # of card_train.py
+    steps: int
+    budgets: tuple[str, ...]
+    warm_up: int = 3
+    most_seconds: float = 60  # of one run; a slower one ends early
+
+    def words(self) -> list[str]:
+        return [*self.options.split(), "--steps", str(self.steps), "--warm-up", str(self.warm_up)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Need:
+    """Bytes of the plain program, at most."""
+    shown: int  # of the process
+    outside: int  # of these: context and libraries
+    tensors: int
+    state: int  # of these: parameters, gradients, optimizer state
+
+    def budget(self, words: str, least: int = 0) -> int:
+        """`least`: below that no share goes."""
+        share = re.fullmatch(r"(\d+) % of (plain|activations)", words)
+        if share:
+            part, of = int(share[1]) / 100, share[2]
+            wanted = self.shown * part if of == "plain" else self.outside + self.state + (self.tensors - self.state) * part
+            return max(int(wanted), least) // MIB * MIB
+        if words in (FITS, STRESS):
+            return (self.shown * 5 // 4 + GIB) // MIB * MIB
+        return stated(words)
+
+
+def stated(words: str) -> int:
+    """2.5 GiB and the like; ValueError for what is none."""
+    size = re.fullmatch(r"(\d+(?:\.\d+)?) (MiB|GiB)", words)
+    if not size:
+        raise ValueError(f"'{words}' is no budget: 2.5 GiB, 60 % of plain, 40 % of activations, {FITS}")
+    return int(float(size[1]) * (MIB if size[2] == "MiB" else GIB))
+
+
+SHARES = ("60 % of activations", "40 % of activations")
+# Steps enough that a plan is made and followed for half of them.
+SPEED = [
+    Case("DCGAN-256, batch 128", "--net dcgan --batch 128", 30, (FITS, "60 % of plain", "2.5 GiB", "2 GiB"), 15, 90),
+    Case("ResNet-50, batch 184", "--net resnet50 --batch 184", 30, (FITS, "33 % of plain"), 15, 90),
+    Case("GPT-2 small, 8 x 1024 words", "--net gpt", 30, (FITS, "40 % of activations"), 15, 90),
+]
+SPEED_QUICK = [
+    Case("DCGAN-256, batch 32", "--net dcgan --batch 32", 20, (FITS, "60 % of plain", "2.5 GiB"), 10, 40),
+    Case("ResNet-50, batch 32", "--net resnet50 --batch 32", 20, (FITS, "50 % of plain"), 10, 40),
+    Case("GPT-2 small, 2 x 512 words", "--net gpt --batch 2 --length 512", 20, (FITS, "40 % of activations"), 10, 40),
+]
+BITS = [
+    Case("DCGAN-256, batch 32", "--net dcgan --batch 32", 12, SHARES),
+    Case("GPT-2 small, 2 x 512 words", "--net gpt --batch 2 --length 512", 12, SHARES),
+    Case("ResNet-50, batch 24", "--net resnet50 --batch 24", 12, SHARES),
+    Case("U-Net 256, batch 8", "--net unet --batch 8", 12, SHARES),
+    Case("GPT-2 small, bfloat16, fused, 4 x 1024 words", "--net gpt --amp --fused --batch 4", 12, SHARES),
+    Case("GPT of 2 layers, 4 x 256 words", "--net gpt --batch 4 --length 256 --layers 2 --words 8192", 3, (STRESS,)),
+]
+LONG = [Case("GPT of 4 layers, 16 x 256 words, 1,000 steps", "--net gpt --batch 16 --length 256 --width 256 --layers 4 --words 8192",
+             1000, ("50 % of activations",), most_seconds=150)]
+# For trying out card.py itself.
+ON_CPU = {
+    "speed": [Case("DCGAN-64, batch 32", "--net dcgan --size 64 --batch 32", 8, (FITS, "60 % of plain", "300 MiB"))],
+    "bits": [
+        Case("DCGAN-64, batch 64", "--net dcgan --size 64 --batch 64", 6, SHARES),
+        Case("GPT of 4 layers, 4 x 128 words", "--net gpt --batch 4 --length 128 --width 256 --layers 4 --words 4096", 6, SHARES),
+        Case("ResNet-50 64, batch 16", "--net resnet50 --size 64 --batch 16", 6, SHARES),
+        Case("U-Net 128, batch 4", "--net unet --size 128 --width 16 --batch 4", 6, SHARES),
+        Case("GPT of 2 layers, bfloat16, fused", "--net gpt --amp --fused --batch 2 --length 64 --width 128 --layers 2 --words 512", 4, SHARES),
+        Case("GPT of 2 layers", "--net gpt --batch 2 --length 128 --width 128 --layers 2 --words 512", 3, (STRESS,)),
+        Case("GPT of 2 layers, 100 steps", "--net gpt --batch 8 --length 128 --width 128 --layers 2 --words 512", 100,
+             ("50 % of activations",)),
+    ],
+}
+
+
+def cases(part: str, device: str, quick: bool) -> list[Case]:
+    """part: bits or speed."""
+    if device == "cpu":
+        return ON_CPU[part]
+    if part == "speed":
+        return SPEED_QUICK if quick else SPEED
+    return BITS if quick else BITS + LONG

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of card.py's tables: each a case at one budget, run and judged round after round."""
+import dataclasses
+import time
+
+from card_cases import FITS, LEAST_ON_CPU, STRESS, Case, Need
+from card_runs import Run, Runs
+
+PLAIN = "plain"
+TRIES = 3  # of budgets that a refusal names
+START, END = 15, 20  # seconds: of a run beside its steps; with fewer left none is begun
+
+
+@dataclasses.dataclass
+class Row:
+    case: Case
+    words: str  # PLAIN, or the budget's
+    budget: int | None
+    runs: list[Run] = dataclasses.field(default_factory=list)
+    bits: list[str] = dataclasses.field(default_factory=list)  # "equal...", or what is not
+    ratios: list[float] = dataclasses.field(default_factory=list)  # of seconds a step to plain's, of each round
+
+    def refused(self) -> bool:
+        return bool(self.runs) and all(run.refused() for run in self.runs)
+
+    def problems(self) -> list[str]:
+        found = [problem for run in self.runs for problem in run.problems()]
+        found += [bits for bits in self.bits if not bits.startswith("equal")]
+        if self.words in (FITS, STRESS):
+            found += [f"refused, although there is room: {run.why()}" for run in self.runs if run.refused()]
+        return list(dict.fromkeys(found))
+
+
+def compared(run: Run, plain: Run) -> str:
+    """What of the bits is equal. Runs that were ended early are compared as far as both went."""
+    # As text: what is not a number is equal too.
+    losses, wanted = ([repr(loss) for loss in end.told["losses"]] for end in (run, plain))
+    for step, (loss, want) in enumerate(zip(losses, wanted), 1):
+        if loss != want:
+            return f"DIFFERENT from step {step} on"
+    if len(losses) != len(wanted):
+        return f"equal losses in {min(len(losses), len(wanted))} steps, ended early"
+    return "equal" if run.told["sha256"] == plain.told["sha256"] else "DIFFERENT state, losses equal"
+
+
+def need_of(plain: Run, roomy: Run | None) -> Need | None:
+    """On the CPU a run with room for all says how much of it were tensors; None: it does not."""
+    told = plain.told
+    if told["allocated_bytes"] is not None:
+        return Need(plain.shown, max(0, plain.shown - told["reserved_bytes"]), told["allocated_bytes"], told["state_bytes"])
+    tensors = roomy.figure("pool_peak_bytes") if roomy else None
+    return None if tensors is None else Need(plain.shown, max(0, plain.shown - tensors), tensors, min(told["state_bytes"], tensors))
+
+
+class Subject:
+    """One case with its rows. `until`: by time.monotonic(); what is not run by then is left out."""
+
+    def __init__(self, case: Case, runs: Runs, until: float, say):
+        self.case, self._runs, self._until, self._say = case, runs, until, say
+        self.rows = [Row(case, PLAIN, None)]
+
+    def plain(self) -> Run | None:
+        """The one that all others are held against."""
+        return next((run for run in self.rows[0].runs if run.ended_well()), None)
+
+    def round(self, number: int) -> None:
+        """The first states the budgets; later ones begin with another row each. Refused ones do not come again."""
+        if number == 0:
+            self._begin()
+            return
+        live = [row for row in self.rows if row.runs and not row.refused()]
+        at = number % len(live) if live else 0
+        done = {row.words: self._run(row) for row in live[at:] + live[:at]}
+        self._compare_seconds(done)
+
+    def _begin(self) -> None:
+        done = {PLAIN: self._run(self.rows[0])}
+        plain = self.plain()
+        if plain is None:
+            return
+        need, wanted, least = need_of(plain, None), list(self.case.budgets), 0
+        if need is None:
+            self.rows.append(Row(self.case, FITS, Need(plain.shown, 0, 0, 0).budget(FITS)))
+            done[FITS] = self._run(self.rows[-1])
+            need, least = need_of(plain, done[FITS]), LEAST_ON_CPU
+            wanted = [words for words in wanted if words != FITS]
+        for words in wanted if need else []:
+            row = Row(self.case, words, need.budget(words, least))
+            self.rows.append(row)
+            done[words] = self._run(row)
+            self._run_as_named(row, done)
+        self._compare_seconds(done)
+
+    def _run_as_named(self, row: Row, done: dict[str, Run | None]) -> None:
+        """In the least bytes that a refusal named, if it did."""
+        words = row.words
+        for number in range(1, TRIES + 1):
+            run = done[row.words]
+            if run is None or not run.refused() or run.named() <= row.budget:
+                return
+            row = Row(self.case, f"{words}, as named" + (f" ({number})" if number > 1 else ""), run.named())
+            self.rows.append(row)
+            done[row.words] = self._run(row)
+
+    def _run(self, row: Row) -> Run | None:
+        """None: no time is left."""
+        left = self._until - time.monotonic()
+        if left < END:
+            return None
+        environment = {"ULLAGE_STRESS": "ops"} if row.words == STRESS else {}
+        run = self._runs.run(self.case.words(), row.budget, max(1.0, min(self.case.most_seconds, left - START)), environment)
+        plain = self.plain()  # before this one is added
+        row.runs.append(run)
+        if run.ended_well() and plain:
+            row.bits.append(compared(run, plain))
+            if row.bits[-1].startswith("DIFFERENT") and row.budget is not None:
+                row.bits[-1] += self._plain_itself(plain)
+        self._say(f"{self.case.title}, {row.words}: {self._line(run, row)} ({run.seconds:.0f} s)")
+        return run
+
+    def _plain_itself(self, plain: Run) -> str:
+        """A program whose bits change by themselves judges nothing."""
+        again = self._runs.run(self.case.words(), None, self.case.most_seconds)
+        if not again.ended_well():
+            return ""
+        return "; plain from itself too" if compared(again, plain).startswith("DIFFERENT") else "; plain equals itself"
+
+    def _compare_seconds(self, done: dict[str, Run | None]) -> None:
+        seconds = {words: run.told["step_seconds_median"] for words, run in done.items() if run and run.ended_well()}
+        for row in self.rows:
+            if seconds.get(PLAIN) and seconds.get(row.words):
+                row.ratios.append(seconds[row.words] / seconds[PLAIN])
+
+    @staticmethod
+    def _line(run: Run, row: Row) -> str:
+        if not run.ended_well():
+            return ("refused: " if run.refused() else "FAILED: ") + run.why()
+        seconds = run.told["step_seconds_median"]
+        return ", ".join([f"{seconds:.4f} s a step" if seconds else "no step counted", f"{run.shown / (1 << 30):.3f} GiB shown",
+                          *(f"bits {bits}" for bits in row.bits[-1:]), *run.problems()])
