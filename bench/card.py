@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training on a card under budgets, beside the plain program: what nvidia-smi shows, whether the bits are equal, what it costs.
+"""Training on a card under budgets, beside the plain program: what nvidia-smi shows, whether the bits are equal, what
+it costs.
 
-`bits`: every net at small sizes, at 60 and 40 % of its activations; one with everything moved out before each op; 1,000 steps of a
-small one. `speed`: DCGAN at 256 x 256, ResNet-50 and a GPT, in turn, round after round; seconds a step are medians behind a warm-up,
-ratios those within a round. What its budget cannot serve is shown as refused, and run once more in the least bytes that it named.
-Tables are Markdown, on stdout; each run is told on stderr as it ends.
+`bits`: every net at small sizes, at 60 and 40 % of its activations; one with everything moved out before each op; 1,000
+steps of a small one. `speed`: DCGAN at 256 x 256, ResNet-50 and a GPT, in turn, round after round; seconds a step are
+medians behind a warm-up, ratios those within a round. What its budget cannot serve is shown as refused, and run once
+more in the least bytes that it named. Tables are Markdown, on stdout; each run is told on stderr as it ends.
 
 Exits with 1 where a bit was wrong, a budget was passed, or a run failed that was not refused.
 
-usage: card.py BIN_DIR PYTHON [bits|speed]... [--device cuda[:N]|cpu] [--quick] [--rounds N] [--seconds N] [--host-memory SIZE] [--json FILE]
-PYTHON: one that has torch; the one that runs this needs nvidia-ml-py, but for --device cpu, which tries out this program itself.
+usage: card.py BIN_DIR PYTHON [bits|speed]... [--device cuda[:N]|cpu] [--quick] [--rounds N] [--seconds N]
+               [--host-memory SIZE] [--json FILE]
+PYTHON: one that has torch. The one that runs this needs nvidia-ml-py, but for --device cpu, which tries this out.
 """
 import argparse
 import dataclasses
 import json
 import pathlib
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -34,7 +37,8 @@ def say(line: str) -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("usage: ")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__.split("usage: ")[0],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin_dir", help="where ullage is")
     parser.add_argument("python", help="one that has torch")
     parser.add_argument("parts", nargs="*", metavar="|".join(PARTS))
@@ -61,18 +65,20 @@ def card_of(device: str) -> Card | None:
     try:
         return Card(int(device.partition(":")[2] or 0))
     except ImportError:
-        sys.exit(f"card.py: {sys.executable} has no nvidia-ml-py, which says what nvidia-smi shows: pip install nvidia-ml-py")
+        sys.exit(f"card.py: {sys.executable} has no nvidia-ml-py to ask what is shown: pip install nvidia-ml-py")
     except Exception as error:  # NVML's own
         sys.exit(f"card.py: NVML does not show {device}: {error}")
 
 
 def kept(row: Row) -> dict:
-    return {"case": row.case.title, "options": row.case.options, "words": row.words, "budget": row.budget, "bits": row.bits,
-            "ratios": row.ratios, "problems": row.problems(), "runs": [dataclasses.asdict(run) for run in row.runs]}
+    return {"case": row.case.title, "options": row.case.options, "words": row.words, "budget": row.budget,
+            "bits": row.bits, "ratios": row.ratios, "problems": row.problems(),
+            "runs": [dataclasses.asdict(run) for run in row.runs]}
 
 
 def main() -> int:
     options = parse()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     until = time.monotonic() + options.seconds
     card = card_of(options.device)
     print(card.words() if card else "the CPU, by resident bytes", time.strftime("%Y-%m-%d"), sep="; ", flush=True)
@@ -81,9 +87,13 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             runs = Runs(options.bin_dir, options.python, folder, options.device, card, options.host_memory)
             subjects = [Subject(case, runs, until, say) for case in cases(part, options.device, options.quick)]
-            for number in range(options.rounds if part == "speed" else 1):
-                for subject in subjects:
-                    subject.round(number)
+            try:
+                for number in range(options.rounds if part == "speed" else 1):
+                    for subject in subjects:
+                        subject.round(number)
+            except KeyboardInterrupt:
+                say("interrupted; here is what was done")
+                bad += 1
         rows = [row for subject in subjects for row in subject.rows]
         print("\n".join(["", *table(part, rows), *remarks(rows)]), flush=True)
         told[part] = [kept(row) for row in rows]

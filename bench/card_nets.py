@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nets of card_train.py, in torch alone, each with its loss, its optimizers and what it is fed.
 
-Made on the CPU and then moved, so that parameters begin alike on every device. Losses are means that no kernel adds up in an order
-of its own.
+Made on the CPU and then moved, so that parameters begin alike on every device. Losses are means that no kernel adds up
+in an order of its own.
 """
 import torch
 from torch import nn
@@ -64,9 +64,11 @@ class Dcgan(Training):
         while side >= 4:
             channels.append(options.width << len(channels))
             side //= 2
-        adam = {"lr": 2e-4, "betas": (0.5, 0.999)}
-        self.generator = self.add("generator", self._generator(channels).apply(self._start), torch.optim.Adam, **adam)
-        self.discriminator = self.add("discriminator", self._discriminator(channels).apply(self._start), torch.optim.Adam, **adam)
+        self.generator = self._begin("generator", self._generator(channels))
+        self.discriminator = self._begin("discriminator", self._discriminator(channels))
+
+    def _begin(self, name: str, net: nn.Sequential) -> nn.Module:
+        return self.add(name, net.apply(self._start), torch.optim.Adam, lr=2e-4, betas=(0.5, 0.999))
 
     @classmethod
     def _generator(cls, channels: list[int]) -> nn.Sequential:
@@ -121,7 +123,8 @@ class Bottleneck(nn.Module):
         self.conv3, self.bn3 = nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width)
         self.downsample = None
         if stride > 1 or channels != 4 * width:
-            self.downsample = nn.Sequential(nn.Conv2d(channels, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
+            shortcut = nn.Conv2d(channels, 4 * width, 1, stride, bias=False)
+            self.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(4 * width))
 
     def forward(self, x):
         out = functional.relu_(self.bn1(self.conv1(x)))
@@ -138,7 +141,8 @@ class ResNet50(Training):
     def __init__(self, options):
         super().__init__(options)
         width, channels = options.width, options.width
-        layers = [nn.Conv2d(COLOURS, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(True), nn.MaxPool2d(3, 2, 1)]
+        layers: list[nn.Module] = [nn.Conv2d(COLOURS, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width)]
+        layers += [nn.ReLU(True), nn.MaxPool2d(3, 2, 1)]
         for level, blocks in enumerate((3, 4, 6, 3)):
             for block in range(blocks):
                 layers.append(Bottleneck(channels, width << level, 2 if level > 0 and block == 0 else 1))

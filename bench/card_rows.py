@@ -3,7 +3,7 @@
 import dataclasses
 import time
 
-from card_cases import FITS, LEAST_ON_CPU, STRESS, Case, Need
+from card_cases import FITS, GIB, LEAST_ON_CPU, STRESS, Case, Need
 from card_runs import Run, Runs
 
 PLAIN = "plain"
@@ -39,17 +39,18 @@ def compared(run: Run, plain: Run) -> str:
         if loss != want:
             return f"DIFFERENT from step {step} on"
     if len(losses) != len(wanted):
-        return f"equal losses in {min(len(losses), len(wanted))} steps, ended early"
+        return f"equal as far as step {min(len(losses), len(wanted))}, ended early"
     return "equal" if run.told["sha256"] == plain.told["sha256"] else "DIFFERENT state, losses equal"
 
 
 def need_of(plain: Run, roomy: Run | None) -> Need | None:
     """On the CPU a run with room for all says how much of it were tensors; None: it does not."""
     told = plain.told
-    if told["allocated_bytes"] is not None:
-        return Need(plain.shown, max(0, plain.shown - told["reserved_bytes"]), told["allocated_bytes"], told["state_bytes"])
-    tensors = roomy.figure("pool_peak_bytes") if roomy else None
-    return None if tensors is None else Need(plain.shown, max(0, plain.shown - tensors), tensors, min(told["state_bytes"], tensors))
+    tensors = told["allocated_bytes"] or (roomy.figure("pool_peak_bytes") if roomy else None)
+    if tensors is None:
+        return None
+    outside = max(0, plain.shown - (told["reserved_bytes"] or tensors))
+    return Need(plain.shown, outside, tensors, min(told["state_bytes"], tensors))
 
 
 class Subject:
@@ -108,7 +109,8 @@ class Subject:
         if left < END:
             return None
         environment = {"ULLAGE_STRESS": "ops"} if row.words == STRESS else {}
-        run = self._runs.run(self.case.words(), row.budget, max(1.0, min(self.case.most_seconds, left - START)), environment)
+        most_seconds = max(1.0, min(self.case.most_seconds, left - START))
+        run = self._runs.run(self.case.words(), row.budget, most_seconds, environment)
         plain = self.plain()  # before this one is added
         row.runs.append(run)
         if run.ended_well() and plain:
@@ -136,5 +138,5 @@ class Subject:
         if not run.ended_well():
             return ("refused: " if run.refused() else "FAILED: ") + run.why()
         seconds = run.told["step_seconds_median"]
-        return ", ".join([f"{seconds:.4f} s a step" if seconds else "no step counted", f"{run.shown / (1 << 30):.3f} GiB shown",
-                          *(f"bits {bits}" for bits in row.bits[-1:]), *run.problems()])
+        words = [f"{seconds:.4f} s a step" if seconds else "no step counted", f"{run.shown / GIB:.3f} GiB shown"]
+        return ", ".join([*words, *(f"bits {bits}" for bits in row.bits[-1:]), *run.problems()])

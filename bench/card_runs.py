@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs card_train.py, plain and under `ullage run`, and says what became of it: on a card by what nvidia-smi shows, on the CPU by
-the resident bytes. The latter is for trying out card.py itself."""
+"""Runs card_train.py, plain and under `ullage run`, and says what became of it: on a card by what nvidia-smi shows, on
+the CPU by the resident bytes."""
 import contextlib
 import dataclasses
 import json
@@ -38,7 +38,8 @@ class Run:
 
     def refused(self) -> bool:
         """The budget cannot be met, and the program was told so."""
-        return not self.ended_well() and (self.figure("outcome") == "infeasible" or bool(self.figure("refused_requests")))
+        told_so = self.figure("outcome") == "infeasible" or bool(self.figure("refused_requests"))
+        return told_so and not self.ended_well()
 
     def named(self) -> int:
         """The budget that would have served, as far as a refusal says one; else 0."""
@@ -49,7 +50,7 @@ class Run:
         """What went wrong, in a line."""
         if self.refused() and self.figure("message"):
             return self.figure("message")
-        lines = [line.strip() for line in self.said.splitlines() if line.strip() and not line.startswith("ullage: next")]
+        lines = [line.strip() for line in self.said.splitlines() if line.strip()]
         errors = [line for line in lines if "Error" in line]
         return f"exit code {self.code}: {(errors or lines or ['it said nothing'])[-1][:400]}"
 
@@ -75,22 +76,24 @@ class Runs:
         self.ullage, self.python, self.program = pathlib.Path(bin_dir).resolve() / "ullage", python, program
         self.folder, self.device, self.card, self.host_memory = pathlib.Path(folder), device, card, host_memory
 
-    def run(self, options: list[str], budget: int | None, most_seconds: float, environment: dict[str, str] | None = None) -> Run:
+    def run(self, options: list[str], budget: int | None, most_seconds: float,
+            environment: dict[str, str] | None = None) -> Run:
         """`options`: of card_train.py. `most_seconds`: after which it begins no step more."""
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
-        words = [self.python, str(self.program), "--device", self.device, "--stop-after", f"{most_seconds:.0f}", *options]
+        words = [self.python, str(self.program), "--device", self.device, "--stop-after", f"{most_seconds:.0f}"]
         if budget is not None:
-            words = [str(self.ullage), "run", *self._where(), "--memory", str(budget), "--report", str(report), "--", *words]
+            head = [str(self.ullage), "run", *self._where(), "--memory", str(budget), "--report", str(report)]
+            words = [*head, "--", *words]
         began = time.monotonic()
-        code, peak, watch = self._started(words, environment or {}, most_seconds + PATIENCE)
+        code, peak, watch = self._started([*words, *options], environment or {}, most_seconds + PATIENCE)
         took = time.monotonic() - began
         shown, way = watch.most() if watch else (peak, "resident")
         said = (self.folder / "stderr").read_text(errors="replace")
         if watch and watch.failed:
             said += f"\nNVML: {watch.failed}"
-        return Run(budget, code, shown, way, last_json(self.folder / "stdout"), last_json(report, whole=True), said, took,
-                   watch.look_seconds() if watch else None)
+        told, look = last_json(self.folder / "stdout"), watch.look_seconds() if watch else None
+        return Run(budget, code, shown, way, told, last_json(report, whole=True), said, took, look)
 
     def _where(self) -> list[str]:
         return ["--device", self.device, "--host-memory", self.host_memory] if self.card else []
@@ -105,9 +108,14 @@ class Runs:
             watch = Watch(self.card, process.pid, strangers, before) if self.card else None
             guard = threading.Timer(most_seconds, os.killpg, (process.pid, signal.SIGKILL))
             guard.start()
-            with watch or contextlib.nullcontext():
-                _, status, usage = os.wait4(process.pid, 0)
-            guard.cancel()
+            try:
+                with watch or contextlib.nullcontext():
+                    _, status, usage = os.wait4(process.pid, 0)
+            except KeyboardInterrupt:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+            finally:
+                guard.cancel()
             process.returncode = os.waitstatus_to_exitcode(status)
         return process.returncode, usage.ru_maxrss * 1024, watch
 

@@ -8,8 +8,8 @@ import time
 
 LOOKS_EVERY = 0.02  # seconds
 SHARE = 0.02  # of the time at most: the program's own calls of the driver wait for a look
-# How the bytes were told, the surest first: NVML lists the process by the number it has here; it lists one alone, by another number
-# (that of a container's host); it lists none, and what is used beyond what was used before is taken for the program's.
+# How the bytes were told, the surest first: NVML lists the process by the number it has here; it lists one alone, by
+# another number (that of a container's host); it lists none, and what is used beyond what was used before is taken.
 OWN, ONLY, CARD = WAYS = ("own entry", "only entry", "card's used bytes")
 
 

@@ -7,8 +7,8 @@ from card_runs import Run
 from ratios import interval
 
 MIB, GIB = 1 << 20, 1 << 30
-COLUMNS = ["net", "budget", "most shown", "below it by", "bits", "s a step", "to plain (95 %)", "out, back a step", "waited a step",
-           "steps as planned", "least it names"]
+COLUMNS = ["net", "budget", "most shown", "below it by", "bits", "s a step", "to plain (95 %)", "out, back a step",
+           "waited a step", "steps as planned", "least it names"]
 TITLES = {"bits": "Bits at small sizes", "speed": "Seconds a step, in turn with the plain program"}
 
 
@@ -22,8 +22,9 @@ def mib(count: float) -> str:
 
 def table(part: str, rows: list[Row]) -> list[str]:
     rounds = max((len(row.runs) for row in rows), default=0)
-    return [f"{TITLES[part]}; {rounds} round{'' if rounds == 1 else 's'}", "", f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS),
-            *(f"| {' | '.join(cells(row))} |" for row in rows if row.runs)]
+    lines = [COLUMNS, ["---"] * len(COLUMNS), *(cells(row) for row in rows if row.runs)]
+    title = f"{TITLES[part]}; {rounds} round{'' if rounds == 1 else 's'}"
+    return [title, "", *(f"| {' | '.join(line)} |" for line in lines)]
 
 
 def cells(row: Row) -> list[str]:
@@ -75,9 +76,10 @@ def remarks(rows: list[Row]) -> list[str]:
         found += [f"- FAILED: {name}: {problem}" for problem in row.problems()]
         found += [f"- {name}: {why}" for why in dict.fromkeys(run.why() for run in row.runs if run.refused())]
         if not row.runs:
-            found.append(f"- {name}: not run, no time was left")
+            found.append(f"- {name}: not run, its time was over")
     runs = [run for row in rows for run in row.runs]
     looks = [run.look_seconds for run in runs if run.look_seconds]
     if looks:
-        found.append(f"- shown by {', '.join(sorted({run.way for run in runs}))}; a look took {statistics.median(looks) * 1e3:.1f} ms")
+        ways = ", ".join(sorted({run.way for run in runs}))
+        found.append(f"- shown by NVML: {ways}; a look took {statistics.median(looks) * 1e3:.1f} ms")
     return ["", *found] if found else []

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains one net on made-up data and says in a line of JSON how it went: what card.py runs, plain and under budgets.
 
-An ordinary program: torch and nothing else, the same on a card and on the CPU, and so that two plain runs give the same bits. The
-line has the losses and the seconds of each step, their median behind --warm-up, units (images or tokens) a second, the SHA-256 of
-parameters, buffers, optimizer state and generators, and torch's own figures of memory.
+An ordinary program: torch and nothing else, the same on a card and on the CPU, and so that two plain runs give the same
+bits. The line has the losses and the seconds of each step, their median behind --warm-up, units (images or tokens) a
+second, the SHA-256 of parameters, buffers, optimizer state and generators, and torch's own figures of memory.
 
-usage: card_train.py --net dcgan|resnet50|gpt|unet [--device cuda|cpu] [--steps N] [--seed N] [--amp] [--fused] [--batch N] ...
+usage: card_train.py --net dcgan|resnet50|gpt|unet [--device cuda|cpu] [--steps N] [--seed N] [--amp] [--batch N] ...
 """
 import argparse
 import ctypes
@@ -32,7 +32,8 @@ PATIENCE = 30  # seconds beyond --stop-after
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("usage: ")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__.split("usage: ")[0],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--net", choices=NETS, required=True)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--steps", type=int, default=10)
@@ -104,7 +105,8 @@ def digest(state: dict) -> str:
         if isinstance(value, torch.Tensor):
             here = value.detach().cpu().contiguous()
             sha256.update(f"{name} {here.dtype} {tuple(here.shape)}\n".encode())
-            sha256.update((ctypes.c_char * (here.numel() * here.element_size())).from_address(here.data_ptr()) if here.numel() else b"")
+            if here.numel() > 0:  # its bytes, without numpy
+                sha256.update((ctypes.c_char * here.nbytes).from_address(here.data_ptr()))
         else:
             sha256.update(f"{name} {value!r}\n".encode())
     return sha256.hexdigest()
@@ -115,16 +117,15 @@ def state_bytes(training: Training, state: dict) -> int:
     tensors = [value for value in state.values() if isinstance(value, torch.Tensor)]
     for module in training.modules.values():
         tensors += [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
-    # Several names may have the same bytes.
-    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
-    return sum(storages.values())
+    storages = [tensor.untyped_storage() for tensor in tensors]
+    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())  # several may have the same bytes
 
 
 def versions(device: torch.device) -> dict:
-    told = {"python": platform.python_version(), "torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": None, "card": None}
-    if device.type == "cuda":
-        told |= {"cudnn": torch.backends.cudnn.version(), "card": torch.cuda.get_device_name(device)}
-    return told
+    on_card = device.type == "cuda"
+    return {"python": platform.python_version(), "torch": torch.__version__, "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version() if on_card else None,
+            "card": torch.cuda.get_device_name(device) if on_card else None}
 
 
 def main() -> None:
@@ -144,7 +145,8 @@ def main() -> None:
     on_card = device.type == "cuda"
     print(json.dumps({
         "net": options.net, "device": options.device, "steps": len(losses), "losses": losses, "step_seconds": seconds,
-        "step_seconds_median": median, "unit": training.unit, "units_per_second": training.per_step / median if median else None,
+        "step_seconds_median": median, "unit": training.unit,
+        "units_per_second": training.per_step / median if median else None,
         "sha256": digest(state), "state_bytes": state_bytes(training, state),
         "allocated_bytes": torch.cuda.max_memory_allocated(device) if on_card else None,
         "reserved_bytes": torch.cuda.max_memory_reserved(device) if on_card else None, **versions(device)}), flush=True)

@@ -20,9 +20,9 @@ if(ULLAGE_CCACHE)  # a second checkout of the same sources takes what the first 
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${ULLAGE_CCACHE}")
 endif()
 
-# Warnings are errors only where Ullage is the project being built, never for those who embed it.
+# Warnings are errors only where Ullage is the project being built, never for those who embed or only install it.
 function(ullage_warnings target)
-  if(PROJECT_IS_TOP_LEVEL)
+  if(PROJECT_IS_TOP_LEVEL AND NOT ULLAGE_WHEEL)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarm on string + string, GCC bug 105651

@@ -9,7 +9,9 @@
 #include "ullage/store/pager.h"
 #include "ullage/store/spill_file.h"
 
+#include <chrono>
 #include <filesystem>
+#include <future>
 #include <iterator>
 #include <map>
 #include <random>
@@ -215,6 +217,44 @@ TEST_F(CardPagerTest, WaitsForTheWorkOnTheBytesAlone) {
 TEST_F(CardPagerTest, WaitsForTheWorkOnTheBytesWhereEverythingLeavesBeforeEveryOp) {
   open(1_GiB, /*evict_all=*/true, /*knows_work=*/true);
   run_program(600);
+}
+
+// A tier whose writes wait at a gate, and then look at every page that they are to copy.
+class GatedTier final : public store::Tier {
+ public:
+  explicit GatedTier(store::Tier& below) : below_(below) {}
+  Result<store::SpillSlot> take(Bytes size) override { return below_.take(size); }
+  Status write(const store::SpillSlot& slot, Address from, Sharing sharing) override {
+    entered.set_value();
+    gate.get_future().wait();
+    return below_.write(slot, from, sharing);
+  }
+  Status read(const store::SpillSlot& slot, Address into) override { return below_.read(slot, into); }
+  void give(const store::SpillSlot& slot) override { below_.give(slot); }
+
+  std::promise<void> entered, gate;
+
+ private:
+  store::Tier& below_;
+};
+
+TEST_F(CardPagerTest, TakesNoPagesFromUnderACopy) {
+  open(1_GiB);
+  GatedTier gated(*tier_);
+  Pager::Settings settings;
+  settings.heal_faults = settings.notices_writes = false;
+  Pager pager(*store_, &gated, settings);
+  const Address at = std::get<Address>(pager.allocate(16_MiB));
+  auto spilled = std::async(std::launch::async, [&] { return pager.spill(at); });
+  gated.entered.get_future().wait();
+  auto freed = std::async(std::launch::async, [&] {
+    pager.free(at);
+    return std::get<Address>(pager.allocate(20_MiB));  // of which 16 are those pages
+  });
+  EXPECT_EQ(freed.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  gated.gate.set_value();
+  static_cast<void>(spilled.get());  // whichever came first
+  pager.free(freed.get());
 }
 
 // Batch norm's running figures are such inputs.

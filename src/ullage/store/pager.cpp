@@ -77,7 +77,8 @@ std::variant<Address, Shortage> Pager::allocate(Bytes size) {
 
 Bytes Pager::free(Address at) {
   {
-    const Lock lock(lock_);
+    Lock lock(lock_);
+    await_written(lock, at);
     if (const auto found = storages_.find(at); found != storages_.end()) {
       Pageable& storage = found->second;
       history_.add_death(storage.last_use);
@@ -308,6 +309,20 @@ Pageables::iterator Pager::around(Address at) {
   if (after == storages_.begin()) return storages_.end();
   const auto before = std::prev(after);
   return at < before->first + before->second.span ? before : storages_.end();
+}
+
+// Pages are not taken from under a copy that is being made of them: a device has no way to say that they are gone.
+// Nothing to wait for where the storage is gone meanwhile.
+void Pager::await_written(Lock& lock, Address at) {
+  if (settings_.heal_faults) return;
+  const auto found = storages_.find(at);
+  if (found == storages_.end() || !found->second.writing) return;
+  const Waiting waiting(*this);
+  const StorageId id = found->second.id;
+  changed_.wait(lock, [&] {
+    const Pageable* now = find(at, id);
+    return now == nullptr || !now->writing;
+  });
 }
 
 // The pages of a storage are written, or given up, from here on.

@@ -187,6 +187,7 @@ class Pager final {
   void tell(Address at, Settings::Moved what) const {
     if (settings_.moved) settings_.moved(at, what);
   }
+  void await_written(Lock& lock, Address at);
   void diverge(Pageable& storage);
   void diverge(Bytes bytes);
   std::optional<Shortage> make_room_or_settle(Lock& lock, const Refusal& refusal, For whom, int& settled);

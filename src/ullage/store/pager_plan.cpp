@@ -45,6 +45,7 @@ void Pager::forget_copies(Pageable& storage) {
 
 bool Pager::drop(Address at) {
   Lock lock(lock_);
+  await_written(lock, at);
   Pageable* storage = settled_at(lock, at);
   if (in_child_ || storage == nullptr || storage->where == Where::Dropped || storage->pins > 0) return false;
   if (storage->where == Where::Resident) store_.vacate(at);
@@ -102,6 +103,7 @@ void Pager::read_ahead(Address at) {
 
 bool Pager::adopt(Address at, Address from) {
   Lock lock(lock_);
+  await_written(lock, from);
   // Whatever had no room since it was made may have taken its pages.
   if (const Pageable* giver = settled_at(lock, from); giver != nullptr && giver->where == Where::Spilled) {
     const Waiting waiting(*this);
