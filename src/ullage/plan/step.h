@@ -40,7 +40,7 @@ struct StepStorage {
   trace::Category category = trace::Category::Unattributed;
   bool from_before = false;  // alive when the step begins
   bool outlives = false;     // alive when it ends; with from_before: the same storage in every step
-  bool movable = false;  // has pages of its own (StandsOn::least_movable) and belongs to ops of this step's thread
+  bool movable = false;      // has pages of its own (StandsOn::least_movable) and belongs to ops of this step's thread
 };
 
 struct Value {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/plan/step_builder.h"
 
-
 #include <algorithm>
 #include <utility>
 

@@ -13,9 +13,7 @@ Bytes ProcessMemory::held() { return store::resident_now(); }
 
 Bytes ProcessMemory::held_peak() { return store::resident_peak(); }
 
-Bytes ProcessMemory::warm_up() const {
-  return in_python() ? store::Budget::kWarmUpInPython : store::Budget::kWarmUp;
-}
+Bytes ProcessMemory::warm_up() const { return in_python() ? store::Budget::kWarmUpInPython : store::Budget::kWarmUp; }
 
 Result<store::Tier*> ProcessMemory::open_tier(const store::SpillPlace& place) {
   if (place.most == Bytes{}) return static_cast<store::Tier*>(nullptr);

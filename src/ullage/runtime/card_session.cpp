@@ -67,9 +67,7 @@ class CardSession final : public CardMemory {
   void theirs_made(const void* at, Bytes size) override {
     session_->pool().theirs_made({reinterpret_cast<std::uint64_t>(at)}, size);
   }
-  void theirs_goes(const void* at) override {
-    session_->pool().theirs_goes({reinterpret_cast<std::uint64_t>(at)});
-  }
+  void theirs_goes(const void* at) override { session_->pool().theirs_goes({reinterpret_cast<std::uint64_t>(at)}); }
   bool give_way(Bytes size) override {
     const std::lock_guard lock(granting_);
     for (const Bytes more : {std::max(size, kGrant), size}) {

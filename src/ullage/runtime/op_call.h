@@ -20,7 +20,8 @@
 
 namespace ullage::runtime {
 
-// A storage with bytes on the followed device, as it was when it was looked at. Nothing is materialised (copy-on-write) for that.
+// A storage with bytes on the followed device, as it was when it was looked at. Nothing is materialised (copy-on-write)
+// for that.
 struct StorageUse {
   Address begin;         // its data pointer
   Bytes size;            // of the storage, not of the tensor that views it; never zero

@@ -85,9 +85,7 @@ void Pool::give_back(void* at) {
   tell_profiler(at, -static_cast<std::int64_t>(bytes.count));
 }
 
-void Pool::used(const void* at, const c10::Stream& on) {
-  order_->used({reinterpret_cast<std::uint64_t>(at)}, on);
-}
+void Pool::used(const void* at, const c10::Stream& on) { order_->used({reinterpret_cast<std::uint64_t>(at)}, on); }
 
 void Pool::theirs_made(Address at, Bytes size) {
   {

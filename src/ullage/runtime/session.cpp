@@ -414,7 +414,7 @@ class Running final : public Session, public PoolListener {
   const std::unique_ptr<BudgetedDevice> device_;
   store::Budget budget_;
   std::unique_ptr<store::Store> store_;
-  store::Tier* tier_ = nullptr;  // of the device; null: nothing is moved
+  store::Tier* tier_ = nullptr;          // of the device; null: nothing is moved
   std::unique_ptr<StorageMarks> marks_;  // of a card; else null
   std::unique_ptr<store::Pager> pager_;
   std::unique_ptr<Pool> pool_;

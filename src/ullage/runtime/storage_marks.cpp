@@ -11,7 +11,8 @@ namespace ullage::runtime {
 namespace {
 
 [[maybe_unused]] constexpr const char* kAway =
-    "the bytes of this tensor were moved off the card, to stay within the budget of 'ullage run'. Ops of torch bring them "
+    "the bytes of this tensor were moved off the card, to stay within the budget of 'ullage run'. Ops of torch bring "
+    "them "
     "back; a pointer to them is only good inside of one (a custom op of torch.library), or where the budget has room";
 
 void mark([[maybe_unused]] c10::StorageImpl& storage, [[maybe_unused]] StorageMarks::Moved what) {

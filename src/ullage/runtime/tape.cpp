@@ -14,9 +14,7 @@ namespace {
 using plan::ValueIndex;
 using What = plan::Action::What;
 
-plan::Kernels kernels_here() {
-  return followed_device() == c10::kCPU ? plan::Kernels::Processor : plan::Kernels::Card;
-}
+plan::Kernels kernels_here() { return followed_device() == c10::kCPU ? plan::Kernels::Processor : plan::Kernels::Card; }
 
 Address address_of(const StoragePtr& storage) {
   return {reinterpret_cast<std::uint64_t>(storage->_mutable_data_ptr_no_checks().get())};

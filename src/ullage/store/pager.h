@@ -54,11 +54,11 @@ class Pager final {
     // the tier below is then kept beside the bytes only while autograd holds them, since it checks that they stay.
     bool notices_writes = true;
     bool evict_all = false;  // stress: before every op, everything that no op in flight uses is evicted
-    // Told of bytes that ops may have been given to a device to work on until now: when an op ends, what it used; when a
-    // storage is freed. Called with the pager's lock held. Empty: ops have run when they end.
+    // Told of bytes that ops may have been given to a device to work on until now: when an op ends, what it used; when
+    // a storage is freed. Called with the pager's lock held. Empty: ops have run when they end.
     std::function<void(Address, Bytes)> used;
-    // Told of storages whose bytes leave, or come back. Called with the pager's lock held. Empty: a touch of what is away
-    // is noticed.
+    // Told of storages whose bytes leave, or come back. Called with the pager's lock held. Empty: a touch of what is
+    // away is noticed.
     enum class Moved { Away, Back };
     std::function<void(Address, Moved)> moved;
     // Told of bytes that this process and its fork's children shared and no longer do: one has written them or given
