@@ -4,8 +4,8 @@ it costs.
 
 `bits`: every net at small sizes, at 60 and 40 % of its activations; one with everything moved out before each op; 1,000
 steps of a small one. `speed`: DCGAN at 256 x 256, ResNet-50 and a GPT, in turn, round after round; seconds a step are
-medians behind a warm-up, ratios those within a round. What its budget cannot serve is shown as refused, and run once
-more in the least bytes that it named. Tables are Markdown, on stdout; each run is told on stderr as it ends.
+medians behind a warm-up, ratios those within a round. What its budget cannot serve is shown as refused, and run again
+in the bytes that it named. Tables are Markdown, on stdout; each run is told on stderr as it ends.
 
 Exits with 1 where a bit was wrong, a budget was passed, or a run failed that was not refused.
 
@@ -82,8 +82,10 @@ def main() -> int:
     until = time.monotonic() + options.seconds
     card = card_of(options.device)
     print(card.words() if card else "the CPU, by resident bytes", time.strftime("%Y-%m-%d"), sep="; ", flush=True)
-    told, bad = {}, 0
+    told, bad, interrupted = {}, 0, False
     for part in options.parts:
+        if interrupted:
+            break
         with tempfile.TemporaryDirectory() as folder:
             runs = Runs(options.bin_dir, options.python, folder, options.device, card, options.host_memory)
             subjects = [Subject(case, runs, until, say) for case in cases(part, options.device, options.quick)]
@@ -93,14 +95,14 @@ def main() -> int:
                         subject.round(number)
             except KeyboardInterrupt:
                 say("interrupted; here is what was done")
-                bad += 1
+                interrupted = True
         rows = [row for subject in subjects for row in subject.rows]
         print("\n".join(["", *table(part, rows), *remarks(rows)]), flush=True)
         told[part] = [kept(row) for row in rows]
         bad += sum(bool(row.problems()) for row in rows)
         if options.json:
             options.json.write_text(json.dumps(told, indent=1))
-    return 1 if bad else 0
+    return 1 if bad or interrupted else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from card_cases import FITS, GIB, LEAST_ON_CPU, STRESS, Case, Need
 from card_runs import Run, Runs
 
 PLAIN = "plain"
-TRIES = 3  # of budgets that a refusal names
+NAMED = (1, 1.1, 1.25)  # of the bytes that a refusal names, until it runs: who gets further may need more
 START, END = 15, 20  # seconds: of a run beside its steps; with fewer left none is begun
 
 
@@ -65,11 +65,11 @@ class Subject:
         return next((run for run in self.rows[0].runs if run.ended_well()), None)
 
     def round(self, number: int) -> None:
-        """The first states the budgets; later ones begin with another row each. Refused ones do not come again."""
+        """The first states the budgets; later ones begin with another row each, and leave out what never ended well."""
         if number == 0:
             self._begin()
             return
-        live = [row for row in self.rows if row.runs and not row.refused()]
+        live = [row for row in self.rows if any(run.ended_well() for run in row.runs)]
         at = number % len(live) if live else 0
         done = {row.words: self._run(row) for row in live[at:] + live[:at]}
         self._compare_seconds(done)
@@ -93,24 +93,23 @@ class Subject:
         self._compare_seconds(done)
 
     def _run_as_named(self, row: Row, done: dict[str, Run | None]) -> None:
-        """In the least bytes that a refusal named, if it did."""
         words = row.words
-        for number in range(1, TRIES + 1):
+        for times in NAMED:
             run = done[row.words]
-            if run is None or not run.refused() or run.named() <= row.budget:
+            if run is None or not run.refused() or run.named() * times <= row.budget:
                 return
-            row = Row(self.case, f"{words}, as named" + (f" ({number})" if number > 1 else ""), run.named())
+            row = Row(self.case, f"{words}, as named" + (f" x {times}" if times > 1 else ""), int(run.named() * times))
             self.rows.append(row)
             done[row.words] = self._run(row)
 
     def _run(self, row: Row) -> Run | None:
         """None: no time is left."""
-        left = self._until - time.monotonic()
-        if left < END:
+        if self._left() < END:
             return None
-        environment = {"ULLAGE_STRESS": "ops"} if row.words == STRESS else {}
-        most_seconds = max(1.0, min(self.case.most_seconds, left - START))
-        run = self._runs.run(self.case.words(), row.budget, most_seconds, environment)
+        environment = {"ULLAGE_PLANNING": "wait"} if self.case.waits else {}
+        if row.words == STRESS:
+            environment["ULLAGE_STRESS"] = "ops"
+        run = self._runs.run(self.case.words(), row.budget, self._most_seconds(), environment)
         plain = self.plain()  # before this one is added
         row.runs.append(run)
         if run.ended_well() and plain:
@@ -120,10 +119,16 @@ class Subject:
         self._say(f"{self.case.title}, {row.words}: {self._line(run, row)} ({run.seconds:.0f} s)")
         return run
 
+    def _left(self) -> float:
+        return self._until - time.monotonic()
+
+    def _most_seconds(self) -> float:
+        return max(1.0, min(self.case.most_seconds, self._left() - START))
+
     def _plain_itself(self, plain: Run) -> str:
         """A program whose bits change by themselves judges nothing."""
-        again = self._runs.run(self.case.words(), None, self.case.most_seconds)
-        if not again.ended_well():
+        again = self._runs.run(self.case.words(), None, self._most_seconds()) if self._left() > END else None
+        if again is None or not again.ended_well():
             return ""
         return "; plain from itself too" if compared(again, plain).startswith("DIFFERENT") else "; plain equals itself"
 

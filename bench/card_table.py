@@ -76,7 +76,7 @@ def remarks(rows: list[Row]) -> list[str]:
         found += [f"- FAILED: {name}: {problem}" for problem in row.problems()]
         found += [f"- {name}: {why}" for why in dict.fromkeys(run.why() for run in row.runs if run.refused())]
         if not row.runs:
-            found.append(f"- {name}: not run, its time was over")
+            found.append(f"- {name}: not run")
     runs = [run for row in rows for run in row.runs]
     looks = [run.look_seconds for run in runs if run.look_seconds]
     if looks:

@@ -257,6 +257,36 @@ TEST_F(CardPagerTest, TakesNoPagesFromUnderACopy) {
   pager.free(freed.get());
 }
 
+TEST_F(CardPagerTest, HoldsWhatACaptureUses) {
+  open(1_GiB);
+  const auto op = [&](Address at, Bytes size) {
+    const auto missing = pager_->begin_op(7, std::vector<OpInput>{{at, size, false}});
+    if (!missing) pager_->end_op();
+    return missing;
+  };
+  const Address captured = std::get<Address>(pager_->allocate(8_MiB));
+  const Address other = std::get<Address>(pager_->allocate(8_MiB));
+  const Address away = std::get<Address>(pager_->allocate(4_MiB));
+  ASSERT_TRUE(pager_->spill(away));
+  pager_->begin_capture();
+  EXPECT_FALSE(op(captured, 8_MiB));
+  const auto missing = op(away, 4_MiB);
+  ASSERT_TRUE(missing);
+  EXPECT_NE(missing->spill_failure.find("while a graph is captured"), std::string::npos);
+  EXPECT_FALSE(pager_->spill(other)) << "nothing moves";
+  EXPECT_TRUE(std::holds_alternative<store::Shortage>(pager_->allocate(16_MiB))) << "nor makes way";
+  pager_->end_capture();
+
+  EXPECT_FALSE(pager_->spill(captured)) << "its address stands in the graph";
+  const Address more = std::get<Address>(pager_->allocate(14_MiB));  // the other one makes way, as there is 24 MiB
+  EXPECT_FALSE(pager_->spill(captured));
+  EXPECT_TRUE(std::holds_alternative<store::Shortage>(pager_->allocate(18_MiB)));
+  for (const Address one : {captured, other, away, more}) pager_->free(one);
+  const auto all = pager_->allocate(22_MiB);  // it went with its storage
+  ASSERT_TRUE(std::holds_alternative<Address>(all));
+  pager_->free(std::get<Address>(all));
+}
+
 // Batch norm's running figures are such inputs.
 TEST_F(CardPagerTest, KeepsWhatAnOpWroteThatSaidItReads) {
   open(1_GiB);

@@ -14,6 +14,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <c10/cuda/PeerToPeerAccess.h>
 #include <cuda.h>
 #include <gtest/gtest.h>
 
@@ -64,6 +65,7 @@ class World final : public CardMemory {
     fake_cuda_configure(&settings);
     stand_in_reset(kOurs.count, (1_GiB).count);
     c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
+    c10::cuda::detail::init_p2p_access_cache(1);  // expandable segments ask it
     caching::init(1);
     driver = cuda::Driver::open(0, ULLAGE_STAND_IN_DRIVER).value();
     pages = std::make_unique<cuda::CardPages>(*driver);
@@ -96,6 +98,7 @@ class World final : public CardMemory {
     ++gave_way;
     return true;
   }
+  void captures(bool begin) override { capturing += begin ? 1 : -1; }
   void drop_idle() override { store->drop_idle(); }
   store::StoreCounts counts() const override { return store->counts(); }
 
@@ -107,6 +110,7 @@ class World final : public CardMemory {
   std::unique_ptr<store::Pager> pager;
   StreamOrder order{{c10::DeviceType::CUDA, 0}};
   std::map<const void*, Bytes> theirs;
+  int capturing = 0;
   bool is_ready = true;
   std::deque<c10::DataPtr> spare;  // what gives way
   int gave_way = 0;
@@ -210,8 +214,10 @@ TEST(CardPool, LeavesPrivatePoolsAlone) {
   const c10::MempoolId_t pool{0, 7};
   caching::get()->createOrIncrefPool(0, pool, nullptr);
   caching::get()->beginAllocateToPool(0, pool, [](cudaStream_t) { return true; });
+  EXPECT_EQ(world().capturing, 1);
   const c10::DataPtr captured = take(8_MiB);
   caching::get()->endAllocateToPool(0, pool);
+  EXPECT_EQ(world().capturing, 0);
   EXPECT_FALSE(ours(captured));
   EXPECT_TRUE(ours(take(8_MiB)));
 }

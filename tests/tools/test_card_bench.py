@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
@@ -16,7 +17,7 @@ sys.dont_write_bytecode = True
 from card_cases import FITS, MIB, SPEED, Case, Need, cases, stated  # noqa: E402
 from card_rows import PLAIN, Row, Subject  # noqa: E402
 from card_runs import Runs  # noqa: E402
-from card_shown import CARD, ONLY, OWN, Watch, descends  # noqa: E402
+from card_shown import CARD, ONLY, OWN, Card, Watch, descends  # noqa: E402
 from card_table import COLUMNS, cells, remarks, table  # noqa: E402
 from cases import run_cases  # noqa: E402
 from checks import refuses  # noqa: E402
@@ -121,20 +122,31 @@ def test_every_case_has_budgets_that_can_be_read(_) -> None:
 
 
 def test_whose_bytes_are_shown(_) -> None:
-    class Card:
-        def __init__(self, listed, used):
-            self.processes, self.used = lambda: listed, lambda: used
+    def saying(listed: list, used: int) -> SimpleNamespace:
+        return SimpleNamespace(processes=lambda: listed, used=lambda: used)
 
     own, parent = os.getpid(), os.getppid()
     assert descends(own, own) and descends(own, parent) and not descends(parent, own)
     for listed, most in [([(own, 7), (1, 9)], (7, OWN)), ([(1, 9), (1, 9)], (9, ONLY)), ([(1, 9), (2, 3)], (5, CARD)),
                          ([], (5, CARD))]:
-        watch = Watch(Card(listed, 105), own, strangers=set(), before=100)
+        watch = Watch(saying(listed, 105), own, strangers=set(), before=100)
         watch.look()
         assert watch.most() == most, (listed, watch.most())
-    watch = Watch(Card([(1, 9), (2, 3)], 105), own, strangers={1}, before=100)
+    watch = Watch(saying([(1, 9), (2, 3)], 105), own, strangers={1}, before=100)
     watch.look()
     assert watch.most() == (3, ONLY)
+
+
+def test_the_card_is_asked_by_nvml(_) -> None:
+    listed = [SimpleNamespace(pid=7, usedGpuMemory=5 * MIB), SimpleNamespace(pid=8, usedGpuMemory=None)]
+    sys.modules["pynvml"] = SimpleNamespace(
+        nvmlInit=lambda: None, nvmlDeviceGetHandleByIndex=lambda number: number,
+        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(used=6 * MIB, total=8 << 30),
+        nvmlDeviceGetComputeRunningProcesses=lambda handle: listed,
+        nvmlDeviceGetName=lambda handle: b"Card", nvmlSystemGetDriverVersion=lambda: "580.1")
+    card = Card(0)
+    assert card.processes() == [(7, 5 * MIB)] and card.used() == 6 * MIB
+    assert card.words() == "Card, 8.0 GiB, driver 580.1", card.words()
 
 
 def test_a_run_that_keeps_all(place: Place) -> None:

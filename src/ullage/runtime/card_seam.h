@@ -37,6 +37,8 @@ class CardMemory {
   // PyTorch's allocator could not have `size` more: makes room, and lets it hold more (CardAllocator::allow). False:
   // there is none to be made.
   virtual bool give_way(Bytes size) = 0;
+  // Work is captured from now on, or all that was is (CUDA graphs): told before its first op, after its last.
+  virtual void captures(bool begin) = 0;
   // Gives back what no tensor holds (torch.cuda.empty_cache).
   virtual void drop_idle() = 0;
   virtual store::StoreCounts counts() const = 0;

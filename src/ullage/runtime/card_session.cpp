@@ -78,6 +78,7 @@ class CardSession final : public CardMemory {
     }
     return false;
   }
+  void captures(bool begin) override { session_->captures(begin); }
   void drop_idle() override { session_->drop_idle(); }
   store::StoreCounts counts() const override { return session_->store().counts(); }
 

@@ -4,6 +4,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -20,7 +21,12 @@ void CardWork::op_ended() {
   const c10::Stream here = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
   const Lock lock(lock_);
   add_stream(here);
-  if (++ops_ >= kOpsToAPoint) mark();
+  if (++ops_ >= kOpsToAPoint) (void)mark();
+}
+
+void CardWork::captures(bool begin) {
+  const Lock lock(lock_);
+  captures_ += begin ? 1 : -1;
 }
 
 void CardWork::stream_used(const c10::Stream& stream) {
@@ -42,12 +48,18 @@ void CardWork::fresh(Address at, Bytes size) {
   uses_.used(at, size, 0);
 }
 
-// The next point is now.
-void CardWork::mark() {
+// The next point is now. False: not now.
+bool CardWork::mark() {
+  if (captures_ > 0 || broken_) return false;
   auto events = std::make_shared<Events>();
-  for (const c10::Stream& stream : streams_) {
-    events->emplace_back(device_.type());
-    events->back().record(stream);
+  try {
+    for (const c10::Stream& stream : streams_) {
+      events->emplace_back(device_.type());
+      events->back().record(stream);
+    }
+  } catch (const std::exception&) {
+    broken_ = true;  // the error comes out where the program meets it
+    return false;
   }
   events_.push_back(std::move(events));
   ++next_;
@@ -56,19 +68,24 @@ void CardWork::mark() {
     events_.pop_front();
     ++first_;
   }
+  return true;
 }
 
-// False: no stream is known, and so no work.
+// False: no stream is known, and so no work; or what is known can not be waited for.
 bool CardWork::done(Address at, Bytes size) {
   Lock lock(lock_);
-  if (streams_.empty()) return false;
+  if (streams_.empty() || broken_) return false;
   const Point wanted = uses_.last(at, size).value_or(next_);
   if (wanted <= done_) return true;
-  if (wanted == next_) mark();
+  if (wanted == next_ && !mark()) return false;
   const Point point = std::max(wanted, first_);
   const std::shared_ptr<const Events> events = events_[point - first_];
   lock.unlock();  // the program's ops go on
-  for (const c10::Event& event : *events) event.synchronize();
+  try {
+    for (const c10::Event& event : *events) event.synchronize();
+  } catch (const std::exception&) {
+    return false;
+  }
   lock.lock();
   done_ = std::max(done_, point);
   return true;

@@ -35,6 +35,8 @@ class CardWork final : public cuda::Work {
   void op_ended();
   // Work was given to this stream too.
   void stream_used(const c10::Stream& stream);
+  // Work is captured: an event on its streams would be a part of it. Nested.
+  void captures(bool begin);
   // The work given so far may touch these.
   void used(Address at, Bytes size);
 
@@ -47,7 +49,7 @@ class CardWork final : public cuda::Work {
   using Events = std::vector<c10::Event>;  // one for each stream
 
   void add_stream(const c10::Stream& stream);
-  void mark();
+  bool mark();
 
   const c10::Device device_;
   std::mutex lock_;
@@ -58,6 +60,8 @@ class CardWork final : public cuda::Work {
   Point next_ = 1;  // not marked yet
   Point done_ = 0;  // all up to here are over
   int ops_ = 0;     // since the last mark
+  int captures_ = 0;
+  bool broken_ = false;  // the device takes no more events: nothing is known from here on
 };
 
 }  // namespace ullage::runtime

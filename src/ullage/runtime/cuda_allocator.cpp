@@ -85,10 +85,18 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   // Private pools, of graphs and of programs: everything taken meanwhile is for them.
   void beginAllocateToPool(DeviceIndex on, MempoolId_t pool, std::function<bool(cudaStream_t)> filter) override {
     private_pools_.fetch_add(1);
+    if (on == card() && begun_.load()) {
+      captures_.fetch_add(1);
+      memory_.captures(true);
+    }
     before_.beginAllocateToPool(on, pool, std::move(filter));
   }
   void endAllocateToPool(DeviceIndex on, MempoolId_t pool) override {
     before_.endAllocateToPool(on, pool);
+    if (on == card() && captures_.load() > 0) {
+      captures_.fetch_sub(1);
+      memory_.captures(false);
+    }
     private_pools_.fetch_sub(1);
   }
 
@@ -237,6 +245,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   caching::CUDAAllocator& before_;
   CardMemory& memory_;
   std::atomic<int> private_pools_{0};
+  std::atomic<int> captures_{0};  // of them, those that the runtime was told of
   std::atomic<bool> begun_{false};
   std::mutex fractions_;
   double allowed_ = 1.0;  // by the budget

@@ -144,6 +144,11 @@ class Running final : public Session, public PoolListener {
     return false;
   }
   void drop_idle() override { store_->drop_idle(); }
+  void captures(bool begin) override {
+    if (begin) pager_->begin_capture();
+    if (CardWork* work = device_->work()) work->captures(begin);
+    if (!begin) pager_->end_capture();
+  }
 
   void allocated(Address at, Bytes bytes) override {
     if (in_python_) prepare_python_later();

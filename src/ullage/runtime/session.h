@@ -80,6 +80,8 @@ class Session {
   virtual bool grant(Bytes bytes) = 0;
   // Gives back what no tensor holds.
   virtual void drop_idle() = 0;
+  // The device's work is captured from now on, or was until now (store::Pager::begin_capture).
+  virtual void captures(bool begin) = 0;
   virtual store::LedgerSlot* slot() = 0;
   // Null: nothing is recorded.
   virtual Recorder* recorder() = 0;

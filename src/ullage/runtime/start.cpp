@@ -8,6 +8,7 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/card_session.h"
+#include "ullage/runtime/library_pages.h"
 #include "ullage/runtime/python_process.h"
 #include "ullage/runtime/runtime.h"
 #include "ullage/runtime/session.h"
@@ -179,7 +180,9 @@ Result<Account> open_account(store::Ledger from) {
 Result<Session*> start_session(store::Ledger from, bool launched) {
   const Result<Account> account = open_account(std::move(from));
   if (!account) return account.error();
-  settle_vector_math();  // before the first count of what stands outside the pool
+  // Before the first count of what stands outside the pool.
+  map_libraries_by_small_pages();
+  settle_vector_math();
   return Session::start(settings_of(account->ledger, account->slot, launched));
 }
 

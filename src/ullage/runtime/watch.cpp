@@ -21,7 +21,7 @@ constexpr std::uint64_t kPeakEvery = 8;         // looks; the peak costs ten tim
 constexpr std::uint64_t kFirstSteps = 2;        // libraries warm up in them
 constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
 // What another run may hold more outside the pool than this one, by chance.
-constexpr Bytes kFloorAllowance = 1_MiB;
+constexpr Bytes kFloorAllowance = 2_MiB;
 
 std::uint64_t now_us() {
   using namespace std::chrono;

@@ -27,6 +27,14 @@ Seconds now_seconds() { return {static_cast<double>(now_ns()) * 1e-9}; }
 // An op that remakes waits too, inside of the one that waits for it: only the outermost counts.
 thread_local int waits_here = 0;
 
+Shortage nothing_moves_now(Bytes away) {
+  Shortage missing;
+  missing.refusal.requested = away;
+  missing.spill_failure =
+      "nothing moves while a graph is captured; run once what is to be captured just before, or state more bytes";
+  return missing;
+}
+
 }  // namespace
 
 Pager::Waiting::Waiting(Pager& pager) : pager_(pager), began_(now_ns()) { ++waits_here; }
@@ -105,7 +113,7 @@ std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const
   const std::size_t first = ops.held.size();
   ops.frames.push_back({signature, first});
   Bytes foreign{};
-  bool all_here = true;
+  Bytes away{};
   for (const OpInput& input : inputs) {
     const auto found = storages_.find(input.storage);
     if (found == storages_.end()) {
@@ -113,17 +121,22 @@ std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const
       continue;
     }
     pin(found->second);
+    if (captures_ > 0 && !std::exchange(found->second.captured, true)) pin(found->second);
     const bool written = input.written || (!settings_.notices_writes && found->second.saves == 0);
     ops.held.push_back({found->first, found->second.id, written});
     if (written) diverge(found->second);
     if (written && found->second.read_only()) make_writable(found->first, found->second);
-    all_here = all_here && found->second.where == Where::Resident;
+    if (found->second.where != Where::Resident) away += found->second.span;
   }
   counts_.foreign_peak = std::max(counts_.foreign_peak, foreign);
   note_at_once({});
-  if (all_here) return std::nullopt;
+  if (away == Bytes{}) return std::nullopt;
 
   const Waiting waiting(*this);
+  if (captures_ > 0) {
+    close_frame(false);
+    return nothing_moves_now(away);
+  }
   for (std::size_t i = first; i < ops.held.size(); ++i) {
     const Held held = ops.held[i];
     if (std::optional<Shortage> missing = bring_back(lock, held.at, held.id, For::Input)) {
@@ -246,8 +259,21 @@ Bytes Pager::trim(Bytes headroom) {
   return given_back;
 }
 
+void Pager::begin_capture() {
+  Lock lock(lock_);
+  ++captures_;
+  changed_.wait(lock, [this] { return moves_ == 0; });
+}
+
+void Pager::end_capture() {
+  const Lock lock(lock_);
+  --captures_;
+  changed_.notify_all();
+}
+
 void Pager::evict_all() {
   Lock lock(lock_);
+  if (captures_ > 0) return;
   std::vector<Held> all;
   for (const auto& [at, storage] : storages_) all.push_back({at, storage.id, false});
   for (const Held& one : all) {

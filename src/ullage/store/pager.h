@@ -132,6 +132,11 @@ class Pager final {
   // The body of the background thread; never returns.
   void run_in_background();
 
+  // Between the two a device's work is captured, to be run again later unseen by any op (a CUDA graph): nothing moves
+  // meanwhile, and what ops use is never moved again. They nest.
+  void begin_capture();
+  void end_capture();
+
   // Is the pool near its limit? Then ops and saved tensors are worth following. Stays true once it is or is said to be.
   bool under_pressure() const { return under_pressure_.load(std::memory_order_relaxed); }
 
@@ -252,6 +257,7 @@ class Pager final {
   std::size_t moves_ = 0;      // in flight
   std::size_t remakes_ = 0;    // in flight
   std::size_t staged_ = 0;     // storages with pages to be read into
+  int captures_ = 0;           // under way
   int starving_ = 0;           // threads of the program that found nothing to evict but what is being moved
   int fruitless_ = 0;          // evictions in a row of what a fault had only just brought back
   std::uint64_t next_id_ = 1;

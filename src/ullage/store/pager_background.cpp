@@ -29,6 +29,10 @@ double seconds_since(std::chrono::steady_clock::time_point began) {
 void Pager::run_in_background() {
   Lock lock(lock_);
   for (;;) {
+    if (captures_ > 0) {
+      changed_.wait_for(lock, kWhileIdle);
+      continue;
+    }
     const auto began = std::chrono::steady_clock::now();
     if (carry_out_order(lock)) {
       counts_.background.count += seconds_since(began);

@@ -21,7 +21,7 @@ constexpr int kFree = 2;
 
 // Evicts one storage to the benefit of a request that the store refused. None: there is nothing left to evict.
 Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
-  if (refusal.reason == Refusal::Reason::AddressSpace) return Evicted::None;
+  if (refusal.reason == Refusal::Reason::AddressSpace || captures_ > 0) return Evicted::None;
   if (unstage_one()) return Evicted::One;
   bool clean_only = spill_ == nullptr || in_child_;
   // A thread that stands at a fault cannot be told of an error, so a failed write is tried again before it ends.

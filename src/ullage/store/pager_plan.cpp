@@ -47,7 +47,8 @@ bool Pager::drop(Address at) {
   Lock lock(lock_);
   await_written(lock, at);
   Pageable* storage = settled_at(lock, at);
-  if (in_child_ || storage == nullptr || storage->where == Where::Dropped || storage->pins > 0) return false;
+  if (in_child_ || captures_ > 0 || storage == nullptr) return false;
+  if (storage->where == Where::Dropped || storage->pins > 0) return false;
   if (storage->where == Where::Resident) store_.vacate(at);
   diverge(*storage);
   if (storage->where == Where::Spilled) counts_.spilled_now -= storage->span;
@@ -66,7 +67,7 @@ bool Pager::spill(Address at) {
   const Waiting waiting(*this);
   for (;;) {
     Pageable* now = find(at, id);
-    if (now == nullptr || now->where != Where::Resident || now->pins > 0) return false;
+    if (now == nullptr || now->where != Where::Resident || now->pins > 0 || captures_ > 0) return false;
     if (now->clean()) {
       take_pages(at, *now);
       return true;
