@@ -5,7 +5,7 @@
 #include <c10/core/GradMode.h>
 #include <c10/util/Type.h>
 #include <torch/csrc/autograd/graph_task.h>
-#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/version.h>
 

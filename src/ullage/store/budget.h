@@ -9,11 +9,10 @@
 //
 // Expected: torch holds about 110 MiB after its first op (kTorchAlone), which the runtime calls as a program starts
 // (runtime/vector_math.h); it is counted there, not in the warm-up. In its first steps it touches about 24 MiB more
-// (library pages, oneDNN's generated code), whatever the batch, and 33 to 51 where the kernel keeps files in huge pages
-// (Linux 6.18 with ext4; runtime/library_pages.h); so 48 MiB are set aside from the start, and the margin, instead of
-// being missed later. In Python the first optimizer imports 72 MiB more of torch's modules (sympy is the largest).
-// Margin: what may come between two looks, and the kernel's own counting error (it counts pages per processor and adds
-// up in batches of 32 to 64).
+// (library pages, oneDNN's generated code), whatever the batch; so 35 MiB are set aside from the start instead of being
+// missed later. In Python the first optimizer imports 72 MiB more of torch's modules (sympy is the largest). Margin:
+// what may come between two looks, and the kernel's own counting error (it counts pages per processor and adds up in
+// batches of 32 to 64).
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"
@@ -27,7 +26,7 @@ namespace ullage::store {
 class Budget final : public Limit {
  public:
   static constexpr Bytes kTorchAlone = 110_MiB;  // for plans from files; a run measures its own
-  static constexpr Bytes kWarmUp = 48_MiB;
+  static constexpr Bytes kWarmUp = 35_MiB;
   static constexpr Bytes kWarmUpInPython = 112_MiB;
   static constexpr Bytes kMargin = 8_MiB;
   // What a child by fork copies of its parent's pages in its first moments, in Python: every look at an object writes
