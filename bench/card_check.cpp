@@ -100,6 +100,9 @@ void print_figures(cuda::Driver& driver) {
   row("64 MiB: copy in, locked", median_of(nothing, [&] { must(tier->read(slot, here)); }), kBlock);
 }
 
+// What the driver may keep on the card of its own, of host memory that was locked and of pages that were mapped.
+constexpr Bytes kPageTables = 32_MiB;
+
 // Copies are what reads and writes here, so that no kernel is wanted.
 class Program final {
  public:
@@ -122,7 +125,8 @@ class Program final {
                 to_string(moves.spilled).c_str(), to_string(moves.restored).c_str(), wrong_, to_string(most).c_str(),
                 to_string(pool_).c_str());
     must_be(moves.spilled > Bytes{}, "nothing was moved: the test tests nothing");
-    if (most > pool_) end(ExitCode::Failed, "the card held " + to_string(most) + " of " + to_string(pool_));
+    if (most > pool_ + kPageTables)
+      end(ExitCode::Failed, "the card held " + to_string(most) + " of " + to_string(pool_));
     if (wrong_ > 0) end(ExitCode::Failed, std::to_string(wrong_) + " storages came back with other bytes");
   }
 

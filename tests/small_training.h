@@ -125,7 +125,7 @@ class SmallTraining {
       take.details[failed_.value].failed = true;
     }
     take.knobs = {{"batch", static_cast<std::int64_t>(batch_)}};
-    take.process = {1_GiB, 128_MiB, {}, {}, 2};
+    take.process = {1_GiB, 128_MiB, {}, {}, 2, {}};
     return take;
   }
 

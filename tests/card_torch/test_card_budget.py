@@ -18,6 +18,7 @@ from runs import ROOMY, Run, Runs, differences, ended_well  # noqa: E402
 MIB = 1 << 20
 OPS, STEPS = "120", 7
 LEAST = "256KiB"  # smaller tensors are PyTorch's: the programs have both kinds
+WORKSPACE = "600000"  # bytes that products keep and write unannounced
 # What is done to a program, by name: the share of its pool, options of `ullage run`, environment.
 CASES = {
     "roomy": (None, (), {}),
@@ -36,7 +37,8 @@ class CardRuns(Runs):
         super().__init__(options.bin_dir, options.program, folder)
         self.peak_file = pathlib.Path(folder, "card_peak")
         self.stand_ins = {"ULLAGE_CARD_ALLOCATOR": options.allocator, "ULLAGE_CARD_DRIVER": options.driver,
-                          "ULLAGE_CARD_LEAST": LEAST, "STAND_IN_CARD_PEAK": str(self.peak_file)}
+                          "ULLAGE_CARD_LEAST": LEAST, "STAND_IN_CARD_WORKSPACE": WORKSPACE,
+                          "STAND_IN_CARD_PEAK": str(self.peak_file)}
 
     @staticmethod
     def _words(net: str, scale: str, steps: int, threads: int) -> list[str]:

@@ -142,6 +142,24 @@ TEST_F(PlanCommand, KeepsThePlanInAFileThatARunCanBegin) {
             out + " 0\n");
 }
 
+TEST_F(PlanCommand, PlansForTheCardThatWasRecorded) {
+  trace::TraceFile file = small_file();
+  const auto plain = json_of({"--memory", "1GiB"});
+  file.device = "cuda:1", file.takes.back().process.outside_peak = 64_MiB;
+  put("run.ullage", bytes_of(file));
+  const auto json = json_of({"--memory", "1GiB"});
+  expect_sound(json);
+  EXPECT_EQ(json["device"], "cuda:1");
+  EXPECT_EQ(plain["device"], "cpu");
+  EXPECT_EQ(json["beside"]["outside_bytes"], (64_MiB).count) << "as recorded: what torch holds is not on the card";
+  const Finished end = plan_file({"--memory", "1GiB"});
+  EXPECT_TRUE(end.out.ends_with("next: ullage run --device cuda:1 --memory 1GiB -- ./train 4\n")) << end.out;
+  const Finished machine = plan_file({"--memory", "auto"});
+  EXPECT_EQ(machine.exit_code, 2);
+  EXPECT_NE(machine.err.find("--memory: auto is what this machine gives; state the bytes of cuda:1"), std::string::npos)
+      << machine.err;
+}
+
 TEST_F(PlanCommand, UsesTheNamedLeversAlone) {
   const auto json = json_of({"--memory", "300MiB", "--levers", "recompute"});
   ASSERT_EQ(json["outcome"], "plan");

@@ -239,6 +239,22 @@ TEST_F(RunCommand, RefusesAPlanBeforeTheStartWhereItCannotServe) {
   EXPECT_NE(both.err.find("--plan: and --no-plan do not go together"), std::string::npos) << both.err;
 }
 
+TEST_F(RunCommand, RefusesAPlanOfAnotherDevicesBytes) {
+  plan::PlanFile plan = plan::sample_plan_file();
+  const std::string of_memory = put_plan("memory.json", plan);
+  plan.device = "cuda:0";
+  const std::string of_card = put_plan("card.json", plan);
+  const Finished here = run({"--memory", "1GiB", "--plan", of_card, "fake", "print=never"});
+  EXPECT_EQ(here.exit_code, 2);
+  EXPECT_EQ(here.out, "");
+  EXPECT_NE(here.err.find("the plan is of bytes on cuda:0, the budget of those on cpu"), std::string::npos) << here.err;
+  const Finished there = run({"--device", "cuda", "--memory", "1GiB", "--plan", of_memory, "fake", "print=never"});
+  EXPECT_EQ(there.exit_code, 2);
+  EXPECT_EQ(there.out, "");
+  EXPECT_EQ(run({"--quiet", "--device", "cuda", "--memory", "1GiB", "--plan", of_card, "fake", "plan"}).out,
+            of_card + " 0\n");
+}
+
 TEST_F(RunCommand, WarnsWhereThePlanIsForMoreThanTheBudget) {
   const std::string file = put_plan("plan.json", plan::sample_plan_file());  // for 310 MiB
   const Finished less = run({"--quiet", "--memory", "309MiB", "--plan", file, "fake", "print=ran"});

@@ -96,6 +96,7 @@ class CardPagerTest : public CardTest {
     Pager::Settings settings;
     settings.heal_faults = settings.notices_writes = false;
     settings.evict_all = evict_all;
+    settings.libraries_take_blocks = libraries_take_blocks_;
     if (knows_work) settings.used = [this](Address at, Bytes size) { work_.used(at, size); };
     pager_ = std::make_unique<Pager>(*store_, tier_.get(), settings);
   }
@@ -176,6 +177,7 @@ class CardPagerTest : public CardTest {
     while (!storages_.empty()) free(storages_.begin()->first);
   }
 
+  bool libraries_take_blocks_ = false;
   KnownWork work_;
   std::unique_ptr<CardPages> pages_;
   std::unique_ptr<store::FixedLimit> limit_;
@@ -314,6 +316,47 @@ TEST_F(CardPagerTest, WritesOnceWhatAutogradSaved) {
   EXPECT_EQ(pager_->counts().rewrites_avoided, storages_.at(at).size);
   pager_->released(at);
   run_program(0);
+}
+
+// cuBLAS takes its workspaces as tensors take memory, keeps them, and tells nobody when it writes there.
+TEST_F(CardPagerTest, LeavesWhereItIsWhatNoOpWasSeenToHave) {
+  libraries_take_blocks_ = true;
+  open(1_GiB);
+  const Address workspace = std::get<Address>(pager_->allocate(4_MiB));
+  const Address input = std::get<Address>(pager_->allocate(4_MiB));
+  ASSERT_FALSE(pager_->begin_op(1, std::vector<OpInput>{{input, 4_MiB, true}}));
+  const Address made = std::get<Address>(pager_->allocate(4_MiB));
+  const Address in_the_op = std::get<Address>(pager_->allocate(4_MiB));  // and it keeps that
+  pager_->end_op(true, std::vector<Address>{made});
+  pager_->evict_all();
+  for (const Address kept : {workspace, in_the_op}) {
+    EXPECT_FALSE(pager_->spill(kept));
+    stand_in_launch([](void* at) { *static_cast<int*>(at) = 7; }, reinterpret_cast<void*>(kept.value), kept.value, 4);
+  }
+  ASSERT_TRUE(driver_->settle());
+  EXPECT_EQ(pager_->counts().spilled, 8_MiB) << "the input and the output alone";
+  const Address large = std::get<Address>(pager_->allocate(16_MiB));
+  EXPECT_TRUE(std::holds_alternative<store::Shortage>(pager_->allocate(4_MiB))) << "of 24 MiB they have 8";
+  for (const Address one : {workspace, input, made, in_the_op, large}) pager_->free(one);
+  const auto all = pager_->allocate(22_MiB);
+  ASSERT_TRUE(std::holds_alternative<Address>(all)) << "freed, it holds nothing back";
+  pager_->free(std::get<Address>(all));
+}
+
+TEST_F(CardPagerTest, GivesNothingBackWhileWorkIsCaptured) {
+  open(1_GiB);
+  pager_->free(std::get<Address>(pager_->allocate(8_MiB)));  // idle from here on
+  pager_->begin_capture();
+  *limit_ = store::FixedLimit(2_MiB);
+  const std::uint64_t waits = stand_in_counts().waits;
+  EXPECT_EQ(pager_->trim(), Bytes{});
+  EXPECT_EQ(pager_->drop_idle(), Bytes{});
+  EXPECT_EQ(store_->counts().resident, 8_MiB);
+  EXPECT_EQ(stand_in_counts().waits, waits) << "a wait would end the capture";
+  pager_->end_capture();
+  pager_->trim();
+  EXPECT_EQ(store_->counts().resident, 2_MiB);
+  *limit_ = store::FixedLimit(kRoom);
 }
 
 TEST_F(CardPagerTest, WaitsForNothingWhileAllFits) {

@@ -79,6 +79,16 @@ TEST_F(HostTierTest, KeepsBytesInLockedMemory) {
   EXPECT_EQ(tier_->counts().in_use_peak, 90_MiB);
 }
 
+TEST_F(HostTierTest, CopiesWhatLiesInTwoPiecesThatWereLocked) {
+  open(100_MiB);
+  const SpillSlot before = take(60_MiB);
+  const SpillSlot slot = take(10_MiB);
+  ASSERT_EQ(slot.offset, (60_MiB).count);
+  expect_round_trip(slot);
+  tier_->give(before);
+  tier_->give(slot);
+}
+
 TEST_F(HostTierTest, CopiesWhatKernelsMadeAndNotWhatStoodThereBefore) {
   open(100_MiB);
   const SpillSlot slot = take(2_MiB);

@@ -305,13 +305,25 @@ abi::Result cuStreamCreate(abi::Stream* stream, unsigned) {
 abi::Result cuStreamDestroy_v2(abi::Stream) { return abi::kSuccess; }
 abi::Result cuStreamSynchronize(abi::Stream) { return contexts_here > 0 ? abi::kSuccess : kInvalid; }
 
+// Drivers refuse a copy that begins in host memory that was locked at once and ends behind it, in such memory too.
+bool leaves_its_lock(const void* host, std::size_t size) {
+  Card& c = card();
+  const Guard guard(c.lock);
+  const auto begin = reinterpret_cast<std::uint64_t>(host);
+  auto found = c.pinned.upper_bound(begin);
+  if (found == c.pinned.begin()) return false;
+  --found;
+  const std::uint64_t end = found->first + found->second;
+  return begin < end && begin + size > end;
+}
+
 abi::Result cuMemcpyDtoHAsync_v2(void* into, abi::Pointer from, std::size_t size, abi::Stream) {
-  if (contexts_here == 0) return kInvalid;
+  if (contexts_here == 0 || leaves_its_lock(into, size)) return kInvalid;
   std::memcpy(into, pointer(from), size);
   return abi::kSuccess;
 }
 abi::Result cuMemcpyHtoDAsync_v2(abi::Pointer into, const void* from, std::size_t size, abi::Stream) {
-  if (contexts_here == 0) return kInvalid;
+  if (contexts_here == 0 || leaves_its_lock(from, size)) return kInvalid;
   std::memcpy(pointer(into), from, size);
   return abi::kSuccess;
 }

@@ -24,6 +24,7 @@ std::string text_of(const PlanFile& file) {
 void expect_same(const PlanFile& a, const PlanFile& b) {
   EXPECT_EQ(a.sites, b.sites);
   EXPECT_EQ(a.plan.schedule, b.plan.schedule);
+  EXPECT_EQ(a.device, b.device);
   EXPECT_EQ(a.torch, b.torch);
   EXPECT_EQ(a.command, b.command);
   EXPECT_EQ(a.seed, b.seed);
@@ -55,6 +56,20 @@ TEST(PlanFile, ComesBackWhereNothingIsNeededOrNothingHelps) {
     ASSERT_TRUE(again) << again.error().text();
     expect_same(*again, file);
   }
+}
+
+TEST(PlanFile, KnowsWhoseBytesItIsOf) {
+  PlanFile file = sample_plan_file();
+  file.device = "cuda:1";
+  const Result<PlanFile> again = read_plan(text_of(file), "plan.json");
+  ASSERT_TRUE(again) << again.error().text();
+  expect_same(*again, file);
+  // Written before plans said so: of the processor.
+  Json json = Json::parse(text_of(file));
+  json.erase("device");
+  const Result<PlanFile> older = read_plan(json.dump(), "plan.json");
+  ASSERT_TRUE(older) << older.error().text();
+  EXPECT_EQ(older->device, "cpu");
 }
 
 TEST(PlanFile, HasTheFieldsOfTheContract) {

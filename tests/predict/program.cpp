@@ -10,7 +10,7 @@ namespace ullage::predict {
 Program::Program(std::vector<trace::Knob> knobs) {
   take_.knobs = std::move(knobs);
   take_.end = trace::Take::End::StepBorder;
-  take_.process = {600_MiB, 130_MiB, 0_B, 0_B, 2};
+  take_.process = {600_MiB, 130_MiB, 0_B, 0_B, 2, {}};
 }
 
 std::int64_t Program::knob(const std::string& name) const {

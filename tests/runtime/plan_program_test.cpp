@@ -75,8 +75,8 @@ TEST(PlanProgram, DoesWithoutWhatABuildOfTorchDoesNotHave) {
 }
 
 TEST(PlanProgram, IsNotReadFromWhatIsNoPlan) {
-  EXPECT_EQ(read_program("/nowhere/plan.json", "2.13.0").error().kind, Error::Kind::NotFound);
-  EXPECT_EQ(read_program("/proc/self/maps", "2.13.0").error().kind, Error::Kind::BadFile);
+  EXPECT_EQ(read_program("/nowhere/plan.json", "2.13.0", "cpu").error().kind, Error::Kind::NotFound);
+  EXPECT_EQ(read_program("/proc/self/maps", "2.13.0", "cpu").error().kind, Error::Kind::BadFile);
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ TEST(EventLog, WritesAnOpenTakeAndGoesOn) {
   EventLog log;
   log.begin_take({});
   log.allocated(8_B, 0, at_us(1));
-  const ProcessFigures figures{3_GiB, 1_GiB, 2_GiB, 2_GiB, 4};
+  const ProcessFigures figures{3_GiB, 1_GiB, 2_GiB, 2_GiB, 4, 1100_MiB};
   const TraceFile first = file_of(log, figures);
   EXPECT_EQ(first.takes.at(0).process, figures);
   log.allocated(9_B, 0, at_us(2));

@@ -97,7 +97,7 @@ void add_take(const Take& take, Lines& lines) {
   for (const auto& one : take.gaps) lines.add("gap", one.at.value, one.events);
   const ProcessFigures& process = take.process;
   lines.add("process", process.peak.count, process.outside_peak.count, process.pool_live_peak.count,
-            process.pool_resident_peak.count, process.threads);
+            process.pool_resident_peak.count, process.threads, process.outside_expected.count);
 }
 
 bool knows_storage(const Take& take, StorageId id) { return id.value < take.trace.storages.size(); }

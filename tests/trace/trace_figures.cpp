@@ -55,7 +55,7 @@ void make(const char* path) {
     program.run(500);
     program.train_steps(200);
     program.run(500);
-    program.finish({1_GiB, 1_MiB, 1_MiB, 1_MiB, 2}, Take::End::StepBorder);
+    program.finish({1_GiB, 1_MiB, 1_MiB, 1_MiB, 2, {}}, Take::End::StepBorder);
   }
   std::ofstream out(path, std::ios::binary);
   log.write({}, {}, Take::End::Program, out);

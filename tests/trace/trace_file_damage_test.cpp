@@ -28,7 +28,7 @@ std::string small_file() {
   test::RandomProgram program(log, 7);
   program.begin_take({{"batch", 2}});
   program.run(60);
-  program.finish({1_GiB, 1_MiB, 1_MiB, 1_MiB, 2}, Take::End::StepBorder);
+  program.finish({1_GiB, 1_MiB, 1_MiB, 1_MiB, 2, Bytes{}}, Take::End::StepBorder);
   program.begin_take({{"batch", 3}});
   program.run(40);
   std::ostringstream out;

@@ -36,7 +36,7 @@ TraceFile front() {
   return file;
 }
 
-constexpr ProcessFigures kFigures{5_GiB, 134_MiB, 4_GiB, 4_GiB, 2};
+constexpr ProcessFigures kFigures{5_GiB, 134_MiB, 4_GiB, 4_GiB, 2, 141_MiB};
 
 // What the log writes, and what should be read from it.
 struct Recorded {
@@ -121,7 +121,7 @@ TEST(TraceFile, ReadsAnOldFileAsItWasWritten) {
                                            {EventId{12}, BorderTold::What::PhaseBegin, "sampling", {{"batch", 64}}},
                                            {EventId{14}, BorderTold::What::PhaseEnd, "sampling", {}}};
   EXPECT_EQ(take.borders, borders);
-  EXPECT_EQ(take.process, (ProcessFigures{2_GiB, 134_MiB, Bytes{20'096}, Bytes{65'536}, 8}));
+  EXPECT_EQ(take.process, (ProcessFigures{2_GiB, 134_MiB, Bytes{20'096}, Bytes{65'536}, 8, Bytes{}}));
   EXPECT_EQ(take.end, Take::End::OutOfMemory);
   ASSERT_EQ(take.details.size(), 2u);
   const OpDetail backward{

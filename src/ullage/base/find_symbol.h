@@ -14,4 +14,20 @@ bool find_symbol(void* library, Function& function, const char* name) {
   return function != nullptr;
 }
 
+// Finds one function after another of a library, all of which are wanted.
+class SymbolFinder final {
+ public:
+  explicit SymbolFinder(void* library) : library_(library) {}
+  template <class Function>
+  void operator()(Function& function, const char* name) {
+    if (!find_symbol(library_, function, name) && missing_ == nullptr) missing_ = name;
+  }
+  // The name of the first that is missing; null: all are there.
+  const char* missing() const { return missing_; }
+
+ private:
+  void* const library_;
+  const char* missing_ = nullptr;
+};
+
 }  // namespace ullage

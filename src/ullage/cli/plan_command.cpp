@@ -156,11 +156,12 @@ std::string next_command(const PlanOptions& options, const report::PlanReport& r
   std::vector<std::string> command = {"--"};
   command.insert(command.end(), planned.command.begin(), planned.command.end());
   const std::string memory = "--memory " + report::as_option(planned.memory);
+  const std::string run = "run " + (planned.device == "cpu" ? "" : "--device " + planned.device + " ") + memory;
   const bool fits = planned.plan.outcome == Outcome::Fits;
   if (planned.command.empty() && (fits || !options.out.empty())) return "";
-  if (fits) return report::command_line("run " + memory, command);
+  if (fits) return report::command_line(run, command);
   if (options.out.empty()) return report::command_line("plan " + memory + " --out plan.json", file);
-  return report::command_line("run " + memory + " --plan " + report::quoted(options.out), command);
+  return report::command_line(run + " --plan " + report::quoted(options.out), command);
 }
 
 void answer(const PlanOptions& options, const report::PlanReport& report, std::ostream& out) {
@@ -218,7 +219,8 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   verb->add_option("--step", options.step, "the step to plan, from 1; without it a typical one")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000'000).description(""));
-  verb->add_option("--rate", options.rate, "bytes a second to and from the disk; without it they are measured")
+  verb->add_option("--rate", options.rate,
+                   "bytes a second to and from the disk; without it they are measured\n(what leaves a card: 12 GB)")
       ->type_name("SIZE");
   verb->add_option("--seed", options.seed, "of the search: 1")
       ->type_name("N")
@@ -257,7 +259,12 @@ int run_plan(const PlanOptions& options, Streams streams) {
   Result<trace::TraceFile> trace = trace::read_trace_file(content->bytes(), file);
   if (!trace) return refuse(ExitCode::BadInput, trace.error().text(), streams.err);
 
-  if (!options.rate) add_measured_rates(*question, streams.err);
+  if (trace->device != "cpu" && options.memory == "auto") {
+    return refuse(ExitCode::WrongUse, "--memory: auto is what this machine gives; state the bytes of " + trace->device,
+                  streams.err);
+  }
+
+  if (!options.rate) add_rates(*question, trace->device, streams.err);
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
   const auto report = make_plan_report(std::move(trace).value(), *question, file, progress);
   progress.pause();

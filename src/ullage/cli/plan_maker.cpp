@@ -21,19 +21,24 @@ using Outcome = plan::Plan::Outcome;
 
 constexpr Bytes kNoLimit{UINT64_MAX / 2};
 
+// Bytes a second between a card and locked memory, each way: PCIe 3.0 x16, the slowest that cards of today stand on.
+// The card that was recorded need not be here, and a run that plans for itself measures.
+constexpr double kSlowLink = 12e9;
+
 Result<plan::Step> step_of(trace::TraceFile& file, const PlanQuestion& question, const std::string& name) {
   if (file.takes.empty()) return Error{Error::Kind::BadFile, "nothing was recorded in it", name};
   trace::Take& take = file.takes.back();  // of several, which are of small sizes, the last is the largest
   const trace::TakeMeaning meaning = trace::understand(take);
-  if (question.step) return plan::step_of(take, meaning, *question.step);
-  Result<plan::Step> step = plan::typical_step(take, meaning);
+  const plan::StandsOn on = plan::stands_on(file.device);
+  if (question.step) return plan::step_of(take, meaning, *question.step, on);
+  Result<plan::Step> step = plan::typical_step(take, meaning, on);
   if (!step) return Error{Error::Kind::BadFile, step.error().message, name};
   return step;
 }
 
-report::BesideTensors beside(const plan::Step& step) {
-  return {std::max(step.outside, store::Budget::kTorchAlone + store::Budget::kWarmUp), store::Budget::kMargin,
-          step.overhead};
+report::BesideTensors beside(const plan::Step& step, bool on_card) {
+  const Bytes least = on_card ? Bytes{} : store::Budget::kTorchAlone + store::Budget::kWarmUp;
+  return {std::max(step.outside, least), store::Budget::kMargin, step.overhead};
 }
 
 Error not_held(const Error& error, const report::PlanReport& report) {
@@ -125,8 +130,12 @@ void add_curve(plan::Ask ask, report::PlanReport& report, Progress& progress) {
 
 }  // namespace
 
-void add_measured_rates(PlanQuestion& question, std::ostream& err) {
+void add_rates(PlanQuestion& question, const std::string& device, std::ostream& err) {
   if (!question.levers.spill && !question.levers.state) return;
+  if (device != "cpu") {
+    question.rates.read = question.rates.write = kSlowLink;
+    return;
+  }
   const Result<store::SpillPlace> place = store::default_spill_place();
   const Result<plan::Rates> rates = place ? measure_rates(*place) : Result<plan::Rates>(place.error());
   if (rates) {
@@ -145,7 +154,7 @@ Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQue
   report::PlanReport report;
   report.file = name;
   report.step = std::move(step).value();
-  report.beside = beside(report.step);
+  report.beside = beside(report.step, file.device != "cpu");
   const Result<plan::Verified> plain = plan::verify(report.step, {}, kNoLimit);
   if (!plain) return Error{Error::Kind::BadFile, "the step cannot be carried out: " + plain.error().text(), name};
   report.plain_levels = plain->levels;
@@ -155,6 +164,7 @@ Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQue
   if (question.memory) {
     if (const Status planned = add_plan(question, ask, report, progress); !planned) return planned.error();
     report.planned->sites = plan::sites_of(report.step);
+    report.planned->device = file.device;
     report.planned->torch = file.torch, report.planned->command = file.command;
   }
   if (question.curve) {

@@ -24,9 +24,10 @@ struct PlanQuestion {
   bool curve = false;
 };
 
-// How fast this machine spills, where the question's levers want to; where nothing can be spilled that is said on
-// `err`, and nothing is planned to be.
-void add_measured_rates(PlanQuestion& question, std::ostream& err);
+// How fast bytes leave the device and come back, where the question's levers want to. Of a processor's memory that is
+// measured; where nothing can be spilled that is said on `err`, and nothing is planned to be. Of a card's it is an
+// estimate.
+void add_rates(PlanQuestion& question, const std::string& device, std::ostream& err);
 
 // BadArgument: there is no such step. BadFile: the file has no step that can be planned, or a plan that was made does
 // not pass the verifier.

@@ -28,7 +28,7 @@ void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::o
   progress.pause();
   PlanQuestion question;
   question.memory = *prediction.memory;
-  add_measured_rates(question, err);
+  add_rates(question, file.device, err);
   const Result<report::PlanReport> made = make_plan_report(std::move(file), question, "what was predicted", progress);
   progress.pause();
   if (!made) {

@@ -128,7 +128,7 @@ Result<Files> prepare_files(const RunOptions& options) {
 }
 
 // The plan to begin with, looked at before the program starts: its absolute path, empty where none is asked for.
-std::variant<std::string, Refusal> plan_of(const RunOptions& options, Bytes budget, std::ostream& err) {
+std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room& room, std::ostream& err) {
   if (!options.plan) return "";
   const auto refused = [](ExitCode code, const std::string& message) {
     return Refusal{to_int(code), "--plan: " + message};
@@ -143,9 +143,14 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, Bytes budg
   if (file->plan.outcome == plan::Plan::Outcome::Infeasible) {
     return refused(ExitCode::Infeasible, *options.plan + ": it says that no plan keeps to its budget");
   }
-  if (budget > Bytes{} && file->memory > budget) {
-    err << "ullage: warning: the plan is for " << with_count(file->memory) << ", the budget is " << with_count(budget)
-        << "; what does not fit is decided on demand\n";
+  const std::string device = room.card ? "cuda:" + std::to_string(*room.card) : "cpu";
+  if (file->device != device) {
+    return refused(ExitCode::WrongUse,
+                   "the plan is of bytes on " + file->device + ", the budget of those on " + device);
+  }
+  if (room.budget > Bytes{} && file->memory > room.budget) {
+    err << "ullage: warning: the plan is for " << with_count(file->memory) << ", the budget is "
+        << with_count(room.budget) << "; what does not fit is decided on demand\n";
   }
   return std::filesystem::absolute(*options.plan).string();
 }
@@ -232,7 +237,7 @@ int run_run(const RunOptions& options, Streams streams) {
   if (!spill) return wrong(spill.error());
   const Result<Files> files = prepare_files(options);
   if (!files) return wrong(files.error());
-  const std::variant<std::string, Refusal> plan = plan_of(options, room->budget, streams.err);
+  const std::variant<std::string, Refusal> plan = plan_of(options, *room, streams.err);
   if (const auto* refusal = std::get_if<Refusal>(&plan)) return refuse(*refusal, "run", streams.err);
   std::variant<Launch, Refusal> target = find_target(options.target, "run");
   if (const auto* refusal = std::get_if<Refusal>(&target)) return refuse(*refusal, "run", streams.err);

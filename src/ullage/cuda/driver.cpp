@@ -46,10 +46,7 @@ struct Driver::Functions {
 };
 
 const char* Driver::Functions::find(void* library) {
-  const char* missing = nullptr;
-  const auto take = [&](auto& function, const char* name) {
-    if (!find_symbol(library, function, name) && missing == nullptr) missing = name;
-  };
+  SymbolFinder take(library);
   take(init, "cuInit");
   take(error_string, "cuGetErrorString");
   take(device, "cuDeviceGet");
@@ -75,7 +72,7 @@ const char* Driver::Functions::find(void* library) {
   take(copy_in, "cuMemcpyHtoDAsync_v2");
   take(pin, "cuMemHostRegister_v2");
   take(unpin, "cuMemHostUnregister");
-  return missing;
+  return take.missing();
 }
 
 // The primary context is current here as long as this lives.

@@ -37,8 +37,6 @@ HostTier::~HostTier() {
   if (memory_.size > Bytes{}) ::munmap(pointer(memory_.begin), memory_.size.count);
 }
 
-void* HostTier::at(const store::SpillSlot& slot) const { return pointer(memory_.begin + Bytes{slot.offset}); }
-
 Result<store::SpillSlot> HostTier::take(Bytes size) {
   if (std::optional<store::SpillSlot> slot = take_here(size)) return *slot;
   if (below_ == nullptr) {
@@ -82,12 +80,25 @@ bool HostTier::lock_up_to(Bytes end) {
 
 Status HostTier::write(const store::SpillSlot& slot, Address from, Sharing sharing) {
   if (!is_here(slot)) return below_->write(slot, from, sharing);
-  return driver_.copy_out(from, at(slot), slot.size);
+  return in_pieces(slot, [&](void* here, Bytes done, Bytes part) { return driver_.copy_out(from + done, here, part); });
 }
 
 Status HostTier::read(const store::SpillSlot& slot, Address into) {
   if (!is_here(slot)) return below_->read(slot, into);
-  return driver_.copy_in(at(slot), into, slot.size);
+  return in_pieces(slot, [&](void* here, Bytes done, Bytes part) { return driver_.copy_in(here, into + done, part); });
+}
+
+// A copy lies in one range that was locked at once: of two that adjoin drivers refuse it (sgl-project/sglang pull
+// request 36798).
+template <class Copy>
+Status HostTier::in_pieces(const store::SpillSlot& slot, const Copy& copy) const {
+  for (Bytes done; done < slot.size;) {
+    const Bytes offset = Bytes{slot.offset} + done;
+    const Bytes part = std::min(slot.size - done, kLockedAtOnce - Bytes{offset.count % kLockedAtOnce.count});
+    if (const Status copied = copy(pointer(memory_.begin + offset), done, part); !copied) return copied;
+    done += part;
+  }
+  return success();
 }
 
 void HostTier::give(const store::SpillSlot& slot) {

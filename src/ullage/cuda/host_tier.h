@@ -46,7 +46,8 @@ class HostTier final : public store::Tier {
   std::optional<store::SpillSlot> take_here(Bytes size);
   bool lock_up_to(Bytes end);
   static bool is_here(const store::SpillSlot& slot) { return slot.height > 0; }
-  void* at(const store::SpillSlot& slot) const;
+  template <class Copy>
+  Status in_pieces(const store::SpillSlot& slot, const Copy& copy) const;
 
   Driver& driver_;
   const store::AddressRange memory_;

@@ -22,10 +22,7 @@ struct Nvml::Functions {
 };
 
 const char* Nvml::Functions::find(void* library) {
-  const char* missing = nullptr;
-  const auto take = [&](auto& function, const char* name) {
-    if (!find_symbol(library, function, name) && missing == nullptr) missing = name;
-  };
+  SymbolFinder take(library);
   take(start, "nvmlInit_v2");
   take(end, "nvmlShutdown");
   take(error_string, "nvmlErrorString");
@@ -34,7 +31,7 @@ const char* Nvml::Functions::find(void* library) {
   // Not _v3, which has the same structure today: drivers 535.43 to 535.86 write 32 bytes for each process there, and
   // 535.98 has none (github.com/XuehaiPan/nvitop, pull requests 79 and 89).
   take(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
-  return missing;
+  return take.missing();
 }
 
 Result<std::unique_ptr<Nvml>> Nvml::open(const std::string& bus_id, const std::string& library) {

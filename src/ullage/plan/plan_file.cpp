@@ -118,6 +118,7 @@ void write_plan(const PlanFile& file, std::ostream& out) {
   writer.field("lower_bound_seconds", plan.bound ? Json(plan.bound->count) : Json(nullptr));
   writer.field("least_budget_bytes", plan.least.count);
   writer.field("least_budget_set_by", plan.least_set_by);
+  writer.field("device", file.device);
   writer.field("torch", file.torch);
   writer.field("command", file.command);
   writer.field("seed", file.seed);

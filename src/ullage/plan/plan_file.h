@@ -40,6 +40,7 @@ struct PlanFile {
   std::vector<std::string> command;  // likewise
   std::uint64_t seed = 1;            // of the search
   Bytes memory{};                    // of the whole process, that `plan.budget` is the pool's part of; zero: not stated
+  std::string device = "cpu";        // as of trace::TraceFile: whose bytes all these are
 };
 
 // One object, fields and list items on lines of their own, and a line end.

@@ -128,6 +128,7 @@ void read_figures(Reader& reader, const Json& json, PlanFile& file) {
   if (bound != nullptr && !bound->is_null()) plan.bound = reader.seconds_at(json, "", "lower_bound_seconds");
   const Json* memory = reader.find(json, "", "memory_bytes");
   if (memory != nullptr && !memory->is_null()) file.memory = Bytes{reader.number(*memory, "memory_bytes")};
+  if (reader.find(json, "", "device") != nullptr) file.device = reader.text_at(json, "", "device");
   file.torch = reader.text_at(json, "", "torch");
   file.seed = reader.number_at(json, "", "seed");
   for (const Json& word : reader.list_at(json, "command")) {

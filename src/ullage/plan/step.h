@@ -99,7 +99,7 @@ struct Step {
   Bytes level;
   Bytes peak;       // of plain execution, bytes asked for
   Bytes overhead;   // by how much the pool's resident bytes passed the bytes asked for, at most: pages, slabs
-  Bytes outside;    // what the process holds beside the pool, at most; zero: not known
+  Bytes outside;    // what a run keeps free for the process beside the pool; zero: not known
   Bytes saved;      // most bytes that autograd kept at once, of storages that this step's forward passes made
   Seconds seconds;  // from its begin to its end
   Seconds in_ops;   // of that, in its ops

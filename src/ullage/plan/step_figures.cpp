@@ -104,7 +104,7 @@ void add_figures(const trace::TakeIndex& index, const StepRange& range, Step& st
   const trace::Trace& trace = index.take.trace;
   step.peak = plain_peak(step);
   step.overhead = pool_overhead(trace, range);
-  step.outside = index.take.process.outside_peak;
+  step.outside = std::max(index.take.process.outside_peak, index.take.process.outside_expected);
   step.saved = saved_peak(trace, range, step);
   step.seconds = length_of(index, range);
   step.in_ops = {};

@@ -42,11 +42,12 @@ void settle_times(Step& step) {
 
 }  // namespace
 
-Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning, std::size_t which) {
+Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning, std::size_t which,
+                     const StandsOn& on) {
   const trace::TakeIndex index(take);
   const Result<StepRange> range = step_range(index, meaning.steps, which);
   if (!range) return range.error();
-  return made_of(index, meaning, *range, {});
+  return made_of(index, meaning, *range, on);
 }
 
 Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning, const StandsOn& on) {

@@ -31,6 +31,7 @@ namespace {
 // PyTorch's allocator holds the smaller blocks. What it may hold grows by no less than this at a time: each time that
 // it finds none it first gives back what it has cached, and waits for the card.
 constexpr Bytes kGrant = 32_MiB;
+constexpr Bytes kSegment = 2_MiB;  // it takes no less from the driver
 constexpr std::uint64_t kAutoPercent = 95;
 
 class CardSession final : public CardMemory {
@@ -70,7 +71,9 @@ class CardSession final : public CardMemory {
   void theirs_goes(const void* at) override { session_->pool().theirs_goes({reinterpret_cast<std::uint64_t>(at)}); }
   bool give_way(Bytes size) override {
     const std::lock_guard lock(granting_);
-    for (const Bytes more : {std::max(size, kGrant), size}) {
+    // Some of what it was granted may be left, but too little.
+    const Bytes lacking = saturating_sub(torchs_->reserved() + round_up(size, kSegment), granted_);
+    for (const Bytes more : {std::max(lacking, kGrant), std::max(lacking, kSegment)}) {
       if (!session_->grant(more)) continue;
       granted_ += more;
       torchs_->allow(granted_);

@@ -7,6 +7,7 @@
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
+#include "ullage/plan/stands_on.h"
 #include "ullage/runtime/session.h"
 
 #include <functional>
@@ -16,10 +17,8 @@ namespace ullage::runtime {
 
 struct CardSettings {
   int card = 0;
-  Bytes host_memory;  // most bytes of locked host memory that what leaves the card may take
-  // Smaller requests are PyTorch's. A page of a card is 2 MiB, so that of a request of this size at most a third is
-  // lost.
-  Bytes least = 4_MiB;
+  Bytes host_memory;                 // most bytes of locked host memory that what leaves the card may take
+  Bytes least = plan::kLeastOnCard;  // smaller requests are PyTorch's
   // Of the session; a budget of zero: what the card has free by then, less 5 %. Told through `begun`.
   Session::Settings session;
   std::function<void(Bytes budget)> begun;

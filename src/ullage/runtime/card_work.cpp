@@ -24,11 +24,6 @@ void CardWork::op_ended() {
   if (++ops_ >= kOpsToAPoint) (void)mark();
 }
 
-void CardWork::captures(bool begin) {
-  const Lock lock(lock_);
-  captures_ += begin ? 1 : -1;
-}
-
 void CardWork::stream_used(const c10::Stream& stream) {
   const Lock lock(lock_);
   add_stream(stream);
@@ -36,6 +31,11 @@ void CardWork::stream_used(const c10::Stream& stream) {
 
 void CardWork::add_stream(const c10::Stream& stream) {
   if (std::ranges::find(streams_, stream) == streams_.end()) streams_.push_back(stream);
+}
+
+void CardWork::captures(bool begin) {
+  const Lock lock(lock_);
+  captures_ += begin ? 1 : -1;
 }
 
 void CardWork::used(Address at, Bytes size) {

@@ -33,7 +33,7 @@ class CardWork final : public cuda::Work {
 
   // An op of this thread has ended: its work is given to the stream that is current here.
   void op_ended();
-  // Work was given to this stream too.
+  // Work was given to this stream too, by somebody who only says so (Tensor.record_stream).
   void stream_used(const c10::Stream& stream);
   // Work is captured: an event on its streams would be a part of it. Nested.
   void captures(bool begin);

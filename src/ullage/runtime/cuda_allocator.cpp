@@ -9,6 +9,7 @@
 
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <torch/headeronly/version.h>
 
@@ -44,6 +45,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   }
   // As a fraction of the card, which is what PyTorch keeps; a little more, so that rounding takes nothing away.
   void allow(Bytes most) override {
+    const c10::cuda::CUDAGuard here(card());
     std::size_t free = 0, total = 0;
     if (cudaMemGetInfo(&free, &total) != cudaSuccess || total == 0) return;
     const std::lock_guard lock(fractions_);

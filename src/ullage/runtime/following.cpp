@@ -38,6 +38,11 @@ void Following::renew() {
   if (hooks_ != nullptr) hooks_->renew();
 }
 
+void Following::leave_to_parent() {
+  enabled_.store(false);
+  if (interceptor_ != nullptr) interceptor_->disable();
+}
+
 void Following::saved(const StorageUse& use, SavedKind kind) {
   for (SavedListener* one : saves_) one->saved(use, kind);
 }

@@ -31,6 +31,9 @@ class Following final : public SavedListener {
   // At a step's border: stands in front again where somebody (Python, when it imports torch) did so meanwhile.
   void renew();
 
+  // In a child by fork: nothing is followed from its next op on. Takes no lock.
+  void leave_to_parent();
+
   void saved(const StorageUse& use, SavedKind kind) override;
   void unpacking(const StorageUse& use) override;
   void released(Address begin) noexcept override;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/paging.h"
 
+#include "ullage/runtime/op_info.h"
+
 #include <c10/util/SmallVector.h>
+
+#include <optional>
 
 namespace ullage::runtime {
 namespace {
@@ -28,14 +32,25 @@ void Paging::begin(OpCall& call) {
   if (const auto missing = pager_.begin_op(call.signature, std::span(inputs.data(), inputs.size()))) {
     pool_.refuse(*missing, std::string(call.name));
   }
-  if (marks_ != nullptr) marks_->meet(std::span(call.inputs.data(), call.inputs.size()));
+  if (StorageMarks* marks = pool_.marks()) marks->meet(std::span(call.inputs.data(), call.inputs.size()));
   pool_.settle_marks();
 }
 
 void Paging::end(OpCall&, std::span<const c10::IValue> outputs, bool) noexcept {
-  if (work_ != nullptr) work_->op_ended();
-  if (marks_ != nullptr) marks_->meet(outputs);
-  pager_.end_op();
+  if (work_ == nullptr) return pager_.end_op();
+  work_->op_ended();
+  c10::SmallVector<StorageUse, 4> uses;
+  c10::SmallVector<Address, 4> made;
+  for (const c10::IValue& output : outputs) {
+    each_tensor(output, [&](const at::Tensor& tensor) {
+      const std::optional<StorageUse> use = storage_use(*tensor.unsafeGetTensorImpl());
+      if (!use) return;
+      uses.push_back(*use);
+      made.push_back(use->begin);
+    });
+  }
+  if (StorageMarks* marks = pool_.marks()) marks->meet(std::span(uses.data(), uses.size()));
+  pager_.end_op(/*remember=*/true, std::span(made.data(), made.size()));
 }
 
 void Paging::saved(const StorageUse& use, SavedKind) { pager_.saved(use.begin); }

@@ -9,16 +9,15 @@
 #include "ullage/runtime/plan_follower.h"
 #include "ullage/runtime/pool.h"
 #include "ullage/runtime/saved_tensors.h"
-#include "ullage/runtime/storage_marks.h"
 #include "ullage/store/pager.h"
 
 namespace ullage::runtime {
 
 class Paging final : public OpListener, public SavedListener {
  public:
-  // All must live for ever. `work` and `marks`: of a card; else null.
-  Paging(store::Pager& pager, Pool& pool, const PlanFollower& plan, CardWork* work, StorageMarks* marks)
-      : pager_(pager), pool_(pool), plan_(plan), work_(work), marks_(marks) {}
+  // All must live for ever. `work`: of a card; else null.
+  Paging(store::Pager& pager, Pool& pool, const PlanFollower& plan, CardWork* work)
+      : pager_(pager), pool_(pool), plan_(plan), work_(work) {}
 
   bool fits(const OpCall& call) override;
   void begin(OpCall& call) override;
@@ -33,7 +32,6 @@ class Paging final : public OpListener, public SavedListener {
   Pool& pool_;
   const PlanFollower& plan_;
   CardWork* const work_;
-  StorageMarks* const marks_;
 };
 
 }  // namespace ullage::runtime

@@ -65,7 +65,8 @@ std::span<const Action> PlanProgram::at(std::size_t op, bool after) const {
   return std::span(actions_).subspan(first_[slot], first_[slot + 1] - first_[slot]);
 }
 
-Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const std::string& torch) {
+Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const std::string& torch,
+                                                  const std::string& device) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return Error{Error::Kind::NotFound, "cannot be opened", file};
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -76,6 +77,10 @@ Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const
   if (read->torch != torch) {
     return Error{Error::Kind::BadArgument, "the plan was made with torch " + read->torch + ", this is torch " + torch,
                  file};
+  }
+  if (read->device != device) {
+    return Error{Error::Kind::BadArgument,
+                 "the plan is of bytes on " + read->device + ", the budget of those on " + device, file};
   }
   return std::make_shared<PlanProgram>(std::move(read->sites), read->plan);
 }

@@ -59,6 +59,7 @@ class PlanProgram final {
 
 // From a plan's file. BadFile, NotFound; BadArgument for one that needs nothing or cannot be met, or was made with
 // another torch.
-Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const std::string& torch);
+Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const std::string& torch,
+                                                  const std::string& device);
 
 }  // namespace ullage::runtime

@@ -42,13 +42,13 @@ std::string op_in_flight() {
   return op != nullptr ? std::string(op->name) : op_on_the_stack();
 }
 
-Pool::Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device, StorageMarks* marks)
+Pool::Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device, Card card)
     : pager_(pager),
       budget_(budget),
       listener_(listener),
       device_(device),
       order_(device.is_cpu() ? nullptr : std::make_unique<StreamOrder>(device)),
-      marks_(marks) {
+      card_(card) {
   ULLAGE_CHECK(installed == nullptr, "there is a pool already");
   installed = this;
 }
@@ -85,7 +85,10 @@ void Pool::give_back(void* at) {
   tell_profiler(at, -static_cast<std::int64_t>(bytes.count));
 }
 
-void Pool::used(const void* at, const c10::Stream& on) { order_->used({reinterpret_cast<std::uint64_t>(at)}, on); }
+void Pool::used(const void* at, const c10::Stream& on) {
+  order_->used({reinterpret_cast<std::uint64_t>(at)}, on);
+  card_.work->stream_used(on);
+}
 
 void Pool::theirs_made(Address at, Bytes size) {
   {

@@ -7,6 +7,7 @@
 
 #include "ullage/runtime/torch_compat.h"
 
+#include "ullage/runtime/card_work.h"
 #include "ullage/runtime/storage_marks.h"
 #include "ullage/runtime/stream_order.h"
 #include "ullage/store/budget.h"
@@ -35,9 +36,12 @@ class PoolListener {
 
 class Pool final : public c10::Allocator {
  public:
-  // All must live for ever, like the pool itself. One in a process.
-  // `marks`: of a card whose storages move; else null.
-  Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device, StorageMarks* marks);
+  struct Card {
+    StorageMarks* marks = nullptr;  // null: its storages do not move
+    CardWork* work = nullptr;
+  };
+  // All must live for ever, like the pool itself. One in a process. `card`: nulls where the device is none.
+  Pool(store::Pager& pager, store::Budget& budget, PoolListener& listener, c10::Device device, Card card);
 
   // Becomes torch's CPU allocator. Pointers of the one before go back to it.
   void install();
@@ -49,9 +53,10 @@ class Pool final : public c10::Allocator {
   void theirs_made(Address at, Bytes size);
   void theirs_goes(Address at);
 
+  StorageMarks* marks() const { return card_.marks; }
   // Before a kernel looks at what was brought back for it.
   void settle_marks() const {
-    if (marks_ != nullptr) marks_->settle();
+    if (card_.marks != nullptr) card_.marks->settle();
   }
 
   // Does a storage begin here that listeners were told of?
@@ -85,7 +90,7 @@ class Pool final : public c10::Allocator {
   PoolListener& listener_;
   const c10::Device device_;
   const std::unique_ptr<StreamOrder> order_;  // of a card; else null
-  StorageMarks* const marks_;
+  const Card card_;
   bool in_child_ = false;
   mutable std::mutex lock_;
   std::unordered_map<std::uint64_t, Bytes> theirs_;  // by address

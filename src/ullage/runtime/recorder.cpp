@@ -56,6 +56,7 @@ std::string_view layer_of_parameter(std::string_view name) {
 Recorder::Recorder(Settings settings) : settings_(std::move(settings)) {
   head_.torch = torch_version();
   head_.command = command_line();
+  head_.device = settings_.device;
 }
 
 trace::EventLog::Instant Recorder::now() const {

@@ -30,7 +30,8 @@ namespace ullage::runtime {
 class Recorder final : public OpListener, public SavedListener {
  public:
   struct Settings {
-    std::string file;                   // absolute; replaced as a whole. Empty: what is seen is asked for (contents())
+    std::string file;  // absolute; replaced as a whole. Empty: what is seen is asked for (contents())
+    std::string device = "cpu";
     bool takes_are_told = false;        // the program is rehearsed: what lies outside its takes is not written down
     bool in_takes_only = false;         // nor looked at, so that it costs nothing; a take is forgotten when it ends
     bool takes_begin_in_midst = false;  // of a step

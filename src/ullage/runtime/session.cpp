@@ -11,6 +11,7 @@
 #include "ullage/runtime/kernel_facts.h"
 #include "ullage/runtime/op_info.h"
 #include "ullage/runtime/paging.h"
+#include "ullage/runtime/plan_figures.h"
 #include "ullage/runtime/plan_follower.h"
 #include "ullage/runtime/planning.h"
 #include "ullage/runtime/pool.h"
@@ -37,9 +38,16 @@ namespace {
 class Running;
 Running* running = nullptr;
 
-Status enough_beside(Bytes budget, Bytes held, Bytes warm_up) {
-  const Bytes least = store::Budget::least(held, warm_up);
+// `held_peak`: what it held at most, before some of it was let go.
+Status enough_beside(Bytes budget, Bytes held, Bytes held_peak, Bytes warm_up) {
+  const Bytes least = std::max(store::Budget::least(held, warm_up), held_peak);
   if (budget == Bytes{} || budget >= least) return success();
+  if (least == held_peak) {
+    return Error{Error::Kind::BadArgument,
+                 fmt::format("the budget of {} is below what the process held as it was loaded: {}", to_string(budget),
+                             with_count(held_peak)),
+                 "--memory"};
+  }
   return Error{Error::Kind::BadArgument,
                fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
                            "libraries will take up to {} more, and {} are margin; state at least {}",
@@ -54,6 +62,8 @@ class Running final : public Session, public PoolListener {
   Running(Settings settings, std::unique_ptr<BudgetedDevice> device, Bytes outside_start)
       : settings_(std::move(settings)),
         device_(std::move(device)),
+        outside_expected_(outside_start + device_->warm_up()),
+        peak_at_start_(device_->held_peak()),
         budget_(
             settings_.budget, outside_start, device_->warm_up(), [this] { return device_->held(); }, settings_.tree) {}
 
@@ -68,7 +78,8 @@ class Running final : public Session, public PoolListener {
     }
     if (device_->is_card() && tier_ != nullptr) marks_ = std::make_unique<StorageMarks>();
     pager_ = std::make_unique<store::Pager>(*store_, tier_, pager_settings());
-    pool_ = std::make_unique<Pool>(*pager_, budget_, *this, device_->device(), marks_.get());
+    pool_ =
+        std::make_unique<Pool>(*pager_, budget_, *this, device_->device(), Pool::Card{marks_.get(), device_->work()});
     if (!settings_.record_file.empty()) recorder_ = std::make_unique<Recorder>(recorder_settings());
     watch_ = std::make_unique<Watch>(*pager_, budget_, watch_settings());
     return success();
@@ -93,7 +104,7 @@ class Running final : public Session, public PoolListener {
   Pool& pool() override { return *pool_; }
   Status restate(Bytes stated) override {
     const Bytes outside = saturating_sub(device_->held(), store_->counts().resident);
-    if (Status enough = enough_beside(stated, outside, Bytes{}); !enough) return enough;
+    if (Status enough = enough_beside(stated, outside, Bytes{}, Bytes{}); !enough) return enough;
     budget_.restate(stated);
     pager_->trim();
     if (stated == Bytes{} && recorder_ != nullptr) recorder_->finish();
@@ -102,7 +113,7 @@ class Running final : public Session, public PoolListener {
   void mark_step() override {
     steps_are_told_ = true;
     watch_->mark_step();
-    write_plan_figures();
+    tell_of_plans();
     if (following_ != nullptr) following_->renew();
     if (recorder_ != nullptr) recorder_->mark_step();
     if (follower_ != nullptr) follower_->mark_step();
@@ -116,15 +127,12 @@ class Running final : public Session, public PoolListener {
 
   void charge(Bytes bytes, const std::string& what) override {
     if (device_->is_card()) return;
-    budget_.charge(bytes);
-    pager_->trim();
-    const store::StoreCounts counts = store_->counts();
-    const Bytes missing = budget_.short_by(counts.resident);
+    const Bytes missing = set_aside(bytes);
     if (missing == Bytes{}) {
       record_charge(static_cast<std::int64_t>(bytes.count));
       return;
     }
-    budget_.discharge(bytes);
+    const store::StoreCounts counts = store_->counts();
     const Bytes limit = budget_.resident_limit(counts.resident);
     const store::Refusal refusal{
         store::Refusal::Reason::OverLimit, bytes, counts.live, counts.resident, limit, limit + missing};
@@ -136,14 +144,8 @@ class Running final : public Session, public PoolListener {
     record_charge(-static_cast<std::int64_t>(bytes.count));
   }
 
-  bool grant(Bytes bytes) override {
-    budget_.charge(bytes);
-    pager_->trim();
-    if (budget_.short_by(store_->counts().resident) == Bytes{}) return true;
-    budget_.discharge(bytes);
-    return false;
-  }
-  void drop_idle() override { store_->drop_idle(); }
+  bool grant(Bytes bytes) override { return set_aside(bytes) == Bytes{}; }
+  void drop_idle() override { pager_->drop_idle(); }
   void captures(bool begin) override {
     if (begin) pager_->begin_capture();
     if (CardWork* work = device_->work()) work->captures(begin);
@@ -170,11 +172,21 @@ class Running final : public Session, public PoolListener {
   }
 
  private:
+  // The pool makes room for what another takes. What is lacking for it; then nothing is set aside.
+  Bytes set_aside(Bytes bytes) {
+    budget_.charge(bytes);
+    pager_->trim();
+    const Bytes missing = budget_.short_by(store_->counts().resident);
+    if (missing > Bytes{}) budget_.discharge(bytes);
+    return missing;
+  }
+
   store::Pager::Settings pager_settings() const {
     store::Pager::Settings settings;
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
     settings.heal_faults = device_->heals_faults() && settings_.stress != Stress::Strict;
     settings.notices_writes = device_->heals_faults();
+    settings.libraries_take_blocks = device_->is_card();
     if (marks_ != nullptr) settings.moved = [this](Address at, StorageMarks::Moved what) { marks_->moved(at, what); };
     if (CardWork* work = device_->work()) settings.used = [work](Address at, Bytes size) { work->used(at, size); };
     if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
@@ -194,6 +206,7 @@ class Running final : public Session, public PoolListener {
   Recorder::Settings recorder_settings() {
     Recorder::Settings settings;
     settings.file = settings_.record_file;
+    settings.device = device_->device().str();
     settings.takes_are_told = !settings_.rehearsal.empty();
     settings.lines = in_python_;
     settings.after_steps = settings_.stop_after;
@@ -209,7 +222,11 @@ class Running final : public Session, public PoolListener {
     const store::StoreCounts counts = store_->counts();
     trace::ProcessFigures figures;
     figures.peak = device_->held_peak();
-    figures.outside_peak = std::max(budget_.outside_peak(), saturating_sub(figures.peak, counts.resident_peak));
+    figures.outside_peak = budget_.outside_peak();
+    if (figures.peak > peak_at_start_) {  // it may have come and gone between two looks
+      figures.outside_peak = std::max(figures.outside_peak, saturating_sub(figures.peak, counts.resident_peak));
+    }
+    figures.outside_expected = outside_expected_;
     figures.pool_live_peak = counts.live_peak;
     figures.pool_resident_peak = counts.resident_peak;
     figures.threads = static_cast<std::uint32_t>(at::get_num_threads());
@@ -233,7 +250,7 @@ class Running final : public Session, public PoolListener {
       });
     } else {
       follower_ = std::make_unique<PlanFollower>(*store_, *pager_, *pool_);
-      paging_ = std::make_unique<Paging>(*pager_, *pool_, *follower_, device_->work(), marks_.get());
+      paging_ = std::make_unique<Paging>(*pager_, *pool_, *follower_, device_->work());
       if (settings_.stress != Stress::None) pager_->follow_from_now_on();
       begin_planning();
     }
@@ -241,7 +258,7 @@ class Running final : public Session, public PoolListener {
   }
 
   void begin_planning() {
-    if (!settings_.plan_file.empty() && !device_->is_card()) {  // a file's plan is of the processor's memory
+    if (!settings_.plan_file.empty()) {
       adopt_plan_file();
     } else if (settings_.plans && settings_.stress == Stress::None && settings_.rehearsal.empty()) {
       Planning::Settings planning;
@@ -261,12 +278,13 @@ class Running final : public Session, public PoolListener {
   }
 
   void adopt_plan_file() {
-    const Result<std::shared_ptr<PlanProgram>> given = read_program(settings_.plan_file, torch_version());
+    const Result<std::shared_ptr<PlanProgram>> given =
+        read_program(settings_.plan_file, torch_version(), device_->device().str());
     if (!given) {
       if (settings_.warn) settings_.warn(given.error().text());
       return;
     }
-    const KernelFacts facts = probe_kernels();
+    const KernelFacts facts = device_->is_card() ? KernelFacts{} : probe_kernels();
     if (!facts.batch_norm_applies) (*given)->apply_nothing();
     if (!facts.convolution_input_unread) (*given)->read_everything();
     follower_->adopt(*given);
@@ -312,6 +330,7 @@ class Running final : public Session, public PoolListener {
   void note_step() {
     if (steps_are_told_) return;
     watch_->count_step();
+    tell_of_plans();
     if (planning_ != nullptr) planning_->look_again();
   }
 
@@ -327,27 +346,9 @@ class Running final : public Session, public PoolListener {
     return true;
   }
 
-  void write_plan_figures() {
+  void tell_of_plans() {
     store::LedgerSlot* slot = watch_->slot();
-    if (follower_ == nullptr || slot == nullptr) return;
-    const PlanCounts counts = follower_->counts();
-    const auto microseconds = [](Seconds time) { return static_cast<std::uint64_t>(time.count * 1e6); };
-    slot->recomputed_ops.store(counts.tape.rerun_ops);
-    slot->recompute_us.store(microseconds(counts.tape.rerun));
-    slot->tape_peak.store(counts.tape.peak.count);
-    slot->plan_steps.store(counts.steps);
-    slot->plan_deviations.store(counts.deviations);
-    slot->plan_rescues.store(counts.rescues);
-    slot->plan_peak_seen.store(counts.peak.count);
-    if (counts.plans > 0 && slot->plans.load() == 0) slot->plan_adopted_at_step.store(slot->steps.load() + 1);
-    slot->plans.store(counts.plans);
-    if (const std::shared_ptr<const PlanProgram> program = follower_->program()) {
-      slot->plan_peak.store(program->peak().count);
-      slot->plan_overhead_us.store(microseconds(program->overhead()));
-      slot->plan_bound_us.store(microseconds(program->bound()));
-      slot->plan_reruns.store(program->reruns());
-      slot->plan_spills.store(program->spills());
-    }
+    if (follower_ != nullptr && slot != nullptr) write_plan_figures(*follower_, *slot);
   }
 
   // Stress::Thread is no stress if the scheduler gives that thread no turn before a short program ends (seen on a busy
@@ -396,7 +397,10 @@ class Running final : public Session, public PoolListener {
 
   void after_fork_in_child() {
     if (device_->is_card()) {
+      if (following_ != nullptr)
+        following_->leave_to_parent();  // locks of the pager may be held, by threads that are not here
       pool_->leave_to_parent();
+      in_child_of_card_ = true;
     } else {
       pager_->after_fork_in_child();
     }
@@ -409,14 +413,17 @@ class Running final : public Session, public PoolListener {
   }
 
   void say_goodbye() {
+    if (in_child_of_card_) return;
+    if (device_->is_card()) pager_->begin_capture();  // the driver may end before the thread that moves does
     watch_->look(true);
-    write_plan_figures();
+    tell_of_plans();
     if (recorder_ != nullptr) recorder_->finish();
     if (store::LedgerSlot* slot = this->slot()) slot->ended.store(1);
   }
 
   const Settings settings_;
   const std::unique_ptr<BudgetedDevice> device_;
+  const Bytes outside_expected_, peak_at_start_;
   store::Budget budget_;
   std::unique_ptr<store::Store> store_;
   store::Tier* tier_ = nullptr;          // of the device; null: nothing is moved
@@ -434,6 +441,7 @@ class Running final : public Session, public PoolListener {
   Bytes reserved_;  // for planning
   const bool in_python_ = in_python();
   bool steps_are_told_ = false;
+  bool in_child_of_card_ = false;               // made by fork
   store::LedgerSlot* slot_of_child_ = nullptr;  // of a child made by fork, which has left that of the watch
   std::atomic<std::uint64_t> evict_rounds_{0};  // these two: of Stress::Thread alone
   std::atomic<std::uint64_t> allocations_{0};
@@ -452,7 +460,8 @@ Result<Session*> Session::start_on(Settings settings, std::unique_ptr<BudgetedDe
   const Bytes held = device->held();
   const Bytes warm_up = device->warm_up();
   if (settings.slot != nullptr) settings.slot->outside_expected.store((held + warm_up).count);
-  if (Status enough = enough_beside(settings.budget, held, warm_up); !enough) return enough.error();
+  if (Status enough = enough_beside(settings.budget, held, device->held_peak(), warm_up); !enough)
+    return enough.error();
   auto session = std::make_unique<Running>(std::move(settings), std::move(device), held);
   if (Status opened = session->open(); !opened) return opened.error();
   session->begin();

@@ -181,7 +181,7 @@ Result<Session*> start_session(store::Ledger from, bool launched) {
   const Result<Account> account = open_account(std::move(from));
   if (!account) return account.error();
   // Before the first count of what stands outside the pool.
-  map_libraries_by_small_pages();
+  trim_libraries();
   settle_vector_math();
   return Session::start(settings_of(account->ledger, account->slot, launched));
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/storage_marks.h"
 
-#include "ullage/runtime/op_info.h"
-
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,15 +33,6 @@ void StorageMarks::moved(Address at, Moved what) {
 void StorageMarks::meet(std::span<const StorageUse> uses) {
   const std::lock_guard lock(marking_);
   for (const StorageUse& use : uses) known_.try_emplace(use.begin.value, use.storage);
-}
-
-void StorageMarks::meet(std::span<const c10::IValue> outputs) {
-  for (const c10::IValue& output : outputs) {
-    each_tensor(output, [&](const at::Tensor& tensor) {
-      const std::optional<StorageUse> use = storage_use(*tensor.unsafeGetTensorImpl());
-      if (use) meet(std::span(&*use, 1));
-    });
-  }
 }
 
 void StorageMarks::settle() {

@@ -29,7 +29,6 @@ class StorageMarks final {
   void moved(Address at, Moved what);
   // Storages of the pool, as an op has them: only what was met is marked.
   void meet(std::span<const StorageUse> uses);
-  void meet(std::span<const c10::IValue> outputs);
   // Marks what left and unmarks what came back since; before a kernel looks at its inputs. No lock held.
   void settle();
   // It is being freed.

@@ -39,6 +39,7 @@ struct Pageable {
   bool unchanged = false;         // since it was brought back: what it was brought back from still holds
   bool shared = false;            // with children of a fork: what is written from here on is a copy of what they have
   std::uint32_t pins = 0;         // by ops in flight; pinned ones are not spilled
+  bool met = true;                // false: no op was told to have it yet, and it is pinned until one is
   bool captured = false;          // used by work that is run again unseen: pinned for good
   std::uint32_t saves = 0;        // how often autograd holds it
   OpId saved_at;                  // the first of these

@@ -72,6 +72,8 @@ std::variant<Address, Shortage> Pager::allocate(Bytes size) {
     storage.size = size;
     storage.span = store_.span(size);
     storage.used_at = history_.now();
+    storage.met = !settings_.libraries_take_blocks;
+    if (!storage.met) pin(storage);
     largest_ = std::max(largest_, storage.span);
     ThreadOps& ops = ops_here();
     if (!ops.frames.empty()) {
@@ -121,6 +123,7 @@ std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const
       continue;
     }
     pin(found->second);
+    meet(found->second);
     if (captures_ > 0 && !std::exchange(found->second.captured, true)) pin(found->second);
     const bool written = input.written || (!settings_.notices_writes && found->second.saves == 0);
     ops.held.push_back({found->first, found->second.id, written});
@@ -150,9 +153,16 @@ std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const
   return std::nullopt;
 }
 
-void Pager::end_op(bool remember) {
+void Pager::end_op(bool remember, std::span<const Address> made) {
   const Lock lock(lock_);
+  for (const Address at : made) {
+    if (const auto found = storages_.find(at); found != storages_.end()) meet(found->second);
+  }
   close_frame(remember);
+}
+
+void Pager::meet(Pageable& storage) {
+  if (!std::exchange(storage.met, true)) unpin(storage);
 }
 
 // Ends the innermost op of this thread. `record`: the program ran it, and the history is to know.
@@ -249,14 +259,25 @@ Pager::FaultAnswer Pager::no_room_at_a_fault() {
 }
 
 Bytes Pager::trim(Bytes headroom) {
+  Lock lock(lock_);
+  if (captures_ > 0) return {};  // not even what is idle: its pages would have to be waited for
+  ++moves_;
+  lock.unlock();
   Bytes given_back = store_.trim(headroom);
+  lock.lock();
+  --moves_;
+  changed_.notify_all();
   if (store_.excess() == Bytes{}) return given_back;
   under_pressure_.store(true);
-  Lock lock(lock_);
   while (store_.excess() > Bytes{} && make_room(lock, Refusal{}, For::New) != Evicted::None) {
     given_back += store_.trim();
   }
   return given_back;
+}
+
+Bytes Pager::drop_idle() {
+  const Lock lock(lock_);
+  return captures_ > 0 ? Bytes{} : store_.drop_idle();
 }
 
 void Pager::begin_capture() {

@@ -53,6 +53,9 @@ class Pager final {
     // False: no fault tells that a page was written, as on a GPU, and an op may write what it says it reads. A copy in
     // the tier below is then kept beside the bytes only while autograd holds them, since it checks that they stay.
     bool notices_writes = true;
+    // A library may take a block as a storage is taken, and use it where no op says so (cuBLAS's workspaces on a card).
+    // True: a storage stays where it is until an op was told to have it.
+    bool libraries_take_blocks = false;
     bool evict_all = false;  // stress: before every op, everything that no op in flight uses is evicted
     // Told of bytes that ops may have been given to a device to work on until now: when an op ends, what it used; when
     // a storage is freed. Called with the pager's lock held. Empty: ops have run when they end.
@@ -77,7 +80,8 @@ class Pager final {
   // nothing is pinned and the op must not run. `signature`: see UseHistory::add_op.
   std::optional<Shortage> begin_op(std::uint64_t signature, std::span<const OpInput> inputs);
   // `remember` false: an op that the program did not run itself; the history does not hear of it.
-  void end_op(bool remember = true);
+  // `made`: storages that it gave to the program, of which the pager may not have known.
+  void end_op(bool remember = true, std::span<const Address> made = {});
   // Could all of these be resident at once?
   bool fits(std::span<const OpInput> inputs);
 
@@ -126,6 +130,8 @@ class Pager final {
   // Gives back idle pages, down to `headroom` below the limit, and evicts as long as the limit is passed: it may have
   // sunk. Returns the bytes of idle pages given back.
   Bytes trim(Bytes headroom = {});
+  // Gives back what no storage has.
+  Bytes drop_idle();
   // Evicts every storage that no op in flight uses. For tests.
   void evict_all();
 
@@ -197,6 +203,7 @@ class Pager final {
   void diverge(Bytes bytes);
   std::optional<Shortage> make_room_or_settle(Lock& lock, const Refusal& refusal, For whom, int& settled);
   void pin(Pageable& storage);
+  void meet(Pageable& storage);
   void unpin(Pageable& storage);
   void close_frame(bool record);
   Bytes note_at_once(Bytes request);

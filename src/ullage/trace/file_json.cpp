@@ -56,6 +56,8 @@ class Fields final {
     if (count > kMost) return fail(key, "a count below 2^62"), 0;
     return count;
   }
+  // Missing: 0.
+  std::uint64_t count_if_there(const char* key) { return problem_ || !object_.contains(key) ? 0 : count(key); }
   std::vector<std::string> texts(const char* key) {
     std::vector<std::string> texts;
     const json* list = field(key, &json::is_array, "a list of texts");
@@ -149,7 +151,8 @@ std::string take_end_json(const TakeEnd& end) {
                  {"outside_peak_bytes", process.outside_peak.count},
                  {"pool_live_peak_bytes", process.pool_live_peak.count},
                  {"pool_resident_peak_bytes", process.pool_resident_peak.count},
-                 {"threads", process.threads}});
+                 {"threads", process.threads},
+                 {"outside_expected_bytes", process.outside_expected.count}});
 }
 
 std::optional<std::string> read_head(std::string_view text, TraceFile& file) {
@@ -176,8 +179,12 @@ std::optional<std::string> read_take_end(std::string_view text, TakeEnd& end) {
   Fields in(text);
   const std::string why = in.text("end");
   end.events = in.count("events");
-  end.process = {Bytes{in.count("process_peak_bytes")}, Bytes{in.count("outside_peak_bytes")},
-                 Bytes{in.count("pool_live_peak_bytes")}, Bytes{in.count("pool_resident_peak_bytes")}, 0};
+  end.process = {Bytes{in.count("process_peak_bytes")},
+                 Bytes{in.count("outside_peak_bytes")},
+                 Bytes{in.count("pool_live_peak_bytes")},
+                 Bytes{in.count("pool_resident_peak_bytes")},
+                 0,
+                 Bytes{in.count_if_there("outside_expected_bytes")}};
   const std::uint64_t threads = in.count("threads");
   if (threads > UINT32_MAX) in.fail("threads", "a count below 2^32");
   end.process.threads = static_cast<std::uint32_t>(threads);

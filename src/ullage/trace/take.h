@@ -99,6 +99,7 @@ struct ProcessFigures {
   Bytes pool_live_peak;       // as the pool counts
   Bytes pool_resident_peak;   // likewise
   std::uint32_t threads = 0;  // that torch computes with
+  Bytes outside_expected;     // what a run sets aside for the outside: as it stood at the start, and for first steps
   friend bool operator==(const ProcessFigures&, const ProcessFigures&) = default;
 };
 

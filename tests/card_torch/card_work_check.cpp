@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// runtime/card_work.h on the streams and events of the stand-in.
+
+#include "card_programs.h"
+#include "stand_in_card.h"
+
+#include "ullage/runtime/card_work.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <gtest/gtest.h>
+
+namespace card_torch {
+namespace {
+
+// Who waits for some bytes waits for every stream that work was given to.
+TEST(CardWork, WaitsForStreamsThatWereOnlyTold) {
+  const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+  constexpr ullage::Address kAt{1 << 20};
+  ullage::runtime::CardWork work(kOnCard);
+  EXPECT_FALSE(work.done(kAt, ullage::Bytes{4096})) << "no stream is known";
+  const auto waits = [&] {
+    work.op_ended();
+    work.used(kAt, ullage::Bytes{4096});
+    const std::uint64_t before = counts().synchronizations;
+    EXPECT_TRUE(work.done(kAt, ullage::Bytes{4096}));
+    return counts().synchronizations - before;
+  };
+  EXPECT_EQ(waits(), 1u);
+  work.stream_used(guard.getStreamFromGlobalPool(kOnCard));
+  EXPECT_EQ(waits(), 2u);
+  work.stream_used(guard.getStream(kOnCard));
+  EXPECT_EQ(waits(), 2u) << "known already";
+}
+
+}  // namespace
+}  // namespace card_torch
