@@ -419,6 +419,7 @@ class Running final : public Session, public PoolListener {
     tell_of_plans();
     if (recorder_ != nullptr) recorder_->finish();
     if (store::LedgerSlot* slot = this->slot()) slot->ended.store(1);
+    if (!device_->is_card()) pager_->drop_idle();  // for the 7 to 10 MiB of code that libraries run as they end
   }
 
   const Settings settings_;
