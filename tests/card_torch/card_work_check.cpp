@@ -26,7 +26,9 @@ TEST(CardWork, WaitsForStreamsThatWereOnlyTold) {
     return counts().synchronizations - before;
   };
   EXPECT_EQ(waits(), 1u);
+  EXPECT_FALSE(work.has_several_streams());
   work.stream_used(guard.getStreamFromGlobalPool(kOnCard));
+  EXPECT_TRUE(work.has_several_streams());
   EXPECT_EQ(waits(), 2u);
   work.stream_used(guard.getStream(kOnCard));
   EXPECT_EQ(waits(), 2u) << "known already";

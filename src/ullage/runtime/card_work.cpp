@@ -33,6 +33,11 @@ void CardWork::add_stream(const c10::Stream& stream) {
   if (std::ranges::find(streams_, stream) == streams_.end()) streams_.push_back(stream);
 }
 
+bool CardWork::has_several_streams() {
+  const Lock lock(lock_);
+  return streams_.size() > 1;
+}
+
 void CardWork::captures(bool begin) {
   const Lock lock(lock_);
   captures_ += begin ? 1 : -1;

@@ -35,6 +35,7 @@ class CardWork final : public cuda::Work {
   void op_ended();
   // Work was given to this stream too, by somebody who only says so (Tensor.record_stream).
   void stream_used(const c10::Stream& stream);
+  bool has_several_streams();
   // Work is captured: an event on its streams would be a part of it. Nested.
   void captures(bool begin);
   // The work given so far may touch these.

@@ -59,6 +59,12 @@ class Pool final : public c10::Allocator {
     if (card_.marks != nullptr) card_.marks->settle();
   }
 
+  // What is run again for the program runs on the stream that is current by then: where it has several, the work on
+  // these bytes is waited for.
+  void await_streams(Address at, Bytes size) const {
+    if (card_.work != nullptr && card_.work->has_several_streams()) static_cast<void>(card_.work->done(at, size));
+  }
+
   // Does a storage begin here that listeners were told of?
   bool knows(Address at) const;
   // All of them.
