@@ -30,6 +30,19 @@ TEST(Session, RefusesABudgetBelowWhatTheProcessHolds) {
   EXPECT_FALSE(active()) << "and nothing was put in";
 }
 
+// The system goes by the peak, and that is passed already.
+TEST(Session, RefusesABudgetBelowWhatTheProcessHeldOnce) {
+  if (active()) GTEST_SKIP() << "another test of this process started a session first; ctest runs each test alone";
+  Session::Settings settings;
+  settings.budget = 500_MiB, settings.held_once = 600_MiB;
+  const Result<Session*> started = Session::start(std::move(settings));
+  ASSERT_FALSE(started);
+  const std::string text = started.error().text();
+  EXPECT_NE(text.find("the budget of 500.00 MiB is below what the process needs"), std::string::npos) << text;
+  EXPECT_NE(text.find("as it was loaded"), std::string::npos) << text;
+  EXPECT_NE(text.find("state at least"), std::string::npos) << text;
+}
+
 TEST(Session, WritesTheLedger) {
   pooled();
   const torch::Tensor held = torch::ones({50, 1024, 1024}, torch::kByte);

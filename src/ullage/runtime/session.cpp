@@ -38,15 +38,17 @@ namespace {
 class Running;
 Running* running = nullptr;
 
-// `held_peak`: what it held at most, before some of it was let go.
-Status enough_beside(Bytes budget, Bytes held, Bytes held_peak, Bytes warm_up) {
-  const Bytes least = std::max(store::Budget::least(held, warm_up), held_peak);
-  if (budget == Bytes{} || budget >= least) return success();
-  if (least == held_peak) {
-    return Error{Error::Kind::BadArgument,
-                 fmt::format("the budget of {} is below what the process held as it was loaded: {}", to_string(budget),
-                             with_count(held_peak)),
-                 "--memory"};
+// `held_once`: as Session::Settings.
+Status enough_beside(Bytes budget, Bytes held, Bytes held_once, Bytes warm_up) {
+  const Bytes least = store::Budget::least(held, warm_up), peak = held_once + store::Budget::kMargin;
+  if (budget == Bytes{} || budget >= std::max(least, peak)) return success();
+  if (peak > least) {
+    return Error{
+        Error::Kind::BadArgument,
+        fmt::format("the budget of {} is below what the process needs before the first tensor: it held {} as "
+                    "it was loaded, and {} are margin; state at least {}",
+                    to_string(budget), to_string(held_once), to_string(store::Budget::kMargin), with_count(peak)),
+        "--memory"};
   }
   return Error{Error::Kind::BadArgument,
                fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
@@ -104,7 +106,7 @@ class Running final : public Session, public PoolListener {
   Pool& pool() override { return *pool_; }
   Status restate(Bytes stated) override {
     const Bytes outside = saturating_sub(device_->held(), store_->counts().resident);
-    if (Status enough = enough_beside(stated, outside, Bytes{}, Bytes{}); !enough) return enough;
+    if (Status enough = enough_beside(stated, outside, /*held_once=*/{}, /*warm_up=*/{}); !enough) return enough;
     budget_.restate(stated);
     pager_->trim();
     if (stated == Bytes{} && recorder_ != nullptr) recorder_->finish();
@@ -461,8 +463,7 @@ Result<Session*> Session::start_on(Settings settings, std::unique_ptr<BudgetedDe
   const Bytes held = device->held();
   const Bytes warm_up = device->warm_up();
   if (settings.slot != nullptr) settings.slot->outside_expected.store((held + warm_up).count);
-  if (Status enough = enough_beside(settings.budget, held, device->held_peak(), warm_up); !enough)
-    return enough.error();
+  if (Status enough = enough_beside(settings.budget, held, settings.held_once, warm_up); !enough) return enough.error();
   auto session = std::make_unique<Running>(std::move(settings), std::move(device), held);
   if (Status opened = session->open(); !opened) return opened.error();
   session->begin();

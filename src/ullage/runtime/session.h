@@ -35,6 +35,7 @@ class Session {
 
   struct Settings {
     Bytes budget;                       // stated; zero: unlimited
+    Bytes held_once;                    // the most before now, which the budget is to cover too; zero: it need not
     store::SpillPlace spill;            // where tensors go that do not fit; `most` of zero: nowhere
     std::string record_file;            // where the trace goes; empty: nothing is recorded
     std::uint64_t stop_after = 0;       // whole steps after which the trace is written and the process ends; 0: never

@@ -183,7 +183,9 @@ Result<Session*> start_session(store::Ledger from, bool launched) {
   // Before the first count of what stands outside the pool.
   trim_libraries();
   settle_vector_math();
-  return Session::start(settings_of(account->ledger, account->slot, launched));
+  Session::Settings settings = settings_of(account->ledger, account->slot, launched);
+  if (launched) settings.held_once = store::resident_peak();  // as it was loaded
+  return Session::start(std::move(settings));
 }
 
 // The library beside this one, or what a variable of tests says.
