@@ -266,12 +266,10 @@ std::vector<StoragePtr> Tape::run_pinned(std::size_t op, std::span<const Storage
     pool_.refuse(*missing, "running an op again");
   }
   pool_.settle_marks();
-  c10::SmallVector<Address, 4> new_ones;
   struct Unpin final {
     store::Pager& pager;
-    const c10::SmallVector<Address, 4>& made;
-    ~Unpin() { pager.end_op(/*remember=*/false, std::span(made.data(), made.size())); }
-  } const unpin{pager_, new_ones};
+    ~Unpin() { pager.end_op(/*remember=*/false); }
+  } const unpin{pager_};
   for (const store::OpInput& input : pinned) pool_.await_streams(input.storage, input.size);
   std::vector<StoragePtr> made;
   if (apply) {
@@ -280,8 +278,7 @@ std::vector<StoragePtr> Tape::run_pinned(std::size_t op, std::span<const Storage
     made = taped.op->run(inputs);
   }
   for (const StoragePtr& storage : made) {
-    new_ones.push_back(address_of(storage));
-    pool_.await_streams(new_ones.back(), Bytes{storage->nbytes()});
+    pool_.await_streams(address_of(storage), Bytes{storage->nbytes()});
   }
   ++counts_.rerun_ops;
   counts_.rerun.count += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
