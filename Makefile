@@ -4,7 +4,7 @@
 .PHONY: help setup build test demo bench headers asan tsan tidy fuzz format clean
 
 help:
-	@echo "make demo      sets up, builds, then trains DCGAN at 256x256 on real pictures under a budget (about 3 minutes of work)"
+	@echo "make demo      sets up, builds, then trains DCGAN at 256x256 on real pictures under a budget (about two minutes of work)"
 	@echo "make test      sets up, builds, then runs all tests"
 	@echo "make build | setup | bench | headers | asan | tsan | tidy | fuzz | format | clean"
 

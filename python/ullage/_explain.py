@@ -38,8 +38,8 @@ def explain(failure: str | os.PathLike[str] | BaseException) -> Explanation:
     """Explains an out-of-memory error.
 
     failure: the exception, or the path of what `ullage explain` reads: a log, a snapshot, a trace, a printed summary.
-    Raises ValueError, with the reason, for what cannot be read or has no such error in it, and FileNotFoundError where
-    the command `ullage` is neither beside this Python nor on PATH.
+    Raises ValueError, with the reason, for what cannot be read or is a text with neither an error nor a table, and
+    FileNotFoundError where the command `ullage` is neither beside this Python nor on PATH.
     """
     words = _words(failure) if isinstance(failure, BaseException) else None
     source = "-" if words is not None else os.fspath(failure)

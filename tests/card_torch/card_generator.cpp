@@ -25,29 +25,26 @@ std::uint64_t mixed(std::uint64_t value) {
 }  // namespace
 
 CardGenerator::CardGenerator(std::uint64_t seed)
-    : GeneratorImpl(kCard, c10::DispatchKeySet(c10::DispatchKey::CUDA)), seed_(seed) {}
+    : GeneratorImpl(kCard, c10::DispatchKeySet(c10::DispatchKey::CUDA)), place_(new Place{seed}) {}
 
 std::uint64_t CardGenerator::next_cpu_seed() {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t made = mixed(mixed(seed_) ^ offset_);
-  offset_ += kStep;
+  const std::uint64_t made = mixed(mixed(place_->seed) ^ place_->offset);
+  place_->offset += kStep;
   ++counters().draws;
   return made;
 }
 
-void CardGenerator::set_current_seed(std::uint64_t seed) {
-  seed_ = seed;
-  offset_ = 0;
-}
+void CardGenerator::set_current_seed(std::uint64_t seed) { *place_ = {seed}; }
 
 std::uint64_t CardGenerator::seed() {
   set_current_seed(c10::detail::getNonDeterministicRandom());
-  return seed_;
+  return place_->seed;
 }
 
 void CardGenerator::set_offset(std::uint64_t offset) {
   TORCH_CHECK(offset % kStep == 0, "an offset must be a multiple of ", kStep, ", not ", offset);
-  offset_ = offset;
+  place_->offset = offset;
 }
 
 void CardGenerator::set_state(const c10::TensorImpl& state) {
@@ -57,20 +54,32 @@ void CardGenerator::set_state(const c10::TensorImpl& state) {
               " elements of ", state.dtype(), " on ", state.device());
   std::uint64_t words[2];
   std::memcpy(words, state.data(), kStateBytes);
-  seed_ = words[0];
+  place_->seed = words[0];
   set_offset(words[1]);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> CardGenerator::get_state() const {
   const at::TensorBase state = at::detail::empty_cpu({static_cast<std::int64_t>(kStateBytes)}, at::kByte);
-  const std::uint64_t words[2] = {seed_, offset_};
+  const std::uint64_t words[2] = {place_->seed, place_->offset};
   std::memcpy(state.mutable_data_ptr(), words, kStateBytes);
   return state.getIntrusivePtr();
 }
 
 CardGenerator* CardGenerator::clone_impl() const {
-  auto* made = new CardGenerator(seed_);
-  made->offset_ = offset_;
+  auto* made = new CardGenerator;
+  *made->place_ = *place_;
+  return made;
+}
+
+void CardGenerator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& state) {
+  const auto* given = dynamic_cast<const CardGenerator*>(state.get());
+  TORCH_CHECK(given != nullptr, "the state of a generator of the card is a generator of the card");
+  place_ = given->place_;
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl> CardGenerator::graphsafe_get_state() const {
+  auto made = c10::make_intrusive<CardGenerator>();
+  made->place_ = place_;
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include <ATen/core/Generator.h>
 
 #include <cstdint>
+#include <memory>
 
 namespace card_torch {
 
@@ -18,19 +19,26 @@ class CardGenerator final : public c10::GeneratorImpl {
   std::uint64_t next_cpu_seed();
 
   void set_current_seed(std::uint64_t seed) override;  // and the offset to 0
-  std::uint64_t current_seed() const override { return seed_; }
+  std::uint64_t current_seed() const override { return place_->seed; }
   std::uint64_t seed() override;  // a new one, from the system
   void set_offset(std::uint64_t offset) override;
-  std::uint64_t get_offset() const override { return offset_; }
+  std::uint64_t get_offset() const override { return place_->offset; }
   // 16 bytes on the CPU: seed, then offset.
   void set_state(const c10::TensorImpl& state) override;
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
+  // Shared with the one that is given, or made, as CUDA's graphs do.
+  void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& state) override;
+  c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
 
  private:
+  struct Place {
+    std::uint64_t seed = 0;
+    std::uint64_t offset = 0;
+  };
+
   CardGenerator* clone_impl() const override;
 
-  std::uint64_t seed_;
-  std::uint64_t offset_ = 0;
+  std::shared_ptr<Place> place_;
 };
 
 // Of cuda:0; what ops draw from that are given none.

@@ -106,6 +106,19 @@ TEST(CardGenerator, ItsStateIsSeedAndOffset) {
   EXPECT_TRUE(first.equal(torch::rand({100}, kOnCard)));
 }
 
+TEST(CardGenerator, SharesAGraphsafeState) {
+  at::Generator generator = card_generator();
+  const at::Generator now = generator.graphsafe_get_state(), before = generator.clone();
+  const Tensor first = torch::rand({100}, kOnCard);
+  EXPECT_EQ(now.get_offset(), before.get_offset() + 4);
+  generator.graphsafe_set_state(before.clone());
+  EXPECT_TRUE(first.equal(torch::rand({100}, kOnCard)));
+  EXPECT_EQ(now.get_offset(), before.get_offset() + 4);  // not its own any more
+  const Tensor second = torch::rand({100}, kOnCard);
+  generator.graphsafe_set_state(now);
+  EXPECT_TRUE(second.equal(torch::rand({100}, kOnCard)));
+}
+
 TEST(CardGenerator, LeavesOtherGeneratorsAlone) {
   const Tensor cpu = cpu_generator_state();
   const Tensor x = torch::ones({1000}, kOnCard);

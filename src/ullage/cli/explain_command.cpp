@@ -173,8 +173,8 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
       ->expected(1)
       ->type_size(2);
   verb->footer(
-      "Exit code: 0 the answer is on stdout; 2 wrong use; 3 FILE cannot be read, is damaged, or has no\n"
-      "out-of-memory error in it. Nothing in FILE is run, a snapshot's pickle included.\n"
+      "Exit code: 0 the answer is on stdout; 2 wrong use; 3 FILE cannot be read, is damaged, or is a text\n"
+      "with neither an error nor a table. Nothing in FILE is run, a snapshot's pickle included.\n"
       "Colors on a terminal only, and not with NO_COLOR set.");
   return verb;
 }

@@ -210,19 +210,20 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->type_name("DIR[:SIZE]|none");
   verb->add_option("--report", options.report, "write the figures of the run as JSON")->type_name("FILE");
   verb->add_option("--record", options.record,
-                   "write what the program did with its memory: a trace for\n'ullage explain' and 'ullage predict'")
+                   "write what the program did with its memory: a trace for\n'ullage explain', 'predict' and 'plan'")
       ->type_name("FILE");
   verb->add_option("--plan", options.plan,
                    "follow a plan of 'ullage plan --out' from the first step on; without it\none is made when the "
                    "program does not fit")
       ->type_name("FILE");
   verb->add_flag("--no-plan", options.no_plan, "make and follow no plan: all is decided on demand");
-  verb->add_flag("--quiet", options.quiet, "no summary at the end");
+  verb->add_flag("--quiet", options.quiet, "no summary, nothing said of plans; warnings and errors stay");
   verb->footer(
       "Options stand before PROGRAM or '--'; all behind belongs to the program, its --help too.\n"
       "COMMAND keeps the budget if it is a Python program that imports torch, or linked to torch or\n"
-      "to Ullage's runtime. Exit code: the command's own, 128+n for signal n; 2 wrong use; 4 the\n"
-      "budget cannot be met; 126, 127 cannot be started.\n(" +
+      "to Ullage's runtime. Exit code: the command's own, 128+n for signal n; 1 the report or\n"
+      "trace could not be written; 2 wrong use; 3 the plan cannot be read; 4 the budget cannot be met;\n"
+      "126, 127 cannot be started.\n(" +
       programs_here() + ")");
   return verb;
 }

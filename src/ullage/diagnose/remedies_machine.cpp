@@ -107,7 +107,8 @@ std::optional<Remedy> no_pinning(const Asked& asked) {
 std::optional<Remedy> run_in_budget(const Asked& asked) {
   if (asked.evidence.told_by(Teller::CudaDriver) || asked.evidence.told_by(Teller::SharedMemory)) return std::nullopt;
   return known("ullage run --memory auto -- python train.py",
-               "for programs on the CPU: tensors over the budget go to disk; CUDA is not built yet");
+               "for programs on the CPU: tensors over the budget go to disk; for a card see --device cuda (not tried "
+               "on a real one yet)");
 }
 
 std::optional<Remedy> more_budget(const Asked& asked) {

@@ -4,6 +4,7 @@
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/evidence.h"
 #include "ullage/predict/told.h"
+#include "ullage/store/budget.h"
 
 #include <fmt/format.h>
 
@@ -14,11 +15,13 @@
 namespace ullage::diagnose {
 namespace {
 
-// What a budget holds back beside the pool and what is measured outside it: torch's warm-up and the kernel's errors of
-// counting (store/budget.h says both).
-constexpr Bytes kBesideThePool = 48_MiB;
-// Where the trace says nothing of the process: libtorch alone takes 105 MiB before the first tensor.
-constexpr Bytes kLeastOutside = 105_MiB;
+// What a run keeps beside its pool; at least what torch takes by itself, where the trace does not say.
+Bytes beside_the_pool(const History& history) {
+  using store::Budget;
+  const trace::ProcessFigures& process = history.take->process;
+  const Bytes least = history.device_is_cpu ? Budget::kTorchAlone + Budget::kWarmUp : Bytes{};
+  return std::max({process.outside_peak, process.outside_expected, least}) + Budget::kMargin;
+}
 
 std::string of_takes(const History& history) {
   if (history.file->file.takes.size() < 2) return "";
@@ -130,8 +133,7 @@ std::string take_next(const History& history, const std::string& file) {
 
 std::string run_command(const History& history) {
   if (!history.told->need || !runs_as_recorded(history)) return "";
-  const Bytes outside = std::max(history.take->process.outside_peak, kLeastOutside);
-  const std::optional<Bytes> least = sum(sum(history.told->need->bytes, outside), kBesideThePool);
+  const std::optional<Bytes> least = sum(history.told->need->bytes, beside_the_pool(history));
   if (!least || *least > 1_GiB * 1024 * 1024) return "";
   const std::string command = command_in_words(command_of(history));
   return fmt::format("ullage run --memory {}MiB -- {}", round_up(*least, 64_MiB).count / (1_MiB).count,

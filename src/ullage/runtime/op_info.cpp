@@ -114,11 +114,9 @@ const OpInfo* look_up(const c10::OperatorHandle& op, std::size_t key) {
   return r.infos.try_emplace(key, made).first->second;
 }
 
-std::atomic<c10::DeviceType> followed{c10::kCPU};
+std::atomic<c10::Device> followed{c10::Device(c10::kCPU)};
 
-bool is_followed(const c10::StorageImpl& storage) {
-  return storage.device_type() == followed.load(std::memory_order_relaxed);
-}
+bool is_followed(const c10::StorageImpl& storage) { return storage.device_type() == followed_device().type(); }
 
 // Null where there are no bytes on the device. No accessor that checks, throws or dispatches.
 c10::StorageImpl* followed_storage(const c10::TensorImpl& tensor) {
@@ -198,9 +196,9 @@ void gather(const OpInfo& info, std::span<const c10::IValue> arguments, OpCall& 
   if (call.inputs.size() > kFewInputs) merge(call);
 }
 
-c10::DeviceType followed_device() { return followed.load(std::memory_order_relaxed); }
+c10::Device followed_device() { return followed.load(std::memory_order_relaxed); }
 
-void follow_device(c10::DeviceType device) { followed.store(device); }
+void follow_device(c10::Device device) { followed.store(device); }
 
 Address bytes_of(const c10::TensorImpl& tensor) {
   c10::StorageImpl* storage = followed_storage(tensor);

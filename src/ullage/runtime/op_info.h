@@ -51,9 +51,9 @@ void each_tensor(const c10::IValue& value, const F& f) {
   }
 }
 
-// The device whose storages the runtime tells of: the processor, or a card. Said once, before ops are followed.
-c10::DeviceType followed_device();
-void follow_device(c10::DeviceType device);
+// The device whose storages the runtime tells of: the processor, or one card. Said once, before ops are followed.
+c10::Device followed_device();
+void follow_device(c10::Device device);
 
 // Where its bytes on that device begin; zero where it has none.
 Address bytes_of(const c10::TensorImpl& tensor);

@@ -79,7 +79,11 @@ struct PlanFollower::Helper {
         changed.wait(held, [this] { return asked.has_value(); });
         const Address at = *std::exchange(asked, std::nullopt);
         held.unlock();
-        const bool done = follower.remake(at, /*at_fault=*/false);
+        bool done = false;
+        try {
+          done = follower.remake(at, /*at_fault=*/false);
+        } catch (const std::exception&) {  // who stands at a fault cannot be told
+        }
         held.lock();
         answer = done;
         changed.notify_all();
@@ -270,13 +274,9 @@ bool PlanFollower::remake(Address at, bool at_fault) {
   if (at_fault) return inside == 0 && helper_->ask(at);
   const std::lock_guard lock(lock_);
   const Inside here;
-  try {
-    if (tape_.remake(at)) return true;
-    const auto unread_here = [&](const StorageUse& input) { return input.begin == at && input.unread; };
-    return in_op_ && blanks_will_do_ && std::ranges::any_of(inputs_, unread_here) && tape_.give_blank(at);
-  } catch (const std::exception&) {
-    return false;  // no room
-  }
+  if (tape_.remake(at)) return true;
+  const auto unread_here = [&](const StorageUse& input) { return input.begin == at && input.unread; };
+  return in_op_ && blanks_will_do_ && std::ranges::any_of(inputs_, unread_here) && tape_.give_blank(at);
 }
 
 bool PlanFollower::leads_this_thread() const {

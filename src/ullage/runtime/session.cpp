@@ -89,7 +89,7 @@ class Running final : public Session, public PoolListener {
 
   void begin() {
     running = this;
-    follow_device(device_->device().type());
+    follow_device(device_->device());
     note_forks();
     std::atexit([] { running->say_goodbye(); });
     if (tier_ != nullptr) begin_paging();

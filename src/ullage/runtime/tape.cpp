@@ -14,7 +14,7 @@ namespace {
 using plan::ValueIndex;
 using What = plan::Action::What;
 
-plan::Kernels kernels_here() { return followed_device() == c10::kCPU ? plan::Kernels::Processor : plan::Kernels::Card; }
+plan::Kernels kernels_here() { return followed_device().is_cpu() ? plan::Kernels::Processor : plan::Kernels::Card; }
 
 Address address_of(const StoragePtr& storage) {
   return {reinterpret_cast<std::uint64_t>(storage->_mutable_data_ptr_no_checks().get())};
@@ -345,7 +345,8 @@ void Tape::take_blank_back() {
   }
 }
 
-bool Tape::settle() {
+// False: something could not be made.
+bool Tape::make_dropped() {
   std::vector<Address> dropped;
   for (const Place& at : places_) {
     if (at.in_program() && at.dropped) dropped.push_back(at.at);
@@ -361,17 +362,57 @@ bool Tape::settle() {
       all = false;  // no room
     }
   }
-  if (!all) return false;
+  return all;
+}
+
+bool Tape::settle() {
+  if (!make_dropped()) {
+    hold_sources();
+    return false;
+  }
   forget();
   program_ = nullptr;
   return true;
 }
 
+// What the program lets go of from here on may be what the dropped are made from.
+void Tape::hold_sources() {
+  std::vector<bool> seen(places_.size());
+  std::vector<ValueIndex> needed;
+  const auto need = [&](ValueIndex value) {
+    if (seen[value.value]) return;
+    seen[value.value] = true;
+    needed.push_back(value);
+  };
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].in_program() && places_[i].dropped) need({i});
+  }
+  while (!needed.empty()) {
+    const ValueIndex value = needed.back();
+    needed.pop_back();
+    Place& at = place(value);
+    if (at.present()) {
+      if (at.ours == nullptr) at.ours = at.program.lock();
+      continue;
+    }
+    const plan::OpIndex maker = program_->maker(value);
+    if (maker == plan::kNone || taped_[maker.value].op == nullptr) continue;
+    const std::vector<ValueIndex>& reads = program_->op(maker.value).reads;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      if (taped_[maker.value].op->needs(i)) need(reads[i]);
+    }
+  }
+}
+
 void Tape::overwritten(Address at) {
-  const auto found = newest_.find(at.value);
+  const auto known = [&] { return newest_.find(at.value); };
+  if (known() != newest_.end() && place(known()->second).ours != nullptr) (void)make_dropped();
+  const auto found = known();
   if (found == newest_.end()) return;
-  place(found->second).newest = false;
+  Place& lost = place(found->second);
+  lost.newest = false;
   newest_.erase(found);
+  lost.ours.reset();  // it holds something else now
 }
 
 }  // namespace ullage::runtime

@@ -51,9 +51,10 @@ class Tape final {
   bool carry_out(const plan::Action& action);
 
   // Makes again all that is dropped, and forgets everything: from here on nobody needs the tape. False: something could
-  // not be made now; it stays on tape, and is made when it is asked for, if its inputs still stand.
+  // not be made now; it stays on tape, with all that it is made from, and is made when it is asked for.
   bool settle();
   // While something stays: the program is about to write to the storage at `at` by an op that the plan does not know.
+  // What is made from it is made now, if there is room; else it is lost.
   void overwritten(Address at);
   // Makes what the program's storage at `at` held again. False: it is not dropped, or cannot be made.
   bool remake(Address at);
@@ -89,6 +90,8 @@ class Tape final {
   std::vector<StoragePtr> run_pinned(std::size_t op, std::span<const StoragePtr> inputs, bool apply);
   bool put(plan::ValueIndex value, StoragePtr storage);
   bool ensure(plan::ValueIndex value, std::vector<plan::ValueIndex>& made);
+  bool make_dropped();
+  void hold_sources();
   void forget();
 
   store::Pager& pager_;

@@ -33,7 +33,8 @@ constexpr DispatchKeySet kNotPlain =
 
 bool is_plain(const at::Tensor& tensor) {
   // A number that was wrapped stays with the processor, and nobody writes to it.
-  const bool here = tensor.device().type() == followed_device() || tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  const bool here =
+      tensor.device().type() == followed_device().type() || tensor.unsafeGetTensorImpl()->is_wrapped_number();
   return tensor.layout() == c10::kStrided && here && !tensor.key_set().has_any(kNotPlain) && !tensor.is_quantized() &&
          !tensor.is_inference() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
 }

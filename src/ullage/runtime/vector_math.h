@@ -11,8 +11,8 @@ namespace ullage::runtime {
 // that torch asks for): a program then differs from itself, by 1e-4 of a value, in about one start of 100 on a loaded
 // machine (pytorch/pytorch issue 188792). What is looked up once is right from then on.
 //
-// Takes a millisecond and leaves about 5 MiB more of torch resident, most of which any first op touches
-// (store/budget.h counts on it). The other functions that torch takes from MKL, and those of doubles (ATen/cpu/vml.h),
+// Takes a millisecond and leaves about 5 MiB more of torch resident, most of which any first op touches.
+// The other functions that torch takes from MKL, and those of doubles (ATen/cpu/vml.h),
 // would be 3.5 MiB more, which a small budget has not to give.
 void settle_vector_math();
 

@@ -13,7 +13,7 @@ class Remaker {
   // The storage at `at` is needed now and no plan has brought it back: by an op, by backward, or (`at_fault`) by an
   // instruction that stands at it. True: it is resident now, through Pager::adopt(). Called on the thread that needs
   // it, with no lock held; may use the pager, and other dropped storages, which are remade first. One thread at a time
-  // for one storage. What it throws counts as false.
+  // for one storage. What it throws counts as false, and says why.
   virtual bool remake(Address at, bool at_fault) = 0;
 };
 
