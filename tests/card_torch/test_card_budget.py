@@ -13,7 +13,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "nets"))
-from runs import ROOMY, Run, Runs, differences, ended_well  # noqa: E402
+from runs import ROOMY, Run, Runs, differences, ended_well, least_to_start  # noqa: E402
 
 MIB = 1 << 20
 OPS, STEPS = "120", 7
@@ -60,15 +60,6 @@ class CardRuns(Runs):
         return []
 
 
-def least_budget(runs: CardRuns, seed: str) -> int:
-    """That a pool of nothing can start with: a refusal names it."""
-    said = runs.on_card(MIB, seed, (), {}).said
-    found = [int(word.split("(")[1].split()[0]) for word in said.split("state at least")[1:2]]
-    if not found:
-        sys.exit(f"a budget of 1 MiB was not refused with the least that can start: {said}")
-    return found[0]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin_dir")
@@ -84,7 +75,7 @@ def main() -> None:
     # Beside the programs, not in the folder for temporary files, which may be memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-card-budget-") as folder:
         runs = CardRuns(options, options.keep or folder)
-        beside = least_budget(runs, str(first))
+        beside = least_to_start(runs.on_card(MIB, str(first), (), {}).said)
         for seed in map(str, range(first, last + 1)):
             plain = runs.plain(seed, OPS, STEPS)
             pool = 0

@@ -80,10 +80,7 @@ class Runs:
         The larger of what is set aside at the start (a budget that cannot start names it) and what stood outside later.
         """
         refused = self.under(MIB, net, scale, 1)
-        named = re.search(r"state at least [^(]*\((\d+) bytes\)", refused.said)
-        if not named:
-            raise SystemExit(f"a budget of 1 MiB was not refused with the least that can start: {refused.said}")
-        return max(int(named[1]), roomy.figure("outside_pool_bytes") + MARGIN)
+        return max(least_to_start(refused.said), roomy.figure("outside_pool_bytes") + MARGIN)
 
     @staticmethod
     def _words(net: str, scale: str, steps: int, threads: int) -> list[str]:
@@ -112,6 +109,14 @@ def _json(file: pathlib.Path) -> dict | None:
         return json.loads(file.read_text())
     except (OSError, ValueError):
         return None
+
+
+def least_to_start(said: str) -> int:
+    """The bytes with which a pool of nothing can start, as the refusal of a budget of 1 MiB names them."""
+    named = re.search(r"state at least [^(]*\((\d+) bytes\)", said)
+    if not named:
+        raise SystemExit(f"a budget of 1 MiB was not refused with the least that can start: {said}")
+    return int(named[1])
 
 
 def ended_well(run: Run) -> list[str]:

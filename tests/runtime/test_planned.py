@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "nets"))
+from runs import least_to_start  # noqa: E402
+
 MIB = 1 << 20
 STEPS = 10
 
@@ -169,11 +172,6 @@ class Programs:
                               timeout=300, env={**os.environ, "ULLAGE_PLANNING": "wait", "OMP_WAIT_POLICY": "passive"})
         return done, json.loads(report.read_text())
 
-    def least(self) -> int:
-        """Bytes that a pool of nothing can start with: a refusal names them."""
-        said = self.under(MIB, "nothing")[0].stderr
-        return int(said.split("state at least")[1].split("(")[1].split()[0])
-
     @staticmethod
     def _words(name: str) -> list[str]:
         return [sys.executable, "-c", PROGRAM.replace("CASE", CASES[name][0])]
@@ -211,7 +209,8 @@ def main() -> None:
         take, plan = programs.folder / "run.ullage", programs.folder / "plan.json"
         done, roomy = programs.under(8 << 30, "nothing", "--record", str(take))
         assert done.returncode == 0, done.stderr
-        beside = max(roomy["outside_pool_bytes"], programs.least()) + 16 * MIB  # what a run sets aside, and what planning takes
+        least = least_to_start(programs.under(MIB, "nothing")[0].stderr)
+        beside = max(roomy["outside_pool_bytes"], least) + 16 * MIB  # what a run sets aside, and what planning takes
         budget = beside + int(0.7 * roomy["pool_peak_bytes"])
         for name, (_, expected) in CASES.items():
             if only and name not in only:
