@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short names for presets (CMakePresets.json) and scripts (tools/). Nothing is built here.
 
-.PHONY: help setup build test demo bench headers asan tsan tidy fuzz format clean
+.PHONY: help setup build test demo bench headers soak asan tsan tidy fuzz format clean
 
 help:
-	@echo "make demo      sets up, builds, then trains DCGAN at 256x256 on real pictures under a budget (about two minutes of work)"
+	@echo "make demo      sets up, builds what it runs, then trains DCGAN at 256x256 plainly and under a budget, and draws both (two minutes of work)"
 	@echo "make test      sets up, builds, then runs all tests"
-	@echo "make build | setup | bench | headers | asan | tsan | tidy | fuzz | format | clean"
+	@echo "make build | setup | bench | headers | soak | asan | tsan | tidy | fuzz | format | clean"
 
 setup:
 	@tools/setup
@@ -17,7 +17,11 @@ build: setup
 test: build
 	@tools/test dev
 
-demo: build
+soak: build
+	@tools/test soak
+
+demo: setup
+	@tools/build dev ullage_cli ullage_dcgan_program
 	@tools/demo
 
 bench: build

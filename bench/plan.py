@@ -26,7 +26,7 @@ SHARES = [75, 55, 40]  # percent of what backward needs of forward
 ROOM = "16GiB"
 RECORDED = 7  # steps: the times of an op are the least of those alike
 THREADS = str(os.cpu_count())
-LEVERS = "recompute,batch_norm,hold"
+LEVERS = "recompute,batch-norm,hold"
 NETS = {
     "resnet50": "ResNet-50, 224x224, batch 8, SGD with momentum",
     "densenet121": "DenseNet-121, 224x224, batch 8, SGD with momentum",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan_table FILE.ullage [--shares 75,55,40] [--levers recompute,batch_norm,hold]... [--effort N] [--seed N]
+// plan_table FILE.ullage [--shares 75,55,40] [--levers recompute,batch-norm,hold]... [--effort N] [--seed N]
 //            [--time-points N] [--no-bound] [--no-baselines]
 // Plans the typical step of a recording at budgets that leave it these shares, in percent, of its activation memory:
 // budget = plain peak - (1 - share) x bytes saved. Prints JSON: for each share and each set of levers the plan as the
-// verifier found it, the bound, what the policies of plan/baselines.h reach, and how long planning took. Times of the
+// verifier found it, the bound, what the policies of baselines.h reach, and how long planning took. Times of the
 // machine are in it, so two runs of it are not the same text.
+#include "baselines.h"
 #include "ullage/base/result.h"
-#include "ullage/plan/baselines.h"
 #include "ullage/plan/bound.h"
 #include "ullage/plan/planner.h"
 #include "ullage/plan/step_of_take.h"
@@ -59,16 +59,9 @@ std::vector<std::string> parts_of(const std::string& text) {
 }
 
 LeverSet levers_called(const std::string& text) {
-  Levers levers{.recompute = false, .batch_norm = false, .hold = false, .spill = false, .state = false};
+  Levers levers = kNoLevers;
   for (const std::string& part : parts_of(text)) {
-    bool* const lever = part == "recompute"    ? &levers.recompute
-                        : part == "batch_norm" ? &levers.batch_norm
-                        : part == "hold"       ? &levers.hold
-                        : part == "spill"      ? &levers.spill
-                        : part == "state"      ? &levers.state
-                                               : nullptr;
-    if (lever == nullptr) throw std::invalid_argument("no lever " + part);
-    *lever = true;
+    if (!turn_on(part, levers)) throw std::invalid_argument("no lever " + part);
   }
   return {text, levers};
 }
@@ -103,7 +96,7 @@ Options options_of(std::span<char*> words) {
     }
   }
   if (options.file.empty()) throw std::invalid_argument("which recording?");
-  if (options.levers.empty()) options.levers = {levers_called("recompute,batch_norm,hold"), {"all", Levers{}}};
+  if (options.levers.empty()) options.levers = {levers_called("recompute,batch-norm,hold"), {"all", Levers{}}};
   return options;
 }
 

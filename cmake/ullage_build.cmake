@@ -5,7 +5,6 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# The same for libraries and executables (not -fPIE there), so that all share one precompiled header.
 add_compile_options(-fPIC)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
@@ -20,10 +19,20 @@ if(ULLAGE_CCACHE)  # a second checkout of the same sources takes what the first 
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${ULLAGE_CCACHE}")
 endif()
 
+# Several sources of a folder are compiled as one: most of a source's cost is to read headers, torch's above all. So names of
+# one file (anonymous namespaces) are not used twice in a folder. Five sources that see torch take 2 GB of memory at most.
+option(ULLAGE_UNITY "Compile several sources of a folder as one" ON)
+function(ullage_unity target sources_in_one)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ULLAGE_UNITY} UNITY_BUILD_BATCH_SIZE ${sources_in_one})
+endfunction()
+
 # Warnings are errors only where Ullage is the project being built, never for those who embed or only install it.
 function(ullage_warnings target)
   if(PROJECT_IS_TOP_LEVEL AND NOT ULLAGE_WHEEL)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+    if(ULLAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes sources that are included for headers
+    endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarm on string + string, GCC bug 105651
     endif()
@@ -33,7 +42,7 @@ endfunction()
 # ullage_module(NAME <folder> SOURCES ... HEADERS ... [LINK ...] [SHARED <output name>] [TORCH])
 # Makes ullage_<folder> with alias ullage::<folder>. Headers are listed by their path in the folder and are
 # compiled one by one by the target all_verify_interface_header_sets, so each stands alone.
-# TORCH: the module includes torch; it gets torch's flags and the one precompiled header.
+# TORCH: the module includes torch and gets its flags.
 function(ullage_module)
   cmake_parse_arguments(M "TORCH" "NAME;SHARED;BASE_DIR" "SOURCES;HEADERS;LINK;LINK_PRIVATE" ${ARGN})
   set(target "ullage_${M_NAME}")
@@ -56,28 +65,51 @@ function(ullage_module)
   ullage_warnings(${target})
   if(M_TORCH)
     target_link_libraries(${target} PUBLIC ullage::torch)
-    target_precompile_headers(${target} REUSE_FROM ullage_torch_pch)
+    ullage_unity(${target} 5)
+  else()
+    ullage_unity(${target} 8)
   endif()
 endfunction()
 
-# ullage_test(NAME <folder> SOURCES ... LINK ... [TORCH])
-# Makes tests/<folder> one executable, each TEST of it one ctest named <Subject>.<Behaviour>.
+# ullage_test(NAME <folder> SOURCES ... LINK ... [TORCH] [SHARDS <count>] [EACH_ALONE])
+# Makes tests/<folder> one executable and one ctest, <folder>_test: a case that fails is named in its output and at the end of
+# tools/test. SHARDS: so many ctests, each with its share of the cases, where they take long. EACH_ALONE: each case is a ctest
+# and a process of its own, for what a process can do only once.
 function(ullage_test)
-  cmake_parse_arguments(T "TORCH" "NAME" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(T "TORCH;EACH_ALONE" "NAME;SHARDS" "SOURCES;LINK" ${ARGN})
   set(target "${T_NAME}_test")
   add_executable(${target} ${T_SOURCES})
   target_link_libraries(${target} PRIVATE ${T_LINK} ullage_test_folders GTest::gtest GTest::gtest_main)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # real.h
   ullage_warnings(${target})
-  if(NOT T_TORCH)  # those share a precompiled header, and with it its flags
-    target_compile_options(${target} PRIVATE ${ULLAGE_TEST_OPTIMIZATION})
+  if(ULLAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-shadow)  # a test may name its variables as it likes
   endif()
+  target_compile_options(${target} PRIVATE ${ULLAGE_TEST_OPTIMIZATION})
   if(T_TORCH)
     target_link_libraries(${target} PRIVATE ullage::torch)
-    target_precompile_headers(${target} REUSE_FROM ullage_torch_pch)
+    ullage_unity(${target} 4)
+  else()
+    ullage_unity(${target} 6)
   endif()
-  include(GoogleTest)
-  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS "${T_NAME}")
+  if(T_EACH_ALONE)
+    include(GoogleTest)
+    gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS "${T_NAME}")
+    return()
+  endif()
+  if(NOT T_SHARDS)
+    set(T_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${T_SHARDS})
+    set(test ${target})
+    if(T_SHARDS GREATER 1)
+      string(APPEND test .${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${test} COMMAND ${target})
+    set_tests_properties(${test} PROPERTIES LABELS ${T_NAME} TIMEOUT 1200
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${T_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
 
 # ullage_test_program(NAME <target> SOURCES ... LINK ... [TORCH])
@@ -88,18 +120,25 @@ function(ullage_test_program)
   target_link_libraries(${P_NAME} PRIVATE ${P_LINK})
   target_compile_features(${P_NAME} PRIVATE cxx_std_20)
   ullage_warnings(${P_NAME})
+  target_compile_options(${P_NAME} PRIVATE ${ULLAGE_TEST_OPTIMIZATION} -Wno-maybe-uninitialized)  # false alarms of -O1
   if(P_TORCH)
-    target_precompile_headers(${P_NAME} REUSE_FROM ullage_torch_pch)
+    ullage_unity(${P_NAME} 5)
   endif()
 endfunction()
 
-# ullage_python_test(NAME <label>.<what> RUN <script of this folder> <arguments>... [COST <seconds>] [TIMEOUT <seconds>] [SKIPS])
+# ullage_python_test(NAME <label>.<what> RUN <script of this folder> <arguments>... [COST <seconds>] [TIMEOUT <seconds>] [SKIPS] [SOAK])
 # COST: see tests/CMakeLists.txt. SKIPS: exit code 77 says that it cannot run here.
+# SOAK: only `make soak` runs it.
 function(ullage_python_test)
-  cmake_parse_arguments(T "SKIPS" "NAME;COST;TIMEOUT" "RUN" ${ARGN})
+  cmake_parse_arguments(T "SKIPS;SOAK" "NAME;COST;TIMEOUT" "RUN" ${ARGN})
   list(POP_FRONT T_RUN script)
   string(REGEX REPLACE "\\..*" "" label "${T_NAME}")
-  add_test(NAME ${T_NAME} COMMAND "${ULLAGE_PYTHON_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${T_RUN})
+  set(only_in "")
+  if(T_SOAK)
+    set(only_in CONFIGURATIONS soak)
+    set(label soak)
+  endif()
+  add_test(NAME ${T_NAME} COMMAND "${ULLAGE_PYTHON_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${T_RUN} ${only_in})
   set_tests_properties(${T_NAME} PROPERTIES LABELS ${label} TIMEOUT ${T_TIMEOUT})
   if(T_COST)
     set_tests_properties(${T_NAME} PROPERTIES COST ${T_COST})

@@ -25,10 +25,10 @@ if(ULLAGE_TORCH)
   # Torch is mapped before the runtime is, by whichever program; the path serves programs that link the runtime.
   set_target_properties(ullage_runtime PROPERTIES INSTALL_RPATH "${ULLAGE_TORCH_DIR}/lib")
   install(TARGETS ullage_runtime LIBRARY DESTINATION "${lib}")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/ullage/base" "${PROJECT_SOURCE_DIR}/src/ullage/trace"
-    DESTINATION "${data}include/ullage" FILES_MATCHING PATTERN "*.h")
-  install(FILES "${PROJECT_SOURCE_DIR}/src/ullage/runtime/runtime.h" "${PROJECT_SOURCE_DIR}/src/ullage/runtime/c_api.h"
-    DESTINATION "${data}include/ullage/runtime")
+  foreach(header base/bytes.h base/check.h base/knob.h base/result.h runtime/c_api.h runtime/runtime.h)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES "${PROJECT_SOURCE_DIR}/src/ullage/${header}" DESTINATION "${data}include/ullage/${folder}")
+  endforeach()
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/config/UllageConfig.cmake.in"
     "${PROJECT_BINARY_DIR}/UllageConfig.cmake" INSTALL_DESTINATION "lib/cmake/Ullage")
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/UllageConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ullage::torch, LibTorch as the Python package torch carries it, and the one precompiled header.
+# ullage::torch, LibTorch as the Python package torch carries it.
 # The package's own TorchConfig.cmake is not used: a CUDA build's asks for a CUDA toolkit that we do not need.
 
 set(ullage_python "${ULLAGE_PYTHON}")
@@ -41,13 +41,3 @@ target_compile_options(ullage_torch INTERFACE -DNDEBUG)
 target_link_options(ullage_torch INTERFACE "-Wl,-rpath,${torch_dir}/lib")
 target_link_libraries(ullage_torch INTERFACE
   "${torch_dir}/lib/libtorch.so" "${torch_dir}/lib/libtorch_cpu.so" "${torch_dir}/lib/libc10.so")
-
-# Torch's headers cost about 27 s a source file; they are parsed once here and reused by every torch target.
-file(WRITE "${PROJECT_BINARY_DIR}/torch_pch.cpp" "// compiled only to carry the precompiled header\n")
-add_library(ullage_torch_pch OBJECT "${PROJECT_BINARY_DIR}/torch_pch.cpp")
-find_package(nlohmann_json 3.11 REQUIRED)
-target_link_libraries(ullage_torch_pch PRIVATE ullage::torch nlohmann_json::nlohmann_json)
-target_compile_features(ullage_torch_pch PRIVATE cxx_std_20)
-target_precompile_headers(ullage_torch_pch PRIVATE
-  <torch/nn.h> <torch/optim/adam.h> <torch/torch.h> <nlohmann/json.hpp>)
-ullage_warnings(ullage_torch_pch)

@@ -7,6 +7,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/autograd.h>
 #include <torch/library.h>
 
 #include <thread>
@@ -18,7 +19,7 @@ namespace {
 class Card final : public testing::Environment {
   void SetUp() override { install(); }
 };
-const auto* const card = testing::AddGlobalTestEnvironment(new Card);
+const auto* const ops_card = testing::AddGlobalTestEnvironment(new Card);
 
 struct Outcome {
   Tensor result, by_x, by_y;  // on the CPU

@@ -235,7 +235,7 @@ void rehearse(const std::string& batch) {
   FakeTraining training;
   training.clears = true;
   for (std::istringstream in(sizes.substr(6)); std::getline(in, sizes, ',');) {
-    const std::vector<trace::Knob> knobs = {{"batch", number(sizes)}};
+    const std::vector<ullage::Knob> knobs = {{"batch", number(sizes)}};
     training.batch = number(sizes) * side / 8;
     log.begin_take(knobs);
     record(training, log);
@@ -271,7 +271,7 @@ void rehearse_picture(FakeTraining::Kind kind, const std::string& size) {
   for (const std::int64_t width : side_values(sizes, "width")) {
     for (const std::int64_t height : side_values(sizes, "height")) {
       training.batch = width * height / 256;
-      log.begin_take(std::vector<trace::Knob>{{"width", width}, {"height", height}});
+      log.begin_take(std::vector<ullage::Knob>{{"width", width}, {"height", height}});
       record(training, log);
       log.end_take(figures_of(training), trace::Take::End::StepBorder);
     }

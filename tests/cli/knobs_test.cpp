@@ -67,7 +67,7 @@ TEST(Knobs, RefusesWhatIsNoSize) {
 }
 
 TEST(Knobs, FillsPlaceholdersAndNothingElse) {
-  const std::vector<trace::Knob> knobs = {{"batch", 128}, {"size", 64}};
+  const std::vector<Knob> knobs = {{"batch", 128}, {"size", 64}};
   EXPECT_EQ(fill("--batch={batch}", knobs), "--batch=128");
   EXPECT_EQ(fill("{batch}x{size}", knobs), "128x64");
   EXPECT_EQ(fill("{{batch}}", knobs), "{batch}");
@@ -78,7 +78,7 @@ TEST(Knobs, FillsPlaceholdersAndNothingElse) {
 }
 
 TEST(Knobs, EveryKnobMustStandInTheCommand) {
-  const std::vector<trace::Knob> knobs = {{"batch", 128}};
+  const std::vector<Knob> knobs = {{"batch", 128}};
   EXPECT_TRUE(check_placeholders({"train", "--batch={batch}"}, knobs));
   const Status none = check_placeholders({"train", "{{batch}}"}, knobs);
   ASSERT_FALSE(none);

@@ -164,7 +164,7 @@ TEST_F(PlanCommand, UsesTheNamedLeversAlone) {
   const auto json = json_of({"--memory", "300MiB", "--levers", "recompute"});
   ASSERT_EQ(json["outcome"], "plan");
   for (const auto& use : json["levers"]) EXPECT_EQ(use["lever"], "recompute");
-  const Words none = {"apply", "hold", "spill", "restore", "write_ahead", "read_ahead"};
+  const Words none = {"batch-norm", "hold", "spill", "restore", "write_ahead", "read_ahead"};
   for (const auto& action : json["schedule"]) {
     EXPECT_EQ(std::count(none.begin(), none.end(), action["do"].get<std::string>()), 0) << action;
   }

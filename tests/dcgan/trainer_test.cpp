@@ -9,13 +9,13 @@
 namespace ullage::dcgan {
 namespace {
 
-constexpr NetworkShape kSmall{32, 10, 4, 4, 0};
+constexpr NetworkShape kSmallShape{32, 10, 4, 4, 0};
 
 torch::Tensor pictures(std::int64_t count) { return torch::rand({count, 3, 32, 32}) * 2 - 1; }
 
 TEST(Trainer, SampleLeavesNoTrace) {
   torch::manual_seed(1);
-  Trainer trainer(kSmall, {}, 5);
+  Trainer trainer(kSmallShape, {}, 5);
   trainer.step(pictures(4));
   const std::string before = state_sha256(trainer);
   const torch::Tensor first = trainer.sample();
@@ -27,7 +27,7 @@ TEST(Trainer, SampleLeavesNoTrace) {
 
 TEST(Trainer, LearnsToTellPicturesFromNoise) {
   torch::manual_seed(1);
-  Trainer trainer(kSmall, {}, 1);
+  Trainer trainer(kSmallShape, {}, 1);
   const torch::Tensor real = torch::ones({8, 3, 32, 32});
   const Losses first = trainer.step(real.clone());
   Losses last;
@@ -38,7 +38,7 @@ TEST(Trainer, LearnsToTellPicturesFromNoise) {
 
 TEST(Trainer, StatesItsLossesAsTheExampleDoes) {
   torch::manual_seed(1);
-  Trainer trainer(kSmall, {}, 1);
+  Trainer trainer(kSmallShape, {}, 1);
   const torch::Tensor real = pictures(4);
   trainer.backward_real(real);
   const double real_part = -std::log(trainer.losses().d_x);  // one value's log is not the mean of logs, but near
@@ -57,7 +57,7 @@ TEST(Trainer, ABatchOfOneIsEnoughForBatchNorm) {
 }
 
 TEST(Trainer, LetsThePicturesGoAfterTheDiscriminatorSawThem) {
-  Trainer trainer(kSmall, {}, 1);
+  Trainer trainer(kSmallShape, {}, 1);
   torch::Tensor real = pictures(2);
   const c10::weak_intrusive_ptr<c10::StorageImpl> storage(
       c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(real.storage().unsafeGetStorageImpl()));

@@ -13,9 +13,10 @@ Diagnosis one(const RecordingMaker& maker, const Question& question = {"x.pickle
   return diagnoses.at(0);
 }
 
-Bytes part(const Diagnosis& diagnosis, Bar::Part::Kind kind) {
+Bytes part_of_history(const Diagnosis& diagnosis, Bar::Part::Kind kind) {
   Bytes sum;
-  for (const Bar::Part& part : diagnosis.bar->parts) sum += part.kind == kind ? part.bytes : Bytes{};
+  for (const Bar::Part& part_of_history : diagnosis.bar->parts)
+    sum += part_of_history.kind == kind ? part_of_history.bytes : Bytes{};
   return sum;
 }
 
@@ -60,10 +61,10 @@ TEST_F(Snapshot, AtAFailureTellsTheLargestHoleAndWhoPinsTheSegments) {
   EXPECT_NE(diagnosis.causes[0].evidence[1].find("model.py:7 forward"), std::string::npos);
   ASSERT_TRUE(diagnosis.bar);
   EXPECT_EQ(diagnosis.bar->total, 430_MiB);
-  EXPECT_EQ(part(diagnosis, Bar::Part::Kind::Live), 40_MiB);
-  EXPECT_EQ(part(diagnosis, Bar::Part::Kind::Stuck), 360_MiB);
-  EXPECT_EQ(part(diagnosis, Bar::Part::Kind::Usable), 0_MiB);
-  EXPECT_EQ(part(diagnosis, Bar::Part::Kind::Free), 30_MiB);
+  EXPECT_EQ(part_of_history(diagnosis, Bar::Part::Kind::Live), 40_MiB);
+  EXPECT_EQ(part_of_history(diagnosis, Bar::Part::Kind::Stuck), 360_MiB);
+  EXPECT_EQ(part_of_history(diagnosis, Bar::Part::Kind::Usable), 0_MiB);
+  EXPECT_EQ(part_of_history(diagnosis, Bar::Part::Kind::Free), 30_MiB);
   EXPECT_EQ(diagnosis.facts.requested, 200_MiB);
 }
 
@@ -246,8 +247,8 @@ TEST_F(Snapshot, OfAnEndStateAloneTellsWhatIsUnused) {
   ASSERT_TRUE(cause(diagnoses[0], "cached_unused"));
   EXPECT_EQ(remedy(diagnoses[0], "empty_cache")->saves, 400_MiB);
   ASSERT_TRUE(diagnoses[0].bar);
-  EXPECT_EQ(part(diagnoses[0], Bar::Part::Kind::Usable), 400_MiB);
-  EXPECT_EQ(part(diagnoses[0], Bar::Part::Kind::Stuck), 40_MiB);
+  EXPECT_EQ(part_of_history(diagnoses[0], Bar::Part::Kind::Usable), 400_MiB);
+  EXPECT_EQ(part_of_history(diagnoses[0], Bar::Part::Kind::Stuck), 40_MiB);
   EXPECT_NE(diagnoses[0].to_know_more.find("only the end state was recorded"), std::string::npos);
 }
 

@@ -36,7 +36,7 @@ TEST(Take, IsATraceWithItsPeakOpLayerPhaseAndStep) {
   EXPECT_EQ(diagnosis.source.kind, "trace");
   EXPECT_EQ(diagnosis.source.torch, "2.13.0");
   EXPECT_EQ(diagnosis.source.take, 0u);
-  EXPECT_EQ(diagnosis.source.knobs, (std::vector<trace::Knob>{{"batch", 4}}));
+  EXPECT_EQ(diagnosis.source.knobs, (std::vector<Knob>{{"batch", 4}}));
   EXPECT_EQ(
       diagnosis.headline,
       "the CPU: 171.00 MiB live at the peak, in aten::convolution_backward of net.2 (backward of step 2, event 119 "

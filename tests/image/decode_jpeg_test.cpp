@@ -12,9 +12,9 @@
 namespace ullage::image::test {
 namespace {
 
-const std::string kAdvice = "; replace it or take it out of the folder";
+const std::string kJpegAdvice = "; replace it or take it out of the folder";
 
-std::string message_of(const std::string& path) {
+std::string jpeg_message_of(const std::string& path) {
   const Result<Picture> picture = decode_whole(path, {});
   if (picture) return "decoded";
   EXPECT_EQ(picture.error().kind, Error::Kind::BadFile);
@@ -22,7 +22,7 @@ std::string message_of(const std::string& path) {
   return picture.error().message;
 }
 
-class RowCount final : public RowSink {
+class JpegRowCount final : public RowSink {
  public:
   void start(PictureSize) override {}
   void row(std::span<const std::uint8_t>) override { ++rows; }
@@ -54,11 +54,11 @@ TEST(DecodeJpeg, EveryPrefixIsAnError) {
     for (std::size_t length = 0; length < whole.size(); ++length) {
       const std::string cut =
           folder.write("cut.jpg", FileBytes(whole.begin(), whole.begin() + static_cast<long>(length)));
-      const std::string message = message_of(cut);
+      const std::string message = jpeg_message_of(cut);
       const char* start = length < 3 ? "is not a PNG or JPEG" : "is cut short: the file ends ";
       EXPECT_EQ(message.rfind(start, 0), 0u) << length << " bytes: " << message;
     }
-    EXPECT_EQ(message_of(folder.path("a.jpg")), "decoded");
+    EXPECT_EQ(jpeg_message_of(folder.path("a.jpg")), "decoded");
   }
 }
 
@@ -67,7 +67,7 @@ TEST(DecodeJpeg, SaysAtWhichRowTheFileEnds) {
   make_jpeg(folder.path("a.jpg"), {.size = {300, 400}});
   FileBytes bytes = read_file(folder.path("a.jpg"));
   bytes.resize(bytes.size() / 2);
-  const std::string message = message_of(folder.write("cut.jpg", bytes));
+  const std::string message = jpeg_message_of(folder.write("cut.jpg", bytes));
   unsigned row = 0, all = 0;
   ASSERT_EQ(std::sscanf(message.c_str(), "is cut short: the file ends after %u of %u rows", &row, &all), 2) << message;
   EXPECT_EQ(all, 400u);
@@ -80,8 +80,8 @@ TEST(DecodeJpeg, SaysInWhichScanAProgressiveFileEnds) {
   make_jpeg(folder.path("a.jpg"), {.size = {300, 400}, .progressive = true});
   FileBytes bytes = read_file(folder.path("a.jpg"));
   bytes.resize(static_cast<std::size_t>(last_scan(bytes) - bytes.begin()) + 20);
-  EXPECT_EQ(message_of(folder.write("cut.jpg", bytes)),
-            "is cut short: the file ends in scan 10, before its 400 rows are whole" + kAdvice);
+  EXPECT_EQ(jpeg_message_of(folder.write("cut.jpg", bytes)),
+            "is cut short: the file ends in scan 10, before its 400 rows are whole" + kJpegAdvice);
 }
 
 TEST(DecodeJpeg, RefusesPixelsThatAreLost) {
@@ -90,7 +90,7 @@ TEST(DecodeJpeg, RefusesPixelsThatAreLost) {
   FileBytes bytes = read_file(folder.path("a.jpg"));
   const FileBytes end = {0xff, 0xd9};  // the picture ends here, says the file
   std::copy(end.begin(), end.end(), bytes.begin() + static_cast<long>(bytes.size() / 2));
-  const std::string message = message_of(folder.write("damaged.jpg", bytes));
+  const std::string message = jpeg_message_of(folder.write("damaged.jpg", bytes));
   EXPECT_EQ(message.rfind("is damaged after ", 0), 0u) << message;
   EXPECT_NE(message.find(" of 400 rows (Corrupt JPEG data: premature end of data segment)"), std::string::npos)
       << message;
@@ -103,14 +103,14 @@ TEST(DecodeJpeg, RefusesADamagedHeader) {
   const FileBytes frame = {0xff, 0xc0};
   const auto at = std::search(bytes.begin(), bytes.end(), frame.begin(), frame.end());
   at[3] = static_cast<std::uint8_t>(at[3] + 1);  // its length
-  const std::string message = message_of(folder.write("damaged.jpg", bytes));
+  const std::string message = jpeg_message_of(folder.write("damaged.jpg", bytes));
   EXPECT_EQ(message.rfind("is damaged in its header (", 0), 0u) << message;
 }
 
 TEST(DecodeJpeg, RefusesTwoColourComponents) {
   const TempFolder folder;
   make_jpeg(folder.path("a.jpg"), {.size = {30, 40}, .components = 2});
-  EXPECT_EQ(message_of(folder.path("a.jpg")), "has 2 colour components; 1, 3 and 4 are read" + kAdvice);
+  EXPECT_EQ(jpeg_message_of(folder.path("a.jpg")), "has 2 colour components; 1, 3 and 4 are read" + kJpegAdvice);
 }
 
 TEST(DecodeJpeg, RefusesABombBeforeTakingMemory) {
@@ -123,7 +123,7 @@ TEST(DecodeJpeg, RefusesABombBeforeTakingMemory) {
   std::copy(sides.begin(), sides.end(), at + 5);
   std::string message;
   const std::string path = folder.write("bomb.jpg", bytes);
-  const Bytes growth = peak_growth([&] { message = message_of(path); });
+  const Bytes growth = peak_growth([&] { message = jpeg_message_of(path); });
   EXPECT_EQ(message.rfind("claims 60000 x 60000 = 3600000000 pixels, 10800000000 bytes", 0), 0u) << message;
   EXPECT_LT(growth, 2_MiB);
 }
@@ -141,14 +141,14 @@ TEST(DecodeJpeg, RefusesABombOfScans) {
   FileBytes scans;
   for (int i = 0; i < 200; ++i) scans.insert(scans.end(), begin, end);
   bytes.insert(end, scans.begin(), scans.end());
-  EXPECT_EQ(message_of(folder.write("scans.jpg", bytes)),
-            "is damaged in scan 101, before its 64 rows are whole (more than 100 scans)" + kAdvice);
+  EXPECT_EQ(jpeg_message_of(folder.write("scans.jpg", bytes)),
+            "is damaged in scan 101, before its 64 rows are whole (more than 100 scans)" + kJpegAdvice);
 }
 
 TEST(DecodeJpeg, StreamsABigPicture) {
   const TempFolder folder;
   make_jpeg(folder.path("big.jpg"), {.size = {4000, 4000}});
-  RowCount count;
+  JpegRowCount count;
   Charges charges;
   const Bytes growth =
       peak_growth([&] { ASSERT_TRUE(decode(folder.path("big.jpg"), count, charges.callback()).ok()); });
@@ -161,7 +161,7 @@ TEST(DecodeJpeg, StreamsABigPicture) {
 TEST(DecodeJpeg, ChargesTheCoefficientsOfSeveralScansAndGivesThemBack) {
   const TempFolder folder;
   make_jpeg(folder.path("a.jpg"), {.size = {2000, 1500}, .progressive = true});
-  RowCount count;
+  JpegRowCount count;
   Charges charges;
   const Bytes before = resident();
   const Bytes growth = peak_growth([&] { ASSERT_TRUE(decode(folder.path("a.jpg"), count, charges.callback()).ok()); });
@@ -181,7 +181,7 @@ TEST(DecodeJpeg, ChargesTheCoefficientsOfSeveralScansAndGivesThemBack) {
 TEST(DecodeJpeg, WhatAChargeThrowsPassesThrough) {
   const TempFolder folder;
   make_jpeg(folder.path("a.jpg"), {.size = {30, 20}, .progressive = true});
-  RowCount count;
+  JpegRowCount count;
   const ChargeMemory refuse = [](Bytes, std::string_view what) -> std::shared_ptr<void> {
     throw std::runtime_error("no room for " + std::string(what));
   };

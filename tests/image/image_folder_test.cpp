@@ -26,7 +26,7 @@ Names listed(const TempFolder& folder, const ImageFolder& found) {
   return names;
 }
 
-Error error_of(const std::string& folder) {
+Error folder_error_of(const std::string& folder) {
   const Result<ImageFolder> found = list_image_folder(folder);
   if (!found) return found.error();
   ADD_FAILURE() << folder << " was listed";
@@ -102,27 +102,27 @@ TEST(ImageFolder, FollowsLinksButNotRound) {
 
 TEST(ImageFolder, SaysThatAFolderIsMissing) {
   const TempFolder folder;
-  EXPECT_EQ(error_of(folder.path("none")).kind, Error::Kind::NotFound);
-  EXPECT_EQ(error_of(folder.path("none")).text(), folder.path("none") + ": no such folder; check the path");
+  EXPECT_EQ(folder_error_of(folder.path("none")).kind, Error::Kind::NotFound);
+  EXPECT_EQ(folder_error_of(folder.path("none")).text(), folder.path("none") + ": no such folder; check the path");
 }
 
 TEST(ImageFolder, SaysThatAFileIsNoFolder) {
   const TempFolder folder;
   touch(folder, {"a.png"});
-  EXPECT_EQ(error_of(folder.path("a.png")).kind, Error::Kind::BadArgument);
-  EXPECT_EQ(error_of(folder.path("a.png")).message, "is not a folder; name the folder that holds the pictures");
+  EXPECT_EQ(folder_error_of(folder.path("a.png")).kind, Error::Kind::BadArgument);
+  EXPECT_EQ(folder_error_of(folder.path("a.png")).message, "is not a folder; name the folder that holds the pictures");
 }
 
 TEST(ImageFolder, SaysWhatItLookedForWhenThereIsNothing) {
   const TempFolder folder;
   touch(folder, {"c/a.txt"});
   EXPECT_EQ(
-      error_of(folder.path()).message,
+      folder_error_of(folder.path()).message,
       "holds no picture: looked for .png, .jpg and .jpeg in it and in its sub-folders; name a folder with pictures, or "
       "convert them");
   touch(folder, {"c/a.tiff"});
   EXPECT_EQ(
-      error_of(folder.path()).message,
+      folder_error_of(folder.path()).message,
       "holds no picture: looked for .png, .jpg and .jpeg in it and in its sub-folders (left out 1 file of a kind not "
       "read: 1 .tiff); name a folder with pictures, or convert them");
 }

@@ -45,12 +45,12 @@ class Runs:
     def __init__(self, bin_dir: str, program: str, folder: str, only: str = ""):
         self.ullage, self.program = pathlib.Path(bin_dir, "ullage"), program
         self.folder = pathlib.Path(folder)  # for what the runs write; on a disk, since tensors are moved there
-        self.only = only  # net; empty: all
+        self.only = only.split(",") if only else []  # nets; none: all
         self.known: dict[tuple, Run] = {}
 
     def nets(self) -> list[str]:
         names = subprocess.run([self.program, "--list"], capture_output=True, text=True, check=True).stdout.split()
-        return [name for name in names if self.only in ("", name)]
+        return [name for name in names if not self.only or name in self.only]
 
     def plain(self, net: str, scale: str, steps: int, threads: int = 2) -> Run:
         """A run without Ullage; each is done once and remembered."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unmodified nets under `ullage run`: the plain program's bits at every budget, in every stress, on a failing disk.
 
-usage: test_nets.py BIN_DIR NETS [--all] [--net NAME] [--disk LIBFAILING_DISK] [SELECTION...]
+usage: test_nets.py BIN_DIR NETS [--all] [--net NAME,...] [--disk LIBFAILING_DISK] [SELECTION...]
 SELECTION: plain, fractions, stress, long, failures; none: all of them. --all: every case, at larger scale, instead of
 the few that `make test` has time for. --net: of plain, fractions and stress, this net alone. --disk: the library of
 failing_disk.cpp, for the failures.

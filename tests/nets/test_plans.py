@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unmodified nets whose steps are planned: the plan is adopted, it holds what it said, the bits are the plain program's.
 
-usage: test_plans.py BIN_DIR NETS [--all] [--net NAME] [SELECTION...]
+usage: test_plans.py BIN_DIR NETS [--all] [--net NAME,...] [SELECTION...]
 SELECTION: shares, files, room, ends; none: all of them. shares: every net, with the pool at a share of the plain peak. files: a
 plan made beforehand from a recording, and one of another program. room: no plan where none is needed or wanted. ends: a program
-that ends while its plan is made. --all: more shares, and larger nets too. --net: this net alone.
+that ends while its plan is made. --all: more shares, and larger nets too. --net: these nets alone, with
+commas between.
 """
 import argparse
 import os
@@ -96,7 +97,7 @@ def test_files(runs: Runs, everything: bool) -> int:
     table = Table("Plans from files", "net                   plan of                budget       peak   planned      seen  adopted   "
                   "steps  reruns  spills")
     made = {}
-    for net in ("resnet", "transformer") if not runs.only else (runs.only,):
+    for net in runs.only or ("resnet", "transformer"):
         take, plan = runs.folder / f"{net}.ullage", runs.folder / f"{net}.plan.json"
         plain = runs.plain(net, SCALE, STEPS)
         roomy = runs.under(ROOMY, net, SCALE, STEPS, options=("--record", str(take)))
@@ -124,7 +125,7 @@ def test_files(runs: Runs, everything: bool) -> int:
 
 def test_room(runs: Runs, everything: bool) -> int:
     table = Table("No plan", "net                   why                  budget       peak")
-    for net in ("resnet", "transformer") if not runs.only else (runs.only,):
+    for net in runs.only or ("resnet", "transformer"):
         plain, roomy = runs.plain(net, SCALE, STEPS), runs.under(ROOMY, net, SCALE, STEPS)
         budget = runs.beside_the_pool(roomy, net, SCALE) + int(0.75 * roomy.figure("pool_peak_bytes"))
         unplanned = runs.under(budget, net, SCALE, STEPS, options=("--no-plan",))
@@ -141,7 +142,7 @@ def test_room(runs: Runs, everything: bool) -> int:
 def test_ends(runs: Runs, everything: bool) -> int:
     """A program's end does not wait for more than planning in the background; nothing of it is in use by then."""
     table = Table("A program that ends while its plan is made", "net                   budget  runs")
-    for net in ("resize", "gan") if not runs.only else (runs.only,):
+    for net in runs.only or ("resize", "gan"):
         plain, roomy = runs.plain(net, "tiny", 3), runs.under(ROOMY, net, "tiny", 3)
         wanted = runs.beside_the_pool(roomy, net, "tiny") + int(0.6 * roomy.figure("pool_peak_bytes"))
         budget, _, _ = at_or_above(wanted, runs, net, "tiny", 3)

@@ -17,6 +17,8 @@ mv "$work/first" "$work/moved"  # nothing in it may name its folder
 expect() {
   [ "$2" = "$3" ] || { echo "$1: expected '$2', got '$3'"; exit 1; }
 }
+expect "headers" "base/bytes.h base/check.h base/knob.h base/result.h runtime/c_api.h runtime/runtime.h" \
+  "$(cd "$work/moved/include/ullage" && find . -name '*.h' -printf '%P\n' | sort | paste -sd ' ')"
 expect "a plain run" "0 0" "$("$work/build/consumer")"
 expect "under a budget" "1 4294967296" "$("$work/moved/bin/ullage" run --quiet --memory 4GiB -- "$work/build/consumer")"
 echo "installed, moved, found, built, run"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/plan/baselines.h"
+#include "baselines.h"
 
 #include "ullage/plan/bound.h"
 #include "ullage/plan/planner.h"
@@ -23,9 +23,9 @@ const Baseline& named(const std::vector<Baseline>& all, const std::string& name)
 // `cheap` of the layers are no matrix products.
 Step chain(std::size_t layers, std::size_t cheap) {
   Step step = test::chain_step(layers, 10_B);
-  for (std::size_t op = 0; op < step.ops.size(); ++op) {
-    step.ops[op].name = op < layers - cheap ? "aten::convolution" : "aten::relu";
-    step.ops[op].phase = op < layers ? trace::Phase::Forward : trace::Phase::Backward;
+  for (const OpIndex op : step.ops.ids()) {
+    step.ops[op].name = op.value < layers - cheap ? "aten::convolution" : "aten::relu";
+    step.ops[op].phase = op.value < layers ? trace::Phase::Forward : trace::Phase::Backward;
   }
   return step;
 }
@@ -79,7 +79,7 @@ TEST(Baselines, DropCheapOpsKeepsWhatIsHeavy) {
   ASSERT_TRUE(named(all, "drop cheap ops").schedule.has_value());
   for (const Action& action : named(all, "drop cheap ops").schedule->actions) {
     if (action.what != Action::What::Rerun) continue;
-    EXPECT_EQ(step.ops[action.op.value].name, "aten::relu");
+    EXPECT_EQ(step.ops[action.op].name, "aten::relu");
   }
   EXPECT_FALSE(named(all, "drop cheap ops").schedule->actions.empty());
   expect_sound(step, within(55_B), all);
@@ -96,7 +96,7 @@ TEST(Baselines, AreSoundOnRandomSteps) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Step step = test::random_small_step(seed, 12, false);
-    for (std::size_t op = 0; op < 6; ++op) step.ops[op].phase = trace::Phase::Forward;
+    for (const OpIndex op : IdRange<OpIndex>{OpIndex{0}, OpIndex{6}}) step.ops[op].phase = trace::Phase::Forward;
     const Ask ask = within(step.peak - 1_B);
     const std::vector<Baseline> all = baselines(step, ask);
     expect_sound(step, ask, all);

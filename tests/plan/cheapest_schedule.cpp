@@ -27,14 +27,14 @@ struct Node {
 
 class Search final {
  public:
-  Search(const Step& step, const Ask& ask, std::vector<Where> begin)
+  Search(const Step& step, const Ask& ask, Table<ValueIndex, Where> begin)
       : step_(step), ask_(ask), begin_(std::move(begin)), alive_(2 * step.ops.size() + 2) {
     find_lives();
   }
 
   CheapestOutcome run(std::size_t most_states) {
     State first = 0;
-    for (std::size_t v = 0; v < step_.values.size(); ++v) first = with(first, v, begin_[v]);
+    for (const ValueIndex v : step_.values.ids()) first = with(first, v, begin_[v]);
     if (level(first, 0) > ask_.budget.count) return NoSchedule{};
     reach(key(0, first), 0, 0, {});
     while (!queue_.empty()) {
@@ -54,33 +54,35 @@ class Search final {
 
  private:
   struct Alive {  // of each storage: its newest value where it is alive, or nothing
-    std::vector<bool> alive;
-    std::vector<std::optional<std::size_t>> newest;
+    Table<StorageIndex, bool> alive;
+    Table<StorageIndex, std::optional<ValueIndex>> newest;
   };
 
   // Places: 0 the begin, 1 + 2 i before op i, 2 + 2 i after it; the last one is the end.
   static std::size_t place(State key) { return key >> 48; }
   static State state(State key) { return key & ((State{1} << 48) - 1); }
   static State key(std::size_t place, State state) { return State{place} << 48 | state; }
-  static Where where(State state, std::size_t v) { return Where(state >> 3 * v & 7); }
-  static State with(State state, std::size_t v, Where w) { return (state & ~(State{7} << 3 * v)) | State{w} << 3 * v; }
+  static Where where(State state, ValueIndex v) { return Where(state >> 3 * v.value & 7); }
+  static State with(State state, ValueIndex v, Where w) {
+    return (state & ~(State{7} << 3 * v.value)) | State{w} << 3 * v.value;
+  }
   static bool there(Where w) { return w == kThere || w == kThereAndCopied; }
-  std::uint64_t bytes(std::size_t v) const { return step_.storages[step_.values[v].storage.value].bytes.count; }
+  std::uint64_t bytes(ValueIndex v) const { return step_.storages[step_.values[v].storage].bytes.count; }
 
   void find_lives();
-  void let_die(Alive& now, std::size_t gap) const;
-  bool newest(std::size_t v, std::size_t place) const {
-    const std::size_t s = step_.values[v].storage.value;
+  void let_die(Alive& now, GapIndex gap) const;
+  bool newest(ValueIndex v, std::size_t place) const {
+    const StorageIndex s = step_.values[v].storage;
     return alive_[place].alive[s] && alive_[place].newest[s] == v;
   }
 
   std::uint64_t level(State state, const Alive& now) const {
     std::uint64_t sum = step_.level.count;
-    for (std::size_t s = 0; s < step_.storages.size(); ++s) {
+    for (const StorageIndex s : step_.storages.ids()) {
       if (step_.storages[s].from_before) sum -= step_.storages[s].bytes.count;
       if (now.alive[s] && !now.newest[s]) sum += step_.storages[s].bytes.count;
     }
-    for (std::size_t v = 0; v < step_.values.size(); ++v) sum += there(where(state, v)) ? bytes(v) : 0;
+    for (const ValueIndex v : step_.values.ids()) sum += there(where(state, v)) ? bytes(v) : 0;
     return sum;
   }
   std::uint64_t level(State state, std::size_t place) const { return level(state, alive_[place]); }
@@ -93,32 +95,31 @@ class Search final {
   }
 
   void expand(State now) {
-    if (place(now) == 0) return pass_gap(now, 0);
-    const std::size_t op = (place(now) - 1) / 2;
+    if (place(now) == 0) return pass_gap(now, GapIndex{0});
+    const OpIndex op{(place(now) - 1) / 2};
     const bool after = place(now) % 2 == 0;
-    for (std::size_t v = 0; v < step_.values.size(); ++v) act_on(now, v, op, after);
-    for (std::size_t o = 0; o < op + (after ? 1 : 0); ++o) {
+    for (const ValueIndex v : step_.values.ids()) act_on(now, v, op, after);
+    for (const OpIndex o : IdRange<OpIndex>{OpIndex{0}, after ? op.next() : op}) {
       if (step_.ops[o].rerun && ask_.levers.recompute) remake(now, o, false, op, after);
       if (step_.ops[o].apply && ask_.levers.batch_norm) remake(now, o, true, op, after);
     }
-    after ? pass_gap(now, op + 1) : run_op(now, op);
+    after ? pass_gap(now, gap_after(op)) : run_op(now, op);
   }
 
-  bool spillable(std::size_t v) const {
-    const StepStorage& s = step_.storages[step_.values[v].storage.value];
+  bool spillable(ValueIndex v) const {
+    const StepStorage& s = step_.storages[step_.values[v].storage];
     if (!s.movable) return false;
     if (s.from_before && s.outlives) return ask_.levers.state;
     return ask_.levers.spill || ((s.from_before || s.outlives) && ask_.levers.state);
   }
 
-  void act_on(State now, std::size_t v, std::size_t op, bool after) {
+  void act_on(State now, ValueIndex v, OpIndex op, bool after) {
     const Where w = where(state(now), v);
     if (w == kNowhere) return;
     const auto go = [&](Where to, double seconds, Action::What what) {
-      reach(key(place(now), with(state(now), v, to)), nodes_[now].seconds + seconds, now,
-            {{what, OpIndex{op}, after, ValueIndex{v}}});
+      reach(key(place(now), with(state(now), v, to)), nodes_[now].seconds + seconds, now, {{what, op, after, v}});
     };
-    const bool fixed = newest(v, place(now)) && !step_.storages[step_.values[v].storage.value].movable;
+    const bool fixed = newest(v, place(now)) && !step_.storages[step_.values[v].storage].movable;
     if (!fixed) go(kNowhere, 0, Action::What::Drop);
     if (!spillable(v)) return;
     if (w == kThere) go(kOut, double(bytes(v)) / ask_.rates.write, Action::What::Spill);
@@ -128,16 +129,16 @@ class Search final {
     }
   }
 
-  void remake(State now, std::size_t o, bool apply, std::size_t op, bool after) {
+  void remake(State now, OpIndex o, bool apply, OpIndex op, bool after) {
     const StepOp& it = step_.ops[o];
     const Remaking& way = apply ? *it.apply : *it.rerun;
     for (const ValueIndex read : way.reads) {
-      if (!there(where(state(now), read.value))) return;
+      if (!there(where(state(now), read))) return;
     }
     if (level(state(now), place(now)) + way.rise.count > ask_.budget.count) return;
     State left = state(now);
-    for (std::size_t v = 0; !apply && v < step_.values.size(); ++v) {
-      if (step_.values[v].overwritten_by == OpIndex{o}) {
+    for (const ValueIndex v : step_.values.ids()) {
+      if (!apply && step_.values[v].overwritten_by == o) {
         if (!there(where(left, v))) return;
         left = with(left, v, kNowhere);
       }
@@ -145,13 +146,13 @@ class Search final {
     const std::size_t made = apply ? 1 : it.makes.size();
     for (std::size_t keeps = 0; keeps < std::size_t{1} << made; ++keeps) {
       State to = left;
-      Action action{apply ? Action::What::Apply : Action::What::Rerun, OpIndex{op}, after, {}, OpIndex{o}, {}};
+      Action action{apply ? Action::What::Apply : Action::What::Rerun, op, after, {}, o, {}};
       bool twice = false;
       for (std::size_t i = 0; i < made; ++i) {
         if ((keeps >> i & 1) == 0) continue;
-        const Where before = where(to, it.makes[i].value);
+        const Where before = where(to, it.makes[i]);
         twice = twice || there(before) || before == kOut;
-        to = with(to, it.makes[i].value, kThere);
+        to = with(to, it.makes[i], kThere);
         action.keeps.push_back(it.makes[i]);
       }
       if (twice || level(to, place(now)) > ask_.budget.count) continue;
@@ -159,37 +160,37 @@ class Search final {
     }
   }
 
-  void run_op(State now, std::size_t op) {
+  void run_op(State now, OpIndex op) {
     const StepOp& it = step_.ops[op];
     State to = state(now);
     for (std::size_t i = 0; i < it.reads.size(); ++i) {
-      const std::size_t v = it.reads[i].value;
-      const bool written = step_.values[v].overwritten_by == OpIndex{op};
+      const ValueIndex v = it.reads[i];
+      const bool written = step_.values[v].overwritten_by == op;
       const bool unread = std::find(it.unread.begin(), it.unread.end(), i) != it.unread.end();
       if ((!unread || written) && !there(where(to, v))) return;
       if (written) to = with(to, v, kNowhere);
     }
     if (level(state(now), place(now)) + it.rise.count > ask_.budget.count) return;
-    for (const ValueIndex made : it.makes) to = with(to, made.value, kThere);
+    for (const ValueIndex made : it.makes) to = with(to, made, kThere);
     for (const StorageIndex hidden : it.hides) {
-      const auto value = alive_[place(now) + 1].newest[hidden.value];
+      const auto value = alive_[place(now) + 1].newest[hidden];
       if (value) to = with(to, *value, kThere);
     }
     if (level(to, place(now) + 1) <= ask_.budget.count) reach(key(place(now) + 1, to), nodes_[now].seconds, now, {});
   }
 
   // One way for each choice of what is held of that which dies.
-  void pass_gap(State now, std::size_t gap) {
+  void pass_gap(State now, GapIndex gap) {
     const std::vector<GapEvent>& events = step_.gaps[gap];
-    std::vector<std::size_t> dying;  // values
+    std::vector<ValueIndex> dying;
     for (const GapEvent& event : events) {
-      const auto value = alive_[place(now)].newest[event.storage.value];
+      const auto value = alive_[place(now)].newest[event.storage];
       if (event.born || !value) continue;
       const Where w = where(state(now), *value);
       if (w == kNowhere) return;  // lost while the program had it
       dying.push_back(*value);
     }
-    const std::size_t choices = ask_.levers.hold && gap > 0 ? std::size_t{1} << dying.size() : 1;
+    const std::size_t choices = ask_.levers.hold && gap > GapIndex{0} ? std::size_t{1} << dying.size() : 1;
     for (std::size_t held = 0; held < choices; ++held) {
       State to = state(now);
       Alive lives = alive_[place(now)];
@@ -197,7 +198,7 @@ class Search final {
       bool fits = true;
       std::size_t next = 0;
       for (const GapEvent& event : events) {
-        const std::size_t s = event.storage.value;
+        const StorageIndex s = event.storage;
         if (event.born) {
           lives.alive[s] = true, lives.newest[s] = first_of(s);
           if (lives.newest[s]) to = with(to, *lives.newest[s], kThere);
@@ -206,7 +207,7 @@ class Search final {
           lives.alive[s] = false;
           if (next < dying.size() && value == dying[next]) {
             if (held >> next & 1) {
-              actions.push_back({Action::What::Hold, OpIndex{gap - 1}, true, ValueIndex{*value}});
+              actions.push_back({Action::What::Hold, op_before(gap), true, *value});
             } else {
               to = with(to, *value, kNowhere);
             }
@@ -219,17 +220,17 @@ class Search final {
     }
   }
 
-  std::optional<std::size_t> first_of(std::size_t s) const {
-    for (std::size_t v = 0; v < step_.values.size(); ++v) {
-      if (step_.values[v].storage.value == s && step_.values[v].maker == kNone) return v;
+  std::optional<ValueIndex> first_of(StorageIndex s) const {
+    for (const ValueIndex v : step_.values.ids()) {
+      if (step_.values[v].storage == s && step_.values[v].maker == kNone) return v;
     }
     return std::nullopt;
   }
 
   bool ends_well(State end) const {
-    for (std::size_t v = 0; v < step_.values.size(); ++v) {
+    for (const ValueIndex v : step_.values.ids()) {
       const Where w = where(end, v);
-      const std::size_t s = step_.values[v].storage.value;
+      const StorageIndex s = step_.values[v].storage;
       if (!newest(v, alive_.size() - 1)) {
         if (w != kNowhere) return false;
       } else if (step_.storages[s].from_before) {
@@ -249,39 +250,41 @@ class Search final {
     }
     std::reverse(actions.begin(), actions.end());
     Cheapest found{{nodes_[end].seconds}, {std::move(actions), {}}};
-    for (std::size_t v = 0; v < step_.values.size(); ++v) {
-      if (begin_[v] == kOut) found.schedule.away.push_back(ValueIndex{v});
+    for (const ValueIndex v : step_.values.ids()) {
+      if (begin_[v] == kOut) found.schedule.away.push_back(v);
     }
     return found;
   }
 
   const Step& step_;
   const Ask& ask_;
-  std::vector<Where> begin_;
+  Table<ValueIndex, Where> begin_;
   std::vector<Alive> alive_;  // by place
   std::unordered_map<State, Node> nodes_;
   std::priority_queue<std::pair<double, State>> queue_;
 };
 
 void Search::find_lives() {
-  Alive now{std::vector<bool>(step_.storages.size()), std::vector<std::optional<std::size_t>>(step_.storages.size())};
-  for (std::size_t s = 0; s < step_.storages.size(); ++s) {
+  Alive now;
+  now.alive.resize(step_.storages.size()), now.newest.resize(step_.storages.size());
+  for (const StorageIndex s : step_.storages.ids()) {
     if (step_.storages[s].from_before) now.alive[s] = true, now.newest[s] = first_of(s);
   }
   alive_[0] = now;
-  for (std::size_t op = 0; op <= step_.ops.size(); ++op) {
-    for (const GapEvent& event : step_.gaps[op]) {
-      now.alive[event.storage.value] = event.born;
-      now.newest[event.storage.value] = event.born ? first_of(event.storage.value) : std::nullopt;
+  for (const GapIndex gap : step_.gaps.ids()) {
+    for (const GapEvent& event : step_.gaps[gap]) {
+      now.alive[event.storage] = event.born;
+      now.newest[event.storage] = event.born ? first_of(event.storage) : std::nullopt;
     }
-    alive_[1 + 2 * op] = now;
-    if (op == step_.ops.size()) break;
-    for (const ValueIndex made : step_.ops[op].makes) {
-      const std::size_t s = step_.values[made.value].storage.value;
-      now.alive[s] = true, now.newest[s] = made.value;
+    alive_[1 + 2 * gap.value] = now;
+    if (!step_.ops.has(op_after(gap))) break;
+    const StepOp& op = step_.ops[op_after(gap)];
+    for (const ValueIndex made : op.makes) {
+      const StorageIndex s = step_.values[made].storage;
+      now.alive[s] = true, now.newest[s] = made;
     }
-    for (const StorageIndex s : step_.ops[op].hides) now.alive[s.value] = true, now.newest[s.value] = first_of(s.value);
-    alive_[2 + 2 * op] = now;
+    for (const StorageIndex s : op.hides) now.alive[s] = true, now.newest[s] = first_of(s);
+    alive_[2 + 2 * gap.value] = now;
   }
 }
 
@@ -289,10 +292,10 @@ void Search::find_lives() {
 
 CheapestOutcome cheapest_schedule(const Step& step, const Ask& ask, std::size_t most_states) {
   ULLAGE_CHECK(step.values.size() <= 16, "too many values to try all schedules");
-  std::vector<Where> begin(step.values.size(), kNowhere);
-  std::vector<std::size_t> carried;
-  for (std::size_t v = 0; v < step.values.size(); ++v) {
-    const StepStorage& storage = step.storages[step.values[v].storage.value];
+  Table<ValueIndex, Where> begin(step.values.size(), kNowhere);
+  std::vector<ValueIndex> carried;
+  for (const ValueIndex v : step.values.ids()) {
+    const StepStorage& storage = step.storages[step.values[v].storage];
     if (step.values[v].maker != kNone || !storage.from_before) continue;
     begin[v] = kThere;
     if (storage.outlives && storage.movable && ask.levers.state) carried.push_back(v);
@@ -300,7 +303,7 @@ CheapestOutcome cheapest_schedule(const Step& step, const Ask& ask, std::size_t 
   CheapestOutcome best = NoSchedule{};
   for (std::size_t choice = 0; choice < std::size_t(std::pow(3, double(carried.size()))); ++choice) {
     std::size_t rest = choice;
-    for (const std::size_t v : carried) begin[v] = Where(kThere + rest % 3), rest /= 3;
+    for (const ValueIndex v : carried) begin[v] = Where(kThere + rest % 3), rest /= 3;
     CheapestOutcome found = Search(step, ask, begin).run(most_states);
     if (std::holds_alternative<TooManyStates>(found)) return found;
     const auto* cheap = std::get_if<Cheapest>(&found);

@@ -34,12 +34,12 @@ void Content::say_unruly(const std::string& what) {
 
 Bytes Content::present() const {
   Bytes sum = others_;
-  for (std::size_t i = 0; i < storages_.size(); ++i) {
+  for (const StorageIndex i : storages_.ids()) {
     if (storages_[i].slot.pages || storages_[i].slot.coming) sum += step_.storages[i].bytes;
   }
   for (const auto& own : own_) {
     if (own.second.pages || own.second.coming) {
-      sum += step_.storages[step_.values[own.first.value].storage.value].bytes;
+      sum += step_.storages[step_.values[own.first].storage].bytes;
     }
   }
   return sum;
@@ -48,8 +48,8 @@ Bytes Content::present() const {
 void Content::note(Bytes more) { peak_ = std::max(peak_, present() + more); }
 
 std::optional<ValueIndex> Content::first_of(StorageIndex storage) const {
-  for (std::size_t i = 0; i < step_.values.size(); ++i) {
-    if (step_.values[i].storage == storage && step_.values[i].maker == kNone) return ValueIndex{i};
+  for (const ValueIndex i : step_.values.ids()) {
+    if (step_.values[i].storage == storage && step_.values[i].maker == kNone) return i;
   }
   return std::nullopt;
 }
@@ -95,34 +95,33 @@ const std::map<ValueIndex, bool> Content::all_there() const {
 }
 
 // What plain execution has in each value of this step; what lives from step to step goes on as it was.
-std::vector<Content::Hash> Content::plain() const {
-  std::vector<Hash> right(step_.values.size());
-  std::vector<std::optional<ValueIndex>> last(step_.storages.size());
-  for (std::size_t i = 0; i < step_.values.size(); ++i) last[step_.values[i].storage.value] = ValueIndex{i};
-  for (std::size_t i = 0; i < step_.values.size(); ++i) {
+Table<ValueIndex, Content::Hash> Content::plain() const {
+  Table<ValueIndex, Hash> right(step_.values.size());
+  Table<StorageIndex, std::optional<ValueIndex>> last(step_.storages.size());
+  for (const ValueIndex i : step_.values.ids()) last[step_.values[i].storage] = i;
+  for (const ValueIndex i : step_.values.ids()) {
     const StorageIndex storage = step_.values[i].storage;
-    const StepStorage& it = step_.storages[storage.value];
+    const StepStorage& it = step_.storages[storage];
     const bool carried = steps_ > 0 && it.from_before && it.outlives;
-    right[i] = carried ? right_[last[storage.value]->value] : mixed(mixed(1, steps_), i);
+    right[i] = carried ? right_[*last[storage]] : mixed(mixed(1, steps_), i.value);
   }
-  for (std::size_t k = 0; k < step_.ops.size(); ++k) {
-    Hash hash = mixed(2, k);
-    for (const ValueIndex value : deciding(step_.ops[k])) hash = mixed(hash, right[value.value]);
-    for (std::size_t i = 0; i < step_.ops[k].makes.size(); ++i) right[step_.ops[k].makes[i].value] = mixed(hash, i);
+  for (const OpIndex k : step_.ops.ids()) {
+    Hash hash = mixed(2, k.value);
+    for (const ValueIndex value : deciding(step_.ops[k])) hash = mixed(hash, right[value]);
+    for (std::size_t i = 0; i < step_.ops[k].makes.size(); ++i) right[step_.ops[k].makes[i]] = mixed(hash, i);
   }
   return right;
 }
 
 void Content::begin_step(const std::vector<ValueIndex>& away) {
   right_ = plain();
-  for (std::size_t i = 0; i < storages_.size(); ++i) {
-    const StorageIndex storage{i};
-    const auto first = first_of(storage);
+  for (const StorageIndex i : storages_.ids()) {
+    const auto first = first_of(i);
     const bool from_before = step_.storages[i].from_before;
     if (from_before && steps_ > 0 && step_.storages[i].outlives) {
       storages_[i].newest = first;
     } else if (from_before) {
-      born(storage, first, first ? right_[first->value] : 0);
+      born(i, first, first ? right_[*first] : 0);
     } else {
       storages_[i] = {};
     }
@@ -134,14 +133,14 @@ void Content::begin_step(const std::vector<ValueIndex>& away) {
 
 void Content::send_away(const std::vector<ValueIndex>& away) {
   for (const ValueIndex value : away) {
-    if (value.value >= right_.size()) return say_unruly("away: no value");
-    const StorageIndex storage = step_.values[value.value].storage;
-    const StepStorage& it = step_.storages[storage.value];
-    Slot& slot = storages_[storage.value].slot;
-    if (!it.from_before || !it.outlives || !it.movable || away_[storage.value] || !first_of(storage)) {
+    if (!right_.has(value)) return say_unruly("away: no value");
+    const StorageIndex storage = step_.values[value].storage;
+    const StepStorage& it = step_.storages[storage];
+    Slot& slot = storages_[storage].slot;
+    if (!it.from_before || !it.outlives || !it.movable || away_[storage] || !first_of(storage)) {
       return say_unruly("away: a storage that cannot be");
     }
-    away_[storage.value] = true;
+    away_[storage] = true;
     slot.file = slot.pages;
     slot.pages.reset();
     slot.out = true;
@@ -149,20 +148,20 @@ void Content::send_away(const std::vector<ValueIndex>& away) {
 }
 
 void Content::born(StorageIndex storage, std::optional<ValueIndex> value, Hash hash) {
-  Storage& it = storages_[storage.value];
+  Storage& it = storages_[storage];
   it = {};
   it.alive = true;
   it.newest = value;
   it.slot.pages = hash;
 }
 
-void Content::gap(std::size_t index) {
-  at_ = OpIndex{index}, ran_ = false;
+void Content::gap(GapIndex index) {
+  at_ = op_after(index), ran_ = false;
   for (const GapEvent& event : step_.gaps[index]) {
-    Storage& storage = storages_[event.storage.value];
+    Storage& storage = storages_[event.storage];
     if (event.born) {
       const auto first = first_of(event.storage);
-      born(event.storage, first, first ? right_[first->value] : 0);
+      born(event.storage, first, first ? right_[*first] : 0);
     } else if (storage.held) {
       storage.alive = false;
     } else {
@@ -184,12 +183,12 @@ Content::Hash Content::read(ValueIndex value, const std::string& who) {
     say_wrong(who + text(" reads what is not there: value ", value.value));
     return 0;
   }
-  if (*slot.pages != right_[value.value]) say_wrong(who + text(" reads the wrong bytes of value ", value.value));
+  if (*slot.pages != right_[value]) say_wrong(who + text(" reads the wrong bytes of value ", value.value));
   return *slot.pages;
 }
 
 void Content::run(OpIndex op) {
-  const StepOp& it = step_.ops[op.value];
+  const StepOp& it = step_.ops[op];
   const std::string who = text("op ", op.value);
   at_ = op;
   Hash hash = mixed(2, op.value);
@@ -197,12 +196,12 @@ void Content::run(OpIndex op) {
   for (const ValueIndex value : deciding(it)) hash = mixed(hash, read(value, who));
   note(it.rise);
   for (std::size_t i = 0; i < it.makes.size(); ++i) {
-    const StorageIndex storage = step_.values[it.makes[i].value].storage;
+    const StorageIndex storage = step_.values[it.makes[i]].storage;
     if (i >= it.overwrites) {
       born(storage, it.makes[i], mixed(hash, i));
       continue;
     }
-    Storage& of = storages_[storage.value];
+    Storage& of = storages_[storage];
     if (!of.slot.pages) say_wrong(who + " writes where no bytes are");
     if (of.slot.busy()) say_unruly(who + " writes over what is copied");
     of.slot = Slot{mixed(hash, i), {}, false, false, false};
@@ -210,7 +209,7 @@ void Content::run(OpIndex op) {
   }
   for (const StorageIndex storage : it.hides) {
     const auto first = first_of(storage);
-    born(storage, first, first ? right_[first->value] : 0);
+    born(storage, first, first ? right_[*first] : 0);
   }
   note();
   ran_ = true;
@@ -222,9 +221,9 @@ void Content::act(const Action& action) {
     remake(action);
     return note();
   }
-  if (action.value.value >= right_.size()) return say_unruly("no such value");
+  if (!right_.has(action.value)) return say_unruly("no such value");
   Slot* slot = slot_of(action.value);
-  const StepStorage& storage = step_.storages[step_.values[action.value.value].storage.value];
+  const StepStorage& storage = step_.storages[step_.values[action.value].storage];
   const bool gone = slot == nullptr || (!slot->pages && !slot->out && !slot->coming);
   if (gone) return say_unruly("an action on what is not there");
   switch (action.what) {
@@ -268,7 +267,7 @@ void Content::drop(ValueIndex value) {
   if (slot_of(value)->busy()) return say_unruly("a drop of what is copied");
   if (own_.erase(value) > 0) return;
   Storage& storage = storage_of(value);
-  if (storage.alive && !step_.storages[step_.values[value.value].storage.value].movable) {
+  if (storage.alive && !step_.storages[step_.values[value].storage].movable) {
     return say_unruly("a drop of what cannot be moved");
   }
   storage.slot = {};
@@ -278,8 +277,8 @@ void Content::drop(ValueIndex value) {
 
 void Content::remake(const Action& action) {
   const bool apply = action.what == Action::What::Apply;
-  if (action.op.value >= step_.ops.size()) return say_unruly("no such op");
-  const StepOp& op = step_.ops[action.op.value];
+  if (!step_.ops.has(action.op)) return say_unruly("no such op");
+  const StepOp& op = step_.ops[action.op];
   const auto& way = apply ? op.apply : op.rerun;
   if (!way) return say_unruly("no way to run it again");
   if (action.op > at_ || (action.op == at_ && !ran_)) return say_unruly("run again before it ran");
@@ -297,17 +296,17 @@ void Content::remake(const Action& action) {
   bool right = true;
   for (const ValueIndex value : way->reads) {
     const Hash found = read(value, who);
-    right = right && found == right_[value.value];
+    right = right && found == right_[value];
     hash = mixed(hash, found);
   }
   note(way->rise);
   for (std::size_t i = 0; i < makes.size(); ++i) {
     // Another formula with the same result.
-    const Hash made = apply ? (right ? right_[makes[i].value] : mixed(3, hash)) : mixed(hash, i);
+    const Hash made = apply ? (right ? right_[makes[i]] : mixed(3, hash)) : mixed(hash, i);
     const bool kept = std::find(action.keeps.begin(), action.keeps.end(), makes[i]) != action.keeps.end();
     if (i < op.overwrites) {
       for (const ValueIndex before : op.reads) {
-        const bool same = step_.values[before.value].storage == step_.values[makes[i].value].storage;
+        const bool same = step_.values[before].storage == step_.values[makes[i]].storage;
         if (same) make_in_place(action, before, makes[i], made);
       }
     } else if (kept) {
@@ -338,21 +337,21 @@ void Content::put(Storage& home, ValueIndex made, Hash hash) {
 
 void Content::end_step() {
   if (!own_.empty()) say_unruly("something remade is left at the end");
-  for (std::size_t i = 0; i < storages_.size(); ++i) {
+  for (const StorageIndex i : storages_.ids()) {
     const Storage& storage = storages_[i];
     if (storage.held) say_unruly("something held is left at the end");
     if (!step_.storages[i].outlives) continue;
     if (storage.slot.busy()) say_unruly("a copy is not ended at the end");
     const std::optional<Hash>& is = away_[i] ? storage.slot.file : storage.slot.pages;
     if (away_[i] != storage.slot.out || !is) say_unruly("a storage does not end as the next step begins");
-    if (is && storage.newest && *is != right_[storage.newest->value]) say_wrong("a storage ends with the wrong bytes");
+    if (is && storage.newest && *is != right_[*storage.newest]) say_wrong("a storage ends with the wrong bytes");
   }
 }
 
 void Content::carry_out(const Schedule& schedule) {
   const Action* last = nullptr;
   for (const Action& action : schedule.actions) {
-    if (action.at.value >= step_.ops.size()) return say_unruly("an action nowhere");
+    if (!step_.ops.has(action.at)) return say_unruly("an action nowhere");
     if (last != nullptr && std::tie(action.at, action.after) < std::tie(last->at, last->after)) {
       return say_unruly("an action out of order");
     }
@@ -361,20 +360,21 @@ void Content::carry_out(const Schedule& schedule) {
   for (int step = 0; step < 2; ++step) {
     begin_step(schedule.away);
     std::size_t next = 0;
-    const auto act_all = [&](std::size_t op, bool after) {
+    const auto act_all = [&](OpIndex op, bool after) {
       for (; next < schedule.actions.size(); ++next) {
         const Action& action = schedule.actions[next];
-        if (action.at.value != op || action.after != after || !fine()) return;
+        if (action.at != op || action.after != after || !fine()) return;
         act(action);
       }
     };
-    for (std::size_t i = 0; i < step_.ops.size() && fine(); ++i) {
-      gap(i);
+    for (const OpIndex i : step_.ops.ids()) {
+      if (!fine()) break;
+      gap(gap_before(i));
       act_all(i, false);
-      run(OpIndex{i});
+      run(i);
       act_all(i, true);
     }
-    gap(step_.ops.size());
+    gap(gap_before(step_.ops.next_id()));
     if (fine()) end_step();
     if (!fine()) return;
   }

@@ -21,7 +21,7 @@ class Content final {
 
   // In the order of the timeline.
   void begin_step(const std::vector<ValueIndex>& away);
-  void gap(std::size_t index);
+  void gap(GapIndex index);
   void act(const Action& action);
   void run(OpIndex op);
   void end_step();
@@ -62,11 +62,11 @@ class Content final {
 
   void say_wrong(const std::string& what);
   void say_unruly(const std::string& what);
-  const Storage& storage_of(ValueIndex value) const { return storages_[step_.values[value.value].storage.value]; }
-  Storage& storage_of(ValueIndex value) { return storages_[step_.values[value.value].storage.value]; }
+  const Storage& storage_of(ValueIndex value) const { return storages_[step_.values[value].storage]; }
+  Storage& storage_of(ValueIndex value) { return storages_[step_.values[value].storage]; }
   Slot* slot_of(ValueIndex value);
   const Slot* slot_of(ValueIndex value) const { return const_cast<Content*>(this)->slot_of(value); }
-  std::vector<Hash> plain() const;
+  Table<ValueIndex, Hash> plain() const;
   void send_away(const std::vector<ValueIndex>& away);
   void born(StorageIndex storage, std::optional<ValueIndex> value, Hash hash);
   std::optional<ValueIndex> first_of(StorageIndex storage) const;
@@ -80,10 +80,10 @@ class Content final {
   void note(Bytes more = {});
 
   const Step& step_;
-  std::vector<Storage> storages_;
+  Table<StorageIndex, Storage> storages_;
   std::map<ValueIndex, Slot> own_;
-  std::vector<Hash> right_;  // by value: what plain execution has in it, in this step
-  std::vector<bool> away_;   // by storage
+  Table<ValueIndex, Hash> right_;  // what plain execution has in it, in this step
+  Table<StorageIndex, bool> away_;
   std::uint64_t steps_ = 0;
   OpIndex at_ = kNone;
   bool ran_ = false;

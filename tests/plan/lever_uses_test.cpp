@@ -45,7 +45,7 @@ TEST(LeverUses, AddUpToWhatAnyScheduleCosts) {
     for (const LeverUse& use : uses) levers.insert(use.lever);
   }
   EXPECT_GT(made, 190u);
-  EXPECT_EQ(levers, (std::set<std::string>{"batch norm", "hold", "recompute", "spill", "state"}));
+  EXPECT_EQ(levers, (std::set<std::string>{"batch-norm", "hold", "recompute", "spill", "state"}));
 }
 
 TEST(LeverUses, OfAPlanAddUpToItsOverhead) {

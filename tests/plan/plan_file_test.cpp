@@ -93,12 +93,12 @@ TEST(PlanFile, SitesHoldWhatARunNeedsOfTheStep) {
   const Sites sites = sites_of(step);
   ASSERT_EQ(sites.ops.size(), 5u);
   EXPECT_EQ(sites.values, 11u);
-  EXPECT_EQ(sites.ops[1].key, step.ops[1].key);
-  EXPECT_EQ(sites.ops[1].apply_reads, (std::vector<ValueIndex>{{3}, {5}, {6}}));
-  EXPECT_EQ(sites.ops[2].overwrites, 1u);
-  EXPECT_EQ(sites.ops[3].unread, (std::vector<std::uint32_t>{2}));
-  EXPECT_EQ(sites.ops[3].reads, step.ops[3].reads);
-  EXPECT_EQ(sites.ops[4].makes, step.ops[4].makes);
+  EXPECT_EQ(sites.ops[OpIndex{1}].key, step.ops[OpIndex{1}].key);
+  EXPECT_EQ(sites.ops[OpIndex{1}].apply_reads, (std::vector<ValueIndex>{{3}, {5}, {6}}));
+  EXPECT_EQ(sites.ops[OpIndex{2}].overwrites, 1u);
+  EXPECT_EQ(sites.ops[OpIndex{3}].unread, (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(sites.ops[OpIndex{3}].reads, step.ops[OpIndex{3}].reads);
+  EXPECT_EQ(sites.ops[OpIndex{4}].makes, step.ops[OpIndex{4}].makes);
   // Weight and momentum: what one step leaves is what the next begins with.
   EXPECT_EQ(sites.carried, (std::vector<std::pair<ValueIndex, ValueIndex>>{{{8}, {0}}, {{9}, {1}}}));
 }
@@ -245,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
                  j["schedule"][3]["keeps"] = {7, 7};
                },
                "plan.json: schedule[3].keeps[1]"},
-        Damage{"apply_of_no_norm", [](Json& j) { j["schedule"][2] = action("apply", 3, false, 0, {3}); },
+        Damage{"apply_of_no_norm", [](Json& j) { j["schedule"][2] = action("batch-norm", 3, false, 0, {3}); },
                "plan.json: schedule[2].op"},
         Damage{"apply_keeps_statistics", [](Json& j) { j["schedule"][2]["keeps"] = {4, 5}; },
                "plan.json: schedule[2].keeps"},

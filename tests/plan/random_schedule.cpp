@@ -22,29 +22,29 @@ class Reach final {
         lives_(step.values.size(), kEver),
         again_(step.values.size(), 0),
         dies_(step.values.size(), false) {
-    for (std::size_t i = 0; i < step.values.size(); ++i) {
+    for (const ValueIndex i : step.values.ids()) {
       if (step.values[i].overwritten_by != kNone) lives_[i] = 2 * step.values[i].overwritten_by.value;
     }
-    for (std::size_t gap = 0; gap < step.gaps.size(); ++gap) {
+    for (const GapIndex gap : step.gaps.ids()) {
       for (const GapEvent& event : step.gaps[gap]) {
-        if (!event.born) end_last(event.storage, gap == 0 ? 0 : 2 * gap - 1);
+        if (!event.born) end_last(event.storage, gap == GapIndex{0} ? 0 : 2 * gap.value - 1);
       }
     }
-    for (std::size_t k = 0; k < step.ops.size(); ++k) {
+    for (const OpIndex k : step.ops.ids()) {
       if (step.ops[k].rerun) look_at(step.ops[k]);
     }
   }
 
   // It can be made again as long as anyone could ask for it, and its storage does not die next.
   bool may_drop(ValueIndex value, std::uint64_t now) const {
-    const std::uint64_t lives = lives_[value.value];
+    const std::uint64_t lives = lives_[value];
     const std::uint64_t wanted = lives == kEver ? 2 * step_.ops.size() - 1 : lives;
-    return again_[value.value] >= wanted && !(dies_[value.value] && now == lives);
+    return again_[value] >= wanted && !(dies_[value] && now == lives);
   }
 
  private:
   void end_last(StorageIndex storage, std::uint64_t at) {
-    for (std::size_t i = 0; i < step_.values.size(); ++i) {
+    for (const ValueIndex i : step_.values.ids()) {
       if (step_.values[i].storage != storage || lives_[i] != kEver) continue;
       lives_[i] = at;
       dies_[i] = true;
@@ -53,20 +53,20 @@ class Reach final {
   void look_at(const StepOp& op) {
     std::uint64_t until = kEver;
     for (const ValueIndex value : op.rerun->reads) {
-      const OpIndex maker = step_.values[value.value].maker;
+      const OpIndex maker = step_.values[value].maker;
       const bool before = std::any_of(op.makes.begin(), op.makes.begin() + static_cast<std::ptrdiff_t>(op.overwrites),
                                       [&](ValueIndex made) { return storage_of(made) == storage_of(value); });
-      const std::uint64_t again = again_[value.value];
-      const bool stays = maker == kNone || !step_.ops[maker.value].rerun;
-      until = std::min(until, before ? again : stays ? lives_[value.value] : again);
+      const std::uint64_t again = again_[value];
+      const bool stays = maker == kNone || !step_.ops[maker].rerun;
+      until = std::min(until, before ? again : stays ? lives_[value] : again);
     }
-    for (const ValueIndex value : op.makes) again_[value.value] = until;
+    for (const ValueIndex value : op.makes) again_[value] = until;
   }
-  StorageIndex storage_of(ValueIndex value) const { return step_.values[value.value].storage; }
+  StorageIndex storage_of(ValueIndex value) const { return step_.values[value].storage; }
 
   const Step& step_;
-  std::vector<std::uint64_t> lives_, again_;  // by value
-  std::vector<bool> dies_;                    // by value: so its life ends
+  Table<ValueIndex, std::uint64_t> lives_, again_;
+  Table<ValueIndex, bool> dies_;  // so its life ends
 };
 
 class Author final {
@@ -75,25 +75,25 @@ class Author final {
       : step_(step), wild_(wild), random_(seed), reach_(step), content_(step) {}
 
   std::optional<Schedule> write() {
-    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
+    for (const StorageIndex i : step_.storages.ids()) {
       const StepStorage& storage = step_.storages[i];
       if (!storage.from_before || !storage.outlives || !storage.movable || !once_in(wild_.away_in)) continue;
-      for (std::size_t v = 0; v < step_.values.size(); ++v) {
-        if (step_.values[v].storage != StorageIndex{i}) continue;
-        schedule_.away.push_back(ValueIndex{v});
+      for (const ValueIndex v : step_.values.ids()) {
+        if (step_.values[v].storage != i) continue;
+        schedule_.away.push_back(v);
         break;
       }
     }
     content_.begin_step(schedule_.away);
-    for (std::size_t i = 0; i < step_.ops.size(); ++i) {
-      content_.gap(i);
-      before(OpIndex{i});
+    for (const OpIndex i : step_.ops.ids()) {
+      content_.gap(gap_before(i));
+      before(i);
       if (!good_) return std::nullopt;
-      content_.run(OpIndex{i});
-      after(OpIndex{i});
+      content_.run(i);
+      after(i);
       if (!good_) return std::nullopt;
     }
-    content_.gap(step_.ops.size());
+    content_.gap(gap_before(step_.ops.next_id()));
     content_.end_step();
     if (!content_.fine()) return std::nullopt;
     return schedule_;
@@ -114,7 +114,7 @@ class Author final {
   void before(OpIndex op) {
     at_ = op, after_ = false;
     wander();
-    const StepOp& it = step_.ops[op.value];
+    const StepOp& it = step_.ops[op];
     for (int round = 0; round < 8 && good_; ++round) {
       for (const ValueIndex value : it.reads) have(value, 0);
     }
@@ -131,31 +131,31 @@ class Author final {
     at_ = op, after_ = true;
     for (const ValueIndex value : writing_) act(What::Spill, value);
     writing_.clear();
-    have_what_dies(op.value + 1);
-    if (op.value + 1 == step_.ops.size()) return tidy_up();  // no action comes later, so nothing can be held any more
-    for (const GapEvent& event : step_.gaps[op.value + 1]) {
+    have_what_dies(gap_after(op));
+    if (op.next() == step_.ops.next_id()) return tidy_up();  // no action comes later, so nothing can be held any more
+    for (const GapEvent& event : step_.gaps[gap_after(op)]) {
       for (const auto& there : content_.all_there()) {
-        if (event.born || step_.values[there.first.value].storage != event.storage) continue;
+        if (event.born || step_.values[there.first].storage != event.storage) continue;
         if (!there.second && !content_.held(there.first) && once_in(wild_.hold_in)) act(What::Hold, there.first);
       }
     }
     wander();
   }
 
-  bool movable(ValueIndex value) const { return step_.storages[step_.values[value.value].storage.value].movable; }
+  bool movable(ValueIndex value) const { return step_.storages[step_.values[value].storage].movable; }
   bool written_by(const StepOp& op, ValueIndex value) const {
     const auto end = op.makes.begin() + static_cast<std::ptrdiff_t>(op.overwrites);
-    return std::any_of(op.makes.begin(), end, [&](ValueIndex made) {
-      return step_.values[made.value].storage == step_.values[value.value].storage;
-    });
+    return std::any_of(op.makes.begin(), end,
+                       [&](ValueIndex made) { return step_.values[made].storage == step_.values[value].storage; });
   }
 
   // Until its storage dies the program could look at it.
-  void have_what_dies(std::uint64_t gap) {
+  void have_what_dies(GapIndex gap) {
     for (const GapEvent& event : step_.gaps[gap]) {
-      for (std::size_t i = 0; i < step_.values.size() && !event.born; ++i) {
-        const ValueIndex value{i};
-        const bool last = step_.values[i].storage == event.storage && step_.values[i].overwritten_by == kNone;
+      if (event.born) continue;
+      for (const ValueIndex value : step_.values.ids()) {
+        const Value& it = step_.values[value];
+        const bool last = it.storage == event.storage && it.overwritten_by == kNone;
         if (last && content_.alive(value) && !content_.there(value) && !content_.out(value)) have(value, 0);
       }
     }
@@ -181,12 +181,12 @@ class Author final {
   void have(ValueIndex value, int depth) {
     if (!good_ || content_.there(value)) return;
     if (content_.out(value)) return act(What::Restore, value);
-    const OpIndex maker = step_.values[value.value].maker;
-    if (maker == kNone || !step_.ops[maker.value].rerun || depth > 200) {
+    const OpIndex maker = step_.values[value].maker;
+    if (maker == kNone || !step_.ops[maker].rerun || depth > 200) {
       good_ = false;
       return;
     }
-    const StepOp& op = step_.ops[maker.value];
+    const StepOp& op = step_.ops[maker];
     const bool apply =
         op.apply && op.makes[0] == value && content_.there(op.makes[1]) && content_.there(op.makes[2]) && !once_in(3);
     const Remaking& way = apply ? *op.apply : *op.rerun;
@@ -220,21 +220,21 @@ class Author final {
   // Everything as the next step wants it.
   void tidy_up() {
     std::set<StorageIndex> away;
-    for (const ValueIndex value : schedule_.away) away.insert(step_.values[value.value].storage);
-    std::vector<std::optional<ValueIndex>> last(step_.storages.size());
-    for (std::size_t i = 0; i < step_.values.size(); ++i) last[step_.values[i].storage.value] = ValueIndex{i};
+    for (const ValueIndex value : schedule_.away) away.insert(step_.values[value].storage);
+    Table<StorageIndex, std::optional<ValueIndex>> last(step_.storages.size());
+    for (const ValueIndex i : step_.values.ids()) last[step_.values[i].storage] = i;
     for (int round = 0; round < 8 && good_; ++round) {
-      for (std::size_t i = 0; i < last.size(); ++i) {
+      for (const StorageIndex i : last.ids()) {
         if (last[i] && step_.storages[i].outlives && !content_.out(*last[i])) have(*last[i], 0);
       }
     }
-    for (std::size_t i = 0; i < last.size() && good_; ++i) {
-      if (!last[i] || !step_.storages[i].outlives) continue;
-      const bool goes = away.contains(StorageIndex{i});
+    for (const StorageIndex i : last.ids()) {
+      if (!good_ || !last[i] || !step_.storages[i].outlives) continue;
+      const bool goes = away.contains(i);
       if (content_.out(*last[i]) != goes) act(goes ? What::Spill : What::Restore, *last[i]);
     }
-    for (std::size_t i = 0; i < step_.values.size() && good_; ++i) {
-      const ValueIndex value{i};
+    for (const ValueIndex value : step_.values.ids()) {
+      if (!good_) break;
       const bool ours = content_.own(value) || content_.held(value);
       if (ours && (content_.there(value) || content_.out(value))) act(What::Drop, value);
     }

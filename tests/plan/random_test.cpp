@@ -21,22 +21,21 @@ using test::random_schedule;
 using test::random_step;
 using What = Action::What;
 
-constexpr Bytes kNoBudget{UINT64_MAX};
+constexpr Bytes kNoRandomBudget{UINT64_MAX};
 
 // Levels of plain execution, counted once more from nothing but births, deaths and rises.
 Bytes plain_peak(const Step& step) {
   Bytes level = step.level, peak = step.level;
-  const auto bytes = [&](StorageIndex storage) { return step.storages[storage.value].bytes; };
-  for (std::size_t i = 0; i <= step.ops.size(); ++i) {
+  const auto bytes = [&](StorageIndex storage) { return step.storages[storage].bytes; };
+  for (const GapIndex i : step.gaps.ids()) {
     for (const GapEvent& event : step.gaps[i]) {
       level = event.born ? level + bytes(event.storage) : level - bytes(event.storage);
       peak = std::max(peak, level);
     }
-    if (i == step.ops.size()) break;
-    const StepOp& op = step.ops[i];
+    if (!step.ops.has(op_after(i))) break;
+    const StepOp& op = step.ops[op_after(i)];
     peak = std::max(peak, level + op.rise);
-    for (std::size_t k = op.overwrites; k < op.makes.size(); ++k)
-      level += bytes(step.values[op.makes[k].value].storage);
+    for (std::size_t k = op.overwrites; k < op.makes.size(); ++k) level += bytes(step.values[op.makes[k]].storage);
     for (const StorageIndex storage : op.hides) level += bytes(storage);
   }
   return peak;
@@ -58,9 +57,10 @@ TEST(RandomStep, HasAllThatStepsHave) {
     for (const StepStorage& storage : step.storages) {
       small = small || (!storage.movable && storage.bytes == 65'535_B);
       stays = stays || (storage.from_before && storage.outlives && storage.movable);
-      freed_late = freed_late || (storage.from_before && !storage.outlives && !step.gaps[0].empty());
+      freed_late = freed_late || (storage.from_before && !storage.outlives && !step.gaps[GapIndex{0}].empty());
     }
-    for (std::size_t i = 1; i < step.gaps.size(); ++i) {
+    for (const GapIndex i : step.gaps.ids()) {
+      if (i == GapIndex{0}) continue;
       for (const GapEvent& event : step.gaps[i]) born = born || event.born;
     }
   }
@@ -93,7 +93,7 @@ TEST(RandomSchedule, PassesAndItsPeakIsTheOneCounted) {
     if (!schedule) continue;
     ++made;
     for (const Action& action : schedule->actions) done.insert(action.what);
-    const auto verified = verify(step, *schedule, kNoBudget);
+    const auto verified = verify(step, *schedule, kNoRandomBudget);
     ASSERT_TRUE(verified.ok()) << "seed " << seed << ": " << verified.error().text();
     Content content(step);
     content.carry_out(*schedule);
@@ -117,7 +117,7 @@ TEST(RandomSchedule, ChangedIsRefusedExactlyWhereItsContentsAreWrong) {
       const Schedule changed = mutated(step, *schedule, seed * 1000 + i);
       Content content(step);
       content.carry_out(changed);
-      const auto verified = verify(step, changed, kNoBudget);
+      const auto verified = verify(step, changed, kNoRandomBudget);
       content.fine() ? ++fine : content.wrong() ? ++wrong : ++unruly;
       ASSERT_EQ(verified.ok(), content.fine())
           << "seed " << seed << ", " << i << ": "

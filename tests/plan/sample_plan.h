@@ -15,8 +15,7 @@ namespace ullage::plan {
 inline Step sample_step() {
   Step step;
   const auto storage = [&](Bytes bytes, const std::string& name, trace::Category category, bool lives = false) {
-    step.storages.push_back({{step.storages.size()}, bytes, name, category, lives, lives, bytes >= 64_KiB});
-    return StorageIndex{step.storages.size() - 1};
+    return step.storages.push_back({{step.storages.size()}, bytes, name, category, lives, lives, bytes >= 64_KiB});
   };
   using Category = trace::Category;
   const StorageIndex weight = storage(16_MiB, "net.0.weight", Category::Parameters, true);
@@ -36,9 +35,9 @@ inline Step sample_step() {
     one.name = name, one.phase = phase, one.took = Seconds{took}, one.key = 0xfeedfacecafebee0 + step.ops.size();
     one.in_take = OpId{step.ops.size()}, one.reads = std::move(reads), one.makes = std::move(makes);
     for (const ValueIndex value : one.makes) {
-      const StorageIndex in = step.values[value.value].storage;
-      if (step.values[value.value].overwritten_by != kNone || !step.storages[in.value].from_before) {
-        one.rise += step.storages[in.value].bytes;
+      const StorageIndex in = step.values[value].storage;
+      if (step.values[value].overwritten_by != kNone || !step.storages[in].from_before) {
+        one.rise += step.storages[in].bytes;
       }
     }
     return step.ops.emplace_back(std::move(one));
@@ -54,7 +53,7 @@ inline Step sample_step() {
   StepOp& update = op("aten::add_", Phase::Optimizer, 0.03, {{0}, {1}, {10}}, {{8}, {9}});
   update.overwrites = 2, update.rise = Bytes{};
   step.gaps.resize(step.ops.size() + 1);
-  step.gaps[0] = {{picture, true}};
+  step.gaps.front() = {{picture, true}};
   step.level = 32_MiB, step.peak = 168_MiB + 512_B, step.overhead = 2_MiB, step.outside = 150_MiB, step.saved = 136_MiB;
   step.seconds = Seconds{0.85}, step.in_ops = Seconds{0.8};
   return step;
@@ -76,7 +75,7 @@ inline PlanFile sample_plan_file() {
                            {What::Rerun, {3}, false, {}, {2}, {{7}}},
                            {What::Restore, {4}, false, {1}}};
   plan.schedule.away = {{1}};
-  plan.levers = {{"batch norm", "aten::native_batch_norm net.1", 64_MiB, Seconds{0.015}},
+  plan.levers = {{"batch-norm", "aten::native_batch_norm net.1", 64_MiB, Seconds{0.015}},
                  {"recompute", "aten::relu_ net.2", 64_MiB, Seconds{0.01}},
                  {"state", "momentum", 16_MiB, Seconds{0.0175}}};
   return file;

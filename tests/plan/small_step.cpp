@@ -13,9 +13,7 @@ ValueIndex SmallStep::carried(Bytes bytes) {
   StepStorage storage;
   storage.bytes = bytes;
   storage.from_before = storage.outlives = storage.movable = true;
-  step_.storages.push_back(storage);
-  step_.values.push_back({StorageIndex{step_.storages.size() - 1}, kNone, kNone});
-  return {step_.values.size() - 1};
+  return step_.values.push_back({step_.storages.push_back(storage), kNone, kNone});
 }
 
 StepOp& SmallStep::add(std::vector<ValueIndex> reads, double seconds, Bytes scratch) {
@@ -33,9 +31,8 @@ ValueIndex SmallStep::make(StepOp& op, Bytes bytes) {
   StepStorage storage;
   storage.bytes = bytes;
   storage.movable = true;
-  step_.storages.push_back(storage);
-  step_.values.push_back({StorageIndex{step_.storages.size() - 1}, OpIndex{step_.ops.size() - 1}, kNone});
-  op.makes.push_back({step_.values.size() - 1});
+  const OpIndex at = step_.ops.next_id().previous();
+  op.makes.push_back(step_.values.push_back({step_.storages.push_back(storage), at, kNone}));
   op.rise += bytes;
   op.rerun->rise += bytes;
   return op.makes.back();
@@ -54,26 +51,25 @@ std::vector<ValueIndex> SmallStep::op_of_two(std::vector<ValueIndex> reads, Byte
 ValueIndex SmallStep::in_place(ValueIndex target, std::vector<ValueIndex> others, double seconds) {
   others.insert(others.begin(), target);
   StepOp& op = add(std::move(others), seconds, {});
-  const OpIndex at{step_.ops.size() - 1};
-  if (step_.values[target.value].maker == kNone) op.rerun.reset();
-  step_.values[target.value].overwritten_by = at;
-  step_.values.push_back({step_.values[target.value].storage, at, kNone});
-  op.makes.push_back({step_.values.size() - 1});
+  const OpIndex at = step_.ops.next_id().previous();
+  if (step_.values[target].maker == kNone) op.rerun.reset();
+  step_.values[target].overwritten_by = at;
+  op.makes.push_back(step_.values.push_back({step_.values[target].storage, at, kNone}));
   op.overwrites = 1;
   return op.makes.back();
 }
 
 Step SmallStep::finish() {
   step_.gaps.assign(step_.ops.size() + 1, {});
-  std::vector<std::size_t> last(step_.storages.size(), 0);
-  for (std::size_t op = 0; op < step_.ops.size(); ++op) {
-    for (const ValueIndex v : step_.ops[op].reads) last[step_.values[v.value].storage.value] = op + 1;
-    for (const ValueIndex v : step_.ops[op].makes) last[step_.values[v.value].storage.value] = op + 1;
+  Table<StorageIndex, GapIndex> last(step_.storages.size());
+  for (const OpIndex op : step_.ops.ids()) {
+    for (const ValueIndex v : step_.ops[op].reads) last[step_.values[v].storage] = gap_after(op);
+    for (const ValueIndex v : step_.ops[op].makes) last[step_.values[v].storage] = gap_after(op);
     step_.in_ops.count += step_.ops[op].took.count;
   }
-  for (std::size_t s = 0; s < step_.storages.size(); ++s) {
+  for (const StorageIndex s : step_.storages.ids()) {
     if (step_.storages[s].from_before) step_.level += step_.storages[s].bytes;
-    if (!step_.storages[s].outlives) step_.gaps[last[s]].push_back({StorageIndex{s}, false});
+    if (!step_.storages[s].outlives) step_.gaps[last[s]].push_back({s, false});
   }
   step_.seconds = step_.in_ops;
   step_.peak = plain_peak_of(step_);
@@ -83,9 +79,9 @@ Step SmallStep::finish() {
 Bytes plain_peak_of(const Step& step) {
   const Spans spans = spans_of(step);
   Bytes peak;
-  for (std::size_t op = 0; op < step.ops.size(); ++op) {
+  for (const OpIndex op : step.ops.ids()) {
     Bytes level = step.ops[op].rise;
-    for (std::size_t s = 0; s < step.storages.size(); ++s) {
+    for (const StorageIndex s : step.storages.ids()) {
       if (spans.storages[s].holds(op)) level += step.storages[s].bytes;
     }
     peak = std::max(peak, level);

@@ -19,12 +19,12 @@ using trace::test::TakeBuilder;
 
 // A program with one parameter of 64 KiB, whose every step runs `inside` first, and then trains a little: a product
 // with the parameter (of what `inside` returns), its backward, an update.
-class Program {
+class RecordedProgram {
  public:
   TakeBuilder b;
   StorageId parameter;
 
-  Program() {
+  RecordedProgram() {
     b.mode(Mode::Grad);
     parameter = b.op1({.name = "aten::empty.memory_format", .makes = {64_KiB}});
     b.role(parameter, Role::Parameter, "net.weight");
@@ -58,7 +58,7 @@ Result<Step> step_in(trace::Take take, std::size_t which = 1) {
   const trace::TakeMeaning meaning = trace::understand(take);
   return step_of(take, meaning, which);
 }
-Step made(const Program& program, std::size_t which = 1) {
+Step made(const RecordedProgram& program, std::size_t which = 1) {
   Result<Step> step = step_in(program.b.take(), which);
   EXPECT_TRUE(step.ok()) << step.error().text();
   return *step;
@@ -72,7 +72,7 @@ std::string begin_of(const Step& step) {
 // ---- values, ops, gaps
 
 TEST(StepOfTake, HasAValueForEveryWriteToAStorage) {
-  Program p;
+  RecordedProgram p;
   p.step([&] {
     const StorageId in = p.b.allocate(16_KiB);
     const StorageId x = p.b.op1({.name = "aten::relu", .reads = {in}, .makes = {64_KiB}, .scratch = {8_KiB}});
@@ -92,14 +92,14 @@ TEST(StepOfTake, HasAValueForEveryWriteToAStorage) {
             "-c\n"
             "add_.Tensor reads e0 a0 writes a1 rise 0\n"
             "-e\n");
-  EXPECT_EQ(step.values[2].maker, OpIndex{0});
-  EXPECT_EQ(step.values[2].overwritten_by, OpIndex{1});
-  EXPECT_EQ(step.values[1].maker, kNone);
-  EXPECT_EQ(step.values[1].overwritten_by, kNone);
+  EXPECT_EQ(step.values[ValueIndex{2}].maker, OpIndex{0});
+  EXPECT_EQ(step.values[ValueIndex{2}].overwritten_by, OpIndex{1});
+  EXPECT_EQ(step.values[ValueIndex{1}].maker, kNone);
+  EXPECT_EQ(step.values[ValueIndex{1}].overwritten_by, kNone);
 }
 
 TEST(StepOfTake, AnOpRisesByWhatItTellsToTakeOutsideThePool) {
-  Program p;
+  RecordedProgram p;
   p.b.charge(1_MiB);  // before the step: no concern of its ops
   p.step([&] {
     const StorageId in = p.b.allocate(16_KiB);
@@ -117,13 +117,13 @@ TEST(StepOfTake, AnOpRisesByWhatItTellsToTakeOutsideThePool) {
     return x;
   });
   const Step step = made(p);
-  EXPECT_EQ(step.ops[0].name, "aten::convolution_backward");
-  EXPECT_EQ(step.ops[0].rise, 40_KiB);
-  EXPECT_EQ(step.ops[1].rise, 64_KiB);
+  EXPECT_EQ(step.ops[OpIndex{0}].name, "aten::convolution_backward");
+  EXPECT_EQ(step.ops[OpIndex{0}].rise, 40_KiB);
+  EXPECT_EQ(step.ops[OpIndex{1}].rise, 64_KiB);
 }
 
 TEST(StepOfTake, NamesADistinctStorageOnceInTheOrderOfTheArguments) {
-  Program p;
+  RecordedProgram p;
   p.step([&] {
     const StorageId x = p.b.op1({.name = "aten::randn", .makes = {8_KiB}});
     const StorageId y = p.b.op1({.name = "aten::randn", .makes = {8_KiB}});
@@ -131,14 +131,14 @@ TEST(StepOfTake, NamesADistinctStorageOnceInTheOrderOfTheArguments) {
     return y;
   });
   const Step step = made(p);
-  EXPECT_EQ(StepText(step).op(2), "swap reads c0 b0 writes c1 b1 makes d0 rise 4");
+  EXPECT_EQ(StepText(step).op(OpIndex{2}), "swap reads c0 b0 writes c1 b1 makes d0 rise 4");
   SiteKey key("aten::swap");
   for (int i = 0; i < 5; ++i) key.add(6, std::vector<std::int64_t>{2048});
-  EXPECT_EQ(step.ops[2].key, key.value());
+  EXPECT_EQ(step.ops[OpIndex{2}].key, key.value());
 }
 
 TEST(StepOfTake, MakesNoValueOfAViewThatAnOpReturns) {
-  Program p;
+  RecordedProgram p;
   p.step([&] {
     const StorageId x = p.b.op1({.name = "aten::randn", .makes = {8_KiB}});
     p.b.op({.name = "aten::view", .reads = {x}});
@@ -150,11 +150,11 @@ TEST(StepOfTake, MakesNoValueOfAViewThatAnOpReturns) {
       one.uses.push_back({one.uses[0].storage, trace::TensorUse::How::Output, 6, {1, 2048}});
     }
   }
-  EXPECT_EQ(StepText(*step_in(take)).op(1), "view reads b0 unread b0 rise 0");
+  EXPECT_EQ(StepText(*step_in(take)).op(OpIndex{1}), "view reads b0 unread b0 rise 0");
 }
 
 TEST(StepOfTake, PutsDeathsOfOthersWithinAnOpBehindIt) {
-  Program p;
+  RecordedProgram p;
   p.step([&] {
     const StorageId x = p.b.op1({.name = "aten::randn", .makes = {8_KiB}});
     const OpId op = p.b.open({.name = "aten::work", .reads = {x}});
@@ -175,11 +175,11 @@ TEST(StepOfTake, PutsDeathsOfOthersWithinAnOpBehindIt) {
             "-b\n"
             "-c\n"
             "randn makes d0 rise 8 rerun rise 8\n");
-  EXPECT_FALSE(step.storages[2].movable);
+  EXPECT_FALSE(step.storages[StorageIndex{2}].movable);
 }
 
 TEST(StepOfTake, CountsOpsInsideOthersToTheOutermost) {
-  Program p;
+  RecordedProgram p;
   p.step([&] {
     const OpId outer = p.b.open({.name = "aten::cat"});
     const StorageId x = p.b.op1({.name = "aten::randn", .makes = {8_KiB}});
@@ -190,7 +190,7 @@ TEST(StepOfTake, CountsOpsInsideOthersToTheOutermost) {
 }
 
 TEST(StepOfTake, TellsWhatAStorageIs) {
-  Program p;
+  RecordedProgram p;
   StorageId state, unused, dies;
   p.step([&] {
     state = p.b.allocate(64_KiB), unused = p.b.allocate(63_KiB), dies = p.b.allocate(1_KiB);
@@ -202,27 +202,27 @@ TEST(StepOfTake, TellsWhatAStorageIs) {
   });
   const Step step = made(p, 2);
   ASSERT_EQ(step.storages.size(), 6u);
-  const auto is = [&](std::size_t i, StorageId in_take, bool from_before, bool outlives, bool movable) {
-    const StepStorage& one = step.storages[i];
+  const auto is = [&](std::uint64_t i, StorageId in_take, bool from_before, bool outlives, bool movable) {
+    const StepStorage& one = step.storages[StorageIndex{i}];
     return one.in_take == in_take && one.from_before == from_before && one.outlives == outlives &&
            one.movable == movable;
   };
   EXPECT_TRUE(is(0, p.parameter, true, true, true));
   EXPECT_TRUE(is(1, state, true, true, true));
   EXPECT_TRUE(is(2, dies, true, false, false));
-  EXPECT_TRUE(is(3, step.storages[3].in_take, false, false, true));
-  EXPECT_EQ(step.storages[0].name, "net.weight");
-  EXPECT_EQ(step.storages[0].category, trace::Category::Parameters);
-  EXPECT_EQ(step.storages[3].name, "aten::randn");
-  EXPECT_EQ(step.storages[5].category, trace::Category::Gradients);
+  EXPECT_TRUE(is(3, step.storages[StorageIndex{3}].in_take, false, false, true));
+  EXPECT_EQ(step.storages[StorageIndex{0}].name, "net.weight");
+  EXPECT_EQ(step.storages[StorageIndex{0}].category, trace::Category::Parameters);
+  EXPECT_EQ(step.storages[StorageIndex{3}].name, "aten::randn");
+  EXPECT_EQ(step.storages[StorageIndex{5}].category, trace::Category::Gradients);
   EXPECT_EQ(step.level, 64_KiB + 64_KiB + 63_KiB + 1_KiB);
-  EXPECT_NE(step.storages[2].in_take, unused);
+  EXPECT_NE(step.storages[StorageIndex{2}].in_take, unused);
 }
 
 // ---- what can be had again
 
 TEST(StepOfTake, RunsAgainWhatTheForwardPassMade) {
-  Program p;
+  RecordedProgram p;
   p.step([&] {
     p.b.mode(Mode::NoGrad);
     const StorageId in = p.b.op1({.name = "aten::randn", .makes = {8_KiB}});  // evaluation
@@ -250,7 +250,7 @@ TEST(StepOfTake, RunsAgainWhatTheForwardPassMade) {
 
 TEST(StepOfTake, RunsNoOpAgainThatFailedOrWasSliced) {
   for (const bool failed : {true, false}) {
-    Program p;
+    RecordedProgram p;
     std::uint64_t op = 0;
     p.step([&] {
       op = p.b.ops();
@@ -263,8 +263,8 @@ TEST(StepOfTake, RunsNoOpAgainThatFailedOrWasSliced) {
 }
 
 TEST(StepOfTake, RunsBlankPaperAgainOnlyWhereAllOfItIsWrittenOver) {
-  const auto begin = [](const std::function<void(Program&, StorageId)>& use) {
-    Program p;
+  const auto begin = [](const std::function<void(RecordedProgram&, StorageId)>& use) {
+    RecordedProgram p;
     p.step([&] {
       const StorageId x = p.b.op1({.name = "aten::empty.memory_format", .makes = {8_KiB}});
       use(p, x);
@@ -274,20 +274,22 @@ TEST(StepOfTake, RunsBlankPaperAgainOnlyWhereAllOfItIsWrittenOver) {
     return text.substr(0, text.find('\n'));
   };
   const std::string never = "empty.memory_format makes b0 rise 8", again = never + " rerun rise 8";
-  EXPECT_EQ(begin([](Program&, StorageId) {}), never);
-  EXPECT_EQ(begin([](Program& p, StorageId x) { p.b.op({.name = "aten::bernoulli_.float", .writes = {x}}); }), again);
-  EXPECT_EQ(begin([](Program& p, StorageId x) {
+  EXPECT_EQ(begin([](RecordedProgram&, StorageId) {}), never);
+  EXPECT_EQ(begin([](RecordedProgram& p, StorageId x) { p.b.op({.name = "aten::bernoulli_.float", .writes = {x}}); }),
+            again);
+  EXPECT_EQ(begin([](RecordedProgram& p, StorageId x) {
               p.b.op({.name = "aten::view", .reads = {x}});
               p.b.op({.name = "aten::zero_", .writes = {x}});
             }),
             again);
-  EXPECT_EQ(begin([](Program& p, StorageId x) {
+  EXPECT_EQ(begin([](RecordedProgram& p, StorageId x) {
               const StorageId y = p.b.op1({.name = "aten::relu", .reads = {x}, .makes = {8_KiB}});
               p.b.op({.name = "aten::copy_", .reads = {y}, .writes = {x}});
             }),
             never);
-  EXPECT_EQ(begin([](Program& p, StorageId x) { p.b.op({.name = "aten::add_.Scalar", .writes = {x}}); }), never);
-  EXPECT_EQ(begin([](Program& p, StorageId x) {
+  EXPECT_EQ(begin([](RecordedProgram& p, StorageId x) { p.b.op({.name = "aten::add_.Scalar", .writes = {x}}); }),
+            never);
+  EXPECT_EQ(begin([](RecordedProgram& p, StorageId x) {
               p.b.sizes(x, {1, 2047});  // a part of it
               p.b.op({.name = "aten::zero_", .writes = {x}});
             }),
@@ -299,7 +301,7 @@ struct Norm {
   bool affine = true, tracks = true, trains = true;
 };
 std::string norm_line(const Norm& norm) {
-  Program p;
+  RecordedProgram p;
   std::vector<StorageId> arguments;
   if (norm.affine) {
     for (int i = 0; i < 2; ++i) p.b.role(arguments.emplace_back(p.b.allocate(64_B)), Role::Parameter);
@@ -312,7 +314,7 @@ std::string norm_line(const Norm& norm) {
     p.b.op({.name = "aten::native_batch_norm", .reads = arguments, .makes = makes});
     return in;
   });
-  return StepText(made(p)).op(1);
+  return StepText(made(p)).op(OpIndex{1});
 }
 
 TEST(StepOfTake, RunsABatchNormAgainWithoutItsRunningStatistics) {
@@ -328,7 +330,7 @@ TEST(StepOfTake, RunsABatchNormAgainWithoutItsRunningStatistics) {
 }
 
 TEST(StepOfTake, RunsNothingAgainThatReadsRunningStatistics) {
-  Program p;
+  RecordedProgram p;
   std::vector<StorageId> of_norm;
   for (int i = 0; i < 4; ++i) of_norm.push_back(p.b.allocate(64_B));
   p.step([&] {
@@ -341,12 +343,12 @@ TEST(StepOfTake, RunsNothingAgainThatReadsRunningStatistics) {
     return in;
   });
   const Step step = made(p);
-  EXPECT_TRUE(step.ops[2].rerun);
-  EXPECT_FALSE(step.ops[3].rerun);
+  EXPECT_TRUE(step.ops[OpIndex{2}].rerun);
+  EXPECT_FALSE(step.ops[OpIndex{3}].rerun);
 }
 
 TEST(StepOfTake, EstimatesTheTimeOfAnApply) {
-  Program p;
+  RecordedProgram p;
   std::uint64_t op = 0;
   p.step([&] {
     const StorageId in = p.b.op1({.name = "aten::randn", .makes = {8_KiB}});
@@ -357,14 +359,14 @@ TEST(StepOfTake, EstimatesTheTimeOfAnApply) {
   trace::Take take = p.b.take();
   take.details[op].took = {0.008};
   const Result<Step> step = step_in(take);
-  EXPECT_EQ(step->ops[1].rerun->took.count, 0.008);
-  EXPECT_EQ(step->ops[1].apply->took.count, 0.002);
+  EXPECT_EQ(step->ops[OpIndex{1}].rerun->took.count, 0.008);
+  EXPECT_EQ(step->ops[OpIndex{1}].apply->took.count, 0.002);
 }
 
 // ---- threads
 
 // Thread 1 runs `op`, of which there is one, in the middle of the second step.
-Step with_another_thread(const trace::test::OpSpec& spec, bool around, Program& p) {
+Step with_another_thread(const trace::test::OpSpec& spec, bool around, RecordedProgram& p) {
   std::uint64_t other = 0;
   p.step([&] {
     const StorageId x = p.b.op1({.name = "aten::randn", .makes = {64_KiB}});
@@ -382,18 +384,18 @@ Step with_another_thread(const trace::test::OpSpec& spec, bool around, Program& 
 }
 
 TEST(StepOfTake, MovesNothingOfAnotherThread) {
-  Program p;
+  RecordedProgram p;
   const Step step = with_another_thread({.name = "aten::randn", .makes = {64_KiB}}, false, p);
   EXPECT_EQ(begin_of(step),
             "randn makes b0 rise 64 rerun rise 64\n"
             "+c\n"
             "relu reads b0 rise 0\n");
-  EXPECT_TRUE(step.storages[1].movable);
-  EXPECT_FALSE(step.storages[2].movable);
+  EXPECT_TRUE(step.storages[StorageIndex{1}].movable);
+  EXPECT_FALSE(step.storages[StorageIndex{2}].movable);
 }
 
 TEST(StepOfTake, CountsWhatAnotherThreadMakesWhileAnOpRuns) {
-  Program p;
+  RecordedProgram p;
   const Step step = with_another_thread({.name = "aten::randn", .makes = {64_KiB}}, true, p);
   EXPECT_EQ(begin_of(step),
             "randn makes b0 rise 64 rerun rise 64\n"
@@ -401,14 +403,14 @@ TEST(StepOfTake, CountsWhatAnotherThreadMakesWhileAnOpRuns) {
 }
 
 TEST(StepOfTake, TakesWhatAnotherThreadWritesForUnknown) {
-  Program p;
+  RecordedProgram p;
   const Step step = with_another_thread({.name = "aten::zero_", .writes = {p.parameter}}, false, p);
-  EXPECT_FALSE(step.storages[0].movable);
-  EXPECT_EQ(StepText(step).op(2), "mm reads b0 a0 makes c0 rise 64");
+  EXPECT_FALSE(step.storages[StorageIndex{0}].movable);
+  EXPECT_EQ(StepText(step).op(OpIndex{2}), "mm reads b0 a0 makes c0 rise 64");
 }
 
 TEST(StepOfTake, RefusesABackwardPassOnAThreadOfItsOwn) {
-  Program p;
+  RecordedProgram p;
   p.step([&] { return p.b.op1({.name = "aten::randn", .makes = {64_KiB}}); });
   trace::Take take = p.b.take();
   for (trace::OpDetail& one : take.details) one.thread = one.backward ? 1 : 0;
@@ -437,7 +439,7 @@ TEST(StepOfTake, CountsTheSteps) {
 }
 
 TEST(StepOfTake, CountsWhatIsKeptTwiceOnce) {
-  Program p;
+  RecordedProgram p;
   p.step([&] {
     const StorageId x = p.b.op1({.name = "aten::randn", .makes = {512_KiB}});
     p.b.save(x, SavedKind::Activation), p.b.save(x, SavedKind::Activation);
@@ -451,7 +453,7 @@ TEST(StepOfTake, CountsWhatIsKeptTwiceOnce) {
 }
 
 TEST(StepOfTake, FindsAPeakBetweenOps) {
-  Program p;
+  RecordedProgram p;
   p.step([&] {
     p.b.free(p.b.allocate(1_MiB));
     return p.b.op1({.name = "aten::randn", .makes = {64_KiB}});
@@ -460,7 +462,7 @@ TEST(StepOfTake, FindsAPeakBetweenOps) {
 }
 
 TEST(StepOfTake, TellsWhatThePoolTakesBeyondThat) {
-  Program p;
+  RecordedProgram p;
   p.step([&] { return p.b.op1({.name = "aten::randn", .makes = {65_KiB}}); });
   // Three pages too much behind 65 KiB; the small storages' slab was not needed.
   EXPECT_EQ(made(p).overhead, 3_KiB);
@@ -474,7 +476,7 @@ TEST(StepOfTake, TellsWhatThePoolTakesBeyondThat) {
 // ---- the step to plan
 
 TEST(StepOfTake, PlansTheStepThatComesMostOften) {
-  Program p;
+  RecordedProgram p;
   std::vector<std::uint64_t> firsts;
   for (const char* name : {"aten::randn", "aten::rand", "aten::randn", "aten::rand", "aten::randn", "aten::randint"}) {
     firsts.push_back(p.b.ops());
@@ -487,16 +489,16 @@ TEST(StepOfTake, PlansTheStepThatComesMostOften) {
   const trace::TakeMeaning meaning = trace::understand(take);
   const Result<Step> step = typical_step(take, meaning);
   ASSERT_TRUE(step.ok());
-  EXPECT_EQ(step->ops[0].in_take, OpId{firsts[4]});
-  EXPECT_EQ(step->ops[0].took.count, 0.2);
-  EXPECT_EQ(step->ops[0].rerun->took.count, 0.2);
-  EXPECT_EQ(step->ops[1].took.count, 0.1);
+  EXPECT_EQ(step->ops[OpIndex{0}].in_take, OpId{firsts[4]});
+  EXPECT_EQ(step->ops[OpIndex{0}].took.count, 0.2);
+  EXPECT_EQ(step->ops[OpIndex{0}].rerun->took.count, 0.2);
+  EXPECT_EQ(step->ops[OpIndex{1}].took.count, 0.1);
   EXPECT_NEAR(step->in_ops.count, 0.3, 1e-12);
   EXPECT_GE(step->seconds, step->in_ops);
 }
 
 TEST(StepOfTake, PassesOverStepsWithAGap) {
-  Program p;
+  RecordedProgram p;
   const auto plain = [&] { return p.b.op1({.name = "aten::randn", .makes = {64_KiB}}); };
   p.step(plain);
   const std::uint64_t last = p.b.ops();
@@ -507,24 +509,24 @@ TEST(StepOfTake, PassesOverStepsWithAGap) {
   });
   trace::Take take = p.b.take();
   const trace::TakeMeaning meaning = trace::understand(take);
-  EXPECT_EQ(typical_step(take, meaning)->ops[0].in_take, OpId{last});
+  EXPECT_EQ(typical_step(take, meaning)->ops[OpIndex{0}].in_take, OpId{last});
   EXPECT_EQ(step_of(take, meaning, 3).error().text(), "step 4 has a gap: the recording was too long there");
 }
 
 // ---- what cannot be planned
 
 TEST(StepOfTake, RefusesAStepThatIsNotThere) {
-  Program p;
+  RecordedProgram p;
   p.step([&] { return p.b.op1({.name = "aten::randn", .makes = {64_KiB}}); });
   EXPECT_EQ(step_in(p.b.take(), 2).error().text(), "step 3 is not in the recording: it has 2 whole steps");
-  Program first;
+  RecordedProgram first;
   trace::Take take = first.b.take();
   const trace::TakeMeaning meaning = trace::understand(take);
   EXPECT_EQ(typical_step(take, meaning).error().text(), "the recording has no whole step behind the first one");
 }
 
 TEST(StepOfTake, RefusesAStepThatEndsWithinAnOp) {
-  Program p;
+  RecordedProgram p;
   const OpId op = p.b.open({.name = "aten::long"});
   p.b.step_told();
   p.b.close(op);
@@ -533,8 +535,9 @@ TEST(StepOfTake, RefusesAStepThatEndsWithinAnOp) {
 }
 
 TEST(StepOfTake, RefusesATakeThatContradictsItself) {
-  const auto refusal = [](const std::function<void(Program&)>& harm, const std::function<void(trace::Take&)>& after) {
-    Program p;
+  const auto refusal = [](const std::function<void(RecordedProgram&)>& harm,
+                          const std::function<void(trace::Take&)>& after) {
+    RecordedProgram p;
     p.step([&] {
       harm(p);
       return p.b.op1({.name = "aten::randn", .makes = {64_KiB}});
@@ -547,23 +550,24 @@ TEST(StepOfTake, RefusesATakeThatContradictsItself) {
     return text.substr(text.find(": ", text.find("event")) + 2);
   };
   const auto nothing = [](auto&) {};
-  EXPECT_EQ(refusal([](Program& p) { p.b.allocate(Bytes{UINT64_MAX}); }, nothing), "more than 16 TiB live at once");
+  EXPECT_EQ(refusal([](RecordedProgram& p) { p.b.allocate(Bytes{UINT64_MAX}); }, nothing),
+            "more than 16 TiB live at once");
   EXPECT_EQ(refusal(
-                [](Program& p) {
+                [](RecordedProgram& p) {
                   p.b.allocate(Bytes{1ull << 43});
                   p.b.allocate(Bytes{1ull << 43});
                 },
                 nothing),
             "more than 16 TiB live at once");
   EXPECT_EQ(refusal(
-                [](Program& p) {
+                [](RecordedProgram& p) {
                   const StorageId x = p.b.allocate(1_KiB);
                   p.b.free(x), p.b.free(x);
                 },
                 nothing),
             "what dies does not live");
   EXPECT_EQ(refusal(
-                [](Program& p) {
+                [](RecordedProgram& p) {
                   const StorageId x = p.b.allocate(1_KiB);
                   p.b.free(x);
                   p.b.op({.name = "aten::late", .reads = {x}});

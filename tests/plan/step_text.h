@@ -18,20 +18,20 @@ namespace ullage::plan {
 class StepText {
  public:
   explicit StepText(const Step& step) : step_(step) {
-    std::vector<std::size_t> of(step.storages.size());
-    for (const Value& value : step.values) numbers_.push_back(of[value.storage.value]++);
+    Table<StorageIndex, std::size_t> of(step.storages.size());
+    for (const Value& value : step.values) numbers_.push_back(of[value.storage]++);
   }
 
   std::string all() const {
     std::string text;
-    for (std::size_t k = 0; k < step_.gaps.size(); ++k) {
+    for (const GapIndex k : step_.gaps.ids()) {
       text += gap(k);
-      if (k < step_.ops.size()) text += op(step_.ops[k]) + "\n";
+      if (step_.ops.has(op_after(k))) text += op(op_after(k)) + "\n";
     }
     return text;
   }
 
-  std::string gap(std::size_t k) const {
+  std::string gap(GapIndex k) const {
     std::string text;
     for (const GapEvent& event : step_.gaps[k]) text += (event.born ? "+" : "-") + letter(event.storage) + "\n";
     return text;
@@ -49,13 +49,13 @@ class StepText {
     text += remaking(" rerun", op.rerun) + remaking(" apply", op.apply);
     return text;
   }
-  std::string op(std::size_t k) const { return op(step_.ops.at(k)); }
+  std::string op(OpIndex k) const { return op(step_.ops.at(k)); }
 
  private:
   static std::string kib(Bytes bytes) { return std::to_string(bytes.count / 1024); }
   static std::string letter(StorageIndex one) { return std::string(1, char('a' + int(one.value))); }
   std::string value(ValueIndex one) const {
-    return letter(step_.values.at(one.value).storage) + std::to_string(numbers_.at(one.value));
+    return letter(step_.values.at(one).storage) + std::to_string(numbers_.at(one));
   }
   std::string values(const std::vector<ValueIndex>& all) const {
     std::string text;
@@ -68,7 +68,7 @@ class StepText {
   }
 
   const Step& step_;
-  std::vector<std::size_t> numbers_;  // by value: which of its storage's
+  Table<ValueIndex, std::size_t> numbers_;  // which of its storage's
 };
 
 }  // namespace ullage::plan

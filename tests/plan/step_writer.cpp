@@ -20,19 +20,19 @@ class PlainRun final {
   void begin(Bytes others) {
     step_.level = others;
     add(others);
-    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
+    for (const StorageIndex i : step_.storages.ids()) {
       if (!step_.storages[i].from_before) continue;
       step_.level += step_.storages[i].bytes;
-      born(StorageIndex{i});
+      born(i);
     }
   }
-  void gap(std::size_t i) {
+  void gap(GapIndex i) {
     for (const GapEvent& event : step_.gaps[i]) event.born ? born(event.storage) : dies(event.storage);
   }
   void op(const StepOp& op) {
     const Bytes before = level_;
     for (std::size_t i = op.overwrites; i < op.makes.size(); ++i) {
-      born(step_.values[op.makes[i].value].storage);
+      born(step_.values[op.makes[i]].storage);
     }
     for (const StorageIndex hidden : op.hides) born(hidden);
     const Bytes scratch = before + op.rise - level_;
@@ -55,10 +55,10 @@ class PlainRun final {
     return at;
   }
   void born(StorageIndex storage) {
-    if (const auto at = add(step_.storages[storage.value].bytes)) at_[storage] = *at;
+    if (const auto at = add(step_.storages[storage].bytes)) at_[storage] = *at;
   }
   void dies(StorageIndex storage) {
-    level_ -= step_.storages[storage.value].bytes;
+    level_ -= step_.storages[storage].bytes;
     if (const auto at = at_.extract(storage)) pool_.free(at.mapped());
     note(level_);
   }
@@ -72,7 +72,7 @@ class PlainRun final {
 }  // namespace
 
 StorageIndex StepWriter::storage(Bytes bytes, const std::string& name, trace::Category category) {
-  const StorageIndex index{step_.storages.size()};
+  const StorageIndex index = step_.storages.next_id();
   StepStorage storage;
   storage.in_take = StorageId{index.value};
   storage.bytes = bytes;
@@ -86,18 +86,18 @@ StorageIndex StepWriter::storage(Bytes bytes, const std::string& name, trace::Ca
 }
 
 ValueIndex StepWriter::add_value(StorageIndex storage, OpIndex maker) {
-  const ValueIndex index{step_.values.size()};
-  auto& newest = newest_.at(storage.value);
-  if (newest) step_.values[newest->value].overwritten_by = maker;
+  const ValueIndex index = step_.values.next_id();
+  auto& newest = newest_.at(storage);
+  if (newest) step_.values[*newest].overwritten_by = maker;
   newest = index;
   step_.values.push_back({storage, maker, kNone});
   return index;
 }
 
 StorageIndex StepWriter::from_before(Bytes bytes, const std::string& name) {
-  ULLAGE_CHECK(step_.ops.empty() && step_.gaps[0].empty(), "the step has begun");
+  ULLAGE_CHECK(step_.ops.empty() && step_.gaps.front().empty(), "the step has begun");
   const StorageIndex index = storage(bytes, name, trace::Category::Parameters);
-  step_.storages[index.value].from_before = true;
+  step_.storages[index].from_before = true;
   add_value(index, kNone);
   return index;
 }
@@ -110,13 +110,13 @@ StorageIndex StepWriter::born(Bytes bytes, const std::string& name) {
 }
 
 void StepWriter::free(StorageIndex storage) {
-  ULLAGE_CHECK(alive_.at(storage.value), "a storage is freed twice");
-  alive_[storage.value] = false;
+  ULLAGE_CHECK(alive_.at(storage), "a storage is freed twice");
+  alive_[storage] = false;
   step_.gaps.back().push_back({storage, false});
 }
 
 std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
-  const OpIndex index{step_.ops.size()};
+  const OpIndex index = step_.ops.next_id();
   StepOp op;
   op.name = spec.name;
   op.in_take = OpId{index.value};
@@ -132,7 +132,7 @@ std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
   Remaking again;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     ULLAGE_CHECK(alive(reads[i]), "an op receives a dead storage");
-    if (!newest_[reads[i].value]) add_value(reads[i], kNone);  // hidden until now
+    if (!newest_[reads[i]]) add_value(reads[i], kNone);  // hidden until now
     op.reads.push_back(value(reads[i]));
     key.add(6, std::array{static_cast<std::int64_t>(bytes(reads[i]).count)});
     if (std::find(op.unread.begin(), op.unread.end(), i) == op.unread.end()) again.reads.push_back(op.reads.back());
@@ -166,15 +166,15 @@ std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
 
 Step StepWriter::step(Bytes others, Bytes saved) const {
   Step step = step_;
-  for (std::size_t i = 0; i < step.storages.size(); ++i) step.storages[i].outlives = alive_[i];
+  for (const StorageIndex i : step.storages.ids()) step.storages[i].outlives = alive_[i];
   PlainRun plain(step);
   plain.begin(others);
-  for (std::size_t i = 0; i < step.ops.size(); ++i) {
-    plain.gap(i);
+  for (const OpIndex i : step.ops.ids()) {
+    plain.gap(gap_before(i));
     plain.op(step.ops[i]);
     step.in_ops.count += step.ops[i].took.count;
   }
-  plain.gap(step.ops.size());
+  plain.gap(gap_before(step.ops.next_id()));
   step.saved = saved;
   step.seconds = Seconds{step.in_ops.count * 1.125};
   return step;

@@ -42,10 +42,10 @@ class StepWriter final {
   std::vector<StorageIndex> op(const OpSpec& spec);
   StorageIndex op1(const OpSpec& spec) { return op(spec).at(0); }  // the first of them
 
-  ValueIndex value(StorageIndex storage) const { return newest_.at(storage.value).value(); }  // the newest it has now
-  OpIndex last() const { return OpIndex{step_.ops.size() - 1}; }
-  bool alive(StorageIndex storage) const { return alive_.at(storage.value); }
-  Bytes bytes(StorageIndex storage) const { return step_.storages.at(storage.value).bytes; }
+  ValueIndex value(StorageIndex storage) const { return newest_.at(storage).value(); }  // the newest it has now
+  OpIndex last() const { return step_.ops.next_id().previous(); }
+  bool alive(StorageIndex storage) const { return alive_.at(storage); }
+  Bytes bytes(StorageIndex storage) const { return step_.storages.at(storage).bytes; }
   std::size_t ops() const { return step_.ops.size(); }
 
   // What is alive now outlives it. `others`: bytes that stand beside all that was told; `saved`: Step::saved.
@@ -56,8 +56,8 @@ class StepWriter final {
   ValueIndex add_value(StorageIndex storage, OpIndex maker);
 
   Step step_;
-  std::vector<bool> alive_;                        // by storage
-  std::vector<std::optional<ValueIndex>> newest_;  // by storage; none: hidden, and nobody looked at it yet
+  Table<StorageIndex, bool> alive_;
+  Table<StorageIndex, std::optional<ValueIndex>> newest_;  // none: hidden, and nobody looked at it yet
 };
 
 }  // namespace ullage::plan::test

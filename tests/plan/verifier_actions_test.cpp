@@ -25,7 +25,7 @@ TEST_F(Verifier, RefusesARerunOfAnOpWithoutOne) {
 
 TEST_F(Verifier, RefusesAnApplyOfAnOpWithoutOne) {
   rerun_after(kNorm, kConv, {}, What::Apply);
-  EXPECT_EQ(refusal(), "op 1 (norm): apply of op 0 (conv) after it: it has no apply");
+  EXPECT_EQ(refusal(), "op 1 (norm): batch-norm of op 0 (conv) after it: it has no batch-norm");
 }
 
 TEST_F(Verifier, RefusesAnOpThatDidNotRunYet) {
@@ -65,7 +65,7 @@ TEST_F(Verifier, RefusesToKeepWhatTheOpDoesNotMake) {
   schedule.actions[0] = {
       .what = What::Apply, .at = OpIndex{kNorm}, .after = true, .value = {}, .op = OpIndex{kNorm}, .keeps = {mean}};
   EXPECT_EQ(refusal(),
-            "op 1 (norm): apply of op 1 (norm) after it: it does not make value 6 (norm 1), which is to be kept");
+            "op 1 (norm): batch-norm of op 1 (norm) after it: it does not make value 6 (norm 1), which is to be kept");
 }
 
 // --- drops

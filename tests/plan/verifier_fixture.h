@@ -50,22 +50,21 @@ class VerifierFixture : public ::testing::Test {
     b_.free(count_);
     step = b_.step(5_MiB);
   }
-  enum Op : std::uint64_t { kConv, kNorm, kRelu, kSplit, kPool, kGrad, kConvGrad, kSgd, kCount };
+  static constexpr OpIndex kConv{0}, kNorm{1}, kRelu{2}, kSplit{3}, kPool{4}, kGrad{5}, kConvGrad{6}, kSgd{7},
+      kCount{8};
 
   void op(const OpSpec& spec, const std::vector<StorageIndex*>& made) {
     const std::vector<StorageIndex> storages = b_.op(spec);
     for (std::size_t i = 0; i < made.size(); ++i) *made[i] = storages.at(i);
   }
 
-  void before(Op at, What what, ValueIndex value) { add({.what = what, .at = OpIndex{at}, .value = value}); }
-  void after(Op at, What what, ValueIndex value) {
-    add({.what = what, .at = OpIndex{at}, .after = true, .value = value});
+  void before(OpIndex at, What what, ValueIndex value) { add({.what = what, .at = at, .value = value}); }
+  void after(OpIndex at, What what, ValueIndex value) { add({.what = what, .at = at, .after = true, .value = value}); }
+  void rerun_before(OpIndex at, OpIndex op, std::vector<ValueIndex> keeps, What what = What::Rerun) {
+    add({.what = what, .at = at, .value = {}, .op = op, .keeps = std::move(keeps)});
   }
-  void rerun_before(Op at, Op op, std::vector<ValueIndex> keeps, What what = What::Rerun) {
-    add({.what = what, .at = OpIndex{at}, .value = {}, .op = OpIndex{op}, .keeps = std::move(keeps)});
-  }
-  void rerun_after(Op at, Op op, std::vector<ValueIndex> keeps, What what = What::Rerun) {
-    add({.what = what, .at = OpIndex{at}, .after = true, .value = {}, .op = OpIndex{op}, .keeps = std::move(keeps)});
+  void rerun_after(OpIndex at, OpIndex op, std::vector<ValueIndex> keeps, What what = What::Rerun) {
+    add({.what = what, .at = at, .after = true, .value = {}, .op = op, .keeps = std::move(keeps)});
   }
   void add(Action action) { schedule.actions.push_back(std::move(action)); }
 

@@ -24,7 +24,7 @@ TEST_F(Verifier, CountsPlainExecution) {
   const Verified plain = passed();
   const Bytes stats{512};
   EXPECT_EQ(step.level, kBefore);
-  const std::vector<Bytes> levels = {
+  const Table<OpIndex, Bytes> levels = {
       kBefore + 4_MiB,         kBefore + 5_MiB + stats, kBefore + 5_MiB + stats, kBefore + 7_MiB + stats,
       kBefore + 8_MiB + stats, kBefore + 9_MiB + stats, kBefore + 9_MiB + stats, kBefore,
       kBefore + 1_MiB};
@@ -125,7 +125,7 @@ TEST_F(Verifier, BeginsTheNextStepAsOneEnds) {
   EXPECT_EQ(passed().levels[kCount], kBefore + 1_MiB);
   // Unchanged since it was written, one step after the other: never again.
   step.ops[kSgd].makes.clear(), step.ops[kSgd].overwrites = 0, step.ops[kSgd].reads.pop_back();
-  step.values[weight.value].overwritten_by = kNone;
+  step.values[weight].overwritten_by = kNone;
   schedule.actions.back().value = weight;
   EXPECT_EQ(passed().written, Bytes{});
   EXPECT_EQ(passed().read, 1_MiB);
@@ -289,12 +289,11 @@ TEST_F(Verifier, RefusesWhatTheStepDoesNotHave) {
   before(kNorm, What::Drop, ValueIndex{99});
   EXPECT_EQ(refusal(), "op 1 (norm): action on value 99, which the step does not have");
   schedule.actions.clear();
-  rerun_before(kNorm, Op{77}, {});
+  rerun_before(kNorm, OpIndex{77}, {});
   EXPECT_EQ(refusal(), "op 1 (norm): rerun of op 77, which the step does not have");
   schedule.actions[0].at = OpIndex{9};
   EXPECT_EQ(refusal(), "op 9: an action at an op that the step does not have");
-  schedule.actions[0] = {
-      .what = What::Rerun, .at = OpIndex{kNorm}, .value = {}, .op = OpIndex{kConv}, .keeps = {ValueIndex{99}}};
+  schedule.actions[0] = {.what = What::Rerun, .at = kNorm, .value = {}, .op = kConv, .keeps = {ValueIndex{99}}};
   EXPECT_EQ(refusal(), "op 1 (norm): rerun of op 0 (conv) before it: it does not make value 99, which is to be kept");
 }
 
@@ -306,7 +305,7 @@ TEST_F(Verifier, KnowsAStepThatContradictsItself) {
   broken.ops[kGrad].reads[0] = y;  // written over by then
   EXPECT_THROW((void)verify(broken, {}, kNoBudget), ContractError);
   broken = step;
-  broken.gaps[kGrad].clear();
+  broken.gaps[gap_before(kGrad)].clear();
   EXPECT_THROW((void)verify(broken, {}, kNoBudget), ContractError);  // nobody frees p
 }
 

@@ -37,7 +37,7 @@ TEST(Predict, GivesThePeakOfTheTargetToTheByte) {
     EXPECT_EQ(found.pool_peak.count, train_peak(batch)) << batch;
     EXPECT_EQ(found.peak_op, "conv_backward");
     EXPECT_EQ(found.peak_step, 2u);
-    EXPECT_EQ(found.at, (std::vector<trace::Knob>{{"batch", batch}}));
+    EXPECT_EQ(found.at, (std::vector<Knob>{{"batch", batch}}));
     EXPECT_EQ(found.take.knobs, found.at);
   }
 }
@@ -74,7 +74,7 @@ TEST(Predict, TakesTwoKnobsWithTheirCrossTerms) {
     const auto batch = std::uint64_t(p.knob("batch")), side = std::uint64_t(p.knob("size"));
     p.op("load", batch * side * side * 12 + 7 * batch + side + 1);
   };
-  std::vector<std::vector<trace::Knob>> grid;
+  std::vector<std::vector<Knob>> grid;
   for (const std::int64_t size : {80, 32, 48, 64}) {
     for (const std::int64_t batch : {2, 3, 4}) grid.push_back({{"batch", batch}, {"size", size}});
   }
@@ -112,9 +112,9 @@ std::uint64_t draw_peak(std::int64_t width, std::int64_t height) {
   return 1024 * tokens + 4 * tokens * tokens + 12 * w * h + 4 * (w + h) + 1000000;
 }
 
-std::vector<std::vector<trace::Knob>> sizes(const std::vector<std::int64_t>& widths,
-                                            const std::vector<std::int64_t>& heights) {
-  std::vector<std::vector<trace::Knob>> grid;
+std::vector<std::vector<Knob>> sizes(const std::vector<std::int64_t>& widths,
+                                     const std::vector<std::int64_t>& heights) {
+  std::vector<std::vector<Knob>> grid;
   for (const std::int64_t width : widths) {
     for (const std::int64_t height : heights) grid.push_back({{"width", width}, {"height", height}});
   }

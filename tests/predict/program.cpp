@@ -7,14 +7,14 @@
 
 namespace ullage::predict {
 
-Program::Program(std::vector<trace::Knob> knobs) {
+Program::Program(std::vector<Knob> knobs) {
   take_.knobs = std::move(knobs);
   take_.end = trace::Take::End::StepBorder;
   take_.process = {600_MiB, 130_MiB, 0_B, 0_B, 2, {}};
 }
 
 std::int64_t Program::knob(const std::string& name) const {
-  for (const trace::Knob& one : take_.knobs) {
+  for (const Knob& one : take_.knobs) {
     if (one.name == name) return one.value;
   }
   ULLAGE_CHECK(false, "no such knob");
@@ -87,7 +87,7 @@ void Program::role(StorageId id, trace::Role role, const std::string& name) {
   take_.roles.push_back({next(), id, role, name});
 }
 void Program::step_end() { take_.borders.push_back({next(), trace::BorderTold::What::StepEnd, {}, {}}); }
-void Program::phase(const std::string& name, const std::vector<trace::Knob>& knobs) {
+void Program::phase(const std::string& name, const std::vector<Knob>& knobs) {
   take_.borders.push_back({next(), trace::BorderTold::What::PhaseBegin, name, knobs});
 }
 void Program::phase_end() { take_.borders.push_back({next(), trace::BorderTold::What::PhaseEnd, {}, {}}); }
@@ -119,9 +119,9 @@ trace::TensorUse gives(StorageId id, std::vector<std::int64_t> sizes) {
   return {id, trace::TensorUse::How::Output, 6, std::move(sizes)};
 }
 
-trace::TraceFile takes(const std::vector<std::vector<trace::Knob>>& knobs, const std::function<void(Program&)>& run) {
+trace::TraceFile takes(const std::vector<std::vector<Knob>>& knobs, const std::function<void(Program&)>& run) {
   trace::TraceFile file;
-  for (const std::vector<trace::Knob>& one : knobs) {
+  for (const std::vector<Knob>& one : knobs) {
     Program program(one);
     run(program);
     file.takes.push_back(program.take());
@@ -130,7 +130,7 @@ trace::TraceFile takes(const std::vector<std::vector<trace::Knob>>& knobs, const
 }
 
 trace::TraceFile takes_by_batch(const std::function<void(Program&)>& run, std::vector<std::int64_t> batches) {
-  std::vector<std::vector<trace::Knob>> knobs;
+  std::vector<std::vector<Knob>> knobs;
   for (const std::int64_t batch : batches) knobs.push_back({{"batch", batch}});
   return takes(knobs, run);
 }

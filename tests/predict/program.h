@@ -15,7 +15,7 @@ namespace ullage::predict {
 
 class Program {
  public:
-  explicit Program(std::vector<trace::Knob> knobs);
+  explicit Program(std::vector<Knob> knobs);
 
   std::int64_t knob(const std::string& name) const;
 
@@ -31,7 +31,7 @@ class Program {
   void unsave(StorageId id);
   void role(StorageId id, trace::Role role, const std::string& name = {});
   void step_end();
-  void phase(const std::string& name, const std::vector<trace::Knob>& knobs = {});
+  void phase(const std::string& name, const std::vector<Knob>& knobs = {});
   void phase_end();
   void charge(std::int64_t bytes);
   void lose(std::uint64_t events);
@@ -58,7 +58,7 @@ trace::TensorUse reads(StorageId id, std::vector<std::int64_t> sizes);
 trace::TensorUse gives(StorageId id, std::vector<std::int64_t> sizes);
 
 // One take of the program for each of these knobs.
-trace::TraceFile takes(const std::vector<std::vector<trace::Knob>>& knobs, const std::function<void(Program&)>& run);
+trace::TraceFile takes(const std::vector<std::vector<Knob>>& knobs, const std::function<void(Program&)>& run);
 // batch = 2, 3, 4.
 trace::TraceFile takes_by_batch(const std::function<void(Program&)>& run,
                                 std::vector<std::int64_t> batches = {2, 3, 4});

@@ -221,7 +221,7 @@ TEST(Compare, RefusesAKnobThatChangesNothing) {
       wrong(takes_by_batch([](Program& p) { p.op("a", 8); })),
       "'batch' changes nothing: every size is the same at all its values; does the program use {batch} where it is "
       "given?");
-  std::vector<std::vector<trace::Knob>> grid;
+  std::vector<std::vector<Knob>> grid;
   for (const std::int64_t batch : {2, 3, 4}) {
     for (const std::int64_t size : {32, 48, 64}) grid.push_back({{"batch", batch}, {"size", size}});
   }

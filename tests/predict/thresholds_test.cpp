@@ -24,7 +24,7 @@ struct OneOp {
   std::uint32_t threads = 2;
 };
 
-trace::Take take_of(const OneOp& op, const std::vector<trace::Knob>& knobs) {
+trace::Take take_of(const OneOp& op, const std::vector<Knob>& knobs) {
   Program program(knobs);
   const std::int64_t batch = program.knob("batch");
   const std::int64_t side = knobs.size() > 1 ? program.knob("side") : 8;
@@ -215,7 +215,7 @@ TEST(OtherSizes, WithoutACrossingTheyHaveTheTargetsRemainder) {
 TEST(OtherSizes, OfTwoKnobsMoveTheOneThatMatters) {
   const trace::TraceFile file = file_of(kPointwise, {2, 3, 4}, {8, 16, 24, 32});
   const Sequence sequence = sequence_of(file);
-  const std::vector<trace::Knob> at = {{"batch", 128}, {"side", 128}};
+  const std::vector<Knob> at = {{"batch", 128}, {"side", 128}};
   const std::vector<Crossing> found = crossings(file, sequence, take_of(kPointwise, at));
   ASSERT_EQ(found.size(), 1u);
   const std::optional<Grid> grid = other_sizes(file, sequence, found, at);

@@ -15,7 +15,7 @@ namespace {
 
 using Figures = std::map<std::string, std::uint64_t>;
 
-trace::Log logged(const std::string& text) {
+trace::Log logged_message(const std::string& text) {
   auto log = read_log(text, "test.log");
   EXPECT_TRUE(log.ok()) << text;
   return log.ok() ? *std::move(log) : trace::Log{};
@@ -51,7 +51,7 @@ TEST(Message, EveryRealOneGivesItsFigures) {
   const auto all = message_facts();
   ASSERT_EQ(all.size(), 92u);
   for (const MessageFacts& one : all) {
-    const trace::Log log = logged(one.text + "\n");
+    const trace::Log log = logged_message(one.text + "\n");
     ASSERT_EQ(log.errors.size(), 1u) << one.id;
     const trace::OutOfMemory& error = log.errors[0];
     EXPECT_EQ(name_of(error.teller), one.teller) << one.id;
@@ -80,7 +80,7 @@ TEST(Message, SurvivesWrappingAtAnyWidth) {
     for (std::size_t width = 16; width <= 160; width += 1 + width / 20) {
       for (const bool at_words : {true, false}) {
         const std::string text = wrapped(flat(one.text), width, at_words, "");
-        const trace::Log log = logged(text);
+        const trace::Log log = logged_message(text);
         ASSERT_EQ(log.errors.size(), 1u) << one.id << " at " << width << '\n' << text;
         ASSERT_EQ(figures_of(log.errors[0]), wanted) << one.id << " at " << width << '\n' << text;
         ASSERT_EQ(log.errors[0].form, one.form) << one.id << " at " << width << '\n' << text;
@@ -108,7 +108,7 @@ TEST(Message, SurvivesWrappingUnderRepeatedPrefixes) {
     for (const std::string& prefix : prefixes) {
       for (const std::size_t width : {40u, 61u, 100u}) {
         const std::string text = "starting\n" + wrapped(flat(one.text), width, true, prefix) + prefix + "done\n";
-        const trace::Log log = logged(text);
+        const trace::Log log = logged_message(text);
         ASSERT_EQ(log.errors.size(), 1u) << one.id << '\n' << text;
         ASSERT_EQ(without_rank(figures_of(log.errors[0])), without_rank(one.figures)) << one.id << '\n' << text;
       }
@@ -140,7 +140,7 @@ TEST(Message, CarriageReturnsAndColoursDoNotMatter) {
       "  3%|##   | 12/400 [00:01<00:40]\r  4%|##   | 13/400\r\x1b[31mRuntimeError: \x1b[1mCUDA\x1b[0m out of memory. "
       "Tried to allocate \x1b[33m64.00 MiB\x1b[0m (GPU 1; 2.00 GiB total capacity; 1.50 GiB already allocated; 0 bytes "
       "free; 1.60 GiB reserved in total by PyTorch)\r\nnext line\r\n";
-  const trace::Log log = logged(text);
+  const trace::Log log = logged_message(text);
   ASSERT_EQ(log.errors.size(), 1u);
   EXPECT_EQ(figures_of(log.errors[0]), (Figures{{"requested", 64u << 20},
                                                 {"capacity", 2ull << 30},
@@ -155,7 +155,7 @@ TEST(Message, CarriageReturnsAndColoursDoNotMatter) {
 }
 
 TEST(Message, FiguresOfOtherLinesAreNotTaken) {
-  const trace::Log log = logged(
+  const trace::Log log = logged_message(
       "RuntimeError: CUDA out of memory. Tried to allocate 64.00 MiB (GPU 0; 2.00 GiB total capacity\n"
       "step 4: 3.00 GiB free; 1.00 GiB already allocated; 9.00 GiB cached\n");
   ASSERT_EQ(log.errors.size(), 1u);
@@ -163,7 +163,8 @@ TEST(Message, FiguresOfOtherLinesAreNotTaken) {
 }
 
 TEST(Message, FiguresOfAShortNextLineAreNotTaken) {
-  const trace::Log log = logged("CUDA out of memory. Tried to allocate 64.00 MiB\nat 3.00 GiB free; 9.00 GiB cached\n");
+  const trace::Log log =
+      logged_message("CUDA out of memory. Tried to allocate 64.00 MiB\nat 3.00 GiB free; 9.00 GiB cached\n");
   ASSERT_EQ(log.errors.size(), 1u);
   EXPECT_EQ(figures_of(log.errors[0]), (Figures{{"requested", 64u << 20}}));
 }
@@ -172,14 +173,14 @@ TEST(Message, FiguresOfAShortNextLineAreNotTaken) {
 TEST(Message, ANumberAtTheEndOfTheTextMayBeCutOff) {
   const std::string text =
       "RESOURCE_EXHAUSTED: Failed to allocate request for 1.00GiB (1073741824B) on device ordinal 12";
-  EXPECT_EQ(logged(text + "\n").errors.at(0).device, 12u);
+  EXPECT_EQ(logged_message(text + "\n").errors.at(0).device, 12u);
   for (std::size_t cut = 60; cut <= text.size(); ++cut) {
-    EXPECT_FALSE(logged(text.substr(0, cut)).errors.at(0).device) << cut;
+    EXPECT_FALSE(logged_message(text.substr(0, cut)).errors.at(0).device) << cut;
   }
 }
 
 TEST(Message, MoreThanSixtyFourBitsHoldIsNoFigure) {
-  const trace::Log log = logged(
+  const trace::Log log = logged_message(
       "CUDA out of memory. Tried to allocate 17179869184.00 GiB (GPU 0; 2.00 GiB total capacity; "
       "99999999999999999999999999 bytes free; 16.00 EiB cached; 15.99 EiB already allocated)\n");
   ASSERT_EQ(log.errors.size(), 1u);
@@ -189,14 +190,14 @@ TEST(Message, MoreThanSixtyFourBitsHoldIsNoFigure) {
 }
 
 TEST(Message, GarbageSizesAreKept) {
-  const trace::Log log = logged("RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.\n");
+  const trace::Log log = logged_message("RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.\n");
   ASSERT_EQ(log.errors.size(), 1u);
   EXPECT_EQ(log.errors[0].form, "cuda-1eb");
   EXPECT_EQ(log.errors[0].requested, Bytes{1ull << 60});
 }
 
 TEST(Message, PrecisionIsThatOfTheCoarsestFigure) {
-  const auto precision = [](const std::string& text) { return logged(text).errors.at(0).precision; };
+  const auto precision = [](const std::string& text) { return logged_message(text).errors.at(0).precision; };
   EXPECT_EQ(precision("CUDA out of memory. Tried to allocate 11.17 GiB (GPU 0; 2.00 MiB free)\n"), Bytes{5368710});
   EXPECT_EQ(precision("CUDA out of memory. Tried to allocate 64.00 MiB (GPU 0; 3.00 KiB free)\n"), Bytes{5243});
   EXPECT_EQ(precision("DefaultCPUAllocator: can't allocate memory: you tried to allocate 77 bytes. Err\n"), Bytes{0});
@@ -319,7 +320,7 @@ TEST(Message, OtherWordingsAreKnown) {
         {"needed", 4294967296}}},
   };
   for (const Wording& wording : wordings) {
-    const trace::Log log = logged(std::string("epoch 1\n") + wording.text + "\nbye\n");
+    const trace::Log log = logged_message(std::string("epoch 1\n") + wording.text + "\nbye\n");
     ASSERT_EQ(log.errors.size(), 1u) << wording.text;
     EXPECT_EQ(name_of(log.errors[0].teller), wording.teller) << wording.text;
     EXPECT_EQ(log.errors[0].form, wording.form) << wording.text;

@@ -29,7 +29,7 @@ class PickleObjectTest : public testing::Test {
   Pickle pickle_;
 };
 
-std::string refusal(const std::string& value, std::uint64_t place = 0) {
+std::string refusal_of_object(const std::string& value, std::uint64_t place = 0) {
   const std::string file = pickled::whole(value);
   const auto parsed = Pickle::parse_checkpoint(pickled::bytes(file), "x.pt", place);
   return parsed ? "read" : parsed.error().text();
@@ -101,12 +101,12 @@ TEST_F(PickleObjectTest, ReadsBytesSetsAndTextOfPython2) {
 }
 
 TEST(PickleObjectDamage, NamesThatRunProgramsAreRefused) {
-  EXPECT_EQ(refusal("cos\nsystem\n(" + pickled::text("ls") + "tR", 1000),
+  EXPECT_EQ(refusal_of_object("cos\nsystem\n(" + pickled::text("ls") + "tR", 1000),
             "x.pt:1002: names os.system, which runs programs; no weights need it: do not give this file to Python, "
             "take it from another source");
-  EXPECT_NE(refusal(pickled::text("posix") + pickled::text("system") + "\x93").find("names posix.system"),
+  EXPECT_NE(refusal_of_object(pickled::text("posix") + pickled::text("system") + "\x93").find("names posix.system"),
             std::string::npos);
-  EXPECT_NE(refusal("c__builtin__\neval\n").find("names __builtin__.eval"), std::string::npos);
+  EXPECT_NE(refusal_of_object("c__builtin__\neval\n").find("names __builtin__.eval"), std::string::npos);
 }
 
 TEST(PickleObjectDamage, WhichNamesRunPrograms) {
@@ -141,25 +141,25 @@ TEST(PickleObjectDamage, WhichNamesRunPrograms) {
 }
 
 TEST(PickleObjectDamage, WhatTorchNeverWritesIsRefused) {
-  EXPECT_EQ(refusal("(ios\nsystem\n"),
+  EXPECT_EQ(refusal_of_object("(ios\nsystem\n"),
             "x.pt:3: opcode INST (os.system) could run code; torch.save writes no such thing");
   for (const std::string& opcode : {"P"s, "o"s, "\x82"s, "\x83"s, "\x84"s}) {
-    EXPECT_NE(refusal("NN(NN" + opcode + "0000").find("could run code"), std::string::npos) << opcode;
+    EXPECT_NE(refusal_of_object("NN(NN" + opcode + "0000").find("could run code"), std::string::npos) << opcode;
   }
-  EXPECT_NE(refusal("N2").find("opcode DUP does not occur in checkpoints"), std::string::npos);
+  EXPECT_NE(refusal_of_object("N2").find("opcode DUP does not occur in checkpoints"), std::string::npos);
 }
 
 TEST(PickleObjectDamage, MalformedObjectsAreRefused) {
-  EXPECT_NE(refusal("ca\nB\nNR").find("calls with what is no tuple"), std::string::npos);
-  EXPECT_NE(refusal("]Nb").find("gives a state to what is no object"), std::string::npos);
-  EXPECT_NE(refusal("NN\x93").find("names a class with what is no text"), std::string::npos);
-  EXPECT_NE(refusal("ca").find("does not end"), std::string::npos);
-  EXPECT_NE(refusal("c" + std::string(1001, 'a') + "\nB\n").find("does not end"), std::string::npos);
-  EXPECT_NE(refusal("ca\n" + std::string(1001, 'B') + "\n").find("does not end"), std::string::npos);
-  EXPECT_NE(refusal("ca\nB\n)R(NNuNa").find("appends to what is no list"), std::string::npos);
+  EXPECT_NE(refusal_of_object("ca\nB\nNR").find("calls with what is no tuple"), std::string::npos);
+  EXPECT_NE(refusal_of_object("]Nb").find("gives a state to what is no object"), std::string::npos);
+  EXPECT_NE(refusal_of_object("NN\x93").find("names a class with what is no text"), std::string::npos);
+  EXPECT_NE(refusal_of_object("ca").find("does not end"), std::string::npos);
+  EXPECT_NE(refusal_of_object("c" + std::string(1001, 'a') + "\nB\n").find("does not end"), std::string::npos);
+  EXPECT_NE(refusal_of_object("ca\n" + std::string(1001, 'B') + "\n").find("does not end"), std::string::npos);
+  EXPECT_NE(refusal_of_object("ca\nB\n)R(NNuNa").find("appends to what is no list"), std::string::npos);
   for (const std::string value :
        {"R", ")R", "\x81", "N\x92", "b", "Nb", "Q", "\x93", "N\x93", "1", "\x90", "(\x90", "\x91"}) {
-    EXPECT_NE(refusal(value), "read") << value;
+    EXPECT_NE(refusal_of_object(value), "read") << value;
   }
 }
 

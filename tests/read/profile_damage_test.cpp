@@ -6,7 +6,7 @@
 namespace ullage::read {
 namespace {
 
-std::string refusal(const std::string& json) {
+std::string refusal_of_profile(const std::string& json) {
   const auto profile = read_profile(json, "x.json");
   if (profile) return "read";
   EXPECT_EQ(profile.error().kind, Error::Kind::BadFile);
@@ -14,7 +14,7 @@ std::string refusal(const std::string& json) {
   return profile.error().text();
 }
 
-bool says(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+bool profile_says(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
 std::string small_trace() {
   return ProfileText()
@@ -33,9 +33,9 @@ std::string with_argument(const std::string& key, const std::string& value) {
 
 TEST(ProfileDamage, CutOffAtEveryByteIsRefused) {
   const std::string whole = small_trace();
-  ASSERT_EQ(refusal(whole), "read");
+  ASSERT_EQ(refusal_of_profile(whole), "read");
   for (std::size_t size = 0; size < whole.size(); ++size)
-    EXPECT_TRUE(says(refusal(whole.substr(0, size)), "not valid JSON")) << size;
+    EXPECT_TRUE(profile_says(refusal_of_profile(whole.substr(0, size)), "not valid JSON")) << size;
 }
 
 TEST(ProfileDamage, AnyChangedByteIsReadOrRefused) {
@@ -44,37 +44,38 @@ TEST(ProfileDamage, AnyChangedByteIsReadOrRefused) {
     for (const char c : {'\0', '"', '{', '}', '[', ']', '9', '-', '.', 'e', '\\', '\xff'}) {
       std::string changed = whole;
       changed[at] = c;
-      refusal(changed);
+      refusal_of_profile(changed);
     }
 }
 
 TEST(ProfileDamage, SaysTheOffsetOfASyntaxError) {
-  EXPECT_TRUE(says(refusal(R"({"traceEvents": [nan]})"), "x.json:18: not valid JSON"))
-      << refusal(R"({"traceEvents": [nan]})");
+  EXPECT_TRUE(profile_says(refusal_of_profile(R"({"traceEvents": [nan]})"), "x.json:18: not valid JSON"))
+      << refusal_of_profile(R"({"traceEvents": [nan]})");
 }
 
 TEST(ProfileDamage, NotANumberIsRefused) {
-  EXPECT_TRUE(says(refusal(with_argument("Bytes", "NaN")), "not valid JSON"));
+  EXPECT_TRUE(profile_says(refusal_of_profile(with_argument("Bytes", "NaN")), "not valid JSON"));
 }
 
 TEST(ProfileDamage, SizesBeyond64BitsAreRefused) {
   for (const char* size : {"18446744073709551616", "-18446744073709551616", "9223372036854775807",
                            "-9223372036854775808", "1e30", "512.5", "\"512\"", "null", "[512]", "{}", "true"})
-    EXPECT_TRUE(says(refusal(with_argument("Bytes", size)), "without a size"))
-        << size << refusal(with_argument("Bytes", size));
-  EXPECT_TRUE(says(refusal(with_argument("Bytes", "1e999")), "not valid JSON"));
+    EXPECT_TRUE(profile_says(refusal_of_profile(with_argument("Bytes", size)), "without a size"))
+        << size << refusal_of_profile(with_argument("Bytes", size));
+  EXPECT_TRUE(profile_says(refusal_of_profile(with_argument("Bytes", "1e999")), "not valid JSON"));
 }
 
 TEST(ProfileDamage, SizesThatAddUpBeyond64BitsAreRefused) {
   const long long half = 1ll << 61;
-  EXPECT_TRUE(says(refusal(ProfileText().memory(1, half, 1).memory(2, half, 2).text()), "add up to more than"));
-  EXPECT_EQ(refusal(ProfileText().memory(1, half, 1, half, half).text()), "read");
+  EXPECT_TRUE(profile_says(refusal_of_profile(ProfileText().memory(1, half, 1).memory(2, half, 2).text()),
+                           "add up to more than"));
+  EXPECT_EQ(refusal_of_profile(ProfileText().memory(1, half, 1, half, half).text()), "read");
 }
 
 TEST(ProfileDamage, TotalsBeyond64BitsAreAsIfNotGiven) {
-  EXPECT_EQ(refusal(with_argument("Total Allocated", "99999999999999999999999")), "read");
-  EXPECT_EQ(refusal(with_argument("Total Reserved", "-9223372036854775808")), "read");
-  EXPECT_EQ(refusal(with_argument("Addr", "18446744073709551615")), "read");
+  EXPECT_EQ(refusal_of_profile(with_argument("Total Allocated", "99999999999999999999999")), "read");
+  EXPECT_EQ(refusal_of_profile(with_argument("Total Reserved", "-9223372036854775808")), "read");
+  EXPECT_EQ(refusal_of_profile(with_argument("Addr", "18446744073709551615")), "read");
 }
 
 TEST(ProfileDamage, TimesBeyond64BitsAreRefused) {
@@ -82,40 +83,41 @@ TEST(ProfileDamage, TimesBeyond64BitsAreRefused) {
        {"1e30", "99999999999999999999", "-9223372036854775808", "\"5\"", "null", "9999999999999999999.5"}) {
     std::string json = with_argument("Addr", "1");
     json.replace(json.find("\"ts\": 5"), 7, std::string("\"ts\": ") + time);
-    EXPECT_TRUE(says(refusal(json), "without a time")) << time;
+    EXPECT_TRUE(profile_says(refusal_of_profile(json), "without a time")) << time;
   }
 }
 
 TEST(ProfileDamage, DevicesThatCannotBeAreRefused) {
-  EXPECT_TRUE(says(refusal(with_argument("Device Id", "-2")), "device -2"));
-  EXPECT_TRUE(says(refusal(with_argument("Device Type", "4294967296")), "of type 4294967296"));
+  EXPECT_TRUE(profile_says(refusal_of_profile(with_argument("Device Id", "-2")), "device -2"));
+  EXPECT_TRUE(profile_says(refusal_of_profile(with_argument("Device Type", "4294967296")), "of type 4294967296"));
 }
 
 TEST(ProfileDamage, JsonThatIsNoTraceIsRefused) {
   for (const char* json :
        {"{}", "[]", "5", "null", "\"text\"", R"({"model": {"traceEvents": []}})", R"([[{"ph": "X"}]])"})
-    EXPECT_TRUE(says(refusal(json), "not a profiler trace")) << json;
-  EXPECT_TRUE(says(refusal(R"({"traceEvents": []})"), "profile_memory=True"));
-  EXPECT_TRUE(says(refusal(R"([{"ph": "X", "name": "aten::mm"}])"), "profile_memory=True"));
+    EXPECT_TRUE(profile_says(refusal_of_profile(json), "not a profiler trace")) << json;
+  EXPECT_TRUE(profile_says(refusal_of_profile(R"({"traceEvents": []})"), "profile_memory=True"));
+  EXPECT_TRUE(profile_says(refusal_of_profile(R"([{"ph": "X", "name": "aten::mm"}])"), "profile_memory=True"));
 }
 
 TEST(ProfileDamage, ABareListOfEventsIsRead) {
-  EXPECT_EQ(refusal(R"([{"ph": "i", "name": "[memory]", "ts": 1.5e3, "args": {"Bytes": 512}}])"), "read");
+  EXPECT_EQ(refusal_of_profile(R"([{"ph": "i", "name": "[memory]", "ts": 1.5e3, "args": {"Bytes": 512}}])"), "read");
 }
 
 TEST(ProfileDamage, DepthCostsNothing) {
   const std::size_t deep = 3000000;
-  EXPECT_TRUE(says(refusal(std::string(deep, '[')), "not valid JSON"));
-  EXPECT_TRUE(says(refusal(std::string(deep, '[') + std::string(deep, ']')), "not a profiler trace"));
+  EXPECT_TRUE(profile_says(refusal_of_profile(std::string(deep, '[')), "not valid JSON"));
+  EXPECT_TRUE(
+      profile_says(refusal_of_profile(std::string(deep, '[') + std::string(deep, ']')), "not a profiler trace"));
   std::string nested = small_trace();
   nested.insert(nested.find("\"Bytes\""), "\"x\": " + std::string(deep, '[') + std::string(deep, ']') + ", ");
-  EXPECT_EQ(refusal(nested), "read");
+  EXPECT_EQ(refusal_of_profile(nested), "read");
 }
 
 TEST(ProfileDamage, LongTextsAreReadAndNotQuoted) {
   const std::string text(std::size_t{100} << 20, 'a');
-  EXPECT_EQ(refusal(with_argument("Call stack", "\"" + text + "\"")), "read");
-  EXPECT_LT(refusal("{\"traceEvents\": \"" + text.substr(0, std::size_t{1} << 20)).size(), 400u);
+  EXPECT_EQ(refusal_of_profile(with_argument("Call stack", "\"" + text + "\"")), "read");
+  EXPECT_LT(refusal_of_profile("{\"traceEvents\": \"" + text.substr(0, std::size_t{1} << 20)).size(), 400u);
 }
 
 TEST(ProfileDamage, ManyOpenSpansDoNotMultiply) {

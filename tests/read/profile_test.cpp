@@ -57,7 +57,7 @@ std::size_t count(const trace::Trace& trace) {
                                                 [](const auto& e) { return std::holds_alternative<What>(e.what); }));
 }
 
-trace::Profile read_file(const std::filesystem::path& path) {
+trace::Profile read_profile_file(const std::filesystem::path& path) {
   const auto content = bytes_of(path);
   std::string text(reinterpret_cast<const char*>(content.data()), content.size());
   if (is_gzip(content)) {
@@ -272,7 +272,7 @@ TEST(Profile, SaysWhatCannotBe) {
 }
 
 TEST(Profile, ReadsAnExcerptOfARealTraceOfTorch1) {
-  const auto profile = read_file(data_folder() / "profiles/kineto_resnet50_old.json");
+  const auto profile = read_profile_file(data_folder() / "profiles/kineto_resnet50_old.json");
   ASSERT_EQ(profile.devices.size(), 2u);
   EXPECT_EQ(profile.devices[0].name, "Tesla V100-DGXS-32GB");
   EXPECT_EQ(profile.devices[0].total, 34084028416_B);
@@ -281,7 +281,7 @@ TEST(Profile, ReadsAnExcerptOfARealTraceOfTorch1) {
 }
 
 TEST(Profile, ReadsATraceOfTorch213) {
-  const auto profile = read_file(data_folder() / "profiles/adam_cpu_torch_2_13.json.gz");
+  const auto profile = read_profile_file(data_folder() / "profiles/adam_cpu_torch_2_13.json.gz");
   ASSERT_EQ(profile.devices.size(), 1u);
   const auto& device = profile.devices[0];
   EXPECT_EQ(profile.torch, "2.4 or later");
@@ -295,9 +295,9 @@ TEST(Profile, ReadsATraceOfTorch213) {
 
 TEST(Profile, ReadsTheWholeRealTrace) {
   ULLAGE_NEEDS_REAL_FILES();
-  const auto profile = read_file(real_folder() /
-                                 "kineto/pytorch__kineto__tb_plugin__samples__resnet50_num_workers_0__worker0."
-                                 "1623143089861.pt.trace.json.gz");
+  const auto profile = read_profile_file(real_folder() /
+                                         "kineto/pytorch__kineto__tb_plugin__samples__resnet50_num_workers_0__worker0."
+                                         "1623143089861.pt.trace.json.gz");
   ASSERT_EQ(profile.devices.size(), 2u);
   // Counted by an independent reader (Python's json).
   EXPECT_EQ(peak(profile.devices[0].trace), 2791636480_B);

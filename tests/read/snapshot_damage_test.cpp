@@ -19,7 +19,7 @@ using pickled::integer;
 using pickled::list;
 using pickled::text;
 
-std::string refusal(const std::string& value) {
+std::string refusal_of_snapshot(const std::string& value) {
   const auto recording = read_snapshot(pickled::bytes(pickled::whole(value)), "x.pickle");
   if (recording) return "read";
   EXPECT_EQ(recording.error().kind, Error::Kind::BadFile);
@@ -27,7 +27,7 @@ std::string refusal(const std::string& value) {
   return recording.error().message;
 }
 
-bool says(const std::string& said, const std::string& what) { return said.find(what) != std::string::npos; }
+bool snapshot_says(const std::string& said, const std::string& what) { return said.find(what) != std::string::npos; }
 
 // A snapshot of one event or one segment of one block, of which one field is changed.
 std::string with_event(const std::string& key, const std::string& value) {
@@ -68,61 +68,68 @@ TEST(SnapshotDamage, AnyByteChangedIsReadOrRefused) {
 }
 
 TEST(SnapshotDamage, PicklesOfOtherThingsAreRefused) {
-  EXPECT_TRUE(says(refusal(integer(5)), "the pickle is 5, not a dict"));
-  EXPECT_TRUE(says(refusal(dict({{"weights", list({})}})), "neither segments nor device_traces"));
-  EXPECT_TRUE(says(refusal(list({integer(5)})), "a segment is 5, not a dict"));
-  EXPECT_TRUE(says(refusal(dict({{"segments", integer(1)}})), "segments is no list"));
-  EXPECT_TRUE(says(refusal(dict({{"device_traces", dict({})}})), "device_traces is no list"));
-  EXPECT_TRUE(says(refusal(dict({{"device_traces", list({integer(1)})}})), "the events of a device are no list"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(integer(5)), "the pickle is 5, not a dict"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"weights", list({})}})), "neither segments nor device_traces"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(list({integer(5)})), "a segment is 5, not a dict"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"segments", integer(1)}})), "segments is no list"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", dict({})}})), "device_traces is no list"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", list({integer(1)})}})),
+                            "the events of a device are no list"));
 }
 
 TEST(SnapshotDamage, SizesThatAreNoSizesAreRefused) {
-  ASSERT_EQ(refusal(with_event("size", integer(1))), "read");
-  EXPECT_EQ(refusal(with_event("size", integer(-5))), "size of an event is -5, not a number of bytes");
-  EXPECT_EQ(refusal(with_event("size", pickled::real())), "size of an event is a float, not a number of bytes");
-  EXPECT_EQ(refusal(with_event("size", "\x8a\x0b" + pickled::little(0, 8) + "\1\2\3")),
+  ASSERT_EQ(refusal_of_snapshot(with_event("size", integer(1))), "read");
+  EXPECT_EQ(refusal_of_snapshot(with_event("size", integer(-5))), "size of an event is -5, not a number of bytes");
+  EXPECT_EQ(refusal_of_snapshot(with_event("size", pickled::real())),
+            "size of an event is a float, not a number of bytes");
+  EXPECT_EQ(refusal_of_snapshot(with_event("size", "\x8a\x0b" + pickled::little(0, 8) + "\1\2\3")),
             "size of an event is an integer of more than 64 bits, not a number of bytes");
-  EXPECT_EQ(refusal(with_event("size", "N")), "size of an event is None, not a number of bytes");
-  EXPECT_EQ(refusal(with_event("size", text("12"))), "size of an event is a string, not a number of bytes");
-  EXPECT_EQ(refusal(with_event("size", list({}))), "size of an event is a list, not a number of bytes");
-  EXPECT_EQ(refusal(with_block("size", integer(-512))), "size of a block is -512, not a number of bytes");
-  EXPECT_EQ(refusal(with_block("requested_size", pickled::real())),
+  EXPECT_EQ(refusal_of_snapshot(with_event("size", "N")), "size of an event is None, not a number of bytes");
+  EXPECT_EQ(refusal_of_snapshot(with_event("size", text("12"))), "size of an event is a string, not a number of bytes");
+  EXPECT_EQ(refusal_of_snapshot(with_event("size", list({}))), "size of an event is a list, not a number of bytes");
+  EXPECT_EQ(refusal_of_snapshot(with_block("size", integer(-512))), "size of a block is -512, not a number of bytes");
+  EXPECT_EQ(refusal_of_snapshot(with_block("requested_size", pickled::real())),
             "requested_size of a block is a float, not a number of bytes");
-  EXPECT_EQ(refusal(with_segment("total_size", integer(-1))), "total_size of a segment is -1, not a number of bytes");
-  EXPECT_EQ(refusal(with_segment("active_size", pickled::real())),
+  EXPECT_EQ(refusal_of_snapshot(with_segment("total_size", integer(-1))),
+            "total_size of a segment is -1, not a number of bytes");
+  EXPECT_EQ(refusal_of_snapshot(with_segment("active_size", pickled::real())),
             "active_size of a segment is a float, not a number of bytes");
 }
 
 TEST(SnapshotDamage, OtherFieldsOfTheWrongKindAreRefused) {
-  EXPECT_EQ(refusal(with_event("addr", "N")), "addr of an event is None, not an address");
-  EXPECT_EQ(refusal(with_event("addr", pickled::real())), "addr of an event is a float, not an integer of 64 bits");
-  EXPECT_EQ(refusal(with_event("time_us", pickled::real())),
+  EXPECT_EQ(refusal_of_snapshot(with_event("addr", "N")), "addr of an event is None, not an address");
+  EXPECT_EQ(refusal_of_snapshot(with_event("addr", pickled::real())),
+            "addr of an event is a float, not an integer of 64 bits");
+  EXPECT_EQ(refusal_of_snapshot(with_event("time_us", pickled::real())),
             "time_us of an event is a float, not an integer of 64 bits");
-  EXPECT_EQ(refusal(with_event("action", integer(1))), "the action of an event is no string");
-  EXPECT_EQ(refusal(with_event("frames", integer(1))), "the frames of a stack are no list");
-  EXPECT_EQ(refusal(with_event("frames", list({integer(1)}))), "a stack frame is 1, not a dict");
-  EXPECT_EQ(refusal(with_block("state", text("molten"))), "state of a block is none of those known");
-  EXPECT_EQ(refusal(with_segment("segment_pool_id", integer(1))), "segment_pool_id is no pair");
-  EXPECT_EQ(refusal(with_segment("device", integer(-1))), "device of a segment is -1, not a device's number");
-  EXPECT_EQ(refusal(with_segment("device", integer(1'000'000))),
+  EXPECT_EQ(refusal_of_snapshot(with_event("action", integer(1))), "the action of an event is no string");
+  EXPECT_EQ(refusal_of_snapshot(with_event("frames", integer(1))), "the frames of a stack are no list");
+  EXPECT_EQ(refusal_of_snapshot(with_event("frames", list({integer(1)}))), "a stack frame is 1, not a dict");
+  EXPECT_EQ(refusal_of_snapshot(with_block("state", text("molten"))), "state of a block is none of those known");
+  EXPECT_EQ(refusal_of_snapshot(with_segment("segment_pool_id", integer(1))), "segment_pool_id is no pair");
+  EXPECT_EQ(refusal_of_snapshot(with_segment("device", integer(-1))),
+            "device of a segment is -1, not a device's number");
+  EXPECT_EQ(refusal_of_snapshot(with_segment("device", integer(1'000'000))),
             "device of a segment is 1000000, not a device's number");
-  EXPECT_EQ(refusal(with_segment("blocks", "N")), "the blocks of a segment are no list");
+  EXPECT_EQ(refusal_of_snapshot(with_segment("blocks", "N")), "the blocks of a segment are no list");
 }
 
 TEST(SnapshotDamage, RangesBeyondTheAddressSpaceAreRefused) {
-  EXPECT_EQ(refusal(with_event("addr", integer(-1))),
+  EXPECT_EQ(refusal_of_snapshot(with_event("addr", integer(-1))),
             "an event of 512 bytes at 18446744073709551615 ends beyond 64 bits");
-  EXPECT_TRUE(says(refusal(with_segment("address", integer(-1))), "ends beyond 64 bits"));
-  EXPECT_TRUE(says(refusal(with_block("address", integer(-1))), "ends beyond 64 bits"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(with_segment("address", integer(-1))), "ends beyond 64 bits"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(with_block("address", integer(-1))), "ends beyond 64 bits"));
 }
 
 TEST(SnapshotDamage, SizesThatTogetherPass63BitsAreRefused) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(refusal(with_event("size", integer(kMost))), "read");
-  EXPECT_TRUE(says(refusal(with_event("size", "\x8a\x09" + pickled::little(UINT64_MAX, 8) + std::string(1, '\0'))),
-                   "all sizes together pass 9223372036854775808 bytes"));
+  EXPECT_EQ(refusal_of_snapshot(with_event("size", integer(kMost))), "read");
+  EXPECT_TRUE(snapshot_says(
+      refusal_of_snapshot(with_event("size", "\x8a\x09" + pickled::little(UINT64_MAX, 8) + std::string(1, '\0'))),
+      "all sizes together pass 9223372036854775808 bytes"));
   const std::string half = dict({{"action", text("alloc")}, {"addr", integer(0)}, {"size", integer(kMost / 2 + 1)}});
-  EXPECT_TRUE(says(refusal(dict({{"device_traces", list({list({half, half})})}})), "all sizes together pass"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", list({list({half, half})})}})),
+                            "all sizes together pass"));
 }
 
 // 2^40 events in a file of some kilobytes.
@@ -130,21 +137,23 @@ TEST(SnapshotDamage, EventsNamedOverAndOverAreRefused) {
   std::string traces =
       "](" + list({dict({{"action", text("alloc")}, {"addr", integer(0)}, {"size", integer(0)}})}) + "\x94";
   traces += pickled::times(900, std::string("h\0", 2)) + "e";
-  EXPECT_TRUE(says(refusal(dict({{"device_traces", traces}})), "over and over"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", traces}})), "over and over"));
 }
 
 // A frame list within itself, and an event whose frames are the list of events.
 TEST(SnapshotDamage, CyclesAreRefused) {
-  EXPECT_EQ(refusal(with_event("frames", "]\x94h" + std::string(1, '\0') + "a")),
+  EXPECT_EQ(refusal_of_snapshot(with_event("frames", "]\x94h" + std::string(1, '\0') + "a")),
             "a stack frame is a list, not a dict");
   const std::string events = "]\x94(" + dict({{"action", text("alloc")}, {"addr", integer(0)}, {"size", integer(0)}}) +
                              text("frames") + std::string("h\0", 2) + "se";
-  EXPECT_EQ(refusal(dict({{"device_traces", list({events})}})), "read");  // the event is a frame without a name
-  EXPECT_EQ(refusal("]\x94(h" + std::string(1, '\0') + "e"), "a segment is a list, not a dict");
+  EXPECT_EQ(refusal_of_snapshot(dict({{"device_traces", list({events})}})),
+            "read");  // the event is a frame without a name
+  EXPECT_EQ(refusal_of_snapshot("]\x94(h" + std::string(1, '\0') + "e"), "a segment is a list, not a dict");
 }
 
 TEST(SnapshotDamage, DeepNestingIsRefused) {
-  EXPECT_TRUE(says(refusal(pickled::times(1'000'000, "]") + pickled::times(999'999, "a")), "a segment is a list"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(pickled::times(1'000'000, "]") + pickled::times(999'999, "a")),
+                            "a segment is a list"));
 }
 
 // One name of 20 kilobytes and 100,000 dicts that share it: each distinct frame is made once.
@@ -169,11 +178,12 @@ TEST(SnapshotDamage, NamesCannotSteerATerminal) {
 TEST(SnapshotDamage, DictsOfThousandsOfKeysAreRefused) {
   std::string many = "}(";
   for (int i = 0; i < 1025; ++i) many += text("key " + std::to_string(i)) + "N";
-  EXPECT_TRUE(says(refusal(many + "u"), "1025 keys"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(many + "u"), "1025 keys"));
 }
 
 TEST(SnapshotDamage, MoreDevicesThanThereAreIsRefused) {
-  EXPECT_TRUE(says(refusal(dict({{"device_traces", "](" + pickled::times(1025, "]") + "e"}})), "at most 1024 devices"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", "](" + pickled::times(1025, "]") + "e"}})),
+                            "at most 1024 devices"));
 }
 
 TEST(SnapshotDamage, ContradictionsAreToldAndCounted) {

@@ -22,7 +22,7 @@ using pickled::truth;
 using pickled::tuple;
 using trace::SnapshotLayout;
 
-trace::Recording read(const std::string& value) {
+trace::Recording read_snapshot_of(const std::string& value) {
   auto recording = read_snapshot(pickled::bytes(pickled::whole(value)), "x.pickle");
   EXPECT_TRUE(recording) << recording.error().text();
   return recording ? std::move(recording).value() : trace::Recording{};
@@ -170,20 +170,21 @@ TEST(Snapshot, EveryFieldOfASegmentIsKept) {
   const std::string blocks =
       list({block(0x1000, 512, 5, "active_allocated"), block(0x1200, 512, 6, "active_pending_free"),
             block(0x1400, 1024, 7, "active_awaiting_free"), block(0x1800, 2048, 0, "inactive")});
-  const auto recording = read(dict({{"segments", list({dict({{"device", integer(3)},
-                                                             {"address", integer(0x1000)},
-                                                             {"total_size", integer(4096)},
-                                                             {"allocated_size", integer(512)},
-                                                             {"active_size", integer(2048)},
-                                                             {"requested_size", integer(18)},
-                                                             {"stream", integer(77)},
-                                                             {"segment_type", text("small")},
-                                                             {"segment_pool_id", tuple({integer(1), integer(2)})},
-                                                             {"is_expandable", truth(true)},
-                                                             {"frames", list({frame})},
-                                                             {"a key of the future", none()},
-                                                             {"blocks", blocks}})})},
-                                    {"device_traces", list({})}}));
+  const auto recording =
+      read_snapshot_of(dict({{"segments", list({dict({{"device", integer(3)},
+                                                      {"address", integer(0x1000)},
+                                                      {"total_size", integer(4096)},
+                                                      {"allocated_size", integer(512)},
+                                                      {"active_size", integer(2048)},
+                                                      {"requested_size", integer(18)},
+                                                      {"stream", integer(77)},
+                                                      {"segment_type", text("small")},
+                                                      {"segment_pool_id", tuple({integer(1), integer(2)})},
+                                                      {"is_expandable", truth(true)},
+                                                      {"frames", list({frame})},
+                                                      {"a key of the future", none()},
+                                                      {"blocks", blocks}})})},
+                             {"device_traces", list({})}}));
   EXPECT_EQ(recording.inconsistencies, std::vector<std::string>{});
   ASSERT_EQ(recording.devices.size(), 1u);
   EXPECT_EQ(recording.devices[0].device, 3u);
@@ -216,7 +217,7 @@ TEST(Snapshot, BlocksWithoutAddressesStandOneBehindTheOther) {
     const std::string newest = dict({{"addr", integer(1)}, {"real_size", integer(size - 1)}, {"frames", frames}});
     return dict({{"size", integer(size)}, {"state", text(state)}, {"history", list({newest, older})}});
   };
-  const auto recording = read(
+  const auto recording = read_snapshot_of(
       list({dict({{"device", integer(0)},
                   {"address", integer(0x2000)},
                   {"total_size", integer(1536)},
@@ -244,7 +245,7 @@ TEST(Snapshot, EveryKindOfEventIsRead) {
                                 {"stream", integer(8)},
                                 {"time_us", integer(-5)},
                                 {"user_metadata", text("")}});
-  const auto recording = read(dict(
+  const auto recording = read_snapshot_of(dict(
       {{"segments", list({})},
        {"device_traces",
         list({list({}), list({event("alloc", 1), event("free_requested", 2), event("free_completed", 3),
@@ -271,9 +272,9 @@ TEST(Snapshot, EveryKindOfEventIsRead) {
   holds(5, SegmentMap{}, 6_B);
   holds(6, SegmentUnmap{}, 7_B);
   EXPECT_EQ(std::get<SnapshotTaken>(events[7].what).reserved, 8_B);
-  EXPECT_EQ(std::get<OutOfMemory>(events[8].what).requested, 9_B);
-  EXPECT_EQ(std::get<OutOfMemory>(events[8].what).device_free, 100_B);
-  EXPECT_EQ(std::get<OutOfMemory>(events[8].what).stream, trace::StreamId{8});
+  EXPECT_EQ(std::get<trace::record::OutOfMemory>(events[8].what).requested, 9_B);
+  EXPECT_EQ(std::get<trace::record::OutOfMemory>(events[8].what).device_free, 100_B);
+  EXPECT_EQ(std::get<trace::record::OutOfMemory>(events[8].what).stream, trace::StreamId{8});
   EXPECT_EQ(events[8].at, trace::Microseconds{-5});
   EXPECT_EQ(recording.torch, "2.10 or later");
   EXPECT_EQ(recording.inconsistencies,
@@ -287,9 +288,9 @@ TEST(Snapshot, SegmentsOfSeveralDevicesAreSortedByAddress) {
                  {"total_size", integer(512)},
                  {"blocks", list({block(address, 512, 0, "inactive")})}});
   };
-  const auto recording =
-      read(dict({{"segments", list({segment(1, 0x9000), segment(0, 0x3000), segment(1, 0x1000)})},
-                 {"device_traces", list({list({event("alloc", 1)}), list({}), list({event("alloc", 2)})})}}));
+  const auto recording = read_snapshot_of(
+      dict({{"segments", list({segment(1, 0x9000), segment(0, 0x3000), segment(1, 0x1000)})},
+            {"device_traces", list({list({event("alloc", 1)}), list({}), list({event("alloc", 2)})})}}));
   ASSERT_EQ(recording.devices.size(), 3u);
   EXPECT_EQ(recording.devices[0].events.size(), 1u);
   ASSERT_EQ(recording.devices[1].segments.size(), 2u);
@@ -301,7 +302,7 @@ TEST(Snapshot, SegmentsOfSeveralDevicesAreSortedByAddress) {
 TEST(Snapshot, BlocksAreSortedByAddress) {
   const std::string blocks = list({block(0x1200, 512, 0, "inactive"), block(0x1000, 512, 1, "active_allocated")});
   const auto recording =
-      read(list({dict({{"address", integer(0x1000)}, {"total_size", integer(1024)}, {"blocks", blocks}})}));
+      read_snapshot_of(list({dict({{"address", integer(0x1000)}, {"total_size", integer(1024)}, {"blocks", blocks}})}));
   EXPECT_EQ(recording.devices.at(0).segments.at(0).blocks.at(0).address, Address{0x1000});
   EXPECT_EQ(recording.inconsistencies, std::vector<std::string>{});
   expect_sound(recording);
@@ -313,14 +314,14 @@ TEST(Snapshot, AddressesInTheUpperHalfAreReadWithAndWithoutSign) {
       dict({{"action", text("alloc")},
             {"addr", "\x8a\x09" + pickled::little(UINT64_MAX - 4095, 8) + std::string(1, '\0')},
             {"size", integer(512)}});
-  const auto recording = read(dict({{"device_traces", list({list({below_zero, nine_bytes})})}}));
+  const auto recording = read_snapshot_of(dict({{"device_traces", list({list({below_zero, nine_bytes})})}}));
   for (const auto& one : recording.devices.at(0).events) {
     EXPECT_EQ(std::get<trace::record::Allocation>(one.what).address, Address{UINT64_MAX - 4095});
   }
 }
 
 TEST(Snapshot, SettingsAndAnnotationsAreKept) {
-  const auto recording = read(dict(
+  const auto recording = read_snapshot_of(dict(
       {{"segments", list({})},
        {"device_traces", list({})},
        {"allocator_settings", dict({{"PYTORCH_CUDA_ALLOC_CONF", text("max_split_size_mb:64")},

@@ -18,9 +18,9 @@ using written::ordered_dict;
 using written::storage;
 using written::tensor;
 
-const std::string kSix = written::raw<float>({1, 2, 3, 4, 5, 6});
+const std::string kSixWeights = written::raw<float>({1, 2, 3, 4, 5, 6});
 const std::string kWhole = tensor(storage("0", 6), 0, {2, 3}, {3, 1});
-const std::string kObject = ordered_dict({{"w", kWhole}, {"v", tensor(storage("0", 6), 1, {2}, {2})}});
+const std::string kObjectOfWeights = ordered_dict({{"w", kWhole}, {"v", tensor(storage("0", 6), 1, {2}, {2})}});
 const std::string kScript = written::script_module("M", {{"w", kWhole}});
 
 // Looks at every element of every tensor, as a program would.
@@ -36,7 +36,7 @@ std::uint64_t sum_of(const Weights& weights) {
 }
 
 // What is said about a file; "read" when nothing is.
-std::string refusal(const std::string& file) {
+std::string refusal_of_weights(const std::string& file) {
   const auto weights = Weights::read(pickled::bytes(file), "x.pt");
   if (weights) {
     (void)sum_of(*weights);
@@ -46,31 +46,34 @@ std::string refusal(const std::string& file) {
   EXPECT_EQ(weights.error().where.rfind("x.pt:", 0), 0u) << weights.error().text();
   return weights.error().text();
 }
-std::string of_object(const std::string& object) { return refusal(written::checkpoint(object, {{"0", kSix}})); }
+std::string of_object(const std::string& object) {
+  return refusal_of_weights(written::checkpoint(object, {{"0", kSixWeights}}));
+}
 std::string of_tensor(const std::string& value) { return of_object("}" + items({{"w", value}})); }
-bool says(const std::string& said, std::string_view what) {
+bool says_weights(const std::string& said, std::string_view what) {
   if (said.find(what) != std::string::npos) return true;
   ADD_FAILURE() << said;
   return false;
 }
 
 std::vector<std::string> every_format() {
-  auto script = written::checkpoint_members(kScript, {{"0", kSix}});
+  auto script = written::checkpoint_members(kScript, {{"0", kSixWeights}});
   script.push_back({"archive/constants.pkl", written::pickle(")")});
-  return {written::checkpoint(kObject, {{"0", kSix}}), written::Zip(script, true, true).bytes,
-          written::legacy(kObject, {{"0", kSix}}),
-          written::safetensors(R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})", kSix)};
+  return {written::checkpoint(kObjectOfWeights, {{"0", kSixWeights}}), written::Zip(script, true, true).bytes,
+          written::legacy(kObjectOfWeights, {{"0", kSixWeights}}),
+          written::safetensors(R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})", kSixWeights)};
 }
 
 TEST(WeightsDamage, CutOffAtEveryByteIsRefused) {
   for (const std::string& whole : every_format()) {
-    ASSERT_EQ(refusal(whole), "read");
-    for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_NE(refusal(whole.substr(0, size)), "read") << size;
+    ASSERT_EQ(refusal_of_weights(whole), "read");
+    for (std::size_t size = 0; size < whole.size(); ++size)
+      EXPECT_NE(refusal_of_weights(whole.substr(0, size)), "read") << size;
   }
 }
 
 TEST(WeightsDamage, BytesBehindTheEndAreRefused) {
-  for (const std::string& whole : every_format()) EXPECT_NE(refusal(whole + "x"), "read");
+  for (const std::string& whole : every_format()) EXPECT_NE(refusal_of_weights(whole + "x"), "read");
 }
 
 // Many a changed byte is another name, or another number in a tensor, and nobody can know: what is promised is an error
@@ -82,7 +85,7 @@ TEST(WeightsDamage, EveryFlippedByteIsReadOrRefused) {
       for (const unsigned flip : {1u, 0x20u, 0x80u, 0xffu}) {
         std::string damaged = whole;
         damaged[at] = char(std::uint8_t(damaged[at]) ^ flip);
-        refused += refusal(damaged) != "read";
+        refused += refusal_of_weights(damaged) != "read";
       }
     }
     EXPECT_GT(refused, whole.size() / 2);
@@ -90,7 +93,7 @@ TEST(WeightsDamage, EveryFlippedByteIsReadOrRefused) {
 }
 
 TEST(WeightsDamage, EveryFlippedByteOfAZipsPickleIsFound) {
-  const std::string whole = written::checkpoint(kObject, {{"0", kSix}});
+  const std::string whole = written::checkpoint(kObjectOfWeights, {{"0", kSixWeights}});
   const std::size_t begin = whole.find(
                         "\x80\x02"
                         "ccollections"),
@@ -98,105 +101,121 @@ TEST(WeightsDamage, EveryFlippedByteOfAZipsPickleIsFound) {
   for (std::size_t at = begin; at < end; ++at) {
     std::string damaged = whole;
     damaged[at] = char(damaged[at] ^ 4);
-    EXPECT_TRUE(says(refusal(damaged), "checksum of data.pkl")) << at;
+    EXPECT_TRUE(says_weights(refusal_of_weights(damaged), "checksum of data.pkl")) << at;
   }
 }
 
 TEST(WeightsDamage, AChecksumThatIsLeftOutIsNotMissed) {
-  written::Zip zip(written::checkpoint_members(kObject, {{"0", kSix}}), false, true);
+  written::Zip zip(written::checkpoint_members(kObjectOfWeights, {{"0", kSixWeights}}), false, true);
   zip.put(zip.directory[0] + 16, 0, 4);  // as set_crc32_options(False) writes
-  EXPECT_EQ(refusal(zip.bytes), "read");
+  EXPECT_EQ(refusal_of_weights(zip.bytes), "read");
 }
 
 TEST(WeightsDamage, WhatRunsProgramsIsRefusedWithItsPlaceInTheFile) {
   const std::string call = written::global("os", "system") + "(" + pickled::text("rm -rf /") + "tR";
   const std::string object = "}(" + pickled::text("w") + kWhole + pickled::text("x") + call + "u";
-  for (const std::string& file : {written::checkpoint(object, {{"0", kSix}}), written::legacy(object, {{"0", kSix}})}) {
-    const std::string said = refusal(file);
+  for (const std::string& file :
+       {written::checkpoint(object, {{"0", kSixWeights}}), written::legacy(object, {{"0", kSixWeights}})}) {
+    const std::string said = refusal_of_weights(file);
     EXPECT_EQ(
         said.rfind("x.pt:" + std::to_string(file.find("cos\nsystem")) + ": names os.system, which runs programs", 0),
         0u)
         << said;
   }
-  EXPECT_TRUE(
-      says(refusal(written::legacy_head() + written::pickle(kObject) + written::pickle(call)), "names os.system"));
-  EXPECT_TRUE(says(refusal(written::kMagic + written::pickle(call)), "names os.system"));
+  EXPECT_TRUE(says_weights(
+      refusal_of_weights(written::legacy_head() + written::pickle(kObjectOfWeights) + written::pickle(call)),
+      "names os.system"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::kMagic + written::pickle(call)), "names os.system"));
 }
 
 TEST(WeightsDamage, WhatHoldsNoWeightsIsSaid) {
-  EXPECT_EQ(refusal(""),
+  EXPECT_EQ(refusal_of_weights(""),
             "x.pt:0: an empty file; wanted is a file of torch.save, a TorchScript archive, or a safetensors file");
-  EXPECT_TRUE(says(refusal("\x89PNG\r\n"), "a PNG picture; wanted is"));
-  EXPECT_TRUE(says(refusal("hello"), "no weights; wanted is"));
-  EXPECT_TRUE(says(refusal(pickled::whole(kObject)), "a pickle, but not one of torch.save"));
-  EXPECT_TRUE(says(refusal(written::zip({{"word/document.xml", "x"}})), "a zip archive of 1 entries without data.pkl"));
-  EXPECT_TRUE(says(refusal(written::zip({})), "a zip archive of 0 entries without data.pkl"));
+  EXPECT_TRUE(says_weights(refusal_of_weights("\x89PNG\r\n"), "a PNG picture; wanted is"));
+  EXPECT_TRUE(says_weights(refusal_of_weights("hello"), "no weights; wanted is"));
+  EXPECT_TRUE(
+      says_weights(refusal_of_weights(pickled::whole(kObjectOfWeights)), "a pickle, but not one of torch.save"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::zip({{"word/document.xml", "x"}})),
+                           "a zip archive of 1 entries without data.pkl"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::zip({})), "a zip archive of 0 entries without data.pkl"));
 }
 
 TEST(WeightsDamage, ArchivesThatContradictThemselvesAreRefused) {
-  EXPECT_TRUE(says(refusal(written::checkpoint(kObject, {})), "has no entry data/0"));
-  EXPECT_TRUE(says(refusal(written::checkpoint(kObject, {{"0", kSix.substr(1)}})),
-                   "entry data/0 has 23 bytes, its tensor needs 24"));
-  auto members = written::checkpoint_members(kObject, {{"0", kSix}});
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::checkpoint(kObjectOfWeights, {})), "has no entry data/0"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::checkpoint(kObjectOfWeights, {{"0", kSixWeights.substr(1)}})),
+                           "entry data/0 has 23 bytes, its tensor needs 24"));
+  auto members = written::checkpoint_members(kObjectOfWeights, {{"0", kSixWeights}});
   members[1].bytes = "big";
-  EXPECT_TRUE(says(refusal(written::zip(members)), "byte order 'big', wanted is 'little'"));
-  members = written::checkpoint_members(kObject, {{"0", kSix}});
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::zip(members)), "byte order 'big', wanted is 'little'"));
+  members = written::checkpoint_members(kObjectOfWeights, {{"0", kSixWeights}});
   for (const std::size_t i : {0u, 1u, 2u}) {
     auto deflated = members;
     deflated[i].method = 8;
-    EXPECT_TRUE(says(refusal(written::zip(deflated)), "entry '" + members[i].name + "' is compressed (method 8)"));
+    EXPECT_TRUE(says_weights(refusal_of_weights(written::zip(deflated)),
+                             "entry '" + members[i].name + "' is compressed (method 8)"));
   }
   members.push_back({"b/data.pkl", members[0].bytes});
-  EXPECT_TRUE(says(refusal(written::zip(members)), "a second entry data.pkl"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::zip(members)), "a second entry data.pkl"));
 }
 
 TEST(WeightsDamage, LegacyFilesThatContradictThemselvesAreRefused) {
   using written::legacy_head;
   using written::legacy_tail;
-  const std::string object = written::pickle(kObject), tail = legacy_tail({{"0", kSix}});
-  ASSERT_EQ(refusal(legacy_head() + object + tail), "read");
-  EXPECT_TRUE(says(refusal(legacy_head(true, 1002) + object + tail), "protocol 1002 of torch.save, 1001 is known"));
-  EXPECT_TRUE(says(refusal(legacy_head(false) + object + tail), "big endian"));
-  EXPECT_TRUE(says(refusal(written::kMagic + written::pickle("M\xe9\3") + written::pickle("}") + object + tail),
-                   "in which order bytes"));
-  EXPECT_TRUE(says(refusal(legacy_head() + object + legacy_tail({{"1", kSix}})), "the list of keys has '1'"));
-  EXPECT_TRUE(says(refusal(legacy_head() + object + legacy_tail({{"0", kSix}, {"0", kSix}})), "or has it twice"));
-  EXPECT_TRUE(says(refusal(legacy_head() + object + legacy_tail({})), "storage '0' is not among the 0 keys"));
-  EXPECT_TRUE(says(refusal(legacy_head() + object + legacy_tail({{"0", kSix.substr(4)}})), "is cut short"));
-  EXPECT_TRUE(says(refusal(legacy_head() + object + legacy_tail({{"0", kSix + "1234"}})),
-                   "has 7 elements here and 6 in its tensor"));
-  const std::string both = "(" + kWhole + tensor(storage("0", 3), 0, {1}, {1}) + "t";
+  const std::string object = written::pickle(kObjectOfWeights), tail = legacy_tail({{"0", kSixWeights}});
+  ASSERT_EQ(refusal_of_weights(legacy_head() + object + tail), "read");
+  EXPECT_TRUE(says_weights(refusal_of_weights(legacy_head(true, 1002) + object + tail),
+                           "protocol 1002 of torch.save, 1001 is known"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(legacy_head(false) + object + tail), "big endian"));
+  EXPECT_TRUE(says_weights(
+      refusal_of_weights(written::kMagic + written::pickle("M\xe9\3") + written::pickle("}") + object + tail),
+      "in which order bytes"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(legacy_head() + object + legacy_tail({{"1", kSixWeights}})),
+                           "the list of keys has '1'"));
   EXPECT_TRUE(
-      says(refusal(legacy_head() + written::pickle(both) + tail), "storage '0' has 12 bytes, and 24 elsewhere"));
+      says_weights(refusal_of_weights(legacy_head() + object + legacy_tail({{"0", kSixWeights}, {"0", kSixWeights}})),
+                   "or has it twice"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(legacy_head() + object + legacy_tail({})),
+                           "storage '0' is not among the 0 keys"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(legacy_head() + object + legacy_tail({{"0", kSixWeights.substr(4)}})),
+                           "is cut short"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(legacy_head() + object + legacy_tail({{"0", kSixWeights + "1234"}})),
+                           "has 7 elements here and 6 in its tensor"));
+  const std::string both = "(" + kWhole + tensor(storage("0", 3), 0, {1}, {1}) + "t";
+  EXPECT_TRUE(says_weights(refusal_of_weights(legacy_head() + written::pickle(both) + tail),
+                           "storage '0' has 12 bytes, and 24 elsewhere"));
 }
 
 TEST(WeightsDamage, StoragesOfUnknownKindAreRefused) {
+  EXPECT_TRUE(says_weights(of_tensor(tensor(storage("0", 6, "QInt8Storage"), 0, {1}, {1})),
+                           "storage '0' is a torch.QInt8Storage"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor(storage("0", INT64_MAX / 4 + 1), 0, {1}, {1})),
+                           "no number of elements below 2^63 bytes"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor(storage("0", -1), 0, {1}, {1})), "no number of elements"));
   EXPECT_TRUE(
-      says(of_tensor(tensor(storage("0", 6, "QInt8Storage"), 0, {1}, {1})), "storage '0' is a torch.QInt8Storage"));
-  EXPECT_TRUE(
-      says(of_tensor(tensor(storage("0", INT64_MAX / 4 + 1), 0, {1}, {1})), "no number of elements below 2^63 bytes"));
-  EXPECT_TRUE(says(of_tensor(tensor(storage("0", -1), 0, {1}, {1})), "no number of elements"));
-  EXPECT_TRUE(says(of_tensor(tensor(storage("0", 6, "FloatStorage", "(NNNt"), 0, {1}, {1})), "a view of another one"));
+      says_weights(of_tensor(tensor(storage("0", 6, "FloatStorage", "(NNNt"), 0, {1}, {1})), "a view of another one"));
   EXPECT_EQ(of_tensor(tensor(storage("0", 6, "FloatStorage", "N"), 0, {1}, {1})), "read");
-  EXPECT_TRUE(says(of_tensor(tensor("(" + pickled::text("storage") + "tQ", 0, {1}, {1})), "is described by 1 values"));
-  EXPECT_TRUE(says(of_tensor(tensor("(" + pickled::text("module") + "NNtQ", 0, {1}, {1})), "no storage"));
-  EXPECT_TRUE(says(of_tensor(tensor("N", 0, {1}, {1})), "tensor 'w': is made of"));
-  EXPECT_TRUE(says(of_tensor(written::tensor_v3(storage("0", 24, "UntypedStorage"), "qint8", 1)),
-                   "elements of a type that is not known"));
   EXPECT_TRUE(
-      says(of_tensor(tensor(storage("0", 24, "UntypedStorage"), 0, {1}, {1})), "elements of a type that is not known"));
+      says_weights(of_tensor(tensor("(" + pickled::text("storage") + "tQ", 0, {1}, {1})), "is described by 1 values"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor("(" + pickled::text("module") + "NNtQ", 0, {1}, {1})), "no storage"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor("N", 0, {1}, {1})), "tensor 'w': is made of"));
+  EXPECT_TRUE(says_weights(of_tensor(written::tensor_v3(storage("0", 24, "UntypedStorage"), "qint8", 1)),
+                           "elements of a type that is not known"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor(storage("0", 24, "UntypedStorage"), 0, {1}, {1})),
+                           "elements of a type that is not known"));
 }
 
 TEST(WeightsDamage, TensorsBeyondTheirStorageAreRefused) {
   const std::string six = storage("0", 6);
-  EXPECT_TRUE(says(of_tensor(tensor(six, 1, {2, 3}, {3, 1})),
+  EXPECT_TRUE(
+      says_weights(of_tensor(tensor(six, 1, {2, 3}, {3, 1})),
                    "tensor 'w': shape [2, 3] with strides [3, 1] from element 1 needs 7 elements, the storage has 6"));
-  EXPECT_TRUE(says(of_tensor(tensor(six, 7, {0}, {1})), "begins at element 7"));
-  EXPECT_TRUE(says(of_tensor(tensor(six, -1, {1}, {1})), "offset, shape and strides are no integers"));
-  EXPECT_TRUE(says(of_tensor(tensor(six, 0, {-1}, {1})), "is below zero"));
-  EXPECT_TRUE(says(of_tensor(tensor(six, 0, {INT64_MAX, INT64_MAX}, {0, 0})), "passes 2^63 bytes"));
-  EXPECT_TRUE(says(of_tensor(tensor(six, 0, {1, 1}, {1})), "2 extents, 1 strides"));
-  EXPECT_EQ(refusal(written::checkpoint("}" + items({{"w", tensor(storage("0", 5), 0, {5}, {1})}}), {{"0", kSix}})),
+  EXPECT_TRUE(says_weights(of_tensor(tensor(six, 7, {0}, {1})), "begins at element 7"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor(six, -1, {1}, {1})), "offset, shape and strides are no integers"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor(six, 0, {-1}, {1})), "is below zero"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor(six, 0, {INT64_MAX, INT64_MAX}, {0, 0})), "passes 2^63 bytes"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor(six, 0, {1, 1}, {1})), "2 extents, 1 strides"));
+  EXPECT_EQ(refusal_of_weights(
+                written::checkpoint("}" + items({{"w", tensor(storage("0", 5), 0, {5}, {1})}}), {{"0", kSixWeights}})),
             "read");
 }
 
@@ -206,7 +225,7 @@ std::string with_limits(const std::string& object, const CheckpointLimits& limit
   const auto pickle = Pickle::parse_checkpoint(pickled::bytes(file), name);
   EXPECT_TRUE(pickle) << pickle.error().text();
   const auto tensors = named_tensors(
-      {*pickle, name}, [](const StorageId&) { return Result(pickled::bytes(kSix)); }, limits);
+      {*pickle, name}, [](const CheckpointStorageId&) { return Result(pickled::bytes(kSixWeights)); }, limits);
   return tensors ? "read" : tensors.error().text();
 }
 
@@ -218,7 +237,7 @@ TEST(WeightsDamage, EveryLimitIsKept) {
     limits.*member = needed;
     EXPECT_EQ(with_limits(object, limits), "read") << what;
     limits.*member = needed - 1;
-    EXPECT_TRUE(says(with_limits(object, limits), what));
+    EXPECT_TRUE(says_weights(with_limits(object, limits), what));
   };
   holds(&CheckpointLimits::depth, 2, "containers in each other, the limit");
   holds(&CheckpointLimits::values, 5, "values in each other, the limit");
@@ -233,16 +252,17 @@ TEST(WeightsDamage, ATensorThatIsNamedTooOftenIsRefused) {
     return "](" + kWhole + "\x94" + pickled::times(times, "h" + std::string(1, '\0')) + "e";
   };
   EXPECT_EQ(with_limits(often(1000), {}), "read");
-  EXPECT_TRUE(says(with_limits(often(100'000), {}), "take more than"));
+  EXPECT_TRUE(says_weights(with_limits(often(100'000), {}), "take more than"));
 }
 
 TEST(WeightsDamage, LoopsAndBillionLaughsEnd) {
   const std::string zero(1, '\0');
-  EXPECT_TRUE(says(with_limits("]\x94h" + zero + "a", {}), "more than 100 containers in each other"));
-  EXPECT_TRUE(says(with_limits("}\x94" + pickled::text("a") + "h" + zero + "s", {}), "more than 100 containers"));
+  EXPECT_TRUE(says_weights(with_limits("]\x94h" + zero + "a", {}), "more than 100 containers in each other"));
+  EXPECT_TRUE(
+      says_weights(with_limits("}\x94" + pickled::text("a") + "h" + zero + "s", {}), "more than 100 containers"));
   std::string all = "](NNNNNNNNNNe\x94";
   for (char i = 0; i < 60; ++i) all += "](" + pickled::times(10, "h" + std::string(1, i)) + "e\x94";
-  EXPECT_TRUE(says(with_limits(all, {}), "more than 16777216 values"));
+  EXPECT_TRUE(says_weights(with_limits(all, {}), "more than 16777216 values"));
 }
 
 // A chain of parameters of parameters would be looked through again from each of its links.
@@ -250,7 +270,7 @@ TEST(WeightsDamage, WrappingsAreLookedIntoFourTimes) {
   for (const std::size_t wrappings : {4u, 5u, 100'000u}) {
     const std::string wrapped = pickled::times(wrappings, written::global("torch._utils", "_rebuild_parameter")) +
                                 kWhole + pickled::times(wrappings, "\x85R");
-    const std::string file = written::checkpoint(wrapped, {{"0", kSix}});
+    const std::string file = written::checkpoint(wrapped, {{"0", kSixWeights}});
     const auto weights = Weights::read(pickled::bytes(file), "x.pt");
     ASSERT_TRUE(weights) << weights.error().text();
     EXPECT_EQ(weights.value().tensors().size(), wrappings == 4 ? 1u : 0u) << wrappings;
@@ -258,15 +278,15 @@ TEST(WeightsDamage, WrappingsAreLookedIntoFourTimes) {
 }
 
 TEST(WeightsDamage, NamesThatAreTwiceAreRefused) {
-  EXPECT_TRUE(says(of_object("}" + items({{"w", kWhole}, {"w", kWhole}})), "key 'w' is twice"));
-  EXPECT_TRUE(says(of_object("}(" + pickled::text("3") + kWhole + "K\3" + kWhole + "u"), "key '3' is twice"));
-  EXPECT_TRUE(says(of_object("}" + items({{"a.b", kWhole}, {"a", "}" + items({{"b", kWhole}})}})),
-                   "two tensors are called 'a.b'"));
+  EXPECT_TRUE(says_weights(of_object("}" + items({{"w", kWhole}, {"w", kWhole}})), "key 'w' is twice"));
+  EXPECT_TRUE(says_weights(of_object("}(" + pickled::text("3") + kWhole + "K\3" + kWhole + "u"), "key '3' is twice"));
+  EXPECT_TRUE(says_weights(of_object("}" + items({{"a.b", kWhole}, {"a", "}" + items({{"b", kWhole}})}})),
+                           "two tensors are called 'a.b'"));
 }
 
 TEST(WeightsDamage, MalformedSafetensorsAreRefused) {
   const auto said = [](const std::string& header) {
-    return refusal(written::safetensors(header, std::string(8, 'x')));
+    return refusal_of_weights(written::safetensors(header, std::string(8, 'x')));
   };
   ASSERT_EQ(said(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), "read");
   for (const auto& [header, expected] : {
@@ -288,14 +308,15 @@ TEST(WeightsDamage, MalformedSafetensorsAreRefused) {
            {R"({"a":[[[[1]]]]})", "no JSON object of tensors"},
            {R"({"a":)", "no JSON object of tensors"},
        }) {
-    EXPECT_TRUE(says(said(header), expected));
+    EXPECT_TRUE(says_weights(said(header), expected));
   }
-  EXPECT_TRUE(says(refusal(pickled::little(100, 8) + "{}"), "header claims 100 bytes, the file has 10"));
+  EXPECT_TRUE(
+      says_weights(refusal_of_weights(pickled::little(100, 8) + "{}"), "header claims 100 bytes, the file has 10"));
 }
 
 TEST(WeightsDamage, DeepJsonTakesNoMemory) {
   const std::string deep = "{\"a\":" + pickled::times(1'000'000, "[");
-  EXPECT_TRUE(says(refusal(written::safetensors(deep, "")), "no JSON object of tensors"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::safetensors(deep, "")), "no JSON object of tensors"));
 }
 
 }  // namespace

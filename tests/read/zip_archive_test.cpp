@@ -15,7 +15,7 @@ using written::Zip;
 const std::vector<written::Member> kMembers = {{"b/one", "first"}, {"b/two", "the second"}, {"b/a", ""}};
 
 // What is said about an archive; "read" when nothing is.
-std::string refusal(const std::string& bytes) {
+std::string refusal_of_archive(const std::string& bytes) {
   const auto zip = ZipArchive::parse(pickled::bytes(bytes), "x.zip");
   if (zip) return "read";
   EXPECT_EQ(zip.error().kind, Error::Kind::BadFile);
@@ -46,17 +46,17 @@ TEST(ZipArchive, FindsEntriesByName) {
 
 TEST(ZipArchive, MayHaveACommentButNothingElseBehindIt) {
   Zip zip(kMembers, false, false);
-  EXPECT_NE(refusal(zip.bytes + "more").find("without its end"), std::string::npos);
+  EXPECT_NE(refusal_of_archive(zip.bytes + "more").find("without its end"), std::string::npos);
   zip.put(zip.end + 20, 4, 2);
-  EXPECT_EQ(refusal(zip.bytes + "more"), "read");
-  EXPECT_EQ(refusal(Zip({}, false, false).bytes), "read");
+  EXPECT_EQ(refusal_of_archive(zip.bytes + "more"), "read");
+  EXPECT_EQ(refusal_of_archive(Zip({}, false, false).bytes), "read");
 }
 
 TEST(ZipArchive, CutOffAtEveryByteIsRefused) {
   for (const bool in_64 : {false, true}) {
     const std::string whole = Zip(kMembers, in_64, true).bytes;
     for (std::size_t size = 0; size < whole.size(); ++size) {
-      EXPECT_NE(refusal(whole.substr(0, size)).find("cut short"), std::string::npos) << size;
+      EXPECT_NE(refusal_of_archive(whole.substr(0, size)).find("cut short"), std::string::npos) << size;
     }
   }
 }
@@ -67,12 +67,12 @@ TEST(ZipArchive, DirectoriesThatLieAreRefused) {
                           bool in_64 = false) {
     Zip zip(kMembers, in_64, false);
     zip.put(zip.*record + at, value, size);
-    return refusal(zip.bytes);
+    return refusal_of_archive(zip.bytes);
   };
   const auto in_entry = [](std::size_t at, std::uint64_t value, std::size_t size, bool in_64 = false) {
     Zip zip(kMembers, in_64, false);
     zip.put(zip.directory[1] + at, value, size);
-    return refusal(zip.bytes);
+    return refusal_of_archive(zip.bytes);
   };
   EXPECT_NE(changed(&Zip::end, 16, 5, 4).find("no entry of the directory"), std::string::npos);
   EXPECT_NE(changed(&Zip::end, 16, 1u << 30, 4).find("does not lie before"), std::string::npos);
@@ -97,7 +97,8 @@ TEST(ZipArchive, SizesBeyondTheDirectoryAreRefused) {
     const std::size_t in_extra = zip.directory[1] + 46 + 5 + 6 + 4;
     zip.put(in_extra, size, 8);
     zip.put(in_extra + 8, size, 8);
-    EXPECT_NE(refusal(zip.bytes).find("entry 'b/two' has " + std::to_string(size) + " bytes from"), std::string::npos);
+    EXPECT_NE(refusal_of_archive(zip.bytes).find("entry 'b/two' has " + std::to_string(size) + " bytes from"),
+              std::string::npos);
   }
 }
 
@@ -109,7 +110,7 @@ TEST(ZipArchive, EndsOf64BitsThatLieAreRefused) {
                                         {32 - 76, std::uint64_t{1} << 60, "its end says 1152921504606846976"}}) {
     Zip zip(kMembers, true, false);
     zip.put(std::size_t(std::int64_t(zip.end) + at), value, 8);
-    EXPECT_NE(refusal(zip.bytes).find(said), std::string::npos) << refusal(zip.bytes);
+    EXPECT_NE(refusal_of_archive(zip.bytes).find(said), std::string::npos) << refusal_of_archive(zip.bytes);
   }
 }
 
@@ -119,12 +120,13 @@ TEST(ZipArchive, OverlappingEntriesAreRefused) {
   const std::uint64_t longer = zip.headers[1] - 0 - 63 + 10;
   zip.put(zip.directory[0] + 20, longer, 4);
   zip.put(zip.directory[0] + 24, longer, 4);
-  EXPECT_NE(refusal(zip.bytes).find("entry 'b/two' begins before entry 'b/one' ends"), std::string::npos)
-      << refusal(zip.bytes);
+  EXPECT_NE(refusal_of_archive(zip.bytes).find("entry 'b/two' begins before entry 'b/one' ends"), std::string::npos)
+      << refusal_of_archive(zip.bytes);
 }
 
 TEST(ZipArchive, NamesThatAreThereTwiceAreRefused) {
-  EXPECT_NE(refusal(written::zip({{"a", "1"}, {"a", "2"}})).find("entry 'a' is there twice"), std::string::npos);
+  EXPECT_NE(refusal_of_archive(written::zip({{"a", "1"}, {"a", "2"}})).find("entry 'a' is there twice"),
+            std::string::npos);
 }
 
 TEST(ZipArchive, CompressedAndEncryptedEntriesAreNotGiven) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/report/html_timeline.h"
 
-#include "ullage/report/html_ranges.h"
-#include "ullage/report/html_samples.h"
 #include "ullage/trace/reconstruct.h"
 
 #include <gtest/gtest.h>

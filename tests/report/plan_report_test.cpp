@@ -4,7 +4,6 @@
 #include "golden_file.h"
 #include "page_text.h"
 #include "plan/sample_plan.h"
-#include "ullage/plan/room.h"
 #include "ullage/report/html_plan_curve.h"
 #include "ullage/report/plan_report.h"
 #include "ullage/report/plan_words.h"
@@ -172,22 +171,6 @@ TEST(PlanReport, AddsUpTheUsesOfALever) {
   EXPECT_EQ(totals[1].seconds, Seconds{5});
 }
 
-// The room that a run has for a plan, in a pool of the rest: what it keeps back itself, and the allowance.
-TEST(PlanReport, LeavesRoomForARunThatFollowsThePlan) {
-  const BesideTensors beside{140_MiB, 8_MiB, 3_MiB};
-  for (const Bytes memory : {160_MiB, 160_MiB + 1_B, 200_MiB - 1_B, 1_GiB, 64_GiB + 199_B, 64_GiB + 200_B}) {
-    const Bytes limit = memory - beside.outside - beside.margin - plan::kOutsideAllowance;
-    const Bytes budget = beside.budget_of(memory);
-    EXPECT_EQ(budget + beside.rounding, limit - plan::kept_back(limit)) << memory.count;
-    // And back: a byte less may do as well.
-    EXPECT_LE(beside.memory_for(budget), memory);
-    EXPECT_GE(beside.memory_for(budget) + 1_B, memory);
-    EXPECT_EQ(beside.budget_of(beside.memory_for(budget)), budget);
-    EXPECT_LT(beside.budget_of(beside.memory_for(budget) - 1_B), budget);
-  }
-  EXPECT_EQ(beside.budget_of(100_MiB), Bytes{});
-}
-
 TEST(PlanReport, TheRowsAddUpToEveryByteOfTheMemory) {
   PlanReport report = sample();
   for (std::uint64_t byte = 0; byte < 400; ++byte) {
@@ -201,30 +184,6 @@ TEST(PlanReport, NamesThePeakOfAllWhereItStandsInAGap) {
   PlanReport report = sample();
   report.planned->plan.plain_peak = 171_MiB;
   EXPECT_TRUE(peak_sentence(report).ends_with("136.00 MiB are present instead of 171.00 MiB")) << peak_sentence(report);
-}
-
-TEST(PlanReport, PutsThePlanIntoTheCurve) {
-  const auto point = [](std::uint64_t budget, Plan::Outcome outcome, double seconds) {
-    Plan plan;
-    plan.budget = 1_MiB * budget, plan.outcome = outcome, plan.overhead = Seconds{seconds};
-    return plan;
-  };
-  using Outcome = Plan::Outcome;
-  const std::vector<Plan> before = {point(1, Outcome::Infeasible, 0), point(3, Outcome::Planned, 5),
-                                    point(5, Outcome::Planned, 4), point(7, Outcome::Planned, 1),
-                                    point(9, Outcome::Fits, 0)};
-  std::vector<Plan> curve = before;
-  put_into_curve(point(4, Outcome::Planned, 2), curve);
-  ASSERT_EQ(curve.size(), 6u);
-  const std::vector<double> seconds = {0, 5, 2, 2, 1, 0};
-  for (std::size_t i = 0; i < curve.size(); ++i) EXPECT_EQ(curve[i].overhead.count, seconds[i]) << i;
-  EXPECT_EQ(curve[3].budget, 5_MiB);
-  curve = before;
-  put_into_curve(point(1, Outcome::Planned, 4.5), curve);
-  ASSERT_EQ(curve.size(), 5u);
-  EXPECT_EQ(curve[0].outcome, Outcome::Planned);
-  EXPECT_EQ(curve[1].overhead, Seconds{4.5});
-  EXPECT_EQ(curve[2].overhead, Seconds{4});
 }
 
 TEST(PlanReport, JsonIsThePlansFileAndMore) {
@@ -288,9 +247,10 @@ TEST(PlanPage, TellsOfEveryActionAndBothTimelines) {
   std::int64_t plain = 0, planned = 0;
   for (std::size_t op = 0; op < 5; ++op) {
     plain += json["plain"][op].get<std::int64_t>(), planned += json["planned"][op].get<std::int64_t>();
-    EXPECT_EQ(static_cast<std::uint64_t>(plain), sample().plain_levels[op].count);
-    EXPECT_EQ(static_cast<std::uint64_t>(planned), sample().planned_levels[op].count);
-    EXPECT_EQ(json["names"][json["op"][op].get<std::size_t>()], sample().step.ops[op].name);
+    const plan::OpIndex at{op};
+    EXPECT_EQ(static_cast<std::uint64_t>(plain), sample().plain_levels[at].count);
+    EXPECT_EQ(static_cast<std::uint64_t>(planned), sample().planned_levels[at].count);
+    EXPECT_EQ(json["names"][json["op"][op].get<std::size_t>()], sample().step.ops[at].name);
   }
   EXPECT_EQ(json["phases"], nlohmann::json({"forward", "backward", "optimizer"}));
 }

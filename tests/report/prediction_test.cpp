@@ -17,7 +17,7 @@ namespace {
 using predict::Law;
 using predict::Prediction;
 
-const std::filesystem::path kGolden = tests_folder() / "report/golden";
+const std::filesystem::path kGoldenPrediction = tests_folder() / "report/golden";
 
 template <class Rows>
 Bytes sum_of(const Rows& rows) {
@@ -27,7 +27,7 @@ Bytes sum_of(const Rows& rows) {
 }
 
 // A DCGAN as it might be predicted. What the type promises is checked on every one that is written.
-Prediction sample() {
+Prediction sample_prediction() {
   Prediction prediction;
   prediction.at = {{"batch", 128}};
   prediction.why = "2066 events are the same at batch 2, 3 and 4, and every size follows the batch";
@@ -58,7 +58,7 @@ Prediction sample() {
 }
 
 Prediction sample_with_all() {
-  Prediction prediction = sample();
+  Prediction prediction = sample_prediction();
   prediction.law = Law::Bound;
   prediction.memory = 4_GiB;
   prediction.largest = {{"batch", 92, 4090_MiB, Law::Exact}, {"size", 0, Bytes{}, Law::None}};
@@ -95,24 +95,24 @@ nlohmann::json json_of(const Prediction& prediction) {
 }
 
 TEST(PredictionReport, TellsAPersonOnOneScreen) {
-  const std::string text = text_of(sample(), {}, "ullage run --memory 5481MiB dcgan --batch 128");
-  expect_golden(kGolden / "prediction.txt", text);
+  const std::string text = text_of(sample_prediction(), {}, "ullage run --memory 5481MiB dcgan --batch 128");
+  expect_golden(kGoldenPrediction / "prediction.txt", text);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25);
 }
 
 TEST(PredictionReport, TellsOfMemoryAndCardWhereAsked) {
-  expect_golden(kGolden / "prediction_all.txt", text_of(sample_with_all()));
+  expect_golden(kGoldenPrediction / "prediction_all.txt", text_of(sample_with_all()));
 }
 
 TEST(PredictionReport, WritesTheJsonOfTheContract) {
   std::ostringstream out;
   check(sample_with_all());
   write_json(sample_with_all(), out);
-  expect_golden(kGolden / "prediction.json", out.str());
+  expect_golden(kGoldenPrediction / "prediction.json", out.str());
 }
 
 TEST(PredictionReport, WritesNullForWhatWasNotAskedOrIsNotKnown) {
-  Prediction prediction = sample();
+  Prediction prediction = sample_prediction();
   prediction.peak_op.clear();
   prediction.peak_layer.clear();
   prediction.peak_phase.clear();
@@ -126,7 +126,7 @@ TEST(PredictionReport, WritesNullForWhatWasNotAskedOrIsNotKnown) {
 }
 
 TEST(PredictionReport, SaysWhichLawItIs) {
-  Prediction prediction = sample();
+  Prediction prediction = sample_prediction();
   EXPECT_NE(text_of(prediction).find("bytes), exact\n"), std::string::npos) << text_of(prediction);
   prediction.law = Law::Bound;
   EXPECT_EQ(json_of(prediction)["law"], "bound");
@@ -140,7 +140,7 @@ TEST(PredictionReport, SaysWhichLawItIs) {
 }
 
 TEST(PredictionReport, WhatJustFitsFits) {
-  Prediction prediction = sample();
+  Prediction prediction = sample_prediction();
   prediction.memory = prediction.process_peak;
   EXPECT_EQ(json_of(prediction)["fits"], true);
   EXPECT_NE(text_of(prediction).find("\nFits 5.35 GiB plainly\n"), std::string::npos) << text_of(prediction);
@@ -185,10 +185,10 @@ TEST(PredictionReport, NoLineIsWiderThanTheTerminalButACommand) {
 TEST(PredictionReport, OwnersNotNamedAreARow) {
   TerminalStyle style;
   style.owners = 2;
-  EXPECT_NE(text_of(sample(), style).find("   1.79 GiB  34 %  5 others\n"), std::string::npos)
-      << text_of(sample(), style);
+  EXPECT_NE(text_of(sample_prediction(), style).find("   1.79 GiB  34 %  5 others\n"), std::string::npos)
+      << text_of(sample_prediction(), style);
   style.owners = 100;
-  EXPECT_EQ(text_of(sample(), style).find("others"), std::string::npos);
+  EXPECT_EQ(text_of(sample_prediction(), style).find("others"), std::string::npos);
 }
 
 TEST(PredictionReport, OfNothingAtAllSaysSo) {

@@ -19,16 +19,16 @@
 namespace ullage::report {
 namespace {
 
-using Json = nlohmann::json;
+using TakeJson = nlohmann::json;
 
 std::vector<diagnose::Diagnosis> diagnoses_of(const trace::Input& input) {
   return diagnose::diagnose(input, {"run.ullage", {}, {}});
 }
 
-Json json_of(const trace::Input& input) {
+TakeJson json_of(const trace::Input& input) {
   std::ostringstream out;
   write_json(diagnoses_of(input), input, out);
-  return Json::parse(out.str());
+  return TakeJson::parse(out.str());
 }
 
 std::string page_of(const trace::Input& input) {
@@ -44,27 +44,27 @@ Timeline timeline_of(const trace::Input& input) {
 }
 
 TEST(TakeReport, AsJsonSaysTakeKnobsPlaceAndWhatIsSaved) {
-  const Json json = json_of(understood(file_of_three()));
+  const TakeJson json = json_of(understood(file_of_three()));
   EXPECT_EQ(json["source"]["kind"], "trace");
   EXPECT_EQ(json["source"]["take"], 1);
-  EXPECT_EQ(json["source"]["knobs"], Json::parse(R"([{"name": "batch", "value": 2}])"));
+  EXPECT_EQ(json["source"]["knobs"], TakeJson::parse(R"([{"name": "batch", "value": 2}])"));
   EXPECT_EQ(json["more"].size(), 2u);
   EXPECT_EQ(json["more"][1]["source"]["take"], 3);
   EXPECT_EQ(json["place"],
-            Json::parse(R"({"op": "aten::convolution_backward", "layer": "net.2", "line": null, "part": null,
+            TakeJson::parse(R"({"op": "aten::convolution_backward", "layer": "net.2", "line": null, "part": null,
                                            "phase": "backward", "step": 2})"));
   EXPECT_EQ(json["saved"]["bytes"], (32_MiB).count);
   EXPECT_EQ(json["saved"]["by"][0]["name"], "net.0");
   EXPECT_EQ(json["saved"]["by"][0]["line"], "train.py:12");
   // Each take has frames of its own.
-  for (const Json& one : {json, json["more"][1]}) {
+  for (const TakeJson& one : {json, json["more"][1]}) {
     EXPECT_EQ(one["peak"]["owners"][0]["frames"].size(),
               one["peak"]["owners"][0]["category"] == "parameters" ? 3u : 4u);
   }
 }
 
 TEST(TakeReport, OfAFailureSaysWhatWasAskedFor) {
-  const Json json = json_of(understood(failed_file()));
+  const TakeJson json = json_of(understood(failed_file()));
   EXPECT_EQ(json["facts"]["requested_bytes"], (32_MiB).count);
   EXPECT_EQ(json["facts"]["reserved_bytes"], nullptr);
   EXPECT_EQ(json["causes"][0]["id"], "budget_too_small");
@@ -200,11 +200,11 @@ TEST(TakeConvert, ToPerfettoHasOpsOnTheirThreadsAndWhatTheySave) {
   const trace::Input input = understood(small_file());
   std::ostringstream out;
   ASSERT_TRUE(write_perfetto(input, out));
-  const Json json = Json::parse(out.str());
+  const TakeJson json = TakeJson::parse(out.str());
   const trace::Take& take = std::get<trace::UnderstoodFile>(input).file.takes[0];
   std::size_t ops = 0, saves = 0, counters = 0;
   std::set<std::string> rows, names;
-  for (const Json& event : json["traceEvents"]) {
+  for (const TakeJson& event : json["traceEvents"]) {
     if (event["ph"] == "X" && event["args"].contains("grad_mode")) ++ops;
     if (event["ph"] == "i" && event["name"].get<std::string>().starts_with("saves ")) ++saves;
     if (event["ph"] == "C") names.insert(event["name"]), ++counters;

@@ -16,10 +16,11 @@ plan::Sites chain() {
   plan::Sites sites;
   sites.ops.resize(4);
   sites.values = 4;
-  for (std::uint64_t i = 0; i < 4; ++i) {
-    sites.ops[i].key = i;
-    if (i > 0) sites.ops[i].reads = {ValueIndex{i - 1}};
-    sites.ops[i].makes = {ValueIndex{i}};
+  for (const OpIndex op : sites.ops.ids()) {
+    sites.ops[op].key = op.value;
+    const ValueIndex made{op.value};
+    if (made > ValueIndex{0}) sites.ops[op].reads = {made.previous()};
+    sites.ops[op].makes = {made};
   }
   return sites;
 }
@@ -33,13 +34,13 @@ TEST(PlanProgram, GivesTheActionsOfEachSideOfAnOp) {
   plan::Plan plan;
   plan.schedule.actions = {drop(1, 1), rerun(3, 1), drop(3, 1)};
   const PlanProgram program(chain(), plan);
-  EXPECT_TRUE(program.before(0).empty());
-  EXPECT_TRUE(program.before(1).empty());
-  ASSERT_EQ(program.after(1).size(), 1u);
-  EXPECT_EQ(program.after(1)[0], drop(1, 1));
-  ASSERT_EQ(program.before(3).size(), 1u);
-  EXPECT_EQ(program.before(3)[0], rerun(3, 1));
-  EXPECT_EQ(program.after(3).size(), 1u);
+  EXPECT_TRUE(program.before(OpIndex{0}).empty());
+  EXPECT_TRUE(program.before(OpIndex{1}).empty());
+  ASSERT_EQ(program.after(OpIndex{1}).size(), 1u);
+  EXPECT_EQ(program.after(OpIndex{1})[0], drop(1, 1));
+  ASSERT_EQ(program.before(OpIndex{3}).size(), 1u);
+  EXPECT_EQ(program.before(OpIndex{3})[0], rerun(3, 1));
+  EXPECT_EQ(program.after(OpIndex{3}).size(), 1u);
   EXPECT_EQ(program.reruns(), 1u);
   EXPECT_EQ(program.spills(), 0u);
 }
@@ -48,8 +49,8 @@ TEST(PlanProgram, TapesWhatIsRunAgainAndNothingElse) {
   plan::Plan plan;
   plan.schedule.actions = {drop(2, 2), rerun(3, 2)};
   const PlanProgram program(chain(), plan);
-  for (const std::size_t other : {0, 1, 3}) EXPECT_FALSE(program.taped(other));
-  EXPECT_TRUE(program.taped(2));
+  for (const std::uint64_t other : {0, 1, 3}) EXPECT_FALSE(program.taped(OpIndex{other}));
+  EXPECT_TRUE(program.taped(OpIndex{2}));
   EXPECT_EQ(program.maker(ValueIndex{2}), OpIndex{2});
 }
 
@@ -58,20 +59,20 @@ TEST(PlanProgram, KnowsADropThatIsTheLast) {
   plan::Plan plan;
   plan.schedule.actions = {drop(1, 1), rerun(3, 1), drop(3, 1)};
   const PlanProgram program(chain(), plan);
-  EXPECT_FALSE(program.is_last(program.after(1)[0]));
-  EXPECT_TRUE(program.is_last(program.after(3)[0]));
+  EXPECT_FALSE(program.is_last(program.after(OpIndex{1})[0]));
+  EXPECT_TRUE(program.is_last(program.after(OpIndex{3})[0]));
 }
 
 TEST(PlanProgram, DoesWithoutWhatABuildOfTorchDoesNotHave) {
   plan::Sites sites = chain();
-  sites.ops[3].unread = {0};
+  sites.ops[OpIndex{3}].unread = {0};
   plan::Plan plan;
   plan.schedule.actions = {{What::Apply, OpIndex{3}, false, {}, OpIndex{1}, {ValueIndex{1}}}};
   PlanProgram program(sites, plan);
   program.apply_nothing();
   program.read_everything();
-  EXPECT_EQ(program.before(3)[0].what, What::Rerun);
-  EXPECT_TRUE(program.op(3).unread.empty());
+  EXPECT_EQ(program.before(OpIndex{3})[0].what, What::Rerun);
+  EXPECT_TRUE(program.op(OpIndex{3}).unread.empty());
 }
 
 TEST(PlanProgram, IsNotReadFromWhatIsNoPlan) {

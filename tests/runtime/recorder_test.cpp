@@ -168,7 +168,7 @@ TEST_F(Recording, TellsTakesPhasesAndChargesApart) {
   ASSERT_GE(file.takes.size(), 2u);
   const auto with_batch = [&](std::int64_t batch) {
     return std::ranges::find_if(file.takes, [batch](const trace::Take& one) {
-      return one.knobs == std::vector<trace::Knob>{{"batch", batch}};
+      return one.knobs == std::vector<Knob>{{"batch", batch}};
     });
   };
   ASSERT_NE(with_batch(2), file.takes.end());
@@ -177,7 +177,7 @@ TEST_F(Recording, TellsTakesPhasesAndChargesApart) {
   EXPECT_EQ(third.trace.live_before, Bytes{7 * 4}) << "what lived on from before the take";
   ASSERT_EQ(third.borders.size(), 2u);
   EXPECT_EQ(third.borders[0].phase, "sampling");
-  EXPECT_EQ(third.borders[0].knobs, (std::vector<trace::Knob>{{"batch", 64}}));
+  EXPECT_EQ(third.borders[0].knobs, (std::vector<Knob>{{"batch", 64}}));
   ASSERT_EQ(third.charges.size(), 2u);
   EXPECT_EQ(third.charges[0].bytes, 1 << 20);
   EXPECT_EQ(third.charges[1].bytes, -(1 << 20));
@@ -211,7 +211,7 @@ TEST_F(Recording, HoldsTogetherWhenSeveralThreadsWork) {
   trace::understand(take);
 }
 
-using Takes = std::vector<std::vector<trace::Knob>>;
+using Takes = std::vector<std::vector<Knob>>;
 
 TEST(RehearsalSizes, AreTheUsualOnesUnlessOthersAreChosen) {
   EXPECT_EQ(takes_of("auto", {{"batch", 128}}, {{2, 3, 4}}), (Takes{{{"batch", 2}}, {{"batch", 3}}, {{"batch", 4}}}));
@@ -228,10 +228,10 @@ TEST(RehearsalSizes, TriesOneMoreOfASideWhereTheOtherIsLeftAsItIs) {
   const std::vector<std::vector<std::int64_t>> usual = {{144, 160, 176}, {144, 160, 176}};
   const Takes wide = takes_of("auto", {{"width", 512}, {"height", 128}}, usual);
   ASSERT_EQ(wide.size(), 4u);
-  EXPECT_EQ(wide[0], (std::vector<trace::Knob>{{"width", 144}, {"height", 128}}));
-  EXPECT_EQ(wide[3], (std::vector<trace::Knob>{{"width", 192}, {"height", 128}}));
+  EXPECT_EQ(wide[0], (std::vector<Knob>{{"width", 144}, {"height", 128}}));
+  EXPECT_EQ(wide[3], (std::vector<Knob>{{"width", 192}, {"height", 128}}));
   EXPECT_EQ(takes_of("auto", {{"width", 128}, {"height", 144}}, usual).back(),
-            (std::vector<trace::Knob>{{"width", 128}, {"height", 192}}));
+            (std::vector<Knob>{{"width", 128}, {"height", 192}}));
   EXPECT_EQ(takes_of("auto", {{"width", 128}, {"height", 96}}, usual), (Takes{{{"width", 128}, {"height", 96}}}));
   EXPECT_EQ(takes_of("auto", {{"width", 144}, {"height", 144}}, usual).size(), 9u);
 }
@@ -239,7 +239,7 @@ TEST(RehearsalSizes, TriesOneMoreOfASideWhereTheOtherIsLeftAsItIs) {
 TEST(RehearsalSizes, MakesAGridOfTwoKnobs) {
   const Takes takes = takes_of("batch=2,3;size=32,48", {{"batch", 8}, {"size", 64}}, {{2, 3, 4}, {16, 32, 48}});
   ASSERT_EQ(takes.size(), 4u);
-  EXPECT_EQ(takes[1], (std::vector<trace::Knob>{{"batch", 2}, {"size", 48}}));
+  EXPECT_EQ(takes[1], (std::vector<Knob>{{"batch", 2}, {"size", 48}}));
   EXPECT_EQ(takes_of("size=32", {{"batch", 8}, {"size", 64}}, {{2, 3, 4}, {16, 32, 48}}),
             (Takes{{{"batch", 8}, {"size", 32}}}));
 }

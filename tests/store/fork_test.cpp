@@ -14,9 +14,9 @@
 namespace ullage::store {
 namespace {
 
-char* bytes_at(Address a) { return reinterpret_cast<char*>(a.value); }
+char* bytes_of_fork(Address a) { return reinterpret_cast<char*>(a.value); }
 
-int exit_of(pid_t child) {
+int exit_of_child(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -29,24 +29,24 @@ TEST(StoreFork, ParentAndChildGoOnAlone) {
   ASSERT_TRUE(made);
   Store& store = **made;
   const Address shared = std::get<Address>(store.allocate(8_MiB));
-  std::memset(bytes_at(shared), 1, (8_MiB).count);
+  std::memset(bytes_of_fork(shared), 1, (8_MiB).count);
   store.free(std::get<Address>(store.allocate(32_MiB)));  // idle pages that both will hand on
 
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const Address own = std::get<Address>(store.allocate(20_MiB));
-    std::memset(bytes_at(own), 2, (20_MiB).count);
-    bytes_at(shared)[100] = 2;
+    std::memset(bytes_of_fork(own), 2, (20_MiB).count);
+    bytes_of_fork(shared)[100] = 2;
     store.free(shared);
-    const bool right = std::holds_alternative<Address>(store.allocate(100_MiB)) && bytes_at(own)[5] == 2;
+    const bool right = std::holds_alternative<Address>(store.allocate(100_MiB)) && bytes_of_fork(own)[5] == 2;
     _exit(right ? 0 : 1);
   }
   const Address own = std::get<Address>(store.allocate(20_MiB));
-  std::memset(bytes_at(own), 3, (20_MiB).count);
-  EXPECT_EQ(exit_of(child), 0);
-  EXPECT_EQ(bytes_at(shared)[100], 1);
-  EXPECT_EQ(bytes_at(own)[(20_MiB).count - 1], 3);
+  std::memset(bytes_of_fork(own), 3, (20_MiB).count);
+  EXPECT_EQ(exit_of_child(child), 0);
+  EXPECT_EQ(bytes_of_fork(shared)[100], 1);
+  EXPECT_EQ(bytes_of_fork(own)[(20_MiB).count - 1], 3);
   EXPECT_EQ(store.counts().live, 28_MiB);
 }
 
@@ -70,7 +70,7 @@ TEST(StoreFork, WhileOtherThreadsAllocate) {
         store.free(std::get<Address>(store.allocate(Bytes{100 + 70000 * (k % 40)})));
       _exit(0);
     }
-    ASSERT_EQ(exit_of(child), 0);
+    ASSERT_EQ(exit_of_child(child), 0);
   }
   stop = true;
   busy.join();
@@ -99,7 +99,7 @@ TEST_F(PagerFork, AChildFindsWhatWasDropped) {
     _exit(right ? 0 : 1);
   }
   pager_->after_fork_in_parent();
-  EXPECT_EQ(exit_of(child), 0);
+  EXPECT_EQ(exit_of_child(child), 0);
   EXPECT_EQ(refill.calls(), 8u);
   EXPECT_EQ(pager_->counts().dropped_now, Bytes{});
   for (std::uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(holds(all[i], 3_MiB, i));

@@ -19,7 +19,7 @@ namespace ullage::store {
 namespace {
 
 // Runs `body` in a child, where limits can be set; its failures become this process's.
-void in_child(const std::function<bool()>& body) {
+void in_limited_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) _exit(body() ? 0 : 1);
@@ -79,13 +79,13 @@ TEST(OsPages, ReturnsMappingsToTheSystem) {
 }
 
 TEST(OsPages, TakesASmallerReservationUnderALimitOfAddressSpace) {
-  in_child([] {
+  in_limited_child([] {
     set_limit(RLIMIT_AS, 8_GiB);
     OsPages pages;
     const auto all = pages.reserve(1024_GiB);
     return all && all->size < 8_GiB && all->size >= 1_GiB && pages.fill(all->begin, 4_MiB, PageKind::Huge);
   });
-  in_child([] {
+  in_limited_child([] {
     set_limit(RLIMIT_AS, 512_MiB);
     OsPages pages;
     const auto all = pages.reserve(1024_GiB);
@@ -95,7 +95,7 @@ TEST(OsPages, TakesASmallerReservationUnderALimitOfAddressSpace) {
 
 // RLIMIT_DATA counts writable private bytes, as strict overcommit does.
 TEST(OsPages, TheSystemsRefusalIsARefusal) {
-  in_child([] {
+  in_limited_child([] {
     set_limit(RLIMIT_DATA, 200_MiB);
     OsPages pages;
     FixedLimit limit(1_GiB);
@@ -119,7 +119,7 @@ TEST(OsPages, TheSystemsRefusalIsARefusal) {
 
 // Pages handed on, and given back, leave nothing charged behind: the same bytes can be had again and again.
 TEST(OsPages, HandingOnLeaksNoCommitCharge) {
-  in_child([] {
+  in_limited_child([] {
     set_limit(RLIMIT_DATA, 300_MiB);
     OsPages pages;
     FixedLimit limit(100_MiB);
@@ -135,7 +135,7 @@ TEST(OsPages, HandingOnLeaksNoCommitCharge) {
 }
 
 TEST(OsPages, WorksWithoutHugePages) {
-  in_child([] {
+  in_limited_child([] {
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     OsPages pages;
     const Address base = pages.reserve(4_GiB)->begin;

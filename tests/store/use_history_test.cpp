@@ -9,12 +9,12 @@ namespace ullage::store {
 namespace {
 
 // A program of one thread: `run` is an op that uses storages by number.
-struct Program {
+struct OpsInTurn {
   UseHistory history;
   std::vector<UseId> last = std::vector<UseId>(64);
   double clock = 0;
 
-  explicit Program(std::size_t most_ops = 1u << 15) : history(most_ops) {}
+  explicit OpsInTurn(std::size_t most_ops = 1u << 15) : history(most_ops) {}
 
   OpId run(std::uint64_t signature, const std::vector<std::size_t>& storages) {
     const OpId id = history.add_op(signature, Seconds{clock += 1});
@@ -41,13 +41,13 @@ struct Program {
 };
 
 TEST(UseHistory, KnowsNothingInTheFirstStep) {
-  Program program;
+  OpsInTurn program;
   program.step();
   for (std::size_t i = 0; i < 10; ++i) EXPECT_FALSE(program.history.next(program.last[i]).has_value());
 }
 
 TEST(UseHistory, TellsTheNextUseFromTheStepBefore) {
-  Program program;
+  OpsInTurn program;
   program.step();
   program.step();
   for (std::size_t i = 0; i < 10; ++i) program.run(100 + i, {i, 20 + i});
@@ -60,13 +60,13 @@ TEST(UseHistory, TellsTheNextUseFromTheStepBefore) {
 }
 
 TEST(UseHistory, AParametersNextUseMayLieInTheNextStep) {
-  Program program;
+  OpsInTurn program;
   for (int i = 0; i < 3; ++i) program.step();
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(program.ahead(i), 1 + i) << i;
 }
 
 TEST(UseHistory, TellsADeath) {
-  Program program;
+  OpsInTurn program;
   program.step();
   program.step();
   for (std::size_t i = 0; i < 10; ++i) program.run(100 + i, {i, 20 + i});
@@ -77,7 +77,7 @@ TEST(UseHistory, TellsADeath) {
 }
 
 TEST(UseHistory, FindsItsPlaceAgainAfterADeviation) {
-  Program program;
+  OpsInTurn program;
   program.step();
   program.step();
   for (std::uint64_t i = 0; i < 25; ++i) program.run(1000 + i, {40});  // an evaluation that never was
@@ -87,7 +87,7 @@ TEST(UseHistory, FindsItsPlaceAgainAfterADeviation) {
 }
 
 TEST(UseHistory, TimesComeFromTheTwin) {
-  Program program;
+  OpsInTurn program;
   program.step();
   program.step();
   EXPECT_DOUBLE_EQ(program.history.time_until(5)->count, 5.0);
@@ -95,14 +95,14 @@ TEST(UseHistory, TimesComeFromTheTwin) {
 }
 
 TEST(UseHistory, ForgetsWhatIsLongAgoAndGoesOn) {
-  Program program(256);
+  OpsInTurn program(256);
   for (int i = 0; i < 50; ++i) program.step();
   for (std::size_t i = 0; i < 10; ++i) program.run(100 + i, {i, 20 + i});
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(program.ahead(20 + i), 10 - i) << i;
 }
 
 TEST(UseHistory, AStorageOfUnknownPastIsNoContradiction) {
-  Program program;
+  OpsInTurn program;
   program.history.add_death({12345});
   EXPECT_FALSE(program.history.next({12345}).has_value());
   EXPECT_FALSE(program.history.time_until(1).has_value());

@@ -20,7 +20,7 @@ namespace {
 
 constexpr EventLog::Limits kSmall{64_KiB, 64_KiB};
 
-Take only_take(const EventLog& log) {
+Take take_with_gaps(const EventLog& log) {
   std::ostringstream out;
   log.write({}, {}, Take::End::Program, out);
   auto file = test::read_text(out.str());
@@ -36,11 +36,11 @@ Take only_take(const EventLog& log) {
   return std::move(file->takes[0]);
 }
 
-EventLog::Instant at_us(std::uint64_t micros) { return {micros * 1000}; }
+EventLog::Instant in_micros(std::uint64_t micros) { return {micros * 1000}; }
 
 // Some 200 KiB of events, which push out all but what is kept from the beginning and what comes next.
 void long_while(EventLog& log) {
-  for (int i = 0; i < 20'000; ++i) log.freed(log.allocated(1_MiB, 0, at_us(5)), 0, at_us(5));
+  for (int i = 0; i < 20'000; ++i) log.freed(log.allocated(1_MiB, 0, in_micros(5)), 0, in_micros(5));
 }
 
 struct Storages {
@@ -49,15 +49,15 @@ struct Storages {
 
 Take with_a_gap(EventLog& log, Storages& made) {
   log.begin_take({});
-  made.died_in_gap = log.allocated(1_KiB, 0, at_us(1));
-  made.lives_on = log.allocated(2_KiB, 0, at_us(2));
+  made.died_in_gap = log.allocated(1_KiB, 0, in_micros(1));
+  made.lives_on = log.allocated(2_KiB, 0, in_micros(2));
   long_while(log);
-  log.freed(made.died_in_gap, 0, at_us(6));
-  made.born_in_gap = log.allocated(4_KiB, 0, at_us(7));
-  made.dies_behind = log.allocated(8_KiB, 0, at_us(8));
+  log.freed(made.died_in_gap, 0, in_micros(6));
+  made.born_in_gap = log.allocated(4_KiB, 0, in_micros(7));
+  made.dies_behind = log.allocated(8_KiB, 0, in_micros(8));
   long_while(log);
-  log.freed(made.dies_behind, 0, at_us(9));
-  return only_take(log);
+  log.freed(made.dies_behind, 0, in_micros(9));
+  return take_with_gaps(log);
 }
 
 TEST(EventLogGap, HasTheRightLevelsBehindIt) {
@@ -92,7 +92,7 @@ TEST(EventLogGap, KeepsTheFirstEventsAndTheNewestAsTheyWere) {
       program.train_steps(120);
       program.run(2000);
     }
-    const Take all = only_take(whole), kept = only_take(cut);
+    const Take all = take_with_gaps(whole), kept = take_with_gaps(cut);
     ASSERT_TRUE(all.gaps.empty());
     ASSERT_EQ(kept.gaps.size(), 1u);
     const Levels right = levels(all.trace), levels = trace::levels(kept.trace);
@@ -112,20 +112,20 @@ TEST(EventLogGap, KeepsTheFirstEventsAndTheNewestAsTheyWere) {
 TEST(EventLogGap, EndsOpsThatEndedInItAndMarksThoseThatBeganInIt) {
   EventLog log(kSmall);
   log.begin_take({});
-  const StorageId storage = log.allocated(1_KiB, 0, at_us(1));
+  const StorageId storage = log.allocated(1_KiB, 0, in_micros(1));
   const UseView use{storage, TensorUse::How::Output, 6, {}};
   const OpView op{"aten::mm", "MmBackward0", "fc", "net.py:3", 0, true, false, false};
-  const OpId before = log.op_begun(op, {}, at_us(2));
-  const OpId throughout = log.op_begun(op, {}, at_us(3));
+  const OpId before = log.op_begun(op, {}, in_micros(2));
+  const OpId throughout = log.op_begun(op, {}, in_micros(3));
   long_while(log);
-  log.op_ended(before, std::span(&use, 1), false, at_us(100));
-  const OpId within = log.op_begun(op, {}, at_us(101));
+  log.op_ended(before, std::span(&use, 1), false, in_micros(100));
+  const OpId within = log.op_begun(op, {}, in_micros(101));
   long_while(log);
-  const StorageId in_op = log.allocated(3_B, 0, at_us(102));
-  log.op_ended(within, std::span(&use, 1), false, at_us(103));
-  log.op_ended(throughout, std::span(&use, 1), false, at_us(203));
+  const StorageId in_op = log.allocated(3_B, 0, in_micros(102));
+  log.op_ended(within, std::span(&use, 1), false, in_micros(103));
+  log.op_ended(throughout, std::span(&use, 1), false, in_micros(203));
   (void)in_op;
-  const Take take = only_take(log);
+  const Take take = take_with_gaps(log);
   ASSERT_EQ(take.details.size(), 2u);
   EXPECT_EQ(take.details[0].end, take.gaps.at(0).at);
   EXPECT_EQ(take.details[0].took, Seconds{0.000098});
@@ -139,7 +139,7 @@ TEST(EventLogGap, KeepsRolesChargesAndTheStateOfPhases) {
   EventLog log(kSmall);
   Storages made;
   log.begin_take({});
-  made.lives_on = log.allocated(2_KiB, 0, at_us(2));
+  made.lives_on = log.allocated(2_KiB, 0, in_micros(2));
   log.border(BorderTold::What::PhaseBegin, "warm-up");
   long_while(log);
   log.border(BorderTold::What::PhaseEnd, "warm-up");
@@ -148,18 +148,18 @@ TEST(EventLogGap, KeepsRolesChargesAndTheStateOfPhases) {
   log.border(BorderTold::What::PhaseEnd, "over again");
   const std::vector<Knob> knobs = {{"batch", 64}};
   log.border(BorderTold::What::PhaseBegin, "sampling", knobs);
-  made.born_in_gap = log.allocated(4_KiB, 0, at_us(7));
+  made.born_in_gap = log.allocated(4_KiB, 0, in_micros(7));
   log.has_role(made.lives_on, Role::Parameter, "w");
   log.has_role(made.born_in_gap, Role::Gradient, {});
   for (int i = 0; i < 5000; ++i) {  // each with a role, and gone
-    const StorageId gradient = log.allocated(16_B, 0, at_us(7));
+    const StorageId gradient = log.allocated(16_B, 0, in_micros(7));
     log.has_role(gradient, Role::Gradient, {});
-    log.freed(gradient, 0, at_us(7));
+    log.freed(gradient, 0, in_micros(7));
   }
   log.charged(1000);
   log.charged(-1);
   long_while(log);
-  const Take take = only_take(log);
+  const Take take = take_with_gaps(log);
   const EventId gap = take.gaps.at(0).at;
   std::uint64_t born = 0;
   while (born < take.trace.storages.size() && take.trace.storages[born].bytes != 4_KiB) ++born;

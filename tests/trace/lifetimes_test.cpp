@@ -7,7 +7,7 @@
 namespace ullage::trace {
 namespace {
 
-constexpr std::uint64_t kLayers = 3;
+constexpr std::uint64_t kNestedLayers = 3;
 
 Bytes live_in(const History& history, Category category, EventId event) {
   Bytes sum;
@@ -28,9 +28,9 @@ Bytes most_in(const History& history, Category category) {
 }
 
 void expect_training(const History& history) {
-  EXPECT_EQ(most_in(history, Category::Gradients), TrainingProgram::kParameter * kLayers);
-  EXPECT_EQ(most_in(history, Category::OptimizerState), TrainingProgram::kParameter * kLayers);
-  EXPECT_EQ(most_in(history, Category::Parameters), TrainingProgram::kParameter * kLayers);
+  EXPECT_EQ(most_in(history, Category::Gradients), TrainingProgram::kParameter * kNestedLayers);
+  EXPECT_EQ(most_in(history, Category::OptimizerState), TrainingProgram::kParameter * kNestedLayers);
+  EXPECT_EQ(most_in(history, Category::Parameters), TrainingProgram::kParameter * kNestedLayers);
   EXPECT_EQ(most_in(history, Category::Temporaries), TrainingProgram::kActivation * 2);
 }
 
@@ -61,8 +61,8 @@ TEST(Lifetimes, FindTheParametersFromBeforeByTheirGradients) {
   Recording file = program.recording(lost);
   for (Segment& segment : file.devices[0].segments) segment.blocks[0].stack = {};
   const History history(file);
-  EXPECT_EQ(history.trace.live_before, TrainingProgram::kParameter * kLayers);
-  EXPECT_EQ(history.bytes_by_category(At::Peak).at(Category::Parameters), TrainingProgram::kParameter * kLayers);
+  EXPECT_EQ(history.trace.live_before, TrainingProgram::kParameter * kNestedLayers);
+  EXPECT_EQ(history.bytes_by_category(At::Peak).at(Category::Parameters), TrainingProgram::kParameter * kNestedLayers);
   EXPECT_EQ(history.bytes_by_category(At::Peak).count(Category::Unattributed), 0u);
 }
 
@@ -77,7 +77,7 @@ TEST(Lifetimes, LeaveWhatNoGradientIsMadeForUnattributed) {
   for (Segment& segment : file.devices[0].segments) segment.blocks[0].stack = {};
   const History history(file);
   EXPECT_EQ(history.bytes_by_category(At::End).at(Category::Unattributed), (TrainingProgram::kParameter * 2 + 1_B));
-  EXPECT_EQ(history.bytes_by_category(At::End).at(Category::Parameters), TrainingProgram::kParameter * kLayers);
+  EXPECT_EQ(history.bytes_by_category(At::End).at(Category::Parameters), TrainingProgram::kParameter * kNestedLayers);
 }
 
 TEST(Lifetimes, FollowParametersThatAnOptimizerReplaces) {

@@ -21,7 +21,7 @@ ClipShape published(std::int64_t patch) {
           .width = 512};
 }
 
-ClipShape small() {
+ClipShape small_clip() {
   return {
       .vision = {64, 2}, .patch = 8, .resolution = 32, .text = {128, 3}, .context = 16, .vocabulary = 530, .width = 48};
 }
@@ -38,10 +38,10 @@ class ClipFileOpened : public testing::Test {
     EXPECT_FALSE(file);
     return file ? "" : file.error().text().substr(path_.size());
   }
-  // All tensors of the small one but those named so, which are of that shape, or gone where it is {-1}.
+  // All tensors of the small_clip one but those named so, which are of that shape, or gone where it is {-1}.
   static WantedWeights small_with(const std::string& name, const std::vector<std::int64_t>& shape) {
     WantedWeights tensors;
-    for (auto& one : wanted_of_clip(small())) {
+    for (auto& one : wanted_of_clip(small_clip())) {
       if (one.name == name) one.shape = shape;
       if (one.name != name || shape != std::vector<std::int64_t>{-1}) tensors.push_back(one);
     }
@@ -78,14 +78,14 @@ TEST_F(ClipFileOpened, TellsItsSizes) {
     EXPECT_EQ(file->shape.vocabulary, 49408);
     EXPECT_EQ(file->shape.width, 512);
   }
-  const auto file = opened(wanted_of_clip(small()), "state_dict.");
+  const auto file = opened(wanted_of_clip(small_clip()), "state_dict.");
   ASSERT_TRUE(file) << file.error().text();
   EXPECT_EQ(file->shape.text.layers, 3);
   EXPECT_NE(file->weights->find("visual.proj"), nullptr);
 }
 
 TEST_F(ClipFileOpened, MayHoldTheFiguresOfTheArchive) {
-  WantedWeights tensors = wanted_of_clip(small());
+  WantedWeights tensors = wanted_of_clip(small_clip());
   for (const char* name : {"input_resolution", "context_length", "vocab_size", "transformer.resblocks.0.attn_mask"}) {
     tensors.push_back({name, {}});
   }
@@ -106,7 +106,7 @@ TEST_F(ClipFileOpened, SaysEverythingThatDiffersAtOnce) {
 
 TEST_F(ClipFileOpened, MissesALayerThatIsLeftOut) {
   WantedWeights tensors;
-  for (const auto& one : wanted_of_clip(small())) {
+  for (const auto& one : wanted_of_clip(small_clip())) {
     if (!one.name.starts_with("transformer.resblocks.1.")) tensors.push_back(one);
   }
   EXPECT_NE(refused(tensors).find("12 are missing: transformer.resblocks.1.ln_1.weight"), std::string::npos);
@@ -122,7 +122,7 @@ TEST_F(ClipFileOpened, OfAnotherKindIsCalledByItsName) {
       refused({{"a", {1}}}),
       ": visual.conv1.weight is missing or has another number of extents: this is no CLIP; give the published file, as "
       "ViT-B-32.pt");
-  EXPECT_NE(refused(wanted_of_clip(small()), "I16").find("is of type I16"), std::string::npos);
+  EXPECT_NE(refused(wanted_of_clip(small_clip()), "I16").find("is of type I16"), std::string::npos);
 }
 
 TEST_F(ClipFileOpened, OfSizesThatCannotBeIsRefused) {
@@ -139,13 +139,13 @@ TEST_F(ClipFileOpened, OfSizesThatCannotBeIsRefused) {
   EXPECT_NE(
       refused(small_with("token_embedding.weight", {0, std::int64_t{1} << 62})).find("a text transformer of width"),
       std::string::npos);
-  WantedWeights tensors = wanted_of_clip(small());
+  WantedWeights tensors = wanted_of_clip(small_clip());
   tensors.push_back({"transformer.resblocks.99999999.a", {1}});
   EXPECT_NE(refused(tensors).find("text layers: 257 does not work"), std::string::npos);
 }
 
 TEST_F(ClipFileOpened, IsFoundByItsPathOrName) {
-  ASSERT_TRUE(opened(wanted_of_clip(small())));
+  ASSERT_TRUE(opened(wanted_of_clip(small_clip())));
   EXPECT_EQ(*find_clip(path_, folder_.path()), path_);
   const auto missing = find_clip("ViT-B/32", folder_.path());
   EXPECT_EQ(

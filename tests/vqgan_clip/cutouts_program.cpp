@@ -18,7 +18,7 @@
 #include "vqgan_clip/cutouts.h"
 
 #include <ATen/Context.h>
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>

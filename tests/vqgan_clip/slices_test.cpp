@@ -5,7 +5,7 @@
 #include "vqgan_clip/vqgan_file.h"
 
 #include <ATen/Context.h>
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -25,7 +25,7 @@ ModelConfig published() {
           .attention_sides = {16}};
 }
 
-ModelConfig small() {
+ModelConfig small_vqgan() {
   return {.codes = 8,
           .code_width = 16,
           .z_channels = 24,
@@ -68,7 +68,7 @@ TEST(VqganFile, HasThePublishedKeysAndFigures) {
 }
 
 TEST(VqganFile, OfGumbelHasScoresOfCodes) {
-  ModelConfig config = small();
+  ModelConfig config = small_vqgan();
   config.quantiser = Quantiser::Gumbel;
   const auto wanted = wanted_of_quantiser(config);
   EXPECT_TRUE(has(wanted, "quantize.embed.weight", {8, 16}));
@@ -81,7 +81,7 @@ class VqganFileOpened : public testing::Test {
  protected:
   std::string refused(const WantedWeights& tensors, const std::string& prefix = "", const std::string& dtype = "F16") {
     test::write_sparse(path_, tensors, prefix, dtype);
-    const auto opened = open_vqgan(path_, small());
+    const auto opened = open_vqgan(path_, small_vqgan());
     EXPECT_FALSE(opened);
     return opened ? "" : opened.error().text().substr(path_.size());
   }
@@ -92,10 +92,10 @@ class VqganFileOpened : public testing::Test {
 
 TEST_F(VqganFileOpened, HasItsOwnNamesUnderEveryPrefix) {
   for (const char* prefix : {"", "state_dict.", "state_dict.first_stage_model.", "first_stage_model."}) {
-    WantedWeights tensors = all_of(small());
+    WantedWeights tensors = all_of(small_vqgan());
     tensors.push_back({"loss.discriminator.main.0.weight", {4}});
     test::write_sparse(path_, tensors, prefix);
-    const auto opened = open_vqgan(path_, small());
+    const auto opened = open_vqgan(path_, small_vqgan());
     ASSERT_TRUE(opened) << prefix << ": " << opened.error().text();
     EXPECT_NE((*opened)->find("decoder.conv_in.weight"), nullptr);
     EXPECT_NE((*opened)->find("quantize.embedding.weight"), nullptr);
@@ -116,13 +116,13 @@ TEST_F(VqganFileOpened, SaysWhichPrefixesThereAreWhenItsOwnAreNot) {
             ": decoder.conv_in.weight is missing, by itself and under state_dict., state_dict.first_stage_model. and "
             "first_stage_model.; its names begin with state_dict.model. (2), state_dict.cond_stage_model. (1), "
             "state_dict.step (1); give the checkpoint of a VQGAN");
-  EXPECT_NE(refused(all_of(small()), "vqgan.").find("its names begin with vqgan. ("), std::string::npos);
+  EXPECT_NE(refused(all_of(small_vqgan()), "vqgan.").find("its names begin with vqgan. ("), std::string::npos);
   EXPECT_NE(refused({}).find("it has no tensors"), std::string::npos);
   EXPECT_NE(refused({{"visual.conv1.weight", {1}}}).find("this is a CLIP; give it with --clip"), std::string::npos);
 }
 
 TEST_F(VqganFileOpened, SaysEverythingThatDiffersAtOnce) {
-  WantedWeights tensors = all_of(small());
+  WantedWeights tensors = all_of(small_vqgan());
   tensors[0].shape = {1};
   tensors[1].name = "encoder.conv_inn.bias";
   const std::string said = refused(tensors, "state_dict.");
@@ -135,11 +135,11 @@ TEST_F(VqganFileOpened, SaysEverythingThatDiffersAtOnce) {
 }
 
 TEST_F(VqganFileOpened, IsOfFloats) {
-  EXPECT_NE(refused(all_of(small()), "", "I16").find("encoder.conv_in.weight is of type I16"), std::string::npos);
+  EXPECT_NE(refused(all_of(small_vqgan()), "", "I16").find("encoder.conv_in.weight is of type I16"), std::string::npos);
 }
 
 TEST_F(VqganFileOpened, ThatIsNotThereIsSaidSo) {
-  EXPECT_EQ(open_vqgan(folder_ / "none", small()).error().kind, Error::Kind::NotFound);
+  EXPECT_EQ(open_vqgan(folder_ / "none", small_vqgan()).error().kind, Error::Kind::NotFound);
 }
 
 }  // namespace

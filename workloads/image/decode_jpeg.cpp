@@ -33,7 +33,7 @@ struct Source {
   InputFile* file;
 };
 
-[[noreturn]] void on_error(j_common_ptr info) {
+[[noreturn]] void on_jpeg_error(j_common_ptr info) {
   auto* errors = reinterpret_cast<Errors*>(info->err);
   errors->guard.no_memory = info->err->msg_code == JERR_OUT_OF_MEMORY;
   info->err->format_message(info, errors->guard.message);
@@ -48,7 +48,7 @@ bool pixels_are_lost(int warning) {
 }
 
 void on_message(j_common_ptr info, int level) {
-  if (level < 0 && pixels_are_lost(info->err->msg_code)) on_error(info);
+  if (level < 0 && pixels_are_lost(info->err->msg_code)) on_jpeg_error(info);
 }
 
 void on_scan(j_common_ptr info) {
@@ -84,7 +84,7 @@ class JpegReader final {
  public:
   explicit JpegReader(InputFile& file) : file_(file), source_{{}, &file} {
     info_.err = jpeg_std_error(&errors_.base);
-    errors_.base.error_exit = on_error;
+    errors_.base.error_exit = on_jpeg_error;
     errors_.base.emit_message = on_message;
     source_.base.init_source = leave_source;
     source_.base.fill_input_buffer = fill_source;

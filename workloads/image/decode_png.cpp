@@ -20,13 +20,13 @@ constexpr png_alloc_size_t kMaxChunk = 8'000'000;
 constexpr std::uint32_t kWideRow = 65'536;
 constexpr std::uint64_t kRowBytesPerPixel = 8 + 8 + 3;
 
-void on_error(png_structp png, png_const_charp message) {
+void on_png_error(png_structp png, png_const_charp message) {
   auto* guard = static_cast<CGuard*>(png_get_error_ptr(png));
   guard->say(message);
   guard->leave();
 }
 
-void on_warning(png_structp, png_const_charp) {}  // of what does not touch the pixels
+void on_png_warning(png_structp, png_const_charp) {}  // of what does not touch the pixels
 
 void* on_malloc(png_structp png, png_alloc_size_t size) {
   void* at = std::malloc(size);
@@ -56,8 +56,8 @@ class PngReader final {
 
   bool read_header() {
     return run([this] {
-      png_ =
-          png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &guard_, on_error, on_warning, &guard_, on_malloc, on_free);
+      png_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &guard_, on_png_error, on_png_warning, &guard_, on_malloc,
+                                      on_free);
       if (png_ != nullptr) info_ = png_create_info_struct(png_);
       if (info_ == nullptr) {
         guard_.say("libpng did not start");

@@ -83,13 +83,13 @@ bool NewFile::keep() {
   return ok();
 }
 
-void on_error(png_structp png, png_const_charp message) {
+void on_write_error(png_structp png, png_const_charp message) {
   auto* guard = static_cast<CGuard*>(png_get_error_ptr(png));
   guard->say(message);
   guard->leave();
 }
 
-void on_warning(png_structp, png_const_charp) {}
+void on_write_warning(png_structp, png_const_charp) {}
 
 void on_write(png_structp png, png_bytep bytes, std::size_t count) {
   if (!static_cast<NewFile*>(png_get_io_ptr(png))->write(bytes, count)) png_error(png, "not written");
@@ -127,7 +127,7 @@ std::vector<png_text> png_texts(std::span<const PngText> texts, std::vector<Stor
 bool write_all(PngWriter& writer, NewFile& file, std::uint32_t width, std::uint32_t height, const std::uint8_t* rgb,
                std::span<const png_text> texts) {
   return guarded(writer.guard, [&writer, &file, width, height, rgb, texts] {
-    writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.guard, on_error, on_warning);
+    writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.guard, on_write_error, on_write_warning);
     if (writer.png != nullptr) writer.info = png_create_info_struct(writer.png);
     if (writer.info == nullptr) writer.guard.leave();
     png_set_write_fn(writer.png, &file, on_write, on_flush);

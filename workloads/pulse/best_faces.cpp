@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pulse/best_faces.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "ullage/base/check.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <vector>

@@ -68,7 +68,7 @@ void add_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("--dump", o.dump, "file for tensors and figures of every step; one batch")->group("For tests");
 }
 
-std::string shown(double value) {
+std::string number_shown(double value) {
   std::ostringstream text;
   text << value;
   return text.str();
@@ -126,9 +126,9 @@ std::string first_wrong_value(const CLI::App& app, const Options& o) {
                                    {"--fit-samples", o.fit_samples, 2, kMost},
                                    {"--threads", app.count("--threads") > 0 ? o.threads : 1, 1, 1024}};
   if (std::string wrong = program::first_outside(bounds); !wrong.empty()) return wrong;
-  if (!std::isfinite(o.eps) || o.eps <= 0) return "--eps " + shown(o.eps) + " does not work: it must be above 0";
+  if (!std::isfinite(o.eps) || o.eps <= 0) return "--eps " + number_shown(o.eps) + " does not work: it must be above 0";
   if (!std::isfinite(o.learning_rate) || o.learning_rate <= 0) {
-    return "--learning-rate " + shown(o.learning_rate) + " does not work: it must be above 0";
+    return "--learning-rate " + number_shown(o.learning_rate) + " does not work: it must be above 0";
   }
   if (o.input.empty()) return "--input is empty: name a picture or a folder of pictures";
   if (o.out.empty()) return "--out is empty: name a folder";

@@ -5,7 +5,7 @@
 #include "ullage/read/weights_match.h"
 #include "torch_program/as_tensor.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <memory>
 #include <utility>

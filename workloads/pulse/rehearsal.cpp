@@ -9,7 +9,7 @@
 #include "torch_program/run_parts.h"
 #include "ullage/runtime/runtime.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>

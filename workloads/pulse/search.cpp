@@ -2,7 +2,8 @@
 #include "pulse/search.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <numeric>

@@ -19,7 +19,7 @@
 #include "torch_program/run_program.h"
 #include "ullage/runtime/runtime.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <chrono>

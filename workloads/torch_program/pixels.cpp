@@ -3,7 +3,7 @@
 
 #include "image/write_png.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 namespace ullage::torch_program {
 

@@ -6,7 +6,7 @@
 #include "vqgan_clip/colour.h"
 #include "vqgan_clip/warp.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <array>
 #include <optional>

@@ -3,7 +3,7 @@
 
 #include "vqgan_clip/warp.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <vector>
 

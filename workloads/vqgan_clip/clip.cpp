@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vqgan_clip/clip.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <string>
@@ -23,10 +24,10 @@ Tensor by_colour(const double (&figures)[3], at::ScalarType type) {
   return all.to(type);
 }
 
-struct Norm {
+struct LayerNorm {
   Tensor weight, bias;
 
-  explicit Norm(const Source& source) : weight(source.take("weight")), bias(source.take("bias")) {}
+  explicit LayerNorm(const Source& source) : weight(source.take("weight")), bias(source.take("bias")) {}
   Tensor operator()(const Tensor& x) const { return at::layer_norm(x, weight.sizes(), weight, bias, 1e-5); }
 };
 
@@ -43,7 +44,7 @@ struct Block {
   bool causal;  // a token sees those before it alone
   Tensor in_weight, in_bias;
   Linear out, widen, narrow;
-  Norm norm1, norm2;
+  LayerNorm norm1, norm2;
 
   Block(const Source& source, std::int64_t heads_of_it, bool is_causal)
       : heads(heads_of_it),
@@ -91,7 +92,7 @@ class Tower final {
 
 struct ImageTower::Layers {
   Tensor patches, first, positions, projection, mean, deviation;
-  Norm norm_before, norm_after;
+  LayerNorm norm_before, norm_after;
   Tower tower;
 
   Layers(const ClipShape& shape, const Source& source)
@@ -123,7 +124,7 @@ Tensor ImageTower::operator()(const Tensor& pictures) const { return (*layers_)(
 struct TextTower::Layers {
   Tensor words;  // in the file: 100 MB, of which a text needs some rows
   Tensor positions, projection;
-  Norm norm_after;
+  LayerNorm norm_after;
   Tower tower;
 
   Layers(const ClipShape& shape, const Source& source)

@@ -27,7 +27,7 @@ void want_linear(Wanted& wanted, const std::string& name, std::int64_t from, std
   wanted.push_back({name + ".bias", {to}});
 }
 
-void want_norm(Wanted& wanted, const std::string& name, std::int64_t width) {
+void want_clip_norm(Wanted& wanted, const std::string& name, std::int64_t width) {
   wanted.push_back({name + ".weight", {width}});
   wanted.push_back({name + ".bias", {width}});
 }
@@ -36,11 +36,11 @@ void want_transformer(Wanted& wanted, const std::string& prefix, const Transform
   const std::int64_t width = transformer.width;
   for (std::int64_t i = 0; i < transformer.layers; ++i) {
     const std::string name = prefix + std::to_string(i);
-    want_norm(wanted, name + ".ln_1", width);
+    want_clip_norm(wanted, name + ".ln_1", width);
     wanted.push_back({name + ".attn.in_proj_weight", {3 * width, width}});
     wanted.push_back({name + ".attn.in_proj_bias", {3 * width}});
     want_linear(wanted, name + ".attn.out_proj", width, width);
-    want_norm(wanted, name + ".ln_2", width);
+    want_clip_norm(wanted, name + ".ln_2", width);
     want_linear(wanted, name + ".mlp.c_fc", width, 4 * width);
     want_linear(wanted, name + ".mlp.c_proj", 4 * width, width);
   }
@@ -101,7 +101,7 @@ std::string what_is_wrong(const ClipShape& shape, std::int64_t positions) {
   return "visual.positional_embedding has " + std::to_string(positions) + " places, which are no square and one";
 }
 
-bool may_be_extra(std::string_view name) {
+bool may_be_extra_in_clip(std::string_view name) {
   // Masks: scripted archives hold them beside the weights.
   return std::find(kFigures.begin(), kFigures.end(), name) != kFigures.end() || name.ends_with("attn_mask");
 }
@@ -147,11 +147,11 @@ Wanted wanted_of_clip(const ClipShape& shape) {
                    {"text_projection", {shape.text.width, shape.width}},
                    {"logit_scale", {}},
                    {"token_embedding.weight", {shape.vocabulary, shape.text.width}}};
-  want_norm(wanted, "visual.ln_pre", width);
+  want_clip_norm(wanted, "visual.ln_pre", width);
   want_transformer(wanted, kVisionLayers, shape.vision);
-  want_norm(wanted, "visual.ln_post", width);
+  want_clip_norm(wanted, "visual.ln_post", width);
   want_transformer(wanted, kTextLayers, shape.text);
-  want_norm(wanted, "ln_final", shape.text.width);
+  want_clip_norm(wanted, "ln_final", shape.text.width);
   return wanted;
 }
 
@@ -163,7 +163,7 @@ Result<ClipFile> open_clip(const std::string& path) {
   const auto shape = clip_shape(*weights);
   if (!shape) return shape.error();
   const Wanted wanted = wanted_of_clip(*shape);
-  if (Status matched = read::match(*weights, wanted, may_be_extra); !matched) return matched.error();
+  if (Status matched = read::match(*weights, wanted, may_be_extra_in_clip); !matched) return matched.error();
   if (Status matched = read::match_floats(*weights, wanted); !matched) return matched.error();
   return ClipFile{*shape, std::move(weights)};
 }

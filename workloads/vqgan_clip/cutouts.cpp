@@ -6,7 +6,7 @@
 #include "vqgan_clip/straight_through.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <string>

@@ -4,7 +4,7 @@
 #include "ullage/base/check.h"
 #include "vqgan_clip/bend.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <utility>
 

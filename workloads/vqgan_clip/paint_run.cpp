@@ -19,7 +19,8 @@
 #include "vqgan_clip/zoom.h"
 
 #include <ATen/Context.h>
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <chrono>

@@ -3,7 +3,7 @@
 
 #include "torch_program/tensor_file.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 namespace ullage::vqgan_clip {
 

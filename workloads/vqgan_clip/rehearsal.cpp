@@ -7,7 +7,8 @@
 #include "vqgan_clip/networks.h"
 #include "vqgan_clip/search.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>

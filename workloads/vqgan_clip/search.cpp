@@ -3,7 +3,8 @@
 
 #include "ullage/base/check.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <utility>

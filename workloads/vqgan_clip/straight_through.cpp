@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vqgan_clip/straight_through.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <vector>

@@ -3,7 +3,8 @@
 
 #include "vqgan_clip/straight_through.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,16 +18,16 @@ namespace {
 using at::Tensor;
 using torch_program::Source;
 
-constexpr std::int64_t kGroups = 32;
+constexpr std::int64_t kNormGroups = 32;
 constexpr double kNormEps = 1e-6;
 
 Tensor swish(const Tensor& x) { return x * at::sigmoid(x); }
 
-struct Norm {
+struct GroupNorm {
   Tensor weight, bias;
 
-  explicit Norm(const Source& source) : weight(source.take("weight")), bias(source.take("bias")) {}
-  Tensor operator()(const Tensor& x) const { return at::group_norm(x, kGroups, weight, bias, kNormEps); }
+  explicit GroupNorm(const Source& source) : weight(source.take("weight")), bias(source.take("bias")) {}
+  Tensor operator()(const Tensor& x) const { return at::group_norm(x, kNormGroups, weight, bias, kNormEps); }
 };
 
 // Of odd size, keeps the side of the picture.
@@ -39,9 +40,9 @@ struct Convolution {
 
 // x + conv2(swish(norm2(conv1(swish(norm1(x)))))); 1x1 on the way past when the channels change.
 struct Residual {
-  Norm norm1;
+  GroupNorm norm1;
   Convolution conv1;
-  Norm norm2;
+  GroupNorm norm2;
   Convolution conv2;
   std::optional<Convolution> shortcut;
 
@@ -61,7 +62,7 @@ struct Residual {
 
 // One head over all tokens: weights softmax over keys of q.k / sqrt(C).
 struct Attention {
-  Norm norm;
+  GroupNorm norm;
   Convolution q, k, v, out;
   std::int64_t rows_at_once;
 
@@ -144,7 +145,7 @@ struct Up {
 };
 
 struct Ending {
-  Norm norm;
+  GroupNorm norm;
   Convolution convolution;
 
   explicit Ending(const Source& source) : norm(source.under("norm_out")), convolution(source.under("conv_out")) {}

@@ -27,21 +27,21 @@ void want_convolution(Wanted& wanted, const std::string& name, std::int64_t from
   wanted.push_back({name + ".bias", {to}});
 }
 
-void want_norm(Wanted& wanted, const std::string& name, std::int64_t channels) {
+void want_vqgan_norm(Wanted& wanted, const std::string& name, std::int64_t channels) {
   wanted.push_back({name + ".weight", {channels}});
   wanted.push_back({name + ".bias", {channels}});
 }
 
 void want_residual(Wanted& wanted, const std::string& name, std::int64_t from, std::int64_t to) {
-  want_norm(wanted, name + ".norm1", from);
+  want_vqgan_norm(wanted, name + ".norm1", from);
   want_convolution(wanted, name + ".conv1", from, to, 3);
-  want_norm(wanted, name + ".norm2", to);
+  want_vqgan_norm(wanted, name + ".norm2", to);
   want_convolution(wanted, name + ".conv2", to, to, 3);
   if (from != to) want_convolution(wanted, name + ".nin_shortcut", from, to, 1);
 }
 
 void want_attention(Wanted& wanted, const std::string& name, std::int64_t channels) {
-  want_norm(wanted, name + ".norm", channels);
+  want_vqgan_norm(wanted, name + ".norm", channels);
   for (const char* part : {".q", ".k", ".v", ".proj_out"}) want_convolution(wanted, name + part, channels, channels, 1);
 }
 
@@ -83,7 +83,7 @@ std::string beginnings(const read::Weights& weights) {
   return text + (found.size() > kBeginningsSaid ? ", ..." : "");
 }
 
-bool may_be_extra(std::string_view name) {
+bool may_be_extra_in_vqgan(std::string_view name) {
   return std::none_of(kNetworks.begin(), kNetworks.end(),
                       [&](std::string_view network) { return name.starts_with(network); });
 }
@@ -101,7 +101,7 @@ Wanted wanted_of_encoder(const ModelConfig& config) {
     if (level + 1 < config.levels()) want_convolution(wanted, name + ".downsample.conv", channels, channels, 3);
   }
   want_middle(wanted, "encoder", channels);
-  want_norm(wanted, "encoder.norm_out", channels);
+  want_vqgan_norm(wanted, "encoder.norm_out", channels);
   want_convolution(wanted, "encoder.conv_out", channels, config.z_channels, 3);
   return wanted;
 }
@@ -117,7 +117,7 @@ Wanted wanted_of_decoder(const ModelConfig& config) {
     channels = channels_of(config, level);
     if (level > 0) want_convolution(wanted, name + ".upsample.conv", channels, channels, 3);
   }
-  want_norm(wanted, "decoder.norm_out", channels);
+  want_vqgan_norm(wanted, "decoder.norm_out", channels);
   want_convolution(wanted, "decoder.conv_out", channels, config.out_channels, 3);
   return wanted;
 }
@@ -154,7 +154,7 @@ Result<std::shared_ptr<const read::Weights>> open_vqgan(const std::string& path,
   for (const Wanted& part : {wanted_of_decoder(config), wanted_of_quantiser(config)}) {
     wanted.insert(wanted.end(), part.begin(), part.end());
   }
-  if (Status matched = read::match(*weights, wanted, may_be_extra); !matched) {
+  if (Status matched = read::match(*weights, wanted, may_be_extra_in_vqgan); !matched) {
     Error error = matched.error();
     error.message += "; does the yaml of --config belong to it?";
     return error;

@@ -22,11 +22,11 @@
 namespace ullage::cli {
 namespace {
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
-const Words kVerbs = {"run", "predict", "plan", "explain", "help"};
+const WordList kVerbs = {"run", "predict", "plan", "explain", "help"};
 
-bool is_in(const std::string& word, const Words& words) {
+bool is_in(const std::string& word, const WordList& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -44,7 +44,7 @@ std::string about_verb(const std::string& word) {
 // Gives CLI11 words that are all options of `app` or its positionals. The exit
 // code when that is the end of it already: help and version, or a value that
 // does not fit.
-std::optional<int> parse(CLI::App& app, Words words, const std::string& help, Streams streams) {
+std::optional<int> parse(CLI::App& app, WordList words, const std::string& help, Streams streams) {
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(words);
@@ -60,8 +60,8 @@ std::optional<int> parse(CLI::App& app, Words words, const std::string& help, St
   return std::nullopt;
 }
 
-int run_verb_run(CLI::App& verb, RunOptions& options, const Words& words, Streams streams) {
-  const Result<Split> split = split_words(verb, words, later_run_options());
+int run_verb_run(CLI::App& verb, RunOptions& options, const WordList& words, Streams streams) {
+  const Result<Split> split = split_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help run", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help run", streams)) return *end;
   options.target = split->target;
@@ -70,8 +70,8 @@ int run_verb_run(CLI::App& verb, RunOptions& options, const Words& words, Stream
 
 // Options may stand behind a file; behind a program's name they are the
 // program's.
-int run_verb_predict(CLI::App& verb, PredictOptions& options, const Words& words, Streams streams) {
-  Result<Split> split = split_words(verb, words, {});
+int run_verb_predict(CLI::App& verb, PredictOptions& options, const WordList& words, Streams streams) {
+  Result<Split> split = split_words(verb, words);
   if (split && !split->target.empty() && is_take_file(split->target.front())) split = gather_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help predict", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help predict", streams)) return *end;
@@ -79,7 +79,7 @@ int run_verb_predict(CLI::App& verb, PredictOptions& options, const Words& words
   return run_predict(options, streams);
 }
 
-int run_verb_plan(CLI::App& verb, PlanOptions& options, const Words& words, Streams streams) {
+int run_verb_plan(CLI::App& verb, PlanOptions& options, const WordList& words, Streams streams) {
   const Result<Split> split = gather_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help plan", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help plan", streams)) return *end;
@@ -87,7 +87,7 @@ int run_verb_plan(CLI::App& verb, PlanOptions& options, const Words& words, Stre
   return run_plan(options, streams);
 }
 
-int run_verb_explain(CLI::App& verb, ExplainOptions& options, const Words& words, Streams streams) {
+int run_verb_explain(CLI::App& verb, ExplainOptions& options, const WordList& words, Streams streams) {
   const Result<Split> split = gather_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help explain", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help explain", streams)) return *end;
@@ -95,11 +95,11 @@ int run_verb_explain(CLI::App& verb, ExplainOptions& options, const Words& words
   return run_explain(options, streams);
 }
 
-int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, const Words& words, Streams streams) {
-  Result<Split> split = split_words(verb, words, {});
+int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, const WordList& words, Streams streams) {
+  Result<Split> split = split_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help", streams.err);
   if (split->target.size() > 1) return wrong_use("help takes one verb", "ullage help", streams.err);
-  Words all = split->options;
+  WordList all = split->options;
   all.insert(all.end(), split->target.begin(), split->target.end());
   if (const auto end = parse(verb, all, "ullage help", streams)) return *end;
   if (!options.verb.empty() && !is_in(options.verb, kVerbs)) {
@@ -110,7 +110,7 @@ int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, con
 
 }  // namespace
 
-int run_ullage(const Words& words, Streams streams) {
+int run_ullage(const WordList& words, Streams streams) {
   CLI::App app(
       "Ullage keeps a program's memory inside the bytes you state, says before "
       "a run what it will need\nand how it would fit, and after one why memory ran out.",
@@ -128,12 +128,12 @@ int run_ullage(const Words& words, Streams streams) {
   CLI::App* explain_verb = add_explain(app, explain);
   CLI::App* help_verb = add_help(app, help);
 
-  const Result<Split> split = split_words(app, words, {});
+  const Result<Split> split = split_words(app, words);
   if (!split) return wrong_use(split.error().text(), "ullage help", streams.err);
   if (const auto end = parse(app, split->options, "ullage help", streams)) return *end;
   if (split->target.empty()) return wrong_use("no verb given", "ullage help", streams.err);
   const std::string& verb = split->target.front();
-  const Words rest(split->target.begin() + 1, split->target.end());
+  const WordList rest(split->target.begin() + 1, split->target.end());
   if (verb == "run") return run_verb_run(*run_verb, run, rest, streams);
   if (verb == "predict") return run_verb_predict(*predict_verb, predict, rest, streams);
   if (verb == "plan") return run_verb_plan(*plan_verb, plan, rest, streams);

@@ -34,7 +34,7 @@ LargestThatFits row_of(const std::string& name, std::int64_t value, const Predic
   return {name, value, prediction.process_peak, prediction.law, false};
 }
 
-LargestThatFits largest(const RecordedProgram& program, const trace::Choice& choice, const predict::Question& question,
+LargestThatFits largest(const RecordedProgram& program, const Choice& choice, const predict::Question& question,
                         const Prediction& asked, Progress& progress, std::optional<Failure>& stopped) {
   const Bytes memory = *question.memory;
   const auto fits = [&](const std::optional<Prediction>& one) { return one && one->process_peak <= memory; };
@@ -62,7 +62,7 @@ std::optional<Failure> add_largest_choices(const RecordedProgram& program, const
                                            Progress& progress, Made& made) {
   std::optional<Failure> stopped;
   if (!question.memory) return stopped;
-  for (const trace::Choice& choice : made.takes.choices) {
+  for (const Choice& choice : made.takes.choices) {
     made.prediction.largest.push_back(largest(program, choice, question, made.prediction, progress, stopped));
   }
   return stopped;

@@ -4,8 +4,10 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/cli/progress.h"
 #include "ullage/cli/report_file.h"
+#include "ullage/cli/target.h"
 #include "ullage/cli/terminal.h"
 #include "ullage/cli/usage.h"
+#include "ullage/cli/words.h"
 #include "ullage/diagnose/diagnose.h"
 #include "ullage/read/input.h"
 #include "ullage/report/convert.h"
@@ -25,16 +27,6 @@ namespace fs = std::filesystem;
 
 using Diagnoses = std::vector<diagnose::Diagnosis>;
 
-int refuse(ExitCode code, const std::string& message, std::ostream& err) {
-  err << "ullage: " << message << '\n';
-  if (code == ExitCode::WrongUse) err << "ullage: see 'ullage help explain'\n";
-  return to_int(code);
-}
-
-Error bad_use(std::string message, std::string where) {
-  return {Error::Kind::BadArgument, std::move(message), std::move(where)};
-}
-
 bool same_file(const fs::path& a, const fs::path& b) {
   std::error_code failed;
   return fs::equivalent(a, b, failed) && !failed;
@@ -43,17 +35,17 @@ bool same_file(const fs::path& a, const fs::path& b) {
 // Found out before any work: a place that cannot be written, or that is the input itself.
 Result<ReportFile> prepare(const std::string& name, const std::string& what, const std::string& option,
                            const std::string& input) {
-  if (name == "-") return bad_use(what + " goes to a file, not to standard output", option);
-  if (same_file(name, input == "-" ? "/dev/stdin" : input)) return bad_use(what + " would replace the input", name);
+  if (name == "-") return wrong(what + " goes to a file, not to standard output", option);
+  if (same_file(name, input == "-" ? "/dev/stdin" : input)) return wrong(what + " would replace the input", name);
   return ReportFile::prepare(name, what, option);
 }
 
-struct Prepared {
+struct ExplainFiles {
   std::optional<ReportFile> page, converted;
 };
 
-Result<Prepared> prepare_all(const ExplainOptions& options) {
-  Prepared prepared;
+Result<ExplainFiles> prepare_explain_files(const ExplainOptions& options) {
+  ExplainFiles prepared;
   const std::string& input = options.files.front();
   if (!options.html.empty()) {
     Result<ReportFile> page = prepare(options.html, "the page", "--html", input);
@@ -63,12 +55,12 @@ Result<Prepared> prepare_all(const ExplainOptions& options) {
   if (!options.convert.empty()) {
     const std::string& format = options.convert.front();
     if (format != "memory_viz" && format != "perfetto") {
-      return bad_use("unknown format '" + format + "', there are memory_viz and perfetto", "--convert");
+      return wrong("unknown format '" + format + "', there are memory_viz and perfetto", "--convert");
     }
     Result<ReportFile> converted = prepare(options.convert.back(), "the converted file", "--convert", input);
     if (!converted) return converted.error();
     if (prepared.page && prepared.page->path() == converted->path()) {
-      return bad_use("the page and the converted file cannot be one file", "--convert");
+      return wrong("the page and the converted file cannot be one file", "--convert");
     }
     prepared.converted = *converted;
   }
@@ -119,13 +111,13 @@ void answer(const ExplainOptions& options, const Diagnoses& diagnoses, const tra
   out.flush();
 }
 
-int write_files(const ExplainOptions& options, const Prepared& prepared, const Diagnoses& diagnoses,
+int write_files(const ExplainOptions& options, const ExplainFiles& prepared, const Diagnoses& diagnoses,
                 const trace::Input& input, Progress& progress, std::ostream& err) {
   const auto write = [&](const ReportFile& file, const std::string& name, const ReportFile::Writer& writer) {
     const Status written = file.write(writer);
     progress.pause();
     if (written) return err << "ullage: wrote " << name << '\n', to_int(ExitCode::Done);
-    return refuse(ExitCode::Failed, written.error().text(), err);
+    return refuse({to_int(ExitCode::Failed), written.error().text()}, "explain", err);
   };
   int code = to_int(ExitCode::Done);
   if (prepared.page) {
@@ -181,38 +173,40 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
 
 int run_explain(const ExplainOptions& options, Streams streams) {
   if (options.files.size() != 1) {
-    return refuse(ExitCode::WrongUse,
-                  options.files.empty() ? "nothing to explain: name a file, or - for standard input"
-                                        : "explain takes one file, there are " + std::to_string(options.files.size()),
-                  streams.err);
+    return refuse({to_int(ExitCode::WrongUse),
+                   options.files.empty() ? "nothing to explain: name a file, or - for standard input"
+                                         : "explain takes one file, there are " + std::to_string(options.files.size())},
+                  "explain", streams.err);
   }
   const std::string& file = options.files.front();
-  const Result<Prepared> prepared = prepare_all(options);
-  if (!prepared) return refuse(ExitCode::WrongUse, prepared.error().text(), streams.err);
+  const Result<ExplainFiles> prepared = prepare_explain_files(options);
+  if (!prepared) return refuse({to_int(ExitCode::WrongUse), prepared.error().text()}, "explain", streams.err);
 
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
   progress.stage(file == "-" ? "reading standard input" : "reading " + file);
   const Result<trace::Input> input = read::read_input_file(file);
   if (!input) {
     progress.pause();
-    return refuse(ExitCode::BadInput, input.error().text(), streams.err);
+    return refuse({to_int(ExitCode::BadInput), input.error().text()}, "explain", streams.err);
   }
   if (const std::string why = no_conversion(options.convert, *input); !why.empty()) {
     progress.pause();
-    return refuse(ExitCode::WrongUse, "--convert: " + why, streams.err);
+    return refuse({to_int(ExitCode::WrongUse), "--convert: " + why}, "explain", streams.err);
   }
   progress.stage("looking for causes");
   const Diagnoses diagnoses = diagnose::diagnose(*input, {file, options.device, at_of(options.at)});
   progress.pause();
   if (diagnoses.empty() && options.device) {
-    return refuse(ExitCode::WrongUse,
-                  file + ": nothing of device " + std::to_string(*options.device) + ", " + devices_of(*input),
-                  streams.err);
+    return refuse({to_int(ExitCode::WrongUse),
+                   file + ": nothing of device " + std::to_string(*options.device) + ", " + devices_of(*input)},
+                  "explain", streams.err);
   }
   if (diagnoses.empty() && options.at == "oom") {
-    return refuse(ExitCode::WrongUse, file + ": no request failed in it; --at peak tells of the peak", streams.err);
+    return refuse({to_int(ExitCode::WrongUse), file + ": no request failed in it; --at peak tells of the peak"},
+                  "explain", streams.err);
   }
-  if (diagnoses.empty()) return refuse(ExitCode::BadInput, file + ": nothing was recorded in it", streams.err);
+  if (diagnoses.empty())
+    return refuse({to_int(ExitCode::BadInput), file + ": nothing was recorded in it"}, "explain", streams.err);
   answer(options, diagnoses, *input, streams.out);
   return write_files(options, *prepared, diagnoses, *input, progress, streams.err);
 }

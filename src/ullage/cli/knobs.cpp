@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/knobs.h"
 
+#include "ullage/cli/words.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,14 +15,11 @@
 namespace ullage::cli {
 namespace {
 
-using trace::Knob;
 using Axis = predict::Grid::Axis;
 
 // Beyond this no count of bytes of a tensor is one.
 constexpr std::int64_t kMostSize = std::int64_t{1} << 40;
 constexpr std::size_t kMostKnobs = 2;
-
-Error wrong(std::string message, const char* option) { return {Error::Kind::BadArgument, std::move(message), option}; }
 
 bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {

@@ -19,10 +19,10 @@
 namespace ullage::cli {
 namespace {
 
-using Words = std::vector<char*>;
+using CStrings = std::vector<char*>;
 
-Words pointers(const std::vector<std::string>& words) {
-  Words out;
+CStrings pointers(const std::vector<std::string>& words) {
+  CStrings out;
   for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
   out.push_back(nullptr);
   return out;
@@ -37,7 +37,7 @@ std::string preload_list(const std::string& library, const char* before) {
 }
 
 // A script without a first line "#!" is the shell's, as execvp has it.
-void exec_by_shell(const std::filesystem::path& file, Words words) {
+void exec_by_shell(const std::filesystem::path& file, CStrings words) {
   std::string shell = "/bin/sh";
   std::string script = file.string();
   words[0] = shell.data();
@@ -64,7 +64,7 @@ bool settle(const Launch& launch) {
     ::setenv("LD_PRELOAD", preload_list(launch.preload, std::getenv("LD_PRELOAD")).c_str(), 1);
   }
   if (settle(launch)) {
-    Words words = pointers(launch.words);
+    CStrings words = pointers(launch.words);
     ::execv(launch.file.c_str(), words.data());
     if (errno == ENOEXEC) exec_by_shell(launch.file, words);
   }

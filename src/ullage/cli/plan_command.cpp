@@ -6,6 +6,7 @@
 #include "ullage/cli/machine_memory.h"
 #include "ullage/cli/plan_maker.h"
 #include "ullage/cli/report_file.h"
+#include "ullage/cli/target.h"
 #include "ullage/cli/terminal.h"
 #include "ullage/cli/usage.h"
 #include "ullage/cli/words.h"
@@ -27,41 +28,22 @@ namespace fs = std::filesystem;
 
 using Outcome = plan::Plan::Outcome;
 
-int refuse(ExitCode code, const std::string& message, std::ostream& err) {
-  err << "ullage: " << message << '\n';
-  if (code == ExitCode::WrongUse) err << "ullage: see 'ullage help plan'\n";
-  return to_int(code);
-}
-
-Error wrong(std::string message, std::string where) {
-  return {Error::Kind::BadArgument, std::move(message), std::move(where)};
-}
-
 // Of the words between commas; all are off but those named.
 Result<plan::Levers> levers_of(const std::string& text) {
-  plan::Levers levers{false, false, false, false, false};
-  const std::vector<std::pair<std::string, bool*>> known = {{"recompute", &levers.recompute},
-                                                            {"batch-norm", &levers.batch_norm},
-                                                            {"hold", &levers.hold},
-                                                            {"spill", &levers.spill},
-                                                            {"state", &levers.state}};
-  std::vector<std::string> names;
-  names.reserve(known.size());
-  for (const auto& one : known) names.push_back(one.first);
+  plan::Levers levers = plan::kNoLevers;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
     begin = end + 1;
-    bool found = false;
-    for (const auto& one : known) {
-      if (one.first == word) found = *one.second = true;
-    }
-    if (!found) return wrong("unknown lever '" + word + "'" + suggestion(word, names), "--levers");
+    if (plan::turn_on(word, levers)) continue;
+    std::vector<std::string> known;
+    for (const plan::Lever& lever : plan::kLevers) known.emplace_back(lever.word);
+    return wrong("unknown lever '" + word + "'" + suggestion(word, known), "--levers");
   }
   return levers;
 }
 
-Result<Bytes> size_of(const std::string& text, const std::string& option) {
+Result<Bytes> plan_size(const std::string& text, const std::string& option) {
   Result<Bytes> size = parse_bytes(text);
   if (!size) return wrong(size.error().message, option);
   if (*size == Bytes{}) return wrong("is 0 bytes", option);
@@ -75,7 +57,7 @@ Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
     if (machine == Bytes{}) return wrong("this machine does not say how much it gives", "--memory");
     return std::optional(machine);
   }
-  Result<Bytes> size = size_of(*options.memory, "--memory");
+  Result<Bytes> size = plan_size(*options.memory, "--memory");
   if (!size) return size.error();
   return std::optional(*size);
 }
@@ -97,20 +79,20 @@ Result<PlanQuestion> question_of(const PlanOptions& options) {
   if (options.effort) question.effort = *options.effort * 1'000'000;
   if (!options.out.empty() && !options.memory) return wrong("a curve is no plan to keep: --memory SIZE too", "--out");
   if (options.rate) {
-    const Result<Bytes> rate = size_of(*options.rate, "--rate");
+    const Result<Bytes> rate = plan_size(*options.rate, "--rate");
     if (!rate) return rate.error();
     question.rates.write = question.rates.read = static_cast<double>(rate->count);
   }
   return question;
 }
 
-struct Prepared {
+struct PlanFiles {
   std::optional<ReportFile> plan, page;
 };
 
 // Found out before any work: a place that cannot be written, or that is the input itself.
-Result<std::optional<ReportFile>> prepare(const std::string& name, const std::string& what, const std::string& option,
-                                          const std::string& input) {
+Result<std::optional<ReportFile>> prepare_to_plan(const std::string& name, const std::string& what,
+                                                  const std::string& option, const std::string& input) {
   if (name.empty()) return std::optional<ReportFile>();
   if (name == "-") return wrong(what + " goes to a file, not to standard output", option);
   std::error_code failed;
@@ -120,16 +102,16 @@ Result<std::optional<ReportFile>> prepare(const std::string& name, const std::st
   return std::optional(*file);
 }
 
-Result<Prepared> prepare_all(const PlanOptions& options) {
+Result<PlanFiles> prepare_plan_files(const PlanOptions& options) {
   const std::string& input = options.files.front();
-  const auto plan = prepare(options.out, "the plan", "--out", input);
+  const auto plan = prepare_to_plan(options.out, "the plan", "--out", input);
   if (!plan) return plan.error();
-  const auto page = prepare(options.html, "the page", "--html", input);
+  const auto page = prepare_to_plan(options.html, "the page", "--html", input);
   if (!page) return page.error();
   if (*plan && *page && (*plan)->path() == (*page)->path()) {
     return wrong("the plan and the page cannot be one file", "--html");
   }
-  return Prepared{*plan, *page};
+  return PlanFiles{*plan, *page};
 }
 
 // The middle one of those that cost something; where none does, the one that fits as it is.
@@ -176,14 +158,14 @@ void answer(const PlanOptions& options, const report::PlanReport& report, std::o
 }
 
 // Returns the exit code so far.
-int write_files(const PlanOptions& options, const Prepared& prepared, const report::PlanReport& report,
+int write_files(const PlanOptions& options, const PlanFiles& prepared, const report::PlanReport& report,
                 std::ostream& err) {
   const auto write = [&](const ReportFile& file, const std::string& name, const auto& writer) {
     const Status written = file.write([&](std::ostream& out) {
       writer(out);
       return success();
     });
-    if (!written) return refuse(ExitCode::Failed, written.error().text(), err);
+    if (!written) return refuse({to_int(ExitCode::Failed), written.error().text()}, "plan", err);
     err << "ullage: wrote " << name << '\n';
     return to_int(ExitCode::Done);
   };
@@ -214,7 +196,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       ->type_name("SIZE|auto");
   verb->add_flag("--curve", options.curve, "also, or instead, budget against time");
   verb->add_option("--levers", options.levers,
-                   "what may be done; without it all: recompute, batch-norm, hold,\nspill, state (docs/plan.md)")
+                   "what may be done (docs/plan.md); without it all of these:\n" + plan::lever_words())
       ->type_name("A,B,...");
   verb->add_option("--step", options.step, "the step to plan, from 1; without it a typical one")
       ->type_name("N")
@@ -244,24 +226,25 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
 
 int run_plan(const PlanOptions& options, Streams streams) {
   if (options.files.size() != 1) {
-    return refuse(ExitCode::WrongUse,
-                  options.files.empty() ? "nothing to plan: name a trace of 'ullage run --record'"
-                                        : "plan takes one file, there are " + std::to_string(options.files.size()),
-                  streams.err);
+    return refuse({to_int(ExitCode::WrongUse),
+                   options.files.empty() ? "nothing to plan: name a trace of 'ullage run --record'"
+                                         : "plan takes one file, there are " + std::to_string(options.files.size())},
+                  "plan", streams.err);
   }
   const std::string& file = options.files.front();
-  const Result<Prepared> prepared = prepare_all(options);
-  if (!prepared) return refuse(ExitCode::WrongUse, prepared.error().text(), streams.err);
+  const Result<PlanFiles> prepared = prepare_plan_files(options);
+  if (!prepared) return refuse({to_int(ExitCode::WrongUse), prepared.error().text()}, "plan", streams.err);
   Result<PlanQuestion> question = question_of(options);
-  if (!question) return refuse(ExitCode::WrongUse, question.error().text(), streams.err);
+  if (!question) return refuse({to_int(ExitCode::WrongUse), question.error().text()}, "plan", streams.err);
   const Result<read::FileContent> content = read::FileContent::open(file);
-  if (!content) return refuse(ExitCode::BadInput, content.error().text(), streams.err);
+  if (!content) return refuse({to_int(ExitCode::BadInput), content.error().text()}, "plan", streams.err);
   Result<trace::TraceFile> trace = trace::read_trace_file(content->bytes(), file);
-  if (!trace) return refuse(ExitCode::BadInput, trace.error().text(), streams.err);
+  if (!trace) return refuse({to_int(ExitCode::BadInput), trace.error().text()}, "plan", streams.err);
 
   if (trace->device != "cpu" && options.memory == "auto") {
-    return refuse(ExitCode::WrongUse, "--memory: auto is what this machine gives; state the bytes of " + trace->device,
-                  streams.err);
+    return refuse(
+        {to_int(ExitCode::WrongUse), "--memory: auto is what this machine gives; state the bytes of " + trace->device},
+        "plan", streams.err);
   }
 
   if (!options.rate) add_rates(*question, trace->device, streams.err);
@@ -270,7 +253,7 @@ int run_plan(const PlanOptions& options, Streams streams) {
   progress.pause();
   if (!report) {
     const bool use = report.error().kind == Error::Kind::BadArgument;
-    return refuse(use ? ExitCode::WrongUse : ExitCode::BadInput, report.error().text(), streams.err);
+    return refuse({to_int(use ? ExitCode::WrongUse : ExitCode::BadInput), report.error().text()}, "plan", streams.err);
   }
   answer(options, *report, streams.out);
   return write_files(options, *prepared, *report, streams.err);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/planned_fit.h"
 
-#include "ullage/cli/plan_maker.h"
-
 #include <algorithm>
 #include <ostream>
+#include <utility>
 
 namespace ullage::cli {
 namespace {
@@ -19,17 +18,22 @@ std::uint64_t count(const plan::Schedule& schedule, std::initializer_list<What> 
 
 }  // namespace
 
-void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::ostream& err) {
-  if (!prediction.memory || prediction.process_peak <= *prediction.memory) return;
+Result<report::PlanReport> plan_prediction(const predict::Prediction& prediction, PlanQuestion question,
+                                           Progress& progress) {
   trace::TraceFile file;
   file.takes = {prediction.take};
   // What the process holds beside its pool is planned with as it was predicted.
   file.takes[0].process.outside_peak = saturating_sub(prediction.process_peak, prediction.pool_resident_peak);
+  question.memory = prediction.memory;
+  return make_plan_report(std::move(file), question, "what was predicted", progress);
+}
+
+void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::ostream& err) {
+  if (!prediction.memory || prediction.process_peak <= *prediction.memory) return;
   progress.pause();
   PlanQuestion question;
-  question.memory = *prediction.memory;
-  add_rates(question, file.device, err);
-  const Result<report::PlanReport> made = make_plan_report(std::move(file), question, "what was predicted", progress);
+  add_rates(question, "cpu", err);
+  const Result<report::PlanReport> made = plan_prediction(prediction, question, progress);
   progress.pause();
   if (!made) {
     err << "ullage: no plan was made: " << made.error().text() << '\n';

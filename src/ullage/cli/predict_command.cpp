@@ -12,6 +12,7 @@
 #include "ullage/cli/target.h"
 #include "ullage/cli/terminal.h"
 #include "ullage/cli/usage.h"
+#include "ullage/cli/words.h"
 #include "ullage/read/file_content.h"
 #include "ullage/report/command_text.h"
 #include "ullage/report/prediction_report.h"
@@ -37,22 +38,18 @@ struct Asked {
   std::optional<ReportFile> keep;
 };
 
-Error wrong(std::string message, std::string where) {
-  return {Error::Kind::BadArgument, std::move(message), std::move(where)};
-}
-
-Result<Bytes> size_of(const std::string& text, const std::string& option) {
+Result<Bytes> predict_size(const std::string& text, const std::string& option) {
   Result<Bytes> size = parse_bytes(text);
   if (!size) return wrong(size.error().message, option);
   if (*size == Bytes{}) return wrong("0 bytes are no memory", option);
   return size;
 }
 
-Result<std::optional<predict::CudaQuestion>> card_of(const std::string& device) {
+Result<std::optional<predict::CudaQuestion>> predicted_card(const std::string& device) {
   if (device == "cpu") return std::optional<predict::CudaQuestion>();
   if (device == "cuda") return std::optional(predict::CudaQuestion{});
   if (!device.starts_with("cuda:")) return wrong("'" + device + "' is no device: cpu, cuda or cuda:SIZE", "--device");
-  const Result<Bytes> capacity = size_of(device.substr(5), "--device");
+  const Result<Bytes> capacity = predict_size(device.substr(5), "--device");
   if (!capacity) return capacity.error();
   return std::optional(predict::CudaQuestion{*capacity, {}});
 }
@@ -63,11 +60,11 @@ Result<Asked> read_question(const PredictOptions& options) {
     const Bytes machine = auto_budget(read_machine_memory(options.roots));
     if (machine > Bytes{}) asked.question.memory = machine;
   } else if (options.memory) {
-    const Result<Bytes> memory = size_of(*options.memory, "--memory");
+    const Result<Bytes> memory = predict_size(*options.memory, "--memory");
     if (!memory) return memory.error();
     asked.question.memory = *memory;
   }
-  Result<std::optional<predict::CudaQuestion>> card = card_of(options.device);
+  Result<std::optional<predict::CudaQuestion>> card = predicted_card(options.device);
   if (!card) return card.error();
   asked.question.cuda = *card;
   if (options.keep) {
@@ -122,7 +119,7 @@ int predict_file(const PredictOptions& options, Asked asked, Streams streams) {
                    streams.err);
   }
   if (!options.vary.empty()) return refused(wrong("a file has its sizes already", "--vary"), streams.err);
-  Result<std::vector<trace::Knob>> at = read_at(options.at);
+  Result<std::vector<Knob>> at = read_at(options.at);
   if (!at) return refused(at.error(), streams.err);
   asked.question.at = std::move(at).value();
   const Result<read::FileContent> content = read::FileContent::open(file);

@@ -16,7 +16,6 @@ namespace {
 using predict::NotTold;
 using predict::Prediction;
 using predict::Question;
-using trace::Knob;
 
 constexpr std::uint64_t kLoose = 100;  // a bound that lifts the peak by more than this part of it is not good enough
 constexpr int kOtherSizes = 2;         // times that other sizes are tried before the target itself is run

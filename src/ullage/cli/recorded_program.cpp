@@ -12,8 +12,6 @@
 namespace ullage::cli {
 namespace {
 
-using trace::Knob;
-
 // The first step makes the optimizer's state, the second is like all others, the third shows that it is.
 constexpr std::uint64_t kSteps = 3;
 

@@ -28,7 +28,7 @@ class RecordedProgram {
   // At other sizes, of the knobs that first() had.
   virtual Recorded at_sizes(const predict::Grid& grid) = 0;
   // One take at the target.
-  virtual Recorded at_target(const std::vector<trace::Knob>& target) = 0;
+  virtual Recorded at_target(const std::vector<Knob>& target) = 0;
   // The same with another value of an option; it is refused memory above what it is given instead of moving tensors
   // out. Null: the program has no such options.
   virtual std::unique_ptr<RecordedProgram> with(const std::string&, std::int64_t) const { return nullptr; }
@@ -41,13 +41,13 @@ class RecordedCommand final : public RecordedProgram {
                   std::ostream& err);
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;
-  Recorded at_target(const std::vector<trace::Knob>& target) override;
+  Recorded at_target(const std::vector<Knob>& target) override;
 
  private:
-  Recorded takes_at(const std::vector<std::vector<trace::Knob>>& points);
-  std::optional<Failure> add_take(const std::vector<trace::Knob>& point);
-  void note_end(const std::vector<trace::Knob>& point, const TakeDone& done);
-  const trace::Take* known(const std::vector<trace::Knob>& point) const;
+  Recorded takes_at(const std::vector<std::vector<Knob>>& points);
+  std::optional<Failure> add_take(const std::vector<Knob>& point);
+  void note_end(const std::vector<Knob>& point, const TakeDone& done);
+  const trace::Take* known(const std::vector<Knob>& point) const;
 
   TakeRunner runner_;
   std::vector<std::string> words_;
@@ -64,7 +64,7 @@ class RecordedRehearsal final : public RecordedProgram {
   RecordedRehearsal(TakeRunner runner, std::vector<std::string> words);
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;
-  Recorded at_target(const std::vector<trace::Knob>& target) override;
+  Recorded at_target(const std::vector<Knob>& target) override;
   std::unique_ptr<RecordedProgram> with(const std::string& option, std::int64_t value) const override;
 
  private:

@@ -35,7 +35,7 @@ struct Room {
 constexpr unsigned kMostCards = 128;  // torch numbers them in a signed byte
 
 // None: the processor.
-Result<std::optional<unsigned>> card_of(const std::string& device) {
+Result<std::optional<unsigned>> run_card(const std::string& device) {
   if (device == "cpu") return std::optional<unsigned>();
   if (device == "cuda") return std::optional(0u);
   const std::string number = device.starts_with("cuda:") ? device.substr(5) : "";
@@ -73,7 +73,7 @@ Result<Bytes> budget_of(const RunOptions& options, const MachineMemory& machine,
 }
 
 Result<Room> room_of(const RunOptions& options, std::ostream& err) {
-  const Result<std::optional<unsigned>> card = card_of(options.device);
+  const Result<std::optional<unsigned>> card = run_card(options.device);
   if (!card) return card.error();
   const bool of_card = card->has_value();
   if (!of_card && options.host_memory) {
@@ -181,11 +181,6 @@ int tell(const report::RunReport& report, const Files& files, bool quiet, std::o
 }
 
 }  // namespace
-
-const std::vector<std::string>& later_run_options() {
-  static const std::vector<std::string> later = {"--allow"};
-  return later;
-}
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* verb = app.add_subcommand("run", "run a program under a budget of bytes");

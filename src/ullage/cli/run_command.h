@@ -30,9 +30,6 @@ struct RunOptions {
 
 CLI::App* add_run(CLI::App& app, RunOptions& options);
 
-// Options of the contract that this version does not have yet.
-const std::vector<std::string>& later_run_options();
-
 // Returns the command's own exit code, or one of Ullage's when it was not started.
 int run_run(const RunOptions& options, Streams streams);
 

@@ -11,9 +11,12 @@
 #include "ullage/trace/trace_file.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <deque>
 #include <fstream>
 #include <utility>
@@ -122,6 +125,23 @@ bool is_interpreter(const fs::path& file) {
 }
 
 }  // namespace
+
+Result<ScratchFolder> ScratchFolder::make() {
+  std::error_code failed;
+  const fs::path place = fs::temp_directory_path(failed);
+  if (failed) return Error{Error::Kind::System, "no temporary folder: " + failed.message(), "TMPDIR"};
+  std::string name = fs::absolute(place / "ullage-predict-XXXXXX", failed).string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    return Error{Error::Kind::System, std::string("no folder can be made there: ") + std::strerror(errno),
+                 place.string()};
+  }
+  return ScratchFolder(name);
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
 
 Failure TakeRunner::advised(Failure failure, const std::vector<std::string>& words) const {
   const std::string names = here_ ? "" : relative_names(words);

@@ -7,12 +7,13 @@
 #include "ullage/base/bytes.h"
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/progress.h"
-#include "ullage/cli/scratch_folder.h"
 #include "ullage/store/spill_folder.h"
 #include "ullage/trace/take.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -23,6 +24,23 @@ struct Failure {
   int exit_code = 1;
   std::vector<std::string> lines;
   bool by_program = false;  // it ended with a failure of its own
+};
+
+// A new folder among the temporary ones, removed with all that is in it.
+class ScratchFolder final {
+ public:
+  // In TMPDIR, else /tmp. System: it cannot be made.
+  static Result<ScratchFolder> make();
+
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;  // empty: moved from
 };
 
 struct TakeOrder {

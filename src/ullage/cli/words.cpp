@@ -54,8 +54,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   return meant ? ", did you mean '" + *meant + "'?" : "";
 }
 
-Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words,
-                          const std::vector<std::string>& later) {
+Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words) {
   Split split;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -64,9 +63,6 @@ Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& 
       return split;
     }
     const std::string name = word.substr(0, word.find('='));
-    if (std::find(later.begin(), later.end(), name) != later.end()) {
-      return bad_word("option " + name + " is not built yet in this version");
-    }
     const CLI::Option* option = verb.get_option_no_throw(name);
     if (option == nullptr) return bad_word("unknown option " + name + suggestion(name, option_names(verb)));
     split.options.push_back(word);
@@ -83,7 +79,7 @@ Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>&
   Split all;
   std::vector<std::string> left = words;
   while (!left.empty()) {
-    Result<Split> split = split_words(verb, left, {});
+    Result<Split> split = split_words(verb, left);
     if (!split) return split;
     all.options.insert(all.options.end(), split->options.begin(), split->options.end());
     left.clear();

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ullage::cli {
@@ -21,16 +22,19 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 // ", did you mean 'run'?" or nothing.
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
+// BadArgument: `where` names the option.
+inline Error wrong(std::string message, std::string where) {
+  return {Error::Kind::BadArgument, std::move(message), std::move(where)};
+}
+
 // The words of `verb` cut in two: its options, and from the first word that is no option (or from "--") everything
 // else, which belongs to the program untouched.
 struct Split {
   std::vector<std::string> options;
   std::vector<std::string> target;  // first the program's name or "--"; empty when there is none
 };
-// BadArgument for an unknown option (with a suggestion), for one of `later` (options of the contract that this version
-// lacks), and for an option whose value is missing.
-Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words,
-                          const std::vector<std::string>& later);
+// BadArgument for an unknown option (with a suggestion), and for an option whose value is missing.
+Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words);
 
 // For a verb whose options may stand before and behind its other words, which are the target; behind "--" no word is an
 // option. BadArgument as above.

@@ -7,8 +7,6 @@
 
 namespace ullage::cuda {
 
-using nvml_abi::kSuccess;
-
 struct Nvml::Functions {
   nvml_abi::Result (*start)();
   nvml_abi::Result (*end)();
@@ -48,9 +46,10 @@ Status Nvml::begin(const std::string& bus_id, const std::string& library) {
   if (const char* missing = functions->find(loaded))
     return Error{Error::Kind::BadArgument, "NVML is too old, it has no " + std::string(missing), library};
   call_ = std::move(functions);
-  if (const nvml_abi::Result done = call_->start(); done != kSuccess) return error("NVML does not start", done);
+  if (const nvml_abi::Result done = call_->start(); done != nvml_abi::kSuccess)
+    return error("NVML does not start", done);
   started_ = true;
-  if (const nvml_abi::Result done = call_->device(bus_id.c_str(), &device_); done != kSuccess)
+  if (const nvml_abi::Result done = call_->device(bus_id.c_str(), &device_); done != nvml_abi::kSuccess)
     return error("NVML has no card at " + bus_id, done);
   return success();
 }
@@ -62,7 +61,7 @@ Nvml::~Nvml() {
 
 Result<Bytes> Nvml::total() {
   nvml_abi::Memory memory{};
-  if (const nvml_abi::Result done = call_->memory(device_, &memory); done != kSuccess)
+  if (const nvml_abi::Result done = call_->memory(device_, &memory); done != nvml_abi::kSuccess)
     return error("NVML does not say how large the card is", done);
   return Bytes{memory.total};
 }
@@ -76,7 +75,7 @@ Result<std::vector<Nvml::Process>> Nvml::processes() {
     count = static_cast<unsigned>(listed.size());
     done = call_->processes(device_, &count, listed.data());
   }
-  if (done != kSuccess) return error("NVML does not list the card's processes", done);
+  if (done != nvml_abi::kSuccess) return error("NVML does not list the card's processes", done);
   listed.resize(count);
   std::vector<Process> all;
   for (const nvml_abi::Process& process : listed)

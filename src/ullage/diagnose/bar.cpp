@@ -10,7 +10,7 @@
 namespace ullage::diagnose {
 namespace {
 
-using Kind = Bar::Part::Kind;
+using PartKind = Bar::Part::Kind;
 using trace::Teller;
 
 // Fills a bar of a known total from the left; what a rounded figure says too much is taken off that figure.
@@ -19,7 +19,7 @@ class Filler {
   Filler(Bytes total, Bytes slack) : left_(total), slack_(slack) { bar_.total = total; }
 
   // False: the figure does not fit even with the rounding of printed figures.
-  bool add(Kind kind, std::string name, Bytes bytes) {
+  bool add(PartKind kind, std::string name, Bytes bytes) {
     if (bytes > left_) {
       if (bytes - left_ > slack_) return fits_ = false;
       bytes = left_;
@@ -45,24 +45,24 @@ class Filler {
   bool fits_ = true;
 };
 
-std::optional<Bar> of_message(const Evidence& evidence) {
+std::optional<Bar> bar_of_message(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (!evidence.consistent || !facts.capacity || !facts.allocated || *facts.capacity == Bytes{}) return std::nullopt;
   Filler bar(*facts.capacity, std::max(evidence.precision * 6, 1_MiB));
-  bar.add(Kind::Live, "tensors", *facts.allocated);
+  bar.add(PartKind::Live, "tensors", *facts.allocated);
   if (facts.unallocated) {
     const bool released = evidence.told_by_pool();
-    bar.add(Kind::Stuck, released ? "cached in pieces" : "cached", *facts.unallocated);
+    bar.add(PartKind::Stuck, released ? "cached in pieces" : "cached", *facts.unallocated);
   }
-  if (facts.free) bar.add(Kind::Free, "free", *facts.free);
+  if (facts.free) bar.add(PartKind::Free, "free", *facts.free);
   if (evidence.own_outside) {
-    bar.add(Kind::NotPyTorch, "this process's rest", std::min(*evidence.own_outside, bar.left()));
+    bar.add(PartKind::NotPyTorch, "this process's rest", std::min(*evidence.own_outside, bar.left()));
   }
   for (const trace::ProcessUse& process : evidence.other_processes) {
-    bar.add(Kind::NotPyTorch, fmt::format("process {}", process.pid), process.bytes);
+    bar.add(PartKind::NotPyTorch, fmt::format("process {}", process.pid), process.bytes);
   }
   const char* rest = facts.free ? "others, or not said" : "free or not said";
-  bar.add(facts.free ? Kind::NotPyTorch : Kind::Free, rest, bar.left());
+  bar.add(facts.free ? PartKind::NotPyTorch : PartKind::Free, rest, bar.left());
   return bar.take(fmt::format("{}, {}", device_name(evidence), to_string(*facts.capacity)));
 }
 
@@ -70,25 +70,25 @@ std::optional<Bar> of_limit(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (!facts.allocated || !facts.allowed || *facts.allowed == Bytes{}) return std::nullopt;
   Filler bar(*facts.allowed, std::max(evidence.precision * 6, *facts.allowed / 16));
-  bar.add(Kind::Live, "PyTorch's", *facts.allocated);
-  bar.add(Kind::NotPyTorch, "other allocations", evidence.other_allocations.value_or(Bytes{}));
-  bar.add(Kind::Free, "below the limit", bar.left());
+  bar.add(PartKind::Live, "PyTorch's", *facts.allocated);
+  bar.add(PartKind::NotPyTorch, "other allocations", evidence.other_allocations.value_or(Bytes{}));
+  bar.add(PartKind::Free, "below the limit", bar.left());
   return bar.take(fmt::format("allowed on {}, {}", device_name(evidence), to_string(*facts.allowed)));
 }
 
-std::optional<Bar> of_summary(const Evidence& evidence) {
+std::optional<Bar> bar_of_summary(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (!facts.reserved || !facts.allocated || *facts.reserved == Bytes{}) return std::nullopt;
   Filler bar(*facts.reserved, evidence.precision * 2);
-  bar.add(Kind::Live, "tensors", *facts.allocated);
+  bar.add(PartKind::Live, "tensors", *facts.allocated);
   if (const trace::SummaryRow* stuck = evidence.summary->row("Non-releasable memory"); stuck && !stuck->counts) {
-    bar.add(Kind::Stuck, "cached but stuck", std::min(Bytes{stuck->cells[0].value}, bar.left()));
+    bar.add(PartKind::Stuck, "cached but stuck", std::min(Bytes{stuck->cells[0].value}, bar.left()));
   }
-  bar.add(Kind::Usable, "cached and usable", bar.left());
+  bar.add(PartKind::Usable, "cached and usable", bar.left());
   return bar.take(fmt::format("reserved by PyTorch on {}", device_name(evidence)));
 }
 
-std::optional<Bar> of_history(const Evidence& evidence) {
+std::optional<Bar> bar_of_history(const Evidence& evidence) {
   const History& history = *evidence.history;
   const Facts& facts = evidence.facts;
   const Bytes live = history.moment.live;
@@ -99,18 +99,18 @@ std::optional<Bar> of_history(const Evidence& evidence) {
   const Bytes total = capacity ? *facts.capacity : with_free.value_or(pool);
   Filler bar(total, Bytes{});
   for (std::size_t i = 0; i < history.by_category.size(); ++i) {
-    bar.add(Kind::Live, std::string(name(static_cast<trace::Category>(i))), history.by_category[i]);
+    bar.add(PartKind::Live, std::string(name(static_cast<trace::Category>(i))), history.by_category[i]);
   }
   const Bytes cached = pool - live;
   if (history.layout) {
     const Bytes usable = std::min(history.layout->usable, cached);
-    bar.add(Kind::Usable, "cached and usable", usable);
-    bar.add(Kind::Stuck, "cached but stuck", cached - usable);
+    bar.add(PartKind::Usable, "cached and usable", usable);
+    bar.add(PartKind::Stuck, "cached but stuck", cached - usable);
   } else {
-    bar.add(Kind::Usable, "cached and usable", cached);
+    bar.add(PartKind::Usable, "cached and usable", cached);
   }
-  if (facts.free) bar.add(Kind::Free, "free", std::min(*facts.free, bar.left()));
-  bar.add(Kind::NotPyTorch, facts.free ? "not PyTorch's" : "free or not told", bar.left());
+  if (facts.free) bar.add(PartKind::Free, "free", std::min(*facts.free, bar.left()));
+  bar.add(PartKind::NotPyTorch, facts.free ? "not PyTorch's" : "free or not told", bar.left());
   const std::string device = device_name(evidence);
   if (capacity) return bar.take(fmt::format("{}, {}", device, to_string(total)));
   if (with_free) return bar.take(fmt::format("PyTorch's pool and what was free on {}", device));
@@ -132,10 +132,10 @@ std::string device_name(const Evidence& evidence) {
 }
 
 std::optional<Bar> bar_of(const Evidence& evidence) {
-  if (evidence.history) return of_history(evidence);
-  if (evidence.summary) return of_summary(evidence);
+  if (evidence.history) return bar_of_history(evidence);
+  if (evidence.summary) return bar_of_summary(evidence);
   if (evidence.told_by(Teller::Mps)) return of_limit(evidence);
-  return of_message(evidence);
+  return bar_of_message(evidence);
 }
 
 }  // namespace ullage::diagnose

@@ -85,7 +85,7 @@ std::vector<Bytes> peaks_of(const trace::TraceFile& file) {
 }
 
 // The one knob in which a take has less than another and is the same otherwise.
-std::optional<std::size_t> lower_knob(const std::vector<trace::Knob>& then, const std::vector<trace::Knob>& now) {
+std::optional<std::size_t> lower_knob(const std::vector<Knob>& then, const std::vector<Knob>& now) {
   if (then.size() != now.size()) return std::nullopt;
   std::optional<std::size_t> lower;
   for (std::size_t i = 0; i < now.size(); ++i) {

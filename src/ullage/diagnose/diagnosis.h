@@ -26,7 +26,7 @@ struct Source {
   std::uint64_t line = 0;             // of a message
   std::uint64_t repeated = 1;         // of a message
   std::optional<std::size_t> take{};  // of a trace: which of the file's takes, from 0
-  std::vector<trace::Knob> knobs{};   // of that take
+  std::vector<Knob> knobs{};          // of that take
 };
 
 // In the words of PyTorch's messages; none: not said and not to be worked out.

@@ -49,7 +49,7 @@ void append(std::string& text, const char* before, std::optional<Bytes> bytes, c
   if (bytes) text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", before, to_string(*bytes), after);
 }
 
-std::string of_message(const Evidence& evidence) {
+std::string line_of_message(const Evidence& evidence) {
   const trace::OutOfMemory& message = *evidence.message;
   const Facts& facts = evidence.facts;
   const std::string device = device_name(evidence);
@@ -77,7 +77,7 @@ std::string of_message(const Evidence& evidence) {
                      held.empty() ? "" : ": ", held);
 }
 
-std::string of_history(const Evidence& evidence) {
+std::string line_of_history(const Evidence& evidence) {
   const History& history = *evidence.history;
   const std::string device = device_name(evidence);
   if (history.take) return take_headline(history, device);
@@ -98,7 +98,7 @@ std::string of_history(const Evidence& evidence) {
                      history.ooms == 0 ? "; nothing failed in this recording" : "");
 }
 
-std::string of_summary(const Evidence& evidence) {
+std::string line_of_summary(const Evidence& evidence) {
   std::string held;
   append(held, "", evidence.facts.allocated, " live");
   append(held, "", evidence.facts.reserved, " reserved");
@@ -145,9 +145,9 @@ std::string why_no_cause(const Evidence& evidence) {
 std::string how_to_record() { return record(Evidence{}); }
 
 std::string headline_of(const Evidence& evidence) {
-  if (evidence.history) return of_history(evidence);
-  if (evidence.summary) return of_summary(evidence);
-  return of_message(evidence);
+  if (evidence.history) return line_of_history(evidence);
+  if (evidence.summary) return line_of_summary(evidence);
+  return line_of_message(evidence);
 }
 
 std::string to_know_more(const Evidence& evidence, const std::vector<Cause>& causes) {

@@ -10,7 +10,9 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ullage::diagnose {
@@ -20,6 +22,11 @@ struct Asked {
   const Evidence& evidence;
   const Cause& cause;
 };
+
+// One whose saving has no figure.
+inline Remedy known(std::string action, std::string why = "") {
+  return {"", std::move(action), std::nullopt, Basis::Known, std::move(why)};
+}
 
 struct RemedyRule {
   std::string_view id;

@@ -11,10 +11,6 @@ namespace {
 
 using trace::Teller;
 
-Remedy known(std::string action, std::string why = "") {
-  return {"", std::move(action), std::nullopt, Basis::Known, std::move(why)};
-}
-
 std::optional<Remedy> end_process(const Asked& asked) {
   const Evidence& evidence = asked.evidence;
   if (!evidence.other_processes.empty()) {
@@ -142,7 +138,7 @@ std::optional<Remedy> match_versions(const Asked& asked) {
   return known("python -m torch.utils.collect_env: compare the driver's CUDA version with torch's");
 }
 
-constexpr std::array kRules = {
+constexpr std::array kMachineRemedies = {
     RemedyRule{"end_process", {"other_process", "utilization_share"}, &end_process},
     RemedyRule{"other_device", {"other_process"}, &other_device},
     RemedyRule{"lean_context", {"outside_pool"}, &lean_context},
@@ -172,6 +168,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const RemedyRule> machine_remedies() { return kRules; }
+std::span<const RemedyRule> machine_remedies() { return kMachineRemedies; }
 
 }  // namespace ullage::diagnose

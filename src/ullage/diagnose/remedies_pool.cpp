@@ -124,7 +124,7 @@ std::optional<Remedy> share_graph_pool(const Asked&) {
                 "or capture fewer shapes"};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kPoolRemedies = {
     RemedyRule{"expandable_segments", {"fragmentation"}, &expandable_segments},
     RemedyRule{"max_split_size_mb", {"fragmentation"}, &max_split_size},
     RemedyRule{"same_lengths", {"fragmentation"}, &same_lengths},
@@ -138,6 +138,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const RemedyRule> pool_remedies() { return kRules; }
+std::span<const RemedyRule> pool_remedies() { return kPoolRemedies; }
 
 }  // namespace ullage::diagnose

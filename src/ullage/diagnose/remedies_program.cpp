@@ -14,9 +14,6 @@ namespace {
 using trace::Category;
 using trace::Teller;
 
-Remedy known(std::string action, std::string why = "") {
-  return {"", std::move(action), std::nullopt, Basis::Known, std::move(why)};
-}
 Remedy computed(std::string action, Bytes saves, std::string why = "") {
   if (saves < 1_MiB) return known(std::move(action), std::move(why));
   return {"", std::move(action), saves, Basis::Computed, std::move(why)};
@@ -232,7 +229,7 @@ std::optional<Remedy> warm_up_compiler(const Asked&) {
                "the trials of max-autotune allocate beside the program's own tensors");
 }
 
-constexpr std::array kRules = {
+constexpr std::array kProgramRemedies = {
     RemedyRule{"no_grad", {"validation_with_graph"}, &no_grad},
     RemedyRule{"detach", {"leak_across_steps"}, &detach},
     RemedyRule{"drop_retain_graph", {"leak_across_steps"}, &drop_graph},
@@ -261,6 +258,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const RemedyRule> program_remedies() { return kRules; }
+std::span<const RemedyRule> program_remedies() { return kProgramRemedies; }
 
 }  // namespace ullage::diagnose

@@ -15,7 +15,7 @@ const TakeFacts* told(const Asked& asked) {
 }
 
 // What is not in use goes to disk; what the op that needs most needs at once has to stay.
-std::optional<Remedy> run_in_budget(const Asked& asked) {
+std::optional<Remedy> run_below_peak(const Asked& asked) {
   const TakeFacts* facts = told(asked);
   const History* history = asked.evidence.history;
   if (!facts || !facts->need || history->failed() || !history->device_is_cpu) return std::nullopt;
@@ -65,16 +65,16 @@ std::optional<Remedy> predict(const Asked& asked) {
                 "tells the peak of other sizes, and the largest that fits SIZE"};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kTakeRemedies = {
     RemedyRule{"run_in_budget",
                {"activations", "model_weights", "optimizer_state", "gradients", "temporaries"},
-               &run_in_budget},
+               &run_below_peak},
     RemedyRule{"least_budget", {"budget_too_small"}, &larger_budget},
     RemedyRule{"predict_sizes", {"activations", "budget_too_small", "temporaries", "workspace"}, &predict},
 };
 
 }  // namespace
 
-std::span<const RemedyRule> take_remedies() { return kRules; }
+std::span<const RemedyRule> take_remedies() { return kTakeRemedies; }
 
 }  // namespace ullage::diagnose

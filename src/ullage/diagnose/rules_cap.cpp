@@ -14,7 +14,7 @@ namespace {
 
 using trace::Teller;
 
-std::optional<Finding> on_mps(const Evidence& evidence) {
+std::optional<Finding> past_metal_cap(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   const std::optional<Bytes> held = sum(facts.allocated, evidence.other_allocations.value_or(Bytes{}));
   const std::optional<Bytes> wanted = sum(held, facts.requested);
@@ -29,7 +29,7 @@ std::optional<Finding> on_mps(const Evidence& evidence) {
 std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (!facts.allowed || !facts.requested) return std::nullopt;
-  if (evidence.told_by(Teller::Mps)) return on_mps(evidence);
+  if (evidence.told_by(Teller::Mps)) return past_metal_cap(evidence);
   if (!evidence.told_by_pool() && !evidence.told_by(Teller::CudaMallocAsync)) return std::nullopt;
   if (facts.capacity && *facts.allowed >= *facts.capacity) return std::nullopt;
   const std::optional<Bytes> held = facts.reserved ? facts.reserved : facts.allocated;
@@ -109,7 +109,7 @@ std::optional<Finding> budget_too_small(const Evidence& evidence) {
   return Finding{0.9, {"Ullage refused a request that could not be served inside the budget that was stated"}};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kCapRules = {
     CauseRule{"memory_fraction_cap", "A limit set for this process was reached", &memory_fraction_cap},
     CauseRule{"buffer_limit", "One block is larger than the driver makes any", &buffer_limit},
     CauseRule{"utilization_share", "The share that the engine reserves at its start is not free", &utilization_share},
@@ -118,6 +118,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> cap_rules() { return kRules; }
+std::span<const CauseRule> cap_rules() { return kCapRules; }
 
 }  // namespace ullage::diagnose

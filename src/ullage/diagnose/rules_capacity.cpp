@@ -132,7 +132,7 @@ std::optional<Finding> device_full(const Evidence& evidence) {
   return Finding{confidence_of_share(live), std::move(why)};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kCapacityRules = {
     CauseRule{"single_request_too_big", "One request alone asks for more than there is", &single_request_too_big},
     CauseRule{"too_big_for_device", "What is live and what was asked for are more than the device has",
               &too_big_for_device},
@@ -141,6 +141,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> capacity_rules() { return kRules; }
+std::span<const CauseRule> capacity_rules() { return kCapacityRules; }
 
 }  // namespace ullage::diagnose

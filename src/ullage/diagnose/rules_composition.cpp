@@ -88,7 +88,7 @@ std::optional<Finding> compiling(const Evidence& evidence) {
   return Finding{0.6, {"at this moment torch.compile was trying kernels, which allocates on the device"}};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kCompositionRules = {
     CauseRule{"activations", "Activations make the peak", &activations},
     CauseRule{"model_weights", "The weights themselves make the peak", &parameters},
     CauseRule{"gradients", "Gradients make the peak", &gradients},
@@ -102,6 +102,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> composition_rules() { return kRules; }
+std::span<const CauseRule> composition_rules() { return kCompositionRules; }
 
 }  // namespace ullage::diagnose

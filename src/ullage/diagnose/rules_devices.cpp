@@ -55,7 +55,7 @@ std::optional<Finding> dataparallel_first_card(const Evidence& evidence) {
   return Finding{first ? 0.55 : 0.3, std::move(why)};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kDevicesRules = {
     CauseRule{"ranks_on_one_device", "Several ranks work on the same device", &ranks_on_one_device},
     CauseRule{"dataparallel_first_card", "DataParallel loads the first device more than the others",
               &dataparallel_first_card},
@@ -63,6 +63,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> devices_rules() { return kRules; }
+std::span<const CauseRule> devices_rules() { return kDevicesRules; }
 
 }  // namespace ullage::diagnose

@@ -143,7 +143,7 @@ std::optional<Finding> driver_pool(const Evidence& evidence) {
                               to_string(*facts.free))}};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kFragmentationRules = {
     CauseRule{"fragmentation", "The cached bytes lie in pieces too small to use or give back", &fragmentation},
     CauseRule{"private_pools", "CUDA graphs hold memory of their own", &private_pools},
     CauseRule{"driver_pool_fragmentation", "The driver's pool (cudaMallocAsync) lies in pieces", &driver_pool},
@@ -151,6 +151,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> fragmentation_rules() { return kRules; }
+std::span<const CauseRule> fragmentation_rules() { return kFragmentationRules; }
 
 }  // namespace ullage::diagnose

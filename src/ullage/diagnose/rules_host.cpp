@@ -106,7 +106,7 @@ std::optional<Finding> unified_memory(const Evidence& evidence) {
                    to_string(*facts.capacity))}};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kHostRules = {
     CauseRule{"shared_memory", "Shared memory of the container is too small", &shared_memory},
     CauseRule{"host_memory", "Host memory ran out, not the device's", &host_memory},
     CauseRule{"unified_memory", "Host and device share one memory, and others hold it", &unified_memory},
@@ -114,6 +114,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> host_rules() { return kRules; }
+std::span<const CauseRule> host_rules() { return kHostRules; }
 
 }  // namespace ullage::diagnose

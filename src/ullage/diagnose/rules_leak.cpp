@@ -70,13 +70,13 @@ std::optional<Finding> outputs_kept(const Evidence& evidence) {
                   evidence.signs.where(Sign::Evaluation)}};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kLeakRules = {
     CauseRule{"leak_across_steps", "Something is kept from every step, and grows", &leak_across_steps},
     CauseRule{"outputs_kept", "An evaluation keeps its outputs", &outputs_kept},
 };
 
 }  // namespace
 
-std::span<const CauseRule> leak_rules() { return kRules; }
+std::span<const CauseRule> leak_rules() { return kLeakRules; }
 
 }  // namespace ullage::diagnose

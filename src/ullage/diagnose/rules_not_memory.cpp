@@ -59,7 +59,7 @@ std::optional<Finding> library_mismatch(const Evidence& evidence) {
                  {"a driver or library of another CUDA version fails with the same words, on an empty device too"}};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kNotMemoryRules = {
     CauseRule{"index_error_in_disguise", "Not memory: an index out of range on the device", &index_error_in_disguise},
     CauseRule{"garbage_size", "Not memory: the size asked for is nonsense", &garbage},
     CauseRule{"library_mismatch", "Not memory: a library that does not fit the driver", &library_mismatch},
@@ -67,6 +67,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> not_memory_rules() { return kRules; }
+std::span<const CauseRule> not_memory_rules() { return kNotMemoryRules; }
 
 }  // namespace ullage::diagnose

@@ -149,7 +149,7 @@ std::optional<Finding> driver_refused(const Evidence& evidence) {
   return Finding{0.6, std::move(why)};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kOutsideRules = {
     CauseRule{"other_process", "Another process holds device memory", &other_process},
     CauseRule{"outside_pool", "Device memory outside PyTorch's pool", &outside_pool},
     CauseRule{"late_library_handle", "The device was full when a library wanted memory of its own",
@@ -160,6 +160,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> outside_rules() { return kRules; }
+std::span<const CauseRule> outside_rules() { return kOutsideRules; }
 
 }  // namespace ullage::diagnose

@@ -158,7 +158,7 @@ std::optional<Finding> kv_cache(const Evidence& evidence) {
                   evidence.signs.where(Sign::Generation)}};
 }
 
-constexpr std::array kRules = {
+constexpr std::array kStepRules = {
     CauseRule{"validation_with_graph", "An evaluation runs without no_grad and keeps its graph",
               &validation_with_graph},
     CauseRule{"optimizer_state", "The optimizer's state, born in the first step", &optimizer_state},
@@ -172,6 +172,6 @@ constexpr std::array kRules = {
 
 }  // namespace
 
-std::span<const CauseRule> step_rules() { return kRules; }
+std::span<const CauseRule> step_rules() { return kStepRules; }
 
 }  // namespace ullage::diagnose

@@ -52,7 +52,7 @@ struct SavedBy {
 
 // Another take of the file, recorded with less of one thing and the same of all others.
 struct SmallerTake {
-  trace::Knob then, now;
+  Knob then, now;
   Bytes peak;  // of live bytes; below that of this take
 };
 

@@ -143,7 +143,7 @@ std::string run_command(const History& history) {
 std::vector<std::string> command_of(const History& history) {
   std::vector<std::string> command = history.file->file.command;
   for (std::string& word : command) {
-    for (const trace::Knob& knob : history.take->knobs) {
+    for (const Knob& knob : history.take->knobs) {
       const std::string mark = "{" + knob.name + "}";
       if (mark.size() == 2) continue;
       const std::string value = std::to_string(knob.value);

@@ -22,7 +22,7 @@ Annealed anneal(const Problem& problem, Timeline& timeline, const Found& start, 
   Choice choice = start.choice;
   Outcome now = timeline.run(choice, how.budget);
   double energy_now = energy(problem, now, how.budget);
-  std::int32_t peak_at = now.possible && now.peak > how.budget ? now.peak_at : -1;
+  PositionIndex peak_at = now.possible && now.peak > how.budget ? now.peak_at : kNone;
   Annealed result;
   result.nearest = {choice, now};
   double least = energy_now;
@@ -42,7 +42,7 @@ Annealed anneal(const Problem& problem, Timeline& timeline, const Found& start, 
     }
     now = next;
     energy_now = energy_next;
-    peak_at = now.peak > how.budget ? now.peak_at : -1;
+    peak_at = now.peak > how.budget ? now.peak_at : kNone;
     if (now.peak <= how.budget && (!result.best || now.seconds < result.best->outcome.seconds))
       result.best = Found{choice, now};
     if (energy_now < least) {

@@ -12,7 +12,7 @@ namespace ullage::plan {
 namespace {
 
 using trace::TensorUse;
-using Uses = std::vector<TensorUse>;
+using UseList = std::vector<TensorUse>;
 
 // Their second argument is the input of the forward pass.
 constexpr std::string_view kSizesOfInput[] = {
@@ -35,7 +35,7 @@ bool has_one_group(const TensorUse& gradient, const TensorUse& input, const Tens
 }
 
 // Of the results some are missing where nobody asked for them; by their sizes it is told which are there.
-std::vector<StorageId> unread_by_convolution(const Uses& arguments, const Uses& results) {
+std::vector<StorageId> unread_by_convolution(const UseList& arguments, const UseList& results) {
   if (arguments.size() != 3) return {};
   const auto made_for = [&](std::size_t i) {
     return std::ranges::count(results, arguments[i].sizes, &TensorUse::sizes);
@@ -148,7 +148,7 @@ std::size_t least_tensors(std::string_view name) {
   return parts.overload.starts_with("Tensor") && parts.overload != "Tensor_Scalar" ? 2 : 1;
 }
 
-std::uint64_t elements(const Uses& uses) {
+std::uint64_t elements(const UseList& uses) {
   std::uint64_t all = 0;
   for (const TensorUse& use : uses) {
     std::uint64_t count = 1;
@@ -160,8 +160,8 @@ std::uint64_t elements(const Uses& uses) {
 
 }  // namespace
 
-Uses uses_of(const trace::OpDetail& detail, bool results) {
-  Uses some;
+UseList uses_of(const trace::OpDetail& detail, bool results) {
+  UseList some;
   for (const TensorUse& use : detail.uses) {
     if ((use.how == TensorUse::How::Output) == results) some.push_back(use);
   }
@@ -170,7 +170,7 @@ Uses uses_of(const trace::OpDetail& detail, bool results) {
 
 std::vector<StorageId> unread_storages(std::string_view name, const trace::OpDetail& detail) {
   if (detail.failed) return {};
-  const Uses arguments = uses_of(detail, false);
+  const UseList arguments = uses_of(detail, false);
   std::vector<StorageId> unread;
   if (is_view(name) || is_one_of(kLike, name)) {
     for (const TensorUse& use : arguments) unread.push_back(use.storage);
@@ -189,7 +189,7 @@ std::vector<StorageId> unread_storages(std::string_view name, const trace::OpDet
 }
 
 bool all_arguments_seen(std::string_view name, const trace::OpDetail& detail) {
-  const Uses arguments = uses_of(detail, false);
+  const UseList arguments = uses_of(detail, false);
   const std::string_view base = parts_of(name).base;
   if (base == "cat" || base == "stack") return elements(arguments) == elements(uses_of(detail, true));
   if (makes_from_nothing(name)) return true;

@@ -32,84 +32,92 @@
 
 namespace ullage::plan {
 
+// Of a point, and of the window behind it; the first point is the step's begin.
+using PointIndex = Id<struct PointTag>;
+
 class BoundProgram final {
  public:
-  // `points`: indices of ops, ascending, each once. All must outlive it.
-  BoundProgram(const Step& step, const Spans& spans, const Ask& ask, std::vector<std::size_t> points);
+  // `points`: ascending, each once. All must outlive it.
+  BoundProgram(const Step& step, const Spans& spans, const Ask& ask, const std::vector<OpIndex>& points);
 
   LinearProgram::Outcome solve();
   // No schedule that fits costs less; of the rows so far.
   Seconds proven() const;
   // For each op by how many bytes what the solution has around it passes the budget, below zero where it does not:
   // where one more point would tell most.
-  std::vector<double> excess() const;
+  Table<OpIndex, double> excess() const;
   const LinearProgram& program() const { return program_; }
 
  private:
-  static constexpr int kUnset = -1, kNever = -2, kAlways = -3;  // in place of a column
-  using Table = std::vector<std::vector<int>>;                  // by point or window, then by value or op
+  static constexpr ColumnIndex kUnset{-1}, kNever{-2}, kAlways{-3};  // in place of a column
+  static bool is_column(ColumnIndex column) { return column >= ColumnIndex{0}; }
+  template <class Index>
+  using Columns = Table<PointIndex, Table<Index, ColumnIndex>>;
   enum class When { InWindow, FromPointOn };
   struct Chain {
-    int column;
-    std::size_t op, at;  // window or point
+    ColumnIndex column;
+    OpIndex op;
+    PointIndex at;
     bool apply;
     When when;
   };
   struct Ways {  // in which what is not present comes again
-    Table again, applied, restored;
+    Columns<OpIndex> again, applied;
+    Columns<ValueIndex> restored;
   };
 
   static bool lives_from_step_to_step(const StepStorage& it) { return it.from_before && it.outlives; }
   // bound_program.cpp: what is there when, and what may be done with it
-  std::size_t time(std::size_t point) const { return times_[point]; }
-  std::size_t window_end(std::size_t window) const;
+  OpIndex time(PointIndex point) const { return times_[point]; }
+  OpIndex window_end(PointIndex window) const;
   Bytes bytes_of(ValueIndex v) const;
-  bool exists(ValueIndex v, std::size_t point) const;
-  bool gone(ValueIndex v, std::size_t point) const;
+  bool exists(ValueIndex v, PointIndex point) const;
+  bool gone(ValueIndex v, PointIndex point) const;
   bool restorable(ValueIndex v) const;
-  bool lost_in(ValueIndex v, std::size_t window) const;
+  bool lost_in(ValueIndex v, PointIndex window) const;
   bool can_remake(ValueIndex v, bool apply) const;
-  std::size_t stuck_until(ValueIndex v) const;
-  bool stuck(ValueIndex v, std::size_t point) const;
+  OpIndex stuck_until(ValueIndex v) const;
+  bool stuck(ValueIndex v, PointIndex point) const;
 
-  double part_of(ValueIndex v, std::size_t point) const;
-  double part_in(ValueIndex v, std::size_t window) const;
+  double part_of(ValueIndex v, PointIndex point) const;
+  double part_in(ValueIndex v, PointIndex window) const;
 
   // bound_columns.cpp
-  int present(ValueIndex v, std::size_t point);
-  int present_at_begin(ValueIndex v);
-  int remade(ValueIndex v, std::size_t at, bool apply, When when);
-  int restored(ValueIndex v, std::size_t at, When when);
-  int new_restored(ValueIndex v);
-  int from_point_on(int in_window, int later);
-  int written(ValueIndex v);
+  ColumnIndex present(ValueIndex v, PointIndex point);
+  ColumnIndex present_at_begin(ValueIndex v);
+  ColumnIndex remade(ValueIndex v, PointIndex at, bool apply, When when);
+  ColumnIndex restored(ValueIndex v, PointIndex at, When when);
+  ColumnIndex new_restored(ValueIndex v);
+  ColumnIndex from_point_on(ColumnIndex in_window, ColumnIndex later);
+  ColumnIndex written(ValueIndex v);
 
   // bound_rows.cpp
-  void add_stay(ValueIndex v, std::size_t point);
+  void add_stay(ValueIndex v, PointIndex point);
   void add_chain(const Chain& chain);
-  void add_memory(std::size_t point);
-  void add_needs(std::size_t window);
-  void add_needs_from(std::size_t point);
+  void add_memory(PointIndex point);
+  void add_needs(PointIndex window);
+  void add_needs_from(PointIndex point);
   void add_borders();
   // carried from the window's begin, or comes in it: at least `least` and as much as `user`, where there is one.
-  void require(ValueIndex v, std::size_t at, When when, bool carry, int user, double least, int instead = kNever);
-  std::vector<double> fixed_levels() const;
+  void require(ValueIndex v, PointIndex at, When when, bool carry, ColumnIndex user, double least,
+               ColumnIndex instead = kNever);
+  Table<OpIndex, double> fixed_levels() const;
   double rise_of(const StepOp& op) const;
 
   const Step& step_;
   const Spans& spans_;
   const Ask& ask_;
-  std::vector<std::size_t> times_;              // by point; the first is the begin
-  std::vector<std::vector<ValueIndex>> needs_;  // by op: what must be there when it begins
-  std::vector<double> fixed_;                   // by op: bytes
-  std::vector<std::size_t> last_read_;          // by value: behind the last op that reads it
-  double unit_ = 1, second_ = 1;                // bytes and seconds in the program
+  Table<PointIndex, OpIndex> times_;
+  Table<OpIndex, std::vector<ValueIndex>> needs_;  // what must be there when it begins
+  Table<OpIndex, double> fixed_;                   // bytes
+  Table<ValueIndex, OpIndex> last_read_;           // behind the last op that reads it
+  double unit_ = 1, second_ = 1;                   // bytes and seconds in the program
   Bytes tiny_;
   LinearProgram program_;
-  std::vector<int> memory_rows_;
-  Table present_;
+  Table<PointIndex, RowIndex> memory_rows_;
+  Columns<ValueIndex> present_;
   Ways in_window_, from_point_on_;
-  std::vector<int> written_;
+  Table<ValueIndex, ColumnIndex> written_;
   std::vector<Chain> waiting_;
 };
 

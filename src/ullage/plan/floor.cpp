@@ -10,7 +10,7 @@ namespace {
 std::string site(const Step& step, const StepOp& op) {
   const StepStorage* best = nullptr;
   for (const ValueIndex read : op.reads) {
-    const StepStorage& storage = step.storages[step.values[read.value].storage.value];
+    const StepStorage& storage = step.storages[step.values[read].storage];
     if (storage.name.empty()) continue;
     const auto rank = [](const StepStorage& it) {
       return std::pair(it.category == trace::Category::Parameters, it.bytes);
@@ -22,8 +22,8 @@ std::string site(const Step& step, const StepOp& op) {
 
 }  // namespace
 
-std::string described(const Step& step, std::size_t op) {
-  if (op >= step.ops.size()) return "";
+std::string described(const Step& step, OpIndex op) {
+  if (!step.ops.has(op)) return "";
   const StepOp& it = step.ops[op];
   const std::string where = site(step, it);
   std::string text = it.name;
@@ -33,19 +33,17 @@ std::string described(const Step& step, std::size_t op) {
 
 Floor floor_of(const Problem& problem) {
   std::int64_t most = 0;
-  std::size_t at = 0;
-  for (const Problem::Position& position : problem.positions) {
+  OpIndex at;
+  for (const PositionIndex p : problem.positions.ids()) {
+    const Problem::Position& position = problem.positions[p];
     // What may be away when the step ends is not counted there.
-    const bool end = &position == &problem.positions.back();
+    const bool end = p.next() == problem.positions.next_id();
     std::int64_t need = position.need;
-    for (std::int32_t i = position.reads.begin; !end && i < position.reads.end; ++i) {
-      const Problem::Moved& value =
-          problem.values[static_cast<std::size_t>(problem.lists[static_cast<std::size_t>(i)])];
-      if (!value.pinned) need += value.bytes;
-    }
+    for (const MovedIndex v : problem.lists[end ? IdRange<ListIndex>{} : position.reads])
+      if (!problem.values[v].pinned) need += problem.values[v].bytes;
     if (need <= most) continue;
     most = need;
-    at = static_cast<std::size_t>(position.top);
+    at = problem.tops[p];
   }
   return {.bytes = Bytes{static_cast<std::uint64_t>(most)}, .set_by = described(*problem.step, at)};
 }

@@ -17,6 +17,6 @@ struct Floor {
 Floor floor_of(const Problem& problem);
 
 // An op for a person: its name, the layer or tensor that it works on where that is known, and the phase.
-std::string described(const Step& step, std::size_t op);
+std::string described(const Step& step, OpIndex op);
 
 }  // namespace ullage::plan

@@ -9,20 +9,20 @@ namespace {
 constexpr std::size_t kLookedAt = 24;  // slots that are tried at a time
 
 struct Candidate {
-  std::int32_t slot = 0;
+  SlotIndex slot{};
   double ratio = 0;  // seconds a byte: a guess, then what was seen
 };
 
-double guess(const Problem& problem, std::int32_t slot) {
-  const Problem::Slot& it = problem.slots[static_cast<std::size_t>(slot)];
-  const Problem::Moved& value = problem.values[static_cast<std::size_t>(it.value)];
+double guess(const Problem& problem, SlotIndex slot) {
+  const Problem::Slot& it = problem.slots[slot];
+  const Problem::Moved& value = problem.values[it.value];
   double least = problem.write_seconds + problem.read_seconds;
   const auto bytes = static_cast<double>(std::max<std::int64_t>(1, value.bytes));
   if (!it.spill || it.drop)
-    for (const std::int32_t way : {value.rerun, value.apply})
-      if (way >= 0) {
-        const double ratio = problem.recipes[static_cast<std::size_t>(way)].seconds / bytes;
-        least = it.spill ? std::min(least, ratio) : (way == value.apply || value.apply < 0 ? ratio : least);
+    for (const RecipeIndex way : {value.rerun, value.apply})
+      if (way != kNone) {
+        const double ratio = problem.recipes[way].seconds / bytes;
+        least = it.spill ? std::min(least, ratio) : (way == value.apply || value.apply == kNone ? ratio : least);
       }
   return least;
 }
@@ -34,9 +34,9 @@ bool take(const Problem& problem, const Problem::Slot& slot, Way way, After& aft
   if (way == Way::Spill ? !slot.spill : !slot.drop) return false;
   after = way == Way::Spill ? After::Spill : After::Drop;
   if (way != Way::DropAndHold) return true;
-  std::vector<std::int32_t> held;
+  std::vector<SlotIndex> held;
   sources(problem, choice, slot.value, held);
-  for (const std::int32_t it : held) choice.after[static_cast<std::size_t>(it)] = After::Keep;
+  for (const SlotIndex it : held) choice.after[it] = After::Keep;
   return !held.empty();
 }
 
@@ -48,9 +48,8 @@ std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choi
   Outcome now = timeline.run(choice, target);
   curve.push_back({choice, now});
   std::vector<Candidate> todo;
-  for (std::size_t i = 0; i < problem.slots.size(); ++i)
-    if (!problem.slots[i].last && choice.after[i] == After::Keep)
-      todo.push_back({static_cast<std::int32_t>(i), guess(problem, static_cast<std::int32_t>(i))});
+  for (const SlotIndex i : problem.slots.ids())
+    if (!problem.slots[i].last && choice.after[i] == After::Keep) todo.push_back({i, guess(problem, i)});
   while (now.peak > target && !todo.empty()) {
     const std::size_t most = std::min(kLookedAt, todo.size());
     std::partial_sort(todo.begin(), todo.begin() + static_cast<std::ptrdiff_t>(most), todo.end(),
@@ -62,18 +61,17 @@ std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choi
     Choice best_choice;
     Outcome best_outcome;
     for (std::size_t i = 0; i < most; ++i) {
-      const Problem::Slot& slot = problem.slots[static_cast<std::size_t>(todo[i].slot)];
+      const Problem::Slot& slot = problem.slots[todo[i].slot];
       double least = 1e300;
       for (const Way way : {Way::Drop, Way::DropAndHold, Way::Spill}) {
         Choice tried = choice;
-        if (!take(problem, slot, way, tried.after[static_cast<std::size_t>(todo[i].slot)], tried)) continue;
+        if (!take(problem, slot, way, tried.after[todo[i].slot], tried)) continue;
         const Outcome outcome = timeline.run(tried, target);
         if (!outcome.possible) continue;
         const double gain = now.over - outcome.over + static_cast<double>(now.peak - outcome.peak);
         const double cost = outcome.seconds - now.seconds + 1e-9;
         const double ratio = gain > 0 ? cost / gain : 1e100;
-        least =
-            std::min(least, cost / static_cast<double>(problem.values[static_cast<std::size_t>(slot.value)].bytes + 1));
+        least = std::min(least, cost / static_cast<double>(problem.values[slot.value].bytes + 1));
         if (ratio < best) best = ratio, best_at = i, best_choice = std::move(tried), best_outcome = outcome;
       }
       todo[i].ratio = std::max(todo[i].ratio, least);
@@ -93,9 +91,8 @@ std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choi
 std::vector<Found> simple_choices(const Problem& problem, Timeline& timeline, std::int64_t target) {
   constexpr std::size_t kSteps = 40;
   std::vector<Candidate> all;
-  for (std::size_t i = 0; i < problem.slots.size(); ++i)
-    if (!problem.slots[i].last && problem.slots[i].drop)
-      all.push_back({static_cast<std::int32_t>(i), guess(problem, static_cast<std::int32_t>(i))});
+  for (const SlotIndex i : problem.slots.ids())
+    if (!problem.slots[i].last && problem.slots[i].drop) all.push_back({i, guess(problem, i)});
   std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     return a.ratio < b.ratio || (a.ratio == b.ratio && a.slot < b.slot);
   });
@@ -103,13 +100,12 @@ std::vector<Found> simple_choices(const Problem& problem, Timeline& timeline, st
   for (std::size_t step = 0; step <= kSteps; ++step) {
     Choice choice = plain_choice(problem);
     const std::size_t most = all.size() * step / kSteps;
-    for (std::size_t i = 0; i < most; ++i) choice.after[static_cast<std::size_t>(all[i].slot)] = After::Drop;
+    for (std::size_t i = 0; i < most; ++i) choice.after[all[i].slot] = After::Drop;
     found.push_back({choice, timeline.run(choice, target)});
-    std::vector<std::int32_t> held;
-    for (std::size_t i = 0; i < most; ++i)
-      sources(problem, choice, problem.slots[static_cast<std::size_t>(all[i].slot)].value, held);
+    std::vector<SlotIndex> held;
+    for (std::size_t i = 0; i < most; ++i) sources(problem, choice, problem.slots[all[i].slot].value, held);
     if (held.empty()) continue;
-    for (const std::int32_t slot : held) choice.after[static_cast<std::size_t>(slot)] = After::Keep;
+    for (const SlotIndex slot : held) choice.after[slot] = After::Keep;
     found.push_back({choice, timeline.run(choice, target)});
   }
   std::erase_if(found, [](const Found& it) { return !it.outcome.possible; });

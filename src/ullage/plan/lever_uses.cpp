@@ -19,10 +19,10 @@ class Uses final {
 
   // The first step sends away what the second finds away: the second one is told.
   std::vector<LeverUse> tell() {
-    std::vector<bool> away(step_.storages.size());
-    for (const ValueIndex value : schedule_.away) away[storage_of(value).value] = true;
-    for (std::size_t v = 0; v < copies_.size(); ++v) {
-      if (step_.values[v].maker == kNone && away[storage_of({v}).value]) copies_[v] = {.there = true, .out = true};
+    Table<StorageIndex, bool> away(step_.storages.size());
+    for (const ValueIndex value : schedule_.away) away[storage_of(value)] = true;
+    for (const ValueIndex v : copies_.ids()) {
+      if (step_.values[v].maker == kNone && away[storage_of(v)]) copies_[v] = {.there = true, .out = true};
     }
     go();
     begin_again();
@@ -39,33 +39,33 @@ class Uses final {
     bool writing = false;  // ahead
     bool coming = false;   // read ahead
   };
-  StorageIndex storage_of(ValueIndex value) const { return step_.values[value.value].storage; }
-  Bytes bytes_of(ValueIndex value) const { return step_.storages[storage_of(value).value].bytes; }
+  StorageIndex storage_of(ValueIndex value) const { return step_.values[value].storage; }
+  Bytes bytes_of(ValueIndex value) const { return step_.storages[storage_of(value)].bytes; }
 
   // Copies of what lives from step to step stay.
   void begin_again() {
-    std::vector<Copy> last(step_.storages.size());
-    for (std::size_t v = 0; v < copies_.size(); ++v) {
-      if (step_.values[v].overwritten_by == kNone) last[storage_of({v}).value] = copies_[v];
+    Table<StorageIndex, Copy> last(step_.storages.size());
+    for (const ValueIndex v : copies_.ids()) {
+      if (step_.values[v].overwritten_by == kNone) last[storage_of(v)] = copies_[v];
     }
-    for (std::size_t v = 0; v < copies_.size(); ++v) {
-      const StepStorage& it = step_.storages[storage_of({v}).value];
+    for (const ValueIndex v : copies_.ids()) {
+      const StepStorage& it = step_.storages[storage_of(v)];
       const bool carried = step_.values[v].maker == kNone && it.from_before && it.outlives;
-      copies_[v] = carried ? last[storage_of({v}).value] : Copy{};
+      copies_[v] = carried ? last[storage_of(v)] : Copy{};
     }
     uses_.clear(), of_op_.clear(), of_apply_.clear(), of_storage_.clear(), brought_.clear();
   }
 
   void go() {
     auto action = schedule_.actions.begin();
-    const auto act_until = [&](std::size_t op, bool after) {
-      for (; action != schedule_.actions.end() && action->at.value == op && action->after == after; ++action) {
+    const auto act_until = [&](OpIndex op, bool after) {
+      for (; action != schedule_.actions.end() && action->at == op && action->after == after; ++action) {
         act(*action);
       }
     };
-    for (std::size_t op = 0; op < step_.ops.size(); ++op) {
+    for (const OpIndex op : step_.ops.ids()) {
       act_until(op, false);
-      for (const ValueIndex made : step_.ops[op].makes) copies_[made.value] = {};
+      for (const ValueIndex made : step_.ops[op].makes) copies_[made] = {};
       act_until(op, true);
     }
   }
@@ -85,30 +85,32 @@ class Uses final {
         read(action.value, action.what == What::ReadAhead);
         break;
       case What::Hold:
-        uses_.push_back({.lever = "hold", .site = name_of(action.value), .bytes = bytes_of(action.value)});
+        uses_.push_back(
+            {.lever = word_of(&Levers::hold), .site = name_of(action.value), .bytes = bytes_of(action.value)});
         break;
       case What::Drop:
-        copies_[action.value.value] = {};
+        copies_[action.value] = {};
         break;
     }
   }
 
   void remake(const Action& action) {
     const bool apply = action.what == What::Apply;
-    const StepOp& op = step_.ops[action.op.value];
-    const auto [at, first] = (apply ? of_apply_ : of_op_).emplace(action.op.value, uses_.size());
-    if (first) uses_.push_back({.lever = apply ? "batch norm" : "recompute", .site = site_of(op)});
+    const StepOp& op = step_.ops[action.op];
+    const auto [at, first] = (apply ? of_apply_ : of_op_).emplace(action.op, uses_.size());
+    const char* const lever = word_of(apply ? &Levers::batch_norm : &Levers::recompute);
+    if (first) uses_.push_back({.lever = lever, .site = site_of(op)});
     LeverUse& use = uses_[at->second];
     use.seconds.count += (apply ? op.apply : op.rerun)->took.count;
     for (const ValueIndex kept : action.keeps) {
-      copies_[kept.value] = {};
+      copies_[kept] = {};
       use.seconds.count += rates_.each.count;
-      if (brought_.insert(kept.value).second) use.bytes += bytes_of(kept);
+      if (brought_.insert(kept).second) use.bytes += bytes_of(kept);
     }
   }
 
   void write(ValueIndex value, bool ahead) {
-    Copy& copy = copies_[value.value];
+    Copy& copy = copies_[value];
     if (copy.out) return;
     LeverUse& use = use_of(storage_of(value));
     if (!copy.there && !copy.writing) use.seconds.count += static_cast<double>(bytes_of(value).count) / rates_.write;
@@ -119,7 +121,7 @@ class Uses final {
   }
 
   void read(ValueIndex value, bool ahead) {
-    Copy& copy = copies_[value.value];
+    Copy& copy = copies_[value];
     const bool coming = copy.coming;
     copy.coming = ahead;
     copy.out = false;
@@ -129,13 +131,14 @@ class Uses final {
   }
 
   LeverUse& use_of(StorageIndex storage) {
-    const auto [at, first] = of_storage_.emplace(storage.value, uses_.size());
-    const StepStorage& it = step_.storages[storage.value];
-    if (first) uses_.push_back({.lever = it.from_before ? "state" : "spill", .site = it.name, .bytes = it.bytes});
+    const auto [at, first] = of_storage_.emplace(storage, uses_.size());
+    const StepStorage& it = step_.storages[storage];
+    const char* const lever = word_of(it.from_before ? &Levers::state : &Levers::spill);
+    if (first) uses_.push_back({.lever = lever, .site = it.name, .bytes = it.bytes});
     return uses_[at->second];
   }
 
-  std::string name_of(ValueIndex value) const { return step_.storages[storage_of(value).value].name; }
+  std::string name_of(ValueIndex value) const { return step_.storages[storage_of(value)].name; }
   std::string site_of(const StepOp& op) const {
     if (op.makes.empty()) return op.name;
     const std::string name = name_of(op.makes.front());
@@ -145,10 +148,11 @@ class Uses final {
   const Step& step_;
   const Schedule& schedule_;
   const Rates& rates_;
-  std::vector<Copy> copies_;  // of each value
+  Table<ValueIndex, Copy> copies_;
   std::vector<LeverUse> uses_;
-  std::map<std::uint64_t, std::size_t> of_op_, of_apply_, of_storage_;  // index into `uses_`
-  std::set<std::uint64_t> brought_;                                     // values that reruns have brought back
+  std::map<OpIndex, std::size_t> of_op_, of_apply_;  // index into `uses_`
+  std::map<StorageIndex, std::size_t> of_storage_;   // likewise
+  std::set<ValueIndex> brought_;                     // by reruns
 };
 
 }  // namespace

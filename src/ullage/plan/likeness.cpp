@@ -17,9 +17,9 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 
 // Names alone, no bytes: layers of one kind differ in size. Equal on any run of one build, which is all that is asked.
 std::uint64_t origin(const Step& step, ValueIndex value, int depth) {
-  const OpIndex maker = step.values[value.value].maker;
-  if (maker == kNone) return step.storages[step.values[value.value].storage.value].from_before ? 1 : 2;
-  const StepOp& op = step.ops[maker.value];
+  const OpIndex maker = step.values[value].maker;
+  if (maker == kNone) return step.storages[step.values[value].storage].from_before ? 1 : 2;
+  const StepOp& op = step.ops[maker];
   std::uint64_t hash = std::hash<std::string>()(op.name);
   for (std::size_t i = 0; i < op.makes.size(); ++i)
     if (op.makes[i] == value) hash = mixed(hash, i);
@@ -34,18 +34,17 @@ std::uint64_t origin(const Step& step, ValueIndex value, int depth) {
 Likeness likeness_of(const Problem& problem) {
   const Step& step = *problem.step;
   Likeness likeness;
-  std::map<std::uint64_t, std::int32_t> number;
-  for (std::size_t i = 0; i < problem.slots.size(); ++i) {
+  std::map<std::uint64_t, KindIndex> number;
+  for (const SlotIndex i : problem.slots.ids()) {
     const Problem::Slot& slot = problem.slots[i];
-    const std::int32_t at = problem.positions[static_cast<std::size_t>(slot.position)].op;
-    const StepOp& op = step.ops[static_cast<std::size_t>(at)];
-    std::uint64_t hash = origin(step, problem.values[static_cast<std::size_t>(slot.value)].value, kDepth);
+    const StepOp& op = step.ops[problem.positions[slot.position].op];
+    std::uint64_t hash = origin(step, problem.values[slot.value].value, kDepth);
     hash = mixed(mixed(hash, std::hash<std::string>()(op.name)), static_cast<std::uint64_t>(op.phase));
     hash = mixed(hash, (slot.last ? 4u : 0u) + (slot.drop ? 2u : 0u) + (slot.spill ? 1u : 0u));
-    const auto known = number.emplace(hash, static_cast<std::int32_t>(likeness.slots.size()));
-    if (known.second) likeness.slots.emplace_back();
+    const auto known = number.emplace(hash, likeness.slots.next_id());
+    if (known.second) likeness.slots.push_back({});
     likeness.kind.push_back(known.first->second);
-    likeness.slots[static_cast<std::size_t>(known.first->second)].push_back(static_cast<std::int32_t>(i));
+    likeness.slots[known.first->second].push_back(i);
   }
   return likeness;
 }

@@ -11,9 +11,11 @@
 
 namespace ullage::plan {
 
+using KindIndex = Id<struct KindTag, std::int32_t>;  // index into Likeness::slots
+
 struct Likeness {
-  std::vector<std::int32_t> kind;                  // of each slot: index into `slots`
-  std::vector<std::vector<std::int32_t>> slots{};  // of each kind, ascending
+  Table<SlotIndex, KindIndex> kind;
+  Table<KindIndex, std::vector<SlotIndex>> slots{};  // ascending
 };
 Likeness likeness_of(const Problem& problem);
 

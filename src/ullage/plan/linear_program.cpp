@@ -43,30 +43,28 @@ LinearProgram::~LinearProgram() = default;
 LinearProgram::LinearProgram(LinearProgram&&) noexcept = default;
 LinearProgram& LinearProgram::operator=(LinearProgram&&) noexcept = default;
 
-int LinearProgram::add_column(double cost, double least, double most) {
+ColumnIndex LinearProgram::add_column(double cost, double least, double most) {
   ULLAGE_CHECK(cost >= 0 && least <= most, "a column costs less than nothing, or its ends are crossed");
-  columns_.push_back({cost, least, most});
-  in_old_rows_.emplace_back();
-  return int(columns_.size()) - 1;
+  in_old_rows_.push_back({});
+  return columns_.push_back({cost, least, most});
 }
 
-int LinearProgram::add_row(std::vector<Entry> entries, double least) {
-  rows_.push_back({std::move(entries), least});
-  return int(rows_.size()) - 1;
+RowIndex LinearProgram::add_row(std::vector<Entry> entries, double least) {
+  return rows_.push_back({std::move(entries), least});
 }
 
-void LinearProgram::extend_row(int row, Entry entry) {
-  rows_[std::size_t(row)].entries.push_back(entry);
-  if (std::size_t(row) >= sent_rows_) return;
-  ULLAGE_CHECK(std::size_t(entry.column) >= sent_columns_, "a column that was sent cannot join a row that was sent");
-  in_old_rows_[std::size_t(entry.column) - sent_columns_].push_back({row, entry.factor});
+void LinearProgram::extend_row(RowIndex row, Entry entry) {
+  rows_[row].entries.push_back(entry);
+  if (row >= sent_rows_) return;
+  ULLAGE_CHECK(entry.column >= sent_columns_, "a column that was sent cannot join a row that was sent");
+  in_old_rows_[entry.column].push_back({row, entry.factor});
 }
 
 void LinearProgram::send_columns() {
   Packed packed;
   std::vector<double> least, most, cost;
-  for (std::size_t c = sent_columns_; c < columns_.size(); ++c) {
-    for (const Entry& entry : in_old_rows_[c - sent_columns_]) packed.add(entry.column, entry.factor);
+  for (const ColumnIndex c : IdRange<ColumnIndex>{sent_columns_, columns_.next_id()}) {
+    for (const InRow& entry : in_old_rows_[c]) packed.add(entry.row.value, entry.factor);
     packed.end();
     least.push_back(columns_[c].least);
     most.push_back(columns_[c].most);
@@ -76,15 +74,15 @@ void LinearProgram::send_columns() {
     model_->clp.add_columns(model_->simplex, int(cost.size()), least.data(), most.data(), cost.data(),
                             packed.starts.data(), packed.indices.data(), packed.factors.data());
   }
-  sent_columns_ = columns_.size();
-  in_old_rows_.clear();
+  for (const ColumnIndex c : IdRange<ColumnIndex>{sent_columns_, columns_.next_id()}) in_old_rows_[c] = {};
+  sent_columns_ = columns_.next_id();
 }
 
 void LinearProgram::send_rows() {
   Packed packed;
   std::vector<double> least;
-  for (std::size_t r = sent_rows_; r < rows_.size(); ++r) {
-    for (const Entry& entry : rows_[r].entries) packed.add(entry.column, entry.factor);
+  for (const RowIndex r : IdRange<RowIndex>{sent_rows_, rows_.next_id()}) {
+    for (const Entry& entry : rows_[r].entries) packed.add(entry.column.value, entry.factor);
     packed.end();
     least.push_back(rows_[r].least);
   }
@@ -93,21 +91,21 @@ void LinearProgram::send_rows() {
     model_->clp.add_rows(model_->simplex, int(least.size()), least.data(), most.data(), packed.starts.data(),
                          packed.indices.data(), packed.factors.data());
   }
-  sent_rows_ = rows_.size();
+  sent_rows_ = rows_.next_id();
 }
 
 // For any prices p >= 0 of the rows, cost x >= p (A x) + (cost - p A) x >= p least + the least that the second can be.
-double LinearProgram::bound_by(const double* prices, double with_costs) const {
+double LinearProgram::bound_by(const Table<RowIndex, double>& prices, double with_costs) const {
   double sum = 0;
-  std::vector<double> reduced;
+  Table<ColumnIndex, double> reduced;
   for (const Column& column : columns_) reduced.push_back(with_costs * column.cost);
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
+  for (const RowIndex r : rows_.ids()) {
     const double price = std::max(0.0, prices[r]);
     if (price == 0) continue;
     sum += price * rows_[r].least;
-    for (const Entry& entry : rows_[r].entries) reduced[std::size_t(entry.column)] -= price * entry.factor;
+    for (const Entry& entry : rows_[r].entries) reduced[entry.column] -= price * entry.factor;
   }
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
+  for (const ColumnIndex c : columns_.ids()) {
     sum += reduced[c] * (reduced[c] > 0 ? columns_[c].least : columns_[c].most);
   }
   return sum;
@@ -123,10 +121,10 @@ bool LinearProgram::proven_infeasible() const {
   for (const double price : prices) largest = std::max(largest, std::abs(price));
   if (largest == 0) return false;
   for (const double sign : {1.0, -1.0}) {  // the sign of a ray is not told
-    std::vector<double> turned;
+    Table<RowIndex, double> turned;
     turned.reserve(prices.size());
     for (const double price : prices) turned.push_back(sign * price / largest);
-    if (bound_by(turned.data(), 0) > 1e-9) return true;
+    if (bound_by(turned, 0) > 1e-9) return true;
   }
   return false;
 }
@@ -143,10 +141,14 @@ LinearProgram::Outcome LinearProgram::solve(int iterations) {
   clp->dual(simplex, 0);
   const int status = clp->status(simplex);
   if (status == 1) return proven_infeasible() ? Outcome::Infeasible : Outcome::GivenUp;
-  proven_ = std::max(proven_, bound_by(clp->row_price(simplex), 1));
+  const double* prices = clp->row_price(simplex);
+  const Table<RowIndex, double> of_rows(std::vector<double>(prices, prices + rows_.size()));
+  proven_ = std::max(proven_, bound_by(of_rows, 1));
   return status == 0 ? Outcome::Solved : Outcome::GivenUp;
 }
 
-double LinearProgram::value(int column) const { return model_->clp.column_solution(model_->simplex)[column]; }
+double LinearProgram::value(ColumnIndex column) const {
+  return model_->clp.column_solution(model_->simplex)[column.value];
+}
 
 }  // namespace ullage::plan

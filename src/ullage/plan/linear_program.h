@@ -4,15 +4,20 @@
 // A linear program that grows: least cost, each row's sum at least so much, each column between its ends. Solved by Clp
 // (COIN-OR). Clp stands on a BLAS, so nothing that is loaded into other programs may link this.
 
+#include "ullage/base/table.h"
+
 #include <memory>
 #include <vector>
 
 namespace ullage::plan {
 
+using ColumnIndex = Id<struct ColumnTag, int>;
+using RowIndex = Id<struct RowTag, int>;
+
 class LinearProgram final {
  public:
   struct Entry {
-    int column = 0;
+    ColumnIndex column;
     double factor = 0;
   };
   enum class Outcome { Solved, Infeasible, GivenUp };
@@ -23,15 +28,15 @@ class LinearProgram final {
   LinearProgram& operator=(LinearProgram&&) noexcept;
 
   // The index of a new column, with least <= x <= most, and `cost` (zero or more) for each unit of it.
-  int add_column(double cost, double least, double most);
+  ColumnIndex add_column(double cost, double least, double most);
   // The index of a new row: the sum of the entries is at least `least`.
-  int add_row(std::vector<Entry> entries, double least);
+  RowIndex add_row(std::vector<Entry> entries, double least);
   // One more entry of a row that is there; `column` is not in it yet.
-  void extend_row(int row, Entry entry);
+  void extend_row(RowIndex row, Entry entry);
 
   // From where the last one ended. `iterations`: at most so many pivots. GivenUp too where Clp is not installed.
   Outcome solve(int iterations);
-  double value(int column) const;  // of the last solution
+  double value(ColumnIndex column) const;  // of the last solution
   // Below it no solution costs, whatever the solver's tolerances: worked out from the prices of the rows alone, which
   // bound the cost from below whether they are the best ones or not.
   double proven() const { return proven_; }
@@ -46,16 +51,21 @@ class LinearProgram final {
     std::vector<Entry> entries;
     double least;
   };
+  struct InRow {
+    RowIndex row;
+    double factor;
+  };
   struct Model;
   void send_columns();
   void send_rows();
-  double bound_by(const double* prices, double with_costs) const;
+  double bound_by(const Table<RowIndex, double>& prices, double with_costs) const;
   bool proven_infeasible() const;
 
-  std::vector<Column> columns_;
-  std::vector<Row> rows_;
-  std::size_t sent_columns_ = 0, sent_rows_ = 0;
-  std::vector<std::vector<Entry>> in_old_rows_;  // by column that is not sent yet: {row, factor}
+  Table<ColumnIndex, Column> columns_;
+  Table<RowIndex, Row> rows_;
+  ColumnIndex sent_columns_;                            // those before it are sent
+  RowIndex sent_rows_;                                  // likewise
+  Table<ColumnIndex, std::vector<InRow>> in_old_rows_;  // of columns that are not sent yet
   double proven_ = 0;
   std::unique_ptr<Model> model_;
 };

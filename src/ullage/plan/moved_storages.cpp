@@ -16,97 +16,98 @@ class Chooser final {
         hot_(hot),
         moved_(step_.storages.size(), false) {}
 
-  std::vector<bool> choose();
+  Table<StorageIndex, bool> choose();
 
  private:
-  bool worth_moving(std::size_t v) const;
-  bool worth_sending_away(std::size_t s) const;
-  void move_storage(std::size_t s, std::vector<std::size_t>& todo);
-  void move_inputs(const std::vector<ValueIndex>& reads, std::vector<std::size_t>& todo);
-  void move_outputs(const StepOp& op, std::vector<std::size_t>& todo);
+  bool worth_moving(ValueIndex v) const;
+  bool worth_sending_away(StorageIndex s) const;
+  void move_storage(StorageIndex s, std::vector<StorageIndex>& todo);
+  void move_inputs(const std::vector<ValueIndex>& reads, std::vector<StorageIndex>& todo);
+  void move_outputs(const StepOp& op, std::vector<StorageIndex>& todo);
 
   const Step& step_;
   const StepFacts& facts_;
   const Levers& levers_;
   const RemakingWays& ways_;
   const HotOps& hot_;
-  std::vector<bool> moved_;
+  Table<StorageIndex, bool> moved_;
 };
 
-bool Chooser::worth_moving(std::size_t v) const {
+bool Chooser::worth_moving(ValueIndex v) const {
   const Value& value = step_.values[v];
-  const StepStorage& storage = step_.storages[value.storage.value];
-  if (!storage.movable || !facts_.born_in_op[value.storage.value]) return false;
+  const StepStorage& storage = step_.storages[value.storage];
+  if (!storage.movable || !facts_.born_in_op[value.storage]) return false;
   if (!ways_.any(v) && !levers_.spill) return false;
-  const std::vector<std::size_t>& uses = facts_.uses[v];
+  const std::vector<OpIndex>& uses = facts_.uses[v];
   for (std::size_t i = 0; i + 1 < uses.size(); ++i)
     if (hot_.any_between(uses[i], uses[i + 1])) return true;
-  const std::uint64_t dies = facts_.dies[value.storage.value];
+  const GapIndex dies = facts_.dies[value.storage];
   const bool newest = value.overwritten_by == kNone;
-  if (levers_.spill && dies <= step_.ops.size() && newest && !uses.empty() && hot_.any_between(uses.back(), dies))
+  if (levers_.spill && dies != kNone && newest && !uses.empty() && hot_.any_between(uses.back(), op_after(dies)))
     return true;
-  return storage.outlives && newest && !uses.empty() && hot_.any_between(uses.back(), step_.ops.size());
+  return storage.outlives && newest && !uses.empty() && hot_.any_between(uses.back(), step_.ops.next_id());
 }
 
 // What lives from step to step and is away between two uses, or from the last one to the first of the next step.
-bool Chooser::worth_sending_away(std::size_t s) const {
+bool Chooser::worth_sending_away(StorageIndex s) const {
   const StepStorage& storage = step_.storages[s];
   if (!levers_.state || !storage.movable || !storage.from_before || !storage.outlives) return false;
   if (facts_.values_of[s].empty() || facts_.uses[facts_.values_of[s].front()].empty()) return false;
-  std::size_t before = 0;
+  OpIndex before;
   bool first = true;
-  for (const std::size_t v : facts_.values_of[s])
-    for (const std::size_t use : facts_.uses[v]) {
+  for (const ValueIndex v : facts_.values_of[s])
+    for (const OpIndex use : facts_.uses[v]) {
       if (first ? hot_.any_before(use) : hot_.any_between(before, use)) return true;
       first = false;
       before = use;
     }
-  return !first && hot_.any_between(before, step_.ops.size());
+  return !first && hot_.any_between(before, step_.ops.next_id());
 }
 
-void Chooser::move_storage(std::size_t s, std::vector<std::size_t>& todo) {
+void Chooser::move_storage(StorageIndex s, std::vector<StorageIndex>& todo) {
   if (moved_[s]) return;
   moved_[s] = true;
   todo.push_back(s);
 }
 
-std::vector<bool> Chooser::choose() {
-  std::vector<std::size_t> todo;
-  for (std::size_t v = 0; v < step_.values.size(); ++v)
-    if (worth_moving(v)) move_storage(step_.values[v].storage.value, todo);
-  for (std::size_t s = 0; s < step_.storages.size(); ++s)
+Table<StorageIndex, bool> Chooser::choose() {
+  std::vector<StorageIndex> todo;
+  for (const ValueIndex v : step_.values.ids())
+    if (worth_moving(v)) move_storage(step_.values[v].storage, todo);
+  for (const StorageIndex s : step_.storages.ids())
     if (worth_sending_away(s)) move_storage(s, todo);
   // What chains read may be held, or made again in turn.
   while (!todo.empty()) {
-    const std::size_t s = todo.back();
+    const StorageIndex s = todo.back();
     todo.pop_back();
-    for (const std::size_t v : facts_.values_of[s]) {
+    for (const ValueIndex v : facts_.values_of[s]) {
       const OpIndex maker = step_.values[v].maker;
       if (maker == kNone || !ways_.any(v)) continue;
-      const StepOp& op = step_.ops[maker.value];
-      if (ways_.rerun(maker.value)) move_inputs(op.rerun->reads, todo), move_outputs(op, todo);
-      if (ways_.apply(maker.value)) move_inputs(op.apply->reads, todo);
+      const StepOp& op = step_.ops[maker];
+      if (ways_.rerun(maker)) move_inputs(op.rerun->reads, todo), move_outputs(op, todo);
+      if (ways_.apply(maker)) move_inputs(op.apply->reads, todo);
     }
   }
   return std::move(moved_);
 }
 
-void Chooser::move_inputs(const std::vector<ValueIndex>& reads, std::vector<std::size_t>& todo) {
+void Chooser::move_inputs(const std::vector<ValueIndex>& reads, std::vector<StorageIndex>& todo) {
   for (const ValueIndex read : reads) {
-    const std::size_t s = step_.values[read.value].storage.value;
+    const StorageIndex s = step_.values[read].storage;
     if (facts_.born_in_op[s]) move_storage(s, todo);
   }
 }
 
 // All results of an op that is run again are looked at: the others of them may be wanted too.
-void Chooser::move_outputs(const StepOp& op, std::vector<std::size_t>& todo) {
+void Chooser::move_outputs(const StepOp& op, std::vector<StorageIndex>& todo) {
   for (const ValueIndex make : op.makes)
-    if (facts_.born_in_op[step_.values[make.value].storage.value])
-      move_storage(step_.values[make.value].storage.value, todo);
+    if (facts_.born_in_op[step_.values[make].storage]) move_storage(step_.values[make].storage, todo);
 }
 
 }  // namespace
 
-std::vector<bool> moved_storages(const RemakingWays& ways, const HotOps& hot) { return Chooser(ways, hot).choose(); }
+Table<StorageIndex, bool> moved_storages(const RemakingWays& ways, const HotOps& hot) {
+  return Chooser(ways, hot).choose();
+}
 
 }  // namespace ullage::plan

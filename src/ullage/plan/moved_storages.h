@@ -5,11 +5,9 @@
 
 #include "ullage/plan/remaking_ways.h"
 
-#include <vector>
-
 namespace ullage::plan {
 
 // Of each storage: can it be away while plain execution has too many bytes, or is something made from it that can?
-std::vector<bool> moved_storages(const RemakingWays& ways, const HotOps& hot);
+Table<StorageIndex, bool> moved_storages(const RemakingWays& ways, const HotOps& hot);
 
 }  // namespace ullage::plan

@@ -4,6 +4,7 @@
 // What a planner answers: nothing is needed, here is how, or it cannot be done and what would be needed.
 
 #include "ullage/base/bytes.h"
+#include "ullage/plan/levers.h"
 #include "ullage/plan/schedule.h"
 
 #include <atomic>
@@ -13,15 +14,6 @@
 #include <vector>
 
 namespace ullage::plan {
-
-// What may be done. All of these are bit-equal.
-struct Levers {
-  bool recompute = true;   // Rerun
-  bool batch_norm = true;  // Apply
-  bool hold = true;
-  bool spill = true;  // activations
-  bool state = true;  // spill what lives from step to step: optimizer state, gradients, parameters
-};
 
 // Bytes a second to and from the place where spilled bytes go, as measured.
 struct Rates {
@@ -44,7 +36,7 @@ struct Ask {
 
 // What a plan does, one line for a person.
 struct LeverUse {
-  std::string lever;  // "recompute", "batch norm", "hold", "spill", "state"
+  std::string lever;  // its word in levers.h
   std::string site;   // "aten::relu net.3", the storage's name
   Bytes bytes{};
   Seconds seconds{};  // a step

@@ -84,20 +84,21 @@ Sites sites_of(const Step& step) {
   Sites sites;
   sites.values = step.values.size();
   for (const StepOp& op : step.ops) {
-    Sites::Op& site = sites.ops.emplace_back();
+    Sites::Op site;
     site.key = op.key, site.reads = op.reads, site.makes = op.makes;
     site.overwrites = op.overwrites, site.unread = op.unread;
     if (op.apply) site.apply_reads = op.apply->reads;
+    sites.ops.push_back(std::move(site));
   }
-  std::vector<std::pair<ValueIndex, ValueIndex>> ends(step.storages.size());
-  std::vector<bool> valued(step.storages.size());  // of others nothing is known and nothing planned
-  for (std::uint64_t v = 0; v < step.values.size(); ++v) {
+  Table<StorageIndex, std::pair<ValueIndex, ValueIndex>> ends(step.storages.size());
+  Table<StorageIndex, bool> valued(step.storages.size());  // of others nothing is known and nothing planned
+  for (const ValueIndex v : step.values.ids()) {
     const Value& value = step.values[v];
-    valued[value.storage.value] = true;
-    if (value.overwritten_by == kNone) ends[value.storage.value].first = {v};
-    if (value.maker == kNone) ends[value.storage.value].second = {v};
+    valued[value.storage] = true;
+    if (value.overwritten_by == kNone) ends[value.storage].first = v;
+    if (value.maker == kNone) ends[value.storage].second = v;
   }
-  for (std::size_t s = 0; s < step.storages.size(); ++s) {
+  for (const StorageIndex s : step.storages.ids()) {
     if (valued[s] && step.storages[s].from_before && step.storages[s].outlives) sites.carried.push_back(ends[s]);
   }
   return sites;

@@ -25,7 +25,7 @@ struct Sites {
     std::vector<ValueIndex> apply_reads;  // empty: no Apply
     friend bool operator==(const Op&, const Op&) = default;
   };
-  std::vector<Op> ops;
+  Table<OpIndex, Op> ops;
   std::uint64_t values = 0;  // how many there are; in a file those up to the highest that is named in it
   // Of each storage that lives from step to step: its last value of a step, and its first value of the next.
   std::vector<std::pair<ValueIndex, ValueIndex>> carried;

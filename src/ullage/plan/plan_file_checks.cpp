@@ -6,15 +6,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 namespace ullage::plan {
 namespace {
 
 // Value to the op that makes it. Values that no op makes are not in it.
-using Makers = std::unordered_map<std::uint64_t, std::size_t>;
+using Makers = std::map<ValueIndex, OpIndex>;
 
 std::optional<Misfit> misfit_of(const Plan& plan) {
   const bool planned = plan.outcome == Plan::Outcome::Planned;
@@ -33,30 +33,31 @@ std::optional<Misfit> misfit_of(const Plan& plan) {
 
 // Every value is made once, and before it is read.
 std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
-  for (std::size_t i = 0; i < sites.ops.size(); ++i) {
+  for (const OpIndex i : sites.ops.ids()) {
     for (const ValueIndex value : sites.ops[i].makes) {
-      const auto [at, first] = makers.emplace(value.value, i);
+      const auto [at, first] = makers.emplace(value, i);
       if (first) continue;
-      return Misfit{fmt::format("ops[{}].makes", i),
-                    fmt::format("has value {}, which op {} makes", value.value, at->second)};
+      return Misfit{fmt::format("ops[{}].makes", i.value),
+                    fmt::format("has value {}, which op {} makes", value.value, at->second.value)};
     }
   }
-  for (std::size_t i = 0; i < sites.ops.size(); ++i) {
-    const auto later = [&](ValueIndex value, std::size_t end) {
-      const auto made = makers.find(value.value);
+  for (const OpIndex i : sites.ops.ids()) {
+    const auto later = [&](ValueIndex value, OpIndex end) {
+      const auto made = makers.find(value);
       return made != makers.end() && made->second >= end;
     };
     for (const ValueIndex value : sites.ops[i].reads) {
       if (later(value, i)) {
-        return Misfit{fmt::format("ops[{}].reads", i), fmt::format("has value {}, which is not made yet", value.value)};
+        return Misfit{fmt::format("ops[{}].reads", i.value),
+                      fmt::format("has value {}, which is not made yet", value.value)};
       }
     }
     if (sites.ops[i].overwrites > 0 && !sites.ops[i].apply_reads.empty()) {
-      return Misfit{fmt::format("ops[{}].apply_reads", i), "is of an op that overwrites"};
+      return Misfit{fmt::format("ops[{}].apply_reads", i.value), "is of an op that overwrites"};
     }
     for (const ValueIndex value : sites.ops[i].apply_reads) {
-      if (later(value, i + 1)) {
-        return Misfit{fmt::format("ops[{}].apply_reads", i),
+      if (later(value, i.next())) {
+        return Misfit{fmt::format("ops[{}].apply_reads", i.value),
                       fmt::format("has value {}, which is not made yet", value.value)};
       }
     }
@@ -84,7 +85,7 @@ std::optional<Misfit> misfit_of_carried(const PlanFile& file) {
 }
 
 std::optional<Misfit> misfit_of_rerun(const Action& action, const Sites& sites, const std::string& place) {
-  const Sites::Op& op = sites.ops[action.op.value];
+  const Sites::Op& op = sites.ops[action.op];
   if (action.op > action.at || (action.op == action.at && !action.after)) {
     return Misfit{place + ".op", fmt::format("is {}, which has not run by then", action.op.value)};
   }

@@ -15,11 +15,12 @@
 #include <optional>
 #include <set>
 #include <type_traits>
+#include <utility>
 
 namespace ullage::plan {
 namespace {
 
-using Json = nlohmann::json;
+using UnorderedJson = nlohmann::json;
 
 // Takes fields out of the object. The first thing that is wrong is kept; after it all answers are empty ones.
 class Reader final {
@@ -34,52 +35,53 @@ class Reader final {
   }
 
   // Null where it is missing.
-  const Json* find(const Json& object, const std::string& place, const char* key) {
+  const UnorderedJson* find(const UnorderedJson& object, const std::string& place, const char* key) {
     if (!object.is_object()) return fail(place.empty() ? "the whole" : place, "is no object"), nullptr;
     const auto at = object.find(key);
     return at == object.end() ? nullptr : &*at;
   }
-  const Json* need(const Json& object, const std::string& place, const char* key) {
-    const Json* value = find(object, place, key);
+  const UnorderedJson* need(const UnorderedJson& object, const std::string& place, const char* key) {
+    const UnorderedJson* value = find(object, place, key);
     if (value == nullptr) fail(join(place, key), "is missing");
     return value;
   }
 
   // A whole number below `end`.
-  std::uint64_t number(const Json& value, const std::string& place, std::uint64_t end = UINT64_MAX) {
+  std::uint64_t number(const UnorderedJson& value, const std::string& place, std::uint64_t end = UINT64_MAX) {
     if (!value.is_number_unsigned()) return fail(place, "is no whole number from zero on"), 0;
     const auto count = value.get<std::uint64_t>();
     if (count >= end) return fail(place, fmt::format("is {}, there are {}", count, end)), 0;
     return count;
   }
-  std::uint64_t number_at(const Json& object, const std::string& place, const char* key,
+  std::uint64_t number_at(const UnorderedJson& object, const std::string& place, const char* key,
                           std::uint64_t end = UINT64_MAX) {
-    const Json* value = need(object, place, key);
+    const UnorderedJson* value = need(object, place, key);
     return value == nullptr ? 0 : number(*value, join(place, key), end);
   }
-  Seconds seconds_at(const Json& object, const std::string& place, const char* key) {
-    const Json* value = need(object, place, key);
+  Seconds seconds_at(const UnorderedJson& object, const std::string& place, const char* key) {
+    const UnorderedJson* value = need(object, place, key);
     if (value == nullptr) return {};
     const double count = value->is_number() ? value->get<double>() : -1;
     if (!std::isfinite(count) || count < 0) return fail(join(place, key), "is no time"), Seconds{};
     return {count};
   }
-  std::string text_at(const Json& object, const std::string& place, const char* key) {
-    const Json* value = need(object, place, key);
+  std::string text_at(const UnorderedJson& object, const std::string& place, const char* key) {
+    const UnorderedJson* value = need(object, place, key);
     if (value != nullptr && value->is_string()) return value->get<std::string>();
     return fail(join(place, key), "is no text"), "";
   }
-  const Json& list_at(const Json& object, const char* key) {
-    static const Json none = Json::array();
-    const Json* value = need(object, "", key);
+  const UnorderedJson& list_at(const UnorderedJson& object, const char* key) {
+    static const UnorderedJson none = UnorderedJson::array();
+    const UnorderedJson* value = need(object, "", key);
     if (value != nullptr && !value->is_array()) fail(key, "is no list");
     return failed() || value == nullptr ? none : *value;
   }
   // Distinct numbers below `end`; empty where the field is missing.
   template <class Number>
-  std::vector<Number> numbers_at(const Json& object, const std::string& place, const char* key, std::uint64_t end) {
+  std::vector<Number> numbers_at(const UnorderedJson& object, const std::string& place, const char* key,
+                                 std::uint64_t end) {
     std::vector<Number> out;
-    const Json* value = find(object, place, key);
+    const UnorderedJson* value = find(object, place, key);
     if (value == nullptr) return out;
     if (!value->is_array()) fail(join(place, key), "is no list");
     std::set<std::uint64_t> seen;
@@ -106,7 +108,8 @@ class Reader final {
 };
 
 template <class Word, class Words>
-Word word_at(Reader& reader, const Json& object, const std::string& place, const char* key, const Words& words) {
+Word word_at(Reader& reader, const UnorderedJson& object, const std::string& place, const char* key,
+             const Words& words) {
   const std::string text = reader.text_at(object, place, key);
   const auto index = index_of_word(words, text);
   if (!index)
@@ -114,7 +117,7 @@ Word word_at(Reader& reader, const Json& object, const std::string& place, const
   return static_cast<Word>(index.value_or(0));
 }
 
-void read_figures(Reader& reader, const Json& json, PlanFile& file) {
+void read_figures(Reader& reader, const UnorderedJson& json, PlanFile& file) {
   Plan& plan = file.plan;
   plan.outcome = word_at<Plan::Outcome>(reader, json, "", "outcome", kOutcomeWords);
   plan.budget = Bytes{reader.number_at(json, "", "budget_bytes")};
@@ -124,21 +127,21 @@ void read_figures(Reader& reader, const Json& json, PlanFile& file) {
   plan.least_set_by = reader.text_at(json, "", "least_budget_set_by");
   plan.step = reader.seconds_at(json, "", "step_seconds");
   plan.overhead = reader.seconds_at(json, "", "overhead_seconds");
-  const Json* bound = reader.find(json, "", "lower_bound_seconds");
+  const UnorderedJson* bound = reader.find(json, "", "lower_bound_seconds");
   if (bound != nullptr && !bound->is_null()) plan.bound = reader.seconds_at(json, "", "lower_bound_seconds");
-  const Json* memory = reader.find(json, "", "memory_bytes");
+  const UnorderedJson* memory = reader.find(json, "", "memory_bytes");
   if (memory != nullptr && !memory->is_null()) file.memory = Bytes{reader.number(*memory, "memory_bytes")};
   if (reader.find(json, "", "device") != nullptr) file.device = reader.text_at(json, "", "device");
   file.torch = reader.text_at(json, "", "torch");
   file.seed = reader.number_at(json, "", "seed");
-  for (const Json& word : reader.list_at(json, "command")) {
+  for (const UnorderedJson& word : reader.list_at(json, "command")) {
     if (!word.is_string()) return reader.fail("command", "has a word that is no text");
     file.command.push_back(word.get<std::string>());
   }
 }
 
-void read_levers(Reader& reader, const Json& json, Plan& plan) {
-  const Json& list = reader.list_at(json, "levers");
+void read_levers(Reader& reader, const UnorderedJson& json, Plan& plan) {
+  const UnorderedJson& list = reader.list_at(json, "levers");
   for (std::size_t i = 0; i < list.size() && !reader.failed(); ++i) {
     const std::string place = fmt::format("levers[{}]", i);
     LeverUse& use = plan.levers.emplace_back();
@@ -150,7 +153,7 @@ void read_levers(Reader& reader, const Json& json, Plan& plan) {
 }
 
 // Sixteen digits of base 16.
-std::uint64_t key_at(Reader& reader, const Json& op, const std::string& place) {
+std::uint64_t key_at(Reader& reader, const UnorderedJson& op, const std::string& place) {
   const std::string text = reader.text_at(op, place, "key");
   std::uint64_t key = 0;
   const char* end = text.data() + text.size();
@@ -159,12 +162,12 @@ std::uint64_t key_at(Reader& reader, const Json& op, const std::string& place) {
   return key;
 }
 
-void read_sites(Reader& reader, const Json& json, Sites& sites) {
+void read_sites(Reader& reader, const UnorderedJson& json, Sites& sites) {
   const std::uint64_t values = sites.values = reader.number_at(json, "", "values");
-  const Json& list = reader.list_at(json, "ops");
+  const UnorderedJson& list = reader.list_at(json, "ops");
   for (std::size_t i = 0; i < list.size() && !reader.failed(); ++i) {
     const std::string place = fmt::format("ops[{}]", i);
-    Sites::Op& op = sites.ops.emplace_back();
+    Sites::Op op;
     op.key = key_at(reader, list[i], place);
     op.reads = reader.numbers_at<ValueIndex>(list[i], place, "reads", values);
     op.makes = reader.numbers_at<ValueIndex>(list[i], place, "makes", values);
@@ -174,8 +177,9 @@ void read_sites(Reader& reader, const Json& json, Sites& sites) {
     }
     op.unread = reader.numbers_at<std::uint32_t>(list[i], place, "unread", op.reads.size());
     op.apply_reads = reader.numbers_at<ValueIndex>(list[i], place, "apply_reads", values);
+    sites.ops.push_back(std::move(op));
   }
-  const Json& carried = reader.list_at(json, "carried");
+  const UnorderedJson& carried = reader.list_at(json, "carried");
   for (std::size_t i = 0; i < carried.size() && !reader.failed(); ++i) {
     const std::string place = fmt::format("carried[{}]", i);
     if (!carried[i].is_array() || carried[i].size() != 2) return reader.fail(place, "is no pair of values");
@@ -184,15 +188,15 @@ void read_sites(Reader& reader, const Json& json, Sites& sites) {
   }
 }
 
-void read_schedule(Reader& reader, const Json& json, PlanFile& file) {
+void read_schedule(Reader& reader, const UnorderedJson& json, PlanFile& file) {
   const std::uint64_t ops = file.sites.ops.size(), values = file.sites.values;
-  const Json& list = reader.list_at(json, "schedule");
+  const UnorderedJson& list = reader.list_at(json, "schedule");
   for (std::size_t i = 0; i < list.size() && !reader.failed(); ++i) {
     const std::string place = fmt::format("schedule[{}]", i);
     Action& action = file.plan.schedule.actions.emplace_back();
     action.what = word_at<Action::What>(reader, list[i], place, "do", kActionWords);
     action.at = OpIndex{reader.number_at(list[i], place, "at", ops)};
-    if (const Json* after = reader.find(list[i], place, "after"); after != nullptr) {
+    if (const UnorderedJson* after = reader.find(list[i], place, "after"); after != nullptr) {
       if (!after->is_boolean()) return reader.fail(place + ".after", "is neither true nor false");
       action.after = after->get<bool>();
     }
@@ -210,15 +214,15 @@ void read_schedule(Reader& reader, const Json& json, PlanFile& file) {
 
 Result<PlanFile> read_plan(std::string_view text, const std::string& name) {
   Reader reader(name);
-  Json json;
+  UnorderedJson json;
   try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    const auto* parse = dynamic_cast<const Json::parse_error*>(&error);
+    json = UnorderedJson::parse(text);
+  } catch (const UnorderedJson::exception& error) {
+    const auto* parse = dynamic_cast<const UnorderedJson::parse_error*>(&error);
     const std::size_t at = parse != nullptr ? parse->byte : 0;
     return Error{Error::Kind::BadFile, "is no JSON, so no plan", fmt::format("{}:{}", name, at)};
   }
-  const Json* format = reader.find(json, "", "format");
+  const UnorderedJson* format = reader.find(json, "", "format");
   if (format == nullptr || *format != kPlanFormat) return Error{Error::Kind::BadFile, "is no plan of Ullage", name};
   const std::uint64_t version = reader.number_at(json, "", "version");
   if (!reader.failed() && version != kPlanVersion) {

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kPlanVersion = 1;
 // Index: Plan::Outcome.
 inline constexpr std::array<const char*, 3> kOutcomeWords = {"fits", "plan", "infeasible"};
 // Index: Action::What.
-inline constexpr std::array<const char*, 8> kActionWords = {"drop",  "rerun",   "apply",       "hold",
+inline constexpr std::array<const char*, 8> kActionWords = {"drop",  "rerun",   "batch-norm",  "hold",
                                                             "spill", "restore", "write_ahead", "read_ahead"};
 
 inline const char* word_of(Plan::Outcome outcome) { return kOutcomeWords.at(static_cast<std::size_t>(outcome)); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What others do (baselines.h), as choices of a problem: to compare with, and to start a search from.
+// What others do, as choices of a problem: to start a search from, and to compare with (bench/baselines.h).
 
 #include "ullage/plan/search.h"
 

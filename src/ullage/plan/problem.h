@@ -15,11 +15,12 @@
 
 namespace ullage::plan {
 
-// A part of an array.
-struct Range {
-  std::int32_t begin = 0;
-  std::int32_t end = 0;
-};
+using MovedIndex = Id<struct MovedTag, std::int32_t>;        // index into Problem::values
+using RecipeIndex = Id<struct RecipeTag, std::int32_t>;      // index into Problem::recipes
+using PositionIndex = Id<struct PositionTag, std::int32_t>;  // index into Problem::positions
+using SlotIndex = Id<struct SlotTag, std::int32_t>;          // index into Problem::slots
+using ListIndex = Id<struct ListTag, std::int32_t>;          // index into Problem::lists
+using MadeIndex = Id<struct MadeTag, std::int32_t>;          // index into Problem::made
 
 // What is done with a value after one of its uses.
 enum class After : std::uint8_t { Keep, Drop, Spill };
@@ -28,49 +29,48 @@ struct Problem {
   struct Moved {  // a value
     ValueIndex value;
     std::int64_t bytes = 0;
-    std::int32_t rerun = -1;          // index into `recipes`
-    std::int32_t apply = -1;          // likewise
-    std::int32_t restore_until = -1;  // the position up to which a spilled copy can come back
-    bool pinned = false;              // stays where it is while the program has it: too small to have pages of its own
+    RecipeIndex rerun = kNone;
+    RecipeIndex apply = kNone;
+    PositionIndex restore_until = kNone;  // up to which a spilled copy can come back
+    bool pinned = false;  // stays where it is while the program has it: too small to have pages of its own
     bool from_before = false;
     // The slot whose Spill sends its storage away from step to step: of its first and of its last value.
-    std::int32_t carried_by = -1;
-    std::int32_t main_slot = -1;  // after its last use before a long pause: most often the last one of a forward pass
-    std::int32_t last_slot = -1;  // after the program's last use of it
+    SlotIndex carried_by = kNone;
+    SlotIndex main_slot = kNone;  // after its last use before a long pause: most often the last one of a forward pass
+    SlotIndex last_slot = kNone;  // after the program's last use of it
   };
   struct Recipe {
     OpIndex op{};
     bool apply = false;
     double seconds = 0;
     std::int64_t rise = 0;
-    std::int32_t until = 0;  // the last op before which it can run: then something that it reads is overwritten
-    Range reads{};           // into `lists`: values, the newest first (see timeline.cpp)
-    Range makes{};           // into `made`
+    OpIndex until{};             // the last one before which it can run: then something that it reads is overwritten
+    IdRange<ListIndex> reads{};  // the newest first (see timeline.cpp)
+    IdRange<MadeIndex> makes{};
   };
   struct Made {
-    std::int32_t value = 0;
-    std::int32_t over = -1;  // the value that it overwrites
+    MovedIndex value{};
+    MovedIndex over = kNone;  // that it overwrites
   };
   struct Slot {
-    std::int32_t value = 0;
-    std::int32_t position = 0;
-    bool drop = false;       // may be dropped here
-    bool spill = false;      // may be spilled here
-    bool must_go = false;    // may not be held
-    bool last = false;       // the program has no more use for it: Keep is to hold it
-    std::int32_t until = 0;  // the position that uses it next, or could want it last
+    MovedIndex value{};
+    PositionIndex position{};
+    bool drop = false;      // may be dropped here
+    bool spill = false;     // may be spilled here
+    bool must_go = false;   // may not be held
+    bool last = false;      // the program has no more use for it: Keep is to hold it
+    PositionIndex until{};  // that uses it next, or could want it last
     After plain = After::Keep;
   };
   struct Position {
-    std::int32_t op = -1;     // nothing: ops that touch no moved value
-    std::int64_t base = 0;    // level when the op begins, of what is not moved
-    std::int64_t need = 0;    // most of it while it runs
-    std::int32_t top = 0;     // the op with most of it
-    Range reads{};            // into `lists`
-    Range makes{};            // into `made`
-    Range slots{};            // into `slots`
-    Range frees{};            // into `lists`: values whose storages the program frees next
-    bool frees_late = false;  // and first something is born: they are there at the next position too
+    OpIndex op = kNone;     // none: ops that touch no moved value
+    std::int64_t base = 0;  // level when the op begins, of what is not moved
+    std::int64_t need = 0;  // most of it while it runs
+    IdRange<ListIndex> reads{};
+    IdRange<MadeIndex> makes{};
+    IdRange<SlotIndex> slots{};
+    IdRange<ListIndex> frees{};  // values whose storages the program frees next
+    bool frees_late = false;     // and first something is born: they are there at the next position too
   };
 
   const Step* step = nullptr;
@@ -79,19 +79,20 @@ struct Problem {
   double read_seconds = 0;
   double each_seconds = 0;  // of each action that moves a value
   double dearest = 1;       // what moving everything could cost, in steps, at least one
-  std::vector<Moved> values;
-  std::vector<Recipe> recipes;
-  std::vector<Position> positions;  // the last one is the end of the step
-  std::vector<Slot> slots;
-  std::vector<std::int32_t> lists;
-  std::vector<Made> made;
-  std::vector<std::uint64_t> dies;  // of each storage of the step: the gap in which the program frees it, or UINT64_MAX
+  Table<MovedIndex, Moved> values;
+  Table<RecipeIndex, Recipe> recipes;
+  Table<PositionIndex, Position> positions;  // the last one is the end of the step
+  Table<PositionIndex, OpIndex> tops;        // where most of Position::need is
+  Table<SlotIndex, Slot> slots;
+  Table<ListIndex, MovedIndex> lists;
+  Table<MadeIndex, Made> made;
+  Table<StorageIndex, GapIndex> dies;  // in which the program frees it, or kNone
 };
 
 // What is chosen. `again`: of each value, once it was made again it is let go of after the op that needed it.
 struct Choice {
-  std::vector<After> after;  // of each slot
-  std::vector<std::uint8_t> again;
+  Table<SlotIndex, After> after;
+  Table<MovedIndex, std::uint8_t> again;
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
@@ -103,6 +104,6 @@ Choice plain_choice(const Problem& problem);
 
 // The last slots of values that would have to be held so that `value` can be made again without more reruns than it
 // takes from what is there anyway.
-void sources(const Problem& problem, const Choice& choice, std::int32_t value, std::vector<std::int32_t>& slots);
+void sources(const Problem& problem, const Choice& choice, MovedIndex value, std::vector<SlotIndex>& slots);
 
 }  // namespace ullage::plan

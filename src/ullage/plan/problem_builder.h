@@ -21,20 +21,22 @@ class ProblemBuilder final {
 
  private:
   static std::int64_t count(Bytes bytes) { return static_cast<std::int64_t>(bytes.count); }
-  static std::int32_t narrow(std::size_t n) {
-    ULLAGE_CHECK(n < INT32_MAX, "a step with too many ops to plan");
-    return static_cast<std::int32_t>(n);
+  // The index of what comes next into a table of the problem.
+  template <class Index, class T>
+  static Index next_of(const Table<Index, T>& table) {
+    ULLAGE_CHECK(table.size() < INT32_MAX, "a step with too many ops to plan");
+    return table.next_id();
   }
-  const StepStorage& storage_of(std::size_t v) const { return step_.storages[step_.values[v].storage.value]; }
-  bool lives_on(std::size_t v) const { return storage_of(v).outlives && step_.values[v].overwritten_by == kNone; }
+  const StepStorage& storage_of(ValueIndex v) const { return step_.storages[step_.values[v].storage]; }
+  bool lives_on(ValueIndex v) const { return storage_of(v).outlives && step_.values[v].overwritten_by == kNone; }
 
   // problem_builder.cpp: values and the ways in which they come back
-  void number_value(std::size_t v);
+  void number_value(ValueIndex v);
   void number_values();
-  Range list(const std::vector<ValueIndex>& reads);
-  Range made_by(const StepOp& op, std::size_t most);
-  std::int32_t last_chance(const std::vector<ValueIndex>& reads) const;
-  std::int32_t add_recipe(std::size_t op, const Remaking& way, bool apply);
+  IdRange<ListIndex> list(const std::vector<ValueIndex>& reads);
+  IdRange<MadeIndex> made_by(const StepOp& op, std::size_t most);
+  OpIndex last_chance(const std::vector<ValueIndex>& reads) const;
+  RecipeIndex add_recipe(OpIndex op, const Remaking& way, bool apply);
   void build_recipes();
   void wanted_until();
   void sum_costs();
@@ -43,10 +45,14 @@ class ProblemBuilder final {
   void build_positions();
   void sum_static_levels();
   bool touches_moved(const StepOp& op) const;
-  void add_op(std::size_t op);
-  void add_static(std::size_t op, std::int64_t need);
-  void add_slots(std::size_t op);
-  void add_slot(std::size_t op, std::size_t v);
+  void add_position(const Problem::Position& position, OpIndex top) {
+    out_.tops.push_back(top);
+    out_.positions.push_back(position);
+  }
+  void add_op(OpIndex op);
+  void add_static(OpIndex op, std::int64_t need);
+  void add_slots(OpIndex op);
+  void add_slot(OpIndex op, ValueIndex v);
   void add_end();
 
   const Step& step_;
@@ -54,14 +60,16 @@ class ProblemBuilder final {
   StepFacts facts_;
   RemakingWays ways_;
   HotOps hot_;
-  std::vector<bool> moved_;           // storages
-  std::vector<std::int32_t> number_;  // of each value of the step: its index in the problem, or -1
-  std::vector<std::size_t> wanted_;   // of each value of the problem: the last op that could want it
-  std::vector<std::int64_t> gap_most_, before_, need_;
-  std::vector<std::int32_t> position_of_;         // of each op
-  bool closed_ = false;                           // no op is added to the last position any more
-  std::vector<std::vector<std::int32_t>> frees_;  // before gap i + 1: after op i
-  std::vector<bool> frees_late_;                  // likewise: something is born before one of them goes
+  Table<StorageIndex, bool> moved_;
+  Table<ValueIndex, MovedIndex> number_;           // or none
+  Table<MovedIndex, OpIndex> wanted_;              // the last op that could want it
+  Table<GapIndex, std::int64_t> gap_most_, left_;  // of what is not moved: at most in it, and when it ends
+  Table<OpIndex, std::int64_t> need_;              // likewise, while the op runs
+  Table<OpIndex, PositionIndex> position_of_;      // one more than ops: the step's end
+  bool closed_ = false;                            // no op is added to the last position any more
+  Table<GapIndex, std::vector<MovedIndex>> frees_;
+  Table<GapIndex, bool> frees_late_;      // something is born before one of them goes
+  Table<SlotIndex, OpIndex> slot_until_;  // as Slot::until, of the step
   Problem out_;
 };
 

@@ -17,12 +17,12 @@ struct RemakingWays {
   const StepFacts& facts;
   const Levers& levers;
 
-  bool rerun(std::size_t op) const { return levers.recompute && facts.rerunnable[op]; }
-  bool apply(std::size_t op) const { return levers.batch_norm && step.ops[op].apply.has_value(); }
-  bool any(std::size_t value) const {
+  bool rerun(OpIndex op) const { return levers.recompute && facts.rerunnable[op]; }
+  bool apply(OpIndex op) const { return levers.batch_norm && step.ops[op].apply.has_value(); }
+  bool any(ValueIndex value) const {
     const OpIndex maker = step.values[value].maker;
     if (maker == kNone) return false;
-    return rerun(maker.value) || (apply(maker.value) && step.ops[maker.value].makes[0].value == value);
+    return rerun(maker) || (apply(maker) && step.ops[maker].makes[0] == value);
   }
 };
 
@@ -30,17 +30,16 @@ struct RemakingWays {
 class HotOps final {
  public:
   HotOps(const StepFacts& facts, std::int64_t bytes) : before_(facts.most.size() + 1, 0) {
-    for (std::size_t op = 0; op < facts.most.size(); ++op)
-      before_[op + 1] = before_[op] + (facts.most[op] > bytes ? 1 : 0);
+    for (const OpIndex op : facts.most.ids()) before_[op.next()] = before_[op] + (facts.most[op] > bytes ? 1 : 0);
   }
-  bool any_before(std::size_t op) const { return before_[op] > 0; }
+  bool any_before(OpIndex op) const { return before_[op] > 0; }
   // Both excluded.
-  bool any_between(std::size_t after, std::size_t before) const {
-    return before > after + 1 && before_[before] > before_[after + 1];
+  bool any_between(OpIndex after, OpIndex before) const {
+    return before > after.next() && before_[before] > before_[after.next()];
   }
 
  private:
-  std::vector<std::size_t> before_;
+  Table<OpIndex, std::size_t> before_;  // of each op, and one behind the last, how many hot ones come before
 };
 
 }  // namespace ullage::plan

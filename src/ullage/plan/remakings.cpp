@@ -39,7 +39,7 @@ class Remakings final {
     for (const StepOp& op : step_.ops) {
       for (const ValueIndex one : statistics(op)) unsteady_[storage_of(one)] = true;
     }
-    for (std::size_t k = 0; k < step_.ops.size(); ++k) {
+    for (const OpIndex k : step_.ops.ids()) {
       StepOp& op = step_.ops[k];
       mark_unread(op);
       if (op.phase != trace::Phase::Forward || detail(op).failed || detail(op).sliced) continue;
@@ -50,7 +50,7 @@ class Remakings final {
 
  private:
   const trace::OpDetail& detail(const StepOp& op) const { return index_.detail(op.in_take); }
-  std::uint64_t storage_of(ValueIndex value) const { return step_.values[value.value].storage.value; }
+  StorageIndex storage_of(ValueIndex value) const { return step_.values[value].storage; }
   Bytes bytes_of(ValueIndex value) const { return step_.storages[storage_of(value)].bytes; }
   bool makes_new(const StepOp& op, std::size_t count) const { return op.overwrites == 0 && op.makes.size() == count; }
 
@@ -100,7 +100,7 @@ class Remakings final {
     return made;
   }
 
-  std::optional<Remaking> rerun_of_op(std::size_t k) const {
+  std::optional<Remaking> rerun_of_op(OpIndex k) const {
     const StepOp& op = step_.ops[k];
     const Rerun rule = rerun_of(op.name, kernels_);
     if (rule == Rerun::Never || op.makes.empty() || built_.hides_own[k] || !is_steady(op)) return std::nullopt;
@@ -113,25 +113,25 @@ class Remakings final {
     if (!all_arguments_seen(op.name, detail(op))) return std::nullopt;
     return Remaking{needs(op), op.took, built_.own_rise[k]};
   }
-  bool made_outside(const StepOp& op, std::uint64_t storage) const {
+  bool made_outside(const StepOp& op, StorageIndex storage) const {
     return std::ranges::any_of(
-        op.reads, [&](ValueIndex one) { return storage_of(one) == storage && step_.values[one.value].maker == kNone; });
+        op.reads, [&](ValueIndex one) { return storage_of(one) == storage && step_.values[one].maker == kNone; });
   }
 
   // All that op k makes is next written over as a whole, by an op that does not look at it, and nothing looked before.
-  bool written_over(std::size_t k) const {
+  bool written_over(OpIndex k) const {
     return std::ranges::all_of(step_.ops[k].makes, [&](ValueIndex value) {
-      const OpIndex by = step_.values[value.value].overwritten_by;
-      if (by == kNone || !overwrites_all(step_.ops[by.value].name)) return false;
-      const std::vector<TensorUse> arguments = uses_of(detail(step_.ops[by.value]), false);
+      const OpIndex by = step_.values[value].overwritten_by;
+      if (by == kNone || !overwrites_all(step_.ops[by].name)) return false;
+      const std::vector<TensorUse> arguments = uses_of(detail(step_.ops[by]), false);
       const StorageId storage = step_.storages[storage_of(value)].in_take;
       return arguments.front().how == How::Written && arguments.front().storage == storage &&
              bytes_of_use(arguments.front()) == bytes_of(value) &&
-             std::ranges::count(arguments, storage, &TensorUse::storage) == 1 && unseen(value, k, by.value);
+             std::ranges::count(arguments, storage, &TensorUse::storage) == 1 && unseen(value, k, by);
     });
   }
-  bool unseen(ValueIndex value, std::size_t after, std::size_t before) const {
-    for (std::size_t k = after + 1; k < before; ++k) {
+  bool unseen(ValueIndex value, OpIndex after, OpIndex before) const {
+    for (const OpIndex k : IdRange<OpIndex>{after.next(), before}) {
       const StepOp& op = step_.ops[k];
       if (std::ranges::find(op.reads, value) != op.reads.end() && !is_plain_view(op)) return false;
     }
@@ -155,7 +155,7 @@ class Remakings final {
   const Kernels kernels_;
   Step& step_;
   BuiltStep& built_;
-  std::vector<bool> unsteady_;  // by storage: its bytes change without an op of the step saying so
+  Table<StorageIndex, bool> unsteady_;  // its bytes change without an op of the step saying so
 };
 
 }  // namespace

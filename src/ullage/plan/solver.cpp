@@ -35,9 +35,8 @@ Seconds cost_of(const Verified& verified, const Rates& rates) {
           static_cast<double>(verified.read.count) / rates.read + rates.each.count * moves};
 }
 
-std::tuple<std::uint64_t, std::int32_t, bool> key_of(const Problem& problem, const Problem::Slot& slot) {
-  return {problem.values[static_cast<std::size_t>(slot.value)].value.value,
-          problem.positions[static_cast<std::size_t>(slot.position)].op, slot.last};
+std::tuple<ValueIndex, OpIndex, bool> slot_key(const Problem& problem, const Problem::Slot& slot) {
+  return {problem.values[slot.value].value, problem.positions[slot.position].op, slot.last};
 }
 
 }  // namespace
@@ -80,19 +79,18 @@ void Solver::keep_policy(const Choice& choice, const Outcome& outcome) {
 
 // Slots of the same value after the same op are the same; where the other has none, plain execution's is taken.
 void Solver::start_from(const Solver& other, const Found& found) {
-  std::map<std::tuple<std::uint64_t, std::int32_t, bool>, After> known;
-  for (std::size_t i = 0; i < found.choice.after.size(); ++i)
-    known[key_of(other.problem_, other.problem_.slots[i])] = found.choice.after[i];
-  std::map<std::uint64_t, std::uint8_t> again;
-  for (std::size_t v = 0; v < found.choice.again.size(); ++v)
-    again[other.problem_.values[v].value.value] = found.choice.again[v];
+  std::map<std::tuple<ValueIndex, OpIndex, bool>, After> known;
+  for (const SlotIndex i : found.choice.after.ids())
+    known[slot_key(other.problem_, other.problem_.slots[i])] = found.choice.after[i];
+  std::map<ValueIndex, std::uint8_t> again;
+  for (const MovedIndex v : found.choice.again.ids()) again[other.problem_.values[v].value] = found.choice.again[v];
   Choice choice = plain_choice(problem_);
-  for (std::size_t i = 0; i < choice.after.size(); ++i) {
-    const auto it = known.find(key_of(problem_, problem_.slots[i]));
+  for (const SlotIndex i : choice.after.ids()) {
+    const auto it = known.find(slot_key(problem_, problem_.slots[i]));
     if (it != known.end()) choice.after[i] = it->second;
   }
-  for (std::size_t v = 0; v < choice.again.size(); ++v) {
-    const auto it = again.find(problem_.values[v].value.value);
+  for (const MovedIndex v : choice.again.ids()) {
+    const auto it = again.find(problem_.values[v].value);
     if (it != again.end()) choice.again[v] = it->second;
   }
   const Outcome outcome = timeline_.run(choice, found.outcome.peak);

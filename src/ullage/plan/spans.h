@@ -5,25 +5,22 @@
 
 #include "ullage/plan/step.h"
 
-#include <cstddef>
-#include <vector>
-
 namespace ullage::plan {
 
 // Of ops, half open: there when op `from` begins, gone when op `until` begins. Steps have fewer than 2^31 ops.
 struct Span {
-  std::size_t from = 0;
-  std::size_t until = 0;
-  bool holds(std::size_t op) const { return from <= op && op < until; }
+  OpIndex from;
+  OpIndex until;
+  bool holds(OpIndex op) const { return from <= op && op < until; }
 };
 
 struct Spans {
   // `until` is ops.size() + 1 where it stays beyond the step; `from` is 0 where it is there when the step begins.
-  std::vector<Span> storages;
+  Table<StorageIndex, Span> storages;
   // While it is the newest of its storage. The op that overwrites it still finds it.
-  std::vector<Span> values;
-  std::vector<bool> known;              // by storage: some value lives in it
-  std::vector<ValueIndex> first, last;  // by storage where known: of its values
+  Table<ValueIndex, Span> values;
+  Table<StorageIndex, bool> known;              // some value lives in it
+  Table<StorageIndex, ValueIndex> first, last;  // where known: of its values
 };
 Spans spans_of(const Step& step);
 

@@ -18,7 +18,7 @@
 // Only ops of one thread, the one that trains, are in it. What storages of other threads hold counts, but is not moved.
 
 #include "ullage/base/bytes.h"
-#include "ullage/base/ids.h"
+#include "ullage/base/table.h"
 #include "ullage/trace/owners.h"
 
 #include <cstdint>
@@ -31,7 +31,22 @@ namespace ullage::plan {
 using OpIndex = Id<struct PlanOpTag>;            // index into Step::ops
 using ValueIndex = Id<struct PlanValueTag>;      // index into Step::values
 using StorageIndex = Id<struct PlanStorageTag>;  // index into Step::storages
-inline constexpr OpIndex kNone{UINT64_MAX};      // no op
+using GapIndex = Id<struct PlanGapTag>;          // index into Step::gaps
+
+// No op, no gap, none of any kind: behind all others, or before them where the kind has a sign.
+struct None {
+  template <class Tag, class Number>
+  constexpr operator Id<Tag, Number>() const {
+    return {static_cast<Number>(-1)};
+  }
+};
+inline constexpr None kNone;
+
+// Of the last gap the op behind it is one behind the last; of the first gap there is no op before it.
+constexpr GapIndex gap_before(OpIndex op) { return {op.value}; }
+constexpr GapIndex gap_after(OpIndex op) { return {op.value + 1}; }
+constexpr OpIndex op_before(GapIndex gap) { return {gap.value - 1}; }
+constexpr OpIndex op_after(GapIndex gap) { return {gap.value}; }
 
 struct StepStorage {
   StorageId in_take;
@@ -91,10 +106,10 @@ struct GapEvent {
 };
 
 struct Step {
-  std::vector<StepStorage> storages;
-  std::vector<Value> values;
-  std::vector<StepOp> ops;
-  std::vector<std::vector<GapEvent>> gaps;  // ops.size() + 1; gaps[i] is before ops[i]
+  Table<StorageIndex, StepStorage> storages;
+  Table<ValueIndex, Value> values;
+  Table<OpIndex, StepOp> ops;
+  Table<GapIndex, std::vector<GapEvent>> gaps;  // one more than ops
   // When it begins: all storages from before. Those that are small and neither used nor freed are not in `storages`.
   Bytes level;
   Bytes peak;       // of plain execution, bytes asked for

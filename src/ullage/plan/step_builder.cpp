@@ -8,7 +8,7 @@ namespace ullage::plan {
 namespace {
 
 using How = trace::TensorUse::How;
-constexpr std::uint64_t kNotListed = UINT64_MAX;
+constexpr StorageIndex kNotListed{UINT64_MAX};
 
 // What happens while an op runs.
 struct Open {
@@ -40,7 +40,7 @@ class Builder final {
       follow_charges();
       follow(take_.trace.events[e]);
     }
-    if (fault_.empty() && ended_ != range_.ops.size()) fail("the last op has not ended");
+    if (fault_.empty() && at_op_ != range_.ops.next_id()) fail("the last op has not ended");
     if (!fault_.empty()) return Error{Error::Kind::BadFile, "the recording contradicts itself: " + fault_, ""};
     for (StepStorage& one : made_.step.storages) one.outlives = lives_[one.in_take.value];
     for (const StepStorage& one : made_.step.storages)
@@ -101,8 +101,6 @@ class Builder final {
   }
 
   StorageIndex list(StorageId id, bool from_before) {
-    const StorageIndex made{made_.step.storages.size()};
-    listed_[id.value] = made.value;
     StepStorage one;
     one.in_take = id;
     one.bytes = storage(id).bytes;
@@ -110,22 +108,18 @@ class Builder final {
     one.category = meaning_.categories[id.value];
     one.from_before = from_before;
     one.movable = one.bytes >= least_movable_ && !elsewhere_[id.value] && (from_before || !of_another_thread(id));
-    made_.step.storages.push_back(std::move(one));
-    newest_.emplace_back();
-    return made;
+    newest_.push_back({});
+    return listed_[id.value] = made_.step.storages.push_back(std::move(one));
   }
   ValueIndex new_value(StorageIndex of, OpIndex maker) {
-    const ValueIndex made{made_.step.values.size()};
-    made_.step.values.push_back({of, maker, kNone});
-    newest_[of.value] = made;
-    return made;
+    return newest_[of] = made_.step.values.push_back({of, maker, kNone});
   }
 
   void follow(const trace::Event& event) {
     if (const auto* begun = std::get_if<trace::event::OpBegin>(&event.what)) {
-      if (ended_ < range_.ops.size() && begun->op == range_.ops[ended_]) begin_op(begun->op);
+      if (range_.ops.has(at_op_) && begun->op == range_.ops[at_op_]) begin_op(begun->op);
     } else if (const auto* over = std::get_if<trace::event::OpEnd>(&event.what)) {
-      if (open_ && over->op == range_.ops[ended_]) end_op(over->op);
+      if (open_ && over->op == range_.ops[at_op_]) end_op(over->op);
     } else if (const auto* born = std::get_if<trace::event::Allocation>(&event.what)) {
       if (!known(born->storage) || lives_[born->storage.value]) return fail("a storage is born twice");
       lives_[born->storage.value] = true;
@@ -157,11 +151,11 @@ class Builder final {
   void born_in_gap(StorageId id) {
     const StorageIndex one = list(id, false);
     new_value(one, kNone);
-    made_.step.gaps[ended_].push_back({one, true});
+    made_.step.gaps[gap_before(at_op_)].push_back({one, true});
   }
   void dies_in_gap(StorageId id) {
     if (listed_[id.value] == kNotListed) return fail("what dies was not listed");
-    made_.step.gaps[ended_].push_back({StorageIndex{listed_[id.value]}, false});
+    made_.step.gaps[gap_before(at_op_)].push_back({listed_[id.value], false});
   }
   void born_in_op(StorageId id) {
     open_->born.push_back(id);
@@ -173,7 +167,7 @@ class Builder final {
   void dies_in_op(StorageId id) {
     if (std::erase(open_->born, id) == 0) {
       if (listed_[id.value] == kNotListed) return fail("what dies was not listed");
-      open_->before.push_back(StorageIndex{listed_[id.value]});
+      open_->before.push_back(listed_[id.value]);
       return;
     }
     open_->level -= storage(id).bytes.count;
@@ -189,21 +183,21 @@ class Builder final {
     op.phase = meaning_.op_phases[id.value];
     op.took = index_.detail(id).took;
     for (const StorageIndex one : distinct(id, [](How how) { return how != How::Output; })) {
-      if (one.value == kNotListed) return fail("an argument of " + op.name + " does not live");
-      op.reads.push_back(newest_[one.value]);
+      if (one == kNotListed) return fail("an argument of " + op.name + " does not live");
+      op.reads.push_back(newest_[one]);
     }
     made_.step.ops.push_back(std::move(op));
   }
 
   void end_op(OpId id) {
-    const OpIndex here{made_.step.ops.size() - 1};
+    const OpIndex here = made_.step.ops.next_id().previous();
     StepOp& op = made_.step.ops.back();
-    std::vector<bool> written(made_.step.storages.size());
-    for (const StorageIndex one : distinct(id, [](How how) { return how == How::Written; })) written[one.value] = true;
+    Table<StorageIndex, bool> written(made_.step.storages.size());
+    for (const StorageIndex one : distinct(id, [](How how) { return how == How::Written; })) written[one] = true;
     for (const ValueIndex read : op.reads) {
-      const StorageIndex one = made_.step.values[read.value].storage;
-      if (!written[one.value]) continue;
-      made_.step.values[read.value].overwritten_by = here;
+      const StorageIndex one = made_.step.values[read].storage;
+      if (!written[one]) continue;
+      made_.step.values[read].overwritten_by = here;
       op.makes.push_back(new_value(one, here));
     }
     op.overwrites = op.makes.size();
@@ -214,8 +208,8 @@ class Builder final {
     hide(op);
     op.rise = Bytes{open_->rise};
     made_.own_rise.push_back(Bytes{open_->own_rise});
-    ++ended_;
-    for (const StorageIndex one : open_->before) made_.step.gaps[ended_].push_back({one, false});
+    at_op_ = at_op_.next();
+    for (const StorageIndex one : open_->before) made_.step.gaps[gap_before(at_op_)].push_back({one, false});
     open_.reset();
   }
 
@@ -223,7 +217,7 @@ class Builder final {
     bool own = false;
     for (const StorageId id : open_->born) {
       const StorageIndex one = list(id, false);
-      made_.step.storages[one.value].movable = false;
+      made_.step.storages[one].movable = false;
       new_value(one, kNone);
       op.hides.push_back(one);
       own |= !of_another_thread(id);
@@ -246,7 +240,7 @@ class Builder final {
   // An argument may die while its op runs.
   bool open_dies(StorageId id) const {
     return open_ && listed_[id.value] != kNotListed &&
-           std::ranges::find(open_->before, StorageIndex{listed_[id.value]}) != open_->before.end();
+           std::ranges::find(open_->before, listed_[id.value]) != open_->before.end();
   }
 
   const trace::TakeIndex& index_;
@@ -256,11 +250,11 @@ class Builder final {
   const Bytes least_movable_;
 
   BuiltStep made_;
-  std::vector<std::uint64_t> listed_;                        // StorageId to StorageIndex
+  std::vector<StorageIndex> listed_;                         // by StorageId
   std::vector<bool> lives_, elsewhere_, written_elsewhere_;  // by StorageId; elsewhere: ops of other threads use it
-  std::vector<ValueIndex> newest_;                           // by StorageIndex
+  Table<StorageIndex, ValueIndex> newest_;
   std::optional<Open> open_;
-  std::size_t ended_ = 0;   // ops
+  OpIndex at_op_;           // that runs or comes next
   std::size_t charge_ = 0;  // next to be looked at
   std::uint64_t level_ = 0;
   EventId at_;

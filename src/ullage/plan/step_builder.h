@@ -20,11 +20,11 @@ inline constexpr Bytes kMostAtOnce{1ull << 44};
 
 struct BuiltStep {
   Step step;  // without rerun, apply, unread and the figures from `peak` on, but with the seconds of its ops
-  // Index: OpIndex. Of what stands in StepOp::rise, what the op itself takes: other threads may allocate meanwhile.
-  std::vector<Bytes> own_rise;
-  std::vector<bool> hides_own;  // among StepOp::hides are storages of the op itself
-  // Index: StorageIndex. Ops of other threads write to it: what it holds at an op is not known.
-  std::vector<bool> written_elsewhere;
+  // Of what stands in StepOp::rise, what the op itself takes: other threads may allocate meanwhile.
+  Table<OpIndex, Bytes> own_rise;
+  Table<OpIndex, bool> hides_own;  // among StepOp::hides are storages of the op itself
+  // Ops of other threads write to it: what it holds at an op is not known.
+  Table<StorageIndex, bool> written_elsewhere;
 };
 
 // `range` and `meaning` are of index.take. BadFile, with the event, where the take contradicts itself: what is used

@@ -45,7 +45,7 @@ Bytes saved_peak(const trace::Trace& trace, const StepRange& range, const Step& 
   for (const StepOp& op : step.ops) {
     if (op.phase != trace::Phase::Forward) continue;
     for (std::size_t i = op.overwrites; i < op.makes.size(); ++i) {
-      kept[step.storages[step.values[op.makes[i].value].storage.value].in_take.value] = 0;
+      kept[step.storages[step.values[op.makes[i]].storage].in_take.value] = 0;
     }
   }
   std::uint64_t now = 0, most = 0;
@@ -74,17 +74,17 @@ Bytes saved_peak(const trace::Trace& trace, const StepRange& range, const Step& 
 
 Bytes plain_peak(const Step& step) {
   Bytes level = step.level, peak = level;
-  const auto bytes = [&](StorageIndex one) { return step.storages[one.value].bytes; };
-  for (std::size_t k = 0; k < step.gaps.size(); ++k) {
+  const auto bytes = [&](StorageIndex one) { return step.storages[one].bytes; };
+  for (const GapIndex k : step.gaps.ids()) {
     for (const GapEvent& event : step.gaps[k]) {
       event.born ? level += bytes(event.storage) : level -= bytes(event.storage);
       peak = std::max(peak, level);
     }
-    if (k == step.ops.size()) break;
-    const StepOp& op = step.ops[k];
+    if (!step.ops.has(op_after(k))) break;
+    const StepOp& op = step.ops[op_after(k)];
     peak = std::max(peak, level + op.rise);
     for (std::size_t i = op.overwrites; i < op.makes.size(); ++i) {
-      level += bytes(step.values[op.makes[i].value].storage);
+      level += bytes(step.values[op.makes[i]].storage);
     }
     for (const StorageIndex one : op.hides) level += bytes(one);
     peak = std::max(peak, level);

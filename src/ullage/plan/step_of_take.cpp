@@ -23,7 +23,7 @@ Result<Step> made_of(const trace::TakeIndex& index, const trace::TakeMeaning& me
 }
 
 void take_least_times(const trace::TakeIndex& index, const StepRange& from, Step& step) {
-  for (std::size_t k = 0; k < step.ops.size(); ++k) {
+  for (const OpIndex k : step.ops.ids()) {
     Seconds& took = step.ops[k].took;
     took = std::min(took, index.detail(from.ops[k]).took);
   }

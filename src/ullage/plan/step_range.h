@@ -4,6 +4,7 @@
 // One step of a take before anything is made of it: its events, the thread that trains, that thread's ops.
 
 #include "ullage/base/result.h"
+#include "ullage/plan/step.h"
 #include "ullage/trace/steps.h"
 #include "ullage/trace/take_index.h"
 
@@ -15,7 +16,7 @@ namespace ullage::plan {
 struct StepRange {
   EventId begin, end;        // half-open
   std::uint32_t thread = 0;  // that runs the backward pass; where there is none, most ops
-  std::vector<OpId> ops;     // of that thread, outermost ones, in order
+  Table<OpIndex, OpId> ops;  // of that thread, outermost ones, in order
 };
 
 // BadArgument: there is no such whole step, a gap of the recording is in it, an op runs over its border, it runs no

@@ -12,8 +12,8 @@ namespace ullage::plan {
 namespace {
 
 std::string at_text(const Step& step, OpIndex op) {
-  if (op.value >= step.ops.size()) return "op " + std::to_string(op.value);
-  return "op " + std::to_string(op.value) + " (" + step.ops[op.value].name + ")";
+  if (!step.ops.has(op)) return "op " + std::to_string(op.value);
+  return "op " + std::to_string(op.value) + " (" + step.ops[op].name + ")";
 }
 
 // Are the actions at ops of the step, in their order?
@@ -21,7 +21,7 @@ std::optional<Error> out_of_order(const Step& step, const Schedule& schedule) {
   const Action* last = nullptr;
   for (const Action& action : schedule.actions) {
     const std::string where = at_text(step, action.at);
-    if (action.at.value >= step.ops.size()) {
+    if (!step.ops.has(action.at)) {
       return Error{Error::Kind::BadArgument, "an action at an op that the step does not have", where};
     }
     if (last != nullptr && std::tie(action.at, action.after) < std::tie(last->at, last->after)) {
@@ -43,12 +43,11 @@ bool carry_out(VerifierMachine& machine, const Step& step, const Schedule& sched
     }
     return true;
   };
-  for (std::size_t i = 0; i < step.ops.size(); ++i) {
-    const OpIndex op{i};
-    if (!machine.pass_gap(i) || !machine.enter(op)) return false;
+  for (const OpIndex op : step.ops.ids()) {
+    if (!machine.pass_gap(gap_before(op)) || !machine.enter(op)) return false;
     if (!act(op, false) || !machine.run(op) || !act(op, true)) return false;
   }
-  return machine.pass_gap(step.ops.size()) && machine.end_step();
+  return machine.pass_gap(gap_before(step.ops.next_id())) && machine.end_step();
 }
 
 }  // namespace
@@ -57,7 +56,7 @@ Result<Verified> verify(const Step& step, const Schedule& schedule, Bytes budget
   if (const auto error = out_of_order(step, schedule)) return *error;
   VerifierMachine machine(step);
   if (!carry_out(machine, step, schedule)) return machine.refused();
-  const std::vector<Bytes> first = machine.figures().levels;
+  const Table<OpIndex, Bytes> first = machine.figures().levels;
   if (!carry_out(machine, step, schedule)) return machine.refused();
   const Verified& figures = machine.figures();
   ULLAGE_CHECK(figures.levels == first, "two steps that begin alike and differ");

@@ -18,10 +18,10 @@ struct Verified {
   Bytes written;    // by Spill and WriteAhead
   Bytes read;       // by Restore and ReadAhead
   std::uint64_t rerun_ops = 0;
-  std::uint64_t kept = 0;      // values that these brought back
-  std::uint64_t spills = 0;    // whose bytes went, written now or before
-  std::uint64_t restores = 0;  // whose bytes came back, ahead or not
-  std::vector<Bytes> levels;   // for each op of the step: the most present from its "before" to its "after"
+  std::uint64_t kept = 0;        // values that these brought back
+  std::uint64_t spills = 0;      // whose bytes went, written now or before
+  std::uint64_t restores = 0;    // whose bytes came back, ahead or not
+  Table<OpIndex, Bytes> levels;  // of each op of the step: the most present from its "before" to its "after"
 };
 // BadArgument, with the op, where the schedule would make a program read what is not there or not what it should be,
 // where it uses what cannot be used (an op that cannot be rerun, a storage that cannot be moved), where it drops what

@@ -8,7 +8,7 @@ namespace ullage::plan {
 bool VerifierMachine::act(const Action& action) {
   using What = Action::What;
   const bool of_op = action.what == What::Rerun || action.what == What::Apply;
-  if (of_op ? action.op.value >= step_.ops.size() : action.value.value >= where_.size()) {
+  if (of_op ? !step_.ops.has(action.op) : !where_.has(action.value)) {
     return refuse(of_op ? "rerun of op " + std::to_string(action.op.value) + ", which the step does not have"
                         : "action on value " + std::to_string(action.value.value) + ", which the step does not have");
   }
@@ -39,13 +39,13 @@ bool VerifierMachine::act(const Action& action) {
 
 bool VerifierMachine::drop(const Action& action) {
   const ValueIndex value = action.value;
-  const Where where = where_[value.value];
-  const StorageIndex storage = step_.values[value.value].storage;
-  Storage& of = storages_[storage.value];
+  const Where where = where_[value];
+  const StorageIndex storage = step_.values[value].storage;
+  Storage& of = storages_[storage];
   std::string what;
   if (where.home == Home::None) return refuse(action, "it is not there: it " + why_not(value));
   if (unfinished(value, what)) return refuse(action, "it" + what);
-  if (where.home == Home::Program && of.alive && !step_.storages[storage.value].movable) {
+  if (where.home == Home::Program && of.alive && !step_.storages[storage].movable) {
     return refuse(action, "its storage lives and cannot be moved");
   }
   if (where.state != State::Out) level_ -= bytes_of(value);
@@ -62,8 +62,8 @@ bool VerifierMachine::drop(const Action& action) {
 }
 
 bool VerifierMachine::hold(const Action& action) {
-  Storage& of = storages_[step_.values[action.value.value].storage.value];
-  const Home home = where_[action.value.value].home;
+  Storage& of = storages_[step_.values[action.value].storage];
+  const Home home = where_[action.value].home;
   if (home == Home::None) return refuse(action, "it is not there: it " + why_not(action.value));
   if (home == Home::Own) return refuse(action, "it is in a storage of Ullage's own");
   if (!of.alive) return refuse(action, "its storage is dead");
@@ -75,10 +75,10 @@ bool VerifierMachine::hold(const Action& action) {
 // And WriteAhead.
 bool VerifierMachine::spill(const Action& action) {
   const ValueIndex value = action.value;
-  Where& where = where_[value.value];
+  Where& where = where_[value];
   if (where.home == Home::None) return refuse(action, "it is not there: it " + why_not(value));
-  const StorageIndex storage = step_.values[value.value].storage;
-  if (!step_.storages[storage.value].movable) return refuse(action, "its storage cannot be moved");
+  const StorageIndex storage = step_.values[value].storage;
+  if (!step_.storages[storage].movable) return refuse(action, "its storage cannot be moved");
   if (where.state == State::Coming) return refuse(action, "it is read ahead but not restored");
   const bool ahead = action.what == Action::What::WriteAhead;
   if (where.state == State::Out) return ahead ? refuse(action, "it is spilled already") : true;
@@ -97,7 +97,7 @@ bool VerifierMachine::spill(const Action& action) {
 // And ReadAhead.
 bool VerifierMachine::restore(const Action& action) {
   const ValueIndex value = action.value;
-  Where& where = where_[value.value];
+  Where& where = where_[value];
   const bool ahead = action.what == Action::What::ReadAhead;
   const bool coming = where.state == State::Coming;
   if (where.home == Home::None || where.state == State::There || (coming && ahead)) {
@@ -108,16 +108,16 @@ bool VerifierMachine::restore(const Action& action) {
   figures_.restores += 1;
   figures_.read += bytes_of(value);
   level_ += bytes_of(value);
-  where.home == Home::Own ? pool_.take_own(value) : pool_.take(step_.values[value.value].storage);
+  where.home == Home::Own ? pool_.take_own(value) : pool_.take(step_.values[value].storage);
   return true;
 }
 
 // And Apply.
 bool VerifierMachine::remake(const Action& action) {
   const bool apply = action.what == Action::What::Apply;
-  const StepOp& op = step_.ops[action.op.value];
+  const StepOp& op = step_.ops[action.op];
   const std::optional<Remaking>& way = apply ? op.apply : op.rerun;
-  if (!way) return refuse(action, apply ? "it has no apply" : "it cannot be run again");
+  if (!way) return refuse(action, apply ? "it has no batch-norm" : "it cannot be run again");
   if (action.op > at_ || (action.op == at_ && !ran_)) return refuse(action, "it has not run yet");
   if (!may_keep(action) || !has_what_it_reads(action, *way)) return false;
 
@@ -153,16 +153,16 @@ bool VerifierMachine::remake(const Action& action) {
 
 std::optional<ValueIndex> VerifierMachine::overwritten(const StepOp& op, std::size_t made) const {
   if (made >= op.overwrites) return std::nullopt;
-  const StorageIndex storage = step_.values[op.makes[made].value].storage;
+  const StorageIndex storage = step_.values[op.makes[made]].storage;
   for (const ValueIndex value : op.reads) {
-    if (step_.values[value.value].storage == storage) return value;
+    if (step_.values[value].storage == storage) return value;
   }
   ULLAGE_CHECK(false, "an op overwrites what it does not receive");
   return std::nullopt;
 }
 
 bool VerifierMachine::may_keep(const Action& action) {
-  const StepOp& op = step_.ops[action.op.value];
+  const StepOp& op = step_.ops[action.op];
   const bool apply = action.what == Action::What::Apply;
   const auto last = op.makes.begin() + static_cast<std::ptrdiff_t>(apply ? 1 : op.makes.size());
   for (auto kept = action.keeps.begin(); kept != action.keeps.end(); ++kept) {
@@ -171,7 +171,7 @@ bool VerifierMachine::may_keep(const Action& action) {
     }
     if (std::find(action.keeps.begin(), kept, *kept) != kept)
       return refuse(action, "it keeps " + text(*kept) + " twice");
-    if (where_[kept->value].home != Home::None) {
+    if (where_[*kept].home != Home::None) {
       return refuse(action, "it keeps " + text(*kept) + ", which " + why_not(*kept) + " already");
     }
   }
@@ -179,17 +179,17 @@ bool VerifierMachine::may_keep(const Action& action) {
 }
 
 bool VerifierMachine::has_what_it_reads(const Action& action, const Remaking& way) {
-  const StepOp& op = step_.ops[action.op.value];
+  const StepOp& op = step_.ops[action.op];
   for (std::size_t i = 0; action.what == Action::What::Rerun && i < op.overwrites; ++i) {
     const ValueIndex before = overwritten(op, i).value();
-    const Where& where = where_[before.value];
+    const Where& where = where_[before];
     const std::string would = "it would write over " + text(before) + ", which ";
     if (where.home != Home::Own) return refuse(action, would + "is in no storage of Ullage's: it " + why_not(before));
     if (where.state != State::There) return refuse(action, would + why_not(before));
     if (where.writing) return refuse(action, would + "is being written ahead");
   }
   for (const ValueIndex value : way.reads) {
-    const Where& where = where_[value.value];
+    const Where& where = where_[value];
     if (where.home == Home::None || where.state != State::There) {
       return refuse(action, "it reads " + text(value) + ", which " + why_not(value));
     }
@@ -210,9 +210,9 @@ void VerifierMachine::remake_in_place(const Action& action, ValueIndex before, V
 
 // What stands in a storage of Ullage's goes behind the program's where that lives and has this value.
 void VerifierMachine::put(ValueIndex made) {
-  const Storage& of = storages_[step_.values[made.value].storage.value];
+  const Storage& of = storages_[step_.values[made].storage];
   const bool back = of.alive && of.newest == made;
-  where_[made.value] = Where{back ? Home::Program : Home::Own};
+  where_[made] = Where{back ? Home::Program : Home::Own};
   if (back) pool_.hand_over(made);
 }
 

@@ -14,18 +14,18 @@ VerifierMachine::VerifierMachine(const Step& step)
       pool_(step),
       away_(step.storages.size()) {
   check_step();
-  for (std::size_t i = 0; i < step.values.size(); ++i) {
-    if (step.values[i].maker != kNone) continue;
-    auto& first = first_[step.values[i].storage.value];
+  for (const ValueIndex value : step.values.ids()) {
+    if (step.values[value].maker != kNone) continue;
+    auto& first = first_[step.values[value].storage];
     ULLAGE_CHECK(!first, "a storage with two values that no op made");
-    first = ValueIndex{i};
+    first = value;
   }
 }
 
 void VerifierMachine::check_step() const {
   ULLAGE_CHECK(step_.gaps.size() == step_.ops.size() + 1, "a step with no gap before an op or after the last");
   const auto known = [&](const std::vector<ValueIndex>& values) {
-    return std::all_of(values.begin(), values.end(), [&](ValueIndex value) { return value.value < where_.size(); });
+    return std::all_of(values.begin(), values.end(), [&](ValueIndex value) { return where_.has(value); });
   };
   for (const StepOp& op : step_.ops) {
     ULLAGE_CHECK(known(op.reads) && known(op.makes), "an op of values that the step does not have");
@@ -36,18 +36,16 @@ void VerifierMachine::check_step() const {
   }
 }
 
-Bytes VerifierMachine::bytes_of(ValueIndex value) const {
-  return step_.storages[step_.values[value.value].storage.value].bytes;
-}
+Bytes VerifierMachine::bytes_of(ValueIndex value) const { return step_.storages[step_.values[value].storage].bytes; }
 
 void VerifierMachine::note(Bytes level) {
-  if (!in_gap_ && at_.value < step_.ops.size()) {
-    Bytes& most = figures_.levels[at_.value];
+  if (!in_gap_ && step_.ops.has(at_)) {
+    Bytes& most = figures_.levels[at_];
     most = std::max(most, level);
   }
   if (level <= figures_.peak && figures_.peak_at != kNone) return;
   figures_.peak = level;
-  figures_.peak_at = OpIndex{std::min<std::uint64_t>(at_.value, step_.ops.empty() ? 0 : step_.ops.size() - 1)};
+  figures_.peak_at = std::min(at_, step_.ops.empty() ? OpIndex{0} : step_.ops.next_id().previous());
 }
 
 bool VerifierMachine::begin_step(const std::vector<ValueIndex>& away) {
@@ -58,20 +56,20 @@ bool VerifierMachine::begin_step(const std::vector<ValueIndex>& away) {
   figures.levels.assign(step_.ops.size(), Bytes{});
   figures_ = figures;
   // What lived from step to step stays where it is; the rest is as no step has seen it.
-  std::vector<Where> were = std::move(where_);
-  std::vector<Storage> had = std::move(storages_);
+  Table<ValueIndex, Where> were = std::move(where_);
+  Table<StorageIndex, Storage> had = std::move(storages_);
   where_.assign(step_.values.size(), {});
   storages_.assign(step_.storages.size(), {});
   level_ = step_.level;
-  for (std::size_t i = 0; i < storages_.size(); ++i) {
+  for (const StorageIndex i : storages_.ids()) {
     if (!step_.storages[i].from_before) continue;
     storages_[i] = {true, false, first_[i]};
     if (!first_[i]) continue;
-    Where& where = where_[first_[i]->value];
+    Where& where = where_[*first_[i]];
     where = Where{Home::Program};
     if (!begun_ || !step_.storages[i].outlives) continue;
-    where.state = were[had[i].newest->value].state;
-    where.copy = were[had[i].newest->value].copy;
+    where.state = were[*had[i].newest].state;
+    where.copy = were[*had[i].newest].copy;
     if (where.state == State::Out) level_ -= step_.storages[i].bytes;
   }
   if (begun_) pool_.begin_next_step();
@@ -84,15 +82,15 @@ bool VerifierMachine::begin_step(const std::vector<ValueIndex>& away) {
 
 bool VerifierMachine::send_away(const std::vector<ValueIndex>& away) {
   for (const ValueIndex value : away) {
-    if (value.value >= where_.size()) return refuse("away: there is no value " + std::to_string(value.value));
-    const StorageIndex storage = step_.values[value.value].storage;
-    const StepStorage& what = step_.storages[storage.value];
+    if (!where_.has(value)) return refuse("away: there is no value " + std::to_string(value.value));
+    const StorageIndex storage = step_.values[value].storage;
+    const StepStorage& what = step_.storages[storage];
     if (!what.from_before || !what.outlives) return refuse("away: " + text(value) + " does not live from step to step");
     if (!what.movable) return refuse("away: " + text(value) + " is of a storage that cannot be moved");
-    if (away_[storage.value]) return refuse("away: " + text(value) + " is of a storage that is away already");
-    if (!first_[storage.value]) return refuse("away: " + text(value) + " is of a storage with no value to begin with");
-    away_[storage.value] = true;
-    Where& where = where_[first_[storage.value]->value];
+    if (away_[storage]) return refuse("away: " + text(value) + " is of a storage that is away already");
+    if (!first_[storage]) return refuse("away: " + text(value) + " is of a storage with no value to begin with");
+    away_[storage] = true;
+    Where& where = where_[*first_[storage]];
     where.state = State::Out, where.copy = true;
     level_ -= what.bytes;
     pool_.give_up(storage);
@@ -101,20 +99,20 @@ bool VerifierMachine::send_away(const std::vector<ValueIndex>& away) {
 }
 
 void VerifierMachine::born(StorageIndex storage, std::optional<ValueIndex> value) {
-  ULLAGE_CHECK(!storages_[storage.value].alive, "a storage that is alive is born");
-  storages_[storage.value] = {true, false, value};
-  if (value) where_[value->value] = Where{Home::Program};
-  level_ += step_.storages[storage.value].bytes;
+  ULLAGE_CHECK(!storages_[storage].alive, "a storage that is alive is born");
+  storages_[storage] = {true, false, value};
+  if (value) where_[*value] = Where{Home::Program};
+  level_ += step_.storages[storage].bytes;
   pool_.born(storage);
 }
 
 void VerifierMachine::lose(ValueIndex value, Gone gone) {
-  where_[value.value] = Where{Home::None, State::There, false, false, gone, at_};
+  where_[value] = Where{Home::None, State::There, false, false, gone, at_};
 }
 
 // Is a copy of it on its way?
 bool VerifierMachine::unfinished(ValueIndex value, std::string& what) const {
-  const Where& where = where_[value.value];
+  const Where& where = where_[value];
   if (where.writing) what = " is written ahead but not spilled";
   if (where.state == State::Coming) what = " is read ahead but not restored";
   return !what.empty();
@@ -122,13 +120,13 @@ bool VerifierMachine::unfinished(ValueIndex value, std::string& what) const {
 
 // What the program could still look at must not be lost: the program has it until its storage dies.
 bool VerifierMachine::dies(StorageIndex storage) {
-  Storage& gone = storages_[storage.value];
+  Storage& gone = storages_[storage];
   ULLAGE_CHECK(gone.alive, "a storage dies that is not alive");
   gone.alive = false;
   if (gone.held) return true;
   bool there = true;
   if (gone.newest) {
-    const Where& where = where_[gone.newest->value];
+    const Where& where = where_[*gone.newest];
     std::string what;
     if (unfinished(*gone.newest, what)) return refuse(text(*gone.newest) + what + " when its storage dies");
     if (where.home == Home::None && where.gone == Gone::Dropped) {
@@ -138,16 +136,16 @@ bool VerifierMachine::dies(StorageIndex storage) {
     there = where.home == Home::Program && where.state == State::There;
     if (where.home == Home::Program) lose(*gone.newest, Gone::Died);
   }
-  if (there) level_ -= step_.storages[storage.value].bytes;
+  if (there) level_ -= step_.storages[storage].bytes;
   pool_.dies(storage);
   return true;
 }
 
-bool VerifierMachine::pass_gap(std::size_t gap) {
-  at_ = OpIndex{gap}, in_gap_ = true, ran_ = false;
+bool VerifierMachine::pass_gap(GapIndex gap) {
+  at_ = op_after(gap), in_gap_ = true, ran_ = false;
   for (const GapEvent& event : step_.gaps[gap]) {
     if (event.born) {
-      born(event.storage, first_[event.storage.value]);
+      born(event.storage, first_[event.storage]);
     } else if (!dies(event.storage)) {
       return false;
     }
@@ -163,18 +161,18 @@ bool VerifierMachine::enter(OpIndex op) {
 }
 
 bool VerifierMachine::look_at_reads(OpIndex op) {
-  const StepOp& it = step_.ops[op.value];
+  const StepOp& it = step_.ops[op];
   for (std::size_t i = 0; i < it.reads.size(); ++i) {
     const ValueIndex value = it.reads[i];
-    const StorageIndex storage = step_.values[value.value].storage;
-    const Storage& of = storages_[storage.value];
+    const StorageIndex storage = step_.values[value].storage;
+    const Storage& of = storages_[storage];
     ULLAGE_CHECK(of.alive && of.newest == value, "an op reads what the program does not have");
     const auto begin = it.makes.begin();
     const bool written = std::any_of(begin, begin + static_cast<std::ptrdiff_t>(it.overwrites),
-                                     [&](ValueIndex made) { return step_.values[made.value].storage == storage; });
+                                     [&](ValueIndex made) { return step_.values[made].storage == storage; });
     const bool unread = std::find(it.unread.begin(), it.unread.end(), i) != it.unread.end();
     if (unread && !written) continue;
-    const Where& where = where_[value.value];
+    const Where& where = where_[value];
     if (where.home != Home::Program || where.state != State::There) {
       return refuse("reads " + text(value) + ", which " + why_not(value));
     }
@@ -185,24 +183,24 @@ bool VerifierMachine::look_at_reads(OpIndex op) {
 
 bool VerifierMachine::run(OpIndex op) {
   if (!look_at_reads(op)) return false;
-  const StepOp& it = step_.ops[op.value];
+  const StepOp& it = step_.ops[op];
   note(level_ + it.rise);
   Bytes made;
   for (std::size_t i = 0; i < it.makes.size(); ++i) {
-    const StorageIndex storage = step_.values[it.makes[i].value].storage;
+    const StorageIndex storage = step_.values[it.makes[i]].storage;
     if (i < it.overwrites) {
-      Storage& of = storages_[storage.value];
+      Storage& of = storages_[storage];
       lose(of.newest.value(), Gone::Overwritten);
       of.newest = it.makes[i];
-      where_[it.makes[i].value] = Where{Home::Program};
+      where_[it.makes[i]] = Where{Home::Program};
     } else {
       born(storage, it.makes[i]);
-      made += step_.storages[storage.value].bytes;
+      made += step_.storages[storage].bytes;
     }
   }
   for (const StorageIndex storage : it.hides) {
-    born(storage, first_[storage.value]);
-    made += step_.storages[storage.value].bytes;
+    born(storage, first_[storage]);
+    made += step_.storages[storage].bytes;
   }
   pool_.pass_by(std::array{saturating_sub(it.rise, made)});
   note(level_);
@@ -211,24 +209,22 @@ bool VerifierMachine::run(OpIndex op) {
 }
 
 bool VerifierMachine::end_step() {
-  at_ = OpIndex{step_.ops.size()}, in_gap_ = true;
-  for (std::size_t i = 0; i < where_.size(); ++i) {
-    const ValueIndex value{i};
-    const StorageIndex storage = step_.values[i].storage;
-    if (where_[i].home == Home::Own)
+  at_ = step_.ops.next_id(), in_gap_ = true;
+  for (const ValueIndex value : where_.ids()) {
+    const StorageIndex storage = step_.values[value].storage;
+    if (where_[value].home == Home::Own)
       return refuse(text(value) + " was made again and is not dropped when the step ends");
-    if (storages_[storage.value].newest != value) continue;
-    if (storages_[storage.value].held) return refuse(text(value) + " is held and not dropped when the step ends");
+    if (storages_[storage].newest != value) continue;
+    if (storages_[storage].held) return refuse(text(value) + " is held and not dropped when the step ends");
     std::string what;
     if (unfinished(value, what)) return refuse(text(value) + what + " when the step ends");
-    ULLAGE_CHECK(storages_[storage.value].alive == step_.storages[storage.value].outlives,
+    ULLAGE_CHECK(storages_[storage].alive == step_.storages[storage].outlives,
                  "a storage that outlives the step and dies, or neither");
-    if (!step_.storages[storage.value].outlives) continue;
-    const bool there = where_[i].home == Home::Program && where_[i].state == State::There;
-    const bool out = where_[i].home == Home::Program && where_[i].state == State::Out;
-    if (away_[storage.value] && !out)
-      return refuse(text(value) + " is to be away when the step ends, but " + why_not(value));
-    if (!away_[storage.value] && !there) return refuse(text(value) + " outlives the step, but " + why_not(value));
+    if (!step_.storages[storage].outlives) continue;
+    const bool there = where_[value].home == Home::Program && where_[value].state == State::There;
+    const bool out = where_[value].home == Home::Program && where_[value].state == State::Out;
+    if (away_[storage] && !out) return refuse(text(value) + " is to be away when the step ends, but " + why_not(value));
+    if (!away_[storage] && !there) return refuse(text(value) + " outlives the step, but " + why_not(value));
   }
   figures_.resident = pool_.resident_peak();
   return true;

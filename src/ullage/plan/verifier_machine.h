@@ -22,7 +22,7 @@ class VerifierMachine final {
 
   // All return false once something must not be; refused() says what.
   bool begin_step(const std::vector<ValueIndex>& away);  // the first one; a later one begins as the last ended
-  bool pass_gap(std::size_t gap);
+  bool pass_gap(GapIndex gap);
   bool enter(OpIndex op);  // what follows is before it
   bool act(const Action& action);
   bool run(OpIndex op);  // what follows is after it
@@ -85,13 +85,13 @@ class VerifierMachine final {
   std::optional<ValueIndex> overwritten(const StepOp& op, std::size_t made) const;
 
   const Step& step_;
-  std::vector<std::optional<ValueIndex>> first_;  // by storage: the value that no op makes
-  std::vector<Where> where_;                      // by value
-  std::vector<Storage> storages_;
+  Table<StorageIndex, std::optional<ValueIndex>> first_;  // the value that no op makes
+  Table<ValueIndex, Where> where_;
+  Table<StorageIndex, Storage> storages_;
   VerifierPool pool_;
   Bytes level_;
   Verified figures_;
-  std::vector<bool> away_;  // by storage
+  Table<StorageIndex, bool> away_;
   bool begun_ = false;
   OpIndex at_ = kNone;   // the op that the timeline is at; in a gap, the next one
   bool in_gap_ = false;  // before that op's "before"

@@ -8,9 +8,9 @@ namespace ullage::plan {
 
 VerifierPool::VerifierPool(const Step& step) : step_(step) {
   for (const StepStorage& storage : step.storages) programs_.push_back({storage.bytes, {}});
-  for (const Value& value : step.values) own_.push_back({step.storages.at(value.storage.value).bytes, {}});
+  for (const Value& value : step.values) own_.push_back({step.storages.at(value.storage).bytes, {}});
   Slot others{step.level, {}};  // what is not in the step's list
-  for (std::size_t i = 0; i < step.storages.size(); ++i) {
+  for (const StorageIndex i : step.storages.ids()) {
     if (!step.storages[i].from_before) continue;
     others.bytes -= step.storages[i].bytes;
     fill(programs_[i]);
@@ -50,7 +50,7 @@ void VerifierPool::rename_own(ValueIndex from, ValueIndex to) { std::swap(slot(f
 
 void VerifierPool::hand_over(ValueIndex value) {
   Slot& from = slot(value);
-  Slot& to = slot(step_.values[value.value].storage);
+  Slot& to = slot(step_.values[value].storage);
   if (from.bytes < store::Store::kLeastRange) {
     std::swap(from.at, to.at);
     return;
@@ -67,11 +67,11 @@ void VerifierPool::pass_by(std::span<const Bytes> blocks) {
 
 void VerifierPool::begin_next_step() {
   std::multimap<Bytes, Address> left;
-  for (std::size_t i = 0; i < programs_.size(); ++i) {
+  for (const StorageIndex i : programs_.ids()) {
     if (step_.storages[i].from_before || !programs_[i].at) continue;
     left.emplace(programs_[i].bytes, *std::exchange(programs_[i].at, std::nullopt));
   }
-  for (std::size_t i = 0; i < programs_.size(); ++i) {
+  for (const StorageIndex i : programs_.ids()) {
     if (!step_.storages[i].from_before || step_.storages[i].outlives) continue;
     const auto found = left.find(programs_[i].bytes);
     if (found == left.end()) {

@@ -51,13 +51,13 @@ class VerifierPool final {
   void empty(Slot& slot);
   void give_up(Slot& slot);
   void take(Slot& slot);
-  Slot& slot(StorageIndex storage) { return programs_.at(storage.value); }
-  Slot& slot(ValueIndex value) { return own_.at(value.value); }
+  Slot& slot(StorageIndex storage) { return programs_.at(storage); }
+  Slot& slot(ValueIndex value) { return own_.at(value); }
 
   const Step& step_;
   sim::PoolModel pool_;
-  std::vector<Slot> programs_;  // by storage
-  std::vector<Slot> own_;       // by value
+  Table<StorageIndex, Slot> programs_;
+  Table<ValueIndex, Slot> own_;
 };
 
 }  // namespace ullage::plan

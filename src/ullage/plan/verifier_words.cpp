@@ -4,7 +4,7 @@
 namespace ullage::plan {
 
 bool VerifierMachine::refuse(const std::string& message) {
-  const bool at_end = at_.value >= step_.ops.size();
+  const bool at_end = !step_.ops.has(at_);
   refused_ = Error{Error::Kind::BadArgument, message, (in_gap_ && !at_end ? "before " : "") + text(at_)};
   return false;
 }
@@ -14,13 +14,13 @@ bool VerifierMachine::refuse(const Action& action, const std::string& message) {
 }
 
 std::string VerifierMachine::text(OpIndex op) const {
-  if (op.value >= step_.ops.size()) return "the end of the step";
-  return "op " + std::to_string(op.value) + " (" + step_.ops[op.value].name + ")";
+  if (!step_.ops.has(op)) return "the end of the step";
+  return "op " + std::to_string(op.value) + " (" + step_.ops[op].name + ")";
 }
 
 std::string VerifierMachine::text(ValueIndex value) const {
-  if (value.value >= where_.size()) return "value " + std::to_string(value.value);
-  const std::string& name = step_.storages[step_.values[value.value].storage.value].name;
+  if (!where_.has(value)) return "value " + std::to_string(value.value);
+  const std::string& name = step_.storages[step_.values[value].storage].name;
   return "value " + std::to_string(value.value) + (name.empty() ? "" : " (" + name + ")");
 }
 
@@ -33,7 +33,7 @@ std::string VerifierMachine::text(const Action& action) const {
     case What::Rerun:
       return "rerun of " + text(action.op) + side;
     case What::Apply:
-      return "apply of " + text(action.op) + side;
+      return "batch-norm of " + text(action.op) + side;
     case What::Hold:
       return "hold of " + text(action.value) + side;
     case What::Spill:
@@ -49,7 +49,7 @@ std::string VerifierMachine::text(const Action& action) const {
 }
 
 std::string VerifierMachine::why_not(ValueIndex value) const {
-  const Where& where = where_[value.value];
+  const Where& where = where_[value];
   if (where.home != Home::None) {
     if (where.state == State::Out) return "is spilled";
     return where.state == State::Coming ? "is read ahead but not restored" : "is there";

@@ -7,10 +7,10 @@
 namespace ullage::predict {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 60;  // two of them can be added
+constexpr std::int64_t kMostCharged = std::int64_t{1} << 60;  // two of them can be added
 
 std::int64_t bounded_sum(std::int64_t level, std::int64_t more) {
-  return std::clamp<std::int64_t>(level + std::clamp(more, -kMost, kMost), 0, kMost);
+  return std::clamp<std::int64_t>(level + std::clamp(more, -kMostCharged, kMostCharged), 0, kMostCharged);
 }
 
 // Each by its law; a law is of what comes or of what goes, never of both.
@@ -38,7 +38,7 @@ double growth(const trace::Take& take, const Target& target, const Sequence& seq
   double times = 1;
   for (std::size_t axis = 0; axis < sequence.grid.axes.size(); ++axis) {
     const Grid::Axis& of = sequence.grid.axes[axis];
-    const std::int64_t small = std::ranges::find(take.knobs, of.name, &trace::Knob::name)->value;
+    const std::int64_t small = std::ranges::find(take.knobs, of.name, &Knob::name)->value;
     const double ratio = double(target.knobs(event)[axis]) / double(std::max<std::int64_t>(small, 1));
     // A side of a picture, or a length, can count twice.
     times *= std::max(1.0, of.values.size() > 3 || sequence.grid.axes.size() > 1 ? ratio * ratio : ratio);
@@ -54,7 +54,7 @@ void as_a_bound(const trace::TraceFile& file, const Sequence& sequence, const Ta
     for (std::size_t take = 0; take < file.takes.size(); ++take) {
       levels[take] = bounded_sum(levels[take], file.takes[take].charges[i].bytes);
       const double scaled = double(levels[take]) * growth(file.takes[take], target, sequence, into.charges[i].at);
-      most = std::max(most, scaled < double(kMost) ? std::int64_t(std::ceil(scaled)) : kMost);
+      most = std::max(most, scaled < double(kMostCharged) ? std::int64_t(std::ceil(scaled)) : kMostCharged);
     }
     into.charges[i].bytes = most - before;
     before = most;

@@ -15,18 +15,6 @@ using trace::Take;
 
 constexpr Bytes kLargeCard{70ull << 30};  // only Hopper and later are sold with so much, but for one A100
 
-std::string_view base_name(std::string_view op) { return op.substr(0, op.find('.')); }
-
-bool listed(std::string_view list, std::string_view op) {
-  if (list == "*") return true;
-  while (!list.empty()) {
-    const std::size_t end = list.find(' ');
-    if (list.substr(0, end) == op) return true;
-    list = end == std::string_view::npos ? std::string_view{} : list.substr(end + 1);
-  }
-  return false;
-}
-
 class Translator final {
  public:
   Translator(const trace::TraceFile& file, const Take& take, std::optional<Bytes> capacity)

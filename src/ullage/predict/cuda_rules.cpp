@@ -14,7 +14,7 @@ constexpr std::string_view kMatrixProducts =
 constexpr std::string_view kAttention =
     "aten::_scaled_dot_product_flash_attention_for_cpu aten::_scaled_dot_product_flash_attention_for_cpu_backward";
 
-constexpr CudaRule kRules[] = {
+constexpr CudaRule kCudaRules[] = {
     {CudaEffect::RemoveWithin,
      kConvolutions,
      {},
@@ -87,6 +87,6 @@ constexpr CudaRule kRules[] = {
 
 }  // namespace
 
-std::span<const CudaRule> cuda_rules() { return kRules; }
+std::span<const CudaRule> cuda_rules() { return kCudaRules; }
 
 }  // namespace ullage::predict

@@ -79,12 +79,12 @@ class Writer final {
   bool constant() const { return std::ranges::adjacent_find(counts_, std::not_equal_to<>()) == counts_.end(); }
   // "at batch=2, 3, 4" stands in the reader's mind; the counts are in the order of the grid.
   std::string measured(const char* unit) const {
-    constexpr std::size_t kMost = 8;
+    constexpr std::size_t kShown = 8;
     std::string text;
-    for (std::size_t i = 0; i < std::min(counts_.size(), kMost); ++i) {
+    for (std::size_t i = 0; i < std::min(counts_.size(), kShown); ++i) {
       text += (i == 0 ? "" : ", ") + count_text(std::uint64_t(counts_[i]));
     }
-    return text + (counts_.size() > kMost ? ", ..." : "") + unit;
+    return text + (counts_.size() > kShown ? ", ..." : "") + unit;
   }
   Difference said(EventId event, std::string here) const {
     Difference found;
@@ -138,12 +138,12 @@ bool within(const std::vector<EventRange>& ranges, EventId event) {
 bool Evaluation::exact_at(EventId event) const { return !within(unordered, event); }
 
 std::variant<Evaluation, Difference> evaluate_take(const trace::TraceFile& file, const Sequence& sequence,
-                                                   const std::vector<trace::Knob>& knobs) {
+                                                   const std::vector<Knob>& knobs) {
   Evaluation evaluation;
   evaluation.take = file.takes[0];
   Target target(file, sequence, knobs);
-  for (trace::Knob& knob : evaluation.take.knobs) {
-    knob.value = std::ranges::find(knobs, knob.name, &trace::Knob::name)->value;
+  for (Knob& knob : evaluation.take.knobs) {
+    knob.value = std::ranges::find(knobs, knob.name, &Knob::name)->value;
   }
   Writer writer(file, sequence, target, evaluation);
   if (auto off = writer.storages()) return *off;
@@ -158,7 +158,7 @@ std::variant<Evaluation, Difference> evaluate_take(const trace::TraceFile& file,
 }
 
 std::variant<trace::Take, Difference> at(const trace::TraceFile& file, const Sequence& sequence,
-                                         const std::vector<trace::Knob>& knobs) {
+                                         const std::vector<Knob>& knobs) {
   auto evaluated = evaluate_take(file, sequence, knobs);
   if (const auto* off = std::get_if<Difference>(&evaluated)) return *off;
   return std::move(std::get<Evaluation>(evaluated).take);

@@ -30,7 +30,7 @@ struct Evaluation {
 // Evaluators for one target: the knobs as they are, and as they are in phases that told a most.
 class Target final {
  public:
-  Target(const trace::TraceFile& file, const Sequence& sequence, const std::vector<trace::Knob>& knobs);
+  Target(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs);
 
   // Of a count that was measured before this event of take 0, by place in the grid.
   std::optional<std::int64_t> count(EventId event, std::span<const std::int64_t> counts);
@@ -55,6 +55,6 @@ class Target final {
 };
 
 std::variant<Evaluation, Difference> evaluate_take(const trace::TraceFile& file, const Sequence& sequence,
-                                                   const std::vector<trace::Knob>& knobs);
+                                                   const std::vector<Knob>& knobs);
 
 }  // namespace ullage::predict

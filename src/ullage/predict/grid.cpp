@@ -11,22 +11,22 @@ namespace {
 
 constexpr std::size_t kLeastValues = 3;  // two to fit, one to check
 
-Error wrong(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
+Error bad_takes(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
 
 std::optional<Error> not_comparable(const trace::TraceFile& file) {
-  if (file.takes.empty()) return wrong("no take was recorded");
-  const std::vector<trace::Knob>& names = file.takes[0].knobs;
-  if (names.empty()) return wrong("nothing was varied between the takes, so there is nothing to predict from");
+  if (file.takes.empty()) return bad_takes("no take was recorded");
+  const std::vector<Knob>& names = file.takes[0].knobs;
+  if (names.empty()) return bad_takes("nothing was varied between the takes, so there is nothing to predict from");
   if (names.size() > 2) {
-    return wrong("the takes vary " + std::to_string(names.size()) + " sizes at once; at most 2 can be told apart");
+    return bad_takes("the takes vary " + std::to_string(names.size()) + " sizes at once; at most 2 can be told apart");
   }
   for (const trace::Take& take : file.takes) {
-    const auto same_name = [](const trace::Knob& a, const trace::Knob& b) { return a.name == b.name; };
+    const auto same_name = [](const Knob& a, const Knob& b) { return a.name == b.name; };
     if (!std::ranges::equal(take.knobs, names, same_name)) {
-      return wrong("one take varies " + knobs_text(names) + ", another one " + knobs_text(take.knobs));
+      return bad_takes("one take varies " + knobs_text(names) + ", another one " + knobs_text(take.knobs));
     }
     if (take.end == trace::Take::End::OutOfMemory) {
-      return wrong("the program ran out of memory at " + knobs_text(take.knobs) + ", a size to predict from");
+      return bad_takes("the program ran out of memory at " + knobs_text(take.knobs) + ", a size to predict from");
     }
   }
   return std::nullopt;
@@ -44,8 +44,8 @@ Result<Sequence> arrange(const trace::TraceFile& file) {
     const std::string& name = file.takes[0].knobs[knob].name;
     if (values.size() == 1 && file.takes.size() > 1) continue;  // it was left as it is
     if (values.size() < kLeastValues) {
-      return wrong("'" + name + "' has " + std::to_string(values.size()) + " sizes in the takes; at least " +
-                   std::to_string(kLeastValues) + " are needed, two to fit and one to check");
+      return bad_takes("'" + name + "' has " + std::to_string(values.size()) + " sizes in the takes; at least " +
+                       std::to_string(kLeastValues) + " are needed, two to fit and one to check");
     }
     knobs.push_back(knob);
     sequence.grid.axes.push_back({name, {values.begin(), values.end()}});
@@ -59,13 +59,13 @@ Result<Sequence> arrange(const trace::TraceFile& file) {
       place = place * values.size() + std::size_t(at - values.begin());
     }
     if (sequence.order[place] != SIZE_MAX) {
-      return wrong("there are two takes at " + knobs_text(file.takes[i].knobs));
+      return bad_takes("there are two takes at " + knobs_text(file.takes[i].knobs));
     }
     sequence.order[place] = i;
   }
   if (std::ranges::find(sequence.order, SIZE_MAX) != sequence.order.end()) {
-    return wrong(std::to_string(file.takes.size()) + " takes are no grid of each size with each other: " +
-                 std::to_string(sequence.grid.takes()) + " are needed");
+    return bad_takes(std::to_string(file.takes.size()) + " takes are no grid of each size with each other: " +
+                     std::to_string(sequence.grid.takes()) + " are needed");
   }
   return sequence;
 }

@@ -28,18 +28,18 @@ Ladder ladder_of(const std::vector<std::int64_t>& values) {
 }
 
 // What is known of one value of the knobs.
-struct Answer {
+struct Rung {
   bool told = false;  // by the takes
   bool fits = false;
   Bytes process_peak;
   Law law = Law::Exact;
 };
 
-class Search final {
+class LadderSearch final {
  public:
   // `moved`: the knobs that have the value looked at; the others stay as they are in `at`.
-  Search(const trace::TraceFile& file, const Sequence& sequence, std::vector<trace::Knob> at,
-         std::vector<std::string> moved, Ladder ladder, Bytes memory)
+  LadderSearch(const trace::TraceFile& file, const Sequence& sequence, std::vector<Knob> at,
+               std::vector<std::string> moved, Ladder ladder, Bytes memory)
       : file_(file),
         sequence_(sequence),
         at_(std::move(at)),
@@ -51,7 +51,7 @@ class Search final {
     LargestThatFits found;
     found.knob = moved_.front();
     if (!good(0)) {
-      const Answer& least = answer(0);
+      const Rung& least = answer(0);
       found.process_peak = least.process_peak;
       found.law = least.law;
       found.not_told_above = !least.told;
@@ -70,7 +70,7 @@ class Search final {
     for (std::int64_t i = low + 1; i <= low + kNeighbours; ++i) {
       if (good(i)) low = i;
     }
-    const Answer& best = answer(low);
+    const Rung& best = answer(low);
     found.value = value(low);
     found.process_peak = best.process_peak;
     found.law = best.law;
@@ -82,18 +82,18 @@ class Search final {
   std::int64_t value(std::int64_t steps) const { return ladder_.least + steps * ladder_.step; }
   bool good(std::int64_t steps) { return answer(steps).told && answer(steps).fits; }
 
-  const Answer& answer(std::int64_t steps) {
+  const Rung& answer(std::int64_t steps) {
     const auto [place, is_new] = known_.try_emplace(steps);
     if (is_new) place->second = look(value(steps));
     return place->second;
   }
-  Answer look(std::int64_t value) {
-    std::vector<trace::Knob> at = at_;
-    for (const std::string& knob : moved_) std::ranges::find(at, knob, &trace::Knob::name)->value = value;
+  Rung look(std::int64_t value) {
+    std::vector<Knob> at = at_;
+    for (const std::string& knob : moved_) std::ranges::find(at, knob, &Knob::name)->value = value;
     const auto evaluated = evaluate_take(file_, sequence_, at);
     const auto* found = std::get_if<Evaluation>(&evaluated);
     if (found == nullptr || !crossings(file_, sequence_, found->take).empty()) return {};
-    Answer answer;
+    Rung answer;
     answer.told = true;
     const std::vector<Allowance> allowed = allowances(file_, sequence_, found->take);
     if (std::ranges::any_of(allowed, [](const Allowance& one) { return one.bytes >= kNoBound; })) return {};
@@ -105,26 +105,26 @@ class Search final {
 
   const trace::TraceFile& file_;
   const Sequence& sequence_;
-  const std::vector<trace::Knob> at_;
+  const std::vector<Knob> at_;
   const std::vector<std::string> moved_;
   const Ladder ladder_;
   const Bytes memory_;
-  std::map<std::int64_t, Answer> known_;  // by the number of steps from the smallest take
+  std::map<std::int64_t, Rung> known_;  // by the number of steps from the smallest take
 };
 
 }  // namespace
 
 std::vector<LargestThatFits> largest_that_fits(const trace::TraceFile& file, const Sequence& sequence,
-                                               const std::vector<trace::Knob>& at, Bytes memory) {
+                                               const std::vector<Knob>& at, Bytes memory) {
   std::vector<LargestThatFits> found;
   for (const Grid::Axis& axis : sequence.grid.axes) {
-    found.push_back(Search(file, sequence, at, {axis.name}, ladder_of(axis.values), memory).run());
+    found.push_back(LadderSearch(file, sequence, at, {axis.name}, ladder_of(axis.values), memory).run());
   }
   return found;
 }
 
 std::optional<LargestSquare> largest_square(const trace::TraceFile& file, const Sequence& sequence,
-                                            const std::vector<trace::Knob>& at, Bytes memory) {
+                                            const std::vector<Knob>& at, Bytes memory) {
   std::optional<Ladder> common;
   for (const std::string& side : file.sides) {
     const auto axis = std::ranges::find(sequence.grid.axes, side, &Grid::Axis::name);
@@ -135,7 +135,7 @@ std::optional<LargestSquare> largest_square(const trace::TraceFile& file, const 
     common->least = std::max(common->least, own.least);
   }
   if (!common) return std::nullopt;
-  return LargestSquare{file.sides, Search(file, sequence, at, file.sides, *common, memory).run()};
+  return LargestSquare{file.sides, LadderSearch(file, sequence, at, file.sides, *common, memory).run()};
 }
 
 }  // namespace ullage::predict

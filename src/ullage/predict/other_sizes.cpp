@@ -32,9 +32,9 @@ Axis axis_of(const Grid::Axis& axis, std::int64_t target) {
   return result;
 }
 
-class Search final {
+class SizeSearch final {
  public:
-  Search(const trace::TraceFile& file, const Sequence& sequence, std::span<const Crossing> crossings)
+  SizeSearch(const trace::TraceFile& file, const Sequence& sequence, std::span<const Crossing> crossings)
       : file_(file), sequence_(sequence), crossings_(crossings) {}
 
   // Every op that crosses does what it does at the target.
@@ -88,7 +88,7 @@ Values start(const std::vector<Axis>& axes, const std::vector<bool>& moved, std:
 }
 
 // The least start along the axes `moved`; it is taken that what serves goes on to serve further up.
-std::optional<Values> least(const Search& search, const std::vector<Axis>& axes, const std::vector<bool>& moved) {
+std::optional<Values> least(const SizeSearch& search, const std::vector<Axis>& axes, const std::vector<bool>& moved) {
   std::int64_t of = kParts;
   if (std::count(moved.begin(), moved.end(), true) == 1)
     of = std::max<std::int64_t>(
@@ -116,16 +116,15 @@ double growth(const std::vector<Axis>& axes, const Values& values) {
 }  // namespace
 
 std::optional<Grid> other_sizes(const trace::TraceFile& file, const Sequence& sequence,
-                                std::span<const Crossing> crossings, const std::vector<trace::Knob>& target) {
+                                std::span<const Crossing> crossings, const std::vector<Knob>& target) {
   std::vector<Axis> axes;
   for (const Grid::Axis& axis : sequence.grid.axes) {
-    const auto knob =
-        std::find_if(target.begin(), target.end(), [&](const trace::Knob& k) { return k.name == axis.name; });
+    const auto knob = std::find_if(target.begin(), target.end(), [&](const Knob& k) { return k.name == axis.name; });
     if (knob == target.end() || axis.values.size() < 2 || knob->value <= axis.values.front()) return std::nullopt;
     axes.push_back(axis_of(axis, knob->value));
     if (axes.back().most < 0) return std::nullopt;
   }
-  const Search search(file, sequence, crossings);
+  const SizeSearch search(file, sequence, crossings);
   std::optional<Values> best;
   const std::size_t ways = (std::size_t{1} << axes.size()) - 1;
   for (std::size_t way = 1; way <= ways; ++way) {

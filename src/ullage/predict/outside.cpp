@@ -43,7 +43,7 @@ bool of_one_process(const trace::TraceFile& file) {
 
 }  // namespace
 
-Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const std::vector<trace::Knob>& knobs,
+Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs,
                    const trace::Take& evaluated) {
   std::vector<double> figures;
   for (const std::size_t take : sequence.order) figures.push_back(double(measured(file.takes[take]).count));
@@ -54,13 +54,13 @@ Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const
     const std::size_t columns = axes.size() == 2 ? axes[1].values.size() : 1;
     const std::size_t stride = axis == 0 ? columns : 1;
     const double rise = slope(figures, axes[axis].values, stride, figures.size() / axes[axis].values.size());
-    const std::int64_t at = std::ranges::find(knobs, axes[axis].name, &trace::Knob::name)->value;
+    const std::int64_t at = std::ranges::find(knobs, axes[axis].name, &Knob::name)->value;
     most += std::max(0.0, rise * double(at - axes[axis].values.back()));
   }
-  constexpr double kMost = 1e18;
+  constexpr double kMostBytes = 1e18;
   Outside outside;
   outside.known = known;
-  outside.program = Bytes{std::uint64_t(std::ceil(std::min(most, kMost)))} + kChance;
+  outside.program = Bytes{std::uint64_t(std::ceil(std::min(most, kMostBytes)))} + kChance;
   outside.told = charges_peak(evaluated);
   return outside;
 }

@@ -12,7 +12,7 @@ namespace ullage::predict {
 
 // Without what the program told. One figure for all sizes, the largest that was seen, unless it rises from each value
 // of a knob to the next, by more than chance would have it: then as steeply as it ever did.
-Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const std::vector<trace::Knob>& knobs,
+Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs,
                    const trace::Take& evaluated);
 
 // As it was in one take.

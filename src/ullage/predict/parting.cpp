@@ -59,10 +59,10 @@ std::string text(const trace::TraceFile& file, const Difference& difference) {
 }  // namespace
 
 std::vector<Crossing> crossings_until(const trace::TraceFile& file, const Sequence& sequence, EventId until,
-                                      const std::vector<trace::Knob>& at) {
+                                      const std::vector<Knob>& at) {
   std::vector<std::int64_t> values;
   for (const Grid::Axis& axis : sequence.grid.axes) {
-    values.push_back(std::ranges::find(at, axis.name, &trace::Knob::name)->value);
+    values.push_back(std::ranges::find(at, axis.name, &Knob::name)->value);
   }
   const Evaluator law(sequence.grid, values);
   const trace::Take& first = file.takes[0];
@@ -77,7 +77,7 @@ std::vector<Crossing> crossings_until(const trace::TraceFile& file, const Sequen
 }
 
 NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const Difference& difference,
-                 const std::vector<trace::Knob>& at) {
+                 const std::vector<Knob>& at) {
   NotTold found;
   found.why = text(file, difference);
   const std::vector<Crossing> crossed = crossings_until(file, sequence, difference.event, at);
@@ -89,7 +89,7 @@ NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const D
 }
 
 NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Crossing>& crossings,
-                 const std::vector<trace::Knob>& at) {
+                 const std::vector<Knob>& at) {
   NotTold found;
   found.why = text(crossings.front());
   found.other = other_sizes(file, sequence, crossings, at);

@@ -9,7 +9,6 @@
 #include "ullage/predict/op_times.h"
 #include "ullage/predict/outside.h"
 #include "ullage/predict/parting.h"
-#include "ullage/predict/step_time.h"
 #include "ullage/predict/told.h"
 #include "ullage/predict/worker_ops.h"
 #include "ullage/trace/levels.h"
@@ -25,54 +24,81 @@
 namespace ullage::predict {
 namespace {
 
-Error wrong(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
+EventId end_of_step(const trace::Take& take, const trace::Steps& steps, std::size_t i) {
+  return i + 1 < steps.begins.size() ? steps.begins[i + 1] : take.trace.end();
+}
+
+// The steps whose times count.
+std::vector<std::size_t> counted(const trace::Steps& steps) {
+  std::vector<std::size_t> which;
+  for (std::size_t i = steps.whole() > 1 ? 1 : 0; i < steps.whole(); ++i) which.push_back(i);
+  return which;
+}
+
+// How long one step takes: the median of the take's whole steps but the first, where there are more; zero: the times
+// are not known. Of an evaluated take it is the estimate that op_times.h makes.
+Seconds step_time(const trace::Take& take, const trace::Steps& steps) {
+  std::vector<double> times;
+  for (const std::size_t i : counted(steps)) {
+    const EventId begin = steps.begins[i], end = end_of_step(take, steps, i);
+    if (begin >= end || end > take.trace.end()) continue;
+    const auto& from = take.trace.events[begin.value].at;
+    const auto& to = take.trace.events[end.value - 1].at;
+    if (from && to && *to >= *from) times.push_back(double((*to).count - (*from).count) * 1e-6);
+  }
+  if (times.empty()) return {};
+  std::ranges::sort(times);
+  return Seconds{times[times.size() / 2]};
+}
+
+Error bad_question(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
 
 // The take at just these values.
-const trace::Take* take_at(const trace::TraceFile& file, const std::vector<trace::Knob>& at) {
+const trace::Take* take_at(const trace::TraceFile& file, const std::vector<Knob>& at) {
   const auto is_there = [&](const trace::Take& take) { return std::ranges::is_permutation(take.knobs, at); };
   const auto found = std::ranges::find_if(file.takes, is_there);
   return found == file.takes.end() ? nullptr : &*found;
 }
 
-std::optional<Error> wrong_knobs(const trace::TraceFile& file, const std::vector<trace::Knob>& at) {
-  if (file.takes.empty()) return wrong("no take was recorded");
-  const std::vector<trace::Knob>& knobs = file.takes[0].knobs;
+std::optional<Error> wrong_knobs(const trace::TraceFile& file, const std::vector<Knob>& at) {
+  if (file.takes.empty()) return bad_question("no take was recorded");
+  const std::vector<Knob>& knobs = file.takes[0].knobs;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    if (std::ranges::find(knobs, at[i].name, &trace::Knob::name) == knobs.end()) {
-      return wrong("the takes do not vary '" + at[i].name + "'; they vary " +
-                   (knobs.empty() ? "nothing" : knobs_text(knobs)));
+    if (std::ranges::find(knobs, at[i].name, &Knob::name) == knobs.end()) {
+      return bad_question("the takes do not vary '" + at[i].name + "'; they vary " +
+                          (knobs.empty() ? "nothing" : knobs_text(knobs)));
     }
-    if (std::ranges::count(at, at[i].name, &trace::Knob::name) > 1) {
-      return wrong("'" + at[i].name + "' is given twice");
+    if (std::ranges::count(at, at[i].name, &Knob::name) > 1) {
+      return bad_question("'" + at[i].name + "' is given twice");
     }
   }
-  for (const trace::Knob& knob : knobs) {
-    if (std::ranges::find(at, knob.name, &trace::Knob::name) == at.end()) {
-      return wrong("at which " + knob.name + "? The takes vary it, so the target needs a value for it");
+  for (const Knob& knob : knobs) {
+    if (std::ranges::find(at, knob.name, &Knob::name) == at.end()) {
+      return bad_question("at which " + knob.name + "? The takes vary it, so the target needs a value for it");
     }
   }
   return std::nullopt;
 }
 
 // A knob that was left as it is says nothing of other values.
-std::optional<Error> other_than_the_takes(const trace::Take& take, const Grid& grid,
-                                          const std::vector<trace::Knob>& at) {
-  for (const trace::Knob& knob : take.knobs) {
+std::optional<Error> other_than_the_takes(const trace::Take& take, const Grid& grid, const std::vector<Knob>& at) {
+  for (const Knob& knob : take.knobs) {
     if (std::ranges::find(grid.axes, knob.name, &Grid::Axis::name) != grid.axes.end()) continue;
-    const std::int64_t asked = std::ranges::find(at, knob.name, &trace::Knob::name)->value;
+    const std::int64_t asked = std::ranges::find(at, knob.name, &Knob::name)->value;
     if (asked == knob.value) continue;
-    return wrong("every take is at " + knob.name + "=" + std::to_string(knob.value) + ", so nothing is known of " +
-                 knob.name + "=" + std::to_string(asked));
+    return bad_question("every take is at " + knob.name + "=" + std::to_string(knob.value) +
+                        ", so nothing is known of " + knob.name + "=" + std::to_string(asked));
   }
   return std::nullopt;
 }
 
-std::optional<Error> below_the_takes(const Grid& grid, const std::vector<trace::Knob>& at) {
+std::optional<Error> below_the_takes(const Grid& grid, const std::vector<Knob>& at) {
   for (const Grid::Axis& axis : grid.axes) {
-    const trace::Knob& knob = *std::ranges::find(at, axis.name, &trace::Knob::name);
+    const Knob& knob = *std::ranges::find(at, axis.name, &Knob::name);
     if (knob.value >= axis.values.front()) continue;
-    return wrong(axis.name + "=" + std::to_string(knob.value) + " is below the smallest take, " + axis.name + "=" +
-                 std::to_string(axis.values.front()) + "; record takes at smaller sizes, or run that size itself");
+    return bad_question(axis.name + "=" + std::to_string(knob.value) + " is below the smallest take, " + axis.name +
+                        "=" + std::to_string(axis.values.front()) +
+                        "; record takes at smaller sizes, or run that size itself");
   }
   return std::nullopt;
 }

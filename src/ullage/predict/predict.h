@@ -23,7 +23,7 @@ struct CudaQuestion {
 };
 
 struct Question {
-  std::vector<trace::Knob> at;
+  std::vector<Knob> at;
   std::optional<Bytes> memory;  // of a machine: the largest value of each knob that fits is looked for
   std::optional<CudaQuestion> cuda;
 };

@@ -72,7 +72,7 @@ struct PlannedFit {
 };
 
 struct Prediction {
-  std::vector<trace::Knob> at;
+  std::vector<Knob> at;
   Law law = Law::Exact;
   bool measured = false;  // by a run at that size, under the pager
   std::string why;        // the law is what it is: one line with figures

@@ -11,22 +11,24 @@ namespace {
 
 using trace::OpDetail;
 using trace::TensorUse;
-__extension__ typedef unsigned __int128 Wide;  // "using" would be no place for __extension__
+__extension__ typedef unsigned __int128 WideCount;  // "using" would be no place for __extension__
 
-constexpr std::int64_t kChannels = 16;  // channels are padded to multiples of it
-constexpr Bytes kMost{1ull << 60};      // larger results are a damaged file's
-constexpr Wide kTooMany = Wide{1} << 80;
+constexpr std::int64_t kChannels = 16;     // channels are padded to multiples of it
+constexpr Bytes kMostScratch{1ull << 60};  // larger results are a damaged file's
+constexpr WideCount kTooMany = WideCount{1} << 80;
 
-Bytes bytes_of(Wide count) { return count < kMost.count ? Bytes{static_cast<std::uint64_t>(count)} : kMost; }
-
-Wide padded(std::int64_t channels) {
-  return (Wide(std::max<std::int64_t>(channels, 0)) + kChannels - 1) / kChannels * kChannels;
+Bytes bytes_of(WideCount count) {
+  return count < kMostScratch.count ? Bytes{static_cast<std::uint64_t>(count)} : kMostScratch;
 }
 
-Wide elements(const std::vector<std::int64_t>& sizes, std::size_t from = 0) {
-  Wide product = 1;
+WideCount padded(std::int64_t channels) {
+  return (WideCount(std::max<std::int64_t>(channels, 0)) + kChannels - 1) / kChannels * kChannels;
+}
+
+WideCount product_of(const std::vector<std::int64_t>& sizes, std::size_t from = 0) {
+  WideCount product = 1;
   for (std::size_t i = from; i < sizes.size() && product < kTooMany; ++i)
-    product *= Wide(std::max<std::int64_t>(sizes[i], 0));
+    product *= WideCount(std::max<std::int64_t>(sizes[i], 0));
   return std::min(product, kTooMany);
 }
 
@@ -56,8 +58,8 @@ Convolution convolution_of(const OpDetail& op, bool backward) {
 // again are small against the weights; six is eight with a margin. Measured with 2 to 16 threads.
 bool shares_channels(const Convolution& convolution, std::uint32_t threads) {
   const std::vector<std::int64_t>& weights = *convolution.weights;
-  const Wide output = elements(convolution.read[0]->sizes), input = elements(convolution.read[1]->sizes);
-  const Wide room = elements(weights) * 6;
+  const WideCount output = product_of(convolution.read[0]->sizes), input = product_of(convolution.read[1]->sizes);
+  const WideCount room = product_of(weights) * 6;
   const bool evenly = padded(weights[0]) / kChannels % threads == 0 || padded(weights[1]) / kChannels % threads == 0;
   return evenly && input * threads + output <= room && output * threads + input <= room;
 }
@@ -68,14 +70,14 @@ bool makes_weight_gradient(const OpDetail& op, const std::vector<std::int64_t>& 
                      [&](const TensorUse& use) { return use.how == TensorUse::How::Output && use.sizes == weights; });
 }
 
-Wide weight_gradient(const OpDetail& op, const Convolution& convolution, std::uint32_t threads) {
+WideCount weight_gradient(const OpDetail& op, const Convolution& convolution, std::uint32_t threads) {
   constexpr std::uint64_t kPerThread = 8192;  // barriers and transposed rows; 4.3 KiB a thread were measured
   if (threads == 1 || !makes_weight_gradient(op, *convolution.weights)) return 0;
   if (shares_channels(convolution, threads)) return 0;
   const std::vector<std::int64_t>& weights = *convolution.weights;
-  const Wide copy = padded(weights[0]) * padded(weights[1]) * elements(weights, 2);
-  const Wide bias = padded(std::max(weights[0], weights[1]));
-  return (copy + bias) * 4 * (threads - 1) + Wide{kPerThread} * threads;
+  const WideCount copy = padded(weights[0]) * padded(weights[1]) * product_of(weights, 2);
+  const WideCount bias = padded(std::max(weights[0], weights[1]));
+  return (copy + bias) * 4 * (threads - 1) + WideCount{kPerThread} * threads;
 }
 
 // A strided convolution's gradient, and a transposed one, copy a picture with its borders for each thread, rounded up
@@ -98,15 +100,15 @@ bool moves_by_one(const OpDetail& op, const std::vector<std::int64_t>& weights) 
   }
   return true;
 }
-Wide pictures_of_threads(const OpDetail& op, const std::vector<std::int64_t>& weights, std::uint32_t threads) {
+WideCount pictures_of_threads(const OpDetail& op, const std::vector<std::int64_t>& weights, std::uint32_t threads) {
   constexpr std::uint64_t kPages = 16384;
   if (moves_by_one(op, weights)) return 0;
-  Wide most = 0;
+  WideCount most = 0;
   for (const TensorUse& use : op.uses) {
     if (use.sizes.size() != weights.size()) continue;
-    Wide picture = padded(use.sizes[1]) * 4;
+    WideCount picture = padded(use.sizes[1]) * 4;
     for (std::size_t i = 2; i < weights.size() && picture < kTooMany; ++i)
-      picture *= elements({use.sizes[i]}) + elements({weights[i]}) + 3;
+      picture *= product_of({use.sizes[i]}) + product_of({weights[i]}) + 3;
     most = std::max(most, picture);
   }
   return (most + kPages) * threads;
@@ -122,12 +124,12 @@ bool small(const OpDetail& op, bool backward) {
            std::any_of(use.sizes.begin() + 2, use.sizes.end(), [](std::int64_t side) { return side <= kSmallSide; });
   });
 }
-Wide reordered(const OpDetail& op, const std::vector<std::int64_t>& weights) {
-  Wide sum = 0;
+WideCount reordered(const OpDetail& op, const std::vector<std::int64_t>& weights) {
+  WideCount sum = 0;
   for (const TensorUse& use : op.uses) {
     if (use.sizes.size() < 3 || use.how != TensorUse::How::Read) continue;
-    const Wide first = &use.sizes == &weights ? padded(use.sizes[0]) : elements({use.sizes[0]});
-    sum += first * padded(use.sizes[1]) * elements(use.sizes, 2) * 4;
+    const WideCount first = &use.sizes == &weights ? padded(use.sizes[0]) : product_of({use.sizes[0]});
+    sum += first * padded(use.sizes[1]) * product_of(use.sizes, 2) * 4;
   }
   return sum;
 }
@@ -141,8 +143,8 @@ Bytes convolution(const OpDetail& op, bool backward, std::uint32_t threads, Pict
   if (!sides.differ && (!backward || threads == 1)) return {};
   const Convolution convolution = convolution_of(op, backward);
   if (convolution.read.empty()) return {};  // whatever it is, it does not go to oneDNN
-  if (convolution.weights == nullptr) return kMost;
-  Wide bytes = backward ? weight_gradient(op, convolution, threads) : 0;
+  if (convolution.weights == nullptr) return kMostScratch;
+  WideCount bytes = backward ? weight_gradient(op, convolution, threads) : 0;
   if (sides.differ) bytes += pictures_of_threads(op, *convolution.weights, threads);
   if (sides.differ && sides.small) bytes += reordered(op, *convolution.weights);
   return bytes_of(bytes);
@@ -154,10 +156,10 @@ Bytes convolution(const OpDetail& op, bool backward, std::uint32_t threads, Pict
 Bytes reduction(const OpDetail& op, std::uint32_t threads) {
   constexpr std::uint64_t kElement = 16, kBuffers = 4;
   const bool to_one = std::any_of(op.uses.begin(), op.uses.end(), [](const TensorUse& use) {
-    return use.how != TensorUse::How::Read && elements(use.sizes) == 1;
+    return use.how != TensorUse::How::Read && product_of(use.sizes) == 1;
   });
   const bool of_many = std::any_of(op.uses.begin(), op.uses.end(), [](const TensorUse& use) {
-    return use.how != TensorUse::How::Output && elements(use.sizes) > 1;
+    return use.how != TensorUse::How::Output && product_of(use.sizes) > 1;
   });
   return to_one && of_many && threads > 1 ? Bytes{kElement * kBuffers} * threads : Bytes{};
 }
@@ -166,9 +168,9 @@ Bytes reduction(const OpDetail& op, std::uint32_t threads) {
 // four of 8 and 4 bytes for each row and column (ATen/native/cpu/UpSampleKernel.cpp). Measured: from 129 on, 2 threads.
 Bytes scaling(const OpDetail& op) {
   constexpr std::uint64_t kTables = 64;
-  Wide sides = 0;
+  WideCount sides = 0;
   for (const TensorUse& use : op.uses)
-    for (std::size_t i = 2; i < use.sizes.size(); ++i) sides += elements({use.sizes[i]});
+    for (std::size_t i = 2; i < use.sizes.size(); ++i) sides += product_of({use.sizes[i]});
   return bytes_of(sides * kTables);
 }
 
@@ -176,14 +178,14 @@ Bytes scaling(const OpDetail& op) {
 // blocks of 512; each thread has a buffer for a block (ATen/native/cpu/FlashAttentionKernel.cpp).
 Bytes attention(const OpDetail& op, std::uint32_t threads) {
   constexpr std::int64_t kKeys = 512;
-  Wide queries = 0, keys = 0, head = 0;
+  WideCount queries = 0, keys = 0, head = 0;
   for (const TensorUse& use : op.uses) {
     if (use.sizes.size() != 4) continue;
     const std::int64_t tokens = std::max<std::int64_t>(use.sizes[2], 0);
     const std::int64_t block = tokens >= 768 ? 256 : tokens >= 192 ? 64 : 32;
-    queries = std::max(queries, Wide(std::min(block, tokens)));
-    keys = std::max(keys, Wide(std::min(kKeys, tokens)));
-    head = std::max(head, elements({use.sizes[3]}));
+    queries = std::max(queries, WideCount(std::min(block, tokens)));
+    keys = std::max(keys, WideCount(std::min(kKeys, tokens)));
+    head = std::max(head, product_of({use.sizes[3]}));
   }
   // Two blocks of scores (backward), sums, maxima and results, in float, and half as much in a shorter type.
   return bytes_of((queries * keys * 2 + queries * 4 + queries * head) * 8 * threads);
@@ -192,9 +194,9 @@ Bytes attention(const OpDetail& op, std::uint32_t threads) {
 // Tensors in channels-last layout are normalised by group with sums for each thread, from 1,024 elements of a channel
 // on (ATen/native/cpu/group_norm_kernel.cpp); a recording does not tell the layout.
 Bytes group_sums(const OpDetail& op, std::uint32_t threads) {
-  Wide most = 0;
+  WideCount most = 0;
   for (const TensorUse& use : op.uses)
-    if (use.sizes.size() > 2) most = std::max(most, elements({use.sizes[0], use.sizes[1]}));
+    if (use.sizes.size() > 2) most = std::max(most, product_of({use.sizes[0], use.sizes[1]}));
   return bytes_of(most * 2 * 8 * threads);
 }
 

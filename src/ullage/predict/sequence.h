@@ -58,6 +58,6 @@ Result<std::variant<Sequence, Difference>> compare(const trace::TraceFile& file)
 // the law gives them. Within a phase that told a most (BorderTold::knobs) a knob is no more than that. None: a size
 // that follows no law; the first one is said.
 std::variant<trace::Take, Difference> at(const trace::TraceFile& file, const Sequence& sequence,
-                                         const std::vector<trace::Knob>& knobs);
+                                         const std::vector<Knob>& knobs);
 
 }  // namespace ullage::predict

@@ -13,11 +13,11 @@ std::size_t Target::Hash::operator()(const std::vector<std::int64_t>& counts) co
   return hash ^ (hash >> 32);
 }
 
-Target::Target(const trace::TraceFile& file, const Sequence& sequence, const std::vector<trace::Knob>& knobs)
+Target::Target(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs)
     : grid_(sequence.grid) {
   std::vector<std::int64_t> own;
   for (const Grid::Axis& axis : grid_.axes) {
-    const auto knob = std::ranges::find(knobs, axis.name, &trace::Knob::name);
+    const auto knob = std::ranges::find(knobs, axis.name, &Knob::name);
     ULLAGE_CHECK(knob != knobs.end(), "a target for each knob");
     own.push_back(knob->value);
   }
@@ -38,7 +38,7 @@ Target::Target(const trace::TraceFile& file, const Sequence& sequence, const std
     set = 0;
     if (border.what == trace::BorderTold::What::PhaseEnd) continue;
     std::vector<std::int64_t> values = own;
-    for (const trace::Knob& told : border.knobs) {
+    for (const Knob& told : border.knobs) {
       const auto axis = std::ranges::find(grid_.axes, told.name, &Grid::Axis::name);
       if (axis == grid_.axes.end()) continue;
       std::int64_t& value = values[std::size_t(axis - grid_.axes.begin())];

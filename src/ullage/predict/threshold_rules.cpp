@@ -5,27 +5,27 @@
 namespace ullage::predict {
 namespace {
 
-constexpr std::string_view kConvolutions =
+constexpr std::string_view kThresholdConvolutions =
     "aten::convolution aten::_convolution aten::convolution_overrideable aten::convolution_backward "
     "aten::convolution_backward_overrideable aten::mkldnn_convolution aten::slow_conv3d aten::slow_conv3d_forward "
     "aten::_slow_conv2d_forward aten::_slow_conv2d_backward aten::thnn_conv2d";
-constexpr Rule kRules[] = {
+constexpr Rule kThresholdRules[] = {
     {"*", Quantity::Dimensions, 1, When::Always, "an empty tensor takes no memory", "c10/core/CPUAllocator.cpp"},
     {"*", Quantity::Dimensions, 2, When::Always,
      "a size of one counts as any layout: kernels copy less or more and convolutions take another path",
      "c10/core/Contiguity.h; ATen/native/Convolution.cpp; measured: DCGAN-64 at batch 1"},
-    {kConvolutions, Quantity::PointwiseBatch, 16, When::OneThread,
+    {kThresholdConvolutions, Quantity::PointwiseBatch, 16, When::OneThread,
      "one thread computes a convolution of one pixel through oneDNN from batch 16 on",
      "ATen/native/Convolution.cpp, use_mkldnn; measured"},
-    {kConvolutions, Quantity::Batch, 16, When::WithoutOneDnn,
+    {kThresholdConvolutions, Quantity::Batch, 16, When::WithoutOneDnn,
      "without oneDNN convolutions go through NNPACK from batch 16 on, with a block for each picture",
      "ATen/native/Convolution.cpp, use_nnpack; measured: 7 blocks become 22"},
-    {kConvolutions, Quantity::LonePicture, 20481, When::Always,
+    {kThresholdConvolutions, Quantity::LonePicture, 20481, When::Always,
      "a single picture is convolved through oneDNN from 20,481 elements on", "ATen/native/Convolution.cpp, use_mkldnn"},
-    {kConvolutions, Quantity::Batch, kThreads, When::ManyThreads,
+    {kThresholdConvolutions, Quantity::Batch, kThreads, When::ManyThreads,
      "oneDNN shares the pictures of a batch among its threads: scratch grows until each has one",
      "oneDNN, jit_avx512_common_conv_kernel.cpp, balance; measured: 2 to 16 threads"},
-    {kConvolutions, Quantity::Kernel, kEvery, When::Always,
+    {kThresholdConvolutions, Quantity::Kernel, kEvery, When::Always,
      "oneDNN picks its way to compute a convolution by the size of the kernel, and this one grows with the knob",
      "measured: kernels of 4 to 16 pixels"},
     {"aten::mkldnn_rnn_layer aten::mkldnn_rnn_layer_backward", Quantity::Elements, kEvery, When::Always,
@@ -43,6 +43,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> rules() { return kRules; }
+std::span<const Rule> rules() { return kThresholdRules; }
 
 }  // namespace ullage::predict

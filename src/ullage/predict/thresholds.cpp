@@ -22,17 +22,6 @@ std::int64_t product(std::span<const std::int64_t> sizes) {
   return elements;
 }
 
-std::string_view base_name(std::string_view op) { return op.substr(0, op.find('.')); }
-
-bool listed(std::string_view list, std::string_view op) {
-  while (!list.empty()) {
-    const std::size_t end = list.find(' ');
-    if (list.substr(0, end) == op) return true;
-    list = end == std::string_view::npos ? std::string_view{} : list.substr(end + 1);
-  }
-  return false;
-}
-
 const TensorUse* first_read(const OpDetail& op) {
   for (const TensorUse& use : op.uses)
     if (use.how != TensorUse::How::Output) return &use;
@@ -137,7 +126,7 @@ class Check final {
     const std::string_view name = base_name(target_.trace.ops[op.value].name);
     for (std::size_t row = 0; row < rules().size(); ++row) {
       const Rule& rule = rules()[row];
-      if (!applies(rule, threads_, file_.onednn) || (rule.ops != "*" && !listed(rule.ops, name))) continue;
+      if (!applies(rule, threads_, file_.onednn) || !listed(rule.ops, name)) continue;
       if (std::optional<Crossing> found = crossing(row, op)) return found;
     }
     return std::nullopt;
@@ -181,6 +170,18 @@ std::vector<Crossing> crossings(const trace::TraceFile& file, const Sequence&, c
   for (std::size_t op = 0; op < target.details.size() && op < target.trace.ops.size(); ++op)
     if (std::optional<Crossing> crossing = check.of(OpId{op})) found.push_back(std::move(*crossing));
   return found;
+}
+
+std::string_view base_name(std::string_view op) { return op.substr(0, op.find('.')); }
+
+bool listed(std::string_view list, std::string_view op) {
+  if (list == "*") return true;
+  while (!list.empty()) {
+    const std::size_t end = list.find(' ');
+    if (list.substr(0, end) == op) return true;
+    list = end == std::string_view::npos ? std::string_view{} : list.substr(end + 1);
+  }
+  return false;
 }
 
 }  // namespace ullage::predict

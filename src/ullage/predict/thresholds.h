@@ -33,6 +33,11 @@ enum class Quantity : std::uint8_t {
   Rows,            // the size before the last of each tensor
 };
 
+// The name of an op without its overload: "aten::sum" of "aten::sum.dim_IntList".
+std::string_view base_name(std::string_view op);
+// Whether such a name stands in a list of names with blanks between; "*": every one does.
+bool listed(std::string_view list, std::string_view op);
+
 enum class When : std::uint8_t { Always, ManyThreads, OneThread, WithoutOneDnn };
 
 struct Rule {
@@ -69,7 +74,7 @@ std::vector<Crossing> crossings(const trace::TraceFile& file, const Sequence& se
 // in the steps of the present ones, and with the target's remainder by that step (a side that strides halve four
 // times). None where there are no such values below the target, or where they are those there are.
 std::optional<Grid> other_sizes(const trace::TraceFile& file, const Sequence& sequence,
-                                std::span<const Crossing> crossings, const std::vector<trace::Knob>& target);
+                                std::span<const Crossing> crossings, const std::vector<Knob>& target);
 
 // Threads that torch computes with; where a take does not know, 2.
 std::uint32_t threads_of(const trace::Take& take);

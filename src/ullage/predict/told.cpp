@@ -92,9 +92,9 @@ std::string what_happens(const trace::Take& take, EventId event) {
   return who + " " + action(take, take.trace.events[event.value]) + place(take, op, event);
 }
 
-std::string knobs_text(const std::vector<trace::Knob>& knobs) {
+std::string knobs_text(const std::vector<Knob>& knobs) {
   std::string text;
-  for (const trace::Knob& knob : knobs) {
+  for (const Knob& knob : knobs) {
     text += (text.empty() ? "" : ", ") + knob.name + "=" + std::to_string(knob.value);
   }
   return text;

@@ -20,7 +20,7 @@ std::string phase_told(const trace::Take& take, EventId event);
 std::string what_happens(const trace::Take& take, EventId event);
 
 // "batch=3", "batch=3, size=64"; empty without knobs.
-std::string knobs_text(const std::vector<trace::Knob>& knobs);
+std::string knobs_text(const std::vector<Knob>& knobs);
 
 // "2,066".
 std::string count_text(std::uint64_t count);

@@ -12,14 +12,13 @@
 namespace ullage::read {
 namespace {
 
-using Kind = PickleValue::Kind;
+using ValueKind = PickleValue::Kind;
 
-constexpr std::size_t kNameInMessage = 200;
 constexpr int kMostWrappings = 4;  // of a tensor: one makes it a parameter
 
-class Walk final {
+class CheckpointWalk final {
  public:
-  Walk(const CheckpointPickle& file, const Storages& storages, const CheckpointLimits& limits)
+  CheckpointWalk(const CheckpointPickle& file, const Storages& storages, const CheckpointLimits& limits)
       : file_(file),
         pickle_(file.pickle),
         storages_(storages),
@@ -65,12 +64,12 @@ class Walk final {
       return fail(value, fmt::format("more than {} values in each other, the limit for checkpoints", limits_.values));
     }
     switch (value.kind()) {
-      case Kind::Dict:
+      case ValueKind::Dict:
         return visit_dict(value);
-      case Kind::List:
-      case Kind::Tuple:
+      case ValueKind::List:
+      case ValueKind::Tuple:
         return visit_list(value);
-      case Kind::Object:
+      case ValueKind::Object:
         return visit_object(value);
       default:
         return true;
@@ -80,10 +79,10 @@ class Walk final {
   bool visit_object(PickleValue value) {
     const PickleObject object = pickle_.object(value);
     if (const PickleValue tensor = unwrapped(value); is_tensor(tensor)) return add_tensor(tensor);
-    if (object.contents.kind() == Kind::Dict) return visit_dict(object.contents);
-    if (object.contents.kind() == Kind::List) return visit_list(object.contents);
+    if (object.contents.kind() == ValueKind::Dict) return visit_dict(object.contents);
+    if (object.contents.kind() == ValueKind::List) return visit_list(object.contents);
     const PickleGlobal type = pickle_.global(object.made_by);
-    if (type.module.starts_with("__torch__") && object.state.kind() == Kind::Dict) return visit_dict(object.state);
+    if (type.module.starts_with("__torch__") && object.state.kind() == ValueKind::Dict) return visit_dict(object.state);
     if (type.module == "collections" && type.name == "OrderedDict") return visit_pairs(object.arguments);
     return true;
   }
@@ -129,8 +128,8 @@ class Walk final {
   }
 
   std::optional<Step> step(PickleValue key) const {
-    if (key.kind() == Kind::String) return pickle_.string(key);
-    if (key.kind() == Kind::Integer) return key.small_integer();
+    if (key.kind() == ValueKind::String) return pickle_.string(key);
+    if (key.kind() == ValueKind::Integer) return key.small_integer();
     return std::nullopt;
   }
 
@@ -175,7 +174,7 @@ class Walk final {
   bool add_tensor(PickleValue value) {
     const auto arguments = pickle_.items(pickle_.object(value).arguments);
     const bool typed = torch_function(value) == "_rebuild_tensor_v3";
-    if (arguments.size() < (typed ? 7u : 4u) || arguments[0].kind() != Kind::Persistent) {
+    if (arguments.size() < (typed ? 7u : 4u) || arguments[0].kind() != ValueKind::Persistent) {
       return fail_tensor(
           value,
           fmt::format("is made of {} values, wanted is a storage, an offset, a shape and strides: the file is damaged",
@@ -213,7 +212,7 @@ class Walk final {
 
   bool numbers(PickleValue tuple, std::vector<std::int64_t>& into) const {
     const auto items = pickle_.items(tuple);
-    if (tuple.kind() != Kind::Tuple || items.size() > limits_.dimensions) return false;
+    if (tuple.kind() != ValueKind::Tuple || items.size() > limits_.dimensions) return false;
     for (const PickleValue item : items) {
       const auto number = pickle_.signed_integer(item);
       if (!number) return false;
@@ -264,7 +263,7 @@ class Walk final {
 
 Result<std::vector<NamedWeight>> named_tensors(const CheckpointPickle& file, const Storages& storages,
                                                const CheckpointLimits& limits) {
-  return Walk(file, storages, limits).run();
+  return CheckpointWalk(file, storages, limits).run();
 }
 
 }  // namespace ullage::read

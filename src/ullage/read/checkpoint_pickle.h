@@ -36,7 +36,7 @@ struct CheckpointPickle {
 };
 
 // What a persistent id says of a storage that lies elsewhere in the file.
-struct StorageId {
+struct CheckpointStorageId {
   std::string_view key;
   std::optional<Dtype> dtype;  // nothing: bytes, the tensor says of what
   std::uint64_t elements = 0;
@@ -44,10 +44,10 @@ struct StorageId {
 };
 
 // Nothing where the id is that of something else (old checkpoints keep the sources of modules so).
-Result<std::optional<StorageId>> storage_id(const CheckpointPickle& file, PickleValue persistent);
+Result<std::optional<CheckpointStorageId>> storage_id(const CheckpointPickle& file, PickleValue persistent);
 
 // The bytes of a storage, exactly `size`. The error's place is of its own.
-using Storages = std::function<Result<std::span<const std::byte>>(const StorageId&)>;
+using Storages = std::function<Result<std::span<const std::byte>>(const CheckpointStorageId&)>;
 
 // By name. BadFile for damage, for two tensors of one name, and for what passes a limit.
 Result<std::vector<NamedWeight>> named_tensors(const CheckpointPickle& file, const Storages& storages,

@@ -7,8 +7,6 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kNameInMessage = 200;
-
 bool is_untyped(const PickleGlobal& type) {
   if (type.module != "torch" && type.module != "torch.storage") return false;
   return type.name == "UntypedStorage" || type.name == "_UntypedStorage";
@@ -21,17 +19,17 @@ Error CheckpointPickle::bad(PickleValue near, const std::string& message) const 
 }
 
 // ("storage", torch.FloatStorage, key, "cuda:0", elements), in old checkpoints with a view of a storage behind them.
-Result<std::optional<StorageId>> storage_id(const CheckpointPickle& file, PickleValue persistent) {
+Result<std::optional<CheckpointStorageId>> storage_id(const CheckpointPickle& file, PickleValue persistent) {
   const Pickle& pickle = file.pickle;
   const auto what = pickle.items(persistent);
   const auto parts = what.empty() ? what : pickle.items(what[0]);
-  if (parts.empty() || pickle.string(parts[0]) != "storage") return std::optional<StorageId>();
+  if (parts.empty() || pickle.string(parts[0]) != "storage") return std::optional<CheckpointStorageId>();
   if (parts.size() < 5 || parts[2].kind() != PickleValue::Kind::String) {
     return file.bad(persistent, fmt::format("a storage is described by {} values, wanted are 5, the third of them its "
                                             "key: the file is damaged",
                                             parts.size()));
   }
-  StorageId id;
+  CheckpointStorageId id;
   id.key = pickle.string(parts[2]);
   const PickleGlobal type = pickle.global(parts[1]);
   if (type.module == "torch" || type.module == "torch.cuda") id.dtype = dtype_of_storage(type.name);
@@ -57,7 +55,7 @@ Result<std::optional<StorageId>> storage_id(const CheckpointPickle& file, Pickle
   }
   id.elements = *elements;
   id.size = Bytes{*elements * each};
-  return std::optional<StorageId>(id);
+  return std::optional<CheckpointStorageId>(id);
 }
 
 }  // namespace ullage::read

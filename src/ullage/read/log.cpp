@@ -150,7 +150,7 @@ class LogReader {
   std::uint64_t last_line_ = 0;  // of the message met last
 };
 
-constexpr std::string_view kWanted =
+constexpr std::string_view kWantedLog =
     "looked for out-of-memory messages (CUDA, HIP, XPU, NPU, MPS, CPU), those of the libraries beside PyTorch (cuBLAS, "
     "cuDNN, NCCL, ...), killed processes and tables of torch.cuda.memory_summary()";
 
@@ -161,7 +161,7 @@ Result<trace::Log> read_log(std::string_view text, const std::string& name) {
   trace::Log log = LogReader(text).read();
   if (log.errors.empty() && log.summaries.empty()) {
     const std::string message =
-        fmt::format("no error of lack of memory in {} line{}; {}", log.lines, log.lines == 1 ? "" : "s", kWanted);
+        fmt::format("no error of lack of memory in {} line{}; {}", log.lines, log.lines == 1 ? "" : "s", kWantedLog);
     return Error{Error::Kind::BadFile, message, name};
   }
   return log;

@@ -10,7 +10,6 @@ namespace {
 
 bool is_break(char c) { return c == '\n' || c == '\r'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || is_break(c); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Parameters and the last letter of "ESC [ 1 ; 31 m", from behind the bracket; 0 when it is none.
 std::size_t control_sequence(std::string_view text, std::size_t at) {

@@ -13,6 +13,8 @@ namespace ullage::read {
 
 inline constexpr std::size_t kLongestLine = std::size_t{16} * 1024;  // of a longer one the rest counts as another line
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // [begin, end) without the line break. A bare carriage return ends a line too: progress bars overwrite themselves.
 struct Line {
   std::size_t begin = 0;

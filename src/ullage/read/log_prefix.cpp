@@ -10,7 +10,6 @@
 namespace ullage::read {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.'; }
 
 bool only(std::string_view text, std::string_view others) {
@@ -110,7 +109,7 @@ std::size_t piece(std::string_view line, std::size_t at) {
   return at;
 }
 
-std::optional<unsigned> number_at(std::string_view text, std::size_t at) {
+std::optional<unsigned> rank_at(std::string_view text, std::size_t at) {
   unsigned value = 0;
   const char* first = text.data() + at;
   const char* last = text.data() + std::min(text.size(), at + 6);
@@ -146,7 +145,7 @@ std::optional<unsigned> rank_of(std::string_view line) {
   for (const std::string_view word : {"rank=", "rank", "Rank ", "RANK ", "rank ", "Rank", "default"}) {
     const std::size_t at = prefix.find(word);
     if (at != prefix.npos) {
-      if (const auto rank = number_at(prefix, at + word.size())) return rank;
+      if (const auto rank = rank_at(prefix, at + word.size())) return rank;
     }
   }
   // mpirun's "[job,rank]<stderr>:", torchrun's "[rank]:", slurm's "rank: "
@@ -160,7 +159,7 @@ std::optional<unsigned> rank_of(std::string_view line) {
   }
   if (head.empty() || head.size() > 6 || !only(head, "")) return std::nullopt;
   if (colon + 1 < prefix.size() && is_digit(prefix[colon + 1])) return std::nullopt;  // a time
-  return number_at(head, 0);
+  return rank_at(head, 0);
 }
 
 }  // namespace ullage::read

@@ -20,7 +20,7 @@ std::string_view without_indent(std::string_view line) {
 }
 
 // `File "train.py", line 12, in main`
-std::optional<trace::Frame> frame_of(std::string_view line) {
+std::optional<trace::Frame> frame_in(std::string_view line) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
   if (!line.starts_with(kFile)) return std::nullopt;
   const std::size_t after_name = line.find(kLine, kFile.size());
@@ -64,9 +64,9 @@ std::optional<std::string_view> inside_box(std::string_view line) {
 // "~~~~^^^^" under the code, as Python 3.11 and later draw it.
 bool is_underline(std::string_view line) { return !line.empty() && line.find_first_not_of("~^ ") == line.npos; }
 
-class Walk {
+class TracebackWalk {
  public:
-  Walk(std::string_view text, const Line& error, std::size_t not_before)
+  TracebackWalk(std::string_view text, const Line& error, std::size_t not_before)
       : text_(text), error_(error), not_before_(not_before), rank_(rank_of(error.of(text))), at_(error) {}
 
   Surroundings run() {
@@ -104,7 +104,7 @@ class Walk {
       if (line.starts_with(kCorner) && line.find(kBegin) != line.npos) return true;
       const auto boxed = inside_box(line);
       if (boxed && odd != 0) code.clear(), odd = 0;  // a line below the box is no code
-      if (auto frame = boxed ? boxed_frame_of(*boxed) : frame_of(line)) {
+      if (auto frame = boxed ? boxed_frame_of(*boxed) : frame_in(line)) {
         around_.frames.push_back(std::move(*frame));
         around_.code.push_back(std::move(code));
         code.clear();
@@ -148,7 +148,7 @@ class Walk {
 }  // namespace
 
 Surroundings surroundings_of(std::string_view text, const Line& error, std::size_t not_before) {
-  return Walk(text, error, not_before).run();
+  return TracebackWalk(text, error, not_before).run();
 }
 
 }  // namespace ullage::read

@@ -44,14 +44,14 @@ constexpr std::size_t bucket(const char* at) {
 
 // For the last three letters of a window of kShortest letters: how far the window may move on before a word can begin
 // in it; where it may not, the words whose window ends so.
-struct Table {
+struct TriggerTable {
   std::array<std::uint8_t, kBuckets> jump{};
   std::array<std::int16_t, kBuckets> first{};
   std::array<std::int16_t, kWordCount> next{};
 };
 
-constexpr Table make_table() {
-  Table table;
+constexpr TriggerTable make_table() {
+  TriggerTable table;
   table.jump.fill(kShortest - 2);
   table.first.fill(-1);
   for (std::size_t word = kWordCount; word-- > 0;) {
@@ -66,7 +66,7 @@ constexpr Table make_table() {
   return table;
 }
 
-constinit const Table kTable = make_table();
+constinit const TriggerTable kTable = make_table();
 
 bool stands_at(std::string_view word, const char* at) {
   return std::equal(word.begin(), word.end(), at, [](char wanted, char c) {

@@ -46,28 +46,28 @@ struct Value {
 };
 
 // How PyTorch writes cells (torch/cuda/memory.py): sizes in binary units whatever their label, counts in thousands.
-constexpr std::pair<std::string_view, std::uint64_t> kUnits[] = {{"", 1},
-                                                                 {"B", 1},
-                                                                 {"KB", 1ull << 10},
-                                                                 {"KiB", 1ull << 10},
-                                                                 {"MB", 1ull << 20},
-                                                                 {"MiB", 1ull << 20},
-                                                                 {"GB", 1ull << 30},
-                                                                 {"GiB", 1ull << 30},
-                                                                 {"TB", 1ull << 40},
-                                                                 {"TiB", 1ull << 40},
-                                                                 {"PB", 1ull << 50},
-                                                                 {"PiB", 1ull << 50},
-                                                                 {"K", 1000},
-                                                                 {"M", 1000 * 1000}};
+constexpr std::pair<std::string_view, std::uint64_t> kSummaryUnits[] = {{"", 1},
+                                                                        {"B", 1},
+                                                                        {"KB", 1ull << 10},
+                                                                        {"KiB", 1ull << 10},
+                                                                        {"MB", 1ull << 20},
+                                                                        {"MiB", 1ull << 20},
+                                                                        {"GB", 1ull << 30},
+                                                                        {"GiB", 1ull << 30},
+                                                                        {"TB", 1ull << 40},
+                                                                        {"TiB", 1ull << 40},
+                                                                        {"PB", 1ull << 50},
+                                                                        {"PiB", 1ull << 50},
+                                                                        {"K", 1000},
+                                                                        {"M", 1000 * 1000}};
 
 std::optional<Value> value_of(std::string_view cell) {
   Value value;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value.number);
   if (error != std::errc() || cell.empty()) return std::nullopt;
   value.label = trimmed(cell.substr(static_cast<std::size_t>(end - cell.data())));
-  const auto unit = std::ranges::find(kUnits, value.label, &std::pair<std::string_view, std::uint64_t>::first);
-  if (unit == std::end(kUnits) || value.number > UINT64_MAX / unit->second) return std::nullopt;
+  const auto unit = std::ranges::find(kSummaryUnits, value.label, &std::pair<std::string_view, std::uint64_t>::first);
+  if (unit == std::end(kSummaryUnits) || value.number > UINT64_MAX / unit->second) return std::nullopt;
   value.unit = unit->second;
   return value;
 }
@@ -80,7 +80,7 @@ std::optional<std::uint64_t> count_behind(std::string_view cell, std::string_vie
   return value && value->label.empty() ? std::optional(value->number) : std::nullopt;
 }
 
-class Table {
+class SummaryTable {
  public:
   // False when the line is not of this table.
   bool add(std::string_view line) {
@@ -163,7 +163,7 @@ std::optional<FoundSummary> summary_around(std::string_view text, std::size_t of
   const Line first = first_line(text, line_at(text, offset), not_before);
   FoundSummary found;
   found.begin = first.begin;
-  Table table;
+  SummaryTable table;
   std::optional<Line> line = first;
   for (std::size_t i = 0; i < kMostRows && line && table.add(cleaned(text, *line)); ++i) {
     found.end = line->end;

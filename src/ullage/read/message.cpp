@@ -20,9 +20,6 @@ constexpr std::size_t kMargin = 200;  // letters: the longest clause must fit be
 constexpr std::size_t kLongestText = std::size_t{4} * 1024;
 constexpr std::size_t kFarthestStart = 200;  // of a message's text before its lead in the same line
 
-char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Whether a pattern may begin with this letter; most places of a text are passed with one look.
 bool may_begin(std::string_view pattern, char letter) {
   const char c = pattern.front();

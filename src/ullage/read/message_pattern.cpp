@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/read/message_pattern.h"
 
+#include "ullage/read/log_lines.h"
+
 #include <algorithm>
 
 namespace ullage::read {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
 // The digits of a number: whole part without its commas, fraction.
@@ -157,7 +158,6 @@ std::uint64_t width_of(std::string_view type) {
 constexpr bool is_gap(char c) {
   return c == '$' || c == '~' || c == '&' || c == '#' || c == '^' || c == '%' || c == '@' || c == '?';
 }
-constexpr char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Walks along pattern and text together.
 class Matcher {

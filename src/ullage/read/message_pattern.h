@@ -18,6 +18,9 @@
 
 namespace ullage::read {
 
+// In lower case, of ASCII.
+constexpr char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
 struct MessageSize {
   // The least whole number of bytes that is not below what is written, so that printing it, which rounds down, gives
   // the same text again. None: more than 64 bits hold.

@@ -9,8 +9,6 @@
 namespace ullage::read {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // White space of any kind, lines drawn around text (U+2500 to U+257F), byte order marks, and "\n" as JSON writes it.
 std::size_t blank_length(std::string_view text, std::size_t i) {
   const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };

@@ -8,18 +8,18 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kNameInMessage = 200;  // bytes
-
 // What follows an opcode's name when a file has no use for it.
-struct Words {
+struct Refusals {
   std::string_view calls, is_strange, limit;
 };
-constexpr Words kSnapshot = {"could run code; a memory snapshot holds only data", "does not occur in memory snapshots",
-                             "the limit for snapshots"};
-constexpr Words kCheckpoint = {"could run code; torch.save writes no such thing", "does not occur in checkpoints",
-                               "the limit for checkpoints"};
+constexpr Refusals kOfSnapshots = {"could run code; a memory snapshot holds only data",
+                                   "does not occur in memory snapshots", "the limit for snapshots"};
+constexpr Refusals kOfCheckpoints = {"could run code; torch.save writes no such thing", "does not occur in checkpoints",
+                                     "the limit for checkpoints"};
 
-const Words& words(PickleContent content) { return content == PickleContent::Snapshot ? kSnapshot : kCheckpoint; }
+const Refusals& words(PickleContent content) {
+  return content == PickleContent::Snapshot ? kOfSnapshots : kOfCheckpoints;
+}
 
 // Takes the first line off.
 std::string_view next_line(std::string_view& text) {

@@ -14,5 +14,6 @@ namespace ullage::read {
 // replacement character U+FFFD; what is longer than `most` bytes is cut, at the border of a character, and ends in
 // "...".
 std::string printable(std::string_view raw, std::size_t most);
+inline constexpr std::size_t kNameInMessage = 200;  // bytes of a name that a message shows
 
 }  // namespace ullage::read

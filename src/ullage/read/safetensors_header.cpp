@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // as the format's own reader has it
-constexpr int kDeepest = 3;                            // an object of objects with lists in them
+constexpr int kDeepestHeader = 3;                      // an object of objects with lists in them
 constexpr std::size_t kTextInMessage = 200;
 
 bool is_count(const Json& value) { return value.is_number_unsigned() && value.get<std::uint64_t>() <= INT64_MAX; }
@@ -25,7 +25,7 @@ std::string shown(const Json& value) {
   return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), kTextInMessage);
 }
 
-Error bad(const std::string& name, std::uint64_t offset, const std::string& message) {
+Error bad_header(const std::string& name, std::uint64_t offset, const std::string& message) {
   return {Error::Kind::BadFile, "damaged: " + message, fmt::format("{}:{}", name, offset)};
 }
 
@@ -76,11 +76,12 @@ Status check_places(const SafetensorsHeader& header, std::uint64_t data, std::ui
   std::sort(ranges.begin(), ranges.end());
   std::uint64_t place = data;
   for (const auto& [begin, end] : ranges) {
-    if (begin != place) return bad(name, place, fmt::format("tensors overlap or leave a hole at byte {}", place));
+    if (begin != place)
+      return bad_header(name, place, fmt::format("tensors overlap or leave a hole at byte {}", place));
     place = end;
   }
   if (place == file_size) return success();
-  return bad(name, place, fmt::format("tensors end at byte {}, the file has {}", place, file_size));
+  return bad_header(name, place, fmt::format("tensors end at byte {}, the file has {}", place, file_size));
 }
 
 }  // namespace
@@ -89,32 +90,32 @@ Status check_safetensors_length(std::uint64_t length, std::uint64_t file_size, c
   if (length <= kLargestHeader && file_size >= kSafetensorsLength && length <= file_size - kSafetensorsLength) {
     return success();
   }
-  return bad(name, 0, fmt::format("header claims {} bytes, the file has {}", length, file_size));
+  return bad_header(name, 0, fmt::format("header claims {} bytes, the file has {}", length, file_size));
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::uint64_t file_size,
                                                    const std::string& name) {
   bool too_deep = false;
-  const auto is_shallow = [&](int depth, Json::parse_event_t, Json&) { return !(too_deep |= depth > kDeepest); };
+  const auto is_shallow = [&](int depth, Json::parse_event_t, Json&) { return !(too_deep |= depth > kDeepestHeader); };
   const Json all = Json::parse(json, is_shallow, false);
-  if (too_deep || !all.is_object()) return bad(name, kSafetensorsLength, "header is no JSON object of tensors");
+  if (too_deep || !all.is_object()) return bad_header(name, kSafetensorsLength, "header is no JSON object of tensors");
   SafetensorsHeader header;
   const std::uint64_t data = kSafetensorsLength + json.size();
   for (const auto& [key, value] : all.items()) {
     if (key == "__metadata__") {
       const std::string wrong = parse_metadata(value, header.metadata);
-      if (!wrong.empty()) return bad(name, kSafetensorsLength, wrong);
+      if (!wrong.empty()) return bad_header(name, kSafetensorsLength, wrong);
       continue;
     }
     SafetensorsHeader::Entry entry;
     const std::string shown_key = printable(key, kTextInMessage);
     if (const std::string wrong = parse_entry(value, entry); !wrong.empty()) {
-      return bad(name, kSafetensorsLength, fmt::format("{}: {}", shown_key, wrong));
+      return bad_header(name, kSafetensorsLength, fmt::format("{}: {}", shown_key, wrong));
     }
     if (entry.end > file_size - data) {
-      return bad(name, file_size,
-                 fmt::format("{} ends {} bytes behind the header, the file has {} there", shown_key, entry.end,
-                             file_size - data));
+      return bad_header(name, file_size,
+                        fmt::format("{} ends {} bytes behind the header, the file has {} there", shown_key, entry.end,
+                                    file_size - data));
     }
     entry.name = key;
     entry.begin += data;

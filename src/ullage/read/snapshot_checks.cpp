@@ -14,9 +14,9 @@ constexpr std::uint64_t kLinesPerKind = 3;
 constexpr std::uint64_t kBlockUnit = 512;  // bytes; kMinBlockSize of c10/cuda/CUDACachingAllocator.cpp
 
 // One way of contradicting itself: the first few cases in words, the others counted.
-class Kind final {
+class Contradiction final {
  public:
-  explicit Kind(std::string several) : several_(std::move(several)) {}
+  explicit Contradiction(std::string several) : several_(std::move(several)) {}
 
   template <class... Parts>
   void met(fmt::format_string<Parts...> format, Parts&&... parts) {
@@ -33,17 +33,17 @@ class Kind final {
   std::vector<std::string> lines_;
 };
 
-struct Kinds {
-  Kind sum{"segments whose blocks do not add up"};
-  Kind place{"blocks that do not stand behind the one before"};
-  Kind stated{"sums of segments that their blocks contradict"};
-  Kind unit{"blocks whose sizes are no multiples of 512"};
-  Kind larger{"blocks smaller than what was requested"};
-  Kind overlap{"segments that overlap"};
+struct Contradictions {
+  Contradiction sum{"segments whose blocks do not add up"};
+  Contradiction place{"blocks that do not stand behind the one before"};
+  Contradiction stated{"sums of segments that their blocks contradict"};
+  Contradiction unit{"blocks whose sizes are no multiples of 512"};
+  Contradiction larger{"blocks smaller than what was requested"};
+  Contradiction overlap{"segments that overlap"};
 };
 
 // Sums of sizes of one file do not overflow: SnapshotLimits::total_bytes.
-void check_segment(const trace::Segment& segment, Kinds& kinds) {
+void check_segment(const trace::Segment& segment, Contradictions& kinds) {
   Bytes all, allocated, active, requested;
   Address expected = segment.address;
   for (const trace::Block& block : segment.blocks) {
@@ -81,7 +81,7 @@ void check_segment(const trace::Segment& segment, Kinds& kinds) {
 }  // namespace
 
 std::vector<std::string> inconsistencies(const std::vector<trace::DeviceRecording>& devices) {
-  Kinds kinds;
+  Contradictions kinds;
   for (const trace::DeviceRecording& device : devices) {
     Address end;
     for (const trace::Segment& segment : device.segments) {
@@ -94,7 +94,8 @@ std::vector<std::string> inconsistencies(const std::vector<trace::DeviceRecordin
     }
   }
   std::vector<std::string> lines;
-  for (const Kind* kind : {&kinds.sum, &kinds.place, &kinds.stated, &kinds.unit, &kinds.larger, &kinds.overlap}) {
+  for (const Contradiction* kind :
+       {&kinds.sum, &kinds.place, &kinds.stated, &kinds.unit, &kinds.larger, &kinds.overlap}) {
     kind->tell(lines);
   }
   return lines;

@@ -6,7 +6,17 @@
 namespace ullage::read {
 namespace {
 
-enum EventField { kAction, kAddress, kDeviceFree, kSize, kStream, kTime, kFrames, kCompileContext, kUserMetadata };
+enum EventField {
+  kEventAction,
+  kEventAddress,
+  kEventDeviceFree,
+  kEventSize,
+  kEventStream,
+  kEventTime,
+  kEventFrames,
+  kEventCompileContext,
+  kEventUserMetadata
+};
 
 // In the order of Words.
 enum Action {
@@ -70,33 +80,34 @@ std::vector<trace::RecordedEvent> SnapshotEvents::read(PickleValue list) {
 std::optional<trace::RecordedEvent> SnapshotEvents::read_event(PickleValue dict) {
   fields_.read(source_, dict, "an event");
   if (!source_.count_record(dict)) return std::nullopt;
-  const std::size_t action = actions_.find(source_.pickle, fields_[kAction]);
+  const std::size_t action = actions_.find(source_.pickle, fields_[kEventAction]);
   if (action == actions_.size()) {
-    if (fields_[kAction].kind() != PickleValue::Kind::String) {
+    if (fields_[kEventAction].kind() != PickleValue::Kind::String) {
       return source_.fail(dict, "the action of an event is no string"), std::nullopt;
     }
-    ++left_out_[left_out_.size() < kKindsLeftOut ? source_.text(fields_[kAction]) : std::string("other")];
+    ++left_out_[left_out_.size() < kKindsLeftOut ? source_.text(fields_[kEventAction]) : std::string("other")];
     return std::nullopt;
   }
   trace::RecordedEvent event;
-  const Bytes bytes = source_.bytes(fields_[kSize], "size of an event", dict);
-  const trace::StreamId stream{source_.handle(fields_[kStream], "stream of an event", dict)};
+  const Bytes bytes = source_.bytes(fields_[kEventSize], "size of an event", dict);
+  const trace::StreamId stream{source_.handle(fields_[kEventStream], "stream of an event", dict)};
   if (action == kOom) {
     // Older versions wrote the free bytes as addr.
-    const PickleValue free = fields_.has(kDeviceFree) ? fields_[kDeviceFree] : fields_[kAddress];
+    const PickleValue free = fields_.has(kEventDeviceFree) ? fields_[kEventDeviceFree] : fields_[kEventAddress];
     event.what = trace::record::OutOfMemory{bytes, source_.bytes(free, "device_free of an oom event", dict), stream};
   } else if (action == kSnapshot) {
     event.what = trace::record::SnapshotTaken{bytes};
   } else {
-    const Address address = source_.address(fields_[kAddress], "addr of an event", dict);
+    const Address address = source_.address(fields_[kEventAddress], "addr of an event", dict);
     source_.check_range(address, bytes, "an event", dict);
     event.what = at_address(Action(action), address, bytes, stream);
   }
-  if (fields_.has(kTime)) event.at = trace::Microseconds{source_.integer(fields_[kTime], "time_us of an event", dict)};
-  event.stack = stacks_.stack(fields_[kFrames]);
-  met_time_ |= fields_.has(kTime);
-  met_compile_context_ |= fields_.has(kCompileContext);
-  met_user_metadata_ |= fields_.has(kUserMetadata);
+  if (fields_.has(kEventTime))
+    event.at = trace::Microseconds{source_.integer(fields_[kEventTime], "time_us of an event", dict)};
+  event.stack = stacks_.stack(fields_[kEventFrames]);
+  met_time_ |= fields_.has(kEventTime);
+  met_compile_context_ |= fields_.has(kEventCompileContext);
+  met_user_metadata_ |= fields_.has(kEventUserMetadata);
   return event;
 }
 

@@ -7,18 +7,18 @@ namespace ullage::read {
 namespace {
 
 enum SegmentField {
-  kDevice,
-  kAddress,
-  kTotal,
-  kAllocated,
-  kActive,
-  kRequested,
-  kStream,
-  kType,
-  kPool,
-  kExpandable,
-  kFrames,
-  kBlocks
+  kSegmentDevice,
+  kSegmentAddress,
+  kSegmentTotal,
+  kSegmentAllocated,
+  kSegmentActive,
+  kSegmentRequested,
+  kSegmentStream,
+  kSegmentType,
+  kSegmentPool,
+  kSegmentExpandable,
+  kSegmentFrames,
+  kSegmentBlocks
 };
 enum BlockField { kBlockAddress, kBlockSize, kBlockRequested, kBlockState, kBlockFrames, kBlockHistory };
 enum HistoryField { kRealSize, kHistoryFrames };
@@ -59,25 +59,25 @@ SnapshotSegments::Made SnapshotSegments::read(PickleValue dict) {
   if (!source_.count_record(dict)) return {};
   Made made;
   trace::Segment& segment = made.segment;
-  made.device = source_.device(fields_[kDevice], "device of a segment", dict);
-  segment.address = source_.address(fields_[kAddress], "address of a segment", dict);
-  segment.size = source_.bytes(fields_[kTotal], "total_size of a segment", dict);
+  made.device = source_.device(fields_[kSegmentDevice], "device of a segment", dict);
+  segment.address = source_.address(fields_[kSegmentAddress], "address of a segment", dict);
+  segment.size = source_.bytes(fields_[kSegmentTotal], "total_size of a segment", dict);
   source_.check_range(segment.address, segment.size, "a segment", dict);
-  segment.stream = {source_.handle(fields_[kStream], "stream of a segment", dict)};
-  segment.small = source_.pickle.string(fields_[kType]) == "small";
-  segment.expandable = source_.flag(fields_[kExpandable]);
-  read_pool(fields_[kPool], segment);
-  segment.stack = stacks_.stack(fields_[kFrames]);
-  read_blocks(fields_[kBlocks], segment);
+  segment.stream = {source_.handle(fields_[kSegmentStream], "stream of a segment", dict)};
+  segment.small = source_.pickle.string(fields_[kSegmentType]) == "small";
+  segment.expandable = source_.flag(fields_[kSegmentExpandable]);
+  read_pool(fields_[kSegmentPool], segment);
+  segment.stack = stacks_.stack(fields_[kSegmentFrames]);
+  read_blocks(fields_[kSegmentBlocks], segment);
   if (source_.failed()) return {};
 
   const Sums stated_else = sums(segment);
   const auto total = [&](SegmentField field, const char* what, Bytes otherwise) {
     return is_missing(fields_[field]) ? otherwise : source_.bytes(fields_[field], what, dict);
   };
-  segment.allocated = total(kAllocated, "allocated_size of a segment", stated_else.allocated);
-  segment.active = total(kActive, "active_size of a segment", stated_else.active);
-  segment.requested = total(kRequested, "requested_size of a segment", stated_else.requested);
+  segment.allocated = total(kSegmentAllocated, "allocated_size of a segment", stated_else.allocated);
+  segment.active = total(kSegmentActive, "active_size of a segment", stated_else.active);
+  segment.requested = total(kSegmentRequested, "requested_size of a segment", stated_else.requested);
   return made;
 }
 

@@ -19,7 +19,6 @@ using namespace std::string_view_literals;
 constexpr std::string_view kMagic = "\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv;
 constexpr std::size_t kMagicWithin = 32;
 constexpr std::int64_t kProtocol = 1001;
-constexpr std::size_t kNameInMessage = 200;
 
 std::size_t end_of_magic(std::span<const std::byte> content) {
   const std::string_view begin(reinterpret_cast<const char*>(content.data()), std::min(content.size(), kMagicWithin));
@@ -40,12 +39,12 @@ class LegacyReader final {
     const CheckpointPickle file{*object, name_, place};
     if (Status ids = collect_ids(file); !ids) return ids.error();
     if (Status storages = find_storages(); !storages) return storages.error();
-    return named_tensors(file, [this](const StorageId& id) { return Result(storages_.at(id.key).bytes); });
+    return named_tensors(file, [this](const CheckpointStorageId& id) { return Result(storages_.at(id.key).bytes); });
   }
 
  private:
   struct Storage {
-    StorageId id;
+    CheckpointStorageId id;
     std::span<const std::byte> bytes;
     bool is_found = false;
   };

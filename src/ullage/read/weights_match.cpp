@@ -13,9 +13,8 @@ namespace {
 
 constexpr std::size_t kListed = 10;         // of each kind
 constexpr std::size_t kPrefixesTried = 16;  // a prefix is tried with all that is wanted
-constexpr std::size_t kNameInMessage = 200;
 
-std::string shown(std::string_view name) { return printable(name, kNameInMessage); }
+std::string as_shown(std::string_view name) { return printable(name, kNameInMessage); }
 
 // "2 are missing: a, b"; empty for none.
 std::string listed(const std::vector<std::string>& items, std::string_view are) {
@@ -63,7 +62,7 @@ Status match(const Weights& weights, std::span<const WantedWeight> wanted,
     }
   }
   for (const NamedWeight& one : weights.tensors()) {
-    if (!names.contains(one.name) && !may_be_extra(one.name)) unwanted.push_back(shown(one.name));
+    if (!names.contains(one.name) && !may_be_extra(one.name)) unwanted.push_back(as_shown(one.name));
   }
   std::string message;
   for (const std::string& part :
@@ -75,7 +74,7 @@ Status match(const Weights& weights, std::span<const WantedWeight> wanted,
   if (!missing.empty()) {
     const std::string prefix = find_prefix(weights, wanted);
     message += prefix.empty() ? "; give the file that belongs to this program"
-                              : fmt::format("; all keys have the prefix '{}': take those under it", shown(prefix));
+                              : fmt::format("; all keys have the prefix '{}': take those under it", as_shown(prefix));
   }
   return Error{Error::Kind::BadFile, message, weights.file()};
 }
@@ -85,9 +84,10 @@ Status match_floats(const Weights& weights, std::span<const WantedWeight> wanted
   for (const WantedWeight& one : wanted) {
     const WeightTensor* found = weights.find(one.name);
     if (!found || found->dtype == F16 || found->dtype == BF16 || found->dtype == F32 || found->dtype == F64) continue;
-    return Error{Error::Kind::BadFile,
-                 fmt::format("{} is of type {}; F16, BF16, F32 and F64 work", shown(one.name), name_of(found->dtype)),
-                 weights.file()};
+    return Error{
+        Error::Kind::BadFile,
+        fmt::format("{} is of type {}; F16, BF16, F32 and F64 work", as_shown(one.name), name_of(found->dtype)),
+        weights.file()};
   }
   return success();
 }

@@ -18,9 +18,8 @@ constexpr std::uint32_t kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr std::size_t kHeaderSize = 30, kDirectorySize = 46, kEndSize = 22, kEnd64Size = 56, kLocator64Size = 20;
 constexpr std::size_t kLongestComment = 0xffff;
 constexpr std::uint64_t kIn64 = 0xffffffff;  // a size of 32 bits that stands in the zip64 part instead
-constexpr std::size_t kNameInMessage = 200;
 
-std::string shown(std::string_view name) { return "'" + printable(name, kNameInMessage) + "'"; }
+std::string quoted(std::string_view name) { return "'" + printable(name, kNameInMessage) + "'"; }
 
 }  // namespace
 
@@ -116,12 +115,12 @@ class ZipParser final {
     entry.unpacked = number(at + 24, 4);
     entry.header = number(at + 42, 4);
     if (!read_zip64(entry, extra, extra_size)) {
-      return fail(at,
-                  fmt::format("entry {} has sizes of 64 bits that are not there: the archive is damaged", shown(name)));
+      return fail(
+          at, fmt::format("entry {} has sizes of 64 bits that are not there: the archive is damaged", quoted(name)));
     }
     if (entry.method == 0 && entry.size != entry.unpacked) {
       return fail(at, fmt::format("entry {} is stored in {} bytes and said to have {}: the archive is damaged",
-                                  shown(name), entry.size, entry.unpacked));
+                                  quoted(name), entry.size, entry.unpacked));
     }
     if (!read_header(entry)) return false;
     entries_.push_back(entry);
@@ -155,16 +154,16 @@ class ZipParser final {
     if (at > directory_ || directory_ - at < kHeaderSize || number(at, 4) != kHeader) {
       return fail(
           std::min<std::uint64_t>(at, file_.size()),
-          fmt::format("entry {} is said to be here, where it is not: the archive is damaged", shown(entry.name)));
+          fmt::format("entry {} is said to be here, where it is not: the archive is damaged", quoted(entry.name)));
     }
     const std::size_t name = number(at + 26, 2), extra = number(at + 28, 2);
     if (directory_ - at - kHeaderSize < name + extra || text(at + kHeaderSize, name) != entry.name) {
-      return fail(at, fmt::format("entry {} has another name here: the archive is damaged", shown(entry.name)));
+      return fail(at, fmt::format("entry {} has another name here: the archive is damaged", quoted(entry.name)));
     }
     entry.begin = at + kHeaderSize + name + extra;
     if (directory_ - entry.begin >= entry.size) return true;
     return fail(at, fmt::format("entry {} has {} bytes from {}, the directory begins at {}: the archive is damaged",
-                                shown(entry.name), entry.size, entry.begin, directory_));
+                                quoted(entry.name), entry.size, entry.begin, directory_));
   }
 
   bool check_places() {
@@ -176,7 +175,7 @@ class ZipParser final {
       const auto &before = *by_place[i - 1], &entry = *by_place[i];
       if (before.begin + before.size <= entry.header) continue;
       return fail(entry.header, fmt::format("entry {} begins before entry {} ends, at {}: the archive is damaged",
-                                            shown(entry.name), shown(before.name), before.begin + before.size));
+                                            quoted(entry.name), quoted(before.name), before.begin + before.size));
     }
     return true;
   }
@@ -187,7 +186,7 @@ class ZipParser final {
                                           [](const auto& a, const auto& b) { return a.name == b.name; });
     if (twice == entries_.end()) return true;
     return fail(std::max(twice[0].header, twice[1].header),
-                fmt::format("entry {} is there twice, also at {}: the archive is damaged", shown(twice->name),
+                fmt::format("entry {} is there twice, also at {}: the archive is damaged", quoted(twice->name),
                             std::min(twice[0].header, twice[1].header)));
   }
 
@@ -213,7 +212,7 @@ Result<std::span<const std::byte>> ZipArchive::stored(const Entry& entry) const 
   const std::string how = entry.encrypted ? "encrypted" : fmt::format("compressed (method {})", entry.method);
   return Error{Error::Kind::BadFile,
                fmt::format("entry {} is {}, torch.save only stores; save it again with torch, or with zip -0",
-                           shown(entry.name), how),
+                           quoted(entry.name), how),
                fmt::format("{}:{}", name_, entry.header)};
 }
 

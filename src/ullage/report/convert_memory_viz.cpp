@@ -11,7 +11,7 @@
 namespace ullage::report {
 namespace {
 
-const char* name(trace::Block::State state) {
+const char* state_name(trace::Block::State state) {
   switch (state) {
     case trace::Block::State::Active:
       return "active_allocated";
@@ -89,7 +89,7 @@ class MemoryVizWriter final {
       number("address", block.address.value);
       number("size", block.size.count);
       number("requested_size", block.requested.count);
-      word("state", name(block.state));
+      word("state", state_name(block.state));
       write_frames(block.stack);
       pickle_.end_dict();
     }

@@ -3,8 +3,8 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/report/chrome_trace.h"
+#include "ullage/report/event_axis.h"
 #include "ullage/report/input_history.h"
-#include "ullage/report/perfetto_ops.h"
 #include "ullage/report/rows.h"
 #include "ullage/trace/levels.h"
 #include "ullage/trace/owners.h"
@@ -15,14 +15,59 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 namespace ullage::report {
 namespace {
 
 constexpr std::size_t kMostSlices = 2000;  // a device's largest storages; viewers grow slow with more rows
-constexpr std::size_t kMostFrames = 24;
+constexpr std::size_t kMostSliceFrames = 24;
 constexpr unsigned kFirstAnnotationRow = 1;
-constexpr unsigned kFirstStorageRow = 100'000;  // behind those of ops (perfetto_ops.h)
+constexpr unsigned kFirstStorageRow = 100'000;  // behind those of ops
+
+constexpr unsigned kFirstOpRow = 1001;
+constexpr std::uint32_t kMostThreads = 1000;  // of a file that says more, the rest stands in the last row
+
+unsigned row_of(std::uint32_t thread) { return kFirstOpRow + std::min(thread, kMostThreads); }
+
+std::string args_of(const trace::OpDetail& detail) {
+  return fmt::format(
+      R"({{"layer":{},"node":{},"line":{},"backward":{},"grad_mode":{},"failed":{},"sliced":{},"tensors":{}}})",
+      json_text(detail.layer), json_text(detail.node), json_text(detail.line), detail.backward, detail.grad_mode,
+      detail.failed, detail.sliced, detail.uses.size());
+}
+
+void write_saves(const trace::Take& take, const EventAxis& axis, unsigned process, ChromeTrace& out) {
+  std::uint32_t thread = 0;  // of the event before: saves stand within ops
+  for (std::size_t i = 0; i < take.trace.events.size(); ++i) {
+    const auto& what = take.trace.events[i].what;
+    if (const auto* begun = std::get_if<trace::event::OpBegin>(&what)) thread = take.details[begun->op.value].thread;
+    if (const auto* ended = std::get_if<trace::event::OpEnd>(&what)) thread = take.details[ended->op.value].thread;
+    const auto* save = std::get_if<trace::event::Save>(&what);
+    if (!save || save->kind != trace::SavedKind::Activation) continue;
+    const Bytes bytes = take.trace.storages[save->storage.value].bytes;
+    out.instant(process, row_of(thread), fmt::format("saves {}", to_string(bytes)), axis.of(EventId{i}),
+                fmt::format(R"({{"storage":{},"bytes":{}}})", save->storage.value, bytes.count));
+  }
+}
+
+// The ops of one of Ullage's own recordings as slices, a row for each thread, from 1001 on, and what autograd saves as
+// instants on them. A viewer draws slices of a row within each other where they nest.
+void write_ops(const InputHistory& history, const EventAxis& axis, unsigned process, ChromeTrace& out) {
+  const trace::Take& take = *history.take;
+  std::set<std::uint32_t> threads;
+  for (const trace::OpDetail& detail : take.details) threads.insert(std::min(detail.thread, kMostThreads));
+  for (const std::uint32_t thread : threads) {
+    out.name_row(process, row_of(thread), fmt::format("ops of thread {}", thread));
+  }
+  for (std::size_t i = 0; i < take.details.size(); ++i) {
+    const trace::OpDetail& detail = take.details[i];
+    const std::int64_t begin = axis.of(detail.begin);
+    const std::string& name = history.known.meanings[take.trace.ops[i].stack.value].name;
+    out.slice(process, row_of(detail.thread), name, begin, std::max(begin, axis.of(detail.end)), args_of(detail));
+  }
+  write_saves(take, axis, process, out);
+}
 
 struct Slice {
   Extent extent;
@@ -103,7 +148,7 @@ class DeviceWriter final {
     const trace::Category category = history_.take != nullptr ? history_.known.categories[index] : meaning.category;
     const auto stack = history_.stacks->frames(storage.stack);
     std::string frames;
-    for (const trace::FrameId id : stack.first(std::min(kMostFrames, stack.size()))) {
+    for (const trace::FrameId id : stack.first(std::min(kMostSliceFrames, stack.size()))) {
       const trace::Frame& frame = history_.stacks->frame(id);
       if (!frames.empty()) frames += ',';
       frames += json_text(fmt::format("{}:{} {}", frame.file, frame.line, frame.function));

@@ -3,6 +3,7 @@
 // a field that goes or changes its meaning needs a new version.
 #include "ullage/report/diagnosis_report.h"
 #include "ullage/report/input_history.h"
+#include "ullage/report/json_values.h"
 
 #include <nlohmann/json.hpp>
 
@@ -11,14 +12,10 @@
 namespace ullage::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using diagnose::Diagnosis;
 
 // Of one stack; the outermost beyond these say nothing that the inner ones do not.
 constexpr std::size_t kMostFrames = 64;
-
-Json or_null(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->count) : Json(nullptr); }
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json source_of(const diagnose::Source& source) {
   Json json;
@@ -30,7 +27,7 @@ Json source_of(const diagnose::Source& source) {
   json["repeated"] = source.repeated;
   json["take"] = source.take ? Json(*source.take + 1) : Json(nullptr);
   json["knobs"] = Json::array();
-  for (const trace::Knob& knob : source.knobs) json["knobs"].push_back({{"name", knob.name}, {"value", knob.value}});
+  for (const Knob& knob : source.knobs) json["knobs"].push_back({{"name", knob.name}, {"value", knob.value}});
   return json;
 }
 
@@ -48,7 +45,7 @@ Json facts_of(const diagnose::Facts& facts) {
   return json;
 }
 
-const char* name(diagnose::Bar::Part::Kind kind) {
+const char* basis_id(diagnose::Bar::Part::Kind kind) {
   using Kind = diagnose::Bar::Part::Kind;
   switch (kind) {
     case Kind::Live:
@@ -72,7 +69,7 @@ Json bar_of(const std::optional<diagnose::Bar>& bar) {
   json["bytes"] = bar->total.count;
   json["parts"] = Json::array();
   for (const diagnose::Bar::Part& part : bar->parts) {
-    json["parts"].push_back({{"kind", name(part.kind)}, {"name", part.name}, {"bytes", part.bytes.count}});
+    json["parts"].push_back({{"kind", basis_id(part.kind)}, {"name", part.name}, {"bytes", part.bytes.count}});
   }
   return json;
 }
@@ -153,7 +150,7 @@ Json replay_of(const std::optional<sim::Replay>& replay) {
   return Json::array({json});
 }
 
-const char* name(diagnose::Basis basis) {
+const char* basis_id(diagnose::Basis basis) {
   switch (basis) {
     case diagnose::Basis::Simulated:
       return "simulated";
@@ -176,7 +173,7 @@ void add_answer(const Diagnosis& diagnosis, Json& json) {
     json["remedies"].push_back({{"id", remedy.id},
                                 {"action", remedy.action},
                                 {"saves_bytes", or_null(remedy.saves)},
-                                {"basis", name(remedy.basis)},
+                                {"basis", basis_id(remedy.basis)},
                                 {"why", or_null(remedy.why)}});
   }
   json["notes"] = diagnosis.notes;

@@ -17,8 +17,8 @@ namespace {
 
 using Kind = diagnose::Bar::Part::Kind;
 
-constexpr std::size_t kRows = 20;    // of the owners' table, open at once
-constexpr std::size_t kLayers = 40;  // of the table of what is saved
+constexpr std::size_t kOwnerRows = 20;  // of the owners' table, open at once
+constexpr std::size_t kLayers = 40;     // of the table of what is saved
 
 // "optimizer state" is the class "c-optimizer-state" of page.css; a name it does not know has the color of the rest.
 std::string category_class(std::string_view name) {
@@ -133,8 +133,8 @@ std::string html_owners(const diagnose::Peak& peak) {
   std::string first, rest;
   Bytes rest_bytes;
   for (std::size_t i = 0; i < peak.owners.size(); ++i) {
-    (i < kRows ? first : rest) += owner_row(peak.owners[i], peak.bytes);
-    if (i >= kRows) rest_bytes += peak.owners[i].bytes;
+    (i < kOwnerRows ? first : rest) += owner_row(peak.owners[i], peak.bytes);
+    if (i >= kOwnerRows) rest_bytes += peak.owners[i].bytes;
   }
   std::string out = fmt::format(
       "<section class=\"peak\" data-bytes=\"{}\"><h2>{}: {}</h2><div class=\"scroll\"><table "
@@ -146,7 +146,7 @@ std::string html_owners(const diagnose::Peak& peak) {
         "<details><summary>{} more: {}</summary><div class=\"scroll\"><table "
         "class=\"owners\">{}<tbody>{}</tbody></table>"
         "</div></details>",
-        peak.owners.size() - kRows, to_string(rest_bytes), head, rest);
+        peak.owners.size() - kOwnerRows, to_string(rest_bytes), head, rest);
   }
   return out + "</section>";
 }

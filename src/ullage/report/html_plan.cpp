@@ -16,7 +16,7 @@
 namespace ullage::report {
 namespace {
 
-constexpr std::size_t kRows = 20;  // of the sites, open at once
+constexpr std::size_t kSiteRows = 20;  // of the sites, open at once
 
 std::string headline(const PlanReport& report) {
   return report.planned ? plan_headline(report) : "Budget against time: " + report.file;
@@ -64,7 +64,7 @@ std::string sites(const plan::Plan& plan) {
   std::string first, rest;
   for (std::size_t i = 0; i < plan.levers.size(); ++i) {
     const plan::LeverUse& use = plan.levers[i];
-    (i < kRows ? first : rest) += fmt::format(
+    (i < kSiteRows ? first : rest) += fmt::format(
         "<tr><td class=\"number\" data-bytes=\"{}\">{}</td><td class=\"number\">{}</td><td class=\"name\">{}</td><td "
         "class=\"code\">{}</td></tr>",
         use.bytes.count, to_string(use.bytes), to_string(use.seconds), escaped(use.lever), escaped(use.site));
@@ -76,7 +76,7 @@ std::string sites(const plan::Plan& plan) {
     out += fmt::format(
         "<details><summary>{} more</summary><div class=\"scroll\"><table>{}<tbody>{}</tbody></table></div>"
         "</details>",
-        plan.levers.size() - kRows, head, rest);
+        plan.levers.size() - kSiteRows, head, rest);
   }
   return out + "</section>\n";
 }

@@ -12,12 +12,12 @@
 namespace ullage::report {
 namespace {
 
-using Json = nlohmann::json;
+using UnorderedJson = nlohmann::json;
 using What = plan::Action::What;
 
 // Each number less the one before it: neighbours are alike.
-Json differences(const std::vector<Bytes>& levels) {
-  Json json = Json::array();
+UnorderedJson differences(const Table<plan::OpIndex, Bytes>& levels) {
+  UnorderedJson json = UnorderedJson::array();
   std::uint64_t last = 0;
   for (const Bytes level : levels) {
     json.push_back(static_cast<std::int64_t>(level.count - last));
@@ -67,16 +67,16 @@ const char* word_of(What what) {
 
 std::string site_of(const plan::Action& action, const plan::Step& step) {
   if (action.what == What::Rerun || action.what == What::Apply) {
-    const plan::StepOp& op = step.ops[action.op.value];
+    const plan::StepOp& op = step.ops[action.op];
     const plan::ValueIndex made = action.keeps.empty() ? op.makes.at(0) : action.keeps.front();
-    const std::string& made_name = step.storages[step.values[made.value].storage.value].name;
+    const std::string& made_name = step.storages[step.values[made].storage].name;
     return made_name.starts_with(op.name) ? made_name : op.name + ", " + made_name;
   }
-  return step.storages[step.values[action.value.value].storage.value].name;
+  return step.storages[step.values[action.value].storage].name;
 }
 
-Json acts_of(const PlanReport& report) {
-  Json json = Json::array();
+UnorderedJson acts_of(const PlanReport& report) {
+  UnorderedJson json = UnorderedJson::array();
   if (report.planned_levels.empty()) return json;
   for (const plan::Action& action : report.planned->plan.schedule.actions) {
     json.push_back({action.at.value, word_of(action.what), site_of(action, report.step)});
@@ -88,21 +88,21 @@ Json acts_of(const PlanReport& report) {
 
 std::string plan_timeline_json(const PlanReport& report) {
   Names phases, names;
-  Json took = Json::array();
+  UnorderedJson took = UnorderedJson::array();
   for (const plan::StepOp& op : report.step.ops) {
     phases.add(std::string(trace::name(op.phase)));
     names.add(op.name);
     took.push_back(std::llround(op.took.count * 1e6));
   }
-  Json json;
+  UnorderedJson json;
   json["budget"] = report.planned ? report.planned->plan.budget.count : 0;
   json["plain"] = differences(report.plain_levels);
-  json["planned"] = report.planned_levels.empty() ? Json(nullptr) : differences(report.planned_levels);
+  json["planned"] = report.planned_levels.empty() ? UnorderedJson(nullptr) : differences(report.planned_levels);
   json["phases"] = phases.names(), json["phase"] = phases.of();
   json["names"] = names.names(), json["op"] = names.of();
   json["took"] = std::move(took);
   json["acts"] = acts_of(report);
-  return in_script(json.dump(-1, ' ', true, Json::error_handler_t::replace));
+  return in_script(json.dump(-1, ' ', true, UnorderedJson::error_handler_t::replace));
 }
 
 }  // namespace ullage::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/report/html_ranges.h"
+#include "ullage/report/html_timeline.h"
 
 #include <algorithm>
 #include <functional>

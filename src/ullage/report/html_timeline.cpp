@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/report/html_timeline.h"
 
-#include "ullage/report/html_ops.h"
-#include "ullage/report/html_ranges.h"
-#include "ullage/report/html_samples.h"
-#include "ullage/report/html_strips.h"
-
 #include <algorithm>
 #include <array>
 #include <map>

@@ -78,6 +78,22 @@ struct Timeline {
 // moment add up to the live bytes of that moment.
 Timeline make_timeline(const InputHistory& history, const trace::Levels& levels, std::optional<EventId> shown);
 
+// Its parts, each in a source of its own (html_<part>.cpp).
+
+// Ascending moments, the first and the last among them and all of `wanted`, so that a curve through them loses no peak
+// and no valley. Up to 6,000 events give every moment; a longer history is cut into 1,500 equal stretches, of which
+// each gives its ends, its lowest and its highest live level and its highest reserved level.
+std::vector<std::uint64_t> sample_moments(const trace::Levels& levels, std::vector<std::uint64_t> wanted);
+// Which addresses the pool held when: segments over time, from the events and from the segments at the end. What is
+// there at the end, or given back, without having been taken in the events was there before the first one. Never fails:
+// a range taken twice counts once.
+std::vector<PlacedRange> reserved_ranges(const trace::Trace& trace, const trace::DeviceRecording& recorded);
+// The strip below the timeline: phases as the file's annotations or the program itself name them, else as they are
+// understood; at most some hundred, the longest. Fills `strips` and `steps`.
+void add_strips(const InputHistory& history, Timeline& timeline);
+// Which op was running at each moment. Fills `ops` and `op_at`; leaves them empty where no ops were recorded.
+void add_ops(const InputHistory& history, Timeline& timeline);
+
 // Compact JSON that can stand in a page's script element: no '<' in it. Frames are those of `stacks`.
 std::string to_json(const Timeline& timeline, const trace::Stacks& stacks);
 

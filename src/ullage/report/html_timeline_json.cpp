@@ -2,6 +2,7 @@
 // A Timeline as JSON for the page's own script (page/timeline.js): columns of differences, since neighbours are alike.
 #include "ullage/report/html_text.h"
 #include "ullage/report/html_timeline.h"
+#include "ullage/report/json_values.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,8 +11,6 @@
 
 namespace ullage::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kFrames = 12;         // of an owner, the innermost
 constexpr std::size_t kOwnersFramed = 100;  // with frames

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as JSON: the contract "ullage-plan", version 1, of docs/cli.md, which is the plan's file; and the curve.
 #include "ullage/plan/plan_file_words.h"
+#include "ullage/report/json_values.h"
 #include "ullage/report/plan_report.h"
 #include "ullage/report/plan_words.h"
 
@@ -11,8 +12,6 @@
 
 namespace ullage::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json curve_of(const PlanReport& report) {
   Json json = Json::array();

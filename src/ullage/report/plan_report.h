@@ -4,9 +4,9 @@
 // A plan, and the curve of budget against time, for people and for programs (docs/plan.md says how to read them;
 // docs/cli.md has the fields of the JSON).
 
+#include "ullage/plan/fit.h"
 #include "ullage/plan/plan_file.h"
 #include "ullage/report/diagnosis_report.h"
-#include "ullage/report/plan_beside.h"
 
 #include <iosfwd>
 #include <optional>
@@ -18,10 +18,10 @@ namespace ullage::report {
 struct PlanReport {
   std::string file;  // the trace, as named by the person
   plan::Step step;
-  BesideTensors beside;
-  std::optional<plan::PlanFile> planned;            // none: only the curve was asked for
-  std::vector<Bytes> plain_levels, planned_levels;  // index: OpIndex; the second is empty without a schedule
-  std::vector<plan::Plan> curve;                    // ascending budgets; empty: not asked for
+  plan::BesideTensors beside;
+  std::optional<plan::PlanFile> planned;                     // none: only the curve was asked for
+  Table<plan::OpIndex, Bytes> plain_levels, planned_levels;  // the second is empty without a schedule
+  std::vector<plan::Plan> curve;                             // ascending budgets; empty: not asked for
 };
 
 // The plan on about thirty lines, then the curve. `next`: the command to name at the end; empty: none. All names in a

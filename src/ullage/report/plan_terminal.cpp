@@ -17,13 +17,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr std::size_t kSites = 10;  // told by name
-constexpr unsigned kBarWidth = 64;  // columns; with less than 76 its legend has one part a line
-constexpr std::size_t kLever = 12;  // columns of a lever's name
-
-std::string bold(const std::string& text, const TerminalStyle& style) {
-  return style.colors ? "\x1b[1m" + text + "\x1b[0m" : text;
-}
+constexpr std::size_t kSites = 10;      // told by name
+constexpr unsigned kPlanBarWidth = 64;  // columns; with less than 76 its legend has one part a line
+constexpr std::size_t kLever = 12;      // columns of a lever's name
 
 void add_wrapped(const std::string& text, const TerminalStyle& style, Lines& lines) {
   if (text.empty()) return;
@@ -44,7 +40,7 @@ Lines headline(const PlanReport& report, const TerminalStyle& style) {
 }
 
 Lines memory_lines(const PlanReport& report, TerminalStyle style) {
-  style.width = std::min(style.width, kBarWidth);
+  style.width = std::min(style.width, kPlanBarWidth);
   return bar_lines(memory_bar(report), style);
 }
 

@@ -11,7 +11,7 @@
 namespace ullage::report {
 namespace {
 
-using Outcome = plan::Plan::Outcome;
+using PlanOutcome = plan::Plan::Outcome;
 
 std::string bound_text(const plan::Plan& plan) {
   return plan.bound ? fmt::format(" (bound {})", percent_text(*plan.bound, plan.step)) : "";
@@ -30,14 +30,14 @@ std::string plan_headline(const PlanReport& report) {
   const plan::Plan& plan = report.planned->plan;
   const std::string memory = to_string(report.planned->memory);
   switch (plan.outcome) {
-    case Outcome::Fits:
+    case PlanOutcome::Fits:
       return fmt::format("Fits {} as it is: tensors peak at {}, {} are free; no plan is needed", memory,
                          to_string(plan.plain_peak), to_string(plan.budget - plan.plain_peak));
-    case Outcome::Planned:
+    case PlanOutcome::Planned:
       return fmt::format("Fits {} with a plan: tensors peak at {} instead of {}, time {}{}", memory,
                          to_string(plan.peak), to_string(plan.plain_peak), percent_text(plan.overhead, plan.step),
                          bound_text(plan));
-    case Outcome::Infeasible:
+    case PlanOutcome::Infeasible:
       break;
   }
   return fmt::format("DOES NOT FIT {}: the least found with these levers is --memory {}{}", memory,
@@ -47,8 +47,8 @@ std::string plan_headline(const PlanReport& report) {
 
 Bytes kept_free(const PlanReport& report) {
   const plan::Plan& plan = report.planned->plan;
-  const BesideTensors& beside = report.beside;
-  if (plan.outcome == Outcome::Infeasible) return beside.kept_free(plan.least);
+  const plan::BesideTensors& beside = report.beside;
+  if (plan.outcome == PlanOutcome::Infeasible) return beside.kept_free(plan.least);
   // Not kept_free() of the budget: that is a byte less where another byte of memory has no room for one of tensors.
   return saturating_sub(report.planned->memory, plan.budget + beside.rounding + beside.outside + beside.margin);
 }
@@ -56,12 +56,12 @@ Bytes kept_free(const PlanReport& report) {
 diagnose::Bar memory_bar(const PlanReport& report) {
   using Kind = diagnose::Bar::Part::Kind;
   const plan::Plan& plan = report.planned->plan;
-  const bool fits = plan.outcome != Outcome::Infeasible;
+  const bool fits = plan.outcome != PlanOutcome::Infeasible;
   const Bytes tensors = fits ? plan.peak : plan.least;
   diagnose::Bar bar;
   bar.total = fits ? report.planned->memory : report.beside.memory_for(plan.least);
   bar.of = fmt::format("{}, {}:", fits ? "Of the memory" : "The least that would do", to_string(bar.total));
-  bar.parts = {{Kind::Live, plan.outcome == Outcome::Planned ? "tensors, as planned" : "tensors", tensors},
+  bar.parts = {{Kind::Live, plan.outcome == PlanOutcome::Planned ? "tensors, as planned" : "tensors", tensors},
                {Kind::Usable, "free for tensors", fits ? plan.budget - plan.peak : Bytes{}},
                {Kind::Stuck, "whole pages and slabs", report.beside.rounding},
                {Kind::NotPyTorch, "program and libraries", report.beside.outside},
@@ -82,24 +82,11 @@ std::vector<LeverTotal> lever_totals(const plan::Plan& plan) {
   return totals;
 }
 
-void put_into_curve(const plan::Plan& plan, std::vector<plan::Plan>& curve) {
-  const auto less = [](const plan::Plan& one, Bytes budget) { return one.budget < budget; };
-  auto at = std::lower_bound(curve.begin(), curve.end(), plan.budget, less);
-  if (at == curve.end() || at->budget != plan.budget) at = curve.insert(at, plan);
-  for (; at != curve.end(); ++at) {
-    if (at->outcome == Outcome::Fits || (at->outcome == Outcome::Planned && at->overhead <= plan.overhead)) continue;
-    const Bytes budget = at->budget;
-    std::optional<Seconds> bound = budget == plan.budget ? plan.bound : at->bound;
-    *at = plan;
-    at->budget = budget, at->bound = bound;
-  }
-}
-
 std::string peak_sentence(const PlanReport& report) {
   if (report.planned_levels.empty()) return "";
   // The peak itself may stand in the gap before or behind that op.
   const auto most = std::max_element(report.plain_levels.begin(), report.plain_levels.end());
-  const auto at = static_cast<std::size_t>(most - report.plain_levels.begin());
+  const plan::OpIndex at = report.plain_levels.id_of(most);
   return fmt::format("Where plain execution peaks ({}, {}), {} are present instead of {}", report.step.ops[at].name,
                      trace::name(report.step.ops[at].phase), to_string(report.planned_levels[at]),
                      to_string(report.planned->plan.plain_peak));
@@ -107,7 +94,7 @@ std::string peak_sentence(const PlanReport& report) {
 
 std::string least_sentence(const PlanReport& report) {
   const plan::Plan& plan = report.planned->plan;
-  if (plan.outcome == Outcome::Infeasible || plan.least == Bytes{}) return "";
+  if (plan.outcome == PlanOutcome::Infeasible || plan.least == Bytes{}) return "";
   std::string text =
       fmt::format("With these levers the least is about --memory {}", as_option(report.beside.memory_for(plan.least)));
   if (!plan.least_set_by.empty()) text += ", set by " + plan.least_set_by;

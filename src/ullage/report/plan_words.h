@@ -32,9 +32,6 @@ struct LeverTotal {
 // Most bytes first.
 std::vector<LeverTotal> lever_totals(const plan::Plan& plan);
 
-// The point of `plan` in a curve; more bytes still never cost more.
-void put_into_curve(const plan::Plan& plan, std::vector<plan::Plan>& curve);
-
 // "Where plain execution peaks (aten::convolution, forward), 136.00 MiB are present instead of 168.00 MiB"; empty
 // without a plan.
 std::string peak_sentence(const PlanReport& report);

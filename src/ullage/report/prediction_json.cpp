@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictions as JSON: the contract "ullage-prediction", version 1, of docs/cli.md. A new field may be added at any
 // time; a field that goes or changes its meaning needs a new version.
+#include "ullage/report/json_values.h"
 #include "ullage/report/prediction_report.h"
 
 #include <nlohmann/json.hpp>
@@ -10,15 +11,11 @@
 namespace ullage::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using predict::Prediction;
 
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json or_null(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->count) : Json(nullptr); }
-
-Json knobs_of(const std::vector<trace::Knob>& knobs) {
+Json knobs_of(const std::vector<Knob>& knobs) {
   Json json = Json::object();
-  for (const trace::Knob& knob : knobs) json[knob.name] = knob.value;
+  for (const Knob& knob : knobs) json[knob.name] = knob.value;
   return json;
 }
 

@@ -19,7 +19,7 @@ void write_terminal(const predict::Prediction& prediction, const TerminalStyle& 
 void write_json(const predict::Prediction& prediction, std::ostream& out);
 
 // "batch=128, size=256"; "this run" where nothing is varied.
-std::string sizes_text(const std::vector<trace::Knob>& at);
+std::string sizes_text(const std::vector<Knob>& at);
 // "exact", "bound", "none".
 const char* name(predict::Law law);
 

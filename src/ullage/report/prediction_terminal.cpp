@@ -20,11 +20,7 @@ using Lines = std::vector<std::string>;
 constexpr std::size_t kOwners = 5;    // told by name, unless more are asked for
 constexpr std::size_t kCudaRows = 6;  // likewise of a card's rows
 constexpr std::size_t kWhyLines = 4;
-constexpr unsigned kBarWidth = 64;  // columns; with less than 76 its legend has one part a line
-
-std::string bold(const std::string& text, const TerminalStyle& style) {
-  return style.colors ? "\x1b[1m" + text + "\x1b[0m" : text;
-}
+constexpr unsigned kPredictionBarWidth = 64;  // columns; with less than 76 its legend has one part a line
 
 // The text in lines of their own, under `indent` blanks.
 void add_wrapped(const std::string& text, std::size_t indent, std::size_t most, const TerminalStyle& style,
@@ -80,7 +76,7 @@ Lines row_lines(const Prediction& prediction, TerminalStyle style) {
   for (const predict::Row& row : prediction.rows) {
     bar.parts.push_back({diagnose::Bar::Part::Kind::Live, row.name, row.bytes});
   }
-  style.width = std::min(style.width, kBarWidth);
+  style.width = std::min(style.width, kPredictionBarWidth);
   return bar_lines(bar, style);
 }
 
@@ -201,9 +197,9 @@ Lines last_lines(const Prediction& prediction, const std::string& next, const Te
 
 }  // namespace
 
-std::string sizes_text(const std::vector<trace::Knob>& at) {
+std::string sizes_text(const std::vector<Knob>& at) {
   std::string text;
-  for (const trace::Knob& knob : at) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", knob.name, knob.value);
+  for (const Knob& knob : at) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", knob.name, knob.value);
   return text.empty() ? "the sizes it ran with" : text;
 }
 

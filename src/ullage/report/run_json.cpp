@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunReport as JSON: the contract "ullage-run", version 1, of docs/cli.md. A new field may be added at any time; a
 // field that goes or changes its meaning needs a new version.
+#include "ullage/report/json_values.h"
 #include "ullage/report/run_report.h"
 
 #include <nlohmann/json.hpp>
@@ -10,9 +11,6 @@
 namespace ullage::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json or_null(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->count) : Json(nullptr); }
 Json or_null(const std::optional<Seconds>& seconds) { return seconds ? Json(seconds->count) : Json(nullptr); }
 template <class T>
 Json or_null(const std::optional<T>& value) {

@@ -134,4 +134,8 @@ std::vector<std::string> bar_lines(const diagnose::Bar& bar, const TerminalStyle
   return lines;
 }
 
+std::string bold(const std::string& text, const TerminalStyle& style) {
+  return style.colors ? "\x1b[1m" + text + "\x1b[0m" : text;
+}
+
 }  // namespace ullage::report

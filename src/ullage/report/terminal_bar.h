@@ -26,4 +26,7 @@ std::vector<std::string> bar_lines(const diagnose::Bar& bar, const TerminalStyle
 // Per cent, rounded; "<1 %" of what is not nothing, "100 %" only of all.
 std::string share(Bytes part, Bytes whole);
 
+// Where the style has colors; else as it is.
+std::string bold(const std::string& text, const TerminalStyle& style);
+
 }  // namespace ullage::report

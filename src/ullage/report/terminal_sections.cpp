@@ -13,10 +13,6 @@
 namespace ullage::report {
 namespace {
 
-std::string bold(const std::string& text, const TerminalStyle& style) {
-  return style.colors ? "\x1b[1m" + text + "\x1b[0m" : text;
-}
-
 std::string title(const std::string& text, const TerminalStyle& style) { return bold(clip(text, style.width), style); }
 
 std::string trimmed(std::string text) {

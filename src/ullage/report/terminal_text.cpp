@@ -123,9 +123,4 @@ std::string padded(std::string_view cleaned, std::size_t width) {
   return std::string(cleaned) + std::string(width > used ? width - used : 0, ' ');
 }
 
-std::string padded_left(std::string_view cleaned, std::size_t width) {
-  const std::size_t used = columns(cleaned);
-  return std::string(width > used ? width - used : 0, ' ') + std::string(cleaned);
-}
-
 }  // namespace ullage::report

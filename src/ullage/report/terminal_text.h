@@ -25,8 +25,7 @@ std::string clip(std::string_view cleaned, std::size_t width, bool keep_end = fa
 // The lines of a cleaned text, broken at blanks where there are any. At least one line; no line is wider than `width`.
 std::vector<std::string> wrap(std::string_view cleaned, std::size_t width);
 
-// A cleaned text followed by blanks, or led by them, up to `width` columns.
+// A cleaned text followed by blanks up to `width` columns.
 std::string padded(std::string_view cleaned, std::size_t width);
-std::string padded_left(std::string_view cleaned, std::size_t width);
 
 }  // namespace ullage::report

@@ -21,7 +21,7 @@ thread_local std::vector<Charge> charges;
 std::int64_t width_of(at::ScalarType type) { return type == at::kDouble ? 8 : 4; }
 
 // With bytes on the CPU, and sizes that are numbers.
-bool is_plain(const at::Tensor& tensor) {
+bool is_on_heap(const at::Tensor& tensor) {
   return tensor.defined() && tensor.is_cpu() && tensor.layout() == at::kStrided && !tensor.is_nested() &&
          !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
 }
@@ -31,7 +31,7 @@ Bytes of_convolution_backward(std::span<const c10::IValue> arguments) {
   const at::Tensor& input = arguments[1].toTensor();
   const at::Tensor& weight = arguments[2].toTensor();
   const bool input_wanted = arguments[10].toBoolList().get(0);
-  if (!input_wanted || !is_plain(output_gradient) || !is_plain(input) || !is_plain(weight)) return {};
+  if (!input_wanted || !is_on_heap(output_gradient) || !is_on_heap(input) || !is_on_heap(weight)) return {};
   if ((input.dim() != 3 && input.dim() != 4) || output_gradient.numel() == 0 || weight.numel() == 0) return {};
   if (at::native::select_conv_backend(input, weight, {}, arguments[4].toSymIntVector(), arguments[5].toSymIntVector(),
                                       arguments[6].toSymIntVector(), arguments[7].toBool(),

@@ -5,6 +5,7 @@
 #include "ullage/runtime/op_info.h"
 #include "ullage/runtime/taped_op.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty_like.h>

@@ -26,7 +26,7 @@ struct Inside final {
 };
 
 // Who leaves a step before as many ops had only seemed to begin it.
-constexpr std::uint64_t kFalseStart = 8;
+constexpr plan::OpIndex kFalseStart{8};
 
 // The op that this thread ran last.
 thread_local std::uint64_t last_key = 0;
@@ -131,7 +131,7 @@ void PlanFollower::meet(OpCall& call) {
   if (place_ == kNowhere && begins_step(met.key) && settle()) {
     if (next_ != nullptr) take_new_plan();
     thread_ = thread_of_work(true);
-    place_ = 0;
+    place_ = {};
     start_step(/*follows_one=*/false);
     if (!is_next(met.key, met.inputs)) leave();
   }
@@ -183,10 +183,10 @@ void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool retur
   tape_.take_blank_back();
   const std::vector<StorageUse> inputs = std::exchange(inputs_, {});
   if (!returned || !tape_.bind_outputs(place_, inputs, outputs) || !carry_out(program_->after(place_))) {
-    leave();
-  } else if (++place_ == program_->ops()) {
-    finish_step();
+    return leave();
   }
+  place_ = place_.next();
+  if (place_ == program_->end()) finish_step();
 }
 
 // ---- steps
@@ -195,8 +195,8 @@ void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool retur
 // the program told.
 bool PlanFollower::begins_step(std::uint64_t key) {
   const PlanProgram* program = next_ != nullptr ? next_.get() : program_.get();
-  if (program == nullptr || program->op(0).key != key) return false;
-  return at_border_ || program->op(program->ops() - 1).key == last_key;
+  if (program == nullptr || program->op({}).key != key) return false;
+  return at_border_ || program->op(program->end().previous()).key == last_key;
 }
 
 void PlanFollower::start_step(bool follows_one) {
@@ -219,7 +219,7 @@ void PlanFollower::finish_step() {
     settle();
     return;
   }
-  place_ = 0;
+  place_ = {};
   start_step(/*follows_one=*/true);
 }
 

@@ -62,7 +62,7 @@ class PlanFollower final : public OpListener, public store::Remaker {
 
  private:
   static constexpr std::uint64_t kPatience = 6;  // a step counts twice where the program tells its end
-  static constexpr std::uint64_t kNowhere = UINT64_MAX;
+  static constexpr plan::OpIndex kNowhere = plan::kNone;
 
   void meet(OpCall& call);
   bool is_next(std::uint64_t key, std::span<const StorageUse> inputs);
@@ -83,7 +83,7 @@ class PlanFollower final : public OpListener, public store::Remaker {
   std::shared_ptr<const PlanProgram> next_;  // to be adopted
   std::shared_ptr<const PlanProgram> program_;
   std::uint32_t thread_ = 0;           // whose ops are followed (thread_of_work())
-  std::uint64_t place_ = kNowhere;     // the op that comes next
+  plan::OpIndex place_ = kNowhere;     // the op that comes next
   bool at_border_ = false;             // the program told one, and no op has begun since
   bool settled_down_ = true;           // nothing is left on tape that the program may need
   std::uint64_t steps_at_border_ = 0;  // that were finished, when the program told a border last

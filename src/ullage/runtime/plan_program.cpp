@@ -27,26 +27,26 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
     while (next < actions_.size() && slot(actions_[next]) < i) ++next;
     first_[i] = next;
   }
-  for (std::size_t i = 0; i < sites_.ops.size(); ++i) {
-    for (const plan::ValueIndex value : sites_.ops[i].makes) makers_[value.value] = {i};
+  for (const plan::OpIndex i : sites_.ops.ids()) {
+    for (const plan::ValueIndex value : sites_.ops[i].makes) makers_[value] = i;
   }
   for (const Action& action : actions_) {
     const bool again = action.what == Action::What::Rerun || action.what == Action::What::Apply;
     reruns_ += again;
     spills_ += action.what == Action::What::Spill;
-    if (again) taped_[action.op.value] = true;
+    if (again) taped_[action.op] = true;
   }
   find_last();
 }
 
 void PlanProgram::find_last() {
   last_.assign(actions_.size(), false);
-  std::vector<bool> made_later(sites_.values);
+  Table<plan::ValueIndex, bool> made_later(sites_.values);
   for (std::size_t i = actions_.size(); i-- > 0;) {
-    for (const plan::ValueIndex value : actions_[i].keeps) made_later[value.value] = true;
+    for (const plan::ValueIndex value : actions_[i].keeps) made_later[value] = true;
     if (actions_[i].what != Action::What::Drop) continue;
-    last_[i] = !made_later[actions_[i].value.value];
-    made_later[actions_[i].value.value] = false;
+    last_[i] = !made_later[actions_[i].value];
+    made_later[actions_[i].value] = false;
   }
 }
 
@@ -60,8 +60,8 @@ void PlanProgram::apply_nothing() {
   }
 }
 
-std::span<const Action> PlanProgram::at(std::size_t op, bool after) const {
-  const std::size_t slot = 2 * op + (after ? 1 : 0);
+std::span<const Action> PlanProgram::at(plan::OpIndex op, bool after) const {
+  const std::size_t slot = 2 * op.value + (after ? 1 : 0);
   return std::span(actions_).subspan(first_[slot], first_[slot + 1] - first_[slot]);
 }
 

@@ -24,17 +24,17 @@ class PlanProgram final {
   // For one whose batch norm cannot be remade by TapedOp::apply(): it is run again.
   void apply_nothing();
 
-  std::size_t ops() const { return sites_.ops.size(); }
-  const plan::Sites::Op& op(std::size_t at) const { return sites_.ops[at]; }
+  plan::OpIndex end() const { return sites_.ops.next_id(); }  // one behind the last op
+  const plan::Sites::Op& op(plan::OpIndex at) const { return sites_.ops[at]; }
   const plan::Sites& sites() const { return sites_; }
-  std::span<const plan::Action> before(std::size_t op) const { return at(op, false); }
-  std::span<const plan::Action> after(std::size_t op) const { return at(op, true); }
+  std::span<const plan::Action> before(plan::OpIndex op) const { return at(op, false); }
+  std::span<const plan::Action> after(plan::OpIndex op) const { return at(op, true); }
   // Of a Drop: the step does not make that value again.
   bool is_last(const plan::Action& action) const { return last_[static_cast<std::size_t>(&action - actions_.data())]; }
   // The plan runs it again.
-  bool taped(std::size_t op) const { return taped_[op]; }
+  bool taped(plan::OpIndex op) const { return taped_[op]; }
   // The op that makes it; none: it comes from outside.
-  plan::OpIndex maker(plan::ValueIndex value) const { return makers_[value.value]; }
+  plan::OpIndex maker(plan::ValueIndex value) const { return makers_[value]; }
 
   Bytes peak() const { return peak_; }
   Seconds overhead() const { return overhead_; }
@@ -43,15 +43,15 @@ class PlanProgram final {
   std::uint64_t spills() const { return spills_; }
 
  private:
-  std::span<const plan::Action> at(std::size_t op, bool after) const;
+  std::span<const plan::Action> at(plan::OpIndex op, bool after) const;
   void find_last();
 
   plan::Sites sites_;
   std::vector<plan::Action> actions_;
   std::vector<bool> last_;            // index: as actions_
   std::vector<std::uint32_t> first_;  // of the actions before op i: at 2 i, after it: at 2 i + 1
-  std::vector<plan::OpIndex> makers_;
-  std::vector<bool> taped_;
+  Table<plan::ValueIndex, plan::OpIndex> makers_;
+  Table<plan::OpIndex, bool> taped_;
   Bytes peak_;
   Seconds overhead_, bound_;
   std::uint64_t reruns_ = 0, spills_ = 0;

@@ -3,18 +3,13 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/base/threads.h"
-#include "ullage/plan/planner.h"
-#include "ullage/plan/room.h"
-#include "ullage/plan/step_of_take.h"
-#include "ullage/plan/verifier.h"
+#include "ullage/plan/fit.h"
 #include "ullage/runtime/kernel_facts.h"
-#include "ullage/trace/take_meaning.h"
 #include "ullage/trace/trace_file.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -30,7 +25,8 @@ namespace {
 constexpr std::uint64_t kSteps = 2;
 // Plans of one run: a program that changes its steps all the time is served on demand.
 constexpr std::uint64_t kMostPlans = 8;
-constexpr int kTries = 4;
+// What is planned, in messages.
+constexpr const char* kObserved = "the steps observed";
 // For the end of planning, when the process ends.
 constexpr std::chrono::seconds kMostWaiting{5};
 // Heap that planning takes, to bytes of the recording: 40 to 50 as measured.
@@ -140,13 +136,10 @@ void Planning::wait_at_exit() {
 }
 
 // At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again.
-// Following the plan takes memory outside the pool: for the tape, for the plan itself.
 void Planning::note_room() {
   const Bytes room = pager_.planned_room();  // asks for the limit
-  const Bytes limit = pager_.store().counts().limit;
-  const Bytes kept = plan::kept_back(limit) + plan::kOutsideAllowance;
-  most_resident_ = saturating_sub(limit, kept);
-  most_present_ = saturating_sub(room, kept);
+  limit_ = pager_.store().counts().limit;
+  wasted_ = saturating_sub(limit_, room);
 }
 
 void Planning::stop() {
@@ -171,36 +164,26 @@ void Planning::plan(const std::string& recording) {
 }
 
 void Planning::adopt(const std::string& recording) {
-  Result<trace::TraceFile> file = trace::read_trace_file(std::as_bytes(std::span(recording)), "the steps observed");
+  Result<trace::TraceFile> file = trace::read_trace_file(std::as_bytes(std::span(recording)), kObserved);
   if (!file) throw std::runtime_error(file.error().text());
-  trace::Take& take = file->takes.back();
-  const trace::TakeMeaning meaning = trace::understand(take);
-  Result<plan::Step> step = plan::typical_step(take, meaning, settings_.on);
+  Result<plan::Step> step = plan::planned_step(*file, settings_.on, {}, kObserved);
   if (!step) throw std::runtime_error(step.error().text());
   if (facts_ && !facts_->convolution_input_unread) {
     for (plan::StepOp& op : step->ops) op.unread.clear();
   }
-  plan::Ask ask;
-  ask.budget = std::min(most_present_, saturating_sub(most_resident_, step->overhead));
-  ask.stop = &stopping_;
-  ask.rates = rates_of(pager_.counts());
-  ask.levers.batch_norm = facts_ && facts_->batch_norm_applies;
-  plan::Plan made = plan::make_plan(*step, ask);
-  // Whole pages and slabs are known only of a plan that is there.
-  for (int tries = 0; made.outcome == plan::Plan::Outcome::Planned && tries < kTries; ++tries) {
-    const Result<plan::Verified> verified = plan::verify(*step, made.schedule, ask.budget);
-    if (!verified) throw std::runtime_error("a plan that does not hold: " + verified.error().text());
-    if (verified->resident <= most_resident_) break;
-    ask.budget = saturating_sub(ask.budget, verified->resident - most_resident_);
-    made = plan::make_plan(*step, ask);
-    if (tries + 1 == kTries) made.outcome = plan::Plan::Outcome::Infeasible;  // nearer it does not come
-  }
+  plan::FitQuestion question{.memory = limit_, .beside = {.rounding = wasted_}, .name = kObserved};
+  question.ask.stop = &stopping_;
+  question.ask.rates = rates_of(pager_.counts());
+  question.ask.levers.batch_norm = facts_ && facts_->batch_norm_applies;
+  const Result<plan::Fit> fit = plan::fit(*step, question);
+  if (!fit) throw std::runtime_error(fit.error().text());
+  const plan::Plan& made = fit->plan;
   ++made_;
   if (made.outcome != plan::Plan::Outcome::Planned) {
     state_.store(made.outcome == plan::Plan::Outcome::Fits ? State::Following : State::GaveUp);
     if (settings_.say && made.outcome == plan::Plan::Outcome::Infeasible) {
       settings_.say(fmt::format("no plan stays within {} of tensors, {} are the least ({}); they are moved on demand",
-                                to_string(ask.budget), to_string(made.least), made.least_set_by));
+                                to_string(made.budget), to_string(made.least), made.least_set_by));
     }
     return;
   }

@@ -72,8 +72,8 @@ class Planning final {
   std::atomic<State> state_{State::Idle};
   std::optional<KernelFacts> facts_;  // from the first plan on that has convolutions or batch norms
   std::uint64_t made_ = 0;            // plans so far
-  // Of the pool, when planning began: bytes resident and bytes present that it has room for.
-  Bytes most_resident_, most_present_;
+  // Of the pool, when planning began: its limit, and of that what stood between the tensors.
+  Bytes limit_, wasted_;
   std::atomic<bool> stopping_{false};
   std::mutex lock_;
   std::condition_variable changed_;

@@ -16,7 +16,7 @@ namespace ullage::runtime {
 namespace {
 
 // Of Python's C interface, its stable part (3.9 and later).
-struct Python {
+struct PythonFrames {
   int (*ensure)();  // an enum of int's size
   void (*release)(int);
   void* (*thread_state)();
@@ -31,8 +31,8 @@ struct Python {
   void (*clear_error)();
 };
 
-const Python* find_python() {
-  static Python python{};
+const PythonFrames* find_python_frames() {
+  static PythonFrames python{};
   static const bool all = find_symbol(RTLD_DEFAULT, python.ensure, "PyGILState_Ensure") &&
                           find_symbol(RTLD_DEFAULT, python.release, "PyGILState_Release") &&
                           find_symbol(RTLD_DEFAULT, python.thread_state, "PyGILState_GetThisThreadState") &&
@@ -68,7 +68,7 @@ std::string name_of_file(std::string_view path) {
 class Lines {
  public:
   // Empty: the program's own line is further out.
-  std::string_view at(const Python& python, void* frame) {
+  std::string_view at(const PythonFrames& python, void* frame) {
     void* code = python.code(frame);
     const std::string& file = file_of(python, code);
     if (file.empty()) return {};
@@ -80,7 +80,7 @@ class Lines {
 
  private:
   // Takes the reference over.
-  const std::string& file_of(const Python& python, void* code) {
+  const std::string& file_of(const PythonFrames& python, void* code) {
     const auto known = files_.find(code);
     if (known != files_.end()) {
       python.let_go(code);
@@ -98,7 +98,7 @@ class Lines {
   std::map<std::pair<void*, int>, std::string> lines_;
 };
 
-std::string_view find_line(const Python& python) {
+std::string_view find_line(const PythonFrames& python) {
   static auto* lines = new Lines;
   void* frame = python.frame();
   if (frame == nullptr) return {};
@@ -115,7 +115,7 @@ std::string_view find_line(const Python& python) {
 }  // namespace
 
 std::string_view python_line() {
-  const Python* python = find_python();
+  const PythonFrames* python = find_python_frames();
   // A thread that Python does not know has no frames; after Python's end none does.
   if (python == nullptr || python->thread_state() == nullptr) return {};
   const int before = python->ensure();

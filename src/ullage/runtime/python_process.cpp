@@ -169,7 +169,7 @@ void step_ended() {
 void ready() { state.store(State::Done); }
 
 // What is needed of Python's C interface, its stable part.
-struct Python {
+struct PythonCalls {
   int (*is_initialized)();
   int (*holds_lock)();
   int (*ensure)();  // an enum of int's size
@@ -180,8 +180,8 @@ struct Python {
   bool complete() const { return is_initialized && holds_lock && ensure && release && run && add_pending; }
 };
 
-Python find_python() {
-  Python python{};
+PythonCalls find_python_calls() {
+  PythonCalls python{};
   find_symbol(RTLD_DEFAULT, python.is_initialized, "Py_IsInitialized");
   find_symbol(RTLD_DEFAULT, python.holds_lock, "PyGILState_Check");
   find_symbol(RTLD_DEFAULT, python.ensure, "PyGILState_Ensure");
@@ -205,7 +205,7 @@ std::string script() {
 
 // With the interpreter lock. Leaves the state open where torch is not imported yet.
 int run_script(void*) {
-  const Python python = find_python();
+  const PythonCalls python = find_python_calls();
   python.run(script().c_str());
   State running = State::Running;
   state.compare_exchange_strong(running, State::Open);
@@ -213,7 +213,7 @@ int run_script(void*) {
 }
 
 // True when the caller is the one to do it.
-bool begin(const Python& python) {
+bool begin(const PythonCalls& python) {
   if (!python.complete() || python.is_initialized() == 0) return false;
   State open = State::Open;
   return state.compare_exchange_strong(open, State::Running);
@@ -222,13 +222,13 @@ bool begin(const Python& python) {
 }  // namespace
 
 bool in_python() {
-  const Python python = find_python();
+  const PythonCalls python = find_python_calls();
   return python.complete() && python.is_initialized() != 0;
 }
 
 void prepare_python() {
   if (state.load(std::memory_order_relaxed) != State::Open) return;
-  const Python python = find_python();
+  const PythonCalls python = find_python_calls();
   if (!python.complete() || python.is_initialized() == 0) return;
   if (python.holds_lock() == 0) return prepare_python_later();
   if (!begin(python)) return;
@@ -239,7 +239,7 @@ void prepare_python() {
 
 void prepare_python_later() {
   if (state.load(std::memory_order_relaxed) != State::Open) return;
-  const Python python = find_python();
+  const PythonCalls python = find_python_calls();
   if (begin(python) && python.add_pending(&run_script, nullptr) != 0) state.store(State::Open);  // its queue is full
 }
 

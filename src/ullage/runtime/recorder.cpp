@@ -251,7 +251,7 @@ void Recorder::mark_step() {
   });
 }
 
-void Recorder::begin_phase(std::string_view name, std::span<const trace::Knob> most) {
+void Recorder::begin_phase(std::string_view name, std::span<const Knob> most) {
   record([&](Lock&) {
     ensure_take();
     log_.border(trace::BorderTold::What::PhaseBegin, name, most);
@@ -282,7 +282,7 @@ void Recorder::name_parameter(Address at, std::string_view name) {
   });
 }
 
-void Recorder::begin_take(std::span<const trace::Knob> knobs, std::span<const store::LiveStorage> before) {
+void Recorder::begin_take(std::span<const Knob> knobs, std::span<const store::LiveStorage> before) {
   if (off_.load(std::memory_order_relaxed)) return;
   locked([&](Lock&) {
     for (const store::LiveStorage& storage : before) add(storage.at, storage.asked);
@@ -309,8 +309,8 @@ void Recorder::end_take() {
   });
 }
 
-void Recorder::asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
-                         std::vector<std::string> phases_left_out, std::vector<std::string> sides) {
+void Recorder::asked_for(std::vector<Knob> at, std::vector<Choice> choices, std::vector<std::string> phases_left_out,
+                         std::vector<std::string> sides) {
   record([&](Lock&) {
     head_.at = std::move(at);
     head_.choices = std::move(choices);

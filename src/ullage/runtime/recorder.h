@@ -61,15 +61,15 @@ class Recorder final : public OpListener, public SavedListener {
 
   // What the program tells (runtime.h).
   void mark_step();
-  void begin_phase(std::string_view name, std::span<const trace::Knob> most);
+  void begin_phase(std::string_view name, std::span<const Knob> most);
   void end_phase();
   void charged(std::int64_t bytes);
   void name_parameter(Address at, std::string_view name);
   // `before`: storages that were made while nobody looked.
-  void begin_take(std::span<const trace::Knob> knobs, std::span<const store::LiveStorage> before = {});
+  void begin_take(std::span<const Knob> knobs, std::span<const store::LiveStorage> before = {});
   void end_take();
-  void asked_for(std::vector<trace::Knob> at, std::vector<trace::Choice> choices,
-                 std::vector<std::string> phases_left_out, std::vector<std::string> sides);
+  void asked_for(std::vector<Knob> at, std::vector<Choice> choices, std::vector<std::string> phases_left_out,
+                 std::vector<std::string> sides);
 
   // Writes the file; at the process's end.
   void finish() { write(trace::Take::End::Program); }

@@ -36,7 +36,7 @@ std::optional<Values> chosen(std::string_view text, std::string_view knob) {
   return std::nullopt;
 }
 
-Values values_of(std::string_view text, const trace::Knob& asked, const Values& usual) {
+Values values_of(std::string_view text, const Knob& asked, const Values& usual) {
   if (text == "auto") return asked.value < usual.front() ? Values{asked.value} : usual;
   const std::optional<Values> values = chosen(text, asked.name);
   return values && !values->empty() ? *values : Values{asked.value};
@@ -47,16 +47,16 @@ void add_value(Values& values) { values.push_back(2 * values.back() - values[val
 
 }  // namespace
 
-std::vector<std::vector<trace::Knob>> takes_of(std::string_view text, const std::vector<trace::Knob>& asked,
-                                               const std::vector<Values>& usual) {
+std::vector<std::vector<Knob>> takes_of(std::string_view text, const std::vector<Knob>& asked,
+                                        const std::vector<Values>& usual) {
   ULLAGE_CHECK(asked.size() == usual.size(), "values for each knob");
   bool one_is_left = false;
   for (std::size_t k = 0; k < asked.size(); ++k) one_is_left |= text == "auto" && asked[k].value < usual[k].front();
-  std::vector<std::vector<trace::Knob>> takes(1);
+  std::vector<std::vector<Knob>> takes(1);
   for (std::size_t k = 0; k < asked.size(); ++k) {
     Values values = values_of(text, asked[k], usual[k]);
     if (one_is_left && values.size() > 1) add_value(values);
-    std::vector<std::vector<trace::Knob>> longer;
+    std::vector<std::vector<Knob>> longer;
     for (const auto& take : takes) {
       for (const std::int64_t value : values) {
         longer.push_back(take);

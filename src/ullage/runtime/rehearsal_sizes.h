@@ -3,7 +3,7 @@
 
 // Which takes a rehearsal is to make: "auto", or the values that somebody chose: "batch=2,3,4;size=32,48,64".
 
-#include "ullage/trace/take.h"
+#include "ullage/base/knob.h"
 
 #include <cstdint>
 #include <string_view>
@@ -14,7 +14,7 @@ namespace ullage::runtime {
 // Every value of each knob with every value of the others, the last knob fastest. Knobs that `text` does not name have
 // the value asked for. "auto": see rehearsal() in runtime.h. Names and numbers that cannot be read are passed over: the
 // text is written by the launcher of the same build.
-std::vector<std::vector<trace::Knob>> takes_of(std::string_view text, const std::vector<trace::Knob>& asked,
-                                               const std::vector<std::vector<std::int64_t>>& usual);
+std::vector<std::vector<Knob>> takes_of(std::string_view text, const std::vector<Knob>& asked,
+                                        const std::vector<std::vector<std::int64_t>>& usual);
 
 }  // namespace ullage::runtime

@@ -51,7 +51,7 @@ void name_parameter(const void* data, std::string_view name) {
   if (Recorder* to = recorder()) to->name_parameter({reinterpret_cast<std::uint64_t>(data)}, name);
 }
 
-Phase::Phase(std::string_view name, const std::vector<trace::Knob>& most) {
+Phase::Phase(std::string_view name, const std::vector<Knob>& most) {
   if (Recorder* to = recorder()) to->begin_phase(name, most);
 }
 Phase::~Phase() {
@@ -66,7 +66,7 @@ Rehearsal rehearsal(const RehearsalOffer& offer) {
   return {takes_of(Session::current()->rehearsal(), offer.knobs, offer.usual)};
 }
 
-Take::Take(const std::vector<trace::Knob>& knobs) {
+Take::Take(const std::vector<Knob>& knobs) {
   if (Recorder* to = recorder()) to->begin_take(knobs);
 }
 Take::~Take() {

@@ -5,8 +5,8 @@
 // plain run (one not started by `ullage run`): then active() is false and the calls do nothing.
 
 #include "ullage/base/bytes.h"
+#include "ullage/base/knob.h"
 #include "ullage/base/result.h"
-#include "ullage/trace/take.h"
 
 #include <cstdint>
 #include <memory>
@@ -60,7 +60,7 @@ void name_parameter(const void* data, std::string_view name);
 // is in this phase, whatever it is outside: of a batch of 128 only 64 samples are drawn.
 class Phase final {
  public:
-  explicit Phase(std::string_view name, const std::vector<trace::Knob>& most = {});
+  explicit Phase(std::string_view name, const std::vector<Knob>& most = {});
   ~Phase();
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
@@ -71,16 +71,16 @@ class Phase final {
 //
 //   for (const auto& knobs : rehearsal.takes) { const Take take(knobs); ... a few steps at these sizes ... }
 struct Rehearsal {
-  std::vector<std::vector<trace::Knob>> takes;  // empty: no rehearsal, the program is to work
+  std::vector<std::vector<Knob>> takes;  // empty: no rehearsal, the program is to work
 };
 bool rehearsing();
 // What a program offers to try.
 struct RehearsalOffer {
-  std::vector<trace::Knob> knobs;  // that it can vary, with the values asked for on its command line
+  std::vector<Knob> knobs;  // that it can vary, with the values asked for on its command line
   // Small values for each, ascending, three at least, used where nobody chose others. A knob that is asked for below
   // them is tried as it is, and then one value more of the other.
   std::vector<std::vector<std::int64_t>> usual;
-  std::vector<trace::Choice> choices;
+  std::vector<Choice> choices;
   std::vector<std::string> left_out;  // what a rehearsal does not do ("checkpoint")
   std::vector<std::string> sides{};   // knobs that are sides of one picture: the largest square is told
 };
@@ -89,7 +89,7 @@ Rehearsal rehearsal(const RehearsalOffer& offer);
 // One take of a rehearsal, for as long as it lives.
 class Take final {
  public:
-  explicit Take(const std::vector<trace::Knob>& knobs);
+  explicit Take(const std::vector<Knob>& knobs);
   ~Take();
   Take(const Take&) = delete;
   Take& operator=(const Take&) = delete;

@@ -30,7 +30,7 @@ void Tape::begin_step(std::shared_ptr<const PlanProgram> program, bool follows_o
   forget();
   program_ = std::move(program);
   places_.resize(program_->sites().values);
-  taped_.resize(program_->ops());
+  taped_.resize(program_->sites().ops.size());
   for (auto& [value, at] : carried) {
     at.ours.reset();
     if (!at.in_program()) continue;
@@ -41,7 +41,7 @@ void Tape::begin_step(std::shared_ptr<const PlanProgram> program, bool follows_o
 
 void Tape::forget() {
   // What is let go here calls back: freed().
-  std::vector<Place> gone = std::exchange(places_, {});
+  Table<ValueIndex, Place> gone = std::exchange(places_, {});
   newest_.clear();
   taped_.clear();
   bytes_ = {};
@@ -49,7 +49,7 @@ void Tape::forget() {
 
 // ---- following the program
 
-bool Tape::bind_inputs(std::size_t at, std::span<const StorageUse> inputs) {
+bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
   const std::vector<ValueIndex>& reads = program_->op(at).reads;
   if (reads.size() != inputs.size()) return false;
   for (std::size_t i = 0; i < reads.size(); ++i) {
@@ -74,7 +74,7 @@ void Tape::bind(ValueIndex value, const StorageUse& use) {
   newest_[use.begin.value] = value;
 }
 
-void Tape::capture(std::size_t at, const OpCall& call, std::span<const StorageUse> inputs) {
+void Tape::capture(plan::OpIndex at, const OpCall& call, std::span<const StorageUse> inputs) {
   if (!program_->taped(at)) return;
   Taped& taped = taped_[at];
   taped.op = TapedOp::capture(call, inputs, plan::rerun_of(call.name, kernels_here()));
@@ -86,7 +86,7 @@ void Tape::capture(std::size_t at, const OpCall& call, std::span<const StorageUs
   counts_.peak = std::max(counts_.peak, bytes_);
 }
 
-bool Tape::bind_outputs(std::size_t at, std::span<const StorageUse> inputs, std::span<const c10::IValue> outputs) {
+bool Tape::bind_outputs(plan::OpIndex at, std::span<const StorageUse> inputs, std::span<const c10::IValue> outputs) {
   const plan::Sites::Op& op = program_->op(at);
   if (taped_[at].op != nullptr) taped_[at].op->note_outputs(outputs);
   std::size_t made = 0;
@@ -142,7 +142,7 @@ bool Tape::carry_out(const plan::Action& action) {
       return true;
     case What::Rerun:
     case What::Apply:
-      done = run_again(action.op.value, action.keeps, action.what == What::Apply);
+      done = run_again(action.op, action.keeps, action.what == What::Apply);
       break;
     case What::Hold: {
       Place& held = place(action.value);
@@ -189,7 +189,7 @@ void Tape::drop(ValueIndex value, bool last) {
   // Never what could not be had again, were it touched after all: what nobody will make again, what is not on tape,
   // what was written to unseen. That is written out.
   const plan::OpIndex maker = program_->maker(value);
-  const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker.value].op.get();
+  const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
   if (last || taped == nullptr || !taped->made_stands()) {
     if (!last) ++counts_.missed;
     (void)pager_.spill(at.at);
@@ -209,7 +209,7 @@ StoragePtr Tape::bytes_of(ValueIndex value) {
 }
 
 // False: something that it reads is not there, or it is not on tape.
-bool Tape::run_again(std::size_t op, std::span<const ValueIndex> keeps, bool apply) {
+bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool apply) {
   const plan::Sites::Op& site = program_->op(op);
   const Taped& taped = taped_[op];
   if (taped.op == nullptr) return false;
@@ -253,7 +253,7 @@ bool Tape::run_again(std::size_t op, std::span<const ValueIndex> keeps, bool app
   return done;
 }
 
-std::vector<StoragePtr> Tape::run_pinned(std::size_t op, std::span<const StoragePtr> inputs, bool apply) {
+std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool apply) {
   const auto began = std::chrono::steady_clock::now();
   const Taped& taped = taped_[op];
   c10::SmallVector<store::OpInput, 8> pinned;
@@ -304,16 +304,16 @@ bool Tape::put(ValueIndex value, StoragePtr storage) {
 bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
   if (place(value).present()) return true;
   const plan::OpIndex maker = program_->maker(value);
-  if (maker == plan::kNone || taped_[maker.value].op == nullptr) return false;
-  const plan::Sites::Op& site = program_->op(maker.value);
+  if (maker == plan::kNone || taped_[maker].op == nullptr) return false;
+  const plan::Sites::Op& site = program_->op(maker);
   // Twice: what one input needed may have been overwritten on the way to another.
   for (int round = 0; round < 2; ++round) {
     for (std::size_t i = 0; i < site.reads.size(); ++i) {
-      if (taped_[maker.value].op->needs(i) && !ensure(site.reads[i], made)) return false;
+      if (taped_[maker].op->needs(i) && !ensure(site.reads[i], made)) return false;
     }
   }
   made.push_back(value);
-  return run_again(maker.value, std::span(&value, 1), false) && place(value).present();
+  return run_again(maker, std::span(&value, 1), false) && place(value).present();
 }
 
 bool Tape::remake(Address at) {
@@ -377,15 +377,15 @@ bool Tape::settle() {
 
 // What the program lets go of from here on may be what the dropped are made from.
 void Tape::hold_sources() {
-  std::vector<bool> seen(places_.size());
+  Table<ValueIndex, bool> seen(places_.size());
   std::vector<ValueIndex> needed;
   const auto need = [&](ValueIndex value) {
-    if (seen[value.value]) return;
-    seen[value.value] = true;
+    if (seen[value]) return;
+    seen[value] = true;
     needed.push_back(value);
   };
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].in_program() && places_[i].dropped) need({i});
+  for (const ValueIndex i : places_.ids()) {
+    if (places_[i].in_program() && places_[i].dropped) need(i);
   }
   while (!needed.empty()) {
     const ValueIndex value = needed.back();
@@ -396,10 +396,10 @@ void Tape::hold_sources() {
       continue;
     }
     const plan::OpIndex maker = program_->maker(value);
-    if (maker == plan::kNone || taped_[maker.value].op == nullptr) continue;
-    const std::vector<ValueIndex>& reads = program_->op(maker.value).reads;
+    if (maker == plan::kNone || taped_[maker].op == nullptr) continue;
+    const std::vector<ValueIndex>& reads = program_->op(maker).reads;
     for (std::size_t i = 0; i < reads.size(); ++i) {
-      if (taped_[maker.value].op->needs(i)) need(reads[i]);
+      if (taped_[maker].op->needs(i)) need(reads[i]);
     }
   }
 }

@@ -40,11 +40,11 @@ class Tape final {
   void begin_step(std::shared_ptr<const PlanProgram> program, bool follows_one);
 
   // Op `at` of the step is about to run on these storages of the pool. False: they are not what the plan reads there.
-  bool bind_inputs(std::size_t at, std::span<const StorageUse> inputs);
+  bool bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs);
   // Keeps the op on tape, where it may be of use.
-  void capture(std::size_t at, const OpCall& call, std::span<const StorageUse> inputs);
+  void capture(plan::OpIndex at, const OpCall& call, std::span<const StorageUse> inputs);
   // It ran. `inputs` as for bind_inputs(). False: it made something else than planned.
-  bool bind_outputs(std::size_t at, std::span<const StorageUse> inputs, std::span<const c10::IValue> outputs);
+  bool bind_outputs(plan::OpIndex at, std::span<const StorageUse> inputs, std::span<const c10::IValue> outputs);
 
   // False: the plan cannot be followed any further. Throws c10::OutOfMemoryError where there is no room for a rerun or
   // a restore.
@@ -81,13 +81,12 @@ class Tape final {
     bool present() const { return ours != nullptr || (in_program() && !dropped); }
   };
 
-  Place& place(plan::ValueIndex value) { return places_[value.value]; }
+  Place& place(plan::ValueIndex value) { return places_[value]; }
   void bind(plan::ValueIndex value, const StorageUse& use);
   StoragePtr bytes_of(plan::ValueIndex value);
   void drop(plan::ValueIndex value, bool last);
-  bool can_be_made_again(std::size_t op) const;
-  bool run_again(std::size_t op, std::span<const plan::ValueIndex> keeps, bool apply);
-  std::vector<StoragePtr> run_pinned(std::size_t op, std::span<const StoragePtr> inputs, bool apply);
+  bool run_again(plan::OpIndex op, std::span<const plan::ValueIndex> keeps, bool apply);
+  std::vector<StoragePtr> run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool apply);
   bool put(plan::ValueIndex value, StoragePtr storage);
   bool ensure(plan::ValueIndex value, std::vector<plan::ValueIndex>& made);
   bool make_dropped();
@@ -96,14 +95,14 @@ class Tape final {
 
   store::Pager& pager_;
   Pool& pool_;
-  std::shared_ptr<const PlanProgram> program_;                  // of the step; null: none
-  std::vector<Place> places_;                                   // index: ValueIndex
+  std::shared_ptr<const PlanProgram> program_;  // of the step; null: none
+  Table<plan::ValueIndex, Place> places_;
   std::unordered_map<std::uint64_t, plan::ValueIndex> newest_;  // by address: what the program's storage holds
   struct Taped {
     std::unique_ptr<TapedOp> op;
     std::vector<std::size_t> written;  // indices of inputs that it overwrites
   };
-  std::vector<Taped> taped_;  // index: op
+  Table<plan::OpIndex, Taped> taped_;
   std::vector<Address> blanks_;
   Bytes bytes_;
   TapeCounts counts_;

@@ -8,7 +8,7 @@
 namespace ullage::sim {
 namespace {
 
-constexpr Bytes kMost{1ull << 60};  // requests from here on are refused unseen
+constexpr Bytes kRefusedFrom{1ull << 60};  // requests from here on are refused unseen
 
 // `fraction` of the device; torch converts the product as C++ does.
 std::optional<Bytes> limit_of(const CachingSettings& settings, Bytes total) {
@@ -50,7 +50,7 @@ std::uint32_t CachingAllocator::stream_index(StreamId stream) {
 std::variant<Allocation, Shortage> CachingAllocator::allocate(Bytes requested, StreamId stream) {
   ULLAGE_CHECK(requested.count > 0, "a request of zero bytes takes no block");
   const std::uint32_t on = stream_index(stream);
-  if (requested >= kMost) return short_of(Shortage::Reason::TooLarge, requested, requested, requested);
+  if (requested >= kRefusedFrom) return short_of(Shortage::Reason::TooLarge, requested, requested, requested);
   poll_pending();
   const Bytes size = settings_.block_for(requested);
   const Bytes segment = settings_.segment_for(size);

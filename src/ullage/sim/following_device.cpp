@@ -58,7 +58,6 @@ bool FollowingDevice::matches(Action action, Address at, Bytes size) {
   const bool same = step && step->action == action && step->address == at && step->bytes == size;
   if (same) {
     ++at_;
-    if (!surprise_) ++matched_;
   } else {
     note(action, size);
   }

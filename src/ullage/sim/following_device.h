@@ -52,7 +52,6 @@ class FollowingDevice final : public Device {
   // From here on nothing is compared any more.
   void diverge(Surprise surprise);
   const std::optional<Surprise>& surprise() const { return surprise_; }
-  std::uint64_t steps_matched() const { return matched_; }
 
   Bytes total() const override { return total_; }
   Bytes available() const override { return total_; }
@@ -77,7 +76,6 @@ class FollowingDevice final : public Device {
   std::vector<Step> steps_;
   std::size_t at_ = 0;
   std::uint64_t event_ = 0;
-  std::uint64_t matched_ = 0;
   bool refuse_rest_ = false;
   std::optional<Surprise> surprise_;
   Address made_up_{1ull << 61};  // above every recorded address

@@ -10,12 +10,14 @@
 namespace ullage::sim {
 namespace {
 
-constexpr std::uint64_t kMost = 1ull << 60;  // of a size or an address
-constexpr Bytes kRangeTail{1ull << 40};      // addresses behind the last page of an expandable segment that was seen
+constexpr std::uint64_t kImplausibleFrom = 1ull << 60;  // of a size or an address
+constexpr Bytes kRangeTail{1ull << 40};  // addresses behind the last page of an expandable segment that was seen
 
 }  // namespace
 
-bool plausible(Address at, Bytes size) { return size.count > 0 && size.count < kMost && at.value < kMost; }
+bool plausible(Address at, Bytes size) {
+  return size.count > 0 && size.count < kImplausibleFrom && at.value < kImplausibleFrom;
+}
 
 Layout::Layout(const trace::DeviceRecording& recorded, const CachingSettings& settings)
     : recorded_(recorded), settings_(settings) {

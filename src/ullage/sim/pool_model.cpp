@@ -7,12 +7,12 @@
 namespace ullage::sim {
 namespace {
 
-constexpr Bytes kAddressSpace{1ull << 50};
+constexpr Bytes kModelledSpace{1ull << 50};
 constexpr Bytes kNoLimit{1ull << 62};
 
 store::Store::Options options() {
   store::Store::Options options;
-  options.address_space = kAddressSpace;
+  options.address_space = kModelledSpace;
   return options;
 }
 

@@ -11,11 +11,12 @@
 namespace ullage::sim {
 namespace {
 
-constexpr Bytes kNoLimit{1ull << 50};  // more than any device has; the ranges of expandable segments still fit 64 bits
+constexpr Bytes kEndlessDevice{
+    1ull << 50};  // more than any device has; the ranges of expandable segments still fit 64 bits
 
 class Program final {
  public:
-  explicit Program(const CachingSettings& settings) : device_(kNoLimit), model_(settings, device_) {}
+  explicit Program(const CachingSettings& settings) : device_(kEndlessDevice), model_(settings, device_) {}
 
   void allocate(Address at, Bytes bytes, StreamId stream) {
     if (!plausible(at, bytes)) return;

@@ -34,7 +34,7 @@ constexpr bool kDebugBuild = true;
 constexpr bool kDebugBuild = false;
 #endif
 
-char* pointer(Address a) { return reinterpret_cast<char*>(a.value); }
+char* bytes_at(Address a) { return reinterpret_cast<char*>(a.value); }
 
 // A file longer than the process may make it would be a signal (SIGXFSZ) rather than an error.
 Bytes longest_file(Bytes most) {
@@ -67,11 +67,11 @@ class CopyBuffer final {
     for (Bytes done; done < size;) {
       // As much as the pipe holds. The kernel may find the pages gone; the thread sanitizer, which sees calls of the
       // library alone, would take its look at them for a race with the thread that took them away.
-      const ssize_t sent = ::syscall(SYS_write, in_.number(), pointer(from + done), (size - done).count);
+      const ssize_t sent = ::syscall(SYS_write, in_.number(), bytes_at(from + done), (size - done).count);
       if (sent < 0 && errno == EINTR) continue;
       if (sent <= 0) return false;
       for (Bytes end = done + Bytes{static_cast<std::uint64_t>(sent)}; done < end;) {
-        const ssize_t got = ::read(out_.number(), pointer(address() + done), (end - done).count);
+        const ssize_t got = ::read(out_.number(), bytes_at(address() + done), (end - done).count);
         if (got < 0 && errno == EINTR) continue;
         ULLAGE_CHECK(got > 0, "a pipe gives what was written to it");
         done += Bytes{static_cast<std::uint64_t>(got)};
@@ -213,11 +213,11 @@ Status SpillFile::write_copied(SpillContent& content, Address from) {
   for (Bytes done; done < slot.size; done += kCopyChunk) {
     const Bytes chunk = std::min(slot.size - done, kCopyChunk);
     if (bridge_ != nullptr) {
-      if (Status copied = bridge_->copy_out(from + done, pointer(buffer.address()), chunk); !copied) return copied;
+      if (Status copied = bridge_->copy_out(from + done, bytes_at(buffer.address()), chunk); !copied) return copied;
     } else if (!buffer.take(from + done, chunk)) {
       return file_->error(Error::Kind::NotFound, "the pages to write were taken away meanwhile");
     }
-    if (checksums_) sum.add(pointer(buffer.address()), chunk.count);
+    if (checksums_) sum.add(bytes_at(buffer.address()), chunk.count);
     Status moved = file_->transfer(Way::Write, slot.offset + done.count, buffer.address(), chunk);
     if (!moved) return moved;
   }
@@ -249,8 +249,8 @@ Status SpillFile::read_copied(const SpillContent& content, Address into) {
     const Bytes chunk = std::min(slot.size - done, kCopyChunk);
     Status moved = file_->transfer(Way::Read, slot.offset + done.count, buffer.address(), chunk);
     if (!moved) return moved;
-    if (content.checked) sum.add(pointer(buffer.address()), chunk.count);
-    if (Status copied = bridge_->copy_in(pointer(buffer.address()), into + done, chunk); !copied) return copied;
+    if (content.checked) sum.add(bytes_at(buffer.address()), chunk.count);
+    if (Status copied = bridge_->copy_in(bytes_at(buffer.address()), into + done, chunk); !copied) return copied;
   }
   if (content.checked && sum.value() != content.checksum) return other_bytes(slot);
   return success();
@@ -271,7 +271,7 @@ Status SpillFile::read(const SpillSlot& slot, Address into) {
   if (!done) return done;
   if (bridge_ == nullptr && work.content().checked) {
     Checksum sum;
-    sum.add(pointer(into), slot.size.count);
+    sum.add(bytes_at(into), slot.size.count);
     if (sum.value() != work.content().checksum) return other_bytes(slot);
   }
   read_ += slot.size.count;

@@ -19,30 +19,6 @@ namespace {
 
 constexpr Bytes kMostBytes{1ull << 62};  // what a reader admits
 
-struct Live {
-  Bytes bytes;
-  std::uint64_t roles = 0;  // bits, by Role
-  std::uint64_t name = 0;   // text, of a parameter
-};
-struct Before {
-  std::uint64_t storage = 0;
-  Live live;
-};
-struct OpenOp {
-  std::uint64_t op = 0;
-  std::uint32_t thread = 0;
-  std::uint64_t begun_ns = 0;
-};
-
-struct LoggedTake {
-  LoggedTake(TakeHead head_, Position& now, Shapes& shapes, EventLog::Limits limits)
-      : head(std::move(head_)), packed(now, shapes, limits) {}
-  TakeHead head;
-  std::vector<Before> before;  // by id
-  PackedTake packed;
-  std::optional<TakeEnd> end;  // of one that is over
-};
-
 std::uint64_t micros(EventLog::Instant at) { return at.nanoseconds / 1000; }
 
 std::uint64_t bit(Role role) { return std::uint64_t{1} << static_cast<unsigned>(role); }
@@ -50,6 +26,30 @@ std::uint64_t bit(Role role) { return std::uint64_t{1} << static_cast<unsigned>(
 }  // namespace
 
 struct EventLog::State {
+  struct Live {
+    Bytes bytes;
+    std::uint64_t roles = 0;  // bits, by Role
+    std::uint64_t name = 0;   // text, of a parameter
+  };
+  struct Before {
+    std::uint64_t storage = 0;
+    Live live;
+  };
+  struct OpenOp {
+    std::uint64_t op = 0;
+    std::uint32_t thread = 0;
+    std::uint64_t begun_ns = 0;
+  };
+
+  struct LoggedTake {
+    LoggedTake(TakeHead head_, Position& now, Shapes& shapes, EventLog::Limits limits)
+        : head(std::move(head_)), packed(now, shapes, limits) {}
+    TakeHead head;
+    std::vector<Before> before;  // by id
+    PackedTake packed;
+    std::optional<TakeEnd> end;  // of one that is over
+  };
+
   explicit State(Limits limits_) : limits(limits_) {}
 
   PackedTake* packed() { return takes.empty() || takes.back().end ? nullptr : &takes.back().packed; }
@@ -79,7 +79,8 @@ std::span<const UseView> EventLog::State::known(std::span<const UseView> uses) {
 }
 
 std::optional<std::uint64_t> EventLog::State::innermost(std::uint32_t thread) const {
-  const auto found = std::find_if(open.rbegin(), open.rend(), [&](const OpenOp& one) { return one.thread == thread; });
+  const auto found =
+      std::find_if(open.rbegin(), open.rend(), [&](const State::OpenOp& one) { return one.thread == thread; });
   return found == open.rend() ? std::nullopt : std::optional(found->op);
 }
 
@@ -94,7 +95,7 @@ void EventLog::State::carry_over(LoggedTake& take) {
   take.before.reserve(live.size());
   live.for_each([&](std::uint64_t id, const Live& one) { take.before.push_back({id, one}); });
   std::ranges::sort(take.before, {}, &Before::storage);
-  for (const Before& one : take.before) {
+  for (const State::Before& one : take.before) {
     for (const Role role : {Role::Parameter, Role::Gradient}) {
       if ((one.live.roles & bit(role)) != 0) {
         take.packed.role(one.storage, role, role == Role::Parameter ? one.live.name : 0);
@@ -153,7 +154,8 @@ OpId EventLog::op_begun(const OpView& op, std::span<const UseView> uses, Instant
 
 void EventLog::op_ended(OpId op, std::span<const UseView> outputs, bool failed, Instant at) {
   auto& open = state_->open;
-  const auto found = std::find_if(open.rbegin(), open.rend(), [&](const OpenOp& one) { return one.op == op.value; });
+  const auto found =
+      std::find_if(open.rbegin(), open.rend(), [&](const State::OpenOp& one) { return one.op == op.value; });
   PackedTake* take = state_->packed();
   if (found == open.rend() || take == nullptr) return;
   const std::uint64_t took = std::max(at.nanoseconds, found->begun_ns) - found->begun_ns;
@@ -176,7 +178,7 @@ void EventLog::out_of_memory(Bytes requested, std::uint32_t, Instant at) {
 }
 
 void EventLog::has_role(StorageId storage, Role role, std::string_view name) {
-  Live* live = state_->live.find(storage.value);
+  State::Live* live = state_->live.find(storage.value);
   if (live == nullptr) return;
   const std::uint64_t text = state_->texts.of(name);
   if ((live->roles & bit(role)) != 0 && (text == 0 || text == live->name)) return;
@@ -198,9 +200,9 @@ std::uint64_t EventLog::events() const { return state_->takes.empty() ? 0 : stat
 
 Bytes EventLog::held() const {
   std::size_t bytes = state_->texts.held() + state_->shapes.held() + state_->live.held() +
-                      state_->open.capacity() * sizeof(OpenOp) + state_->kept.capacity() * sizeof(UseView);
-  for (const LoggedTake& take : state_->takes) {
-    bytes += sizeof(LoggedTake) + take.packed.held() + take.before.capacity() * sizeof(Before);
+                      state_->open.capacity() * sizeof(State::OpenOp) + state_->kept.capacity() * sizeof(UseView);
+  for (const State::LoggedTake& take : state_->takes) {
+    bytes += sizeof(State::LoggedTake) + take.packed.held() + take.before.capacity() * sizeof(State::Before);
   }
   return Bytes{bytes};
 }
@@ -214,10 +216,10 @@ void EventLog::write(const TraceFile& file, const ProcessFigures& figures, Take:
   bytes.clear();
   state_->shapes.pack(bytes);
   parts.write(part::kShapes, bytes);
-  for (const LoggedTake& take : state_->takes) {
+  for (const State::LoggedTake& take : state_->takes) {
     parts.write(part::kTake, take_json(take.head));
     std::vector<GapPart::Born> before;
-    for (const Before& one : take.before) before.push_back({one.storage, one.live.bytes.count});
+    for (const State::Before& one : take.before) before.push_back({one.storage, one.live.bytes.count});
     write_before(parts, before);
     write_chunks(parts, take.packed);
     parts.write(part::kTakeEnd, take_end_json(take.end.value_or(TakeEnd{figures, why, take.packed.events()})));

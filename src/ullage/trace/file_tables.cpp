@@ -5,11 +5,7 @@
 #include <iterator>
 
 namespace ullage::trace {
-namespace {
-
-constexpr const char* kTooMuch = "more is said here than a trace of this size can say: it was not written by ullage";
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<Problem> FileTables::read_texts(std::span<const std::byte> content, Allowance& allowance) {
   PackedReader in(content);

@@ -88,9 +88,9 @@ class PhaseVote final {
   std::bitset<8> seen_;
 };
 
-class Reader final {
+class OwnerReader final {
  public:
-  explicit Reader(const Stacks& stacks) : stacks_(stacks), names_(stacks) {
+  explicit OwnerReader(const Stacks& stacks) : stacks_(stacks), names_(stacks) {
     static_assert(RuleSet().size() >= 128);
     ULLAGE_CHECK(owner_rules().size() <= RuleSet().size(), "more rules than a set of them holds");
     frames_.reserve(stacks.frame_count());
@@ -228,7 +228,7 @@ std::string_view name(Phase phase) {
 }
 
 std::vector<StackMeaning> meanings(const Stacks& stacks) {
-  const Reader reader(stacks);
+  const OwnerReader reader(stacks);
   std::vector<StackMeaning> meanings;
   meanings.reserve(stacks.stack_count());
   for (std::uint32_t i = 0; i < stacks.stack_count(); ++i) meanings.push_back(reader.meaning({i}));

@@ -11,7 +11,7 @@ namespace ullage::trace {
 namespace {
 
 // No machine has so much: bytes beyond it are a damaged file, and sums below it cannot pass 2^64.
-constexpr Bytes kMostBytes{1ull << 62};
+constexpr Bytes kMostInFile{1ull << 62};
 
 std::string text(Address address) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -25,12 +25,12 @@ std::string text(Address address) {
   return {digits.rbegin(), digits.rend()};
 }
 
-// Bytes of a file, admitted as long as all of them together stay below kMostBytes; else zero.
+// Bytes of a file, admitted as long as all of them together stay below kMostInFile; else zero.
 class Admission final {
  public:
   explicit Admission(Inconsistencies& wrong) : wrong_(wrong) {}
   Bytes admit(Bytes bytes, EventId event) {
-    if (bytes <= kMostBytes - sum_) {
+    if (bytes <= kMostInFile - sum_) {
       sum_ += bytes;
       return bytes;
     }

@@ -9,6 +9,7 @@
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
+#include "ullage/base/knob.h"
 #include "ullage/trace/trace.h"
 
 #include <cstdint>
@@ -17,12 +18,6 @@
 #include <vector>
 
 namespace ullage::trace {
-
-struct Knob {
-  std::string name;  // "batch"
-  std::int64_t value = 0;
-  friend bool operator==(const Knob&, const Knob&) = default;
-};
 
 // One tensor that an op received or returned. Views of one storage are uses of it each.
 struct TensorUse {
@@ -114,15 +109,6 @@ struct Take {
   std::vector<Gap> gaps;
   ProcessFigures process;
   End end = End::Program;
-};
-
-// An option of a shipped program that changes what it does, so that no law goes over it: a side of pictures that takes
-// more layers. Named as on the command line, without the dashes.
-struct Choice {
-  std::string name;                  // "image-size"
-  std::int64_t value = 0;            // that was recorded
-  std::vector<std::int64_t> values;  // that it may have, ascending; more means more memory
-  friend bool operator==(const Choice&, const Choice&) = default;
 };
 
 // What stands in the file once.

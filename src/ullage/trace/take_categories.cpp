@@ -23,9 +23,9 @@ struct Seen {
   std::uint32_t call = kNoCall;   // in or for which it was made
 };
 
-class Reader final {
+class CategoryReader final {
  public:
-  Reader(const TakeIndex& index, const TakePhases& phases)
+  CategoryReader(const TakeIndex& index, const TakePhases& phases)
       : index_(index), phases_(phases), seen_(index.leaf.size()), call_of_(phases.call) {
     // Of the optimizer's ops before the first update: the call that follows.
     std::uint32_t next = kNoCall;
@@ -95,7 +95,11 @@ class Reader final {
 class Categories final {
  public:
   Categories(const TakeIndex& index, const TakePhases& phases, const Steps& steps)
-      : index_(index), phases_(phases), steps_(steps), trace_(index.take.trace), seen_(Reader(index, phases).run()) {
+      : index_(index),
+        phases_(phases),
+        steps_(steps),
+        trace_(index.take.trace),
+        seen_(CategoryReader(index, phases).run()) {
     const Take& take = index.take;
     if (std::ranges::find(index.leaf, true) == index.leaf.end()) {
       loaded_ = steps.begins.size() > 1 ? steps.begins[1] : EventId{};

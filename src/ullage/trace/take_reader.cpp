@@ -7,7 +7,6 @@
 namespace ullage::trace {
 namespace {
 
-constexpr const char* kTooMuch = "more is said here than a trace of this size can say: it was not written by ullage";
 constexpr const char* kUnknownStorage = "a storage that the take does not have";
 constexpr const char* kUnknownText = "a name that the file does not have";
 constexpr Bytes kAddressUnit{512};

@@ -24,6 +24,9 @@ struct Problem {
   std::size_t at = 0;  // byte of the part's content
 };
 
+inline constexpr const char* kTooMuch =
+    "more is said here than a trace of this size can say: it was not written by ullage";
+
 // Memory that may still be taken for what a file says: a small multiple of its size. A file written to harm could else
 // use one long name, or one shape with many sizes, in every event.
 class Allowance final {

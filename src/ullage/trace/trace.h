@@ -2,7 +2,7 @@
 #pragma once
 
 // The one record of what a program did with one device's memory: storages, ops and events in order. Snapshots, profiler
-// traces and (later) Ullage's own recorder all become this; every analysis works on it.
+// traces and Ullage's own recorder all become this; every analysis works on it.
 //
 //   event        0     1     2     3     4     5          level(e) is the level after event e
 //   storage a  [ born ........ died )                     a storage counts in level(e) for e in [born, died)

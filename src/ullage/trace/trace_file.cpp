@@ -11,9 +11,9 @@
 namespace ullage::trace {
 namespace {
 
-class Reader final {
+class TraceReader final {
  public:
-  Reader(std::span<const std::byte> content, const std::string& name)
+  TraceReader(std::span<const std::byte> content, const std::string& name)
       : parts_(content, name), allowance_(content.size()) {}
 
   Result<TraceFile> read();
@@ -37,17 +37,17 @@ class Reader final {
   TraceFile file_;
 };
 
-Reader::Step Reader::wrong(const std::optional<Problem>& problem) const {
+TraceReader::Step TraceReader::wrong(const std::optional<Problem>& problem) const {
   if (!problem) return std::nullopt;
   return parts_.bad("the trace is damaged: " + problem->message, part_.offset + problem->at);
 }
 
-Reader::Step Reader::wrong(const std::optional<std::string>& problem) const {
+TraceReader::Step TraceReader::wrong(const std::optional<std::string>& problem) const {
   if (!problem) return std::nullopt;
   return parts_.bad("the trace is damaged: " + *problem, part_.offset);
 }
 
-Error Reader::unexpected(std::string_view wanted) const {
+Error TraceReader::unexpected(std::string_view wanted) const {
   std::string kind(part_.kind());
   for (char& letter : kind) {
     if (letter < ' ' || letter > '~') letter = '?';
@@ -56,20 +56,20 @@ Error Reader::unexpected(std::string_view wanted) const {
                     part_.offset);
 }
 
-Reader::Step Reader::next() {
+TraceReader::Step TraceReader::next() {
   auto part = parts_.next();
   if (!part) return part.error();
   part_ = *part;
   return std::nullopt;
 }
 
-Reader::Step Reader::expect(std::string_view kind) {
+TraceReader::Step TraceReader::expect(std::string_view kind) {
   if (Step error = next()) return error;
   if (part_.kind() != kind) return unexpected(kind);
   return std::nullopt;
 }
 
-Reader::Step Reader::read_front() {
+TraceReader::Step TraceReader::read_front() {
   if (Step error = expect(part::kHead)) return error;
   if (!allowance_.spend(16 * part_.content.size())) return wrong(Problem{"a head larger than all else", 0});
   if (Step error = wrong(read_head(json(), file_))) return error;
@@ -80,7 +80,7 @@ Reader::Step Reader::read_front() {
 }
 
 // The part TAKE has come.
-Reader::Step Reader::read_take() {
+TraceReader::Step TraceReader::read_take() {
   TakeReader take(tables_, allowance_);
   TakeHead head;
   if (Step error = wrong(trace::read_take(json(), head))) return error;
@@ -101,7 +101,7 @@ Reader::Step Reader::read_take() {
   return std::nullopt;
 }
 
-Result<TraceFile> Reader::read() {
+Result<TraceFile> TraceReader::read() {
   if (Status first = parts_.begin(); !first) return first.error();
   if (Step error = read_front()) return *error;
   while (true) {
@@ -115,7 +115,7 @@ Result<TraceFile> Reader::read() {
 }  // namespace
 
 Result<TraceFile> read_trace_file(std::span<const std::byte> content, const std::string& name) {
-  return Reader(content, name).read();
+  return TraceReader(content, name).read();
 }
 
 // Twice over the takes: first for the names and the shapes, which stand in front of them.

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/fit.h"
+
+#include "ullage/plan/planner.h"
+#include "ullage/plan/room.h"
+#include "ullage/plan/step_of_take.h"
+#include "ullage/store/budget.h"
+#include "ullage/trace/take_meaning.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::plan {
+namespace {
+
+// Each is planned and verified.
+constexpr int kPageTries = 5;
+constexpr int kLeastTries = 6;
+
+// Of a pool's limit, what a plan may fill with pages.
+Bytes filled(Bytes limit) { return saturating_sub(limit, kept_back(limit)); }
+
+// The least limit of which `pages` may be filled. One more byte of limit is at most one more to be filled: so it is
+// never passed by.
+Bytes limit_for(Bytes pages) {
+  Bytes limit = pages;
+  while (filled(limit) < pages) limit += pages - filled(limit);
+  return limit;
+}
+
+Plan without_plan(const Plan& tried) {
+  Plan plan;
+  plan.outcome = Plan::Outcome::Infeasible;
+  plan.budget = plan.least = tried.budget;
+  plan.peak = plan.plain_peak = tried.plain_peak;
+  plan.step = tried.step;
+  plan.least_set_by = tried.least_set_by;
+  return plan;
+}
+
+Error not_held(const Error& error, const std::string& name) {
+  return {Error::Kind::BadFile, "the plan does not hold: " + error.text(), name};
+}
+
+// What would do where there is no plan: a planner's least may be a bound that no plan reaches, so plans are made
+// between it and what plain execution needs. With their pages, so that the memory that is named can be had.
+Status look_for_least(const Step& step, const FitQuestion& question, Fit& found) {
+  Ask ask = question.ask;
+  Bytes below = found.plan.least, least = std::max(found.plan.plain_peak, found.plan.least);
+  ask.budget = below;
+  for (int i = 0; i < kLeastTries && below < least; ++i) {
+    if (ask.stop != nullptr && ask.stop->load()) break;
+    const Plan tried = make_plan(step, ask);
+    if (tried.outcome == Plan::Outcome::Planned) {
+      const Result<Verified> verified = verify(step, tried.schedule, ask.budget);
+      if (!verified) return not_held(verified.error(), question.name);
+      least = verified->peak;
+      found.beside.rounding = std::max(found.beside.rounding, saturating_sub(verified->resident, least));
+      if (i == 0) break;  // the planner's least it is
+    } else {
+      below = ask.budget;
+    }
+    ask.budget = below + (std::max(least, below) - below) / 2;
+  }
+  found.plan.least = least;
+  return success();
+}
+
+}  // namespace
+
+Bytes BesideTensors::kept_free(Bytes budget) const {
+  const Bytes pages = budget + rounding;
+  return limit_for(pages) - pages + kOutsideAllowance;
+}
+
+Bytes BesideTensors::memory_for(Bytes budget) const { return budget + rounding + kept_free(budget) + outside + margin; }
+
+Bytes BesideTensors::budget_of(Bytes memory) const {
+  const Bytes limit = saturating_sub(memory, outside + margin + kOutsideAllowance);
+  return saturating_sub(filled(limit), rounding);
+}
+
+BesideTensors beside_recorded(const Step& step, Kernels kernels) {
+  const Bytes least = kernels == Kernels::Card ? Bytes{} : store::Budget::kTorchAlone + store::Budget::kWarmUp;
+  return {std::max(step.outside, least), store::Budget::kMargin, step.overhead};
+}
+
+Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optional<std::size_t> which,
+                          const std::string& name) {
+  if (file.takes.empty()) return Error{Error::Kind::BadFile, "nothing was recorded in it", name};
+  trace::Take& take = file.takes.back();
+  const trace::TakeMeaning meaning = trace::understand(take);
+  if (which) return step_of(take, meaning, *which, on);
+  Result<Step> step = typical_step(take, meaning, on);
+  if (!step) return Error{Error::Kind::BadFile, step.error().message, name};
+  return step;
+}
+
+Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify) {
+  Fit made{{}, beside, {}};
+  for (int tries = 0; tries < kPageTries; ++tries) {
+    // A pool of nothing is asked for where nothing is left: the answer has the least that would do.
+    const Bytes budget = std::max(made.beside.budget_of(memory), Bytes{1});
+    made.plan = make(budget);
+    if (made.plan.outcome != Plan::Outcome::Planned) return made;
+    Result<Verified> verified = verify(made.plan.schedule, budget);
+    if (!verified) return verified.error();
+    const Bytes pages = budget + made.beside.rounding;
+    if (verified->resident <= pages) {
+      made.levels = std::move(verified->levels);
+      return made;
+    }
+    made.beside.rounding += verified->resident - pages;
+  }
+  made.plan = without_plan(made.plan);
+  return made;
+}
+
+Result<Fit> fit(const Step& step, const FitQuestion& question) {
+  const auto stage = [&](const char* name) {
+    if (question.stage) question.stage(name);
+  };
+  const auto make = [&](Bytes budget) {
+    stage("planning");
+    Ask ask = question.ask;
+    ask.budget = budget;
+    return make_plan(step, ask);
+  };
+  const auto check = [&](const Schedule& schedule, Bytes budget) { return verify(step, schedule, budget); };
+  BesideTensors beside = question.beside;
+  beside.rounding = std::max(beside.rounding, step.overhead);
+  Result<Fit> found = fit_pages(question.memory, beside, make, check);
+  if (!found) return not_held(found.error(), question.name);
+  if (found->plan.outcome == Plan::Outcome::Infeasible) {
+    stage("looking for the least memory");
+    if (const Status looked = look_for_least(step, question, *found); !looked) return looked.error();
+  }
+  return found;
+}
+
+Status join_curve(const Step& step, const std::string& name, std::vector<Plan>& curve, Fit& fit) {
+  Plan& plan = fit.plan;
+  if (plan.outcome != Plan::Outcome::Planned) return success();
+  for (const Plan& one : curve) {
+    const bool cheaper = one.outcome == Plan::Outcome::Planned && one.overhead < plan.overhead;
+    if (one.budget != plan.budget || !cheaper) continue;
+    Result<Verified> verified = verify(step, one.schedule, plan.budget);
+    if (!verified) return not_held(verified.error(), name);
+    if (plan.budget + fit.beside.rounding < verified->resident) continue;
+    Plan taken = one;
+    taken.least = plan.least, taken.least_set_by = plan.least_set_by, taken.bound = plan.bound;
+    plan = std::move(taken);
+    fit.levels = std::move(verified->levels);
+  }
+  put_into_curve(plan, curve);
+  return success();
+}
+
+void put_into_curve(const Plan& plan, std::vector<Plan>& curve) {
+  using enum Plan::Outcome;
+  const auto less = [](const Plan& one, Bytes budget) { return one.budget < budget; };
+  auto at = std::lower_bound(curve.begin(), curve.end(), plan.budget, less);
+  if (at == curve.end() || at->budget != plan.budget) at = curve.insert(at, plan);
+  for (; at != curve.end(); ++at) {
+    if (at->outcome == Fits || (at->outcome == Planned && at->overhead <= plan.overhead)) continue;
+    const Bytes budget = at->budget;
+    std::optional<Seconds> bound = budget == plan.budget ? plan.bound : at->bound;
+    *at = plan;
+    at->budget = budget, at->bound = bound;
+  }
+}
+
+}  // namespace ullage::plan

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What all JSON of this layer is made of: members keep their order, and what is not known is null.
+
+#include "ullage/base/bytes.h"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+
+namespace ullage::report {
+
+using Json = nlohmann::ordered_json;
+
+inline Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+inline Json or_null(const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->count) : Json(nullptr); }
+
+}  // namespace ullage::report

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan is one only where its pages fit, too.
+#include "ullage/plan/fit.h"
+
+#include "small_training.h"
+#include "ullage/plan/room.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace ullage::plan {
+namespace {
+
+// A planner whose every plan fills its budget, and a verifier that counts `pages(try)` on top of it.
+struct Fake {
+  std::function<Bytes(int)> pages;
+  BesideTensors beside{140_MiB, 8_MiB, 1_MiB};
+  int tries = 0;
+
+  Result<Fit> ask(Bytes memory) {
+    const auto make = [&](Bytes budget) {
+      ++tries;
+      Plan plan;
+      plan.outcome = Plan::Outcome::Planned;
+      plan.budget = plan.peak = budget, plan.plain_peak = 900_MiB, plan.least = 10_MiB, plan.least_set_by = "op";
+      plan.schedule.actions.emplace_back();
+      return plan;
+    };
+    const auto verify = [&](const Schedule&, Bytes budget) -> Result<Verified> {
+      Verified verified;
+      verified.resident = budget + pages(tries), verified.levels = {budget};
+      return verified;
+    };
+    return fit_pages(memory, beside, make, verify);
+  }
+};
+
+TEST(PlanPages, SetsAsideWhatAPlanNeedsOnTop) {
+  Fake fake{[](int) { return 3_MiB; }};
+  const Result<Fit> paged = fake.ask(400_MiB);
+  ASSERT_TRUE(paged);
+  EXPECT_EQ(paged->plan.outcome, Plan::Outcome::Planned);
+  EXPECT_EQ(fake.tries, 2);
+  EXPECT_EQ(paged->beside.rounding, 3_MiB);
+  EXPECT_EQ(paged->plan.budget, paged->beside.budget_of(400_MiB));
+  EXPECT_EQ(paged->levels, (Table<OpIndex, Bytes>{paged->plan.budget}));
+}
+
+TEST(PlanPages, OfNoPlanThatFitsSaysSoAndWhatTheLastOneNeeds) {
+  Fake fake{[](int tries) { return 3_MiB * static_cast<std::uint64_t>(tries); }};
+  const Result<Fit> paged = fake.ask(400_MiB);
+  ASSERT_TRUE(paged);
+  EXPECT_EQ(paged->plan.outcome, Plan::Outcome::Infeasible);
+  EXPECT_EQ(paged->plan.schedule, Schedule{});
+  EXPECT_TRUE(paged->levels.empty());
+  EXPECT_EQ(paged->plan.least_set_by, "op");
+  EXPECT_EQ(paged->beside.rounding, 3_MiB * static_cast<std::uint64_t>(fake.tries));
+  EXPECT_GT(paged->beside.memory_for(paged->plan.least), 400_MiB) << "what is named is more than what was asked for";
+}
+
+TEST(PlanPages, ThatAreJustWhatThereIsFit) {
+  Fake fake{[](int) { return 1_MiB; }};
+  EXPECT_EQ(fake.ask(400_MiB)->plan.outcome, Plan::Outcome::Planned);
+  EXPECT_EQ(fake.tries, 1);
+}
+
+// What the last search found is shown to the verifier, too: it may be the one that fits.
+TEST(PlanPages, ThatFitAtTheLastTryFit) {
+  Fake fake{[](int tries) { return 1_MiB * static_cast<std::uint64_t>(std::min(tries + 1, 5)); }};
+  const Result<Fit> paged = fake.ask(400_MiB);
+  ASSERT_TRUE(paged);
+  EXPECT_EQ(fake.tries, 5);
+  EXPECT_EQ(paged->plan.outcome, Plan::Outcome::Planned);
+  EXPECT_EQ(paged->beside.rounding, 5_MiB);
+}
+
+TEST(PlanPages, WhatTheVerifierRefusesIsAnError) {
+  BesideTensors beside;
+  const auto make = [](Bytes) {
+    Plan plan;
+    plan.outcome = Plan::Outcome::Planned;
+    return plan;
+  };
+  const auto verify = [](const Schedule&, Bytes) -> Result<Verified> {
+    return Error{Error::Kind::BadArgument, "no", "op 3"};
+  };
+  EXPECT_FALSE(fit_pages(400_MiB, beside, make, verify));
+}
+
+Step step_of_batch(std::uint64_t batch) {
+  SmallTraining program(batch);
+  program.steps(3);
+  trace::TraceFile file = file_of({program.take()});
+  return planned_step(file, {}, {}, "run").value();
+}
+
+FitQuestion question_of(Bytes memory, const BesideTensors& beside) {
+  FitQuestion question{.memory = memory, .beside = beside, .name = "run"};
+  question.ask.effort = 100'000;
+  return question;
+}
+
+// With room for so many percent of the bytes that plain execution has at its peak.
+Bytes memory_of(const Step& step, const BesideTensors& beside, std::uint64_t percent) {
+  return beside.memory_for(step.peak * percent / 100);
+}
+
+TEST(Fit, StaysWithinTheMemoryWithItsPages) {
+  int planned = 0;
+  for (const std::uint64_t batch : {2, 4, 8}) {
+    const Step step = step_of_batch(batch);
+    const BesideTensors beside = beside_recorded(step, Kernels::Processor);
+    for (const std::uint64_t percent : {50, 65, 80, 95}) {
+      SCOPED_TRACE(std::to_string(batch) + ", " + std::to_string(percent) + " %");
+      const Bytes memory = memory_of(step, beside, percent);
+      const Result<Fit> found = fit(step, question_of(memory, beside));
+      ASSERT_TRUE(found) << found.error().text();
+      EXPECT_GE(found->beside.rounding, step.overhead);
+      if (found->plan.outcome != Plan::Outcome::Planned) continue;
+      ++planned;
+      const Result<Verified> verified = verify(step, found->plan.schedule, found->plan.budget);
+      ASSERT_TRUE(verified) << verified.error().text();
+      EXPECT_LE(verified->resident + kOutsideAllowance + beside.outside + beside.margin, memory);
+      EXPECT_LE(found->beside.memory_for(found->plan.budget), memory);
+      EXPECT_EQ(found->levels, verified->levels);
+    }
+  }
+  EXPECT_GE(planned, 6);
+}
+
+TEST(Fit, NamesALeastThatCanBeHad) {
+  for (const std::uint64_t batch : {2, 4, 8}) {
+    const Step step = step_of_batch(batch);
+    const BesideTensors beside = beside_recorded(step, Kernels::Processor);
+    const Result<Fit> none = fit(step, question_of(10_MiB, beside));
+    ASSERT_TRUE(none) << none.error().text();
+    ASSERT_EQ(none->plan.outcome, Plan::Outcome::Infeasible);
+    EXPECT_EQ(none->plan.schedule, Schedule{});
+    const Result<Fit> least = fit(step, question_of(none->beside.memory_for(none->plan.least), beside));
+    ASSERT_TRUE(least) << least.error().text();
+    EXPECT_NE(least->plan.outcome, Plan::Outcome::Infeasible) << batch;
+  }
+}
+
+TEST(Fit, OfAPoolIsThatOfItsProcess) {
+  const Step step = step_of_batch(4);
+  const BesideTensors beside = beside_recorded(step, Kernels::Processor);
+  for (const std::uint64_t percent : {10, 80, 110}) {
+    const Bytes memory = memory_of(step, beside, percent);
+    const Result<Fit> process = fit(step, question_of(memory, beside));
+    const Result<Fit> pool = fit(step, question_of(memory - beside.outside - beside.margin, {}));
+    ASSERT_TRUE(process && pool);
+    EXPECT_EQ(process->plan.outcome, pool->plan.outcome);
+    EXPECT_EQ(process->plan.budget, pool->plan.budget);
+    EXPECT_EQ(process->plan.least, pool->plan.least);
+    EXPECT_EQ(process->plan.schedule, pool->plan.schedule);
+    EXPECT_EQ(process->beside.rounding, pool->beside.rounding);
+  }
+}
+
+// What a running pool wastes may be more than the model of its step says.
+TEST(Fit, SetsAsideWhatAPoolWastes) {
+  const Step step = step_of_batch(4);
+  const BesideTensors wasting{.rounding = step.overhead + 100_KiB};
+  const Bytes memory = wasting.memory_for(step.peak);
+  EXPECT_EQ(fit(step, question_of(memory, wasting))->plan.outcome, Plan::Outcome::Fits);
+  const Result<Fit> less = fit(step, question_of(memory - 1_B, wasting));
+  ASSERT_TRUE(less) << less.error().text();
+  EXPECT_EQ(less->plan.outcome, Plan::Outcome::Planned);
+  EXPECT_LT(less->plan.budget, step.peak);
+  EXPECT_GE(less->beside.rounding, wasting.rounding);
+  EXPECT_EQ(fit(step, question_of(memory - 1_B, {}))->plan.outcome, Plan::Outcome::Fits);
+}
+
+TEST(Fit, TakesACheaperPlanOffTheCurveWhereItsPagesFit) {
+  const Step step = step_of_batch(4);
+  const BesideTensors beside = beside_recorded(step, Kernels::Processor);
+  const Result<Fit> found = fit(step, question_of(memory_of(step, beside, 80), beside));
+  ASSERT_TRUE(found) << found.error().text();
+  ASSERT_EQ(found->plan.outcome, Plan::Outcome::Planned);
+  Fit dear = *found;
+  dear.plan.overhead.count += 1;
+  dear.plan.bound = Seconds{0.5};
+  std::vector<Plan> curve = {found->plan};
+  ASSERT_TRUE(join_curve(step, "run", curve, dear));
+  EXPECT_EQ(dear.plan.overhead, found->plan.overhead);
+  EXPECT_EQ(dear.plan.bound, Seconds{0.5});
+  ASSERT_EQ(curve.size(), 1u);
+  // Just its bytes, and no pages on top of them.
+  Fit tight = dear;
+  tight.plan.overhead.count += 1;
+  tight.beside.rounding = {};
+  tight.plan.budget = curve[0].budget = found->plan.peak;
+  ASSERT_GT(verify(step, found->plan.schedule, found->plan.peak)->resident, found->plan.peak);
+  const Seconds before = tight.plan.overhead;
+  curve[0].overhead = found->plan.overhead;
+  ASSERT_TRUE(join_curve(step, "run", curve, tight));
+  EXPECT_EQ(tight.plan.overhead, before);
+}
+
+TEST(Fit, PutsThePlanIntoTheCurve) {
+  const auto point = [](std::uint64_t budget, Plan::Outcome outcome, double seconds) {
+    Plan plan;
+    plan.budget = 1_MiB * budget, plan.outcome = outcome, plan.overhead = Seconds{seconds};
+    return plan;
+  };
+  using Outcome = Plan::Outcome;
+  const std::vector<Plan> before = {point(1, Outcome::Infeasible, 0), point(3, Outcome::Planned, 5),
+                                    point(5, Outcome::Planned, 4), point(7, Outcome::Planned, 1),
+                                    point(9, Outcome::Fits, 0)};
+  std::vector<Plan> curve = before;
+  put_into_curve(point(4, Outcome::Planned, 2), curve);
+  ASSERT_EQ(curve.size(), 6u);
+  const std::vector<double> seconds = {0, 5, 2, 2, 1, 0};
+  for (std::size_t i = 0; i < curve.size(); ++i) EXPECT_EQ(curve[i].overhead.count, seconds[i]) << i;
+  EXPECT_EQ(curve[3].budget, 5_MiB);
+  curve = before;
+  put_into_curve(point(1, Outcome::Planned, 4.5), curve);
+  ASSERT_EQ(curve.size(), 5u);
+  EXPECT_EQ(curve[0].outcome, Outcome::Planned);
+  EXPECT_EQ(curve[1].overhead, Seconds{4.5});
+  EXPECT_EQ(curve[2].overhead, Seconds{4});
+}
+
+// The room that a run has for a plan, in a pool of the rest: what it keeps back itself, and the allowance.
+TEST(Fit, LeavesRoomForARunThatFollowsThePlan) {
+  const BesideTensors beside{140_MiB, 8_MiB, 3_MiB};
+  for (const Bytes memory : {160_MiB, 160_MiB + 1_B, 200_MiB - 1_B, 1_GiB, 64_GiB + 199_B, 64_GiB + 200_B}) {
+    const Bytes limit = memory - beside.outside - beside.margin - kOutsideAllowance;
+    const Bytes budget = beside.budget_of(memory);
+    EXPECT_EQ(budget + beside.rounding, limit - kept_back(limit)) << memory.count;
+    // And back: a byte less may do as well.
+    EXPECT_LE(beside.memory_for(budget), memory);
+    EXPECT_GE(beside.memory_for(budget) + 1_B, memory);
+    EXPECT_EQ(beside.budget_of(beside.memory_for(budget)), budget);
+    EXPECT_LT(beside.budget_of(beside.memory_for(budget) - 1_B), budget);
+  }
+  EXPECT_EQ(beside.budget_of(100_MiB), Bytes{});
+}
+
+}  // namespace
+}  // namespace ullage::plan
