@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baselines.h"
 
-#include "ullage/plan/emission.h"
-#include "ullage/plan/policies.h"
-#include "ullage/plan/verifier.h"
+#include "ullage/plan/problem/emission.h"
+#include "ullage/plan/search/policies.h"
+#include "ullage/plan/verify/verifier.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 // What others do, on the same step and judged by the same verifier: to compare with. The planner starts from the same
 // choices too (policies.h), so none of them is cheaper than its plan.
 
-#include "ullage/plan/plan.h"
+#include "ullage/plan/model/plan.h"
 
 #include <optional>
 #include <string>

@@ -7,12 +7,12 @@
 // machine are in it, so two runs of it are not the same text.
 #include "baselines.h"
 #include "ullage/base/result.h"
-#include "ullage/plan/bound.h"
-#include "ullage/plan/planner.h"
-#include "ullage/plan/step_of_take.h"
-#include "ullage/plan/verifier.h"
-#include "ullage/read/file_content.h"
-#include "ullage/trace/trace_file.h"
+#include "ullage/plan/bound/bound.h"
+#include "ullage/plan/model/step_of_take.h"
+#include "ullage/plan/search/planner.h"
+#include "ullage/plan/verify/verifier.h"
+#include "ullage/read/file/file_content.h"
+#include "ullage/trace/file/trace_file.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,8 +5,8 @@
 // Needs trace/take_builder.cpp.
 
 #include "trace/take_builder.h"
+#include "ullage/trace/file/trace_file.h"
 #include "ullage/trace/input.h"
-#include "ullage/trace/trace_file.h"
 
 #include <optional>
 #include <sstream>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/card_work.h on the streams and events of the stand-in.
+// runtime/pool/card_work.h on the streams and events of the stand-in.
 
 #include "card_programs.h"
 #include "stand_in_card.h"
 
-#include "ullage/runtime/card_work.h"
+#include "ullage/runtime/pool/card_work.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // driver's card, beside a context of kContext, so that what that driver says is free is what nvidia-smi would show. The
 // most that was in use is written, at the end, to the file that STAND_IN_CARD_PEAK names.
 #include "ullage/base/bytes.h"
-#include "ullage/runtime/card_seam.h"
+#include "ullage/runtime/card/card_seam.h"
 
 #include "stand_in_card.h"
 #include "stand_in_driver.h"

@@ -4,8 +4,8 @@
 // A program that trains, as the recorder would have seen it: a parameter, a forward pass that saves an activation, a
 // backward pass that makes a gradient, an optimizer with state; three steps of it. No tensor exists.
 
-#include "ullage/trace/event_log.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/file/event_log.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ullage plan` as a person runs it, on a small recorded training: exit codes, outputs, and figures that add up.
 #include "small_training.h"
-#include "ullage/plan/plan_file.h"
+#include "ullage/plan/file/plan_file.h"
 #include "ullage/store/budget.h"
 #include "ullage_process.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ullage plan`, `ullage predict` and a run that plans for itself have one answer to the same take and memory. Each is
-// asked where it itself asks (the run: runtime/planning.cpp, between its recording and its program).
+// asked where it itself asks (the run: runtime/plan/planning.cpp, between its recording and its program).
 #include "small_training.h"
 #include "ullage/cli/plan_maker.h"
 #include "ullage/cli/planned_fit.h"

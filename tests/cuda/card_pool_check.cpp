@@ -4,8 +4,8 @@
 // each version of torch by test_card_pool.py.
 #include "ullage/cuda/card_pages.h"
 #include "ullage/cuda/host_tier.h"
-#include "ullage/runtime/card_seam.h"
-#include "ullage/runtime/stream_order.h"
+#include "ullage/runtime/card/card_seam.h"
+#include "ullage/runtime/pool/stream_order.h"
 #include "ullage/store/pager.h"
 
 #include "fake_cudart.h"

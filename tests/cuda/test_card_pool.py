@@ -39,8 +39,8 @@ def main() -> int:
     for torch in found:
         libraries = torch.root / "lib"
         program = builder.run(
-            f"card_pool_check-{torch.version}", HERE / "card_pool_check.cpp", ROOT / "src/ullage/runtime/cuda_allocator.cpp",
-            ROOT / "src/ullage/runtime/stream_order.cpp",
+            f"card_pool_check-{torch.version}", HERE / "card_pool_check.cpp", ROOT / "src/ullage/runtime/card/cuda_allocator.cpp",
+            ROOT / "src/ullage/runtime/pool/stream_order.cpp",
             "-O1", f'-DULLAGE_STAND_IN_DRIVER="{options.stand_in}"', f"-I{ROOT / 'src'}", f"-I{HERE}",
             f"-I{ROOT / 'tests/oracle'}", "-isystem", torch.root / "include", "-isystem", cuda, *options.library,
             options.stand_in, scratch / RUNTIME, f"-L{libraries}", "-lc10_cuda", "-lc10", "-lgtest", "-lpthread", "-ldl",

@@ -7,7 +7,7 @@
 
 #include "real.h"
 #include "ullage/read/input.h"
-#include "ullage/read/log.h"
+#include "ullage/read/log/log.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 
 // Recordings made by hand, address by address: what stands where is what a test wants to see judged.
 
-#include "ullage/trace/recording.h"
+#include "ullage/trace/recording/recording.h"
 
 #include <algorithm>
 #include <map>

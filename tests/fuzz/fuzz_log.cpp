@@ -2,7 +2,7 @@
 
 // Any bytes as a log. The promise under test is a value or an Error, and texts that are valid UTF-8 on one line.
 
-#include "ullage/read/log.h"
+#include "ullage/read/log/log.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Any bytes as a plan's file. The promise under test is a plan or an Error, in bounded time and memory; what was read
 // can be written and read again, and is the same then.
 
-#include "ullage/plan/plan_file.h"
+#include "ullage/plan/file/plan_file.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 // Any bytes as a memory snapshot. The promise under test is a recording or an Error, in bounded time and memory.
 
-#include "ullage/read/snapshot.h"
+#include "ullage/read/snapshot/snapshot.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,8 +5,8 @@
 
 #include "../trace/trace_file_repair.h"
 
-#include "ullage/trace/levels.h"
-#include "ullage/trace/trace_file.h"
+#include "ullage/trace/file/trace_file.h"
+#include "ullage/trace/meaning/levels.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Any bytes as a file of weights. The promise under test is tensors that lie within the file or an Error, in bounded
 // time and memory.
 
-#include "ullage/read/weights.h"
+#include "ullage/read/weights/weights.h"
 
 #include <cstddef>
 #include <cstdint>

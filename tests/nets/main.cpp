@@ -7,7 +7,7 @@
 // outside. A batch, a side of pictures or a length of series replaces the scale's. nets --list prints the names.
 
 #include "training.h"
-#include "ullage/runtime/vector_math.h"
+#include "ullage/runtime/ops/vector_math.h"
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>

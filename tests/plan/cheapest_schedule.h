@@ -4,7 +4,7 @@
 // The cheapest of all schedules of a small step, by trying them all: what a bound must never pass and a plan never
 // beat.
 
-#include "ullage/plan/plan.h"
+#include "ullage/plan/model/plan.h"
 
 #include <cstddef>
 #include <optional>

@@ -5,7 +5,7 @@
 // each op from the numbers it finds in what it reads. So what is stale or missing shows itself where it is read. For
 // tests, against the verifier; every count is taken anew from all there is.
 
-#include "ullage/plan/schedule.h"
+#include "ullage/plan/model/schedule.h"
 
 #include <cstdint>
 #include <map>

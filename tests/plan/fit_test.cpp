@@ -3,7 +3,7 @@
 #include "ullage/plan/fit.h"
 
 #include "small_training.h"
-#include "ullage/plan/room.h"
+#include "ullage/plan/model/room.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // Schedules at random that are right, though nobody would want them: drops, and reruns of whole chains where something
 // is needed again; holds, spills, copies ahead, states away. And the same with one thing changed.
 
-#include "ullage/plan/schedule.h"
+#include "ullage/plan/model/schedule.h"
 
 #include <cstdint>
 #include <optional>

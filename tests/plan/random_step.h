@@ -5,7 +5,7 @@
 // dropout, batch norms, hidden storages, ops that cannot be run again, bytes that come with no op; backward with deep
 // reads of what was saved; optimizers that write parameters and their state; gradients that the next step frees.
 
-#include "ullage/plan/step.h"
+#include "ullage/plan/model/step.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 #include "plan/content.h"
 #include "plan/random_schedule.h"
 #include "plan/random_step.h"
-#include "ullage/plan/planner.h"
-#include "ullage/plan/verifier.h"
+#include "ullage/plan/search/planner.h"
+#include "ullage/plan/verify/verifier.h"
 
 #include <gtest/gtest.h>
 

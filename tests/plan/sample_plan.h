@@ -4,7 +4,7 @@
 // A step of a small convolution net, and a plan for it as a planner might have made it: for tests of what is written
 // and shown of plans. Numbers stand in for a search; nobody has verified them.
 
-#include "ullage/plan/plan_file.h"
+#include "ullage/plan/file/plan_file.h"
 
 #include <string>
 

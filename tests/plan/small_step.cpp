@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/small_step.h"
 
-#include "ullage/plan/spans.h"
+#include "ullage/plan/bound/spans.h"
 
 #include <algorithm>
 #include <random>

@@ -3,7 +3,7 @@
 
 // Steps so small that all their schedules can be tried: a few bytes for each storage, whole seconds.
 
-#include "ullage/plan/step.h"
+#include "ullage/plan/model/step.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -8,7 +8,7 @@
 //   +c                                        c is born
 //   relu_ reads c0 writes c1 rise 0 rerun c0
 
-#include "ullage/plan/step.h"
+#include "ullage/plan/model/step.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/step_writer.h"
 
-#include "ullage/plan/site_key.h"
+#include "ullage/plan/model/site_key.h"
 #include "ullage/sim/pool_model.h"
 #include "ullage/store/store.h"
 

@@ -4,7 +4,7 @@
 // Writes a step op by op, as an extract of a recording would be: values, levels, peak and overhead follow from what is
 // told.
 
-#include "ullage/plan/step.h"
+#include "ullage/plan/model/step.h"
 
 #include <cstdint>
 #include <optional>

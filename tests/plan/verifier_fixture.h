@@ -4,7 +4,7 @@
 // A step with one of everything, and a schedule for it that grows action by action: for tests of the verifier.
 
 #include "plan/step_writer.h"
-#include "ullage/plan/verifier.h"
+#include "ullage/plan/verify/verifier.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // Takes made by hand: a small program is "run" at given knobs, and what it does is put into a take as the recorder
 // would.
 
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include "training.h"
 
-#include "ullage/trace/levels.h"
+#include "ullage/trace/meaning/levels.h"
 
 #include <algorithm>
 #include <functional>

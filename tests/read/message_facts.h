@@ -4,7 +4,7 @@
 // The 92 real messages of tests/data/messages with what each must give, for the tests of the reader of logs.
 
 #include "real.h"
-#include "ullage/trace/out_of_memory.h"
+#include "ullage/trace/recording/out_of_memory.h"
 
 #include <map>
 #include <optional>

@@ -3,7 +3,7 @@
 
 // Small profiler traces, built event by event.
 
-#include "ullage/read/profile.h"
+#include "ullage/read/profile/profile.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

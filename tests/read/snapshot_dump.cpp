@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that was read of snapshots, as lines, for the comparison with Python's own pickle: test_against_python.py.
 // A stack is written out where it is met first, and numbered.
-#include "ullage/read/snapshot.h"
+#include "ullage/read/snapshot/snapshot.h"
 
 #include <array>
 #include <cstdio>

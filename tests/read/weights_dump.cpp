@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that was read of files of weights, as lines, for the comparison with torch: test_weights_against_torch.py.
 // A storage is numbered where it is met first; the bytes of a tensor are those of a contiguous copy.
-#include "ullage/read/weights.h"
+#include "ullage/read/weights/weights.h"
 
 #include <array>
 #include <cstdio>

@@ -4,7 +4,7 @@
 // usage: convert_file FILE MEMORY_VIZ PERFETTO
 
 #include "ullage/read/input.h"
-#include "ullage/report/convert.h"
+#include "ullage/report/convert/convert.h"
 
 #include <fstream>
 #include <iostream>

@@ -4,10 +4,10 @@
 #include "golden_file.h"
 #include "page_text.h"
 #include "plan/sample_plan.h"
-#include "ullage/report/html_plan_curve.h"
+#include "ullage/report/html/html_plan_curve.h"
 #include "ullage/report/plan_report.h"
 #include "ullage/report/plan_words.h"
-#include "ullage/report/terminal_text.h"
+#include "ullage/report/terminal/terminal_text.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 #include "folders.h"
 #include "golden_file.h"
 #include "ullage/report/prediction_report.h"
-#include "ullage/report/terminal_text.h"
+#include "ullage/report/terminal/terminal_text.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

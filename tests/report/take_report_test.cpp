@@ -2,11 +2,11 @@
 // Reports and converted files of Ullage's own traces.
 #include "small_training.h"
 #include "ullage/diagnose/diagnose.h"
-#include "ullage/report/convert.h"
+#include "ullage/report/convert/convert.h"
+#include "ullage/report/convert/take_recording.h"
 #include "ullage/report/diagnosis_report.h"
-#include "ullage/report/html_timeline.h"
-#include "ullage/report/take_recording.h"
-#include "ullage/trace/reconstruct.h"
+#include "ullage/report/html/html_timeline.h"
+#include "ullage/trace/recording/reconstruct.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 
 // A session for the tests of this folder: a process has one, so it is started by whoever asks first.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include "ullage/runtime/session.h"
 

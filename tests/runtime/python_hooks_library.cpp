@@ -2,11 +2,11 @@
 
 // The hooks for a Python test to switch on and off and to count, loaded with ctypes. Test only.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
-#include "ullage/runtime/interceptor.h"
-#include "ullage/runtime/python_process.h"
-#include "ullage/runtime/saved_tensors.h"
+#include "ullage/runtime/ops/interceptor.h"
+#include "ullage/runtime/ops/saved_tensors.h"
+#include "ullage/runtime/python/python_process.h"
 
 #include <atomic>
 

@@ -5,7 +5,7 @@
 // (tests/card_torch/stand_in_card.h).
 
 #include "random_training.h"
-#include "ullage/runtime/vector_math.h"
+#include "ullage/runtime/ops/vector_math.h"
 
 #ifdef ULLAGE_ON_STAND_IN_CARD
 #include "stand_in_card.h"

@@ -345,7 +345,7 @@ def custom_op():
 def threads():
     left = [None] * 3
     drawn = pictures()  # here: the threads share one generator
-    drawn.exp()  # so that no threads make its first call together (runtime/vector_math.h)
+    drawn.exp()  # so that no threads make its first call together (runtime/ops/vector_math.h)
 
     def work(i):
         ARM()

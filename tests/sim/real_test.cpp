@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Histories that PyTorch recorded on real cards, put through the model: small ones from plain text, all of
 // ../shared/real where they are.
-#include "ullage/read/snapshot.h"
+#include "ullage/read/snapshot/snapshot.h"
 #include "ullage/sim/replay.h"
 
 #include "real.h"

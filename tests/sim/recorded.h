@@ -5,7 +5,7 @@
 // block or event to a line (tests/data/sim/README.md).
 
 #include "ullage/sim/caching.h"
-#include "ullage/trace/recording.h"
+#include "ullage/trace/recording/recording.h"
 
 #include <filesystem>
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 // For the thread sanitizer, which complains of handlers that allocate or lock. This one may: it is entered by an access
-// to the pool's memory and nowhere else (runtime/fault_handler.h).
+// to the pool's memory and nowhere else (runtime/pool/fault_handler.h).
 extern "C" const char* __tsan_default_options() { return "report_signal_unsafe=0"; }
 
 namespace ullage::store {

@@ -3,8 +3,8 @@
 
 // The Take that an EventLog should give, built from the same calls with no packing at all.
 
-#include "ullage/trace/event_log.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/file/event_log.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <map>

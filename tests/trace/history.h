@@ -3,10 +3,10 @@
 
 // A recording with all that trace/ makes of it, and what must hold of every one.
 
-#include "ullage/trace/levels.h"
-#include "ullage/trace/lifetimes.h"
-#include "ullage/trace/reconstruct.h"
-#include "ullage/trace/steps.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/meaning/lifetimes.h"
+#include "ullage/trace/meaning/steps.h"
+#include "ullage/trace/recording/reconstruct.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // What must hold of snapshots that other people's programs wrote, and what is told of some of them.
 
 #include "ullage/read/input.h"
-#include "ullage/read/snapshot.h"
+#include "ullage/read/snapshot/snapshot.h"
 
 #include "history.h"
 #include "real.h"

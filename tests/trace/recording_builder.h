@@ -4,7 +4,7 @@
 // Makes recordings as PyTorch's allocator would: addresses are used again, frees are requested and completed, and the
 // segments at the end hold the blocks that are live then.
 
-#include "ullage/trace/recording.h"
+#include "ullage/trace/recording/recording.h"
 
 #include <cstddef>
 #include <map>

@@ -3,7 +3,7 @@
 
 // Writes a take as a recorder would, op by op.
 
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <map>
 #include <string>

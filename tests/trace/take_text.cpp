@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "take_text.h"
 
-#include "ullage/trace/levels.h"
+#include "ullage/trace/meaning/levels.h"
 
 #include <sstream>
 #include <string_view>

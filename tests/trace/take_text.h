@@ -3,8 +3,8 @@
 
 // A take as lines of text, every field of it: two takes are the same when their lines are. And what holds of any take.
 
-#include "ullage/trace/take.h"
-#include "ullage/trace/trace_file.h"
+#include "ullage/trace/file/trace_file.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstddef>
 #include <span>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "take_training.h"
 
-#include "ullage/trace/levels.h"
-#include "ullage/trace/lifetimes.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/meaning/lifetimes.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // A training told to a TakeBuilder, and a take that is understood.
 
 #include "take_builder.h"
-#include "ullage/trace/take_meaning.h"
+#include "ullage/trace/take/take_meaning.h"
 
 #include <optional>
 #include <string>

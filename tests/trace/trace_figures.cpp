@@ -5,9 +5,9 @@
 
 #include "random_program.h"
 
-#include "ullage/trace/event_log.h"
-#include "ullage/trace/levels.h"
-#include "ullage/trace/trace_file.h"
+#include "ullage/trace/file/event_log.h"
+#include "ullage/trace/file/trace_file.h"
+#include "ullage/trace/meaning/levels.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 // A damaged trace file made whole on the outside: lengths, checksums and the count of parts are right again, so that
 // what is wrong inside the parts reaches the reader. For tests and for fuzzing.
 
-#include "ullage/trace/file_parts.h"
+#include "ullage/trace/file/file_parts.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 // Files of weights of any size that take no room: a header and zeros that no disk holds.
 
-#include "ullage/read/weights_match.h"
+#include "ullage/read/weights/weights_match.h"
 
 #include <cstdint>
 #include <filesystem>

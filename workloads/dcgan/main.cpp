@@ -3,8 +3,8 @@
 
 #include "dcgan/options.h"
 #include "dcgan/training_run.h"
+#include "ullage/runtime/ops/vector_math.h"
 #include "ullage/runtime/runtime.h"
-#include "ullage/runtime/vector_math.h"
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
 //   256:  G  nz -> 2048 @4 -> 1024 @8 -> 512 @16 -> 256 @32 -> 128 @64 -> 64 @128 -> 3 @256      (64 features)
 //         D  the same way back, no BatchNorm after its first layer, one number at the end
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <torch/nn.h>
 

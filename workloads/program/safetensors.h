@@ -4,13 +4,13 @@
 // Reading and writing of safetensors files, streamed: tensors go straight from and to their own memory, never mapped
 // and never buffered whole, because the resident bytes of the process are budgeted.
 //
-// The format is described, and its header read, in ullage/read/safetensors_header.h. Ours add one entry to
+// The format is described, and its header read, in ullage/read/weights/safetensors_header.h. Ours add one entry to
 // __metadata__, "sha256": the SHA-256 of the whole file with that entry's 64 digits read as zeros, so that damage
 // anywhere is found.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
-#include "ullage/read/dtype.h"
+#include "ullage/read/weights/dtype.h"
 
 #include <cstdint>
 #include <map>

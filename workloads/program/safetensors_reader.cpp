@@ -3,7 +3,7 @@
 
 #include "program/safetensors_format.h"
 #include "program/sha256.h"
-#include "ullage/read/safetensors_header.h"
+#include "ullage/read/weights/safetensors_header.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

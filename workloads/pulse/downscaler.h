@@ -5,7 +5,7 @@
 // 4f-1, cubic with a = -0.5, divided by their sum. Reflected 3f pixels in all, 3f/2 of them (rounded down) above and
 // left; rows first, then columns; nothing is clamped or rounded.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -8,7 +8,7 @@
 //   GEOCROSS  mean over i,j of 512 d_ij^2 / 8, d_ij = 2 atan2(sqrt(|w_i-w_j|^2 + 1e-9), sqrt(|w_i+w_j|^2 + 1e-9))
 
 #include "pulse/loss_grammar.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -3,7 +3,7 @@
 
 #include "pulse/options.h"
 #include "pulse/search_run.h"
-#include "ullage/runtime/vector_math.h"
+#include "ullage/runtime/ops/vector_math.h"
 
 #include <unistd.h>
 

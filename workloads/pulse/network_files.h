@@ -8,8 +8,8 @@
 //   gaussian fit  2 keys    mean, std
 
 #include "ullage/base/result.h"
-#include "ullage/read/weights.h"
-#include "ullage/read/weights_match.h"
+#include "ullage/read/weights/weights.h"
+#include "ullage/read/weights/weights_match.h"
 
 #include <cstdint>
 #include <memory>

@@ -2,7 +2,7 @@
 #include "pulse/recording.h"
 
 #include "torch_program/tensor_file.h"
-#include "ullage/read/weights_match.h"
+#include "ullage/read/weights/weights_match.h"
 #include "torch_program/as_tensor.h"
 
 #include <ATen/ATen.h>

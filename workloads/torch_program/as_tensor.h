@@ -3,8 +3,8 @@
 
 // A tensor of a file of weights as a tensor of torch.
 
-#include "ullage/read/weights.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/read/weights/weights.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

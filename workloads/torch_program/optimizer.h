@@ -6,7 +6,7 @@
 // of VQGAN-CLIP. Where LibTorch's class rounds otherwise, the order of operations of Python is written out.
 
 #include "program/optimizer_kind.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

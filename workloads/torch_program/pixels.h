@@ -6,7 +6,7 @@
 #include "image/picture.h"
 #include "image/png_text.h"
 #include "ullage/base/result.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

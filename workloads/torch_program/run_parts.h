@@ -5,7 +5,7 @@
 
 #include "program/sha256.h"
 #include "ullage/base/bytes.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -2,7 +2,7 @@
 #include "torch_program/run_program.h"
 
 #include "program/exit_code.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <c10/util/Exception.h>
 

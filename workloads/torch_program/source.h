@@ -3,8 +3,8 @@
 
 // Where a layer takes its weights from: the keys of a file below a prefix, as constants of the type computed with.
 
-#include "ullage/read/weights.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/read/weights/weights.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

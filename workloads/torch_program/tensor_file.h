@@ -4,7 +4,7 @@
 // Tensors written as a safetensors file.
 
 #include "ullage/base/result.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

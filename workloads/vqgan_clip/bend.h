@@ -4,7 +4,7 @@
 // Augmentations that are seldom asked for, of square pictures (N,3,side,side), as kornia 0.5.4 does them. What was
 // drawn for them is float32 (figures.h); what comes out has the dtype of the pictures.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

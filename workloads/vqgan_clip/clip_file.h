@@ -5,8 +5,8 @@
 // keys, 151,277,313 figures for ViT-B/32).
 
 #include "ullage/base/result.h"
-#include "ullage/read/weights.h"
-#include "ullage/read/weights_match.h"
+#include "ullage/read/weights/weights.h"
+#include "ullage/read/weights/weights_match.h"
 
 #include <cstdint>
 #include <memory>

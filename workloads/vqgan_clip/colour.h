@@ -4,7 +4,7 @@
 // Colour and sharpness of pictures (N,3,H,W) of 0..1, as kornia 0.5.4 changes them, each by a figure of its own (N).
 // The figures are float32 as drawn; what comes out has the dtype of the pictures.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

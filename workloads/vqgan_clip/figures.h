@@ -4,7 +4,7 @@
 // What augmentations draw, tensors by name, as kornia 0.5.4 draws it: in float32, in its order, the same bits from the
 // same generator. What kornia draws and does not use is drawn all the same.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ullage-vqgan-clip: the plain program; `ullage run vqgan-clip` starts it under a budget.
 
-#include "ullage/runtime/vector_math.h"
+#include "ullage/runtime/ops/vector_math.h"
 #include "vqgan_clip/options.h"
 #include "vqgan_clip/paint_run.h"
 

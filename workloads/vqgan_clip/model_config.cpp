@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vqgan_clip/model_config.h"
 
-#include "ullage/read/file_content.h"
-#include "ullage/read/pickle_text.h"
+#include "ullage/read/file/file_content.h"
+#include "ullage/read/file/printable.h"
 #include "vqgan_clip/yaml_fields.h"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // file is whole whenever somebody looks, and tells its prompts (PNG text "comment", as the published program).
 
 #include "ullage/base/result.h"
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 #include "vqgan_clip/options.h"
 
 #include <ATen/core/Tensor.h>

@@ -4,7 +4,7 @@
 // How far pictures are from a prompt, whatever it was: a text (one row), a picture (a row for each of its cutouts), a
 // direction drawn by chance.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 #include "vqgan_clip/options.h"
 
 #include <ATen/core/Tensor.h>

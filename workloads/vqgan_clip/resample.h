@@ -3,7 +3,7 @@
 
 // Pictures made smaller or larger as VQGAN-CLIP makes its square cutouts.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

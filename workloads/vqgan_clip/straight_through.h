@@ -3,7 +3,7 @@
 
 // Functions whose gradient is not that of what they compute.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vqgan_clip/tokeniser.h"
 
-#include "ullage/read/file_content.h"
-#include "ullage/read/gzip.h"
+#include "ullage/read/file/file_content.h"
+#include "ullage/read/file/gzip.h"
 #include "vqgan_clip/clip_text.h"
 
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vqgan_clip/vqgan_file.h"
 
-#include "ullage/read/pickle_text.h"
+#include "ullage/read/file/printable.h"
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,8 @@
 //   decoder.*                          194 keys, 42,449,795 figures at the published size
 
 #include "ullage/base/result.h"
-#include "ullage/read/weights.h"
-#include "ullage/read/weights_match.h"
+#include "ullage/read/weights/weights.h"
+#include "ullage/read/weights/weights_match.h"
 #include "vqgan_clip/model_config.h"
 
 #include <memory>

@@ -5,7 +5,7 @@
 // inverse, and a bilinear grid. Pixels are made -1..1 by 2x/(side-1)-1 whatever `align_corners` says; the grid is then
 // read with it. Both are kornia's. Matrices and grids have the dtype of the pictures, and no gradient.
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 

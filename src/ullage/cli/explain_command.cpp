@@ -10,7 +10,7 @@
 #include "ullage/cli/words.h"
 #include "ullage/diagnose/diagnose.h"
 #include "ullage/read/input.h"
-#include "ullage/report/convert.h"
+#include "ullage/report/convert/convert.h"
 #include "ullage/report/diagnosis_report.h"
 
 #include <unistd.h>

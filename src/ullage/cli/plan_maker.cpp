@@ -2,10 +2,10 @@
 #include "ullage/cli/plan_maker.h"
 
 #include "ullage/cli/spill_rates.h"
-#include "ullage/plan/bound.h"
+#include "ullage/plan/bound/bound.h"
 #include "ullage/plan/fit.h"
-#include "ullage/plan/planner.h"
-#include "ullage/plan/verifier.h"
+#include "ullage/plan/search/planner.h"
+#include "ullage/plan/verify/verifier.h"
 
 #include <algorithm>
 #include <ostream>

@@ -5,7 +5,7 @@
 
 #include "ullage/cli/progress.h"
 #include "ullage/report/plan_report.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstddef>
 #include <iosfwd>

@@ -13,10 +13,10 @@
 #include "ullage/cli/terminal.h"
 #include "ullage/cli/usage.h"
 #include "ullage/cli/words.h"
-#include "ullage/read/file_content.h"
+#include "ullage/read/file/file_content.h"
 #include "ullage/report/command_text.h"
 #include "ullage/report/prediction_report.h"
-#include "ullage/trace/trace_file.h"
+#include "ullage/trace/file/trace_file.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/progress.h"
 
-#include "ullage/report/terminal_text.h"
+#include "ullage/report/terminal/terminal_text.h"
 
 #include <fmt/format.h>
 

@@ -8,8 +8,8 @@
 #include "ullage/cli/report_file.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/usage.h"
-#include "ullage/plan/plan_file.h"
-#include "ullage/read/file_content.h"
+#include "ullage/plan/file/plan_file.h"
+#include "ullage/read/file/file_content.h"
 #include "ullage/store/spill_folder.h"
 
 #include <charconv>

@@ -4,7 +4,7 @@
 // How fast bytes go to the place where tensors are spilled, and come back.
 
 #include "ullage/base/result.h"
-#include "ullage/plan/plan.h"
+#include "ullage/plan/model/plan.h"
 #include "ullage/store/spill_folder.h"
 
 namespace ullage::cli {

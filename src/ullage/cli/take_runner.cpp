@@ -4,11 +4,11 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
 #include "ullage/cli/target.h"
-#include "ullage/read/file_content.h"
+#include "ullage/read/file/file_content.h"
 #include "ullage/report/run_report.h"
-#include "ullage/report/terminal_text.h"
+#include "ullage/report/terminal/terminal_text.h"
 #include "ullage/store/ledger.h"
-#include "ullage/trace/trace_file.h"
+#include "ullage/trace/file/trace_file.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/progress.h"
 #include "ullage/store/spill_folder.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -7,7 +7,7 @@
 #include "ullage/diagnose/history.h"
 #include "ullage/diagnose/remedies.h"
 #include "ullage/diagnose/rules.h"
-#include "ullage/trace/reconstruct.h"
+#include "ullage/trace/recording/reconstruct.h"
 
 #include <fmt/format.h>
 

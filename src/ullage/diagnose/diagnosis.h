@@ -8,9 +8,9 @@
 #include "ullage/base/ids.h"
 #include "ullage/diagnose/take_facts.h"
 #include "ullage/sim/replay.h"
-#include "ullage/trace/levels.h"
-#include "ullage/trace/out_of_memory.h"
-#include "ullage/trace/owners.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/meaning/owners.h"
+#include "ullage/trace/recording/out_of_memory.h"
 
 #include <optional>
 #include <string>

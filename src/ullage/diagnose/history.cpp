@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/diagnose/history.h"
 
-#include "ullage/trace/lifetimes.h"
+#include "ullage/trace/meaning/lifetimes.h"
 
 #include <algorithm>
 

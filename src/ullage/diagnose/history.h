@@ -9,9 +9,9 @@
 #include "ullage/diagnose/signs.h"
 #include "ullage/diagnose/take_facts.h"
 #include "ullage/trace/input.h"
-#include "ullage/trace/levels.h"
-#include "ullage/trace/owners.h"
-#include "ullage/trace/steps.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/meaning/owners.h"
+#include "ullage/trace/meaning/steps.h"
 
 #include <array>
 #include <optional>

@@ -8,9 +8,9 @@
 //   segment of 20 MiB  [                          hole 20 MiB                              ]   usable: 20 MiB
 
 #include "ullage/base/bytes.h"
-#include "ullage/trace/levels.h"
-#include "ullage/trace/recording.h"
-#include "ullage/trace/trace.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/recording/recording.h"
+#include "ullage/trace/recording/trace.h"
 
 #include <optional>
 #include <string>

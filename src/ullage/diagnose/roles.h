@@ -5,10 +5,10 @@
 // a file. Told from the functions in its stack, and for twins and old gradients from what else is live. Of Logits,
 // AttentionScores and Cache a storage has at most one, so their bytes may be added.
 
-#include "ullage/trace/levels.h"
-#include "ullage/trace/owners.h"
-#include "ullage/trace/steps.h"
-#include "ullage/trace/trace.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/meaning/owners.h"
+#include "ullage/trace/meaning/steps.h"
+#include "ullage/trace/recording/trace.h"
 
 #include <array>
 #include <cstddef>

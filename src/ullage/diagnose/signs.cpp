@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/diagnose/signs.h"
 
-#include "ullage/trace/owner_rules.h"
+#include "ullage/trace/meaning/owner_rules.h"
 
 #include <fmt/format.h>
 

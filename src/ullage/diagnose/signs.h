@@ -5,8 +5,8 @@
 // "in optimizer.step". A sign is a hint with the words it was seen in, never a proof. The words looked for are one
 // table, signs.cpp.
 
-#include "ullage/trace/out_of_memory.h"
-#include "ullage/trace/stacks.h"
+#include "ullage/trace/recording/out_of_memory.h"
+#include "ullage/trace/recording/stacks.h"
 
 #include <array>
 #include <cstddef>

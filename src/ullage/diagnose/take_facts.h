@@ -5,9 +5,9 @@
 // autograd keeps by layer.
 
 #include "ullage/base/bytes.h"
-#include "ullage/trace/levels.h"
-#include "ullage/trace/take.h"
-#include "ullage/trace/take_meaning.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/take/take.h"
+#include "ullage/trace/take/take_meaning.h"
 
 #include <cstdint>
 #include <optional>

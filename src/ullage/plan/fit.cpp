@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/plan/fit.h"
 
-#include "ullage/plan/planner.h"
-#include "ullage/plan/room.h"
-#include "ullage/plan/step_of_take.h"
+#include "ullage/plan/model/room.h"
+#include "ullage/plan/model/step_of_take.h"
+#include "ullage/plan/search/planner.h"
 #include "ullage/store/budget.h"
-#include "ullage/trace/take_meaning.h"
+#include "ullage/trace/take/take_meaning.h"
 
 #include <algorithm>
 #include <utility>

@@ -5,11 +5,11 @@
 // memory that would do. `ullage plan`, `ullage predict` and a run that plans for itself all ask here.
 
 #include "ullage/base/result.h"
-#include "ullage/plan/plan.h"
-#include "ullage/plan/stands_on.h"
-#include "ullage/plan/step.h"
-#include "ullage/plan/verifier.h"
-#include "ullage/trace/take.h"
+#include "ullage/plan/model/plan.h"
+#include "ullage/plan/model/stands_on.h"
+#include "ullage/plan/model/step.h"
+#include "ullage/plan/verify/verifier.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstddef>
 #include <functional>
@@ -54,8 +54,8 @@ struct FitQuestion {
 };
 
 struct Fit {
-  Plan plan;                  // Infeasible: `least` is a budget for which a plan was made, or the plain peak
-  BesideTensors beside;       // with the pages that the plan needs, or the least one
+  Plan plan;                     // Infeasible: `least` is a budget for which a plan was made, or the plain peak
+  BesideTensors beside;          // with the pages that the plan needs, or the least one
   Table<OpIndex, Bytes> levels;  // Verified's; empty without a schedule
 };
 

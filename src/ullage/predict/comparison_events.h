@@ -3,7 +3,7 @@
 
 // Small questions about events, for comparison.cpp and comparison_sets.cpp.
 
-#include "ullage/trace/trace.h"
+#include "ullage/trace/recording/trace.h"
 
 #include <variant>
 

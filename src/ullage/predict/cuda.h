@@ -7,7 +7,7 @@
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
 #include "ullage/predict/prediction.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstddef>
 #include <optional>

@@ -2,7 +2,7 @@
 #include "ullage/predict/cuda.h"
 #include "ullage/predict/cuda_rules.h"
 #include "ullage/predict/thresholds.h"
-#include "ullage/trace/take_meaning.h"
+#include "ullage/trace/take/take_meaning.h"
 
 #include <algorithm>
 #include <set>

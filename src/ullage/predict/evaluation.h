@@ -5,7 +5,7 @@
 
 #include "ullage/predict/law.h"
 #include "ullage/predict/sequence.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <optional>

@@ -4,8 +4,8 @@
 #include "ullage/predict/lift.h"
 #include "ullage/predict/told.h"
 #include "ullage/sim/pool.h"
-#include "ullage/trace/levels.h"
-#include "ullage/trace/take_meaning.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/take/take_meaning.h"
 
 #include <algorithm>
 #include <array>

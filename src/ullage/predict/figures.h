@@ -3,11 +3,11 @@
 
 // From one take, recorded or evaluated, to the figures of a prediction.
 
-#include "ullage/predict/prediction.h"
 #include "ullage/predict/predict.h"
+#include "ullage/predict/prediction.h"
 #include "ullage/predict/thresholds.h"
-#include "ullage/trace/steps.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/meaning/steps.h"
+#include "ullage/trace/take/take.h"
 
 #include <span>
 #include <vector>

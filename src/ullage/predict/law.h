@@ -10,7 +10,7 @@
 //                  are each held against each (attention). The takes beyond five only check
 //   evaluated      by Lagrange's formula in 128-bit integers; a result that is no whole number is none
 
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <optional>

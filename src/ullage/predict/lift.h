@@ -4,7 +4,7 @@
 // Scratch that may come on top of what the law tells (thresholds.h: allowances()), and what it does to the peak.
 
 #include "ullage/predict/thresholds.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <optional>
 #include <span>

@@ -4,7 +4,7 @@
 // How long the ops of an evaluated take would run: an estimate, good enough to weigh what is cheaper to make again
 // against what is cheaper to move.
 
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 namespace ullage::predict {
 

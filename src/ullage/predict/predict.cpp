@@ -11,7 +11,7 @@
 #include "ullage/predict/parting.h"
 #include "ullage/predict/told.h"
 #include "ullage/predict/worker_ops.h"
-#include "ullage/trace/levels.h"
+#include "ullage/trace/meaning/levels.h"
 
 #include <algorithm>
 #include <utility>

@@ -5,9 +5,9 @@
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
-#include "ullage/trace/levels.h"
-#include "ullage/trace/owners.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/meaning/levels.h"
+#include "ullage/trace/meaning/owners.h"
+#include "ullage/trace/take/take.h"
 
 #include <optional>
 #include <string>

@@ -8,7 +8,7 @@
 
 #include "ullage/base/result.h"
 #include "ullage/predict/law.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <optional>
 #include <string>

@@ -8,7 +8,7 @@
 // Beside them scratch that a kernel takes or not by a balance of its own: it is bounded instead (varying_scratch()).
 
 #include "ullage/predict/sequence.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 
 // What a take does at an event, in words for people: "aten::mean (MeanBackward0) frees 4 B, in backward, step 2".
 
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <string>

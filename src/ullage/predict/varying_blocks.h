@@ -9,7 +9,7 @@
 //   batch 4   aten::convolution_backward   a   b   x   c
 
 #include "ullage/predict/law.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstddef>
 #include <vector>

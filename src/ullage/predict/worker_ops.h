@@ -7,7 +7,7 @@
 //   thread 1   OpBegin attention ........... born x  died x ..... OpEnd attention
 //   thread 2                     [OpBegin empty  born y  OpEnd] died y
 
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <optional>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/read/input.h"
 
-#include "ullage/read/content_kind.h"
-#include "ullage/read/file_content.h"
-#include "ullage/read/gzip.h"
-#include "ullage/read/log.h"
-#include "ullage/read/profile.h"
-#include "ullage/read/snapshot.h"
-#include "ullage/trace/trace_file.h"
+#include "ullage/read/file/content_kind.h"
+#include "ullage/read/file/file_content.h"
+#include "ullage/read/file/gzip.h"
+#include "ullage/read/log/log.h"
+#include "ullage/read/profile/profile.h"
+#include "ullage/read/snapshot/snapshot.h"
+#include "ullage/trace/file/trace_file.h"
 
 #include <fmt/format.h>
 

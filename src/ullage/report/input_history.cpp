@@ -3,8 +3,8 @@
 
 #include "ullage/diagnose/take_facts.h"
 #include "ullage/predict/told.h"
-#include "ullage/trace/lifetimes.h"
-#include "ullage/trace/reconstruct.h"
+#include "ullage/trace/meaning/lifetimes.h"
+#include "ullage/trace/recording/reconstruct.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"
-#include "ullage/trace/owners.h"
-#include "ullage/trace/steps.h"
+#include "ullage/trace/meaning/owners.h"
+#include "ullage/trace/meaning/steps.h"
 
 #include <functional>
 #include <optional>

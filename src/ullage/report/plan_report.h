@@ -4,8 +4,8 @@
 // A plan, and the curve of budget against time, for people and for programs (docs/plan.md says how to read them;
 // docs/cli.md has the fields of the JSON).
 
+#include "ullage/plan/file/plan_file.h"
 #include "ullage/plan/fit.h"
-#include "ullage/plan/plan_file.h"
 #include "ullage/report/diagnosis_report.h"
 
 #include <iosfwd>

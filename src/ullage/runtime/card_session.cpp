@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/card_session.h"
 
-#include "ullage/runtime/torch_compat.h"
+#include "ullage/runtime/ops/torch_compat.h"
 
 #include "ullage/base/find_symbol.h"
 #include "ullage/base/sizes.h"
 #include "ullage/base/threads.h"
-#include "ullage/runtime/card_device.h"
-#include "ullage/runtime/card_seam.h"
-#include "ullage/runtime/interceptor.h"
-#include "ullage/runtime/pool.h"
+#include "ullage/runtime/card/card_device.h"
+#include "ullage/runtime/card/card_seam.h"
+#include "ullage/runtime/ops/interceptor.h"
+#include "ullage/runtime/pool/pool.h"
 
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/mm.h>

@@ -7,7 +7,7 @@
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
-#include "ullage/plan/stands_on.h"
+#include "ullage/plan/model/stands_on.h"
 #include "ullage/runtime/session.h"
 
 #include <functional>

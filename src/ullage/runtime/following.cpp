@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/following.h"
 
-#include "ullage/runtime/python_process.h"
+#include "ullage/runtime/python/python_process.h"
 
 #include <utility>
 

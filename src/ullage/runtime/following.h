@@ -5,8 +5,8 @@
 // is followed from the beginning where it is recorded, else from when the pool nears its limit: who fits pays nothing.
 
 #include "ullage/base/result.h"
-#include "ullage/runtime/interceptor.h"
-#include "ullage/runtime/saved_tensors.h"
+#include "ullage/runtime/ops/interceptor.h"
+#include "ullage/runtime/ops/saved_tensors.h"
 
 #include <atomic>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/paging.h"
 
-#include "ullage/runtime/op_info.h"
+#include "ullage/runtime/ops/op_info.h"
 
 #include <c10/util/SmallVector.h>
 

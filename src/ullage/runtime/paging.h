@@ -4,11 +4,11 @@
 // Joins torch's ops and saved tensors with the pager: what an op reads is brought back and pinned, what autograd saves
 // is known as such.
 
-#include "ullage/runtime/card_work.h"
-#include "ullage/runtime/op_call.h"
-#include "ullage/runtime/plan_follower.h"
-#include "ullage/runtime/pool.h"
-#include "ullage/runtime/saved_tensors.h"
+#include "ullage/runtime/ops/op_call.h"
+#include "ullage/runtime/ops/saved_tensors.h"
+#include "ullage/runtime/plan/plan_follower.h"
+#include "ullage/runtime/pool/card_work.h"
+#include "ullage/runtime/pool/pool.h"
 #include "ullage/store/pager.h"
 
 namespace ullage::runtime {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/runtime.h"
 
-#include "ullage/runtime/recorder.h"
-#include "ullage/runtime/rehearsal_sizes.h"
+#include "ullage/runtime/record/recorder.h"
+#include "ullage/runtime/record/rehearsal_sizes.h"
 #include "ullage/runtime/session.h"
 
 #include <string>

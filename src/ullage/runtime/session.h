@@ -10,7 +10,7 @@
 #include "ullage/store/spill_folder.h"
 #include "ullage/store/store.h"
 #include "ullage/store/tree.h"
-#include "ullage/trace/take.h"
+#include "ullage/trace/take/take.h"
 
 #include <functional>
 #include <cstdint>

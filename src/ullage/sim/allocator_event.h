@@ -5,7 +5,7 @@
 // fields, so that the two can be compared one by one.
 
 #include "ullage/base/bytes.h"
-#include "ullage/trace/recording.h"
+#include "ullage/trace/recording/recording.h"
 
 #include <cstdint>
 

@@ -16,7 +16,7 @@
 #include "ullage/sim/device.h"
 #include "ullage/sim/free_blocks.h"
 #include "ullage/sim/pending_frees.h"
-#include "ullage/trace/recording.h"
+#include "ullage/trace/recording/recording.h"
 
 #include <array>
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include "ullage/sim/caching.h"
 #include "ullage/sim/following_device.h"
 #include "ullage/sim/layout.h"
-#include "ullage/trace/recording.h"
+#include "ullage/trace/recording/recording.h"
 
 #include <cstdint>
 #include <optional>

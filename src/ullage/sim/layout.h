@@ -13,7 +13,7 @@
 
 #include "ullage/base/bytes.h"
 #include "ullage/sim/caching.h"
-#include "ullage/trace/recording.h"
+#include "ullage/trace/recording/recording.h"
 
 #include <cstdint>
 #include <map>

@@ -5,7 +5,7 @@
 // same code. It is asked for what a trace asked for, in its order.
 
 #include "ullage/base/bytes.h"
-#include "ullage/trace/trace.h"
+#include "ullage/trace/recording/trace.h"
 
 namespace ullage::sim {
 

@@ -7,7 +7,7 @@
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
 #include "ullage/sim/caching_settings.h"
-#include "ullage/trace/recording.h"
+#include "ullage/trace/recording/recording.h"
 
 #include <cstdint>
 #include <optional>

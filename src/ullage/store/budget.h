@@ -8,10 +8,10 @@
 //                                        the larger of what is measured and what is expected
 //
 // Expected: torch holds about 72 MiB when the code that it ran as it was loaded is let go (kTorchAlone;
-// runtime/library_pages.h). In its first steps it touches 22 to 45 MiB more (library pages, oneDNN's generated code),
-// whatever the batch; so 48 MiB are set aside from the start instead of being missed later. In Python the rest of
-// importing torch and the first optimizer take 117 MiB (sympy is the largest). Margin: what may come between two looks,
-// and the kernel's own counting error (it counts pages per processor and adds up in batches of 32 to 64).
+// runtime/pool/library_pages.h). In its first steps it touches 22 to 45 MiB more (library pages, oneDNN's generated
+// code), whatever the batch; so 48 MiB are set aside from the start instead of being missed later. In Python the rest
+// of importing torch and the first optimizer take 117 MiB (sympy is the largest). Margin: what may come between two
+// looks, and the kernel's own counting error (it counts pages per processor and adds up in batches of 32 to 64).
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"

@@ -13,9 +13,9 @@
 // One lock guards the state; it is not held during input and output, so whatever was looked at before is looked at
 // again after.
 
+#include "ullage/base/bytes.h"
 #include "ullage/store/pageable.h"
 #include "ullage/store/pager_counts.h"
-#include "ullage/store/remaker.h"
 #include "ullage/store/store.h"
 
 #include <atomic>
@@ -28,6 +28,17 @@
 #include <variant>
 
 namespace ullage::store {
+
+// Whoever knows how the bytes of a storage were made: the pager asks it when dropped ones are needed.
+class Remaker {
+ public:
+  virtual ~Remaker() = default;
+  // The storage at `at` is needed now and no plan has brought it back: by an op, by backward, or (`at_fault`) by an
+  // instruction that stands at it. True: it is resident now, through Pager::adopt(). Called on the thread that needs
+  // it, with no lock held; may use the pager, and other dropped storages, which are remade first. One thread at a time
+  // for one storage. What it throws counts as false, and says why.
+  virtual bool remake(Address at, bool at_fault) = 0;
+};
 
 // What could not be had, and why no room was made for it.
 struct Shortage {

@@ -3,12 +3,12 @@
 
 // What a file can turn out to be: all that `ullage explain` is shown. read makes them, diagnose judges them.
 
-#include "ullage/trace/memory_summary.h"
-#include "ullage/trace/out_of_memory.h"
-#include "ullage/trace/recording.h"
-#include "ullage/trace/take.h"
-#include "ullage/trace/take_meaning.h"
-#include "ullage/trace/trace.h"
+#include "ullage/trace/recording/memory_summary.h"
+#include "ullage/trace/recording/out_of_memory.h"
+#include "ullage/trace/recording/recording.h"
+#include "ullage/trace/recording/trace.h"
+#include "ullage/trace/take/take.h"
+#include "ullage/trace/take/take_meaning.h"
 
 #include <cstdint>
 #include <string>

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/bound/bound.h"
+
+#include "ullage/plan/bound/bound_program.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace ullage::plan {
+namespace {
+
+constexpr std::size_t kFewest = 4;  // points
+constexpr std::size_t kCutRounds = 2;
+constexpr double kWorthMore = 1.005;
+
+// What plain execution has present while each op runs, at most.
+Table<OpIndex, double> plain_levels(const Step& step, const Spans& spans) {
+  Table<OpIndex, double> levels;
+  Table<OpIndex, double> change(step.ops.size() + 2, 0);
+  double level = double(step.level.count);
+  for (const StorageIndex s : step.storages.ids()) {
+    if (step.storages[s].from_before) level -= double(step.storages[s].bytes.count);
+    if (spans.storages[s].from >= spans.storages[s].until) continue;
+    change[spans.storages[s].from] += double(step.storages[s].bytes.count);
+    change[spans.storages[s].until] -= double(step.storages[s].bytes.count);
+  }
+  for (const OpIndex op : step.ops.ids()) {
+    level += change[op];
+    levels.push_back(level + double(step.ops[op].rise.count));
+  }
+  return levels;
+}
+
+// Where plain execution is over the budget, in as many parts of equal length: the highest op of each.
+std::vector<OpIndex> highest(const Table<OpIndex, double>& levels, double budget, std::size_t parts) {
+  std::vector<OpIndex> over;
+  for (const OpIndex op : levels.ids()) {
+    if (levels[op] > budget) over.push_back(op);
+  }
+  std::set<OpIndex> points;
+  parts = std::min(parts, over.size());
+  for (std::size_t i = 0; i < parts; ++i) {
+    const auto from = over.begin() + std::ptrdiff_t(i * over.size() / parts);
+    const auto until = over.begin() + std::ptrdiff_t((i + 1) * over.size() / parts);
+    points.insert(*std::max_element(from, until, [&](OpIndex a, OpIndex b) { return levels[a] < levels[b]; }));
+  }
+  return {points.begin(), points.end()};
+}
+
+// The ops that pass the budget most, no two of them close to each other.
+std::vector<OpIndex> worst(Table<OpIndex, double> excess, std::size_t count) {
+  std::vector<OpIndex> points;
+  const auto apart = std::ptrdiff_t(excess.size() / 64);
+  while (points.size() < count) {
+    const auto most = std::max_element(excess.begin(), excess.end());
+    if (*most <= 0) break;
+    points.push_back(excess.id_of(most));
+    std::fill(most - std::min(apart, most - excess.begin()), most + std::min(apart + 1, excess.end() - most), 0);
+  }
+  return points;
+}
+
+// Nothing where `more` has none.
+std::vector<OpIndex> joined(std::vector<OpIndex> points, const std::vector<OpIndex>& more) {
+  if (more.empty()) return {};
+  points.insert(points.end(), more.begin(), more.end());
+  std::sort(points.begin(), points.end());
+  points.erase(std::unique(points.begin(), points.end()), points.end());
+  return points;
+}
+
+}  // namespace
+
+Result<Seconds> lower_bound(const Step& step, const Ask& ask, std::size_t time_points) {
+  const Spans spans = spans_of(step);
+  const Table<OpIndex, double> levels = plain_levels(step, spans);
+  // More points are not always tighter: a rerun in each of two windows may be half a one. So several sets are tried.
+  Seconds best;
+  for (std::size_t parts = std::min(kFewest, time_points); parts <= time_points; parts *= 2) {
+    const Seconds before = best;
+    std::vector<OpIndex> points = highest(levels, double(ask.budget.count), parts);
+    if (points.empty()) return best;
+    for (std::size_t round = 0; round < kCutRounds && !points.empty(); ++round) {
+      BoundProgram program(step, spans, ask, points);
+      const LinearProgram::Outcome outcome = program.solve();
+      if (outcome == LinearProgram::Outcome::Infeasible) {
+        return Error{Error::Kind::BadArgument,
+                     "no plan with these levers fits in " + std::to_string(ask.budget.count) + " bytes", ""};
+      }
+      best = std::max(best, program.proven());
+      if (outcome != LinearProgram::Outcome::Solved) break;
+      points = joined(points, worst(program.excess(), parts));
+    }
+    if (parts > kFewest && best.count <= before.count * kWorthMore) return best;
+  }
+  return best;
+}
+
+}  // namespace ullage::plan

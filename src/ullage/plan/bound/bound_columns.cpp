@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/bound/bound_program.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ullage::plan {
+
+ColumnIndex BoundProgram::present(ValueIndex v, PointIndex point) {
+  ColumnIndex& slot = present_[point][v];
+  if (slot != kUnset) return slot;
+  if (gone(v, point)) return slot = kNever;
+  if (stuck(v, point) || bytes_of(v) <= tiny_) return slot = kAlways;
+  if (point == PointIndex{0}) return slot = present_at_begin(v);
+  const std::vector<ValueIndex>& needs = needs_[time(point)];
+  const bool needed_here = std::find(needs.begin(), needs.end(), v) != needs.end();
+  const ColumnIndex column = program_.add_column(0, needed_here ? 1 : 0, 1);
+  slot = column;
+  program_.extend_row(memory_rows_[point], {column, -double(bytes_of(v).count) / unit_});
+  add_stay(v, point);
+  return column;
+}
+
+// At the begin no op runs and memory is not asked for. What lives from step to step may be away; the rest is as it is.
+ColumnIndex BoundProgram::present_at_begin(ValueIndex v) {
+  const StepStorage& storage = step_.storages[step_.values[v].storage];
+  return lives_from_step_to_step(storage) ? program_.add_column(0, 0, 1) : kAlways;
+}
+
+// At most what comes in the window behind the point and in all later ones.
+ColumnIndex BoundProgram::from_point_on(ColumnIndex in_window, ColumnIndex later) {
+  if (in_window == kNever && later == kNever) return kNever;
+  const ColumnIndex column = program_.add_column(0, 0, 1);
+  std::vector<LinearProgram::Entry> entries{{column, -1}};
+  if (is_column(in_window)) entries.push_back({in_window, 1});
+  if (is_column(later)) entries.push_back({later, 1});
+  program_.add_row(std::move(entries), 0);
+  return column;
+}
+
+ColumnIndex BoundProgram::remade(ValueIndex v, PointIndex at, bool apply, When when) {
+  if (!can_remake(v, apply)) return kNever;
+  const OpIndex maker = step_.values[v].maker;
+  const std::optional<Remaking>& way = apply ? step_.ops[maker].apply : step_.ops[maker].rerun;
+  Ways& ways = when == When::InWindow ? in_window_ : from_point_on_;
+  ColumnIndex& slot = (apply ? ways.applied : ways.again)[at][maker];
+  if (slot != kUnset) return slot;
+  if (when == When::InWindow) {
+    slot = program_.add_column(way->took.count / second_, 0, 1);
+  } else {
+    const ColumnIndex later = times_.has(at.next()) ? remade(v, at.next(), apply, when) : kNever;
+    slot = from_point_on(remade(v, at, apply, When::InWindow), later);
+  }
+  waiting_.push_back({slot, maker, at, apply, when});
+  return slot;
+}
+
+ColumnIndex BoundProgram::restored(ValueIndex v, PointIndex at, When when) {
+  if (!restorable(v) || gone(v, at)) return kNever;
+  ColumnIndex& slot = (when == When::InWindow ? in_window_ : from_point_on_).restored[at][v];
+  if (slot != kUnset) return slot;
+  if (when == When::InWindow) return slot = new_restored(v);
+  const ColumnIndex later = times_.has(at.next()) ? restored(v, at.next(), when) : kNever;
+  return slot = from_point_on(restored(v, at, When::InWindow), later);
+}
+
+ColumnIndex BoundProgram::new_restored(ValueIndex v) {
+  const ColumnIndex column = program_.add_column(double(bytes_of(v).count) / ask_.rates.read / second_, 0, 1);
+  std::vector<LinearProgram::Entry> entries{{column, -1}};
+  const StorageIndex s = step_.values[v].storage;
+  const StepStorage& storage = step_.storages[s];
+  entries.push_back({written(v), 1});
+  if (lives_from_step_to_step(storage) && v == spans_.first[s]) entries.push_back({written(spans_.last[s]), 1});
+  program_.add_row(std::move(entries), 0);
+  return column;
+}
+
+ColumnIndex BoundProgram::written(ValueIndex v) {
+  ColumnIndex& slot = written_[v];
+  if (slot != kUnset) return slot;
+  const StorageIndex s = step_.values[v].storage;
+  const bool unchanged =
+      lives_from_step_to_step(step_.storages[s]) && spans_.first[s] == spans_.last[s];  // written in an earlier step
+  return slot = program_.add_column(unchanged ? 0 : double(bytes_of(v).count) / ask_.rates.write / second_, 0, 1);
+}
+
+}  // namespace ullage::plan

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/bound/bound_program.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::plan {
+namespace {
+
+constexpr double kInUse = 1e-7;     // of a column that lies between 0 and 1
+constexpr int kPivots = 2'000'000;  // so that it ends
+constexpr std::size_t kMostRounds = 200;
+
+// Those that must be there, by op: what is never looked at need not, unless the op writes on it.
+Table<OpIndex, std::vector<ValueIndex>> needs_of(const Step& step) {
+  Table<OpIndex, std::vector<ValueIndex>> needs(step.ops.size());
+  for (const OpIndex op : step.ops.ids()) {
+    const StepOp& now = step.ops[op];
+    for (std::size_t i = 0; i < now.reads.size(); ++i) {
+      const bool unread = std::find(now.unread.begin(), now.unread.end(), std::uint32_t(i)) != now.unread.end();
+      if (!unread || step.values[now.reads[i]].overwritten_by == op) needs[op].push_back(now.reads[i]);
+    }
+  }
+  return needs;
+}
+
+Table<ValueIndex, OpIndex> last_reads(const Table<OpIndex, std::vector<ValueIndex>>& needs, std::size_t values) {
+  Table<ValueIndex, OpIndex> last(values);
+  for (const OpIndex op : needs.ids()) {
+    for (const ValueIndex v : needs[op]) last[v] = op.next();
+  }
+  return last;
+}
+
+}  // namespace
+
+BoundProgram::BoundProgram(const Step& step, const Spans& spans, const Ask& ask, const std::vector<OpIndex>& points)
+    : step_(step),
+      spans_(spans),
+      ask_(ask),
+      times_{OpIndex{0}},
+      needs_(needs_of(step)),
+      last_read_(last_reads(needs_, step.values.size())) {
+  for (const OpIndex point : points) times_.push_back(point);
+  unit_ = std::max(1.0, double(ask.budget.count)) / 1000;
+  second_ = step.in_ops.count > 0 ? step.in_ops.count / 1000 : 1;
+  tiny_ = saturating_sub(step.peak, ask.budget) / 200'000;
+  present_.assign(times_.size(), Table<ValueIndex, ColumnIndex>(step.values.size(), kUnset));
+  const Columns<OpIndex> by_op(times_.size(), Table<OpIndex, ColumnIndex>(step.ops.size(), kUnset));
+  in_window_ = from_point_on_ = Ways{by_op, by_op, present_};
+  written_.assign(step.values.size(), kUnset);
+  memory_rows_.assign(times_.size(), kNone);
+  fixed_ = fixed_levels();
+  for (const PointIndex point : IdRange<PointIndex>{PointIndex{1}, times_.next_id()}) add_memory(point);
+  for (const PointIndex window : times_.ids()) add_needs(window);
+  for (const PointIndex point : times_.ids()) add_needs_from(point);
+  add_borders();
+}
+
+OpIndex BoundProgram::window_end(PointIndex window) const {
+  return times_.has(window.next()) ? times_[window.next()] : step_.ops.next_id();
+}
+
+Bytes BoundProgram::bytes_of(ValueIndex v) const { return step_.storages[step_.values[v].storage].bytes; }
+
+bool BoundProgram::exists(ValueIndex v, PointIndex point) const { return spans_.values[v].from <= time(point); }
+
+// It cannot come again, whatever is done: no op makes it, and the program wrote over it or let go of it.
+bool BoundProgram::gone(ValueIndex v, PointIndex point) const {
+  const Value& value = step_.values[v];
+  if (value.maker != kNone || spans_.values[v].holds(time(point))) return false;
+  return value.overwritten_by != kNone || !ask_.levers.hold;
+}
+
+// Where a storage is of both kinds (a gradient: made in one step, freed in the next) either lever will do here.
+bool BoundProgram::restorable(ValueIndex v) const {
+  const StepStorage& storage = step_.storages[step_.values[v].storage];
+  if (!storage.movable) return false;
+  if (lives_from_step_to_step(storage)) return ask_.levers.state;
+  return ask_.levers.spill || ((storage.from_before || storage.outlives) && ask_.levers.state);
+}
+
+// In that window the program writes over it, or frees its storage and nothing may hold it: whoever has it at the
+// window's end, or needs it behind that op, has it from a rerun.
+bool BoundProgram::lost_in(ValueIndex v, PointIndex window) const {
+  const Value& value = step_.values[v];
+  const OpIndex from = time(window), until = window_end(window);
+  if (value.overwritten_by < until) return value.overwritten_by >= from;
+  const OpIndex death = spans_.storages[value.storage].until;
+  return !ask_.levers.hold && from < death && death <= until;
+}
+
+// Behind its birth it is there up to this op, whatever is done.
+OpIndex BoundProgram::stuck_until(ValueIndex v) const {
+  const Value& value = step_.values[v];
+  const Span span = spans_.values[v];
+  if (!step_.storages[value.storage].movable) return span.until;
+  if (restorable(v) || can_remake(v, false) || can_remake(v, true)) return span.from;
+  return std::max(span.from, span.until);
+}
+
+bool BoundProgram::can_remake(ValueIndex v, bool apply) const {
+  const OpIndex maker = step_.values[v].maker;
+  if (maker == kNone || !(apply ? ask_.levers.batch_norm : ask_.levers.recompute)) return false;
+  const StepOp& op = step_.ops[maker];
+  return apply ? op.apply && op.makes.front() == v : bool(op.rerun);
+}
+
+bool BoundProgram::stuck(ValueIndex v, PointIndex point) const {
+  return exists(v, point) && time(point) < stuck_until(v);
+}
+
+LinearProgram::Outcome BoundProgram::solve() {
+  for (std::size_t round = 0;; ++round) {
+    const LinearProgram::Outcome outcome = program_.solve(kPivots);
+    if (outcome != LinearProgram::Outcome::Solved || round == kMostRounds) return outcome;
+    std::vector<Chain> used, unused;
+    for (const Chain& chain : waiting_) (program_.value(chain.column) > kInUse ? used : unused).push_back(chain);
+    if (used.empty()) return outcome;
+    waiting_ = std::move(unused);
+    for (const Chain& chain : used) add_chain(chain);
+  }
+}
+
+Seconds BoundProgram::proven() const { return {std::max(0.0, program_.proven() * (1 - 1e-9)) * second_}; }
+
+double BoundProgram::part_of(ValueIndex v, PointIndex point) const {
+  const ColumnIndex column = present_[point][v];
+  if (is_column(column)) return program_.value(column);
+  return column == kAlways && !stuck(v, point) ? 1 : 0;  // what is stuck is in the level of what is fixed
+}
+
+// All through the window, as far as its ends tell.
+double BoundProgram::part_in(ValueIndex v, PointIndex window) const {
+  const double part = times_.has(window.next()) ? part_of(v, window.next()) : 0;
+  return exists(v, window) ? std::min(part, part_of(v, window)) : part;
+}
+
+Table<OpIndex, double> BoundProgram::excess() const {
+  Table<OpIndex, double> over(step_.ops.size() + 1, 0);
+  const auto add = [&](OpIndex from, OpIndex until, double bytes) {
+    if (from >= until) return;
+    over[from] += bytes;
+    over[until] -= bytes;
+  };
+  for (const ValueIndex v : step_.values.ids()) {
+    const double bytes = double(bytes_of(v).count);
+    for (const PointIndex w : times_.ids()) {
+      const OpIndex from = std::max(time(w), spans_.values[v].from), until = window_end(w);
+      if (from >= until) continue;
+      const double part = part_in(v, w);
+      add(from, until, bytes * part);
+      if (!exists(v, w)) add(from, std::min(last_read_[v], until), bytes * (1 - part));
+    }
+  }
+  double sum = 0;
+  PointIndex w;
+  for (const OpIndex op : step_.ops.ids()) {
+    while (times_.has(w.next()) && time(w.next()) <= op) w = w.next();
+    sum += over[op];
+    over[op] = sum + fixed_[op] + rise_of(step_.ops[op]) - double(ask_.budget.count);
+    for (const ValueIndex v : needs_[op]) {
+      if (!exists(v, w) || present_[w][v] == kAlways) continue;
+      over[op] += double(bytes_of(v).count) * (1 - part_in(v, w));
+    }
+  }
+  over.pop_back();
+  return over;
+}
+
+}  // namespace ullage::plan

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/model/remakings.h"
+
+#include "ullage/plan/model/arguments.h"
+#include "ullage/plan/model/rerun.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace ullage::plan {
+namespace {
+
+using How = trace::TensorUse::How;
+using trace::TensorUse;
+
+// Bytes of one element of a c10::ScalarType; zero: of no type that counts.
+std::uint64_t element_size(std::uint8_t dtype) {
+  constexpr std::array<std::uint8_t, 16> kSizes = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 0, 0, 0, 2};
+  return dtype < kSizes.size() ? kSizes[dtype] : 0;
+}
+
+// Zero where it cannot be told.
+Bytes bytes_of_use(const TensorUse& use) {
+  std::uint64_t bytes = element_size(use.dtype);
+  for (const std::int64_t size : use.sizes) {
+    if (size <= 0 || bytes > kMostAtOnce.count / static_cast<std::uint64_t>(size)) return {};
+    bytes *= static_cast<std::uint64_t>(size);
+  }
+  return Bytes{bytes};
+}
+
+class Remakings final {
+ public:
+  Remakings(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built)
+      : index_(index), kernels_(kernels), step_(built.step), built_(built), unsteady_(built.written_elsewhere) {}
+
+  void run() {
+    for (const StepOp& op : step_.ops) {
+      for (const ValueIndex one : statistics(op)) unsteady_[storage_of(one)] = true;
+    }
+    for (const OpIndex k : step_.ops.ids()) {
+      StepOp& op = step_.ops[k];
+      mark_unread(op);
+      if (op.phase != trace::Phase::Forward || detail(op).failed || detail(op).sliced) continue;
+      op.apply = apply_of(op);
+      op.rerun = rerun_of_op(k);
+    }
+  }
+
+ private:
+  const trace::OpDetail& detail(const StepOp& op) const { return index_.detail(op.in_take); }
+  StorageIndex storage_of(ValueIndex value) const { return step_.values[value].storage; }
+  Bytes bytes_of(ValueIndex value) const { return step_.storages[storage_of(value)].bytes; }
+  bool makes_new(const StepOp& op, std::size_t count) const { return op.overwrites == 0 && op.makes.size() == count; }
+
+  // It returned the statistics that it saved; in evaluation these have no bytes.
+  bool trains(const StepOp& op) const { return is_batch_norm(op.name) && makes_new(op, 3); }
+
+  // Its arguments are input, weight, bias, running mean and variance; of fewer it is not certain which are missing.
+  static constexpr std::size_t kArguments = 5, kStatistics = 3;  // how many; where the last two begin
+
+  // What a batch norm that trains may write, unsaid: its running statistics, or what might be some.
+  std::vector<ValueIndex> statistics(const StepOp& op) const {
+    if (!trains(op)) return {};
+    const std::vector<TensorUse> arguments = uses_of(detail(op), false);
+    std::vector<ValueIndex> found;
+    for (const ValueIndex read : op.reads) {
+      const StepStorage& storage = step_.storages[storage_of(read)];
+      const auto use = std::ranges::find(arguments, storage.in_take, &TensorUse::storage);
+      const auto place = std::size_t(use - arguments.begin());
+      const bool stays = storage.from_before && storage.outlives && !index_.leaf[storage.in_take.value];
+      if (arguments.size() == kArguments ? place >= kStatistics : place > 0 && stays) found.push_back(read);
+    }
+    return found;
+  }
+
+  // What has to be there to run it again: all it reads, but no statistics where these are certain.
+  std::vector<ValueIndex> needs(const StepOp& op) const {
+    std::vector<ValueIndex> reads = op.reads;
+    if (uses_of(detail(op), false).size() != kArguments) return reads;
+    const std::vector<ValueIndex> left_out = statistics(op);
+    std::erase_if(reads, [&](ValueIndex one) { return std::ranges::find(left_out, one) != left_out.end(); });
+    return reads;
+  }
+  // Does what it looks at, but for statistics of its own, change with ops of the step alone?
+  bool is_steady(const StepOp& op) const {
+    const std::vector<ValueIndex> own = statistics(op);
+    return std::ranges::all_of(op.reads, [&](ValueIndex one) {
+      return !unsteady_[storage_of(one)] || std::ranges::find(own, one) != own.end();
+    });
+  }
+
+  std::optional<Remaking> apply_of(const StepOp& op) const {
+    if (!trains(op) || !is_steady(op)) return std::nullopt;
+    Remaking made{needs(op), {op.took.count * kApplyShare}, bytes_of(op.makes[0])};
+    made.reads.push_back(op.makes[1]);
+    made.reads.push_back(op.makes[2]);
+    made.rise += bytes_of(op.makes[1]) + bytes_of(op.makes[2]);  // the scale and the shift, one number a channel each
+    return made;
+  }
+
+  std::optional<Remaking> rerun_of_op(OpIndex k) const {
+    const StepOp& op = step_.ops[k];
+    const Rerun rule = rerun_of(op.name, kernels_);
+    if (rule == Rerun::Never || op.makes.empty() || built_.hides_own[k] || !is_steady(op)) return std::nullopt;
+    if (rule == Rerun::BatchNorm && !trains(op)) return std::nullopt;
+    if (rule == Rerun::Blank && !written_over(k)) return std::nullopt;
+    if (op.overwrites > 0 && !parts_of(op.name).in_place) return std::nullopt;  // results that the caller gave
+    for (std::size_t i = 0; i < op.overwrites; ++i) {
+      if (made_outside(op, storage_of(op.makes[i]))) return std::nullopt;
+    }
+    if (!all_arguments_seen(op.name, detail(op))) return std::nullopt;
+    return Remaking{needs(op), op.took, built_.own_rise[k]};
+  }
+  bool made_outside(const StepOp& op, StorageIndex storage) const {
+    return std::ranges::any_of(
+        op.reads, [&](ValueIndex one) { return storage_of(one) == storage && step_.values[one].maker == kNone; });
+  }
+
+  // All that op k makes is next written over as a whole, by an op that does not look at it, and nothing looked before.
+  bool written_over(OpIndex k) const {
+    return std::ranges::all_of(step_.ops[k].makes, [&](ValueIndex value) {
+      const OpIndex by = step_.values[value].overwritten_by;
+      if (by == kNone || !overwrites_all(step_.ops[by].name)) return false;
+      const std::vector<TensorUse> arguments = uses_of(detail(step_.ops[by]), false);
+      const StorageId storage = step_.storages[storage_of(value)].in_take;
+      return arguments.front().how == How::Written && arguments.front().storage == storage &&
+             bytes_of_use(arguments.front()) == bytes_of(value) &&
+             std::ranges::count(arguments, storage, &TensorUse::storage) == 1 && unseen(value, k, by);
+    });
+  }
+  bool unseen(ValueIndex value, OpIndex after, OpIndex before) const {
+    for (const OpIndex k : IdRange<OpIndex>{after.next(), before}) {
+      const StepOp& op = step_.ops[k];
+      if (std::ranges::find(op.reads, value) != op.reads.end() && !is_plain_view(op)) return false;
+    }
+    return true;
+  }
+
+  bool is_plain_view(const StepOp& op) const {
+    return is_view(op.name) && op.makes.empty() && op.hides.empty() && op.rise == Bytes{};
+  }
+
+  void mark_unread(StepOp& op) const {
+    if (is_view(op.name) && !is_plain_view(op)) return;
+    const std::vector<StorageId> unread = unread_storages(op.name, detail(op));
+    for (std::uint32_t i = 0; i < op.reads.size(); ++i) {
+      const StorageId one = step_.storages[storage_of(op.reads[i])].in_take;
+      if (std::ranges::find(unread, one) != unread.end()) op.unread.push_back(i);
+    }
+  }
+
+  const trace::TakeIndex& index_;
+  const Kernels kernels_;
+  Step& step_;
+  BuiltStep& built_;
+  Table<StorageIndex, bool> unsteady_;  // its bytes change without an op of the step saying so
+};
+
+}  // namespace
+
+void add_remakings(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built) {
+  Remakings(index, kernels, built).run();
+}
+
+}  // namespace ullage::plan

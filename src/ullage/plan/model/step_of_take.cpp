@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/model/step_of_take.h"
+
+#include "ullage/plan/model/remakings.h"
+#include "ullage/plan/model/step_builder.h"
+#include "ullage/plan/model/step_figures.h"
+#include "ullage/plan/model/step_range.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace ullage::plan {
+namespace {
+
+Result<Step> made_of(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
+                     const StandsOn& on) {
+  Result<BuiltStep> built = build_step(index, meaning, range, on.least_movable);
+  if (!built) return built.error();
+  add_remakings(index, on.kernels, *built);
+  add_figures(index, range, built->step);
+  return std::move(built->step);
+}
+
+void take_least_times(const trace::TakeIndex& index, const StepRange& from, Step& step) {
+  for (const OpIndex k : step.ops.ids()) {
+    Seconds& took = step.ops[k].took;
+    took = std::min(took, index.detail(from.ops[k]).took);
+  }
+  step.seconds = std::min(step.seconds, length_of(index, from));
+}
+
+void settle_times(Step& step) {
+  step.in_ops = {};
+  for (StepOp& op : step.ops) {
+    step.in_ops.count += op.took.count;
+    if (op.rerun) op.rerun->took = op.took;
+    if (op.apply) op.apply->took = {op.took.count * kApplyShare};
+  }
+  step.seconds = std::max(step.seconds, step.in_ops);
+}
+
+}  // namespace
+
+Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning, std::size_t which,
+                     const StandsOn& on) {
+  const trace::TakeIndex index(take);
+  const Result<StepRange> range = step_range(index, meaning.steps, which);
+  if (!range) return range.error();
+  return made_of(index, meaning, *range, on);
+}
+
+Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning, const StandsOn& on) {
+  const trace::TakeIndex index(take);
+  std::map<std::vector<std::uint64_t>, std::vector<StepRange>> alike;  // by keys
+  Error last{Error::Kind::BadArgument, "the recording has no whole step behind the first one", ""};
+  for (std::size_t which = 1; which < meaning.steps.whole(); ++which) {
+    Result<StepRange> range = step_range(index, meaning.steps, which);
+    if (!range) {
+      last = range.error();
+      continue;
+    }
+    std::vector<std::uint64_t> keys;
+    for (const OpId op : range->ops) keys.push_back(key_of(index, op));
+    alike[std::move(keys)].push_back(std::move(*range));
+  }
+  if (alike.empty()) return last;
+  const auto rank = [](const auto& one) { return std::pair(one.second.size(), one.second.back().begin); };
+  const auto most = std::ranges::max_element(alike, {}, rank);
+  Result<Step> step = made_of(index, meaning, most->second.back(), on);
+  if (!step) return step;
+  for (const StepRange& one : most->second) take_least_times(index, one, *step);
+  settle_times(*step);
+  return step;
+}
+
+}  // namespace ullage::plan

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/problem/step_facts.h"
+
+#include <algorithm>
+
+namespace ullage::plan {
+
+StepFacts::StepFacts(const Step& step)
+    : uses(step.values.size()),
+      values_of(step.storages.size()),
+      born_in_op(step.storages.size(), false),
+      dies(step.storages.size(), kNone),
+      rerunnable(step.ops.size(), false),
+      most(step.ops.size(), 0),
+      step_(step) {
+  find_uses();
+  find_reruns();
+  sum_levels();
+}
+
+ValueIndex StepFacts::overwritten(const StepOp& op, std::size_t i) const {
+  const StorageIndex storage = step_.values[op.makes[i]].storage;
+  for (const ValueIndex read : op.reads)
+    if (step_.values[read].storage == storage) return read;
+  ULLAGE_CHECK(false, "an op overwrites what is not among its arguments");
+  return {};
+}
+
+void StepFacts::find_uses() {
+  for (const ValueIndex v : step_.values.ids())
+    if (step_.values[v].maker == kNone) values_of[step_.values[v].storage].push_back(v);
+  for (const OpIndex op : step_.ops.ids()) {
+    const StepOp& it = step_.ops[op];
+    for (std::size_t r = 0; r < it.reads.size(); ++r) {
+      const ValueIndex v = it.reads[r];
+      const bool unread = std::find(it.unread.begin(), it.unread.end(), r) != it.unread.end();
+      if (unread && step_.values[v].overwritten_by != op) continue;
+      if (uses[v].empty() || uses[v].back() != op) uses[v].push_back(op);
+    }
+    for (std::size_t i = 0; i < it.makes.size(); ++i) {
+      const ValueIndex v = it.makes[i];
+      values_of[step_.values[v].storage].push_back(v);
+      if (i >= it.overwrites) born_in_op[step_.values[v].storage] = true;
+      uses[v].push_back(op);
+    }
+  }
+  for (const GapIndex gap : step_.gaps.ids())
+    for (const GapEvent& event : step_.gaps[gap])
+      if (!event.born) dies[event.storage] = gap;
+}
+
+// An op in place is run again on a copy of what it overwrote, which has to be remade for it.
+void StepFacts::find_reruns() {
+  for (const OpIndex op : step_.ops.ids()) {
+    const StepOp& it = step_.ops[op];
+    bool can = it.rerun.has_value();
+    for (std::size_t i = 0; can && i < it.overwrites; ++i) {
+      const Value& old = step_.values[overwritten(it, i)];
+      can = old.maker != kNone && rerunnable[old.maker] && born_in_op[old.storage];
+    }
+    rerunnable[op] = can;
+  }
+}
+
+void StepFacts::sum_levels() {
+  std::int64_t level = static_cast<std::int64_t>(step_.level.count);
+  const auto bytes = [this](StorageIndex s) { return static_cast<std::int64_t>(step_.storages[s].bytes.count); };
+  for (const GapIndex gap : step_.gaps.ids()) {
+    std::int64_t top = level;
+    for (const GapEvent& event : step_.gaps[gap]) {
+      level += event.born ? bytes(event.storage) : -bytes(event.storage);
+      top = std::max(top, level);
+    }
+    if (!step_.ops.has(op_after(gap))) {
+      most_at_end = top;
+      break;
+    }
+    const StepOp& op = step_.ops[op_after(gap)];
+    std::int64_t born = 0;
+    for (std::size_t i = op.overwrites; i < op.makes.size(); ++i) born += bytes(step_.values[op.makes[i]].storage);
+    for (const StorageIndex hidden : op.hides) born += bytes(hidden);
+    most[op_after(gap)] = std::max(top, level + std::max(static_cast<std::int64_t>(op.rise.count), born));
+    level += born;
+  }
+}
+
+}  // namespace ullage::plan

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/search/policies.h"
+
+#include "ullage/plan/model/rerun.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace ullage::plan {
+namespace {
+
+constexpr std::size_t kMostSegments = 40;
+enum Policy : std::size_t { kSegments, kRecomputeAll, kDropCheap, kDtr, kKnapsack };
+
+using SavedIndex = Id<struct SavedTag, std::int32_t>;  // index into Policies::saved_
+
+// A saved tensor of a forward pass that can be dropped behind its last use there.
+struct Saved {
+  MovedIndex value;
+  SlotIndex slot;  // behind that use
+  OpIndex made;    // by it
+  OpIndex used;    // that use
+  double bytes = 0;
+  double seconds = 0;  // to make it again from what it was made of
+  bool heavy = false;
+};
+
+class Policies final {
+ public:
+  Policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
+           const PolicyTold& tell)
+      : problem_(problem), timeline_(timeline), least_(least), stop_(stop), tell_(tell) {
+    saved_at_.assign(problem.values.size(), kNone);
+    for (const SlotIndex slot : problem_.slots.ids()) add_saved(slot);
+    std::sort(saved_.begin(), saved_.end(), [](const Saved& a, const Saved& b) { return a.made < b.made; });
+    for (const SavedIndex i : saved_.ids()) saved_at_[saved_[i].value] = i;
+    seen_.assign(problem.values.size(), 0);
+  }
+
+  void segments();
+  void recompute_all();
+  void drop_cheap();
+  void dtr();
+  void knapsack();
+
+ private:
+  // `slot`: of those of one value behind a use in a forward pass the last one stays.
+  void add_saved(SlotIndex slot);
+  void drop(Choice& choice, const Saved& saved) const { choice.after[saved.slot] = After::Drop; }
+  Outcome consider(Policy policy, const Choice& choice) {
+    const Outcome outcome = timeline_.run(choice, least_);
+    if (outcome.possible) tell_(policy, choice, outcome);
+    return outcome;
+  }
+  bool stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
+  bool enough(const Outcome& outcome) const { return !outcome.possible || outcome.peak <= least_ || stopped(); }
+  Table<SavedIndex, double> crossing_bytes() const;
+  std::vector<OpIndex> cuts(std::size_t segments, const Table<SavedIndex, double>& crossing) const;
+  RecipeIndex way_of(MovedIndex value) const {
+    const Problem::Moved& it = problem_.values[value];
+    return it.apply != kNone ? it.apply : it.rerun;
+  }
+  double chain_seconds(const Saved& saved, const Choice& choice);
+  Table<SavedIndex, std::vector<SavedIndex>> users() const;
+
+  const Problem& problem_;
+  Timeline& timeline_;
+  std::int64_t least_;
+  const std::atomic<bool>* stop_;
+  const PolicyTold& tell_;
+  Table<MovedIndex, SavedIndex> saved_at_;  // or none
+  std::vector<Saved> passing_;              // not saved, but read in the forward pass: that use is the last one
+  Table<SavedIndex, Saved> saved_;          // in the order of their making
+  std::vector<MovedIndex> todo_;
+  Table<MovedIndex, std::uint64_t> seen_;  // in the walk of this number
+  std::uint64_t walk_ = 0;
+};
+
+void Policies::add_saved(SlotIndex slot) {
+  const Step& step = *problem_.step;
+  const Problem::Slot& it = problem_.slots[slot];
+  const MovedIndex v = it.value;
+  const Problem::Moved& value = problem_.values[v];
+  const OpIndex maker = step.values[value.value].maker;
+  const RecipeIndex way = way_of(v);
+  const OpIndex used = problem_.positions[it.position].op;
+  if (maker == kNone || used == kNone || step.ops[used].phase != trace::Phase::Forward) return;
+  const StepOp& op = step.ops[maker];
+  if (it.last) passing_.push_back({v, slot, maker, used});
+  if (way == kNone || !it.drop || it.last) return;
+  const Saved saved{
+      v, slot, maker, used, static_cast<double>(value.bytes), problem_.recipes[way].seconds, is_heavy(op.name)};
+  if (saved_at_[v] != kNone) {
+    saved_[saved_at_[v]] = saved;
+    return;
+  }
+  saved_at_[v] = saved_.push_back(saved);
+}
+
+// Behind the making of each saved tensor: bytes of those made until then and used later.
+Table<SavedIndex, double> Policies::crossing_bytes() const {
+  Table<SavedIndex, double> crossing(saved_.size(), 0);
+  for (const SavedIndex at : saved_.ids()) {
+    for (const SavedIndex other : IdRange<SavedIndex>{{}, at.next()}) {
+      if (saved_[other].used > saved_[at].made) crossing[at] += saved_[other].bytes;
+    }
+  }
+  return crossing;
+}
+
+// Ops behind which a segment ends: where about the same bytes were saved in each, there where least cross.
+std::vector<OpIndex> Policies::cuts(std::size_t segments, const Table<SavedIndex, double>& crossing) const {
+  double all = 0;
+  for (const Saved& saved : saved_) all += saved.bytes;
+  const double each = all / static_cast<double>(segments);
+  std::vector<OpIndex> ends;
+  for (std::size_t i = 1; i < segments; ++i) {
+    double before = 0, least = std::numeric_limits<double>::infinity();
+    OpIndex best;
+    for (const SavedIndex at : saved_.ids()) {
+      before += saved_[at].bytes;
+      if (std::abs(before - all * static_cast<double>(i) / static_cast<double>(segments)) > each / 2) continue;
+      if (crossing[at] < least) least = crossing[at], best = saved_[at].made;
+    }
+    if (best > OpIndex{0} && (ends.empty() || best > ends.back())) ends.push_back(best);
+  }
+  return ends;
+}
+
+// What is made and used up within a segment is dropped, what the next one reads is held; the first so many segments,
+// the last ones keep all.
+void Policies::segments() {
+  consider(kSegments, plain_choice(problem_));
+  const Table<SavedIndex, double> crossing = crossing_bytes();
+  std::vector<OpIndex> last;
+  for (std::size_t count = 2; count <= kMostSegments && !stopped(); ++count) {
+    const std::vector<OpIndex> ends = cuts(count, crossing);
+    if (ends == last) continue;
+    last = ends;
+    Choice choice = plain_choice(problem_);
+    OpIndex begin;
+    for (const OpIndex end : ends) {
+      for (const Saved& saved : saved_) {
+        if (saved.made >= begin && saved.made <= end && saved.used <= end) drop(choice, saved);
+      }
+      for (const Saved& passing : passing_) {
+        const bool crosses = passing.made <= end && passing.used > end;
+        if (crosses && problem_.levers.hold) choice.after[passing.slot] = After::Keep;
+      }
+      begin = end.next();
+      consider(kSegments, choice);
+    }
+  }
+}
+
+void Policies::recompute_all() {
+  Choice choice = plain_choice(problem_);
+  for (const Saved& saved : saved_) drop(choice, saved);
+  consider(kRecomputeAll, choice);
+  std::fill(choice.again.begin(), choice.again.end(), std::uint8_t{1});
+  consider(kRecomputeAll, choice);
+}
+
+void Policies::drop_cheap() {
+  Choice choice = plain_choice(problem_);
+  for (const Saved& saved : saved_) {
+    if (!saved.heavy) drop(choice, saved);
+  }
+  consider(kDropCheap, choice);
+}
+
+// With the values it was made of that are dropped too.
+double Policies::chain_seconds(const Saved& saved, const Choice& choice) {
+  ++walk_;
+  todo_.assign(1, saved.value);
+  seen_[saved.value] = walk_;
+  double seconds = 0;
+  for (std::size_t i = 0; i < todo_.size(); ++i) {
+    const RecipeIndex way = way_of(todo_[i]);
+    if (way == kNone) continue;
+    const Problem::Recipe& recipe = problem_.recipes[way];
+    seconds += recipe.seconds;
+    for (const MovedIndex read : problem_.lists[recipe.reads]) {
+      const SavedIndex at = saved_at_[read];
+      const bool gone = at != kNone && choice.after[saved_[at].slot] == After::Drop;
+      if (!gone || seen_[read] == walk_) continue;
+      seen_[read] = walk_;
+      todo_.push_back(read);
+    }
+  }
+  return seconds;
+}
+
+// Of each saved tensor those that are made from it, as indices into `saved_`.
+Table<SavedIndex, std::vector<SavedIndex>> Policies::users() const {
+  Table<SavedIndex, std::vector<SavedIndex>> users(saved_.size());
+  for (const SavedIndex i : saved_.ids()) {
+    for (const MovedIndex read : problem_.lists[problem_.recipes[way_of(saved_[i].value)].reads]) {
+      const SavedIndex at = saved_at_[read];
+      if (at != kNone) users[at].push_back(i);
+    }
+  }
+  return users;
+}
+
+void Policies::dtr() {
+  Choice choice = plain_choice(problem_);
+  const Table<SavedIndex, std::vector<SavedIndex>> users = this->users();
+  Table<SavedIndex, double> chains;
+  chains.reserve(saved_.size());
+  for (const Saved& saved : saved_) chains.push_back(chain_seconds(saved, choice));
+  std::vector<SavedIndex> touched;
+  for (std::size_t evicted = 0; evicted <= saved_.size(); ++evicted) {
+    const Outcome outcome = consider(kDtr, choice);
+    if (enough(outcome)) return;
+    SavedIndex least = kNone;
+    double least_score = std::numeric_limits<double>::infinity();
+    for (const SavedIndex i : saved_.ids()) {
+      const PositionIndex at = problem_.slots[saved_[i].slot].position;
+      if (choice.after[saved_[i].slot] == After::Drop || at >= outcome.peak_at) continue;
+      const double score = chains[i] / (saved_[i].bytes * static_cast<double>(outcome.peak_at.value - at.value));
+      if (score < least_score) least_score = score, least = i;
+    }
+    if (least == kNone) return;
+    drop(choice, saved_[least]);
+    // Longer are the chains of what is made from it, and from there on of what is made from dropped ones.
+    touched.assign(1, least);
+    for (std::size_t t = 0; t < touched.size(); ++t) {
+      for (const SavedIndex user : users[touched[t]]) {
+        chains[user] = chain_seconds(saved_[user], choice);
+        const bool gone = choice.after[saved_[user].slot] == After::Drop;
+        if (gone && std::find(touched.begin(), touched.end(), user) == touched.end()) touched.push_back(user);
+      }
+    }
+  }
+}
+
+// In the order of their seconds by the byte: enough bytes for each budget; which is enough, only the timeline tells.
+void Policies::knapsack() {
+  std::vector<Saved> order(saved_.begin(), saved_.end());
+  std::sort(order.begin(), order.end(),
+            [](const Saved& a, const Saved& b) { return a.seconds * b.bytes < b.seconds * a.bytes; });
+  Choice choice = plain_choice(problem_);
+  Outcome outcome = consider(kKnapsack, choice);
+  for (const Saved& saved : order) {
+    if (enough(outcome)) return;
+    drop(choice, saved);
+    outcome = consider(kKnapsack, choice);
+  }
+}
+
+}  // namespace
+
+void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
+                  const PolicyTold& tell) {
+  Policies policies(problem, timeline, least, stop, tell);
+  policies.segments();
+  policies.recompute_all();
+  policies.drop_cheap();
+  policies.dtr();
+  policies.knapsack();
+}
+
+}  // namespace ullage::plan

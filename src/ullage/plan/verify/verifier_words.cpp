@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/plan/verify/verifier_machine.h"
+
+namespace ullage::plan {
+
+bool VerifierMachine::refuse(const std::string& message) {
+  const bool at_end = !step_.ops.has(at_);
+  refused_ = Error{Error::Kind::BadArgument, message, (in_gap_ && !at_end ? "before " : "") + text(at_)};
+  return false;
+}
+
+bool VerifierMachine::refuse(const Action& action, const std::string& message) {
+  return refuse(text(action) + ": " + message);
+}
+
+std::string VerifierMachine::text(OpIndex op) const {
+  if (!step_.ops.has(op)) return "the end of the step";
+  return "op " + std::to_string(op.value) + " (" + step_.ops[op].name + ")";
+}
+
+std::string VerifierMachine::text(ValueIndex value) const {
+  if (!where_.has(value)) return "value " + std::to_string(value.value);
+  const std::string& name = step_.storages[step_.values[value].storage].name;
+  return "value " + std::to_string(value.value) + (name.empty() ? "" : " (" + name + ")");
+}
+
+std::string VerifierMachine::text(const Action& action) const {
+  using What = Action::What;
+  const std::string side = action.after ? " after it" : " before it";
+  switch (action.what) {
+    case What::Drop:
+      return "drop of " + text(action.value) + side;
+    case What::Rerun:
+      return "rerun of " + text(action.op) + side;
+    case What::Apply:
+      return "batch-norm of " + text(action.op) + side;
+    case What::Hold:
+      return "hold of " + text(action.value) + side;
+    case What::Spill:
+      return "spill of " + text(action.value) + side;
+    case What::Restore:
+      return "restore of " + text(action.value) + side;
+    case What::WriteAhead:
+      return "write ahead of " + text(action.value) + side;
+    case What::ReadAhead:
+      return "read ahead of " + text(action.value) + side;
+  }
+  return "action of no kind";
+}
+
+std::string VerifierMachine::why_not(ValueIndex value) const {
+  const Where& where = where_[value];
+  if (where.home != Home::None) {
+    if (where.state == State::Out) return "is spilled";
+    return where.state == State::Coming ? "is read ahead but not restored" : "is there";
+  }
+  const std::string at = " at " + text(where.gone_at);
+  switch (where.gone) {
+    case Gone::NotYet:
+      return "is not made yet";
+    case Gone::Overwritten:
+      return "is stale: the program wrote over it" + at;
+    case Gone::Died:
+      return "died with its storage" + at;
+    case Gone::Dropped:
+      return "was dropped" + at;
+    case Gone::Remade:
+      return "was written over by a rerun" + at;
+  }
+  return "is not there";
+}
+
+}  // namespace ullage::plan

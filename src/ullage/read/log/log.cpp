@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/read/log/log.h"
+
+#include "ullage/read/log/log_lines.h"
+#include "ullage/read/log/log_traceback.h"
+#include "ullage/read/log/log_triggers.h"
+#include "ullage/read/log/memory_summary.h"
+#include "ullage/read/log/message.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+namespace ullage::read {
+namespace {
+
+using trace::OutOfMemory;
+
+constexpr std::size_t kBackward = 300;  // a message may begin this far before the word that gave it away
+constexpr std::size_t kForward = 100;   // or after it
+constexpr std::size_t kAhead = 300;     // looked at after it at once, so that many such words in a row cost no more
+constexpr std::size_t kMostErrors = 10'000;  // that differ; what a log tells beyond them is not kept
+constexpr std::size_t kMostSummaries = 10'000;
+constexpr std::size_t kMostSurroundings = 1'000;  // errors with traceback and lines before
+
+std::string figure(const std::optional<Bytes>& bytes) { return bytes ? fmt::format("{},", bytes->count) : "-,"; }
+
+// Two errors of equal keys are one that the log tells twice.
+std::string key_of(const OutOfMemory& error) {
+  std::string key = error.form + ',';
+  for (const auto* bytes : {&error.requested, &error.capacity, &error.allocated, &error.free, &error.reserved,
+                            &error.unallocated, &error.private_pools, &error.process, &error.allowed, &error.other,
+                            &error.active, &error.largest_block, &error.needed}) {
+    key += figure(*bytes);
+  }
+  key += error.device ? fmt::format("d{},", *error.device) : "";
+  key += error.rank ? fmt::format("r{},", *error.rank) : "";
+  for (const trace::ProcessUse& use : error.processes) key += fmt::format("p{}:{},", use.pid, use.bytes.count);
+  return key;
+}
+
+// The kernel tells one kill in several lines, and the shell in one more: they are one error with what each adds.
+bool same_kill(const OutOfMemory& earlier, const OutOfMemory& later, std::uint64_t lines_between) {
+  constexpr std::uint64_t kNear = 200;  // the kernel's table of tasks stands between
+  return earlier.teller == trace::Teller::KernelKill && later.teller == trace::Teller::KernelKill &&
+         earlier.form != later.form && lines_between <= kNear && !(earlier.process && later.process);
+}
+
+class LogReader {
+ public:
+  explicit LogReader(std::string_view text) : text_(text) {}
+
+  trace::Log read() && {
+    for (std::size_t at = find_trigger(text_, 0); at != text_.npos; at = find_trigger(text_, next_)) take(at);
+    log_.lines = line_of(text_.size()) - (text_.empty() || text_.back() == '\n' ? 1 : 0);
+    return std::move(log_);
+  }
+
+ private:
+  // Looks closer at what a trigger word points at, and sets where to go on.
+  void take(std::size_t at) {
+    if (take_summary(at)) return;
+    next_ = at + 1;
+    if (at + kForward <= searched_) return;
+    const std::size_t from = std::max(searched_, at > kBackward ? at - kBackward : 0);
+    const std::size_t to = std::min(text_.size(), at + kAhead);
+    const auto found = find_message(text_, from, to, last_end_);
+    if (!found) {
+      searched_ = std::max(searched_, to);
+      return;
+    }
+    const std::size_t end = std::max(found->end, found->lead + 1);
+    add(*found);
+    last_end_ = end;
+    ends_[found->error.rank.value_or(kNoRank)] = end;
+    searched_ = std::max(searched_, end);
+    next_ = end;
+  }
+
+  bool take_summary(std::size_t at) {
+    const char letter = static_cast<char>(text_[at] | 0x20);
+    if (letter != 'm' && letter != 'l') return false;  // "memory summary" or "large pool"
+    if (at < no_table_before_) return false;
+    const Line line = line_at(text_, at);
+    no_table_before_ = line.end;
+    if (line.of(text_).find('|') == std::string_view::npos) return false;
+    auto found = summary_around(text_, at, searched_);
+    if (!found || found->end <= at) return false;
+    found->summary.line = line_of(found->begin);
+    if (log_.summaries.size() < kMostSummaries) log_.summaries.push_back(std::move(found->summary));
+    searched_ = next_ = found->end;
+    return true;
+  }
+
+  void add(const FoundMessage& found) {
+    const std::uint64_t line = line_of(found.lead);
+    if (!log_.errors.empty() && same_kill(log_.errors.back(), found.error, line - last_line_)) {
+      OutOfMemory& kill = log_.errors.back();
+      if (!kill.process) kill.process = found.error.process;
+      last_line_ = line;
+      return;
+    }
+    last_line_ = line;
+    const auto [place, is_new] = errors_.try_emplace(key_of(found.error), log_.errors.size());
+    if (!is_new) {
+      if (place->second < log_.errors.size()) ++log_.errors[place->second].repeated;
+      return;
+    }
+    if (log_.errors.size() == kMostErrors) return;
+    OutOfMemory error = found.error;
+    error.line = line;
+    if (log_.errors.size() < kMostSurroundings) {
+      Surroundings around = surroundings_of(text_, line_at(text_, found.lead), end_of_last(found.error.rank));
+      error.traceback = std::move(around.frames);
+      error.code = std::move(around.code);
+      error.before = std::move(around.before);
+    }
+    log_.errors.push_back(std::move(error));
+  }
+
+  // Behind the last message of this rank: the tracebacks of several may be mixed.
+  std::size_t end_of_last(std::optional<unsigned> rank) const {
+    if (!rank) return last_end_;
+    const auto of_rank = ends_.find(*rank), of_none = ends_.find(kNoRank);
+    return std::max(of_rank == ends_.end() ? 0 : of_rank->second, of_none == ends_.end() ? 0 : of_none->second);
+  }
+
+  // From 1. Offsets are mostly asked for in order, so that the text is counted once.
+  std::uint64_t line_of(std::size_t offset) {
+    if (offset < counted_) counted_ = 0, lines_ = 1;
+    const std::string_view part = text_.substr(counted_, offset - counted_);
+    lines_ += static_cast<std::uint64_t>(std::ranges::count(part, '\n'));
+    counted_ = offset;
+    return lines_;
+  }
+
+  std::string_view text_;
+  trace::Log log_;
+  std::unordered_map<std::string, std::size_t> errors_;  // by key
+  std::size_t next_ = 0;                                 // where to look for the next trigger
+  std::size_t searched_ = 0;                             // no message begins before this that is not known
+  std::size_t no_table_before_ = 0;
+  static constexpr unsigned kNoRank = UINT32_MAX;
+  std::unordered_map<unsigned, std::size_t> ends_;  // of the last message of each rank
+  std::size_t last_end_ = 0;                        // behind the message met last
+  std::size_t counted_ = 0;
+  std::uint64_t lines_ = 1;      // of the text up to counted_
+  std::uint64_t last_line_ = 0;  // of the message met last
+};
+
+constexpr std::string_view kWantedLog =
+    "looked for out-of-memory messages (CUDA, HIP, XPU, NPU, MPS, CPU), those of the libraries beside PyTorch (cuBLAS, "
+    "cuDNN, NCCL, ...), killed processes and tables of torch.cuda.memory_summary()";
+
+}  // namespace
+
+Result<trace::Log> read_log(std::string_view text, const std::string& name) {
+  if (text.empty()) return Error{Error::Kind::BadFile, "the text is empty", name};
+  trace::Log log = LogReader(text).read();
+  if (log.errors.empty() && log.summaries.empty()) {
+    const std::string message =
+        fmt::format("no error of lack of memory in {} line{}; {}", log.lines, log.lines == 1 ? "" : "s", kWantedLog);
+    return Error{Error::Kind::BadFile, message, name};
+  }
+  return log;
+}
+
+}  // namespace ullage::read

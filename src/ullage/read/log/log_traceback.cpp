@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/read/log/log_traceback.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace ullage::read {
+namespace {
+
+constexpr std::size_t kMostLines = 2000;  // of a traceback: deep recursion prints 1000 frames
+constexpr std::size_t kMostOdd = 12;      // lines between two frames that are neither frame nor code
+constexpr std::size_t kMostBefore = 20;
+constexpr std::size_t kLongestKept = 400;  // of a line kept
+constexpr std::string_view kBegin = "Traceback (most recent call last)";
+
+std::string_view without_indent(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  return first == line.npos ? std::string_view() : line.substr(first);
+}
+
+// `File "train.py", line 12, in main`
+std::optional<trace::Frame> frame_in(std::string_view line) {
+  constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
+  if (!line.starts_with(kFile)) return std::nullopt;
+  const std::size_t after_name = line.find(kLine, kFile.size());
+  if (after_name == line.npos) return std::nullopt;
+  trace::Frame frame;
+  frame.file = clean(line.substr(kFile.size(), after_name - kFile.size()), kLongestKept);
+  const std::string_view rest = line.substr(after_name + kLine.size());
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), frame.line);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view tail = rest.substr(static_cast<std::size_t>(end - rest.data()));
+  if (tail.starts_with(kIn)) frame.function = clean(tail.substr(kIn.size()), kLongestKept);
+  return frame;
+}
+
+// Python's rich draws a box around tracebacks: "| /home/me/train.py:12 in main   |" with bars of U+2502.
+constexpr std::string_view kBar = "\xe2\x94\x82";
+constexpr std::string_view kCorner = "\xe2\x95\xad";
+constexpr std::string_view kArrow = "\xe2\x9d\xb1";  // before the line of code that failed
+
+std::optional<trace::Frame> boxed_frame_of(std::string_view line) {
+  const std::size_t in = line.find(" in ");
+  if (in == line.npos) return std::nullopt;
+  const std::size_t colon = line.rfind(':', in);
+  if (colon == line.npos || colon == 0 || line[0] == ' ') return std::nullopt;
+  trace::Frame frame;
+  const auto [end, error] = std::from_chars(line.data() + colon + 1, line.data() + in, frame.line);
+  if (error != std::errc() || end != line.data() + in) return std::nullopt;
+  frame.file = clean(line.substr(0, colon), kLongestKept);
+  frame.function = clean(line.substr(in + 4), kLongestKept);
+  return frame;
+}
+
+// What stands between the bars of a box; none when the line has none.
+std::optional<std::string_view> inside_box(std::string_view line) {
+  if (!line.starts_with(kBar)) return std::nullopt;
+  line.remove_prefix(kBar.size());
+  const std::size_t last = line.rfind(kBar);
+  return without_indent(line.substr(0, last));
+}
+
+// "~~~~^^^^" under the code, as Python 3.11 and later draw it.
+bool is_underline(std::string_view line) { return !line.empty() && line.find_first_not_of("~^ ") == line.npos; }
+
+class TracebackWalk {
+ public:
+  TracebackWalk(std::string_view text, const Line& error, std::size_t not_before)
+      : text_(text), error_(error), not_before_(not_before), rank_(rank_of(error.of(text))), at_(error) {}
+
+  Surroundings run() {
+    if (!read_traceback()) {
+      around_.frames.clear();
+      around_.code.clear();
+      at_ = error_;
+    }
+    read_before();
+    return std::move(around_);
+  }
+
+ private:
+  // The line before, of this rank or of none.
+  bool step_back() {
+    for (std::size_t i = 0; i < kMostLines; ++i) {
+      const auto line = line_before(text_, at_);
+      if (!line) return false;
+      at_ = *line;
+      const auto rank = rank_of(at_.of(text_));
+      if (!rank_ || !rank || *rank == *rank_) return true;
+    }
+    return false;
+  }
+
+  // Upwards from the error: each frame stands above its line of code. False when no traceback begins there.
+  bool read_traceback() {
+    std::string code;
+    std::size_t odd = 0;
+    for (std::size_t i = 0; i < kMostLines && step_back(); ++i) {
+      if (at_.begin < not_before_) return false;
+      const std::string_view whole = at_.of(text_);
+      const std::string_view line = without_indent(whole.substr(prefix_length(whole)));
+      if (line.starts_with(kBegin)) return true;
+      if (line.starts_with(kCorner) && line.find(kBegin) != line.npos) return true;
+      const auto boxed = inside_box(line);
+      if (boxed && odd != 0) code.clear(), odd = 0;  // a line below the box is no code
+      if (auto frame = boxed ? boxed_frame_of(*boxed) : frame_in(line)) {
+        around_.frames.push_back(std::move(*frame));
+        around_.code.push_back(std::move(code));
+        code.clear();
+        odd = 0;
+        continue;
+      }
+      if (boxed) {
+        if (boxed->starts_with(kArrow)) code = boxed_code(*boxed);
+        continue;
+      }
+      if (is_underline(line)) continue;
+      if (++odd > kMostOdd) return false;
+      code = clean(line, kLongestKept);  // the uppermost of several lines
+    }
+    return false;
+  }
+
+  // The arrow, the number of the line, the code.
+  static std::string boxed_code(std::string_view line) {
+    line = without_indent(line.substr(kArrow.size()));
+    const std::size_t blank = line.find(' ');
+    return clean(blank == line.npos ? std::string_view() : line.substr(blank), kLongestKept);
+  }
+
+  void read_before() {
+    for (std::size_t i = 0; i < kMostBefore && step_back(); ++i) {
+      std::string line = clean(at_.of(text_), kLongestKept);
+      if (!line.empty()) around_.before.push_back(std::move(line));
+    }
+    std::ranges::reverse(around_.before);
+  }
+
+  std::string_view text_;
+  Line error_;
+  std::size_t not_before_;
+  std::optional<unsigned> rank_;
+  Line at_;
+  Surroundings around_;
+};
+
+}  // namespace
+
+Surroundings surroundings_of(std::string_view text, const Line& error, std::size_t not_before) {
+  return TracebackWalk(text, error, not_before).run();
+}
+
+}  // namespace ullage::read

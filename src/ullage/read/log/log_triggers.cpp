@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/read/log/log_triggers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace ullage::read {
+namespace {
+
+constexpr std::string_view kWords[] = {
+    // messages with figures
+    "out of mem", "out of\n", "out of\r", "f memory", "tried to", "to alloc", "ut of m", "outofmem", "o allocat",
+    "total capac", "already allo", "d by pytorch", "has a total", "buffer size:", "d allowed mem", "got an oom",
+    "not allocate", "out_of_m", "defaultcpualloc", "enough memory", "allocation on device", "larger than the",
+    "pool grew",
+    // libraries
+    "cufft_al", "bad_alloc", "_status_", "type_alloc_buffer", "cudnn algorithm", "unable to find an engine", "magma: c",
+    "magma_err", "cuda failure", "cuda runtime error (2)", "thcudacheck", "errormemory", "ur_result_error_out",
+    // the machine's memory
+    "bus error", "shared memory", "to write to file </torch", "unable to mmap", "memoryerror", "[errno 12]",
+    "posix_fallocate",
+    // ends of processes
+    "killed", "code 137", "code: 137", "exitcode", "exit code: -9", "exit code -9", "exit status 137", "signal 9",
+    "sigkill", "oom-kill", "oom_kill", "oom_reaper", "term_memlimit", "dataloader worker",
+    // programs
+    "memory on dev", "on startup", "gpu memory ut", "desired gpu", "on device cuda", "cache blocks",
+    "to serve at least", "within the budget", "below what the process needs", "exhausted: ", "oom when",
+    "requested buffer", "gpu memory (", "--mem-fraction-static",
+    // tables
+    "memory summary", "large pool"};
+
+constexpr std::size_t kShortest =
+    std::ranges::min_element(kWords, {}, [](std::string_view word) { return word.size(); })->size();
+constexpr std::size_t kWordCount = std::size(kWords);
+constexpr std::size_t kBuckets = 1 << 15;
+static_assert(kShortest >= 6, "the shortest word limits how far the search may jump");
+
+// Three letters as an index; five bits of a letter do not tell its case.
+constexpr std::size_t bucket(const char* at) {
+  const auto bits = [&](int i) { return static_cast<std::size_t>(static_cast<unsigned char>(at[i]) & 0x1f); };
+  return bits(0) << 10 | bits(1) << 5 | bits(2);
+}
+
+// For the last three letters of a window of kShortest letters: how far the window may move on before a word can begin
+// in it; where it may not, the words whose window ends so.
+struct TriggerTable {
+  std::array<std::uint8_t, kBuckets> jump{};
+  std::array<std::int16_t, kBuckets> first{};
+  std::array<std::int16_t, kWordCount> next{};
+};
+
+constexpr TriggerTable make_table() {
+  TriggerTable table;
+  table.jump.fill(kShortest - 2);
+  table.first.fill(-1);
+  for (std::size_t word = kWordCount; word-- > 0;) {
+    for (std::size_t i = 0; i + 3 <= kShortest; ++i) {
+      std::uint8_t& jump = table.jump[bucket(kWords[word].data() + i)];
+      jump = std::min(jump, static_cast<std::uint8_t>(kShortest - 3 - i));
+    }
+    std::int16_t& first = table.first[bucket(kWords[word].data() + kShortest - 3)];
+    table.next[word] = first;
+    first = static_cast<std::int16_t>(word);
+  }
+  return table;
+}
+
+constinit const TriggerTable kTable = make_table();
+
+bool stands_at(std::string_view word, const char* at) {
+  return std::equal(word.begin(), word.end(), at, [](char wanted, char c) {
+    return (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) == wanted;
+  });
+}
+
+}  // namespace
+
+std::span<const std::string_view> trigger_words() { return kWords; }
+
+std::size_t find_trigger(std::string_view text, std::size_t from) {
+  const char* const data = text.data();
+  std::size_t last = from + kShortest - 3;  // the last three letters of the window
+  while (last + 3 <= text.size()) {
+    const std::size_t of = bucket(data + last);
+    const std::uint8_t jump = kTable.jump[of];
+    if (jump != 0) {
+      last += jump;
+      continue;
+    }
+    const std::size_t begin = last + 3 - kShortest;
+    for (int word = kTable.first[of]; word >= 0; word = kTable.next[static_cast<std::size_t>(word)]) {
+      const std::string_view wanted = kWords[word];
+      if (begin + wanted.size() <= text.size() && stands_at(wanted, data + begin)) return begin;
+    }
+    ++last;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace ullage::read

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/read/log/message.h"
+
+#include "ullage/read/log/log_lines.h"
+#include "ullage/read/log/message_forms.h"
+#include "ullage/read/log/message_pattern.h"
+#include "ullage/read/log/message_text.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ullage::read {
+namespace {
+
+using trace::OutOfMemory;
+
+constexpr std::size_t kLongestMessage = std::size_t{8} * 1024;  // as it stands in the log; what is behind is not read
+constexpr std::size_t kUsualMessage = std::size_t{2} * 1024;    // nearly all end within
+constexpr std::size_t kMargin = 200;  // letters: the longest clause must fit behind a message's end
+constexpr std::size_t kLongestText = std::size_t{4} * 1024;
+constexpr std::size_t kFarthestStart = 200;  // of a message's text before its lead in the same line
+
+// Whether a pattern may begin with this letter; most places of a text are passed with one look.
+bool may_begin(std::string_view pattern, char letter) {
+  const char c = pattern.front();
+  return c == '$' || c == '&' || c == '%' ? is_digit(letter) : folded(c) == letter;
+}
+
+constexpr std::string_view kErrorWords[] = {"error",  "fail",   "fatal", "exception",
+                                            "unable", "cannot", "abort", "panic"};
+
+bool speaks_of_error(std::string_view line) {
+  return std::ranges::any_of(kErrorWords, [&](std::string_view word) { return line.find(word) != line.npos; });
+}
+
+bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t begin, std::size_t end) {
+  const std::string_view letters = text.letters;
+  if ((lead.place & kAtLineBegin) != 0) {
+    // "torch.cuda.OutOf" and "MemoryError: ..." may stand in two lines.
+    if (!text.line_begins(begin) || letters.substr(0, begin).ends_with("outof")) return false;
+  }
+  if ((lead.place & kAtLineEnd) != 0 && !text.line_ends(end) &&
+      ((lead.place & kOrColonBehind) == 0 || text.letters[end] != ':')) {
+    return false;
+  }
+  if ((lead.place & kNoName) != 0) {
+    const char before = begin > 0 && text.at[begin - 1] + 1 == text.at[begin] ? text.letters[begin - 1] : ' ';
+    if ((before >= 'a' && before <= 'z') || before == '.' || before == '_') return false;
+    if (letters.substr(end).starts_with("error")) return false;
+  }
+  if ((lead.place & kNoDigitBehind) != 0 && end < text.letters.size() && is_digit(text.letters[end])) return false;
+  if ((lead.place & (kWithError | kWithOutOfMemory)) == 0) return true;
+  const auto next = std::ranges::upper_bound(text.lines, begin);
+  const std::size_t first = next == text.lines.begin() ? 0 : *(next - 1);
+  const std::size_t last = text.end_of_line(begin);
+  if ((lead.place & kWithError) != 0) return speaks_of_error(letters.substr(first, last - first));
+  return letters.substr(begin, last - begin).find("outofmemory") != letters.npos;
+}
+
+struct FoundLead {
+  const Lead* lead = nullptr;
+  std::size_t begin = 0;  // letters
+  std::size_t end = 0;
+};
+
+const Lead* lead_at(const Squeezed& text, std::size_t at, std::size_t& end) {
+  const char second = at + 1 < text.letters.size() ? text.letters[at + 1] : ' ';
+  for (int i = first_lead(text.letters[at], second); i >= 0; i = next_lead(i, second)) {
+    const Lead& lead = leads()[static_cast<std::size_t>(i)];
+    const auto match = match_at(lead.pattern, text.letters, at);
+    if (!match || !stands_where_it_must(lead, text, at, match->end)) continue;
+    end = match->end;
+    return &lead;
+  }
+  return nullptr;
+}
+
+std::optional<FoundLead> find_lead(const Squeezed& text, std::size_t from, std::size_t to) {
+  for (std::size_t at = from; at < to; ++at) {
+    FoundLead found{nullptr, at, at};
+    found.lead = lead_at(text, at, found.end);
+    if (found.lead != nullptr) return found;
+  }
+  return std::nullopt;
+}
+
+struct NearLead {
+  const Lead* lead = nullptr;
+  std::size_t at = 0;       // offset in the text
+  std::size_t letters = 0;  // of the lead, squeezed
+};
+
+std::optional<NearLead> lead_in(const Squeezed& near, std::size_t from, std::size_t to) {
+  const auto lead = find_lead(near, near.letter_at(from), near.letter_at(to));
+  if (!lead) return std::nullopt;
+  return NearLead{lead->lead, near.at[lead->begin], lead->end - lead->begin};
+}
+
+// The first lead in [from, to). Where that is from the midst of a message, a logger unknown to us may have written its
+// prefixes between the words of the beginning: then what lines have in common is taken out.
+std::optional<NearLead> first_lead_in(std::string_view text, std::size_t from, std::size_t to, std::size_t not_before) {
+  constexpr std::size_t kBehind = 256;  // a lead may end so far behind `to`
+  constexpr std::size_t kAbove = 600;   // and with prefixes begin so far before `from`
+  const std::size_t begin = std::max(line_at(text, from).begin, from > kFarthestStart ? from - kFarthestStart : 0);
+  const std::size_t end = std::min(text.size(), to + kBehind);
+  const auto found = lead_in(squeeze(text, begin, end), from, to);
+  if (!found || (found->lead->place & kTail) == 0) return found;
+  const std::size_t above = std::max(not_before, found->at > kAbove ? found->at - kAbove : 0);
+  const auto alike = squeeze_alike(text, line_at(text, above).begin, end);
+  const auto earlier = alike ? lead_in(*alike, above, found->at) : std::nullopt;
+  return earlier ? earlier : found;
+}
+
+// Reads the clauses of one message behind its lead.
+class MessageReader {
+ public:
+  MessageReader(const Squeezed& text, const FoundLead& lead) : text_(text), lead_(lead) {
+    found_.error.teller = lead.lead->teller;
+    frontier_ = std::max(lead.end, text.end_of_line(lead.begin));
+    mark_class();
+  }
+
+  // The first line may hold anything between the clauses; later lines are of the message only as far as clauses run on.
+  void read() {
+    std::size_t at = lead_.begin;
+    while (at < text_.letters.size()) {
+      if (at >= frontier_ && !is_filler(text_.letters[at]) && !clause_at(at)) break;
+      if (at >= frontier_ + kLongestGap) break;
+      const std::optional<std::size_t> next = begins_another(at) ? std::nullopt : take(at);
+      if (!next) {
+        frontier_ = at;
+        another_follows_ = true;
+        break;
+      }
+      at = *next;
+    }
+    name_version();
+  }
+
+  FoundMessage& found() { return found_; }
+  // Index of the letter behind the message: the rest of its last line belongs to it, unless another begins there.
+  std::size_t end_letter() const {
+    const std::size_t end = std::max(lead_.end, frontier_);
+    return another_follows_ ? end : std::max(end, text_.end_of_line(end - 1));
+  }
+
+ private:
+  static constexpr std::size_t kLongestGap = 4;  // letters between clauses of different lines: ". (", "- "
+  static bool is_filler(char c) { return std::string_view(".,;:()-*`'\"").find(c) != std::string_view::npos; }
+
+  struct Taken {
+    const Clause* clause = nullptr;
+    Match match;
+  };
+
+  std::optional<Taken> clause_at(std::size_t at) const {
+    for (const Clause& clause : lead_.lead->clauses) {
+      if (!may_begin(clause.pattern, text_.letters[at])) continue;
+      if (auto match = match_at(clause.pattern, text_.letters, at)) return Taken{&clause, *match};
+    }
+    return std::nullopt;
+  }
+
+  // Another message in the same line: words that give one away, once this one has figures.
+  bool begins_another(std::size_t at) const {
+    if (!has_figures_ || at < lead_.end) return false;
+    std::size_t end = at;
+    const Lead* another = lead_at(text_, at, end);
+    if (another == nullptr || (another->place & (kTail | kWithError)) != 0) return false;
+    return another == lead_.lead || (another->teller != lead_.lead->teller && !another->clauses.empty());
+  }
+
+  // Where to go on; none: the message ended before.
+  std::optional<std::size_t> take(std::size_t at) {
+    if (const auto taken = clause_at(at)) {
+      if (!apply(*taken)) return std::nullopt;
+      frontier_ = std::max(frontier_, taken->match.end);
+      return taken->match.end;
+    }
+    if (!is_digit(text_.letters[at])) return at + 1;
+    return skip_number(at);
+  }
+
+  // A number nobody knows: its digits must not be taken for the end of another number.
+  std::size_t skip_number(std::size_t at) {
+    const std::string_view letters = text_.letters;
+    if (const auto size = size_at(letters, at)) {
+      found_.unread.emplace_back(letters.substr(at, size->end - at));
+      return size->end;
+    }
+    while (at < letters.size() && (is_digit(letters[at]) || letters[at] == '.')) ++at;
+    return at;
+  }
+
+  // Sets the figures; false when one of them is set already: that is another message.
+  bool apply(const Taken& taken) {
+    const Match& match = taken.match;
+    const Clause& clause = *taken.clause;
+    for (std::size_t i = 0; i < match.size_count && i < clause.figures.size(); ++i) {
+      const MessageFigure figure = clause.figures[i];
+      if (figure != nullptr && !clause.add && (found_.error.*figure).has_value()) return false;
+    }
+    found_marks_ |= clause.marks;
+    for (std::size_t i = 0; i < match.size_count; ++i) keep(match, clause, i);
+    if (match.device && *match.device < 1u << 16) found_.error.device = static_cast<unsigned>(*match.device);
+    return true;
+  }
+
+  void keep(const Match& match, const Clause& clause, std::size_t i) {
+    const MessageSize& size = match.sizes[i];
+    if (size.decimal_label) found_marks_ |= kDecimalLabel;
+    if (!size.bytes) return;
+    has_figures_ = true;
+    OutOfMemory& error = found_.error;
+    error.precision = std::max(error.precision, size.precision);
+    const MessageFigure figure = i < clause.figures.size() ? clause.figures[i] : nullptr;
+    if (figure == nullptr) {
+      if (match.process) error.processes.push_back({*match.process, *size.bytes});
+    } else if (clause.add && (error.*figure).has_value()) {
+      const std::uint64_t sum = (error.*figure)->count + size.bytes->count;
+      if (sum >= size.bytes->count) error.*figure = Bytes{sum};
+    } else {
+      error.*figure = size.bytes;
+    }
+  }
+
+  // The name of the exception stands before the lead: it tells versions apart.
+  void mark_class() {
+    const std::string_view before = std::string_view(text_.letters).substr(0, lead_.begin);
+    if (before.ends_with("torch.cuda.outofmemoryerror:")) found_marks_ |= kCudaClass;
+    if (before.ends_with("torch.outofmemoryerror:")) found_marks_ |= kTorchClass;
+  }
+
+  void name_version() {
+    OutOfMemory& error = found_.error;
+    error.form = lead_.lead->form;
+    error.torch = lead_.lead->torch;
+    for (const Version& version : versions()) {
+      if (version.lead_form != lead_.lead->form || (found_marks_ & version.all) != version.all) continue;
+      error.form = version.form;
+      error.torch = version.torch;
+      break;
+    }
+  }
+
+  const Squeezed& text_;
+  const FoundLead& lead_;
+  FoundMessage found_;
+  std::uint32_t found_marks_ = 0;
+  bool has_figures_ = false;
+  bool another_follows_ = false;
+  std::size_t frontier_ = 0;  // the message is known to go on up to here
+};
+
+// "RuntimeError: " and whatever else the line says before the lead, if that is not too much: then from the lead on.
+std::size_t start_of_text(std::string_view text, const Line& line, std::size_t lead) {
+  const std::size_t begin = std::min(lead, line.begin + prefix_length(line.of(text)));
+  return lead - begin <= kFarthestStart ? begin : lead;
+}
+
+// From where a message is squeezed again once its lead is known: the line before may end in the exception's name, and
+// of an endless line the part before the lead is of no use.
+std::size_t start_of_reading(std::string_view text, const Line& line, std::size_t lead) {
+  if (lead - line.begin > kLongestText) return lead - kFarthestStart;
+  const auto above = line_before(text, line);
+  return above && line.begin - above->begin <= kFarthestStart ? above->begin : line.begin;
+}
+
+// Reads the message whose lead is known; within `longest` bytes. None when squeezing took the lead away.
+std::optional<FoundMessage> read_message(std::string_view text, const NearLead& near, std::size_t longest) {
+  const Line line = line_at(text, near.at);
+  const std::string_view pattern = text.substr(line.begin, near.at - line.begin);
+  const std::size_t stop = std::min(text.size(), near.at + longest);
+  const Squeezed whole = squeeze(text, start_of_reading(text, line, near.at), stop, pattern);
+  const std::size_t begin = whole.letter_at(near.at);
+  if (begin >= whole.letters.size() || whole.at[begin] != near.at) return std::nullopt;
+  const FoundLead again{near.lead, begin, std::min(begin + near.letters, whole.letters.size())};
+  MessageReader reader(whole, again);
+  reader.read();
+  if (stop < text.size() && longest < kLongestMessage && reader.end_letter() + kMargin > whole.letters.size()) {
+    return read_message(text, near, kLongestMessage);
+  }
+  FoundMessage& found = reader.found();
+  found.lead = near.at;
+  found.end = whole.at[reader.end_letter() - 1] + 1;
+  return std::move(found);
+}
+
+// The message on one line, without the prefixes of the lines that it was wrapped to.
+std::string one_line(std::string_view text, std::size_t begin, std::size_t end, std::string_view pattern) {
+  std::string joined;
+  for (std::size_t at = begin; at < end;) {
+    const std::size_t stop = std::min(end, text.substr(0, end).find_first_of("\r\n", at));
+    std::string_view line = text.substr(at, stop - at);
+    if (at != begin) line.remove_prefix(std::max(prefix_length(line), shared_prefix(line, pattern)));
+    joined += ' ';
+    joined += line;
+    at = stop + 1;
+  }
+  return clean(joined, kLongestText);
+}
+
+// Code that a traceback shows may quote a message: `if "out of memory" in str(error):`.
+bool is_code(std::string_view line) {
+  line.remove_prefix(prefix_length(line));
+  line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
+  constexpr std::string_view kStatements[] = {"if ",       "elif ",       "raise ",  "except ", "assert ",
+                                              "return ",   "print(",      "# ",      "logger.", "log.",
+                                              "warnings.", "TORCH_CHECK", "import ", "from ",   "with self."};
+  return std::ranges::any_of(kStatements, [&](std::string_view word) { return line.starts_with(word); });
+}
+
+bool has_figures(const OutOfMemory& error) {
+  return error.requested || error.capacity || error.allocated || error.free || error.process;
+}
+
+}  // namespace
+
+std::optional<FoundMessage> find_message(std::string_view text, std::size_t from, std::size_t to,
+                                         std::size_t not_before) {
+  while (from < to) {
+    const auto near = first_lead_in(text, from, to, not_before);
+    if (!near) return std::nullopt;
+    auto found = read_message(text, *near, kUsualMessage);
+    const std::size_t at = near->at;
+    const Line line = line_at(text, at);
+    if (!found || (!has_figures(found->error) && is_code(line.of(text)))) {
+      from = found ? std::max(line.end, at + 1) : at + 1;
+      continue;
+    }
+    const std::size_t start = std::max(not_before, start_of_text(text, line, at));
+    found->error.text = one_line(text, start, found->end, text.substr(line.begin, at - line.begin));
+    found->error.rank = rank_of(line.of(text));
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ullage::read

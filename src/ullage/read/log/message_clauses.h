@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The vocabularies of message_forms.h: what may stand in a message behind the words that give it away.
+// Included by message_forms.cpp alone.
+
+#include "ullage/read/log/message_forms.h"
+
+namespace ullage::read {
+
+using M = trace::OutOfMemory;
+
+// PyTorch's caching allocators: CUDA 1.0 to newest, HIP, XPU, NPU, and those that copied the frame.
+// c10/cuda/CUDACachingAllocator.cpp, c10/xpu/XPUCachingAllocator.cpp.
+inline constexpr Clause kPool[] = {
+    {"Tried to allocate more than $ memory", {&M::requested}, kBeyondOneEb},
+    {"Tried to allocate $", {&M::requested}, kRequested},
+    {"larger than $!", {&M::largest_block}},
+    {"GPU # has a total capacity of $", {&M::capacity}, kCapacityOf},
+    {"GPU # has a total capacty of $", {&M::capacity}, kMisspelt},
+    {"GPU #;"},
+    {"NPU #;"},
+    {"XPU #;"},
+    {"HPU #;"},
+    {"$ total capacity", {&M::capacity}},
+    {"$ already allocated", {&M::allocated}},
+    {"$ current active", {&M::active}},
+    {"of which $ is free", {&M::free}, kFree},
+    {"$ free", {&M::free}, kFree},
+    {"$ allowed;", {&M::allowed}, kAllowed},
+    {"$ cached", {&M::unallocated}, kCached},
+    {"$ reserved in total by PyTorch", {&M::reserved}, kReservedTotal},
+    {"Including non-PyTorch memory, this process has $ memory in use", {&M::process}},
+    {"this process has $ memory in use", {&M::process}},
+    {"Process ^ has $ memory in use"},
+    {"Of the allocated memory $ is allocated by PyTorch", {&M::allocated}},
+    {"with $ allocated in private pools (e.g., CUDA Graphs)", {&M::private_pools}, kPrivatePools},
+    {"with $ allocated in private pools", {&M::private_pools}, kPrivatePools},
+    {"and $ is reserved by PyTorch but unallocated", {&M::unallocated}},
+    {"If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation", {}, kSplitHint},
+    {"If reserved but unallocated memory is large try setting max_split_size_mb to avoid fragmentation",
+     {},
+     kSplitHint},
+    {"If reserved but unallocated memory is large try setting PYTORCH_ALLOC_CONF=expandable_segments:True to avoid "
+     "fragmentation",
+     {},
+     kExpandHint | kNewSetting},
+    {"If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to "
+     "avoid fragmentation",
+     {},
+     kExpandHint},
+    {"If reserved but unallocated memory is large try setting PYTORCH_HIP_ALLOC_CONF=expandable_segments:True to avoid "
+     "fragmentation",
+     {},
+     kExpandHint | kHipSetting},
+    {"try setting max_split_size_mb", {}, kSplitHint},
+    {"PYTORCH_ALLOC_CONF=expandable_segments:True", {}, kExpandHint | kNewSetting},
+    {"expandable_segments:True", {}, kExpandHint},
+    {"See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF"},
+    {"See documentation for Memory Management (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"},
+    {"See documentation for Memory Management (https://docs.pytorch.org/docs/stable/notes/"
+     "cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf)"},
+    {"See documentation for Memory Management (https://docs.pytorch.org/docs/stable/notes/"
+     "cuda.html#environment-variables)"},
+    {"See documentation for Memory Management"},
+    {"Please use `empty_cache` to release all unoccupied cached memory", {}, kEmptyCacheHint},
+};
+
+// aten/src/ATen/mps/MPSAllocator.mm; "GB" was binary too.
+inline constexpr Clause kMps[] = {
+    {"MPS allocated: $", {&M::allocated}},
+    {"other allocations: $", {&M::other}},
+    {"max allowed: $", {&M::allowed}},
+    {"Tried to allocate $", {&M::requested}, kRequested},
+    {"on private pool"},
+    {"on shared pool"},
+    {"Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations (may cause system "
+     "failure)"},
+};
+
+inline constexpr Clause kMetal[] = {
+    {"Invalid buffer size: $", {&M::requested}},
+};
+
+// c10/core/impl/alloc_cpu.cpp; Torch 7 counted whole GiB.
+inline constexpr Clause kCpu[] = {
+    {"you tried to allocate $", {&M::requested}},
+    {"Error code % (Cannot allocate memory)"},
+    {"Buy new RAM!"},
+};
+
+// aten/src/ATen/MapAllocator.cpp, numpy/_core/_exceptions.py, ONNX Runtime, TensorRT, llama.cpp
+inline constexpr Clause kHost[] = {
+    {"unable to mmap $ from file", {&M::requested}},
+    {"Unable to allocate $ for an array with shape", {&M::requested}},
+    {"requested buffer of size %"},
+    {"for an array with shape"},
+};
+
+// c10/cuda/CUDAMallocAsyncAllocator.cpp
+inline constexpr Clause kMallocAsync[] = {
+    {"Allocation on device # would exceed allowed memory. (out of memory)"},
+    {"Allocation on device # would exceed allowed memory"},
+    {"Currently allocated : $", {&M::allocated}},
+    {"Requested : $", {&M::requested}, kRequested},
+    {"Device limit : $", {&M::capacity}},
+    {"Free (according to CUDA): $", {&M::free}},
+    {"PyTorch limit (set by user-supplied memory fraction) : $", {&M::allowed}},
+};
+
+// The driver said no, and the program wrote that down: no figures, or those of the caller.
+inline constexpr Clause kDriver[] = {
+    {"RuntimeError: cuda runtime error (2) : out of memory at"},
+    {"CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
+     "incorrect."},
+    {"For debugging consider passing CUDA_LAUNCH_BLOCKING=1"},
+    {"Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions"},
+};
+
+inline constexpr Clause kCaller[] = {
+    {"allocating $ on device #:", {&M::requested}},
+    {"Requested amount of GPU memory ($)", {&M::requested}},
+    {"Out of memory allocating $ (allocated so far: $", {&M::requested, &M::allocated}},
+    {"limit set to: $", {&M::allowed}},
+    {"(size $)", {&M::requested}},
+    {"(size %)"},
+};
+
+inline constexpr Clause kXla[] = {
+    {"Failed to allocate request for ~ ($) on device ordinal #", {&M::requested}},
+    {"Failed to allocate request for ~ ($)", {&M::requested}},
+    {"Failed to allocate request for $ on device", {&M::requested}},
+    {"on device ordinal #"},
+    {"while trying to allocate $", {&M::requested}},
+    {"Out of memory allocating $", {&M::requested}},
+};
+
+inline constexpr Clause kTensorFlow[] = {
+    {"OOM when allocating tensor with shape[@] and type ?", {&M::requested}},
+    {"OOM when allocating tensor with shape[@]"},
+    {"device:GPU:#"},
+    {"by allocator"},
+};
+
+// mm/oom_kill.c
+inline constexpr Clause kKernel[] = {
+    {"anon-rss:$", {&M::process}, 0, true},
+    {"file-rss:$", {&M::process}, 0, true},
+    {"shmem-rss:$", {&M::process}, 0, true},
+};
+
+// vllm/v1/worker/utils.py, vllm/v1/core/kv_cache_utils.py
+inline constexpr Clause kVllm[] = {
+    {"Free memory on device cuda:# (&/$) on startup is", {&M::free, &M::capacity}},
+    {"Free memory on device (&/$) on startup is", {&M::free, &M::capacity}},
+    {"less than desired GPU memory utilization (%, $)", {&M::requested}},
+    {"$ KV cache is needed, which is larger than the available KV cache memory ($)", {&M::requested, &M::free}},
+    {"Decrease GPU memory utilization or reduce GPU memory used by other processes"},
+};
+
+// src/ullage/runtime/pool/pool.cpp, which gives each size twice: for people, and to the byte.
+inline constexpr Clause kUllage[] = {
+    {"asked for ~ ($)", {&M::requested}, kRequested},
+    {"asked for $;", {&M::requested}, kRequested},
+    {"tensors hold ~ ($) live in ~ ($) resident", {&M::allocated, &M::reserved}},
+    {"of the budget of ~ ($) the pool may hold ~ ($)", {&M::capacity, &M::allowed}},
+    {"memory outside the pool grew to ~ ($)", {&M::other}},
+    {"a budget of ~ ($) would serve this request", {&M::needed}},
+    {"the budget of ~ ($) is below what the process needs before the first tensor", {&M::capacity}},
+};
+
+}  // namespace ullage::read

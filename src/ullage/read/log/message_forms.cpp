@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/read/log/message_forms.h"
+
+#include "ullage/read/log/message_clauses.h"
+
+namespace ullage::read {
+namespace {
+
+using enum trace::Teller;
+
+constexpr Lead kLeads[] = {
+    // PyTorch's pools. The frames without a lead-in are pasted by hand, or began before the log did.
+    {"CUDA out of memory", Cuda, "cuda", "", kPool},
+    {"HIP out of memory", Hip, "hip", "", kPool},
+    {"XPU out of memory", Xpu, "xpu", "", kPool},
+    {"Current platform can NOT allocate memory block with size larger than", Xpu, "xpu", "", kPool},
+    {"NPU out of memory", Npu, "npu", "", kPool},
+    {"MPS backend out of memory", Mps, "mps", "", kMps},
+    {"MUSA out of memory", Other, "other-pool", "", kPool},
+    {"MLU out of memory", Other, "other-pool", "", kPool},
+    {"HPU out of memory", Other, "other-pool", "", kPool},
+    {"PrivateUse1 out of memory", Other, "other-pool", "", kPool},
+    {"Tried to allocate $ on private pool", Mps, "mps", "", kMps, kTail},
+    {"Tried to allocate $ on shared pool", Mps, "mps", "", kMps, kTail},
+    {"Tried to allocate $ (NPU", Npu, "npu", "", kPool, kTail},
+    {"Tried to allocate more than 1EB memory", Cuda, "cuda", "", kPool, kTail},
+    {"Tried to allocate $ (GPU", Cuda, "cuda", "", kPool, kTail},
+    {"Tried to allocate $. GPU", Cuda, "cuda", "", kPool, kTail},
+    {"Tried to allocate $ GPU", Cuda, "cuda", "", kPool, kTail},
+    {"(GPU #; $ total capacity", Cuda, "cuda", "", kPool, kTail},
+    {"GPU # has a total capacity of", Cuda, "cuda", "", kPool, kTail},
+    {"GPU # has a total capacty of", Cuda, "cuda", "", kPool, kTail},
+    {"Of the allocated memory $ is allocated by PyTorch", Cuda, "cuda", "", kPool, kTail},
+    {"Allocation on device % would exceed allowed memory", CudaMallocAsync, "cuda-malloc-async", "2.0 or later",
+     kMallocAsync},
+    {"Allocation on device would exceed allowed memory", CudaMallocAsync, "cuda-malloc-async", "2.0 or later",
+     kMallocAsync},
+    {"OutOfMemoryError: Allocation on device", CudaMallocAsync, "cuda-malloc-async", "2.0 or later", kMallocAsync},
+    {"exception_message\": \"Allocation on device", CudaMallocAsync, "cuda-malloc-async", "2.0 or later", kMallocAsync},
+    {"during processing !!! Allocation on device", CudaMallocAsync, "cuda-malloc-async", "2.0 or later", kMallocAsync},
+    {"would exceed allowed memory", CudaMallocAsync, "cuda-malloc-async", "2.0 or later", kMallocAsync, kTail},
+    {"Invalid buffer size:", Metal, "metal", "", kMetal},
+
+    // The driver refused a call outside the pool.
+    {"THCudaCheck FAIL file=", CudaDriver, "cuda-error-2", "0.1 to 1.5", kDriver, kWithOutOfMemory},
+    {"cuda runtime error (2) : out of memory", CudaDriver, "cuda-error-2", "0.1 to 1.5", kDriver},
+    {"cuda runtime error (2)", CudaDriver, "cuda-error-2", "0.1 to 1.5", kDriver},
+    {"triple_chevron_launcher::launch(): out of memory", CudaDriver, "cuda-thrust", "0.3 or 0.4", kDriver},
+    {"CUDA error: out of memory", CudaDriver, "cuda-error", "", kDriver},
+    {"CUDA driver error: out of memory", CudaDriver, "cuda-error", "2.0 or later", kDriver},
+    {"HIP error: out of memory", CudaDriver, "hip-error", "", kDriver},
+    {"cudaErrorMemoryAllocation", CudaDriver, "cuda-error-name", "", kDriver},
+    {"CUDA_ERROR_OUT_OF_MEMORY", CudaDriver, "cuda-error-name", "", kDriver},
+    {"hipErrorOutOfMemory", CudaDriver, "hip-error-name", "", kDriver},
+    {"UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", Xpu, "xpu-driver", "", kDriver},
+    {"UR_RESULT_ERROR_OUT_OF_RESOURCES", Xpu, "xpu-driver", "", kDriver},
+    {"cudaMalloc failed: out of memory", CudaDriver, "cuda-malloc", "", kCaller},
+    {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating", CudaDriver, "cuda-malloc", "", kCaller},
+
+    // Libraries beside the pool: they want memory when they start, and tell of its lack in words of their own.
+    {"CUBLAS_STATUS_ALLOC_FAILED", Cublas, "cublas-alloc", "", {}},
+    {"CUBLAS_STATUS_NOT_INITIALIZED", Cublas, "cublas-not-initialized", "", {}},
+    {"CUBLAS_STATUS_INTERNAL_ERROR when calling `cublasCreate", Cublas, "cublas-create", "", {}},
+    {"HIPBLAS_STATUS_ALLOC_FAILED", Cublas, "cublas-alloc", "", {}},
+    {"CUDNN_STATUS_ALLOC_FAILED", Cudnn, "cudnn-alloc", "", {}},
+    {"CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", Cudnn, "cudnn-alloc", "", {}},
+    {"CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED", Cudnn, "cudnn-host-alloc", "", {}},
+    {"CUDNN_STATUS_NOT_INITIALIZED", Cudnn, "cudnn-not-initialized", "", {}},
+    {"CUDNN_STATUS_INTERNAL_ERROR", Cudnn, "cudnn-internal", "", {}},
+    {"Unable to find a valid cuDNN algorithm to run", Cudnn, "cudnn-no-algorithm", "1.3 to 1.13", {}},
+    {"was unable to find an engine to execute this computation", Cudnn, "cudnn-no-engine", "1.13 or later", {}},
+    {"CUSOLVER_STATUS_ALLOC_FAILED", Cusolver, "cusolver-alloc", "", {}},
+    {"CUSOLVER_STATUS_NOT_INITIALIZED", Cusolver, "cusolver-not-initialized", "", {}},
+    {"CUSOLVER_STATUS_INTERNAL_ERROR when calling `cusolverDnCreate", Cusolver, "cusolver-create", "", {}},
+    {"CUSPARSE_STATUS_ALLOC_FAILED", Cusparse, "cusparse-alloc", "", {}},
+    {"CUSPARSE_STATUS_NOT_INITIALIZED", Cusparse, "cusparse-not-initialized", "", {}},
+    {"CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", Cusparse, "cusparse-resources", "", {}},
+    {"CUFFT_ALLOC_FAILED", Cufft, "cufft-alloc", "", {}},
+    {"MAGMA_ERR_DEVICE_ALLOC", Magma, "magma-device", "", {}},
+    {"MAGMA_ERR_HOST_ALLOC", Magma, "magma-host", "", {}},
+    {"magma: cannot allocate memory on GPU device", Magma, "magma-device", "", {}},
+    {"MAGMA: could not allocate", Magma, "magma-device", "", {}},
+    {"CURAND_STATUS_ALLOCATION_FAILED", Other, "curand-alloc", "", {}},
+    {"NCCL WARN Cuda failure 'out of memory'", Nccl, "nccl", "", {}},
+    {"NCCL WARN Cuda failure % 'out of memory'", Nccl, "nccl", "", {}},
+    {"Cuda failure 'out of memory'", Nccl, "nccl", "", {}},
+    {"Cuda failure % 'out of memory'", Nccl, "nccl", "", {}},
+    {"Error while creating shared memory segment /dev/shm/nccl", SharedMemory, "nccl-shm", "", kCaller},
+    {"NCCL WARN Call to posix_fallocate failed", SharedMemory, "nccl-shm", "", {}},
+
+    // The machine's memory.
+    {"DefaultCPUAllocator: can't allocate memory", Cpu, "cpu", "", kCpu},
+    {"DefaultCPUAllocator: not enough memory", Cpu, "cpu-windows", "", kCpu},
+    {"Torch: not enough memory", Cpu, "cpu-torch7", "0.1 to 1.0", kCpu},
+    {"not enough memory: you tried to allocate", Cpu, "cpu-windows", "", kCpu},
+    {"you tried to allocate $", Cpu, "cpu", "", kCpu, kTail},
+    {"Unable to allocate $ for an array with shape", Cpu, "numpy", "", kHost},
+    {"Unable to allocate array with shape", Cpu, "numpy", "", kHost},
+    {"std::bad_alloc", Cpu, "bad-alloc", "", {}},
+    {"[Errno 12] Cannot allocate memory", Cpu, "errno-12", "", {}},
+    {"MemoryError", Cpu, "memory-error", "", kHost, kAtLineBegin | kAtLineEnd | kOrColonBehind},
+    {"unable to mmap $ from file </torch", SharedMemory, "torch-shm", "", kHost},
+    {"unable to mmap $ from file", Cpu, "mmap", "", kHost},
+    {"unable to write to file </torch", SharedMemory, "torch-shm", "", {}},
+    {"Unexpected bus error encountered in worker", SharedMemory, "dataloader-bus-error", "", {}},
+    {"is killed by signal: Bus error", SharedMemory, "dataloader-bus-error", "", {}},
+    {"insufficient shared memory (shm)", SharedMemory, "dataloader-bus-error", "", {}},
+    {"Bus error (core dumped)", SharedMemory, "bus-error", "", {}},
+
+    // The kernel, or a container's, ended the process.
+    {"Memory cgroup out of memory: Kill", KernelKill, "kernel-cgroup", "", kKernel},
+    {"Out of memory: Kill", KernelKill, "kernel", "", kKernel},
+    {"oom-kill:constraint=", KernelKill, "kernel-oom-kill", "", kKernel},
+    {"invoked oom-killer", KernelKill, "kernel-invoked", "", {}},
+    {"oom_reaper: reaped process", KernelKill, "kernel-reaped", "", {}},
+    {"oom-kill event", KernelKill, "slurm-oom-kill", "", {}},
+    {"oom_kill event", KernelKill, "slurm-oom-kill", "", {}},
+    {"task %: Out Of Memory", KernelKill, "slurm-oom-kill", "", {}},
+    {"TERM_MEMLIMIT", KernelKill, "lsf-limit", "", {}},
+    {"OOMKilled", KernelKill, "container-oom-killed", "", {}},
+    {"is killed by signal: Killed", KernelKill, "dataloader-killed", "", {}},
+    {"exited unexpectedly with exit code 137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"DataLoader worker (pid(s) ", KernelKill, "dataloader-exited", "", {}},
+    {"with code 137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"exit code 137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"exit code: 137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"exitcode: 137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"exit status 137", KernelKill, "exit-137", "", {}, kNoDigitBehind},
+    {"exitcode: -9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
+    {"exit code: -9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
+    {"exit code -9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
+    {"exitcode=-9", KernelKill, "signal-9", "", {}, kNoDigitBehind},
+    {"Signal 9 (SIGKILL)", KernelKill, "signal-9", "", {}},
+    {"<Signals.SIGKILL: 9>", KernelKill, "signal-9", "", {}},
+    {"exited on signal 9 (Killed)", KernelKill, "signal-9", "", {}},
+    {"Killed", KernelKill, "killed", "", {}, kAtLineBegin | kAtLineEnd},
+    {"zsh: killed", KernelKill, "killed", "", {}, kAtLineBegin},
+    {"line %: % Killed", KernelKill, "killed", "", {}},
+
+    // Programs above PyTorch, and others.
+    {"Free memory on device cuda:# (&/$) on startup", Vllm, "vllm-startup", "", kVllm},
+    {"Free memory on device (&/$) on startup", Vllm, "vllm-startup", "", kVllm},
+    {"on startup is less than desired GPU memory utilization", Vllm, "vllm-startup", "", kVllm, kTail},
+    {"desired GPU memory utilization", Vllm, "vllm-startup", "", kVllm, kTail},
+    {"No available memory for the cache blocks", Vllm, "vllm-no-cache", "", {}},
+    {"larger than the maximum number of tokens that can be stored in KV cache", Vllm, "vllm-cache-too-small", "", {}},
+    {"To serve at least one request with the models's max seq len", Vllm, "vllm-cache-too-small", "", kVllm},
+    {"To serve at least one request with the model's max seq len", Vllm, "vllm-cache-too-small", "", kVllm},
+    {"out of memory within the budget:", Ullage, "ullage", "", kUllage},
+    {"is below what the process needs before the first tensor", Ullage, "ullage-start", "", kUllage},
+    {"Resource exhausted: OOM when allocating", TensorFlow, "tensorflow", "", kTensorFlow},
+    {"RESOURCE_EXHAUSTED: OOM when allocating", TensorFlow, "tensorflow", "", kTensorFlow},
+    {"OOM when allocating tensor", TensorFlow, "tensorflow", "", kTensorFlow},
+    {"RESOURCE_EXHAUSTED: Out of memory", Jax, "jax", "", kXla},
+    {"RESOURCE_EXHAUSTED: Failed to allocate", Jax, "jax", "", kXla},
+    {"Resource exhausted: Out of memory", Jax, "jax", "", kXla},
+    {"Resource exhausted: Failed to allocate", Jax, "jax", "", kXla},
+    {"Out of memory while trying to allocate $", Jax, "jax", "", kXla},
+    {"OutOfMemoryError: Out of memory allocating $", Other, "cupy", "", kCaller},
+    {"Requested amount of GPU memory ($) could not be allocated", Other, "tensorrt", "", kCaller},
+    {"Failed to allocate memory for requested buffer of size", Other, "onnxruntime", "", kHost},
+    {"Not enough memory. Please try to increase --mem-fraction-static", Other, "sglang-startup", "", {}},
+    {"Got an OOM, unloading all loaded models", Other, "comfyui", "", {}},
+    {"out of memory", Other, "other", "", {}, kWithError | kNoName},
+};
+
+constexpr Version kVersions[] = {
+    {"cuda", kBeyondOneEb, "cuda-1eb", "1.6 or later"},
+    {"cuda", kCached, "cuda-1.0", "1.0 to 1.3"},
+    {"cuda", kExpandHint | kNewSetting, "cuda-2.9", "2.9 or later"},
+    {"cuda", kExpandHint | kTorchClass, "cuda-2.5", "2.5 to 2.8"},
+    {"cuda", kExpandHint | kPrivatePools, "cuda-2.5", "2.5 to 2.8"},
+    {"cuda", kExpandHint | kCudaClass, "cuda-2.2", "2.2 to 2.4"},
+    {"cuda", kExpandHint, "cuda-2.2", "2.2 to 2.8"},
+    {"cuda", kMisspelt, "cuda-2.1", "2.1"},
+    {"cuda", kCapacityOf | kSplitHint, "cuda-2.1", "2.1 or 2.2 (a build between them)"},
+    {"cuda", kCapacityOf | kTorchClass, "cuda-2.5", "2.5 or later"},
+    {"cuda", kCapacityOf | kPrivatePools, "cuda-2.5", "2.5 or later"},
+    {"cuda", kCapacityOf | kCudaClass, "cuda-2.2", "2.2 to 2.4"},
+    {"cuda", kCapacityOf, "cuda-2.2", "2.2 or later"},
+    {"cuda", kReservedTotal | kCudaClass, "cuda-1.10", "1.13 or 2.0"},
+    {"cuda", kReservedTotal | kSplitHint, "cuda-1.10", "1.10 to 2.0"},
+    {"cuda", kReservedTotal, "cuda-1.4", "1.4 to 1.9, or to 2.0 where its hint is left out"},
+    {"cuda", kTorchClass, "cuda-short", "2.5 or later"},
+    {"cuda", kCudaClass, "cuda-short", "1.13 to 2.4"},
+    {"cuda", 0, "cuda-short", ""},
+    {"hip", kBeyondOneEb, "hip-1eb", "1.6 or later"},
+    {"hip", kCached, "hip-1.0", "1.0 to 1.3"},
+    {"hip", kExpandHint | kNewSetting, "hip-2.9", "2.9 or later"},
+    {"hip", kExpandHint | kHipSetting | kTorchClass, "hip-2.5", "2.5 to 2.8"},
+    {"hip", kExpandHint | kHipSetting, "hip-2.2", "2.2 to 2.8"},
+    {"hip", kExpandHint | kTorchClass, "hip-2.5", "2.5 or later"},
+    {"hip", kExpandHint, "hip-2.2", "2.2 or later"},
+    {"hip", kMisspelt, "hip-2.1", "2.1"},
+    {"hip", kCapacityOf, "hip-2.2", "2.1 or later"},
+    {"hip", kReservedTotal | kSplitHint, "hip-1.10", "1.10 to 2.0"},
+    {"hip", kReservedTotal, "hip-1.4", "1.4 to 2.0"},
+    {"hip", 0, "hip-short", ""},
+    {"xpu", kReservedTotal, "xpu-ipex", "2.4 or earlier, with Intel's extension"},
+    {"xpu", kCapacityOf | kAllowed, "xpu-allowed", "2.10 or later"},
+    {"xpu", kCapacityOf | kFree, "xpu-free", "2.9 or later"},
+    {"xpu", kCapacityOf, "xpu-no-free", "2.5 to 2.8"},
+    {"xpu", 0, "xpu-short", ""},
+    {"npu", kReservedTotal, "npu", "with torch_npu"},
+    {"npu", 0, "npu-short", "with torch_npu"},
+    {"mps", kDecimalLabel, "mps-gb", "1.12 to 2.6"},
+    {"mps", kRequested, "mps-gib", "2.7 or later"},
+    {"mps", 0, "mps-short", ""},
+    {"metal", kDecimalLabel, "metal-gb", "1.12 to 2.6"},
+    {"metal", 0, "metal-gib", "2.7 or later"},
+};
+
+constexpr int kLeadCount = static_cast<int>(std::size(kLeads));
+
+// Chains of the leads by their first letter, made by the compiler: a text is tried at each of its letters.
+struct Chains {
+  std::array<std::int16_t, 256> first{};
+  std::array<std::int16_t, kLeadCount> next{};
+  std::array<char, kLeadCount> second{};  // letter of the lead; 0: a gap
+};
+
+constexpr char fold(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+constexpr char second_letter_of(std::string_view pattern) {
+  const char c = pattern[pattern[1] == ' ' ? 2 : 1];
+  return std::string_view("$~&#^%@?").find(c) == std::string_view::npos ? fold(c) : '\0';
+}
+
+constexpr Chains chain_leads() {
+  Chains chains;
+  chains.first.fill(-1);
+  for (int i = kLeadCount - 1; i >= 0; --i) {
+    const auto letter = static_cast<unsigned char>(fold(kLeads[i].pattern.front()));
+    chains.second[static_cast<std::size_t>(i)] = second_letter_of(kLeads[i].pattern);
+    chains.next[static_cast<std::size_t>(i)] = chains.first[letter];
+    chains.first[letter] = static_cast<std::int16_t>(i);
+  }
+  return chains;
+}
+
+constexpr Chains kChains = chain_leads();
+
+int passing(int lead, char second) {
+  while (lead >= 0 && kChains.second[static_cast<std::size_t>(lead)] != second &&
+         kChains.second[static_cast<std::size_t>(lead)] != '\0') {
+    lead = kChains.next[static_cast<std::size_t>(lead)];
+  }
+  return lead;
+}
+
+}  // namespace
+
+std::span<const Lead> leads() { return kLeads; }
+
+int first_lead(char letter, char second) { return passing(kChains.first[static_cast<unsigned char>(letter)], second); }
+int next_lead(int lead, char second) { return passing(kChains.next[static_cast<std::size_t>(lead)], second); }
+std::span<const Version> versions() { return kVersions; }
+
+}  // namespace ullage::read

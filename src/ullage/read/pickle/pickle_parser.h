@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The stack machine that a pickle is a program for, with the opcodes that build data. One loop, one pass; use it
+// through Pickle::parse and parse_checkpoint. Its functions return false when they failed, and have set error_ then.
+
+#include "ullage/read/pickle/pickle.h"
+#include "ullage/read/pickle/pickle_opcodes.h"
+
+#include <initializer_list>
+
+namespace ullage::read {
+
+class PickleParser final {
+ public:
+  PickleParser(std::span<const std::byte> file, const std::string& name, const PickleLimits& limits,
+               PickleContent content = PickleContent::Snapshot, std::uint64_t place = 0)
+      : file_(file), name_(name), limits_(limits), content_(content), place_(place) {}
+
+  Result<Pickle> parse();
+
+ private:
+  using Kind = PickleValue::Kind;
+
+  // pickle_parser.cpp: the opcodes, the stack, the memo.
+  bool run();  // to STOP
+  bool step(PickleOpcode opcode);
+  std::uint64_t left() const { return file_.size() - at_; }
+  bool has(std::uint64_t bytes) { return left() >= bytes || cut_short(bytes); }
+  std::uint64_t take(std::size_t bytes);  // of those that has() found
+  bool fetch_run();
+  bool skip_frame();
+  bool string(std::size_t length_bytes, Kind kind = Kind::String);
+  bool long_integer(std::size_t length_bytes);
+  bool small_integer(std::size_t bytes, bool is_signed);
+  bool floating();
+  std::optional<std::uint64_t> decimal_line();
+  bool push(PickleValue value);
+  bool put(std::optional<std::uint64_t> index);
+  bool get(std::optional<std::uint64_t> index);
+
+  // pickle_containers.cpp. Nothing below the newest mark may be taken.
+  bool prepare();
+  std::size_t above_mark() const { return stack_.size() - fence_; }
+  bool needs(std::size_t values) { return above_mark() >= values || too_few(values); }
+  bool mark();
+  bool drop_mark();
+  bool pop();
+  bool open(Kind kind);                        // an empty one
+  bool collect(Kind kind, std::size_t count);  // into a new one
+  bool collect_to_mark(Kind kind);
+  bool extend(Kind kind, std::size_t count);
+  bool extend_to_mark(Kind kind);
+  bool make_room(Pickle::Container& one, std::size_t count);
+  bool share(Pickle::Container& one, std::span<const PickleValue> items);
+  PickleValue new_container(Kind kind);
+
+  // pickle_objects.cpp: what only checkpoints hold.
+  bool checkpoint_step(CheckpointOpcode opcode);
+  bool object_step(CallingOpcode opcode);
+  bool global_lines();
+  bool global_of_stack();
+  bool global(std::string_view module, std::string_view name);
+  bool object(std::size_t values);
+  bool build();
+  bool persistent();
+  bool add(Kind kind, std::initializer_list<PickleValue> items);
+  bool enter_contents(PickleValue& target, Kind kind);
+
+  // pickle_refusal.cpp
+  bool begins_well();
+  bool refuse(std::uint8_t opcode);
+  std::string called_name(std::uint8_t opcode) const;
+  bool fail(const std::string& message);
+  bool cut_short(std::uint64_t bytes);
+  bool too_few(std::size_t values);
+  bool too_many(const char* what, std::size_t limit);
+
+  const std::span<const std::byte> file_;
+  const std::string& name_;
+  const PickleLimits limits_;
+  const PickleContent content_;
+  const std::uint64_t place_;  // of file_ in the file that messages name
+  Pickle made_;
+  std::uint64_t at_ = 0;      // next byte
+  std::uint64_t opcode_ = 0;  // offset of the opcode at work
+  std::vector<PickleValue> stack_;
+  std::vector<std::size_t> marks_;  // heights of the stack
+  std::size_t fence_ = 0;           // marks_.back(), or zero
+  std::vector<PickleValue> memo_;
+  std::size_t memo_entries_ = 0;  // those of memo_ that are not Absent; MEMOIZE numbers by it, as Python does
+  struct Items {
+    std::uint32_t begin = 0, size = 0;  // in made_.items_
+  };
+  std::vector<Items> filled_;  // by hash: the items that a list was filled with latest
+  bool stopped_ = false;
+  std::optional<Error> error_;
+};
+
+}  // namespace ullage::read

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The segments of a snapshot and their blocks, in every layout.
+
+#include "ullage/read/snapshot/snapshot_stacks.h"
+#include "ullage/trace/recording/recording.h"
+
+namespace ullage::read {
+
+class SnapshotSegments final {
+ public:
+  SnapshotSegments(SnapshotSource& source, SnapshotStacks& stacks);
+
+  struct Made {
+    unsigned device = 0;
+    trace::Segment segment;
+  };
+  // A segment with its blocks, by address. Totals that it does not state are its blocks' sums.
+  Made read(PickleValue dict);
+  // A block met so far had no address of its own, or a `history` in place of frames: torch 2.0.
+  bool met_old_blocks() const { return met_old_blocks_; }
+
+ private:
+  void read_blocks(PickleValue list, trace::Segment& segment);
+  trace::Block read_block(PickleValue dict, Address expected);
+  void read_pool(PickleValue pair, trace::Segment& segment);
+
+  SnapshotSource& source_;
+  SnapshotStacks& stacks_;
+  Fields fields_;
+  Fields block_fields_;
+  Fields history_fields_;
+  Words states_;
+  bool met_old_blocks_ = false;
+};
+
+}  // namespace ullage::read

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/read/file/printable.h"
+#include "ullage/read/weights/checkpoint_pickle.h"
+#include "ullage/read/weights/weights_formats.h"
+#include "ullage/read/weights/zip_archive.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::read {
+namespace {
+
+using Entry = ZipArchive::Entry;
+
+constexpr std::string_view kObject = "data.pkl";
+
+Error bad_archive(const std::string& name, std::uint64_t at, const std::string& message) {
+  return {Error::Kind::BadFile, message, fmt::format("{}:{}", name, at)};
+}
+
+// The entry "<folder>/data.pkl".
+Result<Entry> find_object(const ZipArchive& zip, const std::string& name) {
+  const Entry* found = nullptr;
+  for (const Entry& entry : zip.entries()) {
+    const std::size_t slash = entry.name.find('/');
+    if (entry.name.substr(slash == std::string_view::npos ? 0 : slash + 1) != kObject) continue;
+    if (found) return bad_archive(name, entry.header, "a second entry data.pkl, one is wanted: the archive is damaged");
+    found = &entry;
+  }
+  if (found) return *found;
+  return bad_archive(
+      name, 0,
+      fmt::format("a zip archive of {} entries without data.pkl; wanted is one of torch.save or torch.jit.save",
+                  zip.entries().size()));
+}
+
+// The writer of torch may be told to leave the checksum out; it is 0 then.
+Status check_crc(const Entry& entry, std::span<const std::byte> bytes, const std::string& name) {
+  const auto crc = std::uint32_t(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  if (entry.crc == 0 || entry.crc == crc) return success();
+  return bad_archive(
+      name, entry.begin,
+      fmt::format("the checksum of data.pkl is {:08x}, the archive says {:08x}: the file is damaged", crc, entry.crc));
+}
+
+// Written since torch 2.0; the lowest byte came first before, too, but on a few machines.
+Status check_byte_order(const ZipArchive& zip, const std::string& folder, const std::string& name) {
+  const Entry* entry = zip.find(folder + "byteorder");
+  if (!entry) return success();
+  const auto bytes = zip.stored(*entry);
+  if (!bytes) return bytes.error();
+  const std::string_view order(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (order == "little") return success();
+  return bad_archive(name, entry->begin,
+                     fmt::format("byte order '{}', wanted is 'little'; save it again on another machine",
+                                 printable(order, kNameInMessage)));
+}
+
+Result<std::span<const std::byte>> storage(const ZipArchive& zip, const std::string& folder,
+                                           const CheckpointStorageId& id, const CheckpointPickle& file) {
+  const std::string shown = printable(id.key, kNameInMessage);
+  const Entry* entry = zip.find(folder + "data/" + std::string(id.key));
+  if (!entry) return file.bad({}, fmt::format("the archive has no entry data/{}: the file is damaged", shown));
+  const auto bytes = zip.stored(*entry);
+  if (!bytes) return bytes.error();
+  if (bytes->size() >= id.size.count) return bytes->first(id.size.count);
+  return bad_archive(file.name, entry->begin,
+                     fmt::format("entry data/{} has {} bytes, its tensor needs {}: the file is damaged", shown,
+                                 bytes->size(), id.size.count));
+}
+
+}  // namespace
+
+bool is_zip(std::span<const std::byte> content) {
+  return content.size() >= 4 && content[0] == std::byte{'P'} && content[1] == std::byte{'K'} &&
+         (content[2] == std::byte{3} || content[2] == std::byte{5});
+}
+
+Result<ZipWeights> read_zip_weights(std::span<const std::byte> content, const std::string& name) {
+  const Result<ZipArchive> zip = ZipArchive::parse(content, name);
+  if (!zip) return zip.error();
+  const Result<Entry> object = find_object(*zip, name);
+  if (!object) return object.error();
+  const std::string folder(object.value().name.substr(0, object.value().name.size() - kObject.size()));
+  if (Status order = check_byte_order(*zip, folder, name); !order) return order.error();
+  const auto bytes = zip->stored(*object);
+  if (!bytes) return bytes.error();
+  if (Status crc = check_crc(*object, *bytes, name); !crc) return crc.error();
+  const Result<Pickle> pickle = Pickle::parse_checkpoint(*bytes, name, object.value().begin);
+  if (!pickle) return pickle.error();
+  const CheckpointPickle file{*pickle, name, object.value().begin};
+  auto tensors = named_tensors(file, [&](const CheckpointStorageId& id) { return storage(*zip, folder, id, file); });
+  if (!tensors) return tensors.error();
+  const bool is_script = zip->find(folder + "constants.pkl") != nullptr;
+  return ZipWeights{is_script ? WeightsFormat::TorchScript : WeightsFormat::Zip, std::move(tensors).value()};
+}
+
+}  // namespace ullage::read

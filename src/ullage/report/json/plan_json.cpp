@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as JSON: the contract "ullage-plan", version 1, of docs/cli.md, which is the plan's file; and the curve.
+#include "ullage/plan/file/plan_file_words.h"
+#include "ullage/report/json_values.h"
+#include "ullage/report/plan_report.h"
+#include "ullage/report/plan_words.h"
+
+#include <nlohmann/json.hpp>
+
+#include <ostream>
+#include <sstream>
+
+namespace ullage::report {
+namespace {
+
+Json curve_of(const PlanReport& report) {
+  Json json = Json::array();
+  for (const plan::Plan& plan : report.curve) {
+    json.push_back({{"memory_bytes", report.beside.memory_for(plan.budget).count},
+                    {"budget_bytes", plan.budget.count},
+                    {"kept_free_bytes", report.beside.kept_free(plan.budget).count},
+                    {"outcome", plan::word_of(plan.outcome)},
+                    {"peak_bytes", plan.peak.count},
+                    {"overhead_seconds", plan.overhead.count},
+                    {"lower_bound_seconds", plan.bound ? Json(plan.bound->count) : Json(nullptr)}});
+  }
+  return json;
+}
+
+Json beside_of(const PlanReport& report) {
+  Json json = {{"outside_bytes", report.beside.outside.count},
+               {"margin_bytes", report.beside.margin.count},
+               {"rounding_bytes", report.beside.rounding.count}};
+  // Of the curve alone each point has its own.
+  if (report.planned) json["kept_free_bytes"] = kept_free(report).count;
+  return json;
+}
+
+}  // namespace
+
+void write_json(const PlanReport& report, std::ostream& out) {
+  Json json;
+  if (report.planned) {
+    std::stringstream file;
+    write_plan(*report.planned, file);
+    json = Json::parse(file);
+  } else {
+    json = {{"format", "ullage-plan-curve"},
+            {"version", 1},
+            {"plain_peak_bytes", report.step.peak.count},
+            {"step_seconds", report.step.seconds.count}};
+  }
+  json["beside"] = beside_of(report);
+  if (!report.curve.empty()) json["curve"] = curve_of(report);
+  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace ullage::report

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/base/sizes.h"
+#include "ullage/report/prediction_report.h"
+#include "ullage/report/terminal/terminal_bar.h"
+#include "ullage/report/terminal/terminal_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ostream>
+
+namespace ullage::report {
+namespace {
+
+using predict::Law;
+using predict::Prediction;
+using Lines = std::vector<std::string>;
+
+constexpr std::size_t kOwners = 5;    // told by name, unless more are asked for
+constexpr std::size_t kCudaRows = 6;  // likewise of a card's rows
+constexpr std::size_t kWhyLines = 4;
+constexpr unsigned kPredictionBarWidth = 64;  // columns; with less than 76 its legend has one part a line
+
+// The text in lines of their own, under `indent` blanks.
+void add_wrapped(const std::string& text, std::size_t indent, std::size_t most, const TerminalStyle& style,
+                 Lines& lines) {
+  const Lines wrapped = wrap(clean(text, style.unicode), style.width - indent);
+  for (std::size_t i = 0; i < wrapped.size() && i < most; ++i) {
+    const bool cut = i + 1 == most && wrapped.size() > most;
+    const std::string line = cut ? clip(wrapped[i] + " ....", style.width - indent) : wrapped[i];
+    lines.push_back(std::string(indent, ' ') + line);
+  }
+}
+
+// "at most 5.35 GiB (5747245056 bytes)"
+std::string peak_text(const Prediction& prediction) {
+  const std::string peak =
+      fmt::format("{} ({} bytes)", to_string(prediction.process_peak), prediction.process_peak.count);
+  if (prediction.measured) return peak + ", measured";
+  switch (prediction.law) {
+    case Law::Exact:
+      return peak + ", exact";
+    case Law::Bound:
+      return "at most " + peak;
+    case Law::None:
+      break;
+  }
+  return peak + ", by no law";
+}
+
+Lines headline(const Prediction& prediction, const TerminalStyle& style) {
+  Lines lines;
+  const std::string head =
+      fmt::format("Peak of the process at {}: {}", sizes_text(prediction.at), peak_text(prediction));
+  for (const std::string& line : wrap(clean(head, style.unicode), style.width)) lines.push_back(bold(line, style));
+  if (!prediction.why.empty()) add_wrapped(prediction.why, 2, kWhyLines, style, lines);
+  return lines;
+}
+
+// "in step 2, backward: aten::convolution_backward (netG.main.6)"
+std::string place_text(const Prediction& prediction) {
+  std::string text;
+  if (prediction.peak_step > 0) text = fmt::format("in step {}", prediction.peak_step);
+  if (!prediction.peak_phase.empty()) text += (text.empty() ? "in " : ", ") + prediction.peak_phase;
+  if (!prediction.peak_op.empty()) text += (text.empty() ? "in " : ": ") + prediction.peak_op;
+  if (!prediction.peak_layer.empty()) text += fmt::format(" ({})", prediction.peak_layer);
+  return text;
+}
+
+// One row a line: their names are long.
+Lines row_lines(const Prediction& prediction, TerminalStyle style) {
+  diagnose::Bar bar;
+  bar.total = prediction.process_peak;
+  bar.of = "What it is made of:";
+  for (const predict::Row& row : prediction.rows) {
+    bar.parts.push_back({diagnose::Bar::Part::Kind::Live, row.name, row.bytes});
+  }
+  style.width = std::min(style.width, kPredictionBarWidth);
+  return bar_lines(bar, style);
+}
+
+Lines owner_lines(const Prediction& prediction, const TerminalStyle& style) {
+  if (prediction.owners.empty()) return {};
+  const std::string place = place_text(prediction);
+  Lines lines;
+  add_wrapped(fmt::format("Tensors at their peak: {} ({} bytes){}", to_string(prediction.pool_peak),
+                          prediction.pool_peak.count, place.empty() ? "" : ", " + place),
+              0, 2, style, lines);
+  const std::size_t shown = std::min(prediction.owners.size(), style.owners.value_or(kOwners));
+  const std::size_t category = style.width >= 64 ? 17 : 0;  // columns; narrow ones go without
+  Bytes told;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const trace::Owner& owner = prediction.owners[i];
+    told += owner.bytes;
+    lines.push_back(fmt::format("{:>11} {:>5}  {}{}", to_string(owner.bytes), share(owner.bytes, prediction.pool_peak),
+                                category > 0 ? padded(trace::name(owner.category), category) : "",
+                                clip(clean(owner.name, style.unicode), style.width - 19 - category)));
+  }
+  if (prediction.owners.size() > shown) {
+    const Bytes rest = saturating_sub(prediction.pool_peak, told);
+    lines.push_back(fmt::format("{:>11} {:>5}  {} others", to_string(rest), share(rest, prediction.pool_peak),
+                                prediction.owners.size() - shown));
+  }
+  return lines;
+}
+
+Lines cuda_lines(const predict::Cuda& cuda, const TerminalStyle& style) {
+  std::string head = fmt::format("On a CUDA card: {} ({} allocated, {} reserved)", to_string(cuda.process_peak),
+                                 to_string(cuda.allocated_peak), to_string(cuda.reserved_peak));
+  if (cuda.capacity) {
+    head += fmt::format("; {} {}", cuda.process_peak <= *cuda.capacity ? "fits" : "DOES NOT FIT",
+                        to_string(*cuda.capacity));
+  }
+  if (!cuda.calibrated) head += "; not calibrated: never held against a card";
+  Lines lines;
+  add_wrapped(head, 0, 3, style, lines);
+  for (std::size_t i = 0; i < cuda.rows.size() && i < kCudaRows; ++i) {
+    const predict::Row& row = cuda.rows[i];
+    const std::string text = row.source.empty() ? row.name : fmt::format("{} ({})", row.name, row.source);
+    lines.push_back(fmt::format("{:>11} {:>5}  {}", to_string(row.bytes), share(row.bytes, cuda.process_peak),
+                                clip(clean(text, style.unicode), style.width - 19)));
+  }
+  if (cuda.rows.size() > kCudaRows) {
+    lines.push_back(fmt::format("  ... and {} more rows (--json has all)", cuda.rows.size() - kCudaRows));
+  }
+  return lines;
+}
+
+std::string law_in_passing(Law law) { return law == Law::Exact ? "exact" : law == Law::Bound ? "a bound" : "no law"; }
+
+// "784 x 784"
+std::string square_text(const predict::LargestSquare& square) {
+  const std::vector<std::int64_t> sides(square.sides.size(), square.found.value);
+  return fmt::format("{}", fmt::join(sides, " x "));
+}
+
+Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
+  if (!prediction.memory) return {};
+  const Bytes memory = *prediction.memory;
+  std::string text = prediction.process_peak <= memory
+                         ? fmt::format("Fits {} plainly", to_string(memory))
+                         : fmt::format("DOES NOT FIT {} plainly: {} more are needed", to_string(memory),
+                                       to_string(prediction.process_peak - memory));
+  if (prediction.largest_square) {
+    const predict::LargestThatFits& found = prediction.largest_square->found;
+    text += found.value == 0
+                ? "; no square that was looked at fits"
+                : fmt::format("; the largest square that does: {} ({}, {})", square_text(*prediction.largest_square),
+                              to_string(found.process_peak), law_in_passing(found.law));
+  }
+  for (const predict::LargestThatFits& one : prediction.largest) {
+    if (one.value == 0) {
+      text += fmt::format("; no {} that was looked at fits", one.knob);
+    } else {
+      text += fmt::format("; the largest {} that does: {} ({}, {})", one.knob, one.value, to_string(one.process_peak),
+                          law_in_passing(one.law));
+    }
+  }
+  Lines lines;
+  add_wrapped(text, 0, 4, style, lines);
+  return lines;
+}
+
+Lines plan_lines(const Prediction& prediction, const TerminalStyle& style) {
+  if (!prediction.planned || !prediction.memory) return {};
+  const predict::PlannedFit& plan = *prediction.planned;
+  const std::string memory = to_string(*prediction.memory);
+  std::string text;
+  if (plan.fits) {
+    text = fmt::format("ullage run fits {} by a plan, with the same bits: about {:+.0f} % time, recompute {}, spill {}",
+                       memory, plan.more_time * 100, plan.recomputed, plan.spilled);
+    const Seconds step{prediction.step.count * (1 + plan.more_time)};
+    if (step > Seconds{}) text += fmt::format("; a step takes about {} then", to_string(step));
+  } else {
+    text = fmt::format("No plan fits {}; {} would do", memory, to_string(plan.least));
+  }
+  Lines lines;
+  add_wrapped(text, 0, 3, style, lines);
+  return lines;
+}
+
+Lines last_lines(const Prediction& prediction, const std::string& next, const TerminalStyle& style) {
+  Lines lines;
+  if (prediction.step > Seconds{}) {
+    const char* how = prediction.measured ? "" : ", an estimate";
+    lines.push_back(fmt::format("One step: about {}{}", to_string(prediction.step), how));
+  }
+  if (!prediction.phases_not_seen.empty()) {
+    add_wrapped(fmt::format("Not seen, and not in these figures: {}", fmt::join(prediction.phases_not_seen, ", ")), 0,
+                2, style, lines);
+  }
+  // A command is never broken: it is there to be copied.
+  if (!next.empty()) lines.push_back("next: " + clean(next, style.unicode));
+  return lines;
+}
+
+}  // namespace
+
+std::string sizes_text(const std::vector<Knob>& at) {
+  std::string text;
+  for (const Knob& knob : at) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", knob.name, knob.value);
+  return text.empty() ? "the sizes it ran with" : text;
+}
+
+void write_terminal(const Prediction& prediction, const TerminalStyle& asked, const std::string& next,
+                    std::ostream& out) {
+  TerminalStyle style = asked;
+  style.width = std::clamp(style.width, 40u, 120u);
+  std::vector<Lines> sections = {headline(prediction, style), row_lines(prediction, style),
+                                 owner_lines(prediction, style)};
+  if (prediction.cuda) sections.push_back(cuda_lines(*prediction.cuda, style));
+  sections.push_back(memory_lines(prediction, style));
+  sections.push_back(plan_lines(prediction, style));
+  sections.push_back(last_lines(prediction, next, style));
+  bool first = true;
+  for (const Lines& section : sections) {
+    if (section.empty()) continue;
+    if (!first) out << '\n';
+    first = false;
+    for (const std::string& line : section) out << line << '\n';
+  }
+}
+
+}  // namespace ullage::report

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/card/card_device.h"
+
+#include "ullage/store/ledger.h"
+
+#include <utility>
+
+namespace ullage::runtime {
+
+Result<std::unique_ptr<CardDevice>> CardDevice::open(int card, Bytes host, Bytes least,
+                                                     const std::string& driver_library) {
+  Result<std::unique_ptr<cuda::Driver>> driver = cuda::Driver::open(card, driver_library);
+  if (!driver) return driver.error();
+  return std::unique_ptr<CardDevice>(new CardDevice(card, host, least, std::move(*driver)));
+}
+
+CardDevice::CardDevice(int card, Bytes host, Bytes least, std::unique_ptr<cuda::Driver> driver)
+    : card_(card),
+      host_(host),
+      least_(least),
+      driver_(std::move(driver)),
+      work_(CardDevice::device()),
+      use_(cuda::CardUse::of(*driver_)),
+      pages_(*driver_) {
+  driver_->set_work(&work_);
+}
+
+Bytes CardDevice::held() {
+  const Bytes now = use_->now();
+  store::raise_to(peak_, now.count);
+  return now;
+}
+
+Result<store::Tier*> CardDevice::open_tier(const store::SpillPlace& place) {
+  if (place.most > Bytes{}) {
+    store::SpillFile::Options options;
+    options.bridge = driver_.get();
+    Result<std::unique_ptr<store::SpillFile>> file = store::SpillFile::open(place, options);
+    if (!file) return file.error();
+    spill_ = std::move(*file);
+  }
+  if (host_ == Bytes{} && spill_ == nullptr) return static_cast<store::Tier*>(nullptr);
+  Result<std::unique_ptr<cuda::HostTier>> tier = cuda::HostTier::open(*driver_, host_, spill_.get());
+  if (!tier) return tier.error();
+  tier_ = std::move(*tier);
+  return static_cast<store::Tier*>(tier_.get());
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A card's memory: pages of its driver, what nvidia-smi shows of this process, locked host memory and then the disk
+// below.
+
+#include "ullage/runtime/pool/budgeted_device.h"
+#include "ullage/runtime/pool/card_work.h"
+
+#include "ullage/cuda/card_pages.h"
+#include "ullage/cuda/card_use.h"
+#include "ullage/cuda/driver.h"
+#include "ullage/cuda/host_tier.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace ullage::runtime {
+
+class CardDevice final : public BudgetedDevice {
+ public:
+  // `host`: most bytes of locked host memory. `least`: of storages that are placed on the pages, others are PyTorch's.
+  // `driver_library`: as of Driver::open.
+  static Result<std::unique_ptr<CardDevice>> open(int card, Bytes host, Bytes least, const std::string& driver_library);
+
+  c10::Device device() const override { return {c10::kCUDA, static_cast<c10::DeviceIndex>(card_)}; }
+  store::Pages& pages() override { return pages_; }
+  Bytes held() override;
+  // As often as somebody looked: a card keeps no such figure.
+  Bytes held_peak() override { return Bytes{peak_.load()}; }
+  Bytes warm_up() const override { return kWarmUp; }
+  Result<store::Tier*> open_tier(const store::SpillPlace& place) override;
+  bool heals_faults() const override { return false; }
+  void settle() override { static_cast<void>(driver_->settle()); }  // an error comes out at the next move
+  Bytes least_movable() const override { return least_; }
+  CardWork* work() override { return &work_; }
+
+  // Of the whole card, whoever holds the rest.
+  Result<cuda::Driver::Memory> memory() { return driver_->memory(); }
+
+ private:
+  // Kernels that are loaded when they are first used. Not measured yet (docs/gpu.md).
+  static constexpr Bytes kWarmUp = 64_MiB;
+
+  CardDevice(int card, Bytes host, Bytes least, std::unique_ptr<cuda::Driver> driver);
+
+  const int card_;
+  const Bytes host_, least_;
+  const std::unique_ptr<cuda::Driver> driver_;
+  CardWork work_;
+  const std::unique_ptr<cuda::CardUse> use_;
+  cuda::CardPages pages_;
+  std::unique_ptr<store::SpillFile> spill_;
+  std::unique_ptr<cuda::HostTier> tier_;
+  std::atomic<std::uint64_t> peak_{0};
+};
+
+}  // namespace ullage::runtime

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/ops/heap_scratch.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/native/ConvUtils.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace ullage::runtime {
+namespace {
+
+// What was charged for ops in flight on this thread, innermost last.
+struct Charge {
+  const OpCall* call;
+  Bytes bytes;
+};
+thread_local std::vector<Charge> charges;
+
+// Half and bfloat16 are added up in float.
+std::int64_t width_of(at::ScalarType type) { return type == at::kDouble ? 8 : 4; }
+
+// With bytes on the CPU, and sizes that are numbers.
+bool is_on_heap(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cpu() && tensor.layout() == at::kStrided && !tensor.is_nested() &&
+         !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+}
+
+Bytes of_convolution_backward(std::span<const c10::IValue> arguments) {
+  const at::Tensor& output_gradient = arguments[0].toTensor();
+  const at::Tensor& input = arguments[1].toTensor();
+  const at::Tensor& weight = arguments[2].toTensor();
+  const bool input_wanted = arguments[10].toBoolList().get(0);
+  if (!input_wanted || !is_on_heap(output_gradient) || !is_on_heap(input) || !is_on_heap(weight)) return {};
+  if ((input.dim() != 3 && input.dim() != 4) || output_gradient.numel() == 0 || weight.numel() == 0) return {};
+  if (at::native::select_conv_backend(input, weight, {}, arguments[4].toSymIntVector(), arguments[5].toSymIntVector(),
+                                      arguments[6].toSymIntVector(), arguments[7].toBool(),
+                                      arguments[8].toSymIntVector(), arguments[9].toInt(),
+                                      std::nullopt) != at::native::ConvBackend::Slow2d) {
+    return {};
+  }
+  const std::int64_t threads = std::min<std::int64_t>(at::get_num_threads(), input.size(0));
+  const std::int64_t copies = weight.numel() / weight.size(0);  // channels of one group, places of the kernel
+  const std::int64_t pixels = output_gradient.numel() / output_gradient.size(0) / output_gradient.size(1);
+  return Bytes{static_cast<std::uint64_t>(threads * copies * pixels * width_of(input.scalar_type()))};
+}
+
+}  // namespace
+
+Bytes heap_scratch(const OpCall& call) {
+  if (call.inputs.empty()) return {};  // tensors without bytes: nothing is computed
+  return call.name == "aten::convolution_backward" ? of_convolution_backward(call.arguments) : Bytes{};
+}
+
+void HeapScratch::begin(OpCall& call) {
+  const Bytes bytes = heap_scratch(call);
+  if (bytes == Bytes{}) return;
+  charge_(bytes, std::string(call.name) + "'s scratch");
+  charges.push_back({&call, bytes});
+}
+
+void HeapScratch::end(OpCall& call, std::span<const c10::IValue>, bool) noexcept {
+  if (charges.empty() || charges.back().call != &call) return;
+  discharge_(charges.back().bytes);
+  charges.pop_back();
+}
+
+}  // namespace ullage::runtime

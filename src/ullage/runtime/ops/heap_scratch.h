@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Scratch that a kernel takes from the heap, past torch's allocator: the pool does not see it come, and it can be
+// larger than what may come between two looks. It is charged before the op runs, and given back when it ended.
+
+#include "ullage/runtime/ops/op_call.h"
+
+#include <functional>
+#include <string>
+
+namespace ullage::runtime {
+
+// Bytes of it, at most. Known: the gradient of a convolution's input where torch computes it by matrix products
+// (Slow2d: a single picture, kernels of one pixel on one thread, float64): for each thread one picture with a copy of
+// each pixel for each place of the kernel, by operator new (ATen/native/ConvolutionMM2d.cpp). At 1024 x 1024 pixels and
+// 16 channels that is 64 MiB a thread.
+Bytes heap_scratch(const OpCall& call);
+
+class HeapScratch final : public OpListener {
+ public:
+  // `charge` may throw: then the op does not run. Both are called with the same bytes.
+  HeapScratch(std::function<void(Bytes, const std::string& op)> charge, std::function<void(Bytes)> discharge)
+      : charge_(std::move(charge)), discharge_(std::move(discharge)) {}
+
+  void begin(OpCall& call) override;
+  void end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept override;
+
+ private:
+  const std::function<void(Bytes, const std::string&)> charge_;
+  const std::function<void(Bytes)> discharge_;
+};
+
+}  // namespace ullage::runtime

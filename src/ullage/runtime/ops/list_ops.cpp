@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/ops/list_ops.h"
+
+#include "ullage/runtime/ops/interceptor.h"
+
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/jit_type.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// Besides `_foreach_*`. Only the in-place ones: those that return copies of every list are made of these.
+constexpr std::array<std::string_view, 5> kFused = {
+    "aten::_fused_adam_",
+    "aten::_fused_adamw_",
+    "aten::_fused_sgd_",
+    "aten::_fused_adagrad_",
+    "aten::_amp_foreach_non_finite_check_and_unscale_",
+};
+
+bool is_list_op(std::string_view name) {
+  if (name.starts_with("aten::_foreach_")) return true;
+  for (const std::string_view fused : kFused)
+    if (name == fused) return true;
+  return false;
+}
+
+// A list with one value per tensor: tensors or numbers. (A list of int would be sizes or dimensions, the same for all.)
+bool is_per_tensor(const c10::Type& type) {
+  if (type.kind() != c10::TypeKind::ListType) return false;
+  const c10::TypeKind element = type.expectRef<c10::ListType>().getElementType()->kind();
+  return element == c10::TypeKind::TensorType || element == c10::TypeKind::NumberType ||
+         element == c10::TypeKind::FloatType;
+}
+
+bool is_list_of_tensors(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::ListType &&
+         type.expectRef<c10::ListType>().getElementType()->kind() == c10::TypeKind::TensorType;
+}
+
+const c10::IValue* arguments_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  return stack.data() + (stack.size() - op.schema().arguments().size());
+}
+
+c10::IValue cut_list(const c10::IValue& whole, std::size_t from, std::size_t to) {
+  const c10::List<c10::IValue> list = whole.toList();
+  c10::List<c10::IValue> part(list.elementType());
+  part.reserve(to - from);
+  for (std::size_t i = from; i < to; ++i) part.push_back(list.get(i));
+  return part;
+}
+
+torch::jit::Stack cut(const ListOp& list_op, const c10::OperatorHandle& op, const torch::jit::Stack& stack,
+                      std::size_t from, std::size_t to) {
+  const c10::IValue* arguments = arguments_of(op, stack);
+  torch::jit::Stack part(arguments, arguments + op.schema().arguments().size());
+  for (const std::size_t at : list_op.lists)
+    if (!part[at].toListRef().empty()) part[at] = cut_list(part[at], from, to);
+  if (list_op.scalars) {
+    const UnseenOps ours;
+    c10::IValue& scalars = part[*list_op.scalars];
+    scalars = scalars.toTensor().narrow(0, static_cast<std::int64_t>(from), static_cast<std::int64_t>(to - from));
+  }
+  return part;
+}
+
+}  // namespace
+
+std::optional<ListOp> ListOp::of(const c10::OperatorHandle& op) {
+  const c10::FunctionSchema& schema = op.schema();
+  if (!is_list_op(schema.name())) return std::nullopt;
+  ListOp list_op;
+  bool has_tensors = false;
+  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    if (is_per_tensor(*argument.real_type())) {
+      list_op.lists.push_back(i);
+      has_tensors |= is_list_of_tensors(*argument.real_type());
+    } else if (argument.name() == "scalars" && argument.real_type()->kind() == c10::TypeKind::TensorType) {
+      list_op.scalars = i;
+    }
+  }
+  const auto& returns = schema.returns();
+  list_op.returns_list = returns.size() == 1 && is_list_of_tensors(*returns[0].real_type());
+  // What returns anything else (one tensor for all, several lists) is left whole.
+  if (!has_tensors || (!returns.empty() && !list_op.returns_list)) return std::nullopt;
+  return list_op;
+}
+
+std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const c10::IValue* arguments = arguments_of(op, stack);
+  std::size_t length = 0;
+  for (const std::size_t at : list_op.lists) {
+    const std::size_t here = arguments[at].toListRef().size();
+    if (here == 0) continue;
+    if (length != 0 && here != length) return 0;
+    length = here;
+  }
+  if (list_op.scalars) {
+    const at::Tensor& scalars = arguments[*list_op.scalars].toTensor();
+    if (scalars.dim() != 1 || scalars.size(0) != static_cast<std::int64_t>(length)) return 0;
+  }
+  return length;
+}
+
+void run_in_halves(const ListOp& list_op, const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t length) {
+  c10::List<at::Tensor> joined;
+  joined.reserve(length);
+  const std::size_t middle = length / 2;
+  for (const auto& [from, to] : {std::pair{std::size_t{0}, middle}, std::pair{middle, length}}) {
+    torch::jit::Stack part = cut(list_op, op, stack, from, to);
+    op.callBoxed(part);
+    if (list_op.returns_list) joined.append(part.back().toTensorList());
+  }
+  torch::jit::drop(stack, op.schema().arguments().size());
+  if (list_op.returns_list) stack.emplace_back(std::move(joined));
+}
+
+}  // namespace ullage::runtime

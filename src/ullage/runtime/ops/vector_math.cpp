@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/ops/vector_math.h"
+
+#include "ullage/runtime/ops/torch_compat.h"
+
+#include <ATen/ops/cos.h>
+#include <ATen/ops/erf.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/log.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/sqrt.h>
+#include <ATen/ops/tanh.h>
+
+namespace ullage::runtime {
+
+void settle_vector_math() {
+  constexpr at::Tensor (*kFunctions[])(const at::Tensor&) = {at::cos, at::erf,  at::exp, at::log,
+                                                             at::sin, at::sqrt, at::tanh};
+  const at::Tensor one = at::full({1}, 0.5, at::kFloat);
+  for (const auto function : kFunctions) function(one);
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/plan/plan_follower.h"
+
+#include "ullage/runtime/ops/autograd_state.h"
+#include "ullage/runtime/ops/op_info.h"
+
+#include "ullage/base/threads.h"
+#include "ullage/plan/model/site_key.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// Ops of this thread that run under the follower's lock. Their faults cannot be served: the lock is taken.
+thread_local int inside = 0;
+struct Inside final {
+  Inside() { ++inside; }
+  ~Inside() { --inside; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+// Who leaves a step before as many ops had only seemed to begin it.
+constexpr plan::OpIndex kFalseStart{8};
+
+// The op that this thread ran last.
+thread_local std::uint64_t last_key = 0;
+
+// What is known of a call: the storages of the pool among its arguments, each once, in their order; and its key.
+struct Met {
+  std::vector<StorageUse> inputs;
+  std::uint64_t key = 0;
+};
+Met meet_inputs(const OpCall& call, const Pool& pool) {
+  Met met;
+  plan::SiteKey key(call.name);
+  c10::SmallVector<std::int64_t, 5> sizes;
+  for (const OpInfo::TensorArgument& argument : info_of(*call.handle).tensors) {
+    each_tensor(call.arguments[argument.position], [&](const at::Tensor& tensor) {
+      const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+      std::optional<StorageUse> use = storage_use(impl);
+      if (!use || !pool.knows(use->begin)) return;
+      sizes.clear();
+      for (const c10::SymInt& size : impl.sym_sizes_default()) sizes.push_back(size.as_int_unchecked());
+      key.add(static_cast<std::uint8_t>(impl.dtype().toScalarType()), std::span(sizes.data(), sizes.size()));
+      for (StorageUse& known : met.inputs) {
+        if (known.begin != use->begin) continue;
+        known.written |= argument.written;
+        return;
+      }
+      use->written = argument.written;
+      met.inputs.push_back(std::move(*use));
+    });
+  }
+  met.key = key.value();
+  return met;
+}
+
+}  // namespace
+
+// One thread that waits for work; who asks waits for the answer.
+struct PlanFollower::Helper {
+  std::mutex lock;
+  std::condition_variable changed;
+  std::optional<Address> asked;
+  std::optional<bool> answer;
+  std::mutex one_at_a_time;
+
+  explicit Helper(PlanFollower& follower) {
+    start_thread([this, &follower] {
+      at::init_num_threads();
+      for (;;) {
+        std::unique_lock held(lock);
+        changed.wait(held, [this] { return asked.has_value(); });
+        const Address at = *std::exchange(asked, std::nullopt);
+        held.unlock();
+        bool done = false;
+        try {
+          done = follower.remake(at, /*at_fault=*/false);
+        } catch (const std::exception&) {  // who stands at a fault cannot be told
+        }
+        held.lock();
+        answer = done;
+        changed.notify_all();
+      }
+    });
+  }
+  bool ask(Address at) {
+    const std::lock_guard one(one_at_a_time);
+    std::unique_lock held(lock);
+    asked = at;
+    changed.notify_all();
+    changed.wait(held, [this] { return answer.has_value(); });
+    return *std::exchange(answer, std::nullopt);
+  }
+};
+
+PlanFollower::PlanFollower(store::Store& store, store::Pager& pager, Pool& pool)
+    : store_(store), pager_(pager), pool_(pool), tape_(pager, pool) {
+  pager_.set_remaker(this);
+}
+
+PlanFollower::~PlanFollower() = default;
+
+void PlanFollower::adopt(std::shared_ptr<const PlanProgram> program) {
+  const std::lock_guard lock(lock_);
+  if (helper_ == nullptr) helper_ = std::make_unique<Helper>(*this);
+  next_ = std::move(program);
+  lost_steps_.store(0);
+  active_.store(true, std::memory_order_release);
+}
+
+// ---- ops
+
+void PlanFollower::begin(OpCall& call) {
+  if (!active_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(lock_);
+  const Inside here;
+  meet(call);
+}
+
+void PlanFollower::meet(OpCall& call) {
+  if (place_ != kNowhere && thread_of_work(true) != thread_) return;
+  Met met = meet_inputs(call, pool_);
+  if (place_ != kNowhere && !is_next(met.key, met.inputs)) leave();
+  if (place_ == kNowhere && begins_step(met.key) && settle()) {
+    if (next_ != nullptr) take_new_plan();
+    thread_ = thread_of_work(true);
+    place_ = {};
+    start_step(/*follows_one=*/false);
+    if (!is_next(met.key, met.inputs)) leave();
+  }
+  last_key = met.key;
+  at_border_ = false;
+  if (place_ != kNowhere && !carry_out(program_->before(place_))) leave();
+  if (place_ == kNowhere) {
+    if (settled_down_) return;
+    for (const StorageUse& input : met.inputs) {
+      if (input.written) tape_.overwritten(input.begin);
+    }
+    return;
+  }
+  tape_.capture(place_, call, met.inputs);
+  for (const std::uint32_t i : program_->op(place_).unread) {
+    met.inputs[i].unread = true;
+    for (StorageUse& input : call.inputs) {
+      if (input.begin == met.inputs[i].begin) input.unread = true;
+    }
+  }
+  // Where layouts differ it turns its input around first, though nothing comes of it.
+  blanks_will_do_ = !program_->op(place_).unread.empty() && call.name == "aten::convolution_backward";
+  inputs_ = std::move(met.inputs);
+  in_op_ = true;
+}
+
+// False: the plan cannot be followed further; for want of room too, since the pager may still serve the op alone.
+bool PlanFollower::carry_out(std::span<const plan::Action> actions) {
+  try {
+    for (const plan::Action& action : actions) {
+      if (!tape_.carry_out(action)) return false;
+    }
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+bool PlanFollower::is_next(std::uint64_t key, std::span<const StorageUse> inputs) {
+  return program_->op(place_).key == key && tape_.bind_inputs(place_, inputs);
+}
+
+void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool returned) noexcept {
+  if (!active_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(lock_);
+  if (!in_op_ || thread_of_work(true) != thread_) return;
+  const Inside here;
+  in_op_ = false;
+  tape_.take_blank_back();
+  const std::vector<StorageUse> inputs = std::exchange(inputs_, {});
+  if (!returned || !tape_.bind_outputs(place_, inputs, outputs) || !carry_out(program_->after(place_))) {
+    return leave();
+  }
+  place_ = place_.next();
+  if (place_ == program_->end()) finish_step();
+}
+
+// ---- steps
+
+// A step is taken up at its first op alone: what was made before is not on tape. It follows a step, or a border that
+// the program told.
+bool PlanFollower::begins_step(std::uint64_t key) {
+  const PlanProgram* program = next_ != nullptr ? next_.get() : program_.get();
+  if (program == nullptr || program->op({}).key != key) return false;
+  return at_border_ || program->op(program->end().previous()).key == last_key;
+}
+
+void PlanFollower::start_step(bool follows_one) {
+  settled_ = follows_one;
+  tape_.begin_step(program_, follows_one);
+  pager_.follow_plan(true);
+  store_.restart_present_peak();
+  rescued_before_ = rescued();
+}
+
+void PlanFollower::finish_step() {
+  ++counts_.steps;
+  lost_steps_.store(0);
+  if (settled_) {  // else it began with what the pager happened to hold
+    counts_.peak = std::max(counts_.peak, store_.counts().present_peak);
+    counts_.rescues += rescued() - rescued_before_;
+  }
+  if (next_ != nullptr) {
+    place_ = kNowhere;
+    settle();
+    return;
+  }
+  place_ = {};
+  start_step(/*follows_one=*/true);
+}
+
+std::uint64_t PlanFollower::rescued() const {
+  const store::PagerCounts moves = pager_.counts();
+  return moves.evicted_on_demand + moves.remade + tape_.counts().missed;
+}
+
+// The program does something else. From here on the pager decides.
+void PlanFollower::leave() {
+  const bool in_midst = place_ >= kFalseStart;
+  place_ = kNowhere;
+  in_op_ = false;
+  pager_.follow_plan(false);
+  if (in_midst) {
+    ++counts_.deviations;
+    lost_steps_.fetch_add(1);
+  }
+  settle();
+}
+
+bool PlanFollower::settle() { return settled_down_ = tape_.settle(); }
+
+void PlanFollower::mark_step() {
+  if (!active_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(lock_);
+  at_border_ = true;
+  if (program_ != nullptr && counts_.steps == steps_at_border_) lost_steps_.fetch_add(1);
+  steps_at_border_ = counts_.steps;
+}
+
+void PlanFollower::suspend() {
+  const std::lock_guard lock(lock_);
+  if (place_ != kNowhere) leave();
+  program_ = nullptr;
+}
+
+void PlanFollower::take_new_plan() {
+  program_ = std::exchange(next_, nullptr);
+  ++counts_.plans;
+}
+
+// ---- the pool and the pager
+
+void PlanFollower::freeing(Address at) {
+  if (!active_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(lock_);
+  tape_.freed(at);
+}
+
+bool PlanFollower::remake(Address at, bool at_fault) {
+  if (at_fault) return inside == 0 && helper_->ask(at);
+  const std::lock_guard lock(lock_);
+  const Inside here;
+  if (tape_.remake(at)) return true;
+  const auto unread_here = [&](const StorageUse& input) { return input.begin == at && input.unread; };
+  return in_op_ && blanks_will_do_ && std::ranges::any_of(inputs_, unread_here) && tape_.give_blank(at);
+}
+
+bool PlanFollower::leads_this_thread() const {
+  if (!active_.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(lock_);
+  return place_ != kNowhere && thread_of_work(false) == thread_;
+}
+
+PlanCounts PlanFollower::counts() const {
+  const std::lock_guard lock(lock_);
+  PlanCounts counts = counts_;
+  counts.tape = tape_.counts();
+  return counts;
+}
+
+std::shared_ptr<const PlanProgram> PlanFollower::program() const {
+  const std::lock_guard lock(lock_);
+  return program_;
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/plan/plan_program.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace ullage::runtime {
+
+using plan::Action;
+
+PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
+    : sites_(std::move(sites)),
+      actions_(plan.schedule.actions),
+      first_(2 * sites_.ops.size() + 1),
+      makers_(sites_.values, plan::kNone),
+      taped_(sites_.ops.size()),
+      peak_(plan.peak),
+      overhead_(plan.overhead),
+      bound_(plan.bound.value_or(Seconds{})) {
+  const auto slot = [](const Action& action) { return 2 * action.at.value + (action.after ? 1 : 0); };
+  std::stable_sort(actions_.begin(), actions_.end(),
+                   [&](const Action& a, const Action& b) { return slot(a) < slot(b); });
+  std::uint32_t next = 0;
+  for (std::uint64_t i = 0; i < first_.size(); ++i) {
+    while (next < actions_.size() && slot(actions_[next]) < i) ++next;
+    first_[i] = next;
+  }
+  for (const plan::OpIndex i : sites_.ops.ids()) {
+    for (const plan::ValueIndex value : sites_.ops[i].makes) makers_[value] = i;
+  }
+  for (const Action& action : actions_) {
+    const bool again = action.what == Action::What::Rerun || action.what == Action::What::Apply;
+    reruns_ += again;
+    spills_ += action.what == Action::What::Spill;
+    if (again) taped_[action.op] = true;
+  }
+  find_last();
+}
+
+void PlanProgram::find_last() {
+  last_.assign(actions_.size(), false);
+  Table<plan::ValueIndex, bool> made_later(sites_.values);
+  for (std::size_t i = actions_.size(); i-- > 0;) {
+    for (const plan::ValueIndex value : actions_[i].keeps) made_later[value] = true;
+    if (actions_[i].what != Action::What::Drop) continue;
+    last_[i] = !made_later[actions_[i].value];
+    made_later[actions_[i].value] = false;
+  }
+}
+
+void PlanProgram::read_everything() {
+  for (plan::Sites::Op& op : sites_.ops) op.unread.clear();
+}
+
+void PlanProgram::apply_nothing() {
+  for (Action& action : actions_) {
+    if (action.what == Action::What::Apply) action.what = Action::What::Rerun;
+  }
+}
+
+std::span<const Action> PlanProgram::at(plan::OpIndex op, bool after) const {
+  const std::size_t slot = 2 * op.value + (after ? 1 : 0);
+  return std::span(actions_).subspan(first_[slot], first_[slot + 1] - first_[slot]);
+}
+
+Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const std::string& torch,
+                                                  const std::string& device) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return Error{Error::Kind::NotFound, "cannot be opened", file};
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  Result<plan::PlanFile> read = plan::read_plan(text, file);
+  if (!read) return read.error();
+  if (read->plan.outcome != plan::Plan::Outcome::Planned)
+    return Error{Error::Kind::BadArgument, "there is nothing to carry out in this plan", file};
+  if (read->torch != torch) {
+    return Error{Error::Kind::BadArgument, "the plan was made with torch " + read->torch + ", this is torch " + torch,
+                 file};
+  }
+  if (read->device != device) {
+    return Error{Error::Kind::BadArgument,
+                 "the plan is of bytes on " + read->device + ", the budget of those on " + device, file};
+  }
+  return std::make_shared<PlanProgram>(std::move(read->sites), read->plan);
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/plan/planning.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/base/threads.h"
+#include "ullage/plan/fit.h"
+#include "ullage/runtime/ops/kernel_facts.h"
+#include "ullage/trace/file/trace_file.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// The first may have begun before anybody looked.
+constexpr std::uint64_t kSteps = 2;
+// Plans of one run: a program that changes its steps all the time is served on demand.
+constexpr std::uint64_t kMostPlans = 8;
+// What is planned, in messages.
+constexpr const char* kObserved = "the steps observed";
+// For the end of planning, when the process ends.
+constexpr std::chrono::seconds kMostWaiting{5};
+// Heap that planning takes, to bytes of the recording: 40 to 50 as measured.
+constexpr std::uint64_t kHeapToRecording = 56;
+constexpr Bytes kLeastHeap = 2_MiB;
+// Less was moved: then its rate says nothing.
+constexpr Bytes kWorthARate = 64_MiB;
+
+Recorder::Settings observer_settings(Planning::Settings& settings, std::function<void()> at_border) {
+  Recorder::Settings made;
+  made.takes_are_told = made.in_takes_only = made.takes_begin_in_midst = true;
+  made.after_steps = kSteps;
+  made.at_border = std::move(at_border);
+  made.figures = settings.figures;
+  made.settle = settings.settle;
+  return made;
+}
+
+plan::Rates rates_of(const store::PagerCounts& moves) {
+  plan::Rates rates;
+  const Bytes moved = moves.written + moves.restored;
+  const double took = moves.waited.count + moves.background.count;
+  if (moved > kWorthARate && took > 0) rates.read = rates.write = static_cast<double>(moved.count) / took;
+  return rates;
+}
+
+// Does the program use kernels of the kinds that are tried? Where it does not, trying them would touch 10 MiB of
+// torch's libraries that nobody set aside. A recording has the name of each op as text.
+bool has_tried_kernels(const std::string& recording) {
+  return recording.find("aten::conv") != std::string::npos || recording.find("batch_norm") != std::string::npos;
+}
+
+}  // namespace
+
+Planning::Planning(store::Pager& pager, PlanFollower& follower, Settings settings)
+    : pager_(pager),
+      follower_(follower),
+      settings_(std::move(settings)),
+      observer_(observer_settings(const_cast<Settings&>(settings_), [this] { observed(); })) {
+  if (settings_.on.kernels == plan::Kernels::Card) facts_.emplace();
+}
+
+void Planning::begin() {
+  if (state_.load(std::memory_order_relaxed) != State::Idle) return;
+  State idle = State::Idle;
+  if (state_.compare_exchange_strong(idle, State::Observing)) observe();
+}
+
+void Planning::mark_step() {
+  observer_.mark_step();
+  look_again();
+}
+
+void Planning::look_again() {
+  State following = State::Following;
+  if (!follower_.lost_for_good() || made_ >= kMostPlans) return;
+  if (!state_.compare_exchange_strong(following, State::Observing)) return;
+  follower_.suspend();  // what a plan does is not the program's own
+  observe();
+}
+
+void Planning::observe() {
+  pager_.watch_waste();
+  observer_.begin_take({}, settings_.live());
+}
+
+// On the program's thread, at a border of steps.
+void Planning::observed() {
+  state_.store(State::Planning);
+  auto recording = std::make_shared<const std::string>(observer_.contents());
+  observer_.end_take();
+  wait_at_exit();
+  if (!facts_ && has_tried_kernels(*recording)) probe();
+  note_room();
+  const Bytes needed = kLeastHeap + Bytes{recording->size()} * kHeapToRecording;
+  if (settings_.reserve && !settings_.reserve(needed)) {
+    state_.store(State::GaveUp);
+    if (settings_.say)
+      settings_.say("no plan is made: there is no room for the " + to_string(needed) + " that it takes");
+    return;
+  }
+  std::unique_lock lock(lock_);
+  busy_ = true;
+  start_thread([this, recording]() mutable {
+    plan(*recording);
+    recording.reset();
+    malloc_trim(0);
+    if (settings_.give_back) settings_.give_back();
+    const std::lock_guard done(lock_);
+    busy_ = false;
+    changed_.notify_all();
+  });
+  if (settings_.wait) changed_.wait(lock, [this] { return !busy_; });
+}
+
+// Kernels are tried on a thread of their own, which sees none of the program's modes, and is over when this returns:
+// the program may end at any moment after, and a thread must not stand in torch when torch's globals are destroyed. Nor
+// in the planner, for which the end waits.
+void Planning::probe() {
+  make_thread([this] { facts_ = probe_kernels(); }).join();
+}
+
+// Exit handlers run newest first: before all that is destroyed and exists by now.
+void Planning::wait_at_exit() {
+  static Planning* const one = this;
+  [[maybe_unused]] static const int registered = std::atexit([] { one->stop(); });
+}
+
+// At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again.
+void Planning::note_room() {
+  const Bytes room = pager_.planned_room();  // asks for the limit
+  limit_ = pager_.store().counts().limit;
+  wasted_ = saturating_sub(limit_, room);
+}
+
+void Planning::stop() {
+  if (in_child_) return;
+  stopping_.store(true);
+  std::unique_lock lock(lock_);
+  changed_.wait_for(lock, kMostWaiting, [this] { return !busy_; });
+}
+
+void Planning::after_fork_in_child() {
+  in_child_ = true;
+  observer_.after_fork_in_child();
+}
+
+void Planning::plan(const std::string& recording) {
+  try {
+    adopt(recording);
+  } catch (const std::exception& error) {
+    state_.store(State::GaveUp);
+    if (settings_.say) settings_.say(std::string("no plan could be made: ") + error.what());
+  }
+}
+
+void Planning::adopt(const std::string& recording) {
+  Result<trace::TraceFile> file = trace::read_trace_file(std::as_bytes(std::span(recording)), kObserved);
+  if (!file) throw std::runtime_error(file.error().text());
+  Result<plan::Step> step = plan::planned_step(*file, settings_.on, {}, kObserved);
+  if (!step) throw std::runtime_error(step.error().text());
+  if (facts_ && !facts_->convolution_input_unread) {
+    for (plan::StepOp& op : step->ops) op.unread.clear();
+  }
+  plan::FitQuestion question{.memory = limit_, .beside = {.rounding = wasted_}, .name = kObserved};
+  question.ask.stop = &stopping_;
+  question.ask.rates = rates_of(pager_.counts());
+  question.ask.levers.batch_norm = facts_ && facts_->batch_norm_applies;
+  const Result<plan::Fit> fit = plan::fit(*step, question);
+  if (!fit) throw std::runtime_error(fit.error().text());
+  const plan::Plan& made = fit->plan;
+  ++made_;
+  if (made.outcome != plan::Plan::Outcome::Planned) {
+    state_.store(made.outcome == plan::Plan::Outcome::Fits ? State::Following : State::GaveUp);
+    if (settings_.say && made.outcome == plan::Plan::Outcome::Infeasible) {
+      settings_.say(fmt::format("no plan stays within {} of tensors, {} are the least ({}); they are moved on demand",
+                                to_string(made.budget), to_string(made.least), made.least_set_by));
+    }
+    return;
+  }
+  const auto program = std::make_shared<const PlanProgram>(plan::sites_of(*step), made);
+  follower_.adopt(program);
+  state_.store(State::Following);
+  if (settings_.say) {
+    settings_.say(fmt::format("plan: {} of tensors, {:+.1f} % time, recompute {} ops, spill {}", to_string(made.peak),
+                              made.step.count > 0 ? made.overhead.count / made.step.count * 100 : 0.0,
+                              program->reruns(), program->spills()));
+  }
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/plan/tape.h"
+
+#include "ullage/runtime/ops/op_info.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+using plan::ValueIndex;
+using What = plan::Action::What;
+
+plan::Kernels kernels_here() { return followed_device().is_cpu() ? plan::Kernels::Processor : plan::Kernels::Card; }
+
+Address address_of(const StoragePtr& storage) {
+  return {reinterpret_cast<std::uint64_t>(storage->_mutable_data_ptr_no_checks().get())};
+}
+
+}  // namespace
+
+void Tape::begin_step(std::shared_ptr<const PlanProgram> program, bool follows_one) {
+  std::vector<std::pair<ValueIndex, Place>> carried;
+  if (follows_one && program_ == program) {
+    for (const auto& [last, first] : program->sites().carried) carried.emplace_back(first, place(last));
+  }
+  forget();
+  program_ = std::move(program);
+  places_.resize(program_->sites().values);
+  taped_.resize(program_->sites().ops.size());
+  for (auto& [value, at] : carried) {
+    at.ours.reset();
+    if (!at.in_program()) continue;
+    newest_[at.at.value] = value;
+    place(value) = std::move(at);
+  }
+}
+
+void Tape::forget() {
+  // What is let go here calls back: freed().
+  Table<ValueIndex, Place> gone = std::exchange(places_, {});
+  newest_.clear();
+  taped_.clear();
+  bytes_ = {};
+}
+
+// ---- following the program
+
+bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
+  const std::vector<ValueIndex>& reads = program_->op(at).reads;
+  if (reads.size() != inputs.size()) return false;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const Place& known = place(reads[i]);
+    if (known.at != Address{}) {
+      if (known.at != inputs[i].begin || !known.newest) return false;
+      continue;
+    }
+    // One that the step should have made, or a storage that holds another value than the plan's.
+    if (program_->maker(reads[i]) != plan::kNone || newest_.contains(inputs[i].begin.value)) return false;
+    bind(reads[i], inputs[i]);
+  }
+  return true;
+}
+
+void Tape::bind(ValueIndex value, const StorageUse& use) {
+  Place& at = place(value);
+  at.at = use.begin;
+  at.program = c10::weak_intrusive_ptr<c10::StorageImpl>(use.storage);
+  at.newest = true;
+  at.dropped = false;
+  newest_[use.begin.value] = value;
+}
+
+void Tape::capture(plan::OpIndex at, const OpCall& call, std::span<const StorageUse> inputs) {
+  if (!program_->taped(at)) return;
+  Taped& taped = taped_[at];
+  taped.op = TapedOp::capture(call, inputs, plan::rerun_of(call.name, kernels_here()));
+  if (taped.op == nullptr) return;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].written) taped.written.push_back(i);
+  }
+  bytes_ += taped.op->bytes();
+  counts_.peak = std::max(counts_.peak, bytes_);
+}
+
+bool Tape::bind_outputs(plan::OpIndex at, std::span<const StorageUse> inputs, std::span<const c10::IValue> outputs) {
+  const plan::Sites::Op& op = program_->op(at);
+  if (taped_[at].op != nullptr) taped_[at].op->note_outputs(outputs);
+  std::size_t made = 0;
+  for (const StorageUse& input : inputs) {
+    if (!input.written) continue;
+    if (made == op.overwrites) return false;
+    StoragePtr held;
+    if (const auto before = newest_.find(input.begin.value); before != newest_.end()) {
+      place(before->second).newest = false;
+      held = std::exchange(place(before->second).ours, nullptr);  // a hold is of the storage
+    }
+    bind(op.makes[made], input);
+    place(op.makes[made++]).ours = std::move(held);
+  }
+  if (made != op.overwrites) return false;
+  bool as_planned = true;
+  std::vector<Address> seen;
+  for (const c10::IValue& output : outputs) {
+    each_tensor(output, [&](const at::Tensor& tensor) {
+      const std::optional<StorageUse> use = storage_use(*tensor.unsafeGetTensorImpl());
+      if (!use || !pool_.knows(use->begin) || newest_.contains(use->begin.value)) return;
+      if (std::find(seen.begin(), seen.end(), use->begin) != seen.end()) return;
+      for (const StorageUse& input : inputs) {
+        if (input.begin == use->begin) return;
+      }
+      seen.push_back(use->begin);
+      if (made == op.makes.size()) {
+        as_planned = false;
+      } else {
+        bind(op.makes[made++], *use);
+      }
+    });
+  }
+  return as_planned && made == op.makes.size();
+}
+
+void Tape::freed(Address at) {
+  const auto found = newest_.find(at.value);
+  if (found == newest_.end()) return;
+  Place& gone = place(found->second);
+  gone.at = {};
+  gone.newest = gone.dropped = false;
+  newest_.erase(found);
+}
+
+// ---- what a plan does
+
+bool Tape::carry_out(const plan::Action& action) {
+  bool done = true;
+  switch (action.what) {
+    case What::Drop:
+      drop(action.value, program_->is_last(action));
+      return true;
+    case What::Rerun:
+    case What::Apply:
+      done = run_again(action.op, action.keeps, action.what == What::Apply);
+      break;
+    case What::Hold: {
+      Place& held = place(action.value);
+      if (held.in_program() && !held.ours) held.ours = held.program.lock();
+      done = held.ours != nullptr;
+      break;
+    }
+    case What::Spill:
+    case What::Restore:
+    case What::WriteAhead:
+    case What::ReadAhead: {
+      const Place& moved = place(action.value);
+      const Address at = moved.ours != nullptr ? address_of(moved.ours) : moved.in_program() ? moved.at : Address{};
+      if (at == Address{}) {
+        done = false;
+      } else if (action.what == What::Spill) {
+        (void)pager_.spill(at);  // nothing to do where it is spilled already
+      } else if (action.what == What::WriteAhead) {
+        pager_.write_ahead(at);
+      } else if (action.what == What::ReadAhead) {
+        pager_.read_ahead(at);
+      } else if (const auto missing = pager_.bring_back(at)) {
+        pool_.refuse(*missing, "a plan");
+      }
+      break;
+    }
+  }
+  if (done) return true;
+  ++counts_.missed;
+  // What is not known yet (in a first step) cannot be moved; all else the steps that follow rest on.
+  return action.what != What::Rerun && action.what != What::Apply && action.what != What::Hold;
+}
+
+void Tape::drop(ValueIndex value, bool last) {
+  Place& at = place(value);
+  if (!at.present()) {
+    ++counts_.missed;
+    return;
+  }
+  const StoragePtr let_go = std::exchange(at.ours, nullptr);
+  const bool held = let_go != nullptr && at.in_program();
+  if (let_go != nullptr && !held) return;
+  if (held && let_go.use_count() == 1) return;  // the program let go of it before
+  // Never what could not be had again, were it touched after all: what nobody will make again, what is not on tape,
+  // what was written to unseen. That is written out.
+  const plan::OpIndex maker = program_->maker(value);
+  const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
+  if (last || taped == nullptr || !taped->made_stands()) {
+    if (!last) ++counts_.missed;
+    (void)pager_.spill(at.at);
+    return;
+  }
+  if (!pager_.drop(at.at)) {
+    ++counts_.missed;
+    return;
+  }
+  at.dropped = true;
+}
+
+StoragePtr Tape::bytes_of(ValueIndex value) {
+  const Place& at = place(value);
+  if (at.ours != nullptr) return at.ours;
+  return at.in_program() && !at.dropped ? at.program.lock() : nullptr;
+}
+
+// False: something that it reads is not there, or it is not on tape.
+bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool apply) {
+  const plan::Sites::Op& site = program_->op(op);
+  const Taped& taped = taped_[op];
+  if (taped.op == nullptr) return false;
+  apply = apply && taped.op->can_apply();
+  std::vector<StoragePtr> inputs(site.reads.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!taped.op->needs(i)) continue;
+    inputs[i] = bytes_of(site.reads[i]);
+    if (inputs[i] == nullptr) return false;
+    // The program's own bytes, written by something that nobody saw: never used as if they were the old ones.
+    if (place(site.reads[i]).ours == nullptr && !taped.op->unchanged(i)) return false;
+  }
+  for (const std::size_t i : taped.written) {
+    if (inputs[i] != place(site.reads[i]).ours) return false;  // the program's own bytes are never written
+  }
+  std::vector<StoragePtr> made;
+  if (apply) {
+    std::vector<StoragePtr> read = inputs;
+    for (std::size_t i = 1; i < site.makes.size(); ++i) {
+      read.push_back(bytes_of(site.makes[i]));
+      if (read.back() == nullptr) return false;
+    }
+    made = run_pinned(op, read, true);
+  } else {
+    made = run_pinned(op, inputs, false);
+  }
+  std::size_t next = 0;
+  const auto keep = [&](ValueIndex value, StoragePtr storage) {
+    if (std::find(keeps.begin(), keeps.end(), value) == keeps.end()) return true;
+    return put(value, std::move(storage));
+  };
+  bool done = true;
+  for (const std::size_t i : taped.written) {
+    place(site.reads[i]).ours.reset();
+    done = keep(site.makes[next++], std::move(inputs[i])) && done;
+  }
+  for (StoragePtr& storage : made) {
+    if (next == site.makes.size()) return false;
+    done = keep(site.makes[next++], std::move(storage)) && done;
+  }
+  return done;
+}
+
+std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool apply) {
+  const auto began = std::chrono::steady_clock::now();
+  const Taped& taped = taped_[op];
+  c10::SmallVector<store::OpInput, 8> pinned;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr) continue;
+    const bool written = std::find(taped.written.begin(), taped.written.end(), i) != taped.written.end();
+    pinned.push_back({address_of(inputs[i]), Bytes{inputs[i]->nbytes()}, written});
+  }
+  if (const auto missing = pager_.begin_op(0, std::span(pinned.data(), pinned.size()))) {
+    pool_.refuse(*missing, "running an op again");
+  }
+  pool_.settle_marks();
+  struct Unpin final {
+    store::Pager& pager;
+    ~Unpin() { pager.end_op(/*remember=*/false); }
+  } const unpin{pager_};
+  for (const store::OpInput& input : pinned) pool_.await_streams(input.storage, input.size);
+  std::vector<StoragePtr> made;
+  if (apply) {
+    made.push_back(taped.op->apply(inputs));
+  } else {
+    made = taped.op->run(inputs);
+  }
+  for (const StoragePtr& storage : made) {
+    pool_.await_streams(address_of(storage), Bytes{storage->nbytes()});
+  }
+  ++counts_.rerun_ops;
+  counts_.rerun.count += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return made;
+}
+
+// Behind the program's storage where that lives on, else kept here.
+bool Tape::put(ValueIndex value, StoragePtr storage) {
+  Place& at = place(value);
+  if (at.present()) return true;
+  if (!at.in_program()) {
+    at.ours = std::move(storage);
+    return true;
+  }
+  if (!pager_.adopt(at.at, address_of(storage))) return false;
+  at.dropped = false;
+  return true;
+}
+
+// ---- on demand
+
+// Makes `value` present, with all that it takes; what was made besides is added to `made`.
+bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
+  if (place(value).present()) return true;
+  const plan::OpIndex maker = program_->maker(value);
+  if (maker == plan::kNone || taped_[maker].op == nullptr) return false;
+  const plan::Sites::Op& site = program_->op(maker);
+  // Twice: what one input needed may have been overwritten on the way to another.
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < site.reads.size(); ++i) {
+      if (taped_[maker].op->needs(i) && !ensure(site.reads[i], made)) return false;
+    }
+  }
+  made.push_back(value);
+  return run_again(maker, std::span(&value, 1), false) && place(value).present();
+}
+
+bool Tape::remake(Address at) {
+  const auto found = newest_.find(at.value);
+  if (found == newest_.end() || !place(found->second).dropped) return false;
+  const ValueIndex value = found->second;
+  std::vector<ValueIndex> made;
+  const bool done = ensure(value, made);
+  for (const ValueIndex one : made) {
+    if (!place(one).in_program()) place(one).ours.reset();
+  }
+  return done;
+}
+
+bool Tape::give_blank(Address at) {
+  const auto found = newest_.find(at.value);
+  if (found == newest_.end() || !place(found->second).dropped) return false;
+  const StoragePtr storage = place(found->second).program.lock();
+  if (storage == nullptr) return false;
+  const c10::DataPtr bytes = pool_.allocate(storage->nbytes());
+  if (!pager_.adopt(at, {reinterpret_cast<std::uint64_t>(bytes.get())})) return false;
+  blanks_.push_back(at);
+  return true;
+}
+
+void Tape::take_blank_back() {
+  for (const Address at : std::exchange(blanks_, {})) {
+    if (newest_.contains(at.value)) (void)pager_.drop(at);
+  }
+}
+
+// False: something could not be made.
+bool Tape::make_dropped() {
+  std::vector<Address> dropped;
+  for (const Place& at : places_) {
+    if (at.in_program() && at.dropped) dropped.push_back(at.at);
+  }
+  bool all = true;
+  for (const Address at : dropped) {
+    // It may be gone meanwhile, or be back with another.
+    const auto found = newest_.find(at.value);
+    if (found == newest_.end() || !place(found->second).dropped) continue;
+    try {
+      all = remake(at) && all;
+    } catch (const std::exception&) {
+      all = false;  // no room
+    }
+  }
+  return all;
+}
+
+bool Tape::settle() {
+  if (!make_dropped()) {
+    hold_sources();
+    return false;
+  }
+  forget();
+  program_ = nullptr;
+  return true;
+}
+
+// What the program lets go of from here on may be what the dropped are made from.
+void Tape::hold_sources() {
+  Table<ValueIndex, bool> seen(places_.size());
+  std::vector<ValueIndex> needed;
+  const auto need = [&](ValueIndex value) {
+    if (seen[value]) return;
+    seen[value] = true;
+    needed.push_back(value);
+  };
+  for (const ValueIndex i : places_.ids()) {
+    if (places_[i].in_program() && places_[i].dropped) need(i);
+  }
+  while (!needed.empty()) {
+    const ValueIndex value = needed.back();
+    needed.pop_back();
+    Place& at = place(value);
+    if (at.present()) {
+      if (at.ours == nullptr) at.ours = at.program.lock();
+      continue;
+    }
+    const plan::OpIndex maker = program_->maker(value);
+    if (maker == plan::kNone || taped_[maker].op == nullptr) continue;
+    const std::vector<ValueIndex>& reads = program_->op(maker).reads;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      if (taped_[maker].op->needs(i)) need(reads[i]);
+    }
+  }
+}
+
+void Tape::overwritten(Address at) {
+  const auto known = [&] { return newest_.find(at.value); };
+  if (known() != newest_.end() && place(known()->second).ours != nullptr) (void)make_dropped();
+  const auto found = known();
+  if (found == newest_.end()) return;
+  Place& lost = place(found->second);
+  lost.newest = false;
+  newest_.erase(found);
+  lost.ours.reset();  // it holds something else now
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/pool/budgeted_device.h"
+
+#include "ullage/runtime/python/python_process.h"
+#include "ullage/store/budget.h"
+#include "ullage/store/process_memory.h"
+
+#include <utility>
+
+namespace ullage::runtime {
+
+Bytes ProcessMemory::held() { return store::resident_now(); }
+
+Bytes ProcessMemory::held_peak() { return store::resident_peak(); }
+
+Bytes ProcessMemory::warm_up() const { return in_python() ? store::Budget::kWarmUpInPython : store::Budget::kWarmUp; }
+
+Result<store::Tier*> ProcessMemory::open_tier(const store::SpillPlace& place) {
+  if (place.most == Bytes{}) return static_cast<store::Tier*>(nullptr);
+  Result<std::unique_ptr<store::SpillFile>> file = store::SpillFile::open(place, {});
+  if (!file) return file.error();
+  spill_ = std::move(*file);
+  return static_cast<store::Tier*>(spill_.get());
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/pool/fault_handler.h"
+
+#include <signal.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+struct Handler {
+  store::Pager* pager = nullptr;
+  std::function<void(const store::Pager::FaultAnswer&)> give_up;
+  std::mutex lock;             // of `before`
+  struct sigaction before {};  // who gets what is not ours
+  std::atomic<bool> dying{false};
+};
+
+// Never destroyed: faults may come after every destructor has run.
+Handler& handler() {
+  static auto* one = new Handler;
+  return *one;
+}
+
+void die_of(int signal_number, const siginfo_t* info) {
+  handler().dying.store(true);
+  signal(signal_number, SIG_DFL);
+  // Sent by a process: it must be sent again. Raised by an instruction: that runs again as soon as this returns.
+  if (info->si_code <= 0) raise(signal_number);
+}
+
+// Not ours: whoever was there before decides. A handler that ends by raising the signal again, as Python's faulthandler
+// does, comes back here from inside of itself; then the process ends as it would have without us.
+void pass_on(int signal_number, siginfo_t* info, void* context) {
+  static thread_local std::uintptr_t passing_from = 0;
+  char here = 0;
+  const auto depth = reinterpret_cast<std::uintptr_t>(&here);
+  const bool inside = passing_from != 0 && depth < passing_from;  // stacks grow downwards
+  struct sigaction before {};
+  {
+    const std::lock_guard guard(handler().lock);
+    before = handler().before;
+  }
+  const bool is_function = before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
+  if (inside || !is_function) return die_of(signal_number, info);
+  passing_from = depth;
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(signal_number, info, context);
+  } else {
+    before.sa_handler(signal_number);
+  }
+  passing_from = 0;
+}
+
+void on_signal(int signal_number, siginfo_t* info, void* context) {
+  const int error = errno;
+  const Address at{reinterpret_cast<std::uint64_t>(info->si_addr)};
+  if (info->si_code > 0 && handler().pager != nullptr && handler().pager->store().owns(at)) {
+    const store::Pager::FaultAnswer answer = handler().pager->on_fault(at);
+    if (answer.what == store::Pager::Fault::Failed) handler().give_up(answer);
+    if (answer.what == store::Pager::Fault::Healed) {
+      errno = error;
+      return;
+    }
+  }
+  pass_on(signal_number, info, context);
+  errno = error;
+}
+
+// On the thread's own stack, not an alternate one, which may be small; and not blocked meanwhile, so that the handler
+// of somebody else is entered as it would be without us.
+struct sigaction ours() {
+  struct sigaction action {};
+  action.sa_sigaction = &on_signal;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
+  return action;
+}
+
+}  // namespace
+
+void install_fault_handler(store::Pager& pager, std::function<void(const store::Pager::FaultAnswer&)> give_up) {
+  handler().pager = &pager;
+  handler().give_up = std::move(give_up);
+  reassert_fault_handler();
+}
+
+void reassert_fault_handler() {
+  Handler& one = handler();
+  if (one.pager == nullptr || one.dying.load()) return;
+  const std::lock_guard guard(one.lock);
+  struct sigaction now {};
+  sigaction(SIGSEGV, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_signal) return;
+  one.before = now;
+  const struct sigaction action = ours();
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
+}  // namespace ullage::runtime

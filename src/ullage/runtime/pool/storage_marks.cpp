@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/pool/storage_marks.h"
+
+#include <utility>
+#include <vector>
+
+namespace ullage::runtime {
+namespace {
+
+[[maybe_unused]] constexpr const char* kAway =
+    "the bytes of this tensor were moved off the card, to stay within the budget of 'ullage run'. Ops of torch bring "
+    "them "
+    "back; a pointer to them is only good inside of one (a custom op of torch.library), or where the budget has room";
+
+void mark([[maybe_unused]] c10::StorageImpl& storage, [[maybe_unused]] StorageMarks::Moved what) {
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
+  if (what == StorageMarks::Moved::Away) {
+    storage.release_data_and_set_meta_custom_data_ptr_error_msg_(kAway);  // despite its name it releases nothing
+  } else {
+    storage.clear_data_ptr_access_error_msg_();
+  }
+#endif
+}
+
+}  // namespace
+
+void StorageMarks::moved(Address at, Moved what) {
+  const std::lock_guard lock(noting_);
+  told_.push_back({at, what});
+  any_.store(true, std::memory_order_release);
+}
+
+void StorageMarks::meet(std::span<const StorageUse> uses) {
+  const std::lock_guard lock(marking_);
+  for (const StorageUse& use : uses) known_.try_emplace(use.begin.value, use.storage);
+}
+
+void StorageMarks::settle() {
+  if (!any_.load(std::memory_order_acquire)) return;
+  std::vector<c10::intrusive_ptr<c10::StorageImpl>> held;  // let go of behind the lock: the last one frees its bytes
+  const std::lock_guard lock(marking_);
+  std::deque<Told> told;
+  {
+    const std::lock_guard noting(noting_);
+    told.swap(told_);
+    any_.store(false, std::memory_order_relaxed);
+  }
+  for (const Told& one : told) {
+    const auto found = known_.find(one.at.value);
+    if (found == known_.end()) continue;
+    c10::intrusive_ptr<c10::StorageImpl> storage = found->second.lock();
+    if (storage == nullptr) continue;
+    mark(*storage, one.what);
+    held.push_back(std::move(storage));
+  }
+}
+
+void StorageMarks::forget(Address at) {
+  const std::lock_guard lock(marking_);
+  known_.erase(at.value);
+}
+
+}  // namespace ullage::runtime

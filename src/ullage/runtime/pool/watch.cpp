@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/pool/watch.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/base/threads.h"
+#include "ullage/runtime/pool/fault_handler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// Imports grow in bursts: where the outside grew since the last look, it may by so many times as much before the next.
+constexpr std::uint64_t kGrowthToCome = 16;
+constexpr std::uint64_t kPeakEvery = 8;         // looks; the peak costs ten times a look
+constexpr std::uint64_t kFirstSteps = 2;        // libraries warm up in them
+constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
+// What another run may hold more outside the pool than this one, by chance.
+constexpr Bytes kFloorAllowance = 2_MiB;
+
+std::uint64_t now_us() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+Watch::Watch(store::Pager& pager, store::Budget& budget, Settings settings)
+    : pager_(pager),
+      budget_(budget),
+      settings_(std::move(settings)),
+      slot_(settings_.slot),
+      step_began_us_(now_us()),
+      last_outside_(budget.outside()) {}
+
+void Watch::start() {
+  start_thread([this] {
+    for (;;) {
+      look(false);
+      std::this_thread::sleep_for(settings_.between_looks);
+    }
+  });
+}
+
+void Watch::look(bool final_look) {
+  const Bytes given_back = pager_.trim(growth_to_come_);
+  growth_to_come_ = saturating_sub(budget_.outside(), last_outside_) * kGrowthToCome;
+  last_outside_ = budget_.outside();
+  reassert_fault_handler();
+  if (slot_ == nullptr) return;
+  const store::StoreCounts counts = pager_.store().counts();
+  const Bytes resident = counts.resident + budget_.outside();  // as trim() has just measured it
+  if (resident.count > slot_->rss_peak.load()) slot_->outside_at_peak.store(budget_.outside().count);
+  slot_->rss.store(resident.count);
+  store::raise_to(slot_->rss_peak, resident.count);
+  slot_->outside.store(budget_.outside().count);
+  slot_->pool_live.store(counts.live.count);
+  slot_->pool_live_peak.store(counts.live_peak.count);
+  slot_->pool_resident.store(counts.resident.count);
+  slot_->pool_resident_peak.store(counts.resident_peak.count);
+  slot_->given_back.fetch_add(given_back.count);
+  write_moves();
+  if (final_look || looks_++ % kPeakEvery == 0) check_breach();
+}
+
+void Watch::write_moves() {
+  const store::PagerCounts moves = pager_.counts();
+  const auto microseconds = [](Seconds time) { return static_cast<std::uint64_t>(time.count * 1e6); };
+  slot_->spilled.store(moves.spilled.count);
+  slot_->restored.store(moves.restored.count);
+  slot_->spill_wait_us.store(microseconds(moves.waited));
+  slot_->spill_background_us.store(microseconds(moves.background));
+  slot_->spilled_now.store(moves.spilled_now.count);
+  slot_->spilled_peak.store(moves.spilled_peak.count);
+  slot_->cleaned.store(moves.written_ahead.count);
+  slot_->saved_writes.store(moves.rewrites_avoided.count);
+  slot_->page_faults_healed.store(moves.faults);
+  slot_->unmovable.store((pager_.store().counts().slabs + moves.foreign_peak).count);
+  if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);
+  if (!pager_.under_pressure() || budget_.unlimited()) return;
+  slot_->pager.store(1);
+  store::raise_to(slot_->floor, (moves.at_once_peak + budget_.beside_peak() + kFloorAllowance).count);
+}
+
+void Watch::check_breach() {
+  const Bytes peak = settings_.peak();
+  store::raise_to(slot_->rss_peak, peak.count);
+  if (budget_.unlimited() || peak <= budget_.stated()) return;
+  const Bytes over = peak - budget_.stated();
+  const bool first = slot_->over_budget.load() == 0;
+  store::raise_to(slot_->over_budget, over.count);
+  if (!first) return;
+  const std::string text =
+      fmt::format("the process passed its budget of {} by {}: memory outside the pool is {} where {} was set aside",
+                  to_string(budget_.stated()), to_string(over), to_string(budget_.outside()),
+                  to_string(budget_.expected_outside()));
+  slot_->message.set(text);
+  if (settings_.warn) settings_.warn(text);
+}
+
+void Watch::mark_step() {
+  count_step();
+  check_growth(steps_ - 1);
+}
+
+void Watch::count_step() {
+  const std::uint64_t now = now_us();
+  const std::uint64_t took = now - step_began_us_;
+  step_began_us_ = now;
+  if (slot_ != nullptr) {
+    slot_->step_us[steps_ % store::LedgerSlot::kStepTimes].store(
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(took, UINT32_MAX)));
+    slot_->steps.store(steps_ + 1);
+  }
+  ++steps_;
+}
+
+void Watch::check_growth(std::uint64_t step) {
+  if (budget_.unlimited() || step < kFirstSteps) return;
+  growth_.add(StepId{step}, budget_.outside());
+  const Bytes needs = pager_.store().counts().live_peak;
+  const Bytes outside = std::max(budget_.outside(), budget_.expected_outside());
+  const Bytes room = saturating_sub(budget_.stated(), needs + outside + store::Budget::kMargin);
+  const std::optional<std::uint64_t> left = growth_.steps_left(room);
+  // Said again only when it became twice as urgent.
+  if (!left || *left > kWorthAWarning || *left >= warned_steps_left_ / 2) return;
+  warned_steps_left_ = *left;
+  const std::string text = fmt::format(
+      "memory outside the pool grows by {} a step and is {}; beside it the step needs {}: {} steps are left in {}",
+      to_string(*growth_.per_step()), to_string(budget_.outside()), to_string(needs), *left,
+      to_string(budget_.stated()));
+  if (slot_ != nullptr) slot_->message.set(text);
+  if (settings_.warn) settings_.warn(text);
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/python/python_process.h"
+
+#include "ullage/base/find_symbol.h"
+#include "ullage/runtime/c_api.h"
+#include "ullage/runtime/runtime.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// Runs in Python; %TOUCH%, %STEP%, %NAME% and %READY% are addresses of functions here, %RECORDING% is True or False.
+// Higher-order ops look keys up on their own and know nothing of fallbacks, so the key is made one that they pass over,
+// as they do with those of autocast and profiler.
+constexpr const char* kPrepare = R"(
+def _ullage_prepare():
+    import sys
+    torch = sys.modules.get('torch')
+    if torch is None or getattr(torch.__spec__, '_initializing', False):
+        return
+    import ctypes, warnings
+    touch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)(%TOUCH%)
+    step_ended = ctypes.CFUNCTYPE(None)(%STEP%)
+    ready = ctypes.CFUNCTYPE(None)(%READY%)
+    region = 'torch._inductor.output_code'
+
+    def let_key_through():
+        import torch._ops as ops
+        key = torch._C._parse_dispatch_key('TESTING_ONLY_GenericMode')
+        ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(key)  # of those made later
+        for op in list(ops._higher_order_ops.values()):
+            op.fallthrough(key)
+        keys_of = ops.TorchBindOpOverload._fallthrough_keys
+        ops.TorchBindOpOverload._fallthrough_keys = lambda self: [*keys_of(self), key]
+
+    def count_steps():
+        import weakref
+        calls, counts, recent = [0], weakref.WeakKeyDictionary(), 64
+        def stepped(optimizer, *_):
+            calls[0] += 1
+            counts[optimizer] = (counts.get(optimizer, (0, 0))[0] + 1, calls[0])
+            rarest = min(count for count, last in counts.values() if calls[0] - last < recent)
+            if counts[optimizer][0] == rarest:
+                step_ended()
+        sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook(stepped)
+
+    # Before the first call of a module and the first step of each optimizer: the parameters of all modules that are alive.
+    def name_parameters_in_time():
+        import gc, weakref
+        name = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(%NAME%)
+        met = weakref.WeakSet()
+
+        def roots():
+            modules = [x for x in gc.get_objects() if issubclass(type(x), torch.nn.Module) and '_modules' in vars(x)]
+            inner = {id(child) for module in modules for child in module._modules.values()}
+            return [m for m in modules if id(m) not in inner and next(m.parameters(), None) is not None]
+
+        # One model needs no name of its own; of several each has the program's variable's, else its class's.
+        def named_roots():
+            found = roots()
+            if len(found) < 2:
+                return [('', root) for root in found]
+            variables = {id(value): key for key, value in vars(sys.modules['__main__']).items() if key[:1] != '_'}
+            named, copies = [], {}
+            for root in found:
+                called = variables.get(id(root)) or type(root).__name__
+                copies[called] = copies.get(called, 0) + 1
+                named.append((called + (f'#{copies[called]}.' if copies[called] > 1 else '.'), root))
+            return named
+
+        def name_all():
+            for prefix, root in named_roots():
+                for path, parameter in root.named_parameters():
+                    try:
+                        name(parameter.data_ptr(), (prefix + path).encode())
+                    except Exception:
+                        pass  # it has no bytes yet
+
+        def before_module(module, _):
+            first_call.remove()
+            attempt(name_all)
+
+        def before_step(optimizer, *_):
+            if optimizer not in met:
+                met.add(optimizer)
+                attempt(name_all)
+
+        first_call = sys.modules['torch.nn.modules.module'].register_module_forward_pre_hook(before_module)
+        sys.modules['torch.optim.optimizer'].register_optimizer_step_pre_hook(before_step)
+
+    def touch_inputs(inputs):
+        for x in inputs:
+            try:
+                if isinstance(x, torch.Tensor) and x.device.type == 'cpu':
+                    begin = torch._C._data_address(x) - x.storage_offset() * x.element_size()
+                    touch(begin, x.untyped_storage().nbytes())
+            except Exception:
+                pass  # no bytes of its own; what it stands for faults in
+
+    def patch(module):
+        graph = module.CompiledFxGraph
+        run = graph.__call__
+        def run_resident(self, inputs):
+            touch_inputs(inputs)
+            return run(self, inputs)
+        graph.__call__ = run_resident
+
+    class PatchWhenLoaded:
+        @staticmethod
+        def find_spec(name, path, target=None):
+            if name != region:
+                return None
+            sys.meta_path.remove(PatchWhenLoaded)
+            import importlib.machinery
+            spec = importlib.machinery.PathFinder.find_spec(name, path)
+            if spec is not None and spec.loader is not None:
+                load = spec.loader.exec_module
+                def load_and_patch(module):
+                    load(module)
+                    attempt(lambda: patch(module))
+                spec.loader.exec_module = load_and_patch
+            return spec
+
+    def attempt(what):
+        try:
+            what()
+        except Exception as error:
+            warnings.warn(f'ullage: could not prepare this torch, some ops may be slow or refused: {error!r}')
+
+    ready()
+    attempt(let_key_through)
+    attempt(count_steps)
+    if %RECORDING%:
+        attempt(name_parameters_in_time)
+    if region in sys.modules:
+        attempt(lambda: patch(sys.modules[region]))
+    else:
+        sys.meta_path.insert(0, PatchWhenLoaded)
+
+try:
+    _ullage_prepare()
+except Exception:
+    pass
+)";
+
+enum class State { Open, Running, Done };
+std::atomic<State> state{State::Open};
+
+std::function<void(Address, Bytes)>& touch_function() {
+  static auto* set = new std::function<void(Address, Bytes)>;
+  return *set;
+}
+
+std::function<void()>& step_function() {
+  static auto* set = new std::function<void()>;
+  return *set;
+}
+
+void step_ended() {
+  if (step_function()) step_function()();
+}
+
+void ready() { state.store(State::Done); }
+
+// What is needed of Python's C interface, its stable part.
+struct PythonCalls {
+  int (*is_initialized)();
+  int (*holds_lock)();
+  int (*ensure)();  // an enum of int's size
+  void (*release)(int);
+  int (*run)(const char*);
+  int (*add_pending)(int (*)(void*), void*);
+
+  bool complete() const { return is_initialized && holds_lock && ensure && release && run && add_pending; }
+};
+
+PythonCalls find_python_calls() {
+  PythonCalls python{};
+  find_symbol(RTLD_DEFAULT, python.is_initialized, "Py_IsInitialized");
+  find_symbol(RTLD_DEFAULT, python.holds_lock, "PyGILState_Check");
+  find_symbol(RTLD_DEFAULT, python.ensure, "PyGILState_Ensure");
+  find_symbol(RTLD_DEFAULT, python.release, "PyGILState_Release");
+  find_symbol(RTLD_DEFAULT, python.run, "PyRun_SimpleString");
+  find_symbol(RTLD_DEFAULT, python.add_pending, "Py_AddPendingCall");
+  return python;
+}
+
+std::string script() {
+  // In a namespace of its own: what stays of it would keep the program's, with all that should die at its end.
+  std::string text = fmt::format("exec(r'''{}''', {{'__name__': 'ullage.prepare'}})\n", kPrepare);
+  const auto address_of = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
+  for (const auto& [word, meaning] :
+       {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%STEP%", address_of(&step_ended)},
+        std::pair{"%NAME%", address_of(&ullage_name_parameter)}, std::pair{"%READY%", address_of(&ready)},
+        std::pair{"%RECORDING%", std::string(recording() ? "True" : "False")}})
+    text.replace(text.find(word), std::string(word).size(), meaning);
+  return text;
+}
+
+// With the interpreter lock. Leaves the state open where torch is not imported yet.
+int run_script(void*) {
+  const PythonCalls python = find_python_calls();
+  python.run(script().c_str());
+  State running = State::Running;
+  state.compare_exchange_strong(running, State::Open);
+  return 0;
+}
+
+// True when the caller is the one to do it.
+bool begin(const PythonCalls& python) {
+  if (!python.complete() || python.is_initialized() == 0) return false;
+  State open = State::Open;
+  return state.compare_exchange_strong(open, State::Running);
+}
+
+}  // namespace
+
+bool in_python() {
+  const PythonCalls python = find_python_calls();
+  return python.complete() && python.is_initialized() != 0;
+}
+
+void prepare_python() {
+  if (state.load(std::memory_order_relaxed) != State::Open) return;
+  const PythonCalls python = find_python_calls();
+  if (!python.complete() || python.is_initialized() == 0) return;
+  if (python.holds_lock() == 0) return prepare_python_later();
+  if (!begin(python)) return;
+  const int was = python.ensure();
+  run_script(nullptr);
+  python.release(was);
+}
+
+void prepare_python_later() {
+  if (state.load(std::memory_order_relaxed) != State::Open) return;
+  const PythonCalls python = find_python_calls();
+  if (begin(python) && python.add_pending(&run_script, nullptr) != 0) state.store(State::Open);  // its queue is full
+}
+
+void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }
+void set_step_ended(std::function<void()> ended) { step_function() = std::move(ended); }
+
+}  // namespace ullage::runtime
+
+void ullage_touch(const void* data, std::uint64_t bytes) {
+  const auto& touch = ullage::runtime::touch_function();
+  if (touch && data != nullptr && bytes != 0)
+    touch(ullage::Address{reinterpret_cast<std::uint64_t>(data)}, ullage::Bytes{bytes});
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/record/recorder.h"
+
+#include "ullage/base/replace_file.h"
+#include "ullage/runtime/ops/autograd_state.h"
+#include "ullage/runtime/ops/interceptor.h"
+#include "ullage/runtime/python/python_line.h"
+
+#include <algorithm>
+#include <fstream>
+#include <ostream>
+#include <sstream>
+#include <utility>
+
+namespace ullage::runtime {
+namespace {
+
+// A program that catches its errors and tries again spends no more than one part in so many of its time on writing.
+constexpr int kRest = 10;
+
+// The ops of this thread that are recorded and in flight, innermost last.
+struct ThisThread {
+  struct Open {
+    const Recorder* recorder;  // a process may have two: of the person's trace, and of the planner
+    const OpCall* call;
+    OpId op;
+  };
+  c10::SmallVector<Open, 4> open;
+
+  bool innermost(const Recorder* recorder, const OpCall* call) const {
+    return !open.empty() && open.back().recorder == recorder && open.back().call == call;
+  }
+  bool knows(const Recorder* recorder, const OpCall* call) const {
+    return std::ranges::any_of(open, [&](const Open& op) { return op.recorder == recorder && op.call == call; });
+  }
+};
+ThisThread& this_thread() {
+  thread_local ThisThread here;
+  return here;
+}
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+std::string_view layer_of_parameter(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == name.npos ? std::string_view() : name.substr(0, dot);
+}
+
+}  // namespace
+
+Recorder::Recorder(Settings settings) : settings_(std::move(settings)) {
+  head_.torch = torch_version();
+  head_.command = command_line();
+  head_.device = settings_.device;
+}
+
+trace::EventLog::Instant Recorder::now() const {
+  const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - take_began_);
+  return {static_cast<std::uint64_t>(passed.count())};
+}
+
+// A program that names no takes has one, from its first storage on.
+void Recorder::ensure_take() {
+  if (in_take_ || settings_.takes_are_told) return;
+  in_take_ = true;
+  take_began_ = Clock::now();
+  log_.begin_take({});
+}
+
+Recorder::Held* Recorder::find(Address at) {
+  const auto found = held_.find(at.value);
+  return found == held_.end() ? nullptr : &found->second;
+}
+
+// ---- storages
+
+void Recorder::allocated(Address at, Bytes bytes) {
+  record([&](Lock&) {
+    ensure_take();
+    // Another thread's take, begun since this storage was made, may have it already.
+    if (const Held* known = find(at); known == nullptr || known->bytes != bytes) add(at, bytes);
+  });
+}
+
+void Recorder::add(Address at, Bytes bytes) {
+  live_ += bytes;
+  const StorageId id = log_.allocated(bytes, thread_of_work(false), now());
+  held_.insert_or_assign(at.value, Held{id, bytes, false, false, 0, {}, {}});
+}
+
+void Recorder::forget() {
+  log_ = trace::EventLog();
+  held_.clear();
+  live_ = {};
+}
+
+void Recorder::freed(Address at) {
+  record([&](Lock&) {
+    const auto found = held_.find(at.value);
+    if (found == held_.end()) return;
+    log_.freed(found->second.id, thread_of_work(false), now());
+    live_ -= found->second.bytes;
+    held_.erase(found);
+  });
+}
+
+void Recorder::refused(Bytes requested) {
+  bool due = false;
+  record([&](Lock&) {
+    log_refusal(requested);
+    due = Clock::now() - written_ >= writing_ * kRest;
+  });
+  if (due) write(trace::Take::End::OutOfMemory);
+}
+
+void Recorder::log_refusal(Bytes requested) {
+  ThisThread& here = this_thread();
+  ensure_take();
+  // The pager refuses what an op needs before the op has begun here.
+  const OpCall* call = Interceptor::current();
+  const bool known = call == nullptr || here.knows(this, call);
+  OpId op{};
+  if (!known) {
+    OpUses uses(std::span<const StorageUse>(call->inputs.data(), call->inputs.size()));
+    op = log_op(*call, uses, {});
+  }
+  log_.out_of_memory(requested, thread_of_work(false), now());
+  if (!known) log_.op_ended(op, {}, /*failed=*/true, now());
+  refused_last_ = true;
+}
+
+// ---- ops
+
+OpId Recorder::log_op(const OpCall& call, OpUses& uses, std::string_view line) {
+  trace::OpView op;
+  op.line = line;
+  op.name = call.name;
+  op.node = node_being_run();
+  op.layer = layer_of(uses);
+  op.thread = thread_of_work(true);
+  op.backward = in_backward();
+  op.grad_mode = grad_mode();
+  op.sliced = call.sliced;
+  return log_.op_begun(op, uses.known([this](Address at) { return find(at); }), now());
+}
+
+void Recorder::begin(OpCall& call) {
+  if (!looks()) return;
+  OpUses uses(*call.handle, call.arguments);
+  // Before the lock, as Python's may be waited for.
+  const std::string_view line = settings_.lines && !in_backward() ? python_line() : std::string_view();
+  record([&](Lock& lock) {
+    ensure_take();
+    refused_last_ = false;
+    meet_leaves(uses);
+    tell_steps(call, uses);
+    tell_border(lock);
+    this_thread().open.push_back({this, &call, log_op(call, uses, line)});
+  });
+}
+
+void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept {
+  ThisThread& here = this_thread();
+  if (!here.innermost(this, &call)) return;
+  const OpId op = here.open.back().op;
+  here.open.pop_back();
+  if (settings_.settle && looks()) settings_.settle();
+  record([&](Lock&) {
+    OpUses uses(outputs);
+    log_.op_ended(op, uses.known([this](Address at) { return find(at); }), !returned, now());
+  });
+}
+
+// Which storages are parameters and gradients.
+void Recorder::meet_leaves(const OpUses& uses) {
+  for (const OpUses::Leaf& leaf : uses.leaves()) {
+    Held* parameter = find(leaf.at);
+    if (parameter != nullptr && !parameter->parameter) {
+      parameter->parameter = true;
+      log_.has_role(parameter->id, trace::Role::Parameter, parameter->name);
+    }
+    Held* gradient = leaf.gradient == Address{} ? nullptr : find(leaf.gradient);
+    if (gradient != nullptr && !gradient->gradient) {
+      gradient->gradient = true;
+      log_.has_role(gradient->id, trace::Role::Gradient, {});
+    }
+  }
+}
+
+void Recorder::tell_steps(const OpCall& call, const OpUses& uses) {
+  using Kind = trace::StepFinder::Kind;
+  const bool backward = in_backward();
+  c10::SmallVector<StorageId, 4> updated;
+  for (const OpUses::One& use : uses.all()) {
+    const Held* held = find(use.at);
+    if (held == nullptr || !held->parameter || backward) continue;
+    if (use.how == trace::TensorUse::How::Written) updated.push_back(held->id);
+  }
+  const Kind kind = backward ? Kind::Backward : updated.empty() ? Kind::Other : Kind::Update;
+  // The names of ops live for ever, each at one address.
+  const auto token = reinterpret_cast<std::uint64_t>(call.name.data());
+  steps_.op(token, kind, live_.count, updated.empty() ? StorageId{} : updated.front());
+  for (std::size_t i = 1; i < updated.size(); ++i) steps_.also_writes(updated[i]);
+  const bool followed = !backward && grad_mode();
+  for (const OpUses::Leaf& leaf : uses.leaves()) {
+    if (const Held* held = find(leaf.at)) steps_.parameter_used(held->id, followed);
+  }
+}
+
+std::string_view Recorder::layer_of(const OpUses& uses) {
+  for (const OpUses::One& use : uses.all()) {
+    const Held* held = find(use.at);
+    if (held != nullptr && !held->layer.empty()) return held->layer;
+  }
+  return {};
+}
+
+// ---- what autograd keeps
+
+void Recorder::saved(const StorageUse& use, SavedKind kind) {
+  record([&](Lock&) {
+    Held* held = find(use.begin);
+    if (held == nullptr) return;
+    ++held->saves;
+    log_.saved(held->id, kind, now());
+  });
+}
+
+void Recorder::released(Address begin) noexcept {
+  record([&](Lock&) {
+    Held* held = find(begin);
+    if (held == nullptr || held->saves == 0) return;  // the address is another storage's by now
+    --held->saves;
+    log_.released(held->id, now());
+  });
+}
+
+// ---- what the program tells
+
+void Recorder::mark_step() {
+  record([&](Lock& lock) {
+    ensure_take();
+    log_.border(trace::BorderTold::What::StepEnd);
+    steps_.step_told();
+    tell_border(lock);
+  });
+}
+
+void Recorder::begin_phase(std::string_view name, std::span<const Knob> most) {
+  record([&](Lock&) {
+    ensure_take();
+    log_.border(trace::BorderTold::What::PhaseBegin, name, most);
+  });
+}
+
+void Recorder::end_phase() {
+  record([&](Lock&) {
+    ensure_take();
+    log_.border(trace::BorderTold::What::PhaseEnd);
+  });
+}
+
+void Recorder::charged(std::int64_t bytes) {
+  record([&](Lock&) {
+    ensure_take();
+    log_.charged(bytes);
+  });
+}
+
+void Recorder::name_parameter(Address at, std::string_view name) {
+  record([&](Lock&) {
+    Held* held = find(at);
+    if (held == nullptr) return;
+    held->name = *texts_.emplace(name).first;
+    held->layer = *texts_.emplace(layer_of_parameter(name)).first;
+    if (held->parameter) log_.has_role(held->id, trace::Role::Parameter, held->name);  // known before it had a name
+  });
+}
+
+void Recorder::begin_take(std::span<const Knob> knobs, std::span<const store::LiveStorage> before) {
+  if (off_.load(std::memory_order_relaxed)) return;
+  locked([&](Lock&) {
+    for (const store::LiveStorage& storage : before) add(storage.at, storage.asked);
+    in_take_ = true;
+    refused_last_ = border_told_ = false;
+    take_began_ = Clock::now();
+    steps_ = trace::StepFinder();
+    if (settings_.takes_begin_in_midst) steps_.began_in_midst();
+    log_.begin_take(knobs);
+    for (const auto& [at, held] : held_) {  // of the take before; this one has to say it again
+      if (held.parameter) log_.has_role(held.id, trace::Role::Parameter, held.name);
+      if (held.gradient) log_.has_role(held.id, trace::Role::Gradient, {});
+    }
+  });
+}
+
+void Recorder::end_take() {
+  if (off_.load(std::memory_order_relaxed)) return;
+  const trace::ProcessFigures figures = settings_.figures();
+  record([&](Lock&) {
+    log_.end_take(figures, refused_last_ ? trace::Take::End::OutOfMemory : trace::Take::End::Program);
+    in_take_ = false;
+    if (settings_.in_takes_only) forget();
+  });
+}
+
+void Recorder::asked_for(std::vector<Knob> at, std::vector<Choice> choices, std::vector<std::string> phases_left_out,
+                         std::vector<std::string> sides) {
+  record([&](Lock&) {
+    head_.at = std::move(at);
+    head_.choices = std::move(choices);
+    head_.phases_left_out = std::move(phases_left_out);
+    head_.sides = std::move(sides);
+  });
+}
+
+// ---- the file
+
+void Recorder::tell_border(Lock& lock) {
+  if (border_told_ || settings_.after_steps == 0 || !in_take_ || in_backward()) return;
+  if (steps_.whole_steps() < settings_.after_steps) return;
+  border_told_ = true;
+  lock.unlock();
+  settings_.at_border();
+  lock.lock();
+}
+
+std::string Recorder::contents() {
+  std::ostringstream out;
+  const trace::ProcessFigures figures = settings_.figures();
+  record([&](Lock&) {
+    head_.onednn = uses_onednn();
+    log_.write(head_, figures, trace::Take::End::StepBorder, out);
+  });
+  return std::move(out).str();
+}
+
+void Recorder::write(trace::Take::End why) {
+  if (settings_.file.empty() || off_.load(std::memory_order_relaxed)) return;
+  const trace::ProcessFigures figures = settings_.figures();
+  record([&](Lock&) { write_file(figures, why); });
+}
+
+void Recorder::write_file(const trace::ProcessFigures& figures, trace::Take::End why) {
+  const Clock::time_point began = Clock::now();
+  // A program that is over after a refusal ended of that.
+  if (refused_last_ && why == trace::Take::End::Program) why = trace::Take::End::OutOfMemory;
+  head_.onednn = uses_onednn();
+  const Status done = replace_file(settings_.file, [&](std::ostream& out) {
+    log_.write(head_, figures, why, out);
+    return success();
+  });
+  written_ = Clock::now();
+  writing_ = written_ - began;
+  if (settings_.slot != nullptr) {
+    settings_.slot->recorded.store(done ? 1 : 0);
+    settings_.slot->recorded_steps.store(steps_.whole_steps());
+  }
+  if (done) return;
+  const std::string text = "the trace is not written: " + done.error().text();
+  if (settings_.slot != nullptr) settings_.slot->message.set(text);
+  if (settings_.warn) settings_.warn(text);
+}
+
+}  // namespace ullage::runtime

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The events of a take in a few bytes each, chunk by chunk: what the recorder keeps in memory is what the file holds.
+// A chunk says where it begins, so each can be read alone. docs/trace_file.md has the bytes.
+
+#include "ullage/trace/file/interned.h"
+#include "ullage/trace/file/packed.h"
+#include "ullage/trace/take/take.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ullage::trace {
+
+enum class PackedKind : std::uint8_t {
+  Allocation,
+  Free,
+  OpBegin,
+  OpEnd,
+  Save,
+  Unsave,
+  OutOfMemory,
+  Mark,
+  Role,  // from here on: no events of the trace, no time; they lie before the next event
+  Border,
+  Charge,
+  Line,
+  kEnd
+};
+constexpr bool is_event(PackedKind kind) { return kind < PackedKind::Role; }
+
+// Ids are those of the whole recording: storages and ops are numbered on from take to take.
+struct Position {
+  std::uint64_t next_storage = 0;
+  std::uint64_t next_op = 0;
+  std::uint64_t micros = 0;  // of the newest event, since the take began
+  std::uint64_t thread = 0;  // of the newest op
+};
+
+struct Chunk {
+  Position begin;
+  std::uint64_t events = 0;  // of the trace
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t size = 0;
+  std::size_t capacity = 0;
+
+  std::span<const std::byte> used() const { return {bytes.get(), size}; }
+};
+
+struct PackedUse {
+  std::uint64_t storage = 0;
+  TensorUse::How how = TensorUse::How::Read;
+  std::uint64_t shape = 0;  // 0: the next two
+  std::uint8_t dtype = 0;
+  std::vector<std::int64_t> sizes;
+};
+
+struct PackedKnob {
+  std::uint64_t name = 0;  // text
+  std::int64_t value = 0;
+};
+
+// One record of any kind, with the fields that its kind has.
+struct PackedEvent {
+  PackedKind kind = PackedKind::Mark;
+  std::uint8_t flags = 0;
+  std::uint64_t id = 0;                         // of the storage or the op, whole, not a difference
+  bool in_op = false;                           // Allocation
+  std::uint64_t op = 0;                         // Allocation: by which op, where in_op
+  std::uint64_t amount = 0;                     // bytes; nanoseconds of OpEnd; the folded bytes of Charge
+  std::uint64_t name = 0, node = 0, layer = 0;  // texts; the name is that of Role, of Border, and of Line
+  std::uint64_t line = 0;                       // OpBegin: text, of the last Line of the chunk
+  std::vector<PackedUse> uses;
+  std::vector<PackedKnob> knobs;
+};
+
+// Flags of the kinds.
+inline constexpr std::uint8_t kBackward = 1, kGradMode = 2, kSliced = 4, kOtherThread = 8;  // OpBegin
+inline constexpr std::uint8_t kFailed = 1;                                                  // OpEnd
+inline constexpr std::uint8_t kNotInOp = 1;                                                 // Allocation
+inline constexpr std::uint8_t kFlags[] = {1, 0, 15, 1, 3, 0, 0, 0, 1, 3, 0, 0};             // that a kind may have
+
+// Reads one record after the other. Every id is checked to be one given out before; `problem` says what is wrong.
+class EventUnpacker final {
+ public:
+  EventUnpacker(const Position& begin, std::span<const std::byte> bytes) : in_(bytes), now_(begin) {}
+
+  bool next(PackedEvent& event);  // false: at the end, or a problem
+
+  const char* problem() const { return problem_; }  // null: none
+  const Position& now() const { return now_; }
+  std::size_t at() const { return in_.at(); }
+
+ private:
+  void body(PackedEvent& event);
+  void op_begin(PackedEvent& event);
+  void uses(PackedEvent& event);
+  void border(PackedEvent& event);
+  std::uint64_t storage();
+  std::uint64_t earlier(std::uint64_t next, const char* problem);
+  void fail(const char* problem);
+
+  PackedReader in_;
+  Position now_;
+  std::uint64_t line_ = 0;
+  const char* problem_ = nullptr;
+};
+
+}  // namespace ullage::trace

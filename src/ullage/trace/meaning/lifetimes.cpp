@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/trace/meaning/lifetimes.h"
+
+#include "ullage/base/check.h"
+#include "ullage/trace/meaning/steps.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace ullage::trace {
+namespace {
+
+// How many storages of one size were live at once.
+struct Crowd {
+  std::uint64_t now = 0;
+  std::uint64_t most = 0;
+};
+using Crowds = std::unordered_map<std::uint64_t, Crowd>;  // by bytes
+
+class Lifetimes final {
+ public:
+  Lifetimes(const Trace& trace, const std::vector<StackMeaning>& meanings)
+      : trace_(trace), meanings_(meanings), phases_(phases(trace, meanings)) {
+    calls_.reserve(phases_.size());
+    std::uint32_t call = 0;
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      if (i > 0 && phases_[i] != phases_[i - 1]) ++call;
+      calls_.push_back(call);
+    }
+  }
+
+  std::vector<Category> run() {
+    categories_.reserve(trace_.storages.size());
+    for (const Storage& one : trace_.storages) {
+      ULLAGE_CHECK(one.stack.value < meanings_.size(), "meanings of other stacks");
+      categories_.push_back(by_lifetime(one));
+    }
+    const bool told = std::ranges::any_of(meanings_, &StackMeaning::certain);
+    if (!told) {
+      hand_over();
+      find_parameters();
+    }
+    return std::move(categories_);
+  }
+
+ private:
+  bool never(EventId event) const { return event >= trace_.end(); }
+  Phase phase(EventId event) const { return never(event) ? Phase::Unknown : phases_[event.value]; }
+
+  Category by_lifetime(const Storage& one) const {
+    const StackMeaning& meaning = meanings_[one.stack.value];
+    if (meaning.certain) return meaning.category;
+    Phase made = meaning.phase;
+    // A stack that says nothing leaves the phase to the events around it; only that of the backward pass is sure.
+    if (one.stack == StackId{} && !one.from_before && phase(one.born) == Phase::Backward) made = Phase::Backward;
+    const bool open = meaning.category == Category::Temporaries || one.stack == StackId{};
+    if (made == Phase::Backward && open) {
+      return phase(one.tensor_died) == Phase::Backward ? Category::Temporaries : Category::Gradients;
+    }
+    if (made == Phase::Optimizer && open) {
+      const bool in_same_call =
+          !one.from_before && !never(one.tensor_died) && calls_[one.born.value] == calls_[one.tensor_died.value];
+      return in_same_call ? Category::Temporaries : Category::OptimizerState;
+    }
+    const bool graph_held_it = phase(one.tensor_died) == Phase::Backward;
+    if (meaning.category == Category::Unattributed && graph_held_it) return Category::Activations;
+    return meaning.category;
+  }
+
+  // An optimizer that is not in place makes a new parameter and lets go of the old one, `p.data = p.data - step`: what
+  // outlives a call of it and replaces a parameter is one. Replaced: freed next, of what is of the same size.
+  void hand_over() {
+    std::unordered_map<std::uint64_t, std::vector<StorageId>> heirs;  // by bytes, of this call of the optimizer
+    for (std::size_t i = 0; i < trace_.events.size(); ++i) {
+      if (i > 0 && calls_[i] != calls_[i - 1]) heirs.clear();
+      if (phases_[i] != Phase::Optimizer) continue;
+      if (const auto* born = std::get_if<event::Allocation>(&trace_.events[i].what)) {
+        if (categories_[born->storage.value] != Category::OptimizerState) continue;
+        heirs[trace_.storages[born->storage.value].bytes.count].push_back(born->storage);
+      } else if (const auto* died = std::get_if<event::Free>(&trace_.events[i].what)) {
+        const auto found = heirs.find(trace_.storages[died->storage.value].bytes.count);
+        if (found == heirs.end() || found->second.empty()) continue;
+        const Category old = categories_[died->storage.value];
+        if (old != Category::Parameters && old != Category::OptimizerState) continue;
+        categories_[found->second.back().value] = old;
+        found->second.pop_back();
+      }
+    }
+  }
+
+  Crowds crowds(Category category) const {
+    Crowds crowds;
+    const auto count = [&](StorageId id, int step) {
+      if (categories_[id.value] != category) return;
+      Crowd& crowd = crowds[trace_.storages[id.value].bytes.count];
+      crowd.now += std::uint64_t(step);
+      crowd.most = std::max(crowd.most, crowd.now);
+    };
+    for (std::size_t i = 0; i < trace_.storages.size(); ++i) {
+      if (trace_.storages[i].from_before) count(StorageId{i}, 1);
+    }
+    for (const Event& one : trace_.events) {
+      if (const auto* born = std::get_if<event::Allocation>(&one.what)) count(born->storage, 1);
+      if (const auto* died = std::get_if<event::Free>(&one.what)) count(died->storage, -1);
+    }
+    return crowds;
+  }
+
+  static bool take_one(Crowds& crowds, Bytes bytes) {
+    const auto found = crowds.find(bytes.count);
+    if (found == crowds.end() || found->second.most == 0) return false;
+    --found->second.most;
+    return true;
+  }
+
+  // Each gradient has a parameter of its size, and so has optimizer state.
+  void find_parameters() {
+    Crowds gradients = crowds(Category::Gradients);
+    Crowds states = crowds(Category::OptimizerState);
+    const Crowds known = crowds(Category::Parameters);
+    for (const auto& [bytes, crowd] : known) {
+      for (std::uint64_t i = 0; i < crowd.most; ++i) {
+        take_one(gradients, Bytes{bytes});
+        take_one(states, Bytes{bytes});
+      }
+    }
+    for (std::size_t i = 0; i < trace_.storages.size(); ++i) {
+      const Storage& one = trace_.storages[i];
+      if (!one.from_before || one.stack != StackId{} || categories_[i] != Category::Unattributed) continue;
+      if (phase(one.tensor_died) == Phase::Optimizer && gradients.contains(one.bytes.count)) {
+        categories_[i] = Category::Gradients;
+      } else if (never(one.tensor_died)) {
+        const bool has_gradient = take_one(gradients, one.bytes);
+        const bool has_state = take_one(states, one.bytes);
+        if (has_gradient || has_state) categories_[i] = Category::Parameters;
+      }
+    }
+  }
+
+  const Trace& trace_;
+  const std::vector<StackMeaning>& meanings_;
+  const std::vector<Phase> phases_;
+  std::vector<std::uint32_t> calls_;  // by event: a number that changes with the phase
+  std::vector<Category> categories_;
+};
+
+}  // namespace
+
+std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings) {
+  return Lifetimes(trace, meanings).run();
+}
+
+}  // namespace ullage::trace

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/trace/meaning/period.h"
+
+#include "ullage/base/check.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+namespace ullage::trace {
+namespace {
+
+constexpr std::size_t kContext = 6;      // symbols that must agree to call two places the same
+constexpr std::size_t kLeastTurns = 3;   // fewer are no loop
+constexpr std::size_t kCandidates = 24;  // periods looked at in full
+constexpr double kLeastMatch = 0.7;      // of the contexts, one period apart
+constexpr double kEqualMatch = 0.05;     // matches closer than this are equal, and the shorter period is taken
+constexpr std::size_t kMostDrift = 4;    // a turn's length may differ from the period by one part in so many
+
+std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+// The kContext symbols from each place on, as numbers: equal where they are.
+struct Contexts {
+  std::vector<std::uint32_t> at;      // by place
+  std::vector<std::uint32_t> counts;  // by number: of places
+};
+
+Contexts contexts(std::span<const std::uint64_t> symbols) {
+  Contexts contexts;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers;
+  for (std::size_t i = 0; i + kContext <= symbols.size(); ++i) {
+    std::uint64_t hash = 0;
+    for (const std::uint64_t one : symbols.subspan(i, kContext)) hash = mix(hash ^ one) + one;
+    const auto [found, is_new] = numbers.try_emplace(hash, std::uint32_t(numbers.size()));
+    if (is_new) contexts.counts.push_back(0);
+    ++contexts.counts[found->second];
+    contexts.at.push_back(found->second);
+  }
+  return contexts;
+}
+
+// Distances at which contexts come again, the most frequent ones first. Each place votes with its distance to the next
+// place of the same context; a loop within the turns has more votes than the turns, so many candidates are kept.
+std::vector<std::size_t> candidates(const Contexts& contexts) {
+  constexpr std::size_t kNowhere = SIZE_MAX;
+  std::vector<std::size_t> last(contexts.counts.size(), kNowhere);
+  std::unordered_map<std::size_t, std::size_t> votes;
+  for (std::size_t i = 0; i < contexts.at.size(); ++i) {
+    const std::size_t before = std::exchange(last[contexts.at[i]], i);
+    if (before != kNowhere && (i - before) * kLeastTurns <= contexts.at.size() + kContext) ++votes[i - before];
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> order;
+  order.reserve(votes.size());
+  for (const auto& [distance, count] : votes) order.emplace_back(count, distance);
+  std::ranges::sort(order, std::greater<>());
+  std::vector<std::size_t> distances;
+  for (const auto& [count, distance] : order) {
+    if (distances.size() == kCandidates) break;
+    distances.push_back(distance);
+  }
+  std::ranges::sort(distances);
+  return distances;
+}
+
+// The share of the contexts that mostly come again one period later, of those that come again at all. Each counts once,
+// however often it comes: a period of the layers misses what is around the layers every time, while a turn of another
+// length makes every context miss once.
+double match(const Contexts& contexts, std::size_t period) {
+  std::vector<std::uint32_t> met(contexts.counts.size());
+  for (std::size_t i = 0; i + period < contexts.at.size(); ++i) {
+    met[contexts.at[i]] += contexts.at[i] == contexts.at[i + period];
+  }
+  std::size_t again = 0, equal = 0;
+  for (std::size_t i = 0; i < met.size(); ++i) {
+    if (contexts.counts[i] < 2) continue;
+    ++again;
+    equal += met[i] * 2 >= contexts.counts[i] - 1;  // the last of them has none behind it
+  }
+  return again == 0 ? 0 : double(equal) / double(again);
+}
+
+std::size_t find_period(const Contexts& contexts) {
+  std::size_t best = 0;
+  double best_match = 0;
+  for (const std::size_t distance : candidates(contexts)) {
+    const double here = match(contexts, distance);
+    if (here <= best_match + kEqualMatch) continue;
+    best = distance;
+    best_match = here;
+  }
+  return best_match >= kLeastMatch ? best : 0;
+}
+
+struct Place {
+  std::size_t count = 0;  // of turns: how often it comes at about the right distance
+  std::size_t wrong = 0;  // how often at another one
+  std::size_t last = 0;
+  double level = 0;  // sum
+};
+
+// The context that comes once a turn, at the lowest level; none: there is no such context.
+std::optional<std::uint32_t> find_border(const Contexts& contexts, std::span<const std::uint64_t> levels,
+                                         std::size_t period) {
+  std::vector<Place> places(contexts.counts.size());
+  std::size_t repeated = 0;
+  for (std::size_t i = 0; i < contexts.at.size(); ++i) {
+    repeated += i + period < contexts.at.size() && contexts.at[i] == contexts.at[i + period];
+    Place& one = places[contexts.at[i]];
+    if (one.count > 0) {
+      const std::size_t distance = i - one.last;
+      const std::size_t off = distance > period ? distance - period : period - distance;
+      one.wrong += off * kMostDrift > period;
+    }
+    ++one.count;
+    one.last = i;
+    one.level += double(levels[i]);
+  }
+  const std::size_t turns = std::max(kLeastTurns, repeated / period);
+  std::optional<std::uint32_t> border;
+  double lowest = 0;
+  for (std::uint32_t i = 0; i < places.size(); ++i) {
+    const Place& one = places[i];
+    if (one.count * 4 < turns * 3 || one.count < kLeastTurns || one.wrong * 4 > one.count) continue;
+    const double level = one.level / double(one.count);
+    if (border && level >= lowest) continue;  // of equal ones the first
+    lowest = level;
+    border = i;
+  }
+  return border;
+}
+
+}  // namespace
+
+std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std::span<const std::uint64_t> levels) {
+  ULLAGE_CHECK(symbols.size() == levels.size(), "levels of another sequence");
+  ULLAGE_CHECK(symbols.size() < UINT32_MAX, "more symbols than places are counted");
+  const Contexts all = contexts(symbols);
+  const std::size_t period = find_period(all);
+  if (period == 0) return {};
+  const std::optional<std::uint32_t> border = find_border(all, levels, period);
+  std::vector<std::size_t> turns;
+  for (std::size_t i = 0; border && i < all.at.size(); ++i) {
+    if (all.at[i] != *border) continue;
+    if (turns.empty() || (i - turns.back()) * 2 > period) turns.push_back(i);
+  }
+  return turns.size() >= kLeastTurns ? turns : std::vector<std::size_t>();
+}
+
+bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns) {
+  std::uint64_t lowest = UINT64_MAX, highest = 0;
+  for (const std::size_t turn : turns) {
+    lowest = std::min(lowest, levels[turn]);
+    highest = std::max(highest, levels[turn]);
+  }
+  const std::uint64_t top = std::ranges::max(levels);
+  return highest - lowest <= (top - lowest) / 4;
+}
+
+}  // namespace ullage::trace

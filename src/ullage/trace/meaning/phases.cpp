@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/trace/meaning/steps.h"
+
+#include "ullage/base/check.h"
+#include "ullage/trace/meaning/annotated.h"
+
+namespace ullage::trace {
+namespace {
+
+struct AnnotationRule {
+  std::string_view part;  // of the name
+  Phase phase;
+};
+// Where several are around an event, the last row of them decides.
+constexpr AnnotationRule kAnnotationRules[] = {
+    {"enumerate(DataLoader)", Phase::Loading},
+    {"Optimizer.zero_grad#", Phase::Optimizer},
+    {"Optimizer.step#", Phase::Optimizer},
+    {"benchmark (dynamo_timed)", Phase::Compiling},
+};
+
+// Phases that annotations give, by event; Unknown elsewhere. One pass for each rule, however they overlap.
+std::vector<Phase> annotated_phases(const Trace& trace) {
+  std::vector<Phase> phases(trace.events.size(), Phase::Unknown);
+  const std::vector<Annotated> ranges = annotated(trace);
+  for (const AnnotationRule& rule : kAnnotationRules) {
+    std::vector<std::int32_t> opened(phases.size() + 1);  // at this event, less those closed
+    bool any = false;
+    for (const Annotated& one : ranges) {
+      if (one.name.find(rule.part) == one.name.npos) continue;
+      ++opened[one.begin.value];
+      --opened[one.end.value];
+      any = true;
+    }
+    std::int64_t open = 0;
+    for (std::size_t i = 0; any && i < phases.size(); ++i) {
+      open += opened[i];
+      if (open > 0) phases[i] = rule.phase;
+    }
+  }
+  return phases;
+}
+
+// Stacks were recorded, and of Python frames alone.
+bool knows_python_alone(const Trace& trace, const std::vector<StackMeaning>& meanings) {
+  bool any = false;
+  for (const Event& one : trace.events) {
+    any |= one.stack != StackId{};
+    if (meanings[one.stack.value].native) return false;
+  }
+  return any;
+}
+
+// The phase of an event that says nothing of it, from that before. Who is in the optimizer or the engine has their
+// frames in its stack: a stack without them has left.
+Phase inherited(Phase before, StackId stack) {
+  const bool would_show = before == Phase::Optimizer || before == Phase::Backward || before == Phase::Compiling;
+  return stack != StackId{} && would_show ? Phase::Unknown : before;
+}
+
+}  // namespace
+
+std::vector<Phase> phases(const Trace& trace, const std::vector<StackMeaning>& meanings) {
+  for (const Event& one : trace.events) {
+    ULLAGE_CHECK(one.stack.value < meanings.size(), "meanings of other stacks");
+  }
+  std::vector<Phase> phases = annotated_phases(trace);
+  const bool python_alone = knows_python_alone(trace, meanings);
+  Phase before = Phase::Unknown;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const Event& one = trace.events[i];
+    const Phase own = meanings[one.stack.value].phase;
+    if (own != Phase::Unknown) {
+      phases[i] = own;
+    } else if (python_alone && one.stack == StackId{} && std::holds_alternative<event::Allocation>(one.what)) {
+      phases[i] = Phase::Backward;
+    } else if (phases[i] == Phase::Unknown) {
+      phases[i] = inherited(before, one.stack);
+    }
+    before = phases[i];
+  }
+  return phases;
+}
+
+}  // namespace ullage::trace

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What PyTorch's caching allocator recorded of itself: the segments and blocks at one instant, and the events before
+// it, with addresses, as a snapshot file says them. Nothing is derived here; trace/recording/reconstruct.h makes a
+// Trace of it. Source of the fields: torch/csrc/cuda/memory_snapshot.cpp, torch/cuda/_memory_viz.py.
+
+#include "ullage/base/bytes.h"
+#include "ullage/trace/recording/stacks.h"
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ullage::trace {
+
+struct StreamId {
+  std::uint64_t value = 0;  // as the file says it: a handle, 0 is the default stream
+  friend constexpr auto operator<=>(StreamId, StreamId) = default;
+};
+
+// Since the epoch or since boot, as the file says it; only differences mean something.
+struct Microseconds {
+  std::int64_t count = 0;
+  friend constexpr auto operator<=>(Microseconds, Microseconds) = default;
+};
+
+struct Block {
+  enum class State {
+    Active,       // a tensor holds it
+    PendingFree,  // its tensor is gone, another stream may still use it
+    Inactive,     // cached
+  };
+  Address address;  // summed up from the segment's where the layout has none
+  Bytes size;       // rounded up
+  Bytes requested;  // what was asked for; of an inactive block what the file says, often zero
+  State state = State::Inactive;
+  StackId stack;
+};
+
+struct Segment {
+  Address address;
+  Bytes size;
+  Bytes allocated, active, requested;  // as stated; may contradict the blocks
+  StreamId stream;
+  bool small = false;  // of the pool for requests up to 1 MiB
+  bool expandable = false;
+  std::pair<std::uint64_t, std::uint64_t> pool;  // (0, 0): the default pools
+  StackId stack;
+  std::vector<Block> blocks;  // by address
+};
+
+namespace record {
+struct Allocation {
+  Address address;
+  Bytes bytes;  // requested, not rounded
+  StreamId stream;
+};
+struct FreeRequest {  // the tensor died
+  Address address;
+  Bytes bytes;
+  StreamId stream;
+};
+struct Free {  // the block went back to the pool
+  Address address;
+  Bytes bytes;
+  StreamId stream;
+};
+struct SegmentAllocation {  // cudaMalloc
+  Address address;
+  Bytes bytes;
+  StreamId stream;
+};
+struct SegmentFree {  // cudaFree
+  Address address;
+  Bytes bytes;
+  StreamId stream;
+};
+struct SegmentMap {  // pages of an expandable segment
+  Address address;
+  Bytes bytes;
+  StreamId stream;
+};
+struct SegmentUnmap {
+  Address address;
+  Bytes bytes;
+  StreamId stream;
+};
+struct OutOfMemory {
+  Bytes requested;
+  Bytes device_free;
+  StreamId stream;
+};
+struct SnapshotTaken {
+  Bytes reserved;
+};
+}  // namespace record
+
+struct RecordedEvent {
+  std::variant<record::Allocation, record::FreeRequest, record::Free, record::SegmentAllocation, record::SegmentFree,
+               record::SegmentMap, record::SegmentUnmap, record::OutOfMemory, record::SnapshotTaken>
+      what;
+  std::optional<Microseconds> at;  // none in files of torch before 2.2
+  StackId stack;
+};
+
+struct DeviceRecording {
+  unsigned device = 0;
+  std::vector<Segment> segments;      // by address
+  std::vector<RecordedEvent> events;  // oldest first; the oldest may have been lost
+};
+
+// Where a phase that the program or torch named begins or ends ("Optimizer.step#AdamW.step").
+struct Annotation {
+  bool start = false;
+  std::string name;
+  int device = 0;
+  Microseconds at;
+};
+
+// allocator_settings of the file.
+struct RecordedSettings {
+  std::string text;  // PYTORCH_CUDA_ALLOC_CONF as it was set
+  std::optional<Bytes> max_split;
+  double garbage_collection_threshold = 0;
+  bool expandable_segments = false;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> roundup_power2_divisions;  // (interval in MiB, divisions)
+};
+
+// The shapes that such a file can have: docs/explain.md lists them with the versions of torch that write them.
+enum class SnapshotLayout { SegmentList, A, B, C, D, X };
+
+struct Recording {
+  SnapshotLayout layout = SnapshotLayout::D;
+  std::vector<DeviceRecording> devices;  // by number; those with neither segments nor events are left out
+  std::optional<RecordedSettings> settings;
+  std::vector<Annotation> annotations;
+  Stacks stacks;
+  std::vector<std::string> inconsistencies;  // what the file says in two ways, or that cannot be; with numbers
+  std::string torch;                         // what the keys tell of the version: "2.6 or later", empty: unknown
+};
+
+}  // namespace ullage::trace

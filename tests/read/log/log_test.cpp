@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/read/log/log.h"
+
+#include "read/message_facts.h"
+#include "ullage/read/log/log_triggers.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace ullage::read {
+namespace {
+
+using trace::Frame;
+
+trace::Log logged(const std::string& text) {
+  auto log = read_log(text, "test.log");
+  EXPECT_TRUE(log.ok()) << text.substr(0, 2000);
+  return log.ok() ? *std::move(log) : trace::Log{};
+}
+
+constexpr const char* kError =
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.00 GiB "
+    "of "
+    "which 1.00 GiB is free.";
+
+TEST(Log, WithoutAnErrorIsABadFile) {
+  for (const std::string text :
+       {"", "\n", "epoch 1 loss 0.5\nepoch 2 loss 0.4\n", "step 5 out of 100\nmemory: 7 GiB of memory allocated\n",
+        "CUDA memory allocated: 3.00 GiB, 12.00 MiB free\n", "exit code 0\nexitcode: 1\nexit code 1370\n",
+        "  File \"a.py\", line 1, in f\n    if \"out of memory\" in str(error):\n",
+        "    except torch.cuda.OutOfMemoryError:\n", "He killed it\n", "Setting PYTORCH_CUDA_ALLOC_CONF\n"}) {
+    const auto log = read_log(text, "train.log");
+    ASSERT_FALSE(log.ok()) << text;
+    EXPECT_EQ(log.error().kind, Error::Kind::BadFile);
+    EXPECT_EQ(log.error().where, "train.log");
+  }
+}
+
+TEST(Log, SaysWhatItLookedForAndInHowMuch) {
+  const auto log = read_log("a\nb\nc", "x");
+  ASSERT_FALSE(log.ok());
+  EXPECT_NE(log.error().message.find("in 3 lines"), std::string::npos) << log.error().message;
+  EXPECT_NE(log.error().message.find("memory_summary"), std::string::npos);
+}
+
+TEST(Log, TellsEachErrorOnceInTheOrderOfTheirFirstLines) {
+  const std::string error = kError;
+  const std::string other = "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`";
+  std::string text = "start\n" + error + "\nretry\n" + other + "\n" + error + "\nx\n" + error + "\n" + other + "\n";
+  text +=
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 23.00 "
+      "GiB of which 1.00 GiB is free.\n";
+  const trace::Log log = logged(text);
+  ASSERT_EQ(log.errors.size(), 3u);
+  EXPECT_EQ(log.errors[0].repeated, 3u);
+  EXPECT_EQ(log.errors[0].line, 2u);
+  EXPECT_EQ(log.errors[1].repeated, 2u);
+  EXPECT_EQ(log.errors[1].line, 4u);
+  EXPECT_EQ(log.errors[2].repeated, 1u);
+  EXPECT_EQ(log.errors[2].requested, 3_GiB);
+  EXPECT_EQ(log.lines, 9u);
+}
+
+TEST(Log, TwoErrorsInOneLineAreTwo) {
+  const std::string error = kError;
+  const trace::Log log = logged("{\"a\": \"" + error +
+                                "\", \"b\": \"HIP out of memory. Tried to allocate 1.00 GiB. GPU 3 "
+                                "has a total capacity of 4.00 GiB\", \"c\": \"" +
+                                error + "\"}\n");
+  ASSERT_EQ(log.errors.size(), 2u);
+  EXPECT_EQ(log.errors[0].repeated, 2u);
+  EXPECT_EQ(log.errors[0].requested, 2_GiB);
+  EXPECT_EQ(log.errors[1].teller, trace::Teller::Hip);
+  EXPECT_EQ(log.errors[1].device, 3u);
+  EXPECT_EQ(log.errors[1].requested, 1_GiB);
+}
+
+TEST(Log, TwoErrorsOfOneKindInOneLineAreTwo) {
+  const std::string frame = "HIP out of memory. Tried to allocate 1.00 GiB. GPU 3 has a total capacity of 4.00 GiB. ";
+  const trace::Log log = logged(frame + "HIP out of memory. Tried to allocate 2.00 GiB.\n");
+  ASSERT_EQ(log.errors.size(), 2u);
+  EXPECT_EQ(log.errors[1].teller, trace::Teller::Hip);
+  EXPECT_EQ(log.errors[1].requested, 2_GiB);
+}
+
+TEST(Log, KeepsRanksApart) {
+  std::string text;
+  for (const char* rank : {"0", "1", "0", "12"}) text += "[rank" + std::string(rank) + "]: " + kError + "\n";
+  const trace::Log log = logged(text);
+  ASSERT_EQ(log.errors.size(), 3u);
+  EXPECT_EQ(log.errors[0].rank, 0u);
+  EXPECT_EQ(log.errors[0].repeated, 2u);
+  EXPECT_EQ(log.errors[1].rank, 1u);
+  EXPECT_EQ(log.errors[2].rank, 12u);
+}
+
+TEST(Log, RanksAreReadInAllTheirForms) {
+  const std::pair<const char*, unsigned> prefixes[] = {{"[rank7]: ", 7},
+                                                       {"[7]: ", 7},
+                                                       {"[default7]:", 7},
+                                                       {"7: ", 7},
+                                                       {"[1,7]<stderr>:", 7},
+                                                       {"[Rank 7] ", 7},
+                                                       {"(Worker rank=7 pid=99) ", 7},
+                                                       {"12:34:56 [rank7]: ", 7}};
+  for (const auto& [prefix, rank] : prefixes) {
+    EXPECT_EQ(logged(std::string(prefix) + kError + "\n").errors.at(0).rank, rank) << prefix;
+  }
+  for (const char* prefix : {"", "12:34:56 ", "(pid=7) ", "[2025-01-01 10:00:00] ", "ERROR: "}) {
+    EXPECT_FALSE(logged(std::string(prefix) + kError + "\n").errors.at(0).rank) << prefix;
+  }
+}
+
+TEST(Log, KeepsTheTracebackInnermostFirst) {
+  for (const std::string prefix : {"", "[rank1]: ", "ERROR 04-01 23:46:56 [engine.py:160] ", "(pid=5) ", "E   "}) {
+    std::string text;
+    for (const std::string line :
+         {"epoch 3", "validation", "Traceback (most recent call last):", "  File \"train.py\", line 10, in <module>",
+          "    main()", "  File \"/opt/model file.py\", line 222, in Net.forward", "    y = self.attention(",
+          "        ~~~~~~~~~~~~~~~", "        x)", "        ^^", "  File \"<string>\", line 3, in f"}) {
+      text += prefix + line + "\n";
+    }
+    const trace::OutOfMemory error = logged(text + prefix + kError + "\n").errors.at(0);
+    EXPECT_EQ(error.traceback,
+              (std::vector<Frame>{
+                  {"<string>", "f", 3}, {"/opt/model file.py", "Net.forward", 222}, {"train.py", "<module>", 10}}))
+        << prefix;
+    EXPECT_EQ(error.code, (std::vector<std::string>{"", "y = self.attention(", "main()"})) << prefix;
+    ASSERT_EQ(error.before.size(), 2u) << prefix;
+    EXPECT_TRUE(error.before[1].ends_with("validation"));
+    EXPECT_EQ(error.line, 12u);
+  }
+}
+
+TEST(Log, TracebacksOfRanksMayBeMixed) {
+  std::string text;
+  for (const std::string line : {"Traceback (most recent call last):", "  File \"a.py\", line 1, in f", "    g()",
+                                 "  File \"a.py\", line 2, in g", "    h()"}) {
+    for (const char* rank : {"[rank0]: ", "[rank1]: "}) text += rank + line + "\n";
+  }
+  const trace::Log log = logged(text + "[rank0]: " + kError + "\n[rank1]: " + kError + "\n");
+  ASSERT_EQ(log.errors.size(), 2u);
+  for (const auto& error : log.errors) {
+    ASSERT_EQ(error.traceback.size(), 2u);
+    EXPECT_EQ(error.traceback[0].function, "g");
+    EXPECT_EQ(error.code[0], "h()");
+  }
+}
+
+TEST(Log, ATracebackBelongsToOneError) {
+  const std::string text = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n";
+  const trace::Log log = logged(text + kError + "\nretry\nRuntimeError: CUDA error: out of memory\n");
+  ASSERT_EQ(log.errors.size(), 2u);
+  EXPECT_EQ(log.errors[0].traceback.size(), 1u);
+  EXPECT_TRUE(log.errors[1].traceback.empty());
+}
+
+TEST(Log, TracebacksInBoxesAreRead) {
+  const std::string bar = "\xe2\x94\x82";
+  const std::string text = "step 1\n\xe2\x95\xad\xe2\x94\x80 Traceback (most recent call last) \xe2\x94\x80\n" + bar +
+                           " /home/me/train.py:300 in <module>     " + bar + "\n" + bar + "   299     a = 1   " + bar +
+                           "\n" + bar + " \xe2\x9d\xb1 300     main()   " + bar + "\n" + bar + "     " + bar + "\n" +
+                           bar + " /home/me/model.py:5 in forward   " + bar + "\n\xe2\x95\xb0\xe2\x94\x80\n";
+  const trace::OutOfMemory error = logged(text + kError + "\n").errors.at(0);
+  EXPECT_EQ(error.traceback,
+            (std::vector<Frame>{{"/home/me/model.py", "forward", 5}, {"/home/me/train.py", "<module>", 300}}));
+  EXPECT_EQ(error.code, (std::vector<std::string>{"", "main()"}));
+  EXPECT_EQ(error.before, (std::vector<std::string>{"step 1"}));
+}
+
+TEST(Log, KeepsAtMostTwentyLinesBefore) {
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += "\x1b[32mstep " + std::to_string(i) + "\x1b[0m\n\n";
+  const trace::OutOfMemory error = logged(text + kError).errors.at(0);
+  ASSERT_EQ(error.before.size(), 20u);
+  EXPECT_EQ(error.before.front(), "step 10");
+  EXPECT_EQ(error.before.back(), "step 29");
+  EXPECT_TRUE(error.traceback.empty());
+}
+
+TEST(Log, OneKillToldInManyWordsIsOneError) {
+  const trace::Log log = logged(
+      "[10.0] python invoked oom-killer: gfp_mask=0x100cca, order=0\n"
+      "[10.1] oom-kill:constraint=CONSTRAINT_MEMCG,task=python,pid=42,uid=0\n"
+      "[10.2] Memory cgroup out of memory: Killed process 42 (python) total-vm:9kB, anon-rss:1024kB, file-rss:0kB, "
+      "shmem-rss:0kB\n"
+      "[10.3] oom_reaper: reaped process 42 (python)\nKilled\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(log.errors[0].process, 1_MiB);
+  EXPECT_EQ(log.errors[0].line, 1u);
+}
+
+TEST(Log, BadBytesDoNoHarm) {
+  std::string text =
+      std::string("\xff\xfe\x00\x80 \xe2\x94", 7) + "\n" + kError + std::string("\0\xc3 tail\xff", 8) + "\n";
+  const trace::Log log = logged(text);
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(log.errors[0].requested, 2_GiB);
+  EXPECT_EQ(log.errors[0].text.find('\xff'), std::string::npos);
+  EXPECT_EQ(log.errors[0].text.find('\0'), std::string::npos);
+}
+
+TEST(Log, RandomBytesGiveAResult) {
+  std::mt19937 random(5);
+  const std::string words[] = {"out of memory",
+                               "\r",
+                               "\n",
+                               "Tried to allocate ",
+                               "\x1b[",
+                               "GPU 0",
+                               "9",
+                               "MiB",
+                               "|",
+                               "from large pool",
+                               "memory summary",
+                               "Traceback (most recent call last)",
+                               "File \"",
+                               "Killed",
+                               "\xe2",
+                               "[",
+                               "]",
+                               "(",
+                               " "};
+  for (int round = 0; round < 3000; ++round) {
+    std::string text;
+    for (int i = 0; i < 60; ++i) {
+      if (random() % 4 != 0) {
+        text += words[random() % std::size(words)];
+      } else {
+        text += static_cast<char>(random());
+      }
+    }
+    (void)read_log(text, "random");
+  }
+}
+
+TEST(Log, AnEndlessLineIsRead) {
+  std::string text(20'000'000, 'x');
+  text += std::string(" ") + kError + " ";
+  text += std::string(20'000'000, 'y');
+  const trace::Log log = logged(text);
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(log.errors[0].requested, 2_GiB);
+  EXPECT_EQ(log.errors[0].free, 1_GiB);
+  EXPECT_LE(log.errors[0].text.size(), 4096u);
+  EXPECT_EQ(log.errors[0].line, 1u);
+}
+
+TEST(Log, AnErrorAnywhereInALongLogIsFound) {
+  std::string plain;
+  for (int i = 0; i < 20000; ++i) plain += "step " + std::to_string(i) + " loss 0.5 memory 7654 MiB\n";
+  const trace::Log log = logged(plain + kError + "\n" + plain);
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(log.errors[0].line, 20001u);
+  EXPECT_EQ(log.lines, 40001u);
+}
+
+TEST(LogTriggers, AreFoundWhereverTheyStandAndInAnyCase) {
+  for (const std::string_view word : trigger_words()) {
+    for (std::size_t before = 0; before < 9; ++before) {
+      std::string text = std::string(before, 'z') + std::string(word);
+      EXPECT_LE(find_trigger(text, 0), before) << word;
+      for (char& c : text) c = static_cast<char>(std::toupper(c));
+      EXPECT_LE(find_trigger(text, 0), before) << word;
+      EXPECT_EQ(find_trigger(text.substr(0, text.size() - word.size()), 0), std::string::npos);
+    }
+  }
+  EXPECT_EQ(find_trigger("", 0), std::string::npos);
+  EXPECT_EQ(find_trigger("abc", 17), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ullage::read

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/read/log/message.h"
+
+#include "read/message_facts.h"
+#include "ullage/read/log/log.h"
+#include "ullage/read/log/log_triggers.h"
+#include "ullage/read/log/message_forms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace ullage::read {
+namespace {
+
+using Figures = std::map<std::string, std::uint64_t>;
+
+trace::Log logged_message(const std::string& text) {
+  auto log = read_log(text, "test.log");
+  EXPECT_TRUE(log.ok()) << text;
+  return log.ok() ? *std::move(log) : trace::Log{};
+}
+
+// Breaks a text into lines of at most `width` letters, between words or in the midst of them.
+std::string wrapped(const std::string& text, std::size_t width, bool at_words, const std::string& prefix) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.size(), at + width);
+    const std::size_t blank = text.rfind(' ', end);
+    if (at_words && end < text.size() && blank != text.npos && blank > at) end = blank;
+    out += prefix + text.substr(at, end - at) + '\n';
+    at = end;
+    while (at_words && at < text.size() && text[at] == ' ') ++at;
+  }
+  return out;
+}
+
+// On one line, as a log has it; a rank in front of it is a prefix of its own.
+std::string flat(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  const std::size_t rank = text.find("[rank0]: ");
+  return rank == 0 ? text.substr(9) : text;
+}
+
+Figures without_rank(Figures figures) {
+  figures.erase("rank");
+  return figures;
+}
+
+TEST(Message, EveryRealOneGivesItsFigures) {
+  const auto all = message_facts();
+  ASSERT_EQ(all.size(), 92u);
+  for (const MessageFacts& one : all) {
+    const trace::Log log = logged_message(one.text + "\n");
+    ASSERT_EQ(log.errors.size(), 1u) << one.id;
+    const trace::OutOfMemory& error = log.errors[0];
+    EXPECT_EQ(name_of(error.teller), one.teller) << one.id;
+    EXPECT_EQ(error.form, one.form) << one.id;
+    EXPECT_EQ(figures_of(error), one.figures) << one.id << ": " << one.text;
+    EXPECT_EQ(error.line, 1u);
+    EXPECT_EQ(error.repeated, 1u);
+  }
+}
+
+TEST(Message, NoSizeOfARealOneIsLeftUnread) {
+  std::vector<std::string> unread;
+  for (const MessageFacts& one : message_facts()) {
+    const std::string text = one.text + "\n";
+    const auto found = find_message(text, 0, text.size());
+    ASSERT_TRUE(found) << one.id;
+    for (const std::string& size : found->unread) unread.push_back(one.id + " " + size);
+  }
+  EXPECT_EQ(unread, std::vector<std::string>{});
+}
+
+TEST(Message, SurvivesWrappingAtAnyWidth) {
+  for (const MessageFacts& one : message_facts()) {
+    if (one.figures.size() < 3) continue;  // those of a few words are tried below
+    const Figures wanted = without_rank(one.figures);
+    for (std::size_t width = 16; width <= 160; width += 1 + width / 20) {
+      for (const bool at_words : {true, false}) {
+        const std::string text = wrapped(flat(one.text), width, at_words, "");
+        const trace::Log log = logged_message(text);
+        ASSERT_EQ(log.errors.size(), 1u) << one.id << " at " << width << '\n' << text;
+        ASSERT_EQ(figures_of(log.errors[0]), wanted) << one.id << " at " << width << '\n' << text;
+        ASSERT_EQ(log.errors[0].form, one.form) << one.id << " at " << width << '\n' << text;
+      }
+    }
+  }
+}
+
+TEST(Message, SurvivesWrappingUnderRepeatedPrefixes) {
+  const std::vector<std::string> prefixes = {"[rank3]: ",
+                                             "(EngineCore_0 pid=4711) ",
+                                             "ERROR 04-01 23:46:56 [engine.py:160] ",
+                                             "2025-06-01T10:00:00.123456789Z stderr F ",
+                                             "2: ",
+                                             "| ",
+                                             "web-1  | ",
+                                             "[1,2]<stderr>:",
+                                             "E       ",
+                                             "12:34:56 somehost trainer[77]: ",
+                                             "<someone@somewhere> ",
+                                             "trainer/worker: 17 :: ",
+                                             "\x1b[31m[rank1]:\x1b[0m "};
+  for (const MessageFacts& one : message_facts()) {
+    if (one.figures.size() < 3) continue;
+    for (const std::string& prefix : prefixes) {
+      for (const std::size_t width : {40u, 61u, 100u}) {
+        const std::string text = "starting\n" + wrapped(flat(one.text), width, true, prefix) + prefix + "done\n";
+        const trace::Log log = logged_message(text);
+        ASSERT_EQ(log.errors.size(), 1u) << one.id << '\n' << text;
+        ASSERT_EQ(without_rank(figures_of(log.errors[0])), without_rank(one.figures)) << one.id << '\n' << text;
+      }
+    }
+  }
+}
+
+// A message that was cut off gives the figures up to there, or nothing: never others.
+TEST(Message, TruncatedAnywhereGivesNoWrongFigure) {
+  for (const MessageFacts& one : message_facts()) {
+    for (std::size_t cut = 0; cut <= one.text.size(); ++cut) {
+      for (const bool front : {false, true}) {
+        const auto log = read_log(front ? one.text.substr(cut) : one.text.substr(0, cut), "cut");
+        if (!log.ok()) continue;
+        for (const trace::OutOfMemory& error : log.value().errors) {
+          for (const auto& [name, value] : figures_of(error)) {
+            const auto wanted = one.figures.find(name);
+            ASSERT_TRUE(wanted != one.figures.end() && wanted->second == value)
+                << one.id << " cut at " << cut << ": " << name << " = " << value;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Message, CarriageReturnsAndColoursDoNotMatter) {
+  const std::string text =
+      "  3%|##   | 12/400 [00:01<00:40]\r  4%|##   | 13/400\r\x1b[31mRuntimeError: \x1b[1mCUDA\x1b[0m out of memory. "
+      "Tried to allocate \x1b[33m64.00 MiB\x1b[0m (GPU 1; 2.00 GiB total capacity; 1.50 GiB already allocated; 0 bytes "
+      "free; 1.60 GiB reserved in total by PyTorch)\r\nnext line\r\n";
+  const trace::Log log = logged_message(text);
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(figures_of(log.errors[0]), (Figures{{"requested", 64u << 20},
+                                                {"capacity", 2ull << 30},
+                                                {"allocated", 3ull << 29},
+                                                {"free", 0},
+                                                {"reserved", 1717986919},
+                                                {"device", 1}}));
+  EXPECT_EQ(log.errors[0].text,
+            "RuntimeError: CUDA out of memory. Tried to allocate 64.00 MiB (GPU 1; 2.00 GiB total capacity; 1.50 GiB "
+            "already allocated; 0 bytes free; 1.60 GiB reserved in total by PyTorch)");
+  EXPECT_EQ(log.lines, 2u);
+}
+
+TEST(Message, FiguresOfOtherLinesAreNotTaken) {
+  const trace::Log log = logged_message(
+      "RuntimeError: CUDA out of memory. Tried to allocate 64.00 MiB (GPU 0; 2.00 GiB total capacity\n"
+      "step 4: 3.00 GiB free; 1.00 GiB already allocated; 9.00 GiB cached\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(figures_of(log.errors[0]), (Figures{{"requested", 64u << 20}, {"capacity", 2ull << 30}, {"device", 0}}));
+}
+
+TEST(Message, FiguresOfAShortNextLineAreNotTaken) {
+  const trace::Log log =
+      logged_message("CUDA out of memory. Tried to allocate 64.00 MiB\nat 3.00 GiB free; 9.00 GiB cached\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(figures_of(log.errors[0]), (Figures{{"requested", 64u << 20}}));
+}
+
+// "ordinal 1" may be the beginning of "ordinal 12".
+TEST(Message, ANumberAtTheEndOfTheTextMayBeCutOff) {
+  const std::string text =
+      "RESOURCE_EXHAUSTED: Failed to allocate request for 1.00GiB (1073741824B) on device ordinal 12";
+  EXPECT_EQ(logged_message(text + "\n").errors.at(0).device, 12u);
+  for (std::size_t cut = 60; cut <= text.size(); ++cut) {
+    EXPECT_FALSE(logged_message(text.substr(0, cut)).errors.at(0).device) << cut;
+  }
+}
+
+TEST(Message, MoreThanSixtyFourBitsHoldIsNoFigure) {
+  const trace::Log log = logged_message(
+      "CUDA out of memory. Tried to allocate 17179869184.00 GiB (GPU 0; 2.00 GiB total capacity; "
+      "99999999999999999999999999 bytes free; 16.00 EiB cached; 15.99 EiB already allocated)\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(figures_of(log.errors[0]),
+            (Figures{{"capacity", 2ull << 30}, {"allocated", 18435214858663483147ull}, {"device", 0}}));
+  EXPECT_NE(log.errors[0].text.find("17179869184.00 GiB"), std::string::npos);
+}
+
+TEST(Message, GarbageSizesAreKept) {
+  const trace::Log log = logged_message("RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(log.errors[0].form, "cuda-1eb");
+  EXPECT_EQ(log.errors[0].requested, Bytes{1ull << 60});
+}
+
+TEST(Message, PrecisionIsThatOfTheCoarsestFigure) {
+  const auto precision = [](const std::string& text) { return logged_message(text).errors.at(0).precision; };
+  EXPECT_EQ(precision("CUDA out of memory. Tried to allocate 11.17 GiB (GPU 0; 2.00 MiB free)\n"), Bytes{5368710});
+  EXPECT_EQ(precision("CUDA out of memory. Tried to allocate 64.00 MiB (GPU 0; 3.00 KiB free)\n"), Bytes{5243});
+  EXPECT_EQ(precision("DefaultCPUAllocator: can't allocate memory: you tried to allocate 77 bytes. Err\n"), Bytes{0});
+}
+
+TEST(Message, EveryLeadHasATriggerWord) {
+  for (const Lead& lead : leads()) {
+    std::string pattern(lead.pattern);
+    const std::string gaps = "$#&%@?^~";
+    for (char& c : pattern) {
+      if (gaps.find(c) != gaps.npos) c = '1';
+    }
+    EXPECT_NE(find_trigger(pattern + "          ", 0), std::string::npos) << lead.pattern;
+  }
+}
+
+struct Wording {
+  const char* text;
+  const char* teller;
+  const char* form;
+  Figures figures;
+};
+
+// Forms of which no public thread is in tests/data/messages, as the sources of those libraries write them.
+TEST(Message, OtherWordingsAreKnown) {
+  const std::vector<Wording> wordings = {
+      {"RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+       "cublas",
+       "cublas-not-initialized",
+       {}},
+      {"RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR", "cudnn", "cudnn-internal", {}},
+      {"RuntimeError: GET was unable to find an engine to execute this computation", "cudnn", "cudnn-no-engine", {}},
+      {"RuntimeError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
+       "cusolver",
+       "cusolver-alloc",
+       {}},
+      {"RuntimeError: cuFFT error: CUFFT_ALLOC_FAILED", "cufft", "cufft-alloc", {}},
+      {"RuntimeError: CUDA error: CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", "cusparse", "cusparse-resources", {}},
+      {"RuntimeError: magma_queue_create: MAGMA_ERR_DEVICE_ALLOC", "magma", "magma-device", {}},
+      {"node1:88:99 [3] include/alloc.h:48 NCCL WARN Cuda failure 2 'out of memory'", "nccl", "nccl", {}},
+      {"torch.AcceleratorError: CUDA error: out of memory", "cuda-driver", "cuda-error", {}},
+      {"CUDA driver error: out of memory", "cuda-driver", "cuda-error", {}},
+      {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 4096.00 MiB on device 1: cudaMalloc failed: out of "
+       "memory",
+       "cuda-driver",
+       "cuda-malloc",
+       {{"requested", 4ull << 30}, {"device", 1}}},
+      {"Killed", "kernel-kill", "killed", {}},
+      {"run.sh: line 12:  4242 Killed                  python train.py", "kernel-kill", "killed", {}},
+      {"[python] command terminated with exit code 137", "kernel-kill", "exit-137", {}},
+      {"failed (exitcode: -9) local_rank: 0 (pid: 1234) of binary: /usr/bin/python", "kernel-kill", "signal-9", {}},
+      {"subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.",
+       "kernel-kill",
+       "signal-9",
+       {}},
+      {"[88.1] Out of memory: Killed process 4242 (python) total-vm:90000kB, anon-rss:2048kB, file-rss:1024kB, "
+       "shmem-rss:0kB, UID:0",
+       "kernel-kill",
+       "kernel",
+       {{"process", 3u << 20}}},
+      {"slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.0.", "kernel-kill", "slurm-oom-kill", {}},
+      {"    reason: OOMKilled", "kernel-kill", "container-oom-killed", {}},
+      {"RuntimeError: DataLoader worker (pid 42) is killed by signal: Killed.", "kernel-kill", "dataloader-killed", {}},
+      {"RuntimeError: DataLoader worker (pid 42) is killed by signal: Bus error. It is possible that dataloader's "
+       "workers are out of shared memory.",
+       "shared-memory",
+       "dataloader-bus-error",
+       {}},
+      {"RuntimeError: unable to mmap 4096 bytes from file </torch_1_2>: Cannot allocate memory (12)",
+       "shared-memory",
+       "torch-shm",
+       {{"requested", 4096}}},
+      {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 2.50 GiB for an array with shape (9, 9) and data "
+       "type float32",
+       "cpu",
+       "numpy",
+       {{"requested", 5ull << 29}}},
+      {"terminate called after throwing an instance of 'std::bad_alloc'", "cpu", "bad-alloc", {}},
+      {"OSError: [Errno 12] Cannot allocate memory", "cpu", "errno-12", {}},
+      {"MemoryError", "cpu", "memory-error", {}},
+      {"cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 4,096,000 bytes (allocated so far: 2,048 bytes).",
+       "other",
+       "cupy",
+       {{"requested", 4096000}, {"allocated", 2048}}},
+      {"torch.OutOfMemoryError: XPU out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 4.00 GiB "
+       "of which 1.00 GiB is free.",
+       "xpu",
+       "xpu-free",
+       {{"requested", 2ull << 30}, {"capacity", 4ull << 30}, {"free", 1ull << 30}, {"device", 1}}},
+      {"!!! Exception during processing !!! Allocation on device ", "cuda-malloc-async", "cuda-malloc-async", {}},
+      {"{\"exception_type\": \"torch.OutOfMemoryError\", \"exception_message\": \"Allocation on device 0 would exceed "
+       "allowed memory. (out of memory)\\nCurrently allocated     : 9.50 GiB\\nRequested               : 640.00 "
+       "MiB\\nDevice limit            : 11.50 GiB\\nFree (according to CUDA): 8.00 MiB\\nPyTorch limit (set by "
+       "user-supplied memory fraction)\\n                        : 17179869184.00 GiB\"}",
+       "cuda-malloc-async",
+       "cuda-malloc-async",
+       {{"device", 0},
+        {"allocated", 19ull << 29},
+        {"requested", 640u << 20},
+        {"capacity", 23ull << 29},
+        {"free", 8u << 20}}},
+      {"torch.OutOfMemoryError: Allocation on device", "cuda-malloc-async", "cuda-malloc-async", {}},
+      {"ValueError: To serve at least one request with the models's max seq len (40960), (5.50 GiB KV cache is needed, "
+       "which is larger than the available KV cache memory (3.50 GiB).",
+       "vllm",
+       "vllm-cache-too-small",
+       {{"requested", 11ull << 29}, {"free", 7ull << 29}}},
+      {"RuntimeError: out of memory within the budget: aten::mm asked for 2.00 GiB (2147483648 bytes); tensors hold "
+       "1.00 GiB (1073741824 bytes) live in 1.00 GiB (1073741825 bytes) resident; of the budget of 3.00 GiB "
+       "(3221225472 "
+       "bytes) the pool may hold 2.50 GiB (2684354560 bytes); a budget of 4.00 GiB (4294967296 bytes) would serve this "
+       "request",
+       "ullage",
+       "ullage",
+       {{"requested", 2147483648},
+        {"allocated", 1073741824},
+        {"reserved", 1073741825},
+        {"capacity", 3221225472},
+        {"allowed", 2684354560},
+        {"needed", 4294967296}}},
+  };
+  for (const Wording& wording : wordings) {
+    const trace::Log log = logged_message(std::string("epoch 1\n") + wording.text + "\nbye\n");
+    ASSERT_EQ(log.errors.size(), 1u) << wording.text;
+    EXPECT_EQ(name_of(log.errors[0].teller), wording.teller) << wording.text;
+    EXPECT_EQ(log.errors[0].form, wording.form) << wording.text;
+    EXPECT_EQ(figures_of(log.errors[0]), wording.figures) << wording.text;
+    EXPECT_EQ(log.errors[0].line, 2u) << wording.text;
+  }
+}
+
+}  // namespace
+}  // namespace ullage::read

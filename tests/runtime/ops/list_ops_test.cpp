@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/ops/torch_compat.h"
+
+#include "ullage/runtime/ops/interceptor.h"
+#include "ullage/runtime/ops/list_ops.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <string>
+
+namespace ullage::runtime {
+namespace {
+
+constexpr std::size_t kTensors = 5;  // an odd count: the halves differ
+
+// Nothing fits: every list op is cut down to single tensors.
+class NothingFits final : public OpListener {
+ public:
+  bool fits(const OpCall&) override { return false; }
+  void begin(OpCall& call) override { ++calls[std::string(call.name)]; }
+  void end(OpCall&, std::span<const c10::IValue>, bool) noexcept override {}
+  std::map<std::string, int> calls;
+};
+
+// Positive and below one, so that every function has a value there; different in each list.
+std::vector<torch::Tensor> tensors(int list) {
+  std::vector<torch::Tensor> made;
+  for (std::size_t i = 0; i < kTensors; ++i) {
+    const auto n = static_cast<std::int64_t>(3 + 4 * i);
+    made.push_back(torch::arange(1, n * n + 1, torch::kFloat).view({n, n}) / float(n * n + 1 + list));
+  }
+  return made;
+}
+
+// A value for an argument: lists of tensors and numbers of one length, a number of one's own for the rest.
+std::optional<c10::IValue> value_for(const c10::Argument& argument, int list) {
+  const c10::Type& type = *argument.real_type();
+  switch (type.kind()) {
+    case c10::TypeKind::ListType: {
+      const c10::TypeKind element = type.expectRef<c10::ListType>().getElementType()->kind();
+      if (element == c10::TypeKind::TensorType) return c10::IValue(tensors(list));
+      if (element != c10::TypeKind::NumberType) return std::nullopt;
+      c10::List<c10::Scalar> numbers;
+      for (std::size_t i = 0; i < kTensors; ++i) numbers.push_back(1.5 + double(i));
+      return c10::IValue(numbers);
+    }
+    case c10::TypeKind::TensorType:
+      if (argument.name() == "scalars") return c10::IValue(torch::arange(1, double(kTensors) + 1, torch::kFloat));
+      return c10::IValue(torch::full({}, 0.5f));
+    case c10::TypeKind::OptionalType:
+      return c10::IValue();
+    case c10::TypeKind::NumberType:
+      return c10::IValue(2.0);
+    case c10::TypeKind::FloatType:
+      return c10::IValue(0.25);
+    case c10::TypeKind::BoolType:
+      return c10::IValue(argument.name() == "amsgrad");
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<torch::jit::Stack> arguments_for(const c10::OperatorHandle& op) {
+  torch::jit::Stack stack;
+  int list = 0;
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    std::optional<c10::IValue> value = value_for(argument, list++);
+    if (argument.name() == "state_steps") {
+      std::vector<torch::Tensor> steps;
+      for (std::size_t i = 0; i < kTensors; ++i) steps.push_back(torch::full({}, float(i + 1)));
+      value = c10::IValue(steps);
+    }
+    if (!value) return std::nullopt;
+    stack.push_back(std::move(*value));
+  }
+  return stack;
+}
+
+void append_tensors(const c10::IValue& value, std::vector<torch::Tensor>& all) {
+  if (value.isTensor()) all.push_back(value.toTensor());
+  if (value.isTensorList())
+    for (const torch::Tensor& t : value.toTensorVector()) all.push_back(t);
+}
+
+// All that a call leaves behind: its arguments afterwards and its outputs.
+std::vector<torch::Tensor> leave_behind(const c10::OperatorHandle& op, torch::jit::Stack stack) {
+  std::vector<torch::Tensor> all;
+  for (const c10::IValue& argument : stack) append_tensors(argument, all);
+  op.callBoxed(stack);
+  for (const c10::IValue& output : stack) append_tensors(output, all);
+  return all;
+}
+
+bool same_bits(const torch::Tensor& a, const torch::Tensor& b) {
+  if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type() || a.strides() != b.strides()) return false;
+  const torch::Tensor x = a.contiguous();
+  const torch::Tensor y = b.contiguous();
+  return x.numel() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0;
+}
+
+std::vector<c10::OperatorHandle> list_operators() {
+  std::vector<c10::OperatorHandle> found;
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    if (name.name.find("foreach_") == std::string::npos && name.name.find("aten::_fused_") != 0) continue;
+    if (const auto op = c10::Dispatcher::singleton().findSchema(name)) found.push_back(*op);
+  }
+  return found;
+}
+
+// Reductions with out= warn of every output that they resize.
+struct Quiet final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+TEST(ListOps, SlicesGiveTheBitsOfTheWholeForEveryOperator) {
+  NothingFits listener;
+  Result<std::unique_ptr<Interceptor>> guard = Interceptor::install({&listener});
+  if (!guard) GTEST_SKIP() << guard.error().text();
+  Quiet quiet;
+  const c10::WarningUtils::WarningHandlerGuard no_warnings(&quiet);
+  int compared = 0;
+  std::map<std::string, int> skipped;
+  for (const c10::OperatorHandle& op : list_operators()) {
+    const std::string name = toString(op.operator_name());
+    if (!ListOp::of(op)) {
+      ++skipped["is no list op here: " + name];
+      continue;
+    }
+    if (!arguments_for(op)) {
+      ++skipped["has arguments that the test cannot make: " + name];
+      continue;
+    }
+    std::vector<torch::Tensor> whole;
+    try {
+      whole = leave_behind(op, *arguments_for(op));
+    } catch (const c10::Error& error) {
+      const std::string text = error.what_without_backtrace();
+      ++skipped["torch refuses it: " + name + ": " + text.substr(0, text.find('\n')).substr(0, 90)];
+      continue;
+    }
+    (*guard)->enable();
+    listener.calls.clear();
+    const std::vector<torch::Tensor> sliced = leave_behind(op, *arguments_for(op));
+    (*guard)->disable();
+    EXPECT_EQ(listener.calls[name], int(kTensors)) << name << " was not cut";
+    ASSERT_EQ(whole.size(), sliced.size()) << name;
+    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(same_bits(whole[i], sliced[i])) << name << " " << i;
+    ++compared;
+  }
+  for (const auto& [why, times] : skipped) std::cout << "left out: " << why << "\n";
+  std::cout << compared << " operators compared\n";
+  EXPECT_GT(compared, 150);
+}
+
+class ListOpsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Interceptor>> made = Interceptor::install({&listener});
+    if (!made) GTEST_SKIP() << made.error().text();
+    guard = std::move(*made);
+    guard->enable();
+  }
+  NothingFits listener;
+  std::unique_ptr<Interceptor> guard;
+};
+
+TEST_F(ListOpsTest, PassesEmptyListsAndRefusalsOfTheOpThrough) {
+  std::vector<torch::Tensor> a = tensors(0);
+  const std::vector<torch::Tensor> one(a.begin(), a.begin() + 1);
+  EXPECT_THROW(torch::_foreach_add_(a, one), c10::Error);
+  EXPECT_EQ(torch::_foreach_add(one, 1.0).size(), 1u);
+  EXPECT_THROW((void)torch::_foreach_add(std::vector<torch::Tensor>{}, 1.0), c10::Error);
+  EXPECT_EQ(torch::_foreach_add(a, torch::full({}, 2.0f)).size(), kTensors);
+}
+
+TEST_F(ListOpsTest, TakesAListThatHoldsATensorTwiceInOrder) {
+  torch::Tensor x = torch::ones({4});
+  const torch::Tensor y = torch::full({4}, 3.0f);
+  torch::_foreach_add_({x, y, x, x}, std::vector<torch::Tensor>{x, x, y, x});
+  guard->disable();
+  torch::Tensor p = torch::ones({4});
+  const torch::Tensor q = torch::full({4}, 3.0f);
+  torch::_foreach_add_({p, q, p, p}, std::vector<torch::Tensor>{p, p, q, p});
+  EXPECT_TRUE(torch::equal(x, p));
+  EXPECT_TRUE(torch::equal(y, q));
+}
+
+TEST_F(ListOpsTest, IsFollowedByAutograd) {
+  std::vector<torch::Tensor> w;
+  for (const torch::Tensor& t : tensors(0)) w.push_back(t.clone().requires_grad_());
+  std::vector<torch::Tensor> squares = torch::_foreach_mul(w, w);
+  torch::Tensor sum = torch::zeros({});
+  for (const torch::Tensor& s : squares) sum = sum + s.sum();
+  sum.backward();
+  for (const torch::Tensor& t : w) EXPECT_TRUE(torch::equal(t.grad(), 2 * t));
+  EXPECT_EQ(listener.calls["aten::_foreach_mul.List"], int(kTensors));
+}
+
+}  // namespace
+}  // namespace ullage::runtime

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/plan/plan_program.h"
+
+#include <gtest/gtest.h>
+
+namespace ullage::runtime {
+namespace {
+
+using plan::Action;
+using plan::OpIndex;
+using plan::ValueIndex;
+using What = Action::What;
+
+// Ops 0 to 3 make values 0 to 3, each out of the one before.
+plan::Sites chain() {
+  plan::Sites sites;
+  sites.ops.resize(4);
+  sites.values = 4;
+  for (const OpIndex op : sites.ops.ids()) {
+    sites.ops[op].key = op.value;
+    const ValueIndex made{op.value};
+    if (made > ValueIndex{0}) sites.ops[op].reads = {made.previous()};
+    sites.ops[op].makes = {made};
+  }
+  return sites;
+}
+
+Action drop(std::uint64_t at, std::uint64_t value) { return {What::Drop, OpIndex{at}, true, ValueIndex{value}}; }
+Action rerun(std::uint64_t at, std::uint64_t op) {
+  return {What::Rerun, OpIndex{at}, false, {}, OpIndex{op}, {ValueIndex{op}}};
+}
+
+TEST(PlanProgram, GivesTheActionsOfEachSideOfAnOp) {
+  plan::Plan plan;
+  plan.schedule.actions = {drop(1, 1), rerun(3, 1), drop(3, 1)};
+  const PlanProgram program(chain(), plan);
+  EXPECT_TRUE(program.before(OpIndex{0}).empty());
+  EXPECT_TRUE(program.before(OpIndex{1}).empty());
+  ASSERT_EQ(program.after(OpIndex{1}).size(), 1u);
+  EXPECT_EQ(program.after(OpIndex{1})[0], drop(1, 1));
+  ASSERT_EQ(program.before(OpIndex{3}).size(), 1u);
+  EXPECT_EQ(program.before(OpIndex{3})[0], rerun(3, 1));
+  EXPECT_EQ(program.after(OpIndex{3}).size(), 1u);
+  EXPECT_EQ(program.reruns(), 1u);
+  EXPECT_EQ(program.spills(), 0u);
+}
+
+TEST(PlanProgram, TapesWhatIsRunAgainAndNothingElse) {
+  plan::Plan plan;
+  plan.schedule.actions = {drop(2, 2), rerun(3, 2)};
+  const PlanProgram program(chain(), plan);
+  for (const std::uint64_t other : {0, 1, 3}) EXPECT_FALSE(program.taped(OpIndex{other}));
+  EXPECT_TRUE(program.taped(OpIndex{2}));
+  EXPECT_EQ(program.maker(ValueIndex{2}), OpIndex{2});
+}
+
+// Bytes that the plan does not make again are written out instead.
+TEST(PlanProgram, KnowsADropThatIsTheLast) {
+  plan::Plan plan;
+  plan.schedule.actions = {drop(1, 1), rerun(3, 1), drop(3, 1)};
+  const PlanProgram program(chain(), plan);
+  EXPECT_FALSE(program.is_last(program.after(OpIndex{1})[0]));
+  EXPECT_TRUE(program.is_last(program.after(OpIndex{3})[0]));
+}
+
+TEST(PlanProgram, DoesWithoutWhatABuildOfTorchDoesNotHave) {
+  plan::Sites sites = chain();
+  sites.ops[OpIndex{3}].unread = {0};
+  plan::Plan plan;
+  plan.schedule.actions = {{What::Apply, OpIndex{3}, false, {}, OpIndex{1}, {ValueIndex{1}}}};
+  PlanProgram program(sites, plan);
+  program.apply_nothing();
+  program.read_everything();
+  EXPECT_EQ(program.before(OpIndex{3})[0].what, What::Rerun);
+  EXPECT_TRUE(program.op(OpIndex{3}).unread.empty());
+}
+
+TEST(PlanProgram, IsNotReadFromWhatIsNoPlan) {
+  EXPECT_EQ(read_program("/nowhere/plan.json", "2.13.0", "cpu").error().kind, Error::Kind::NotFound);
+  EXPECT_EQ(read_program("/proc/self/maps", "2.13.0", "cpu").error().kind, Error::Kind::BadFile);
+}
+
+}  // namespace
+}  // namespace ullage::runtime

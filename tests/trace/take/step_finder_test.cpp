@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/trace/take/step_finder.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ullage::trace {
+namespace {
+
+using Kind = StepFinder::Kind;
+using Borders = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t token(std::string_view name) {
+  std::uint64_t hash = 1469598103934665603u;  // FNV-1a
+  for (const char one : name) hash = (hash ^ std::uint64_t(static_cast<unsigned char>(one))) * 1099511628211u;
+  return hash;
+}
+
+// Parameters [first, first + count).
+struct Net {
+  std::uint64_t first;
+  std::uint64_t count = 3;
+};
+constexpr Net kGenerator{100}, kCritic{200};
+
+// Tells a finder what a program would do, and keeps where its steps really end.
+class Program {
+ public:
+  explicit Program(std::uint64_t most_kept = StepFinder::kMostKept) : finder_(most_kept) {}
+
+  void load(Net net) {
+    for (std::uint64_t i = 0; i < net.count; ++i) {
+      op("normal_", Kind::Update, StorageId{net.first + i});
+      use(net.first + i, false);
+    }
+  }
+  void forward(Net net, bool grad_mode = true) {
+    for (std::uint64_t i = 0; i < net.count; ++i) {
+      op("convolution");
+      use(net.first + i, grad_mode);
+      level_ += grad_mode ? 100 : 0;
+      op("relu");
+    }
+  }
+  void backward(Net net) {
+    for (std::uint64_t i = net.count; i-- > 0;) {
+      op("convolution_backward", Kind::Backward);
+      use(net.first + i, false);
+      level_ -= 100;
+    }
+  }
+  void update(Net net) {
+    for (std::uint64_t i = 0; i < net.count; ++i) {
+      op("lerp_");
+      op("addcdiv_", Kind::Update, StorageId{net.first + i});
+      use(net.first + i, false);
+    }
+  }
+  void update_as_list(Net net) {
+    op("_foreach_addcdiv_", Kind::Update, StorageId{net.first});
+    for (std::uint64_t i = 1; i < net.count; ++i) finder_.also_writes(StorageId{net.first + i});
+    for (std::uint64_t i = 0; i < net.count; ++i) finder_.parameter_used(StorageId{net.first + i}, false);
+  }
+  void train(Net net) {
+    forward(net);
+    backward(net);
+    update(net);
+  }
+  void op(std::string_view name, Kind kind = Kind::Other, StorageId parameter = {}) {
+    finder_.op(token(name), kind, level_, parameter);
+    ++ops_;
+    sure_ = finder_.whole_steps();
+  }
+  void use(std::uint64_t parameter, bool followed) { finder_.parameter_used(StorageId{parameter}, followed); }
+  void step_ends() { ends_.push_back(ops_); }
+  void began_in_midst() { finder_.began_in_midst(); }
+  void tell() {
+    finder_.step_told();
+    sure_ = finder_.whole_steps();
+  }
+  void end() {
+    finder_.ended();
+    sure_ = finder_.whole_steps();
+  }
+
+  std::uint64_t sure() const { return sure_; }  // as asked after the newest op
+  std::uint64_t ops() const { return ops_; }
+  Borders borders() const { return finder_.borders(); }
+  Borders true_borders() const {
+    Borders all{0};
+    all.insert(all.end(), ends_.begin(), ends_.end());
+    return all;
+  }
+
+ private:
+  StepFinder finder_;
+  std::uint64_t level_ = 1000;
+  std::uint64_t ops_ = 0;
+  std::uint64_t sure_ = 0;
+  Borders ends_;
+};
+
+TEST(StepFinder, FindsTheStepsOfPlainTraining) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 4; ++i) {
+    program.train(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 4u);
+}
+
+TEST(StepFinder, IsSureOfOneStepOnlyWhenItCameAgain) {
+  Program program;
+  program.load(kGenerator);
+  program.train(kGenerator);
+  program.op("randn");
+  EXPECT_EQ(program.sure(), 0u);
+  program.train(kGenerator);
+  program.op("randn");
+  EXPECT_EQ(program.sure(), 2u);
+}
+
+// A rehearsal is to be ended before the next step has taken its memory.
+TEST(StepFinder, KnowsTheEndOfAStepAtTheFirstOpAfterIt) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 3; ++i) program.train(kGenerator);
+  EXPECT_EQ(program.sure(), 2u);
+  program.op("randn");
+  EXPECT_EQ(program.sure(), 3u);
+  EXPECT_EQ(program.borders().size(), 4u);
+  EXPECT_EQ(program.borders().back() + 1, program.ops());
+}
+
+TEST(StepFinder, TakesAListOpForUpdatesOfAllItsParameters) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 3; ++i) {
+    program.forward(kGenerator);
+    program.backward(kGenerator);
+    program.update_as_list(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 3u);
+}
+
+TEST(StepFinder, FindsTheStepOfAGanOfTwoOptimizers) {
+  Program program;
+  program.load(kGenerator);
+  program.load(kCritic);
+  for (int i = 0; i < 3; ++i) {
+    program.forward(kGenerator);
+    program.forward(kCritic);
+    program.backward(kCritic);
+    program.update(kCritic);
+    if (i == 0) program.op("randn");
+    EXPECT_LE(program.sure(), std::uint64_t(i));
+    program.forward(kCritic);
+    program.backward(kGenerator);
+    program.update(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 3u);
+}
+
+// The generator is only used while the critic learns.
+TEST(StepFinder, WaitsForTheGeneratorOfACriticUpdatedFiveTimes) {
+  Program program;
+  program.load(kGenerator);
+  program.load(kCritic);
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 5; ++k) {
+      program.forward(kGenerator, /*grad_mode=*/false);
+      program.train(kCritic);
+      program.op("clamp_");
+      EXPECT_TRUE(i == 2 || program.sure() == 0) << i << " " << k;
+    }
+    program.forward(kGenerator);
+    program.forward(kCritic);
+    program.backward(kGenerator);
+    program.update(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 3u);
+}
+
+TEST(StepFinder, CountsFourBackwardsAndOneUpdateAsOneStep) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 4; ++k) {
+      program.forward(kGenerator);
+      program.backward(kGenerator);
+    }
+    program.update(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 3u);
+}
+
+// Weights may be looked at, and scaled, before they are trained.
+TEST(StepFinder, TakesUpdatesBeforeTheFirstBackwardForLoading) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 3; ++i) {
+    program.forward(kGenerator);
+    program.update(kGenerator);
+  }
+  program.op("randn");
+  EXPECT_EQ(program.borders(), Borders{0});
+  for (int i = 0; i < 3; ++i) {
+    program.train(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+}
+
+// Nothing in the ops tells one call of such an optimizer from several: each closure with its update is a step.
+TEST(StepFinder, TakesEachClosureWithAnUpdateForAStep) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 3; ++i) {
+    program.op("stack");
+    for (int k = 0; k < 4; ++k) {
+      program.train(kGenerator);
+      program.step_ends();
+    }
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+}
+
+TEST(StepFinder, LosesPatienceWithParametersThatNeverUpdate) {
+  constexpr Net kUnusedHead{300};
+  Program program;
+  program.load(kGenerator);
+  program.load(kUnusedHead);
+  for (std::uint64_t i = 1; i <= StepFinder::kPatience + 2; ++i) {
+    program.forward(kUnusedHead);
+    program.train(kGenerator);
+    program.op("randn");
+    EXPECT_EQ(program.sure(), i < StepFinder::kPatience ? 0 : i) << i;
+  }
+}
+
+// A penalty on gradients makes a new leaf in each step.
+TEST(StepFinder, DoesNotWaitForInputsThatRequireGrad) {
+  Program program;
+  program.load(kCritic);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    program.op("lerp");
+    program.use(1000 + i, true);
+    program.op("mul");
+    program.use(1000 + i, true);
+    program.train(kCritic);
+  }
+  program.end();
+  EXPECT_EQ(program.sure(), 3u);
+}
+
+// State is made in the first step; later ones add to gradients that are there.
+TEST(StepFinder, FindsStepsThoughTheFirstDiffers) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 3; ++i) {
+    if (i > 0) program.op("zero_");
+    program.forward(kGenerator);
+    program.backward(kGenerator);
+    if (i > 0) program.op("add_", Kind::Backward);
+    if (i == 0) program.op("zeros_like");
+    program.update(kGenerator);
+    program.step_ends();
+    if (i == 1) program.op("zero_");
+    EXPECT_EQ(program.sure(), 0u);
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 3u);
+}
+
+TEST(StepFinder, FindsStepsWithAnEvaluationInBetween) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 9; ++i) {
+    if (i % 3 == 0) {
+      for (int k = 0; k < 5; ++k) program.forward(kGenerator, /*grad_mode=*/false);
+    }
+    program.train(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 9u);
+}
+
+// Looked at only since the last layers of a forward pass: its optimizer's first call shows a few parameters alone.
+TEST(StepFinder, KnowsTheRestOfAFirstCallThatWasMetInItsMidst) {
+  const Net whole{100, 6}, last{105, 1};
+  for (const bool told : {true, false}) {
+    Program program;
+    if (told) program.began_in_midst();
+    program.forward(last);
+    program.backward(last);
+    program.update(last);
+    for (int i = 0; i < 3; ++i) {
+      program.forward(whole);
+      program.backward(whole);
+      program.update(whole);
+    }
+    program.forward(whole);
+    EXPECT_EQ(program.sure(), told ? 4u : 0u);
+  }
+}
+
+TEST(StepFinder, IgnoresAveragesOfTheWeights) {
+  constexpr Net kAverage{400};
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 12; ++i) {
+    program.train(kGenerator);
+    program.step_ends();
+    if (i % 4 == 3) program.update(kAverage);
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 12u);
+}
+
+// Experts that no token went to have no gradient and are not updated.
+TEST(StepFinder, KnowsAnOptimizerAgainByMostOfItsParameters) {
+  Program program;
+  const Net all{100, 10};
+  program.load(all);
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    program.forward(all);
+    program.backward(all);
+    program.update({100, 10 - i % 4});
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+}
+
+TEST(StepFinder, DoesNotTakeAWarmUpOfItsOwnOptimizerForTheStep) {
+  Program program;
+  program.load(kGenerator);
+  program.load(kCritic);
+  program.train(kCritic);  // once, before all else
+  for (int i = 0; i < 20; ++i) {
+    program.train(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 20u);
+}
+
+TEST(StepFinder, FindsTheTurnsOfALoopWithoutAnOptimizer) {
+  Program program;
+  for (int i = 0; i < 5; ++i) program.op("load" + std::to_string(i));
+  for (int i = 0; i < 30; ++i) {
+    for (int k = 0; k < 10; ++k) program.op("op" + std::to_string(k));
+  }
+  const Borders borders = program.borders();
+  ASSERT_GT(borders.size(), 25u);
+  for (std::size_t i = 2; i < borders.size(); ++i) EXPECT_EQ(borders[i] - borders[i - 1], 10u);
+  EXPECT_GE(borders[1], 10u);  // the loading is in the first step
+  EXPECT_GE(program.sure(), 3u);
+  EXPECT_LE(program.sure(), borders.size() - 1);
+}
+
+// Equal layers are turns of a loop, but use other parameters each.
+TEST(StepFinder, DoesNotTakeTheLayersOfAPassForSteps) {
+  Program program;
+  const Net deep{100, 200};
+  program.load(deep);
+  program.forward(deep, /*grad_mode=*/false);
+  EXPECT_EQ(program.sure(), 0u);
+  for (int i = 0; i < 20; ++i) program.forward(deep, /*grad_mode=*/false);
+  EXPECT_GT(program.sure(), 0u);
+  const Borders borders = program.borders();
+  ASSERT_GT(borders.size(), 10u);
+  for (std::size_t i = 2; i < borders.size(); ++i) EXPECT_EQ(borders[i] - borders[i - 1], 400u);
+}
+
+// The gradients of many batches may be added up before the first update.
+TEST(StepFinder, DoesNotTakeBatchesBeforeTheFirstUpdateForSteps) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 40; ++k) {
+      program.forward(kGenerator);
+      program.backward(kGenerator);
+      EXPECT_TRUE(i == 2 || program.sure() == 0) << i << " " << k;
+    }
+    program.update(kGenerator);
+    program.step_ends();
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+}
+
+TEST(StepFinder, FindsNothingInAProgramThatNeverRepeats) {
+  Program program;
+  for (int i = 0; i < 2000; ++i) program.op("op" + std::to_string(i));
+  program.end();
+  EXPECT_EQ(program.borders(), Borders{0});
+  EXPECT_EQ(program.sure(), 0u);
+}
+
+// Sequences of other lengths each time: that many calls of the optimizer are steps all the same.
+TEST(StepFinder, LosesPatienceWithStepsThatAllDiffer) {
+  Program program;
+  program.load(kGenerator);
+  for (std::uint64_t i = 1; i <= StepFinder::kPatience + 2; ++i) {
+    program.forward(kGenerator);
+    for (std::uint64_t k = 0; k < i; ++k) program.op("lstm_backward", Kind::Backward);
+    program.backward(kGenerator);
+    program.update(kGenerator);
+    program.step_ends();
+    program.op("randn");
+    EXPECT_EQ(program.sure(), i < StepFinder::kPatience ? 0 : i) << i;
+  }
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+}
+
+TEST(StepFinder, KnowsTheOnlyStepOfAProgramThatEndsBeforeASecond) {
+  Program program;
+  program.load(kGenerator);
+  program.train(kGenerator);
+  program.step_ends();
+  EXPECT_EQ(program.borders(), Borders{0});  // more updates may come
+  program.end();
+  EXPECT_EQ(program.borders(), program.true_borders());
+  EXPECT_EQ(program.sure(), 0u);
+}
+
+TEST(StepFinder, BelievesWhatItIsToldBeforeAllElse) {
+  Program program;
+  program.load(kGenerator);
+  for (int i = 0; i < 3; ++i) {
+    program.train(kGenerator);
+    program.train(kGenerator);
+    program.tell();
+    program.step_ends();
+    EXPECT_EQ(program.sure(), std::uint64_t(i) + 1);
+  }
+  EXPECT_EQ(program.borders(), program.true_borders());
+}
+
+TEST(StepFinder, NeverGoesBack) {
+  Program program;
+  program.load(kGenerator);
+  program.load(kCritic);
+  std::uint64_t sure = 0;
+  for (int i = 0; i < 40; ++i) {
+    program.train(kGenerator);
+    if (i % 15 == 14) program.train(kCritic);  // a second, rarer optimizer shows late
+    EXPECT_GE(program.sure(), sure);
+    sure = program.sure();
+  }
+  EXPECT_GT(sure, 0u);
+}
+
+TEST(StepFinder, KeepsSoManyBordersAndCountsOn) {
+  Program program(/*most_kept=*/16);
+  program.load(kGenerator);
+  for (int i = 0; i < 1000; ++i) program.train(kGenerator);
+  program.end();
+  EXPECT_EQ(program.borders().size(), 17u);
+  EXPECT_EQ(program.sure(), 1000u);
+}
+
+TEST(StepFinder, KeepsSoManyOpsOfALoopWithoutAnOptimizer) {
+  Program program(/*most_kept=*/100);
+  for (int i = 0; i < 1000; ++i) {
+    for (int k = 0; k < 10; ++k) program.op("op" + std::to_string(k));
+  }
+  EXPECT_LE(program.borders().back(), 100u);
+  EXPECT_GE(program.sure(), 3u);
+}
+
+}  // namespace
+}  // namespace ullage::trace
