@@ -80,7 +80,7 @@ void print_figures(cuda::Driver& driver) {
   const Address at = must(pages.reserve(16_GiB)).begin;
   const Address other = at + 8_GiB;
   const auto nothing = [] {};
-  row("wait for an idle card", median_of(nothing, [&] { must(driver.settle()); }));
+  row("wait for an idle card", median_of(nothing, [&] { must(driver.synchronize()); }));
   row("64 MiB: take from the driver and map",
       median_of([&] { pages.drop(at, kBlock); },
                 [&] { must_be(pages.fill(at, kBlock, PageKind::Huge), "card full"); }));

@@ -64,7 +64,7 @@ def make_repeatable(options: argparse.Namespace) -> None:
     torch.manual_seed(options.seed)
 
 
-def settle(device: torch.device) -> None:
+def synchronize(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -76,10 +76,10 @@ def train(training: Training, options: argparse.Namespace, began: float) -> tupl
     for step in range(options.steps):
         if options.stop_after and time.monotonic() - began > options.stop_after:
             break
-        settle(training.device)
+        synchronize(training.device)
         start = time.perf_counter()
         told = training.step(*(part.to(training.device, copy=True) for part in fed[step % len(fed)]))
-        settle(training.device)
+        synchronize(training.device)
         seconds.append(time.perf_counter() - start)
         losses.append([loss.item() for loss in told])
     return losses, seconds

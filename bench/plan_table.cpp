@@ -140,8 +140,8 @@ void add_plan(const Step& step, const Ask& ask, Json& row) {
   row["overhead_seconds"] = plan.overhead.count;
   row["peak_bytes"] = verified.peak.count;
   row["resident_bytes"] = verified.resident.count;
-  row["rerun_ops"] = verified.rerun_ops;
-  row["rerun_seconds"] = verified.reruns.count;
+  row["recomputed_ops"] = verified.recomputed_ops;
+  row["recompute_seconds"] = verified.recomputes.count;
   row["written_bytes"] = verified.written.count;
   row["read_bytes"] = verified.read.count;
   row["uses"] = Json::object();

@@ -62,7 +62,7 @@ const Loan::LentStorage& Loan::lend_storage(const at::Tensor& of) {
   const c10::StorageImpl* const key = card.unsafeGetStorageImpl();
   const auto [found, added] = by_card_storage_.try_emplace(key, storages_.size());
   if (!added) return storages_[found->second];
-  // Resizable: a kernel that wants more bytes takes them from the CPU's allocator, and settle() carries them over.
+  // Resizable: a kernel that wants more bytes takes them from the CPU's allocator, and carry_over() carries them over.
   const std::size_t size = card.nbytes();
   void* const bytes = const_cast<void*>(card.data());
   c10::Storage cpu = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), size,
@@ -98,7 +98,7 @@ const Loan::LentStorage* Loan::storage_behind(const at::Tensor& cpu) const {
   return found == by_cpu_storage_.end() ? nullptr : &storages_[found->second];
 }
 
-void Loan::settle_tensor(const LentTensor& tensor) const {
+void Loan::carry_over_tensor(const LentTensor& tensor) const {
   const LentStorage* const behind = storage_behind(tensor.cpu);
   TORCH_CHECK(behind != nullptr, "an op put a tensor of the stand-in card on a storage of the CPU");
   c10::TensorImpl& card = *tensor.card.unsafeGetTensorImpl();
@@ -107,12 +107,12 @@ void Loan::settle_tensor(const LentTensor& tensor) const {
     card.set_sizes_and_strides(tensor.cpu.sizes(), tensor.cpu.strides(), tensor.cpu.storage_offset());
 }
 
-void Loan::settle() {
+void Loan::carry_over() {
   for (const LentStorage& storage : storages_) {
     if (storage.cpu.data() == storage.bytes && storage.cpu.nbytes() == storage.size) continue;
     give_memory(*storage.card.unsafeGetStorageImpl(), storage.cpu.nbytes(), storage.cpu.data(), storage.cpu.nbytes());
   }
-  for (const LentTensor& tensor : tensors_) settle_tensor(tensor);
+  for (const LentTensor& tensor : tensors_) carry_over_tensor(tensor);
 }
 
 at::Tensor Loan::give_back(const at::Tensor& output, bool to_card) const {
@@ -218,7 +218,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     if (!asked.draws && op.hasTag(at::Tag::nondeterministic_seeded)) draws.emplace();
     op.redispatchBoxed(DispatchKeySet(DispatchKey::CPU), &on_cpu);
   }
-  loan.settle();
+  loan.carry_over();
   const bool to_card = asked.device ? asked.device->is_cuda() : true;
   for (IValue& output : on_cpu)
     output = with_tensors(output, [&](const at::Tensor& tensor) { return loan.give_back(tensor, to_card); });

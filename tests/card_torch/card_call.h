@@ -28,7 +28,7 @@ class Loan final {
   // Of an argument: a tensor of the card as one of the CPU; any other as it is.
   at::Tensor lend(const at::Tensor& tensor);
   // After the kernel: geometry and size that it gave to what it was lent.
-  void settle();
+  void carry_over();
   // Of an output. `to_card`: a new tensor belongs there.
   at::Tensor give_back(const at::Tensor& output, bool to_card) const;
 
@@ -44,7 +44,7 @@ class Loan final {
   };
   const LentStorage& lend_storage(const at::Tensor& of);
   const LentStorage* storage_behind(const at::Tensor& cpu) const;
-  void settle_tensor(const LentTensor& tensor) const;
+  void carry_over_tensor(const LentTensor& tensor) const;
 
   std::vector<LentStorage> storages_;
   std::vector<LentTensor> tensors_;

@@ -71,7 +71,7 @@ def main() -> None:
     options = parser.parse_args()
     first, last = (int(word) for word in options.seeds.split(":"))
     bad = planned = moved = 0
-    print("seed    case     budget  moved out   steps  reruns  spills  rescues  deviations")
+    print("seed    case     budget  moved out   steps  recomputes  spills  rescues  deviations")
     # Beside the programs, not in the folder for temporary files, which may be memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-card-budget-") as folder:
         runs = CardRuns(options, options.keep or folder)
@@ -85,7 +85,7 @@ def main() -> None:
                 problems = runs.problems(run, plain, budget)
                 pool = pool or run.figure("pool_resident_peak_bytes")
                 plan = (run.report or {}).get("plan") or {}
-                figures = "  ".join(f"{plan.get(name, 0):6}" for name in ("steps", "reruns", "spills", "rescues", "deviations"))
+                figures = "  ".join(f"{plan.get(name, 0):{max(6, len(name))}}" for name in ("steps", "recomputes", "spills", "rescues", "deviations"))
                 print(f"{seed:>4}  {case:>6}  {budget / MIB:7.1f}  {run.figure('spilled_bytes') / MIB:9.1f}  {figures}  "
                       f"{'; '.join(problems) or 'ok'}", flush=True)
                 bad += bool(problems)

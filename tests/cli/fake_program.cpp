@@ -107,7 +107,7 @@ void follow_plan(const std::string& size) {
   slot().plan_adopted_at_step.store(4);
   slot().plan_peak.store(bytes(size).count);
   slot().plan_overhead_us.store(500);
-  slot().plan_reruns.store(3);
+  slot().plan_recomputes.store(3);
   slot().recomputed_ops.store(6);
   slot().recompute_us.store(250'000);
 }

@@ -172,7 +172,7 @@ class CardPagerTest : public CardTest {
       launch(at, storage.size, storage.seed, false);
       pager_->end_op();
     }
-    ASSERT_TRUE(driver_->settle());
+    ASSERT_TRUE(driver_->synchronize());
     EXPECT_EQ(wrong, 0);
     while (!storages_.empty()) free(storages_.begin()->first);
   }
@@ -333,7 +333,7 @@ TEST_F(CardPagerTest, LeavesWhereItIsWhatNoOpWasSeenToHave) {
     EXPECT_FALSE(pager_->spill(kept));
     stand_in_launch([](void* at) { *static_cast<int*>(at) = 7; }, reinterpret_cast<void*>(kept.value), kept.value, 4);
   }
-  ASSERT_TRUE(driver_->settle());
+  ASSERT_TRUE(driver_->synchronize());
   EXPECT_EQ(pager_->counts().spilled, 8_MiB) << "the input and the output alone";
   const Address large = std::get<Address>(pager_->allocate(16_MiB));
   EXPECT_TRUE(std::holds_alternative<store::Shortage>(pager_->allocate(4_MiB))) << "of 24 MiB they have 8";

@@ -44,7 +44,7 @@ TEST_F(DriverTest, WorksOnThreadsWithoutAContextAndLeavesNone) {
   open(64_MiB);
   std::thread([this] {
     EXPECT_TRUE(driver_->memory());
-    EXPECT_TRUE(driver_->settle());
+    EXPECT_TRUE(driver_->synchronize());
   }).join();
 }
 

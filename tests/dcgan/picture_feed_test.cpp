@@ -161,7 +161,7 @@ TEST_F(PictureFeedTest, CarriesExceptionsToTheOneWhoTakes) {
 
 TEST_F(PictureFeedTest, StaysAheadByNoMoreThanItsBytes) {
   const auto pictures = feed(200, {}, false, 5);
-  const auto settled = [this] {
+  const auto loaded_at_rest = [this] {
     int before = -1;
     while (before != loaded_) {
       before = loaded_;
@@ -169,9 +169,9 @@ TEST_F(PictureFeedTest, StaysAheadByNoMoreThanItsBytes) {
     }
     return before;
   };
-  EXPECT_EQ(settled(), 6) << "five in the ring and one in the hand";
+  EXPECT_EQ(loaded_at_rest(), 6) << "five in the ring and one in the hand";
   take(*pictures, 3);
-  EXPECT_EQ(settled(), 9);
+  EXPECT_EQ(loaded_at_rest(), 9);
 }
 
 TEST_F(PictureFeedTest, HoldsOnePictureWhereTheBytesAreFewer) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Recordings and messages of other people: that each answer is sound, and that causes settled in public threads are
+// Recordings and messages of other people: that each answer is sound, and that causes agreed on in public threads are
 // found.
 
 #include "check.h"
@@ -41,16 +41,16 @@ bool holds(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// What the threads settled (tests/data/messages/settled.jsonl, written from their words before any rule): found among
+// What the threads agreed on (tests/data/messages/agreed.jsonl, written from their words before any rule): found among
 // the first three, never denied with more than one half.
-TEST(RealMessages, SettledByAThreadAreAmongTheFirstThree) {
+TEST(RealMessages, AgreedOnInAThreadAreAmongTheFirstThree) {
   std::map<std::string, json> messages;
   for (const json& message : lines_of(data_folder() / "messages/messages.jsonl")) messages[message.at("id")] = message;
   std::size_t found = 0;
   std::vector<std::string> missed;
-  const std::vector<json> settled = lines_of(data_folder() / "messages/settled.jsonl");
-  ASSERT_EQ(settled.size(), 39u);
-  for (const json& each : settled) {
+  const std::vector<json> agreed = lines_of(data_folder() / "messages/agreed.jsonl");
+  ASSERT_EQ(agreed.size(), 39u);
+  for (const json& each : agreed) {
     const std::vector<Diagnosis> diagnoses = of_message(messages.at(each.at("id")));
     ASSERT_EQ(diagnoses.size(), 1u) << each.at("id");
     bool among = false;

@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     for (const auto& item : nets) std::printf("%s\n", item.first.c_str());
     return 0;
   }
-  ullage::runtime::settle_vector_math();  // or it differs from itself now and then, and judges nothing
+  ullage::runtime::prepare_vector_math();  // or it differs from itself now and then, and judges nothing
   try {
     train(nets.at(options.net), options);
     return 0;

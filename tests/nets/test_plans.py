@@ -61,14 +61,14 @@ def judged(run: Run, plain: Run, budget: int, static: bool) -> list[str]:
 
 def cells(run: Run, budget: int) -> list[str]:
     plan = plan_of(run) or {}
-    counts = [f"{plan.get(name) or 0:6}" for name in ("steps", "reruns", "spills")]
+    counts = [f"{plan.get(name) or 0:{max(6, len(name))}}" for name in ("steps", "recomputes", "spills")]
     peaks = [mib(plan.get("peak_bytes") or 0), mib(plan.get("peak_seen_bytes") or 0)]
     return [mib(budget), mib(run.peak), *peaks, f"{plan.get('adopted_at_step') or '-':>7}", *counts]
 
 
 def test_shares(runs: Runs, everything: bool) -> int:
     table = Table("Planned steps in budgets in which the pool gets a share of the bytes that are live in the plain program",
-                  "net                   scale  share    budget       peak   planned      seen  adopted   steps  reruns  spills")
+                  "net                   scale  share    budget       peak   planned      seen  adopted   steps  recomputes  spills")
     for net in runs.nets():
         static = net not in NOT_STATIC
         for scale in (SCALE, "full") if everything else (SCALE,):
@@ -95,7 +95,7 @@ def said_by(runs: Runs, *words: str) -> str:
 def test_files(runs: Runs, everything: bool) -> int:
     """A plan that is read from a file is there from the first whole step on; one of another program changes nothing."""
     table = Table("Plans from files", "net                   plan of                budget       peak   planned      seen  adopted   "
-                  "steps  reruns  spills")
+                  "steps  recomputes  spills")
     made = {}
     for net in runs.only or ("resnet", "transformer"):
         take, plan = runs.folder / f"{net}.ullage", runs.folder / f"{net}.plan.json"

@@ -100,8 +100,8 @@ class Search final {
     const bool after = place(now) % 2 == 0;
     for (const ValueIndex v : step_.values.ids()) act_on(now, v, op, after);
     for (const OpIndex o : IdRange<OpIndex>{OpIndex{0}, after ? op.next() : op}) {
-      if (step_.ops[o].rerun && ask_.levers.recompute) remake(now, o, false, op, after);
-      if (step_.ops[o].apply && ask_.levers.batch_norm) remake(now, o, true, op, after);
+      if (step_.ops[o].recompute && ask_.levers.recompute) recompute(now, o, false, op, after);
+      if (step_.ops[o].apply && ask_.levers.batch_norm) recompute(now, o, true, op, after);
     }
     after ? pass_gap(now, gap_after(op)) : run_op(now, op);
   }
@@ -129,9 +129,9 @@ class Search final {
     }
   }
 
-  void remake(State now, OpIndex o, bool apply, OpIndex op, bool after) {
+  void recompute(State now, OpIndex o, bool apply, OpIndex op, bool after) {
     const StepOp& it = step_.ops[o];
-    const Remaking& way = apply ? *it.apply : *it.rerun;
+    const Recompute& way = apply ? *it.apply : *it.recompute;
     for (const ValueIndex read : way.reads) {
       if (!there(where(state(now), read))) return;
     }
@@ -146,7 +146,7 @@ class Search final {
     const std::size_t made = apply ? 1 : it.makes.size();
     for (std::size_t keeps = 0; keeps < std::size_t{1} << made; ++keeps) {
       State to = left;
-      Action action{apply ? Action::What::Apply : Action::What::Rerun, op, after, {}, o, {}};
+      Action action{apply ? Action::What::Apply : Action::What::Recompute, op, after, {}, o, {}};
       bool twice = false;
       for (std::size_t i = 0; i < made; ++i) {
         if ((keeps >> i & 1) == 0) continue;

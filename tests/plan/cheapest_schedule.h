@@ -13,7 +13,7 @@
 namespace ullage::plan::test {
 
 struct Cheapest {
-  Seconds seconds;  // reruns, and copies that are waited for
+  Seconds seconds;  // recomputes, and copies that are waited for
   Schedule schedule;
 };
 struct NoSchedule {};  // none fits

@@ -55,7 +55,9 @@ std::optional<ValueIndex> Content::first_of(StorageIndex storage) const {
 }
 
 // What decides what an op makes: a batch norm is handed statistics that it does not look at.
-std::vector<ValueIndex> Content::deciding(const StepOp& op) const { return op.rerun ? op.rerun->reads : inputs_of(op); }
+std::vector<ValueIndex> Content::deciding(const StepOp& op) const {
+  return op.recompute ? op.recompute->reads : inputs_of(op);
+}
 
 std::vector<ValueIndex> Content::inputs_of(const StepOp& op) const {
   std::vector<ValueIndex> inputs;
@@ -217,8 +219,8 @@ void Content::run(OpIndex op) {
 
 void Content::act(const Action& action) {
   using What = Action::What;
-  if (action.what == What::Rerun || action.what == What::Apply) {
-    remake(action);
+  if (action.what == What::Recompute || action.what == What::Apply) {
+    recompute(action);
     return note();
   }
   if (!right_.has(action.value)) return say_unruly("no such value");
@@ -275,11 +277,11 @@ void Content::drop(ValueIndex value) {
   storage.dropped = storage.alive;
 }
 
-void Content::remake(const Action& action) {
+void Content::recompute(const Action& action) {
   const bool apply = action.what == Action::What::Apply;
   if (!step_.ops.has(action.op)) return say_unruly("no such op");
   const StepOp& op = step_.ops[action.op];
-  const auto& way = apply ? op.apply : op.rerun;
+  const auto& way = apply ? op.apply : op.recompute;
   if (!way) return say_unruly("no way to run it again");
   if (action.op > at_ || (action.op == at_ && !ran_)) return say_unruly("run again before it ran");
   std::vector<ValueIndex> makes = op.makes;
@@ -292,7 +294,7 @@ void Content::remake(const Action& action) {
     if (slot != nullptr && (slot->pages || slot->out || slot->coming)) return say_unruly("keeps what is there");
   }
   Hash hash = mixed(2, action.op.value);
-  const std::string who = text("rerun of op ", action.op.value);
+  const std::string who = text("recompute of op ", action.op.value);
   bool right = true;
   for (const ValueIndex value : way->reads) {
     const Hash found = read(value, who);
@@ -336,7 +338,7 @@ void Content::put(Storage& home, ValueIndex made, Hash hash) {
 }
 
 void Content::end_step() {
-  if (!own_.empty()) say_unruly("something remade is left at the end");
+  if (!own_.empty()) say_unruly("something recomputed is left at the end");
   for (const StorageIndex i : storages_.ids()) {
     const Storage& storage = storages_[i];
     if (storage.held) say_unruly("something held is left at the end");

@@ -28,7 +28,7 @@ class Content final {
   // Two steps, one after the other.
   void carry_out(const Schedule& schedule);
 
-  // An op or a rerun read what is not there, or not what plain execution would have read.
+  // An op or a recompute read what is not there, or not what plain execution would have read.
   bool wrong() const { return wrong_; }
   // An action that nobody can carry out, or a step that does not end as the next one begins.
   bool unruly() const { return unruly_; }
@@ -74,7 +74,7 @@ class Content final {
   std::vector<ValueIndex> deciding(const StepOp& op) const;
   Hash read(ValueIndex value, const std::string& who);
   void drop(ValueIndex value);
-  void remake(const Action& action);
+  void recompute(const Action& action);
   void put(Storage& home, ValueIndex made, Hash hash);
   void make_in_place(const Action& action, ValueIndex before, ValueIndex made, Hash hash);
   void note(Bytes more = {});

@@ -14,7 +14,7 @@ using What = Action::What;
 constexpr std::uint64_t kEver = UINT64_MAX;
 
 // Until when a value can be had, and until when it must. In its storage of the program: until that is written over or
-// dies; by reruns: as long as all that they read can be had. Times: 2 k before op k, 2 k + 1 after it.
+// dies; by recomputes: as long as all that they read can be had. Times: 2 k before op k, 2 k + 1 after it.
 class Reach final {
  public:
   explicit Reach(const Step& step)
@@ -31,7 +31,7 @@ class Reach final {
       }
     }
     for (const OpIndex k : step.ops.ids()) {
-      if (step.ops[k].rerun) look_at(step.ops[k]);
+      if (step.ops[k].recompute) look_at(step.ops[k]);
     }
   }
 
@@ -52,12 +52,12 @@ class Reach final {
   }
   void look_at(const StepOp& op) {
     std::uint64_t until = kEver;
-    for (const ValueIndex value : op.rerun->reads) {
+    for (const ValueIndex value : op.recompute->reads) {
       const OpIndex maker = step_.values[value].maker;
       const bool before = std::any_of(op.makes.begin(), op.makes.begin() + static_cast<std::ptrdiff_t>(op.overwrites),
                                       [&](ValueIndex made) { return storage_of(made) == storage_of(value); });
       const std::uint64_t again = again_[value];
-      const bool stays = maker == kNone || !step_.ops[maker].rerun;
+      const bool stays = maker == kNone || !step_.ops[maker].recompute;
       until = std::min(until, before ? again : stays ? lives_[value] : again);
     }
     for (const ValueIndex value : op.makes) again_[value] = until;
@@ -182,21 +182,21 @@ class Author final {
     if (!good_ || content_.there(value)) return;
     if (content_.out(value)) return act(What::Restore, value);
     const OpIndex maker = step_.values[value].maker;
-    if (maker == kNone || !step_.ops[maker].rerun || depth > 200) {
+    if (maker == kNone || !step_.ops[maker].recompute || depth > 200) {
       good_ = false;
       return;
     }
     const StepOp& op = step_.ops[maker];
     const bool apply =
         op.apply && op.makes[0] == value && content_.there(op.makes[1]) && content_.there(op.makes[2]) && !once_in(3);
-    const Remaking& way = apply ? *op.apply : *op.rerun;
+    const Recompute& way = apply ? *op.apply : *op.recompute;
     for (int round = 0; round < 8 && good_ && !all_there(op, way, apply); ++round) {
       for (const ValueIndex read : way.reads) have(read, depth + 1);
       for (const ValueIndex read : before_of(op, apply)) have(read, depth + 1);
     }
     good_ = good_ && all_there(op, way, apply);
     if (!good_ || content_.there(value)) return;  // a chain may have made it on its way
-    Action action{.what = apply ? What::Apply : What::Rerun, .op = maker, .keeps = {value}};
+    Action action{.what = apply ? What::Apply : What::Recompute, .op = maker, .keeps = {value}};
     for (const ValueIndex made : op.makes) {
       const bool free = !apply && made != value && !content_.there(made) && !content_.out(made);
       if (free && once_in(3)) action.keeps.push_back(made);
@@ -210,7 +210,7 @@ class Author final {
     }
     return before;
   }
-  bool all_there(const StepOp& op, const Remaking& way, bool apply) const {
+  bool all_there(const StepOp& op, const Recompute& way, bool apply) const {
     const auto there = [&](ValueIndex value) { return content_.there(value); };
     const auto own = [&](ValueIndex value) { return content_.there(value) && content_.own(value); };
     const std::vector<ValueIndex> before = before_of(op, apply);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Schedules at random that are right, though nobody would want them: drops, and reruns of whole chains where something
-// is needed again; holds, spills, copies ahead, states away. And the same with one thing changed.
+// Schedules at random that are right, though nobody would want them: drops, and recomputes of whole chains where
+// something is needed again; holds, spills, copies ahead, states away. And the same with one thing changed.
 
 #include "ullage/plan/model/schedule.h"
 

@@ -115,7 +115,7 @@ class Program final {
       op.makes = {size()};
       if (once_in(3)) op.name = "aten::cat";
     }
-    if (once_in(15)) op.rerun = false, op.name = "other::op";
+    if (once_in(15)) op.recompute = false, op.name = "other::op";
     if (once_in(25)) op.hides = {size()};
     if (once_in(5)) op.scratch = size();
     if (op.took.count == 1e-3) op.took = seconds(total(op), false);

@@ -49,7 +49,7 @@ TEST(RandomStep, HasAllThatStepsHave) {
     for (const StepOp& op : step.ops) {
       in_place_of_two = in_place_of_two || op.overwrites > 1;
       wide = wide || op.makes.size() > 3;
-      never = never || !op.rerun;
+      never = never || !op.recompute;
       apply = apply || op.apply;
       hidden = hidden || !op.hides.empty();
       unread = unread || !op.unread.empty();
@@ -75,7 +75,7 @@ TEST(RandomStep, PlainExecutionHasThePeakOfTheStep) {
     const auto plain = verify(step, {}, step.peak);
     ASSERT_TRUE(plain.ok()) << plain.error().text();
     EXPECT_EQ(plain->peak, step.peak);
-    EXPECT_EQ(plain->reruns, Seconds{});
+    EXPECT_EQ(plain->recomputes, Seconds{});
     EXPECT_FALSE(verify(step, {}, step.peak - 1_B).ok());
     Content content(step);
     content.carry_out({});
@@ -141,9 +141,9 @@ void look_at(const Step& step, const Ask& ask, const Plan& plan) {
   EXPECT_LE(plan.peak, ask.budget);
   const double copies =
       double(verified->written.count) / ask.rates.write + double(verified->read.count) / ask.rates.read;
-  EXPECT_NEAR(plan.overhead.count, verified->reruns.count + copies, 1e-9);
+  EXPECT_NEAR(plan.overhead.count, verified->recomputes.count + copies, 1e-9);
   for (const Action& action : schedule.actions) {
-    EXPECT_TRUE(ask.levers.recompute || action.what != What::Rerun);
+    EXPECT_TRUE(ask.levers.recompute || action.what != What::Recompute);
     EXPECT_TRUE(ask.levers.batch_norm || action.what != What::Apply);
     EXPECT_TRUE(ask.levers.hold || action.what != What::Hold);
   }

@@ -43,12 +43,13 @@ inline Step sample_step() {
     return step.ops.emplace_back(std::move(one));
   };
   using Phase = trace::Phase;
-  op("aten::convolution", Phase::Forward, 0.2, {{0}, {2}}, {{3}}).rerun = Remaking{{{0}, {2}}, Seconds{0.2}, 64_MiB};
+  op("aten::convolution", Phase::Forward, 0.2, {{0}, {2}}, {{3}}).recompute =
+      Recompute{{{0}, {2}}, Seconds{0.2}, 64_MiB};
   StepOp& norm = op("aten::native_batch_norm", Phase::Forward, 0.06, {{3}}, {{4}, {5}, {6}});
-  norm.rerun = Remaking{{{3}}, Seconds{0.06}, 64_MiB + 512_B};
-  norm.apply = Remaking{{{3}, {5}, {6}}, Seconds{0.015}, 64_MiB};
+  norm.recompute = Recompute{{{3}}, Seconds{0.06}, 64_MiB + 512_B};
+  norm.apply = Recompute{{{3}, {5}, {6}}, Seconds{0.015}, 64_MiB};
   StepOp& relu = op("aten::relu_", Phase::Forward, 0.01, {{4}}, {{7}});
-  relu.overwrites = 1, relu.rise = Bytes{}, relu.rerun = Remaking{{{4}}, Seconds{0.01}, Bytes{}};
+  relu.overwrites = 1, relu.rise = Bytes{}, relu.recompute = Recompute{{{4}}, Seconds{0.01}, Bytes{}};
   op("aten::convolution_backward", Phase::Backward, 0.5, {{7}, {3}, {0}}, {{10}}).unread = {2};
   StepOp& update = op("aten::add_", Phase::Optimizer, 0.03, {{0}, {1}, {10}}, {{8}, {9}});
   update.overwrites = 2, update.rise = Bytes{};
@@ -72,7 +73,7 @@ inline PlanFile sample_plan_file() {
   plan.schedule.actions = {{What::Spill, {0}, true, {1}},
                            {What::Drop, {2}, true, {7}},
                            {What::Apply, {3}, false, {}, {1}, {{4}}},
-                           {What::Rerun, {3}, false, {}, {2}, {{7}}},
+                           {What::Recompute, {3}, false, {}, {2}, {{7}}},
                            {What::Restore, {4}, false, {1}}};
   plan.schedule.away = {{1}};
   plan.levers = {{"batch-norm", "aten::native_batch_norm net.1", 64_MiB, Seconds{0.015}},

@@ -22,7 +22,7 @@ StepOp& SmallStep::add(std::vector<ValueIndex> reads, double seconds, Bytes scra
   op.took = {seconds};
   op.rise = scratch;
   op.reads = std::move(reads);
-  op.rerun = Remaking{op.reads, op.took, scratch};
+  op.recompute = Recompute{op.reads, op.took, scratch};
   step_.ops.push_back(std::move(op));
   return step_.ops.back();
 }
@@ -34,7 +34,7 @@ ValueIndex SmallStep::make(StepOp& op, Bytes bytes) {
   const OpIndex at = step_.ops.next_id().previous();
   op.makes.push_back(step_.values.push_back({step_.storages.push_back(storage), at, kNone}));
   op.rise += bytes;
-  op.rerun->rise += bytes;
+  op.recompute->rise += bytes;
   return op.makes.back();
 }
 
@@ -52,7 +52,7 @@ ValueIndex SmallStep::in_place(ValueIndex target, std::vector<ValueIndex> others
   others.insert(others.begin(), target);
   StepOp& op = add(std::move(others), seconds, {});
   const OpIndex at = step_.ops.next_id().previous();
-  if (step_.values[target].maker == kNone) op.rerun.reset();
+  if (step_.values[target].maker == kNone) op.recompute.reset();
   step_.values[target].overwritten_by = at;
   op.makes.push_back(step_.values.push_back({step_.values[target].storage, at, kNone}));
   op.overwrites = 1;
@@ -130,13 +130,13 @@ Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state) {
       readable.push_back(small.op(reads, Bytes{1 + pick(8)}, seconds, Bytes{pick(3)}));
     }
     StepOp& op = small.step().ops.back();
-    if (pick(5) == 0) op.rerun.reset();
+    if (pick(5) == 0) op.recompute.reset();
     if (op.overwrites == 0 && op.makes.size() == 1 && pick(5) == 0) {
-      op.apply = Remaking{op.reads, {seconds / 4}, op.rise};
+      op.apply = Recompute{op.reads, {seconds / 4}, op.rise};
     }
     if (op.overwrites == 0 && op.reads.size() > 1 && pick(6) == 0) {
       op.unread.push_back(1);
-      if (op.rerun) op.rerun->reads.pop_back();
+      if (op.recompute) op.recompute->reads.pop_back();
       if (op.apply) op.apply->reads.pop_back();
     }
   }

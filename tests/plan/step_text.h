@@ -6,7 +6,7 @@
 //
 //   -ab                                       a gap: a, b die
 //   +c                                        c is born
-//   relu_ reads c0 writes c1 rise 0 rerun c0
+//   relu_ reads c0 writes c1 rise 0 recompute c0
 
 #include "ullage/plan/model/step.h"
 
@@ -46,7 +46,7 @@ class StepText {
     if (!op.unread.empty()) text += " unread";
     for (const std::uint32_t one : op.unread) text += " " + value(op.reads.at(one));
     text += " rise " + kib(op.rise);
-    text += remaking(" rerun", op.rerun) + remaking(" apply", op.apply);
+    text += recomputing(" recompute", op.recompute) + recomputing(" apply", op.apply);
     return text;
   }
   std::string op(OpIndex k) const { return op(step_.ops.at(k)); }
@@ -62,7 +62,7 @@ class StepText {
     for (const ValueIndex one : all) text += " " + value(one);
     return text;
   }
-  std::string remaking(const char* name, const std::optional<Remaking>& one) const {
+  std::string recomputing(const char* name, const std::optional<Recompute>& one) const {
     if (!one) return "";
     return name + values(one->reads) + (one->rise == Bytes{} ? "" : " rise " + kib(one->rise));
   }

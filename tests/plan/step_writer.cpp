@@ -129,7 +129,7 @@ std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
   for (const StorageIndex written : spec.writes) {
     if (std::find(reads.begin(), reads.end(), written) == reads.end()) reads.push_back(written);
   }
-  Remaking again;
+  Recompute again;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     ULLAGE_CHECK(alive(reads[i]), "an op receives a dead storage");
     if (!newest_[reads[i]]) add_value(reads[i], kNone);  // hidden until now
@@ -153,11 +153,11 @@ std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
     op.rise += bytes;
   }
   again.took = op.took, again.rise = op.rise;
-  if (spec.rerun) op.rerun = again;
+  if (spec.recompute) op.recompute = again;
   if (spec.apply) {
-    op.apply = Remaking{{op.reads.at(0), op.reads.at(1), op.reads.at(2), op.makes.at(1), op.makes.at(2)},
-                        *spec.apply,
-                        spec.makes.at(0)};
+    op.apply = Recompute{{op.reads.at(0), op.reads.at(1), op.reads.at(2), op.makes.at(1), op.makes.at(2)},
+                         *spec.apply,
+                         spec.makes.at(0)};
   }
   step_.ops.push_back(op);
   step_.gaps.emplace_back();

@@ -22,7 +22,7 @@ struct OpSpec {
   std::vector<Bytes> hides{};
   Bytes scratch{};
   Seconds took{1e-3};
-  bool rerun = true;
+  bool recompute = true;
   // A batch norm: Apply from reads[0], reads[1], reads[2] and its own second and third result, in this time.
   std::optional<Seconds> apply{};
   std::vector<std::uint32_t> unread{};  // indices into the reads

@@ -35,7 +35,7 @@ class VerifierFixture : public ::testing::Test {
     y2 = b_.value(y_);
     op({.name = "split", .reads = {y_}, .makes = {1_MiB, 1_MiB}}, {&p_, &q_});
     p = b_.value(p_), q = b_.value(q_);
-    op({.name = "pool", .reads = {p_}, .makes = {1_MiB}, .rerun = false}, {&z_});
+    op({.name = "pool", .reads = {p_}, .makes = {1_MiB}, .recompute = false}, {&z_});
     z = b_.value(z_);
     b_.free(p_);
     op({.name = "grad", .reads = {z_, y_, a_}, .makes = {2_MiB}}, {&d_});
@@ -60,10 +60,10 @@ class VerifierFixture : public ::testing::Test {
 
   void before(OpIndex at, What what, ValueIndex value) { add({.what = what, .at = at, .value = value}); }
   void after(OpIndex at, What what, ValueIndex value) { add({.what = what, .at = at, .after = true, .value = value}); }
-  void rerun_before(OpIndex at, OpIndex op, std::vector<ValueIndex> keeps, What what = What::Rerun) {
+  void recompute_before(OpIndex at, OpIndex op, std::vector<ValueIndex> keeps, What what = What::Recompute) {
     add({.what = what, .at = at, .value = {}, .op = op, .keeps = std::move(keeps)});
   }
-  void rerun_after(OpIndex at, OpIndex op, std::vector<ValueIndex> keeps, What what = What::Rerun) {
+  void recompute_after(OpIndex at, OpIndex op, std::vector<ValueIndex> keeps, What what = What::Recompute) {
     add({.what = what, .at = at, .after = true, .value = {}, .op = op, .keeps = std::move(keeps)});
   }
   void add(Action action) { schedule.actions.push_back(std::move(action)); }

@@ -67,7 +67,7 @@ class Browser:
     def open(self, file):
         self.log("browser"), self.log("performance")
         self.call("/url", {"url": pathlib.Path(file).resolve().as_uri()})
-        # Sizes settle one frame after the page is there.
+        # Sizes are final one frame after the page is there.
         self.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def run(self, script, *arguments):

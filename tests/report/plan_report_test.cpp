@@ -243,7 +243,7 @@ TEST(PlanPage, TellsOfEveryActionAndBothTimelines) {
   const auto json = nlohmann::json::parse(text.substr(begin, text.find("</script>", begin) - begin));
   ASSERT_EQ(json["acts"].size(), 5u);
   EXPECT_EQ(json["acts"][0], nlohmann::json({0, "spilled", "momentum"}));
-  EXPECT_EQ(json["acts"][2], nlohmann::json({3, "remade from its statistics", "aten::native_batch_norm net.1"}));
+  EXPECT_EQ(json["acts"][2], nlohmann::json({3, "recomputed from its statistics", "aten::native_batch_norm net.1"}));
   std::int64_t plain = 0, planned = 0;
   for (std::size_t op = 0; op < 5; ++op) {
     plain += json["plain"][op].get<std::int64_t>(), planned += json["planned"][op].get<std::int64_t>();

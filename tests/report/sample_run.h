@@ -63,7 +63,7 @@ struct SampleRun {
     slot.plan_peak_seen.store((1045_MiB).count);
     slot.plan_overhead_us.store(120'000);
     slot.plan_bound_us.store(80'000);
-    slot.plan_reruns.store(41);
+    slot.plan_recomputes.store(41);
     slot.plan_spills.store(12);
     slot.plan_steps.store(8);
     slot.recomputed_ops.store(41 * 8);

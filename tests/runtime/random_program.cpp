@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: random_program --seed N --ops N --steps N [--threads N]\n");
     return 2;
   }
-  ullage::runtime::settle_vector_math();  // or it differs from itself now and then, and judges nothing
+  ullage::runtime::prepare_vector_math();  // or it differs from itself now and then, and judges nothing
   try {
     train(options);
     return 0;

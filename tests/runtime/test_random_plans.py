@@ -44,7 +44,7 @@ def plan_problems(run: Run, needed: bool) -> list[str]:
 def line(words: list[str], run: Run, budget: int, problems: list[str]) -> bool:
     plan = (run.report or {}).get("plan") or {}
     figures = [f"{(plan.get(name) or 0) / MIB:8.2f}" for name in ("peak_bytes", "peak_seen_bytes")]
-    figures += [f"{plan.get(name) or 0:6}" for name in ("steps", "reruns", "spills", "rescues", "deviations")]
+    figures += [f"{plan.get(name) or 0:{max(6, len(name))}}" for name in ("steps", "recomputes", "spills", "rescues", "deviations")]
     print("  ".join([*words, f"{budget / MIB:8.1f}", *figures, "; ".join(problems) or "ok"]), flush=True)
     return bool(problems)
 
@@ -65,7 +65,7 @@ def main() -> None:
     os.environ["ULLAGE_PLANNING"] = "wait"
     first, last = (int(word) for word in options.seeds.split(":"))
     bad = 0
-    print("seed   ops  share    budget   planned      seen   steps  reruns  spills rescues  deviations")
+    print("seed   ops  share    budget   planned      seen   steps  recomputes  spills  rescues  deviations")
     # Beside the programs, not in the folder for temporary files, which may be memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-random-plans-") as folder:
         runs = RandomRuns(options.bin_dir, options.program, options.keep or folder)

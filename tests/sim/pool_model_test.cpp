@@ -44,9 +44,9 @@ TEST(PoolModel, HandsPagesOverWithoutTakingMore) {
   PoolModel pool;
   const Address kept = pool.allocate(5_MiB);
   pool.give_pages_up(kept);
-  const Address remade = pool.allocate(5_MiB);
-  pool.hand_over(remade, kept);
-  pool.free(remade);
+  const Address recomputed = pool.allocate(5_MiB);
+  pool.hand_over(recomputed, kept);
+  pool.free(recomputed);
   EXPECT_EQ(pool.resident_now(), 5_MiB);
   EXPECT_EQ(pool.resident_peak(), 5_MiB);
   pool.free(kept);

@@ -77,14 +77,14 @@ TEST_F(BudgetTest, CountsTheOtherProcessesOfTheTree) {
 TEST_F(BudgetTest, HasTheOthersCountedBeforeARefusal) {
   const Bytes before = budget.resident_limit(0_B);
   tree.counted = 50_MiB;
-  EXPECT_TRUE(budget.settle());
+  EXPECT_TRUE(budget.recount());
   EXPECT_EQ(budget.resident_limit(0_B), before - 50_MiB);
   tree.can_count = false;
-  EXPECT_FALSE(budget.settle());
+  EXPECT_FALSE(budget.recount());
   budget.restate(0_B);
   tree.can_count = true;
-  EXPECT_FALSE(budget.settle()) << "without a budget nothing is refused";
-  EXPECT_FALSE(Budget(1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, nullptr).settle()) << "alone";
+  EXPECT_FALSE(budget.recount()) << "without a budget nothing is refused";
+  EXPECT_FALSE(Budget(1_GiB, 105_MiB, Budget::kWarmUp, &read_resident, nullptr).recount()) << "alone";
 }
 
 TEST_F(BudgetTest, TellsTheOthersWhatItIsAboutToTake) {

@@ -82,7 +82,7 @@ using PagerFork = PagerTest;
 TEST_F(PagerFork, AChildFindsWhatWasDropped) {
   open(16_MiB);
   Refill refill(*pager_, &PagerTest::write);
-  pager_->set_remaker(&refill);
+  pager_->set_recomputer(&refill);
   std::vector<Address> all;
   for (std::uint64_t i = 0; i < 8; ++i) {
     all.push_back(make(3_MiB, i));

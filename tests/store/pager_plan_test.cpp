@@ -16,10 +16,10 @@ namespace {
 
 class PagerPlan : public PagerTest {
  protected:
-  void open_with_remaker(Bytes limit, Pager::Settings settings = {}) {
+  void open_with_recomputer(Bytes limit, Pager::Settings settings = {}) {
     open(limit, 1_GiB, settings);
     refill_ = std::make_unique<Refill>(*pager_, &PagerPlan::write);
-    pager_->set_remaker(refill_.get());
+    pager_->set_recomputer(refill_.get());
   }
   void TearDown() override {
     if (has_background_) static_cast<void>(refill_.release());
@@ -41,7 +41,7 @@ class PagerPlan : public PagerTest {
 };
 
 TEST_F(PagerPlan, DroppedBytesAreMadeAgainWhenTheyAreTouched) {
-  open_with_remaker(64_MiB);
+  open_with_recomputer(64_MiB);
   const Address at = make_known(4_MiB, 7);
   ASSERT_TRUE(pager_->drop(at));
   EXPECT_EQ(store_->counts().present, Bytes{});
@@ -49,7 +49,7 @@ TEST_F(PagerPlan, DroppedBytesAreMadeAgainWhenTheyAreTouched) {
   EXPECT_EQ(pager_->counts().dropped_now, 4_MiB);
   EXPECT_EQ(pager_->counts().written, Bytes{});
   EXPECT_TRUE(holds(at, 4_MiB, 7));
-  EXPECT_EQ(pager_->counts().remade, 1u);
+  EXPECT_EQ(pager_->counts().recomputed, 1u);
   EXPECT_EQ(refill_->at_faults(), 1u);
   EXPECT_EQ(pager_->counts().dropped_now, Bytes{});
   EXPECT_EQ(store_->counts().present, 4_MiB);
@@ -60,7 +60,7 @@ TEST_F(PagerPlan, DroppedBytesAreMadeAgainWhenTheyAreTouched) {
 TEST_F(PagerPlan, WhatAnOpOrBackwardNeedsIsMadeAgainFirst) {
   Pager::Settings settings;
   settings.heal_faults = false;
-  open_with_remaker(64_MiB, settings);
+  open_with_recomputer(64_MiB, settings);
   const Address read = make_known(4_MiB, 7);
   const Address saved = make_known(2_MiB, 8);
   ASSERT_TRUE(pager_->drop(read));
@@ -71,12 +71,12 @@ TEST_F(PagerPlan, WhatAnOpOrBackwardNeedsIsMadeAgainFirst) {
   pager_->end_op();
   ASSERT_FALSE(pager_->bring_back(saved + 1_MiB));
   EXPECT_TRUE(holds(saved, 2_MiB, 8));
-  EXPECT_EQ(pager_->counts().remade, 2u);
+  EXPECT_EQ(pager_->counts().recomputed, 2u);
   EXPECT_EQ(refill_->at_faults(), 0u);
 }
 
 TEST_F(PagerPlan, OnlyStoragesThatNoOpUsesAreDroppedOrSpilled) {
-  open_with_remaker(64_MiB);
+  open_with_recomputer(64_MiB);
   const Address small = make(8_KiB, 1);
   const Address pinned = make_known(1_MiB, 2);
   const Address spilled = make_known(1_MiB, 3);
@@ -101,7 +101,7 @@ TEST_F(PagerPlan, OnlyStoragesThatNoOpUsesAreDroppedOrSpilled) {
 }
 
 TEST_F(PagerPlan, DroppingGivesTheCopyInTheFileBack) {
-  open_with_remaker(64_MiB);
+  open_with_recomputer(64_MiB);
   const Address at = make_known(4_MiB, 7);
   ASSERT_TRUE(pager_->spill(at));
   ASSERT_FALSE(pager_->bring_back(at));
@@ -229,7 +229,7 @@ TEST_F(PagerPlan, WhatWasEvictedSinceItWasMadeIsAdoptedAllTheSame) {
 }
 
 TEST_F(PagerPlan, WhatWasHandedOverCannotBeTouched) {
-  open_with_remaker(64_MiB);
+  open_with_recomputer(64_MiB);
   const Address at = make(1_MiB, 1);
   ASSERT_TRUE(pager_->drop(at));
   const Address from = make(1_MiB, 2);
@@ -361,11 +361,11 @@ TEST_F(PagerPlan, AReadAheadThatFailsIsToldToWhoNeedsIt) {
   EXPECT_TRUE(holds(at, 3_MiB, 1));
 }
 
-TEST_F(PagerPlan, WhoCannotRemakeSaysSo) {
-  class Hopeless final : public Remaker {
+TEST_F(PagerPlan, WhoCannotRecomputeSaysSo) {
+  class Hopeless final : public Recomputer {
    public:
     explicit Hopeless(Pager& pager) : pager_(pager) {}
-    bool remake(Address at, bool) override {
+    bool recompute(Address at, bool) override {
       if (mode == 0) return false;
       if (mode == 1) return true;  // not so
       if (mode == 2) throw std::runtime_error("no recipe");
@@ -390,7 +390,7 @@ TEST_F(PagerPlan, WhoCannotRemakeSaysSo) {
   };
   EXPECT_EQ(why(), "its bytes were given up; nobody can make them again");
   Hopeless hopeless(*pager_);
-  pager_->set_remaker(&hopeless);
+  pager_->set_recomputer(&hopeless);
   EXPECT_EQ(why(), "its bytes were given up, and could not be made again");
   hopeless.mode = 1;
   EXPECT_EQ(why(), "its bytes were given up, and could not be made again");
@@ -400,20 +400,20 @@ TEST_F(PagerPlan, WhoCannotRemakeSaysSo) {
   hopeless.mode = 3;
   EXPECT_EQ(why(), "its bytes were given up, and could not be made again");
   EXPECT_EQ(hopeless.seen, "its bytes were given up, and are needed to make them again");
-  EXPECT_EQ(pager_->counts().remade, 0u);
+  EXPECT_EQ(pager_->counts().recomputed, 0u);
   // No harm done: one who can, can.
   Refill refill(*pager_, &PagerPlan::write);
   refill.know(at, 1_MiB, 1);
-  pager_->set_remaker(&refill);
+  pager_->set_recomputer(&refill);
   EXPECT_TRUE(holds(at, 1_MiB, 1));
 }
 
 // A chain: each is made from the one before it, which was dropped too.
-TEST_F(PagerPlan, WhatIsNeededToRemakeIsRemadeFirst) {
-  class Chain final : public Remaker {
+TEST_F(PagerPlan, WhatIsNeededToRecomputeIsRecomputedFirst) {
+  class Chain final : public Recomputer {
    public:
     explicit Chain(Pager& pager) : pager_(pager) {}
-    bool remake(Address at, bool) override {
+    bool recompute(Address at, bool) override {
       std::size_t link = 0;
       while (links[link] != at) ++link;
       const Address before = links[link - 1];
@@ -433,7 +433,7 @@ TEST_F(PagerPlan, WhatIsNeededToRemakeIsRemadeFirst) {
   };
   open(8_MiB);
   Chain chain(*pager_);
-  pager_->set_remaker(&chain);
+  pager_->set_recomputer(&chain);
   for (std::uint64_t i = 0; i < 6; ++i) {
     chain.links.push_back(make(2_MiB, 0));
     for (std::size_t w = 0; w < (2_MiB).count / 8; ++w) words(chain.links[i])[w] += i;
@@ -443,13 +443,13 @@ TEST_F(PagerPlan, WhatIsNeededToRemakeIsRemadeFirst) {
   ASSERT_FALSE(begin(1, {chain.links[5]}));
   for (std::size_t w = 0; w < (2_MiB).count / 8; ++w) ASSERT_EQ(words(chain.links[5])[w], w + 5);
   pager_->end_op();
-  EXPECT_EQ(pager_->counts().remade, 5u);
+  EXPECT_EQ(pager_->counts().recomputed, 5u);
   for (std::uint64_t i = 0; i < 6; ++i) EXPECT_EQ(words(chain.links[i])[9], 9 + i);
   EXPECT_LE(store_->counts().resident_peak, 8_MiB);
 }
 
 TEST_F(PagerPlan, ThreadsThatNeedTheSameStorageMakeItOnce) {
-  open_with_remaker(64_MiB);
+  open_with_recomputer(64_MiB);
   const Address at = make_known(1_MiB, 3);
   std::atomic<int> wrong{0};
   constexpr int kRounds = 40;
@@ -468,12 +468,12 @@ TEST_F(PagerPlan, ThreadsThatNeedTheSameStorageMakeItOnce) {
   }
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(refill_->calls(), static_cast<std::uint64_t>(kRounds));
-  EXPECT_EQ(pager_->counts().remade, static_cast<std::uint64_t>(kRounds));
+  EXPECT_EQ(pager_->counts().recomputed, static_cast<std::uint64_t>(kRounds));
 }
 
 // One thread carries a plan out; another reads all the time, and never sees anything but the one content.
 TEST_F(PagerPlan, AReaderNeverSeesHalfOfIt) {
-  open_with_remaker(64_MiB);
+  open_with_recomputer(64_MiB);
   run_background();
   const Address at = make_known(3_MiB + 64_KiB, 3);
   std::atomic<bool> stop{false};

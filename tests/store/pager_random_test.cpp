@@ -59,7 +59,7 @@ class Program final {
     ASSERT_GE(pages.present + pages.vacated, pages.live);  // the rest stands in staged pages
     ASSERT_LE(pages.present, pages.resident - pages.idle);
     ASSERT_LE(pages.present, pages.present_peak);
-    ASSERT_EQ(moves.remade, refill_.calls());
+    ASSERT_EQ(moves.recomputed, refill_.calls());
   }
   void end() {
     for (const auto& [at, storage] : storages_) {
@@ -157,7 +157,7 @@ void run(Program& program, const Store& store, const Pager& pager, int operation
   if (testing::Test::HasFatalFailure()) return;
   const PagerCounts moves = pager.counts();
   EXPECT_GT(program.dropped(), 0u);
-  EXPECT_GT(moves.remade, 0u);
+  EXPECT_GT(moves.recomputed, 0u);
   EXPECT_GT(moves.evicted_on_demand, 0u) << "there was always room: the test tests too little";
   EXPECT_GT(moves.rewrites_avoided, Bytes{});
   EXPECT_EQ(moves.spill_failure, "");
@@ -185,7 +185,7 @@ TEST(PagerRandom, AMillionOperationsWithNothingBehind) {
   Pager pager(**store, file->get(), {});
   const auto nothing = [](Address, Bytes, std::uint64_t) {};
   Refill refill(pager, nothing);
-  pager.set_remaker(&refill);
+  pager.set_recomputer(&refill);
   Program program(pager, refill, nothing, /*real=*/false);
   run(program, **store, pager, 1'000'000);
   EXPECT_LE((*file)->counts().in_use, 4_MiB);  // the reserve
@@ -196,7 +196,7 @@ class PagerRandomTest : public PagerTest {};
 TEST_F(PagerRandomTest, KeepsEveryBitOnTheSystem) {
   open(12_MiB);
   Refill refill(*pager_, &PagerTest::write);
-  pager_->set_remaker(&refill);
+  pager_->set_recomputer(&refill);
   Program program(*pager_, refill, &PagerTest::write, /*real=*/true);
   run(program, *store_, *pager_, 8'000);
   EXPECT_LE(file_->counts().in_use, 4_MiB);  // the reserve
@@ -205,7 +205,7 @@ TEST_F(PagerRandomTest, KeepsEveryBitOnTheSystem) {
 TEST_F(PagerRandomTest, KeepsEveryBitWithABackgroundThatFollowsOrders) {
   open(12_MiB);
   auto* refill = new Refill(*pager_, &PagerTest::write);  // as long as the background
-  pager_->set_remaker(refill);
+  pager_->set_recomputer(refill);
   pager_->follow_plan(true);
   run_background();
   Program program(*pager_, *refill, &PagerTest::write, /*real=*/true);

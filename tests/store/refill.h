@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A remaker whose bytes are known: it fills a new storage with the words that a seed gives, and hands its pages over.
+// A recomputer whose bytes are known: it fills a new storage with the words that a seed gives, and hands its pages
+// over.
 
 #include "ullage/store/pager.h"
 
@@ -12,7 +13,7 @@
 
 namespace ullage::store {
 
-class Refill final : public Remaker {
+class Refill final : public Recomputer {
  public:
   using Fill = std::function<void(Address at, Bytes size, std::uint64_t seed)>;
   Refill(Pager& pager, Fill fill) : pager_(pager), fill_(std::move(fill)) {}
@@ -21,7 +22,7 @@ class Refill final : public Remaker {
     const std::lock_guard guard(lock_);
     known_[at] = {size, seed};
   }
-  bool remake(Address at, bool at_fault) override {
+  bool recompute(Address at, bool at_fault) override {
     Known known;
     {
       const std::lock_guard guard(lock_);

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   using namespace ullage;
   const auto parsed = dcgan::parse_options(argc, argv, runtime::rehearsing());
   if (const auto* answer = std::get_if<program::Answer>(&parsed)) return program::print(*answer);
-  runtime::settle_vector_math();  // `ullage run` does so too: the same bits with it and without
+  runtime::prepare_vector_math();  // `ullage run` does so too: the same bits with it and without
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   return to_int(dcgan::run_dcgan(std::get<dcgan::Options>(parsed), std::cerr, terminal));
 }

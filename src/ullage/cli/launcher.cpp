@@ -46,7 +46,7 @@ void exec_by_shell(const std::filesystem::path& file, CStrings words) {
 }
 
 // Folder and outputs as asked for; false with errno where they cannot be had.
-bool settle(const Launch& launch) {
+bool set_up(const Launch& launch) {
   if (!launch.folder.empty() && ::chdir(launch.folder.c_str()) != 0) return false;
   if (launch.outputs.empty()) return true;
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -63,7 +63,7 @@ bool settle(const Launch& launch) {
   if (!launch.preload.empty()) {
     ::setenv("LD_PRELOAD", preload_list(launch.preload, std::getenv("LD_PRELOAD")).c_str(), 1);
   }
-  if (settle(launch)) {
+  if (set_up(launch)) {
     CStrings words = pointers(launch.words);
     ::execv(launch.file.c_str(), words.data());
     if (errno == ENOEXEC) exec_by_shell(launch.file, words);

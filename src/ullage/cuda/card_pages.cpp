@@ -11,7 +11,7 @@ using abi::kSuccess;
 
 CardPages::~CardPages() {
   if (reserved_.size == Bytes{}) return;
-  static_cast<void>(driver_.settle());
+  static_cast<void>(driver_.synchronize());
   for (const auto& [at, handle] : behind_) {
     driver_.unmap(Address{at}, granularity());
     driver_.release(handle);
@@ -50,7 +50,7 @@ bool CardPages::fill(Address at, Bytes length, store::PageKind kind) {
 }
 
 bool CardPages::move(Address from, Address to, Bytes length) {
-  if (!driver_.settle(from, length) || driver_.unmap(from, length) != kSuccess) return false;
+  if (!driver_.synchronize(from, length) || driver_.unmap(from, length) != kSuccess) return false;
   for (Bytes done; done < length; done += granularity()) {
     auto page = behind_.extract((from + done).value);
     ULLAGE_CHECK(!page.empty(), "pages are moved that are not there");
@@ -82,7 +82,7 @@ bool CardPages::map_all(Address at, Bytes length) {
 
 void CardPages::drop(Address at, Bytes length) {
   if (length == Bytes{}) return;
-  static_cast<void>(driver_.settle(at, length));  // a card that failed has nothing running either
+  static_cast<void>(driver_.synchronize(at, length));  // a card that failed has nothing running either
   driver_.unmap(at, length);
   for (Bytes done; done < length; done += granularity()) {
     const auto page = behind_.find((at + done).value);

@@ -3,8 +3,8 @@
 
 // A card's memory as the store sees it: addresses for life, and pages of 2 MiB that are mapped behind them, handed on
 // and given back. Kernels run later than they are launched, so pages are taken away from an address only after the card
-// has done what it was given on them (Driver::settle); nobody is told when somebody touches what is not there, so all
-// access is announced (store::Pager::Settings: heal_faults and notices_writes are false).
+// has done what it was given on them (Driver::synchronize); nobody is told when somebody touches what is not there, so
+// all access is announced (store::Pager::Settings: heal_faults and notices_writes are false).
 //
 // This is what makes the pager of the CPU the pager of a card: a pointer into a storage stays good while its bytes
 // leave and come back, which no pool of cudaMalloc can promise.

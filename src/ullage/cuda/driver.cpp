@@ -171,16 +171,16 @@ abi::Result Driver::allow(Address at, Bytes size) {
   return call_->allow(at.value, size.count, &here, 1);
 }
 
-Status Driver::settle() {
+Status Driver::synchronize() {
   const InContext here(*this);
   // An error of a kernel that ran before comes out here.
   if (const abi::Result done = call_->synchronize(); done != kSuccess) return error("the card's work failed", done);
   return success();
 }
 
-Status Driver::settle(Address at, Bytes size) {
+Status Driver::synchronize(Address at, Bytes size) {
   Work* const work = work_.load();
-  return work != nullptr && work->done(at, size) ? success() : settle();
+  return work != nullptr && work->done(at, size) ? success() : synchronize();
 }
 
 void Driver::fresh(Address at, Bytes size) {
@@ -188,7 +188,7 @@ void Driver::fresh(Address at, Bytes size) {
 }
 
 Status Driver::copy_out(Address from, void* into, Bytes size) {
-  if (Status settled = settle(from, size); !settled) return settled;
+  if (Status done = synchronize(from, size); !done) return done;
   const InContext here(*this);
   abi::Result done = call_->copy_out(into, from.value, size.count, stream_);
   if (done == kSuccess) done = call_->wait_for_stream(stream_);
@@ -196,7 +196,7 @@ Status Driver::copy_out(Address from, void* into, Bytes size) {
 }
 
 Status Driver::copy_in(const void* from, Address into, Bytes size) {
-  if (Status settled = settle(into, size); !settled) return settled;
+  if (Status done = synchronize(into, size); !done) return done;
   const InContext here(*this);
   abi::Result done = call_->copy_in(into.value, from, size.count, stream_);
   if (done == kSuccess) done = call_->wait_for_stream(stream_);

@@ -58,21 +58,21 @@ class Driver final : public store::Bridge {
   void release(abi::Handle handle);
   // One page behind an address; nobody may touch it before allow().
   abi::Result map(Address at, abi::Handle handle);
-  // All maps of the range; what was given to the card before must have ended (settle()).
+  // All maps of the range; what was given to the card before must have ended (synchronize()).
   abi::Result unmap(Address at, Bytes size);
   // The device may read and write what is mapped in the range.
   abi::Result allow(Address at, Bytes size);
 
   // Waits until the device has done all that it was given.
-  Status settle();
+  Status synchronize();
   // Until it has done what touches these bytes, as far as anybody knows that.
-  Status settle(Address at, Bytes size);
+  Status synchronize(Address at, Bytes size);
   // Tells who knows: pages were just mapped there.
   void fresh(Address at, Bytes size);
   // Who knows, from now on; must outlive the driver's use. Null: nobody.
   void set_work(Work* work) { work_.store(work); }
 
-  // After a settle() of these bytes.
+  // After a synchronize() of these bytes.
   Status copy_out(Address from, void* into, Bytes size) override;
   Status copy_in(const void* from, Address into, Bytes size) override;
 

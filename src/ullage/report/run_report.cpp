@@ -138,7 +138,7 @@ std::optional<PlanFollowed> plan_of(const std::vector<const LedgerSlot*>& used) 
   plan.peak_seen = Bytes{best->plan_peak_seen.load()};
   plan.overhead = seconds_of(best->plan_overhead_us.load());
   if (const std::uint64_t bound = best->plan_bound_us.load(); bound > 0) plan.bound = seconds_of(bound);
-  plan.reruns = best->plan_reruns.load();
+  plan.recomputes = best->plan_recomputes.load();
   plan.spills = best->plan_spills.load();
   plan.adopted_at_step = best->plan_adopted_at_step.load();
   plan.plans = best->plans.load();

@@ -58,13 +58,13 @@ struct PlanFollowed {
   Bytes peak_seen;  // and as counted; zero: no step ran as planned from end to end
   Seconds overhead;
   std::optional<Seconds> bound;  // none: not worked out
-  std::uint64_t reruns = 0;      // ops that are run again
+  std::uint64_t recomputes = 0;  // ops that are run again
   std::uint64_t spills = 0;      // storages that are spilled
   std::uint64_t adopted_at_step = 0;
   std::uint64_t plans = 0;       // in the run: above 1 where it was made again
   std::uint64_t steps = 0;       // of the run, that went as planned from end to end
   std::uint64_t deviations = 0;  // in the run: the program did something else
-  std::uint64_t rescues = 0;     // in the run: storages evicted or remade on demand all the same
+  std::uint64_t rescues = 0;     // in the run: storages evicted or recomputed on demand all the same
 };
 
 // Empty values are what this run or this version cannot know; null in the JSON.

@@ -33,7 +33,7 @@ void Paging::begin(OpCall& call) {
     pool_.refuse(*missing, std::string(call.name));
   }
   if (StorageMarks* marks = pool_.marks()) marks->meet(std::span(call.inputs.data(), call.inputs.size()));
-  pool_.settle_marks();
+  pool_.update_marks();
 }
 
 void Paging::end(OpCall&, std::span<const c10::IValue> outputs, bool) noexcept {
@@ -58,7 +58,7 @@ void Paging::saved(const StorageUse& use, SavedKind) { pager_.saved(use.begin); 
 void Paging::unpacking(const StorageUse& use) {
   if (plan_.leads_this_thread()) return;  // it comes back before the op that reads it
   if (const auto missing = pager_.bring_back(use.begin)) pool_.refuse(*missing, "backward");
-  pool_.settle_marks();
+  pool_.update_marks();
 }
 
 void Paging::released(Address begin) noexcept { pager_.released(begin); }

@@ -212,7 +212,7 @@ class Running final : public Session, public PoolListener {
     settings.takes_are_told = !settings_.rehearsal.empty();
     settings.lines = in_python_;
     settings.after_steps = settings_.stop_after;
-    if (device_->is_card()) settings.settle = [this] { device_->settle(); };
+    if (device_->is_card()) settings.synchronize = [this] { device_->synchronize(); };
     settings.at_border = [this] { end_at_border(); };
     settings.slot = settings_.slot;
     settings.warn = settings_.warn;
@@ -270,7 +270,7 @@ class Running final : public Session, public PoolListener {
       planning.live = [this] { return pool_->live(); };
       if (device_->is_card()) {
         planning.on = {plan::Kernels::Card, device_->least_movable()};
-        planning.settle = [this] { device_->settle(); };
+        planning.synchronize = [this] { device_->synchronize(); };
       } else {  // planning takes of the very memory
         planning.reserve = [this](Bytes bytes) { return reserve(bytes); };
         planning.give_back = [this] { budget_.discharge(std::exchange(reserved_, {})); };

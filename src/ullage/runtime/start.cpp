@@ -182,7 +182,7 @@ Result<Session*> start_session(store::Ledger from, bool launched) {
   if (!account) return account.error();
   // Before the first count of what stands outside the pool.
   trim_libraries();
-  settle_vector_math();
+  prepare_vector_math();
   Session::Settings settings = settings_of(account->ledger, account->slot, launched);
   if (launched) settings.held_once = store::resident_peak();  // as it was loaded
   return Session::start(std::move(settings));

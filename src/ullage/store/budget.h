@@ -41,7 +41,7 @@ class Budget final : public Limit {
   static Bytes least(Bytes outside_start, Bytes warm_up) { return outside_start + warm_up + kMargin; }
 
   Bytes resident_limit(Bytes pool_resident) override;
-  bool settle() override { return !unlimited() && tree_ != nullptr && tree_->count(); }
+  bool recount() override { return !unlimited() && tree_ != nullptr && tree_->count(); }
   void lease(Bytes bytes) override {
     if (tree_ != nullptr) tree_->lease(bytes);
   }

@@ -101,11 +101,11 @@ struct LedgerSlot {
   Word plan_peak_seen{0};        // and as counted in steps that ran as planned
   Word plan_overhead_us{0};
   Word plan_bound_us{0};    // no plan costs less; 0 also where it was not worked out
-  Word plan_reruns{0};      // ops that a step runs again
+  Word plan_recomputes{0};  // ops that a step runs again
   Word plan_spills{0};      // storages that a step spills
   Word plan_steps{0};       // steps that ran as planned from end to end
   Word plan_deviations{0};  // times that the program did something else
-  Word plan_rescues{0};     // storages that were evicted or remade on demand while the plan was followed
+  Word plan_rescues{0};     // storages that were evicted or recomputed on demand while the plan was followed
   Word recomputed_ops{0};   // in all, planned or on demand
   Word recompute_us{0};
   Word tape_peak{0};  // bytes that the tape took outside the pool, at most

@@ -31,25 +31,25 @@ struct Pageable {
   Bytes size;    // asked for
   Bytes span;    // whole pages
   Where where = Where::Resident;
-  std::optional<SpillSlot> slot;  // a copy of its bytes
-  std::optional<Address> staged;  // while it is spilled: pages that it is to be read into
-  std::thread::id remaking_on;    // while it is dropped: the thread that makes it again; none: the default id
-  bool writing = false;           // being written out; its pages are read-only meanwhile
-  bool changed = false;           // while it was written out: the copy is worthless
-  bool unchanged = false;         // since it was brought back: what it was brought back from still holds
-  bool shared = false;            // with children of a fork: what is written from here on is a copy of what they have
-  std::uint32_t pins = 0;         // by ops in flight; pinned ones are not spilled
-  bool met = true;                // false: no op was told to have it yet, and it is pinned until one is
-  bool captured = false;          // used by work that is run again unseen: pinned for good
-  std::uint32_t saves = 0;        // how often autograd holds it
-  OpId saved_at;                  // the first of these
-  OpId used_at;                   // the last op that read or made it
+  std::optional<SpillSlot> slot;   // a copy of its bytes
+  std::optional<Address> staged;   // while it is spilled: pages that it is to be read into
+  std::thread::id recomputing_on;  // while it is dropped: the thread that makes it again; none: the default id
+  bool writing = false;            // being written out; its pages are read-only meanwhile
+  bool changed = false;            // while it was written out: the copy is worthless
+  bool unchanged = false;          // since it was brought back: what it was brought back from still holds
+  bool shared = false;             // with children of a fork: what is written from here on is a copy of what they have
+  std::uint32_t pins = 0;          // by ops in flight; pinned ones are not spilled
+  bool met = true;                 // false: no op was told to have it yet, and it is pinned until one is
+  bool captured = false;           // used by work that is run again unseen: pinned for good
+  std::uint32_t saves = 0;         // how often autograd holds it
+  OpId saved_at;                   // the first of these
+  OpId used_at;                    // the last op that read or made it
   UseId last_use;
   std::uint64_t adopted = 0;  // how often pages were handed over to it
   std::uint64_t healed = 0;   // number of the fault that brought it back last; 0: an op did, or it never left
 
   bool clean() const { return where == Where::Resident && slot.has_value(); }
-  bool remaking() const { return remaking_on != std::thread::id{}; }
+  bool recomputing() const { return recomputing_on != std::thread::id{}; }
   bool read_only() const { return clean() || writing; }
   // Was it brought back by one of the last `window` of `faults` faults?
   bool healed_lately(std::uint64_t faults, std::uint64_t window) const {

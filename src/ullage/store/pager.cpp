@@ -24,7 +24,7 @@ std::uint64_t now_ns() {
 
 Seconds now_seconds() { return {static_cast<double>(now_ns()) * 1e-9}; }
 
-// An op that remakes waits too, inside of the one that waits for it: only the outermost counts.
+// An op that recomputes waits too, inside of the one that waits for it: only the outermost counts.
 thread_local int waits_here = 0;
 
 Shortage nothing_moves_now(Bytes away) {
@@ -57,9 +57,9 @@ std::variant<Address, Shortage> Pager::allocate(Bytes size) {
   if (std::holds_alternative<Refusal>(placed)) {
     under_pressure_.store(true);
     const Waiting waiting(*this);
-    int settled = 0;
+    int recounts = 0;
     while (const auto* refusal = std::get_if<Refusal>(&placed)) {
-      if (std::optional<Shortage> none = make_room_or_settle(lock, *refusal, For::New, settled)) return *none;
+      if (std::optional<Shortage> none = make_room_or_recount(lock, *refusal, For::New, recounts)) return *none;
       placed = store_.allocate(size);
     }
   }
@@ -99,7 +99,7 @@ Bytes Pager::free(Address at) {
       if (storage.where == Where::Spilled || storage.where == Where::Returning) counts_.spilled_now -= storage.span;
       // The thread that reads or writes it just now gives the slot back itself.
       if (storage.where != Where::Returning) forget_copies(storage);
-      if (storage.remaking()) changed_.notify_all();
+      if (storage.recomputing()) changed_.notify_all();
       if (settings_.used) settings_.used(at, storage.span);
       storages_.erase(found);
     }
@@ -315,14 +315,14 @@ PagerCounts Pager::counts() const {
 
 void Pager::before_fork() {
   Lock lock(lock_);
-  remake_all(lock);
+  recompute_all(lock);
   // What is resident now becomes the child's too: a page that either writes is copied then, one that is evicted stays
   // with the child, which cannot write anything out itself. So it gets no more than there would be room for twice.
   while (!in_child_ && store_.room() < store_.counts().limit / 2) {
     under_pressure_.store(true);
     if (make_room(lock, Refusal{}, For::New) == Evicted::None) break;
   }
-  changed_.wait(lock, [this] { return moves_ == 0 && remakes_ == 0; });
+  changed_.wait(lock, [this] { return moves_ == 0 && recomputes_ == 0; });
   store_.drop_idle();
   for (auto& [at, storage] : storages_) storage.shared = storage.shared || storage.where == Where::Resident;
   if (spill_ != nullptr) spill_->before_fork();

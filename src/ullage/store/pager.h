@@ -30,14 +30,14 @@
 namespace ullage::store {
 
 // Whoever knows how the bytes of a storage were made: the pager asks it when dropped ones are needed.
-class Remaker {
+class Recomputer {
  public:
-  virtual ~Remaker() = default;
+  virtual ~Recomputer() = default;
   // The storage at `at` is needed now and no plan has brought it back: by an op, by backward, or (`at_fault`) by an
   // instruction that stands at it. True: it is resident now, through Pager::adopt(). Called on the thread that needs
-  // it, with no lock held; may use the pager, and other dropped storages, which are remade first. One thread at a time
-  // for one storage. What it throws counts as false, and says why.
-  virtual bool remake(Address at, bool at_fault) = 0;
+  // it, with no lock held; may use the pager, and other dropped storages, which are recomputed first. One thread at a
+  // time for one storage. What it throws counts as false, and says why.
+  virtual bool recompute(Address at, bool at_fault) = 0;
 };
 
 // What could not be had, and why no room was made for it.
@@ -118,7 +118,7 @@ class Pager final {
   // so.
   bool adopt(Address at, Address from);
   // Null: there is none (any more). Must outlive its use.
-  void set_remaker(Remaker* remaker);
+  void set_recomputer(Recomputer* recomputer);
   // True: the background moves only what it is told to.
   void follow_plan(bool on);
   // How many bytes asked for could be present at once: the limit less the most that slabs and the last pages of
@@ -162,9 +162,9 @@ class Pager final {
   PagerCounts counts() const;
   const Store& store() const { return store_; }
 
-  // Around fork(): remakes what is dropped, evicts what there would be no room for twice, waits for moves in flight and
-  // holds everything still. The child reads what is spilled, evicts only what need not be written, and writes and drops
-  // nothing.
+  // Around fork(): recomputes what is dropped, evicts what there would be no room for twice, waits for moves in flight
+  // and holds everything still. The child reads what is spilled, evicts only what need not be written, and writes and
+  // drops nothing.
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
@@ -212,7 +212,7 @@ class Pager final {
   void await_written(Lock& lock, Address at);
   void diverge(Pageable& storage);
   void diverge(Bytes bytes);
-  std::optional<Shortage> make_room_or_settle(Lock& lock, const Refusal& refusal, For whom, int& settled);
+  std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts);
   void pin(Pageable& storage);
   void meet(Pageable& storage);
   void unpin(Pageable& storage);
@@ -244,10 +244,10 @@ class Pager final {
   bool make_clean_room(const Pageable& wanted);
 
   // pager_plan.cpp
-  Pageable* settled_at(Lock& lock, Address at);
+  Pageable* storage_at_rest(Lock& lock, Address at);
   void forget_copies(Pageable& storage);
-  std::optional<Shortage> remake(Lock& lock, Address at, StorageId id, bool at_fault);
-  void remake_all(Lock& lock);
+  std::optional<Shortage> recompute(Lock& lock, Address at, StorageId id, bool at_fault);
+  void recompute_all(Lock& lock);
 
   Store& store_;
   Tier* const spill_;
@@ -267,17 +267,17 @@ class Pager final {
   };
   std::deque<Order> orders_;
   bool follows_plan_ = false;
-  Remaker* remaker_ = nullptr;
+  Recomputer* recomputer_ = nullptr;
   Bytes largest_;  // span of any storage so far
   std::optional<SpillSlot> reserve_;
-  Bytes pinned_;               // spans of storages with pins
-  std::string spill_failure_;  // why the last write out failed; empty: it did not
-  std::size_t moves_ = 0;      // in flight
-  std::size_t remakes_ = 0;    // in flight
-  std::size_t staged_ = 0;     // storages with pages to be read into
-  int captures_ = 0;           // under way
-  int starving_ = 0;           // threads of the program that found nothing to evict but what is being moved
-  int fruitless_ = 0;          // evictions in a row of what a fault had only just brought back
+  Bytes pinned_;                // spans of storages with pins
+  std::string spill_failure_;   // why the last write out failed; empty: it did not
+  std::size_t moves_ = 0;       // in flight
+  std::size_t recomputes_ = 0;  // in flight
+  std::size_t staged_ = 0;      // storages with pages to be read into
+  int captures_ = 0;            // under way
+  int starving_ = 0;            // threads of the program that found nothing to evict but what is being moved
+  int fruitless_ = 0;           // evictions in a row of what a fault had only just brought back
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
   Bytes childs_share_;  // of a forked child: what it keeps present at most of what it can read again

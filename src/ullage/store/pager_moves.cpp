@@ -11,7 +11,7 @@ namespace {
 // The storages that faults brought back last are evicted last: one instruction may read one and write another.
 constexpr std::uint64_t kKeptAfterFault = 4;
 constexpr int kWritesForAFault = 3;
-constexpr int kMostSettled = 20;  // some 10 ms each
+constexpr int kMostRecounts = 20;  // some 10 ms each
 // Who is evicted first, by rank, the highest first.
 constexpr int kJustHealed = 0;
 constexpr int kPinned = 1;
@@ -43,12 +43,12 @@ Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
   }
 }
 
-// As make_room(); where there is nothing to evict, the limit is settled before the request is refused, and
+// As make_room(); where there is nothing to evict, the limit is counted anew before the request is refused, and
 // again for some moments, as other processes may be about to give way.
-std::optional<Shortage> Pager::make_room_or_settle(Lock& lock, const Refusal& refusal, For whom, int& settled) {
+std::optional<Shortage> Pager::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
-  if (!over || settled++ == kMostSettled || !store_.settle_limit()) return shortage(refusal);
+  if (!over || recounts++ == kMostRecounts || !store_.recount_limit()) return shortage(refusal);
   return std::nullopt;
 }
 
@@ -200,16 +200,16 @@ void Pager::make_writable(Address at, Pageable& storage) {
 
 // Resident when this returns nothing, or gone.
 std::optional<Shortage> Pager::bring_back(Lock& lock, Address at, StorageId id, For whom) {
-  for (int settled = 0;;) {
+  for (int recounts = 0;;) {
     Pageable* storage = find(at, id);
     if (storage == nullptr || storage->where == Where::Resident) return std::nullopt;
-    const bool by_another = storage->remaking() && storage->remaking_on != std::this_thread::get_id();
+    const bool by_another = storage->recomputing() && storage->recomputing_on != std::this_thread::get_id();
     if (storage->where == Where::Returning || (storage->where == Where::Dropped && by_another)) {
       changed_.wait(lock);
       continue;
     }
     if (storage->where == Where::Dropped) {
-      if (std::optional<Shortage> failed = remake(lock, at, id, whom == For::Fault)) return failed;
+      if (std::optional<Shortage> failed = recompute(lock, at, id, whom == For::Fault)) return failed;
       continue;
     }
     if (storage->staged) return read_in(lock, at, id, *storage->staged);
@@ -219,7 +219,7 @@ std::optional<Shortage> Pager::bring_back(Lock& lock, Address at, StorageId id, 
     }
     const std::variant<Address, Refusal> staged = store_.stage(at);
     if (const auto* refusal = std::get_if<Refusal>(&staged)) {
-      if (std::optional<Shortage> none = make_room_or_settle(lock, *refusal, whom, settled)) return none;
+      if (std::optional<Shortage> none = make_room_or_recount(lock, *refusal, whom, recounts)) return none;
       continue;
     }
     return read_in(lock, at, id, std::get<Address>(staged));

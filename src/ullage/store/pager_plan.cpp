@@ -10,7 +10,7 @@
 namespace ullage::store {
 namespace {
 
-Shortage cannot_remake(Bytes size, std::string why) {
+Shortage cannot_recompute(Bytes size, std::string why) {
   Shortage failed;
   failed.refusal.requested = size;
   failed.spill_failure = std::move(why);
@@ -20,7 +20,7 @@ Shortage cannot_remake(Bytes size, std::string why) {
 }  // namespace
 
 // The storage that begins here, once nobody reads it in any more; null where there is none.
-Pageable* Pager::settled_at(Lock& lock, Address at) {
+Pageable* Pager::storage_at_rest(Lock& lock, Address at) {
   for (;;) {
     const auto found = storages_.find(at);
     if (found == storages_.end()) return nullptr;
@@ -46,7 +46,7 @@ void Pager::forget_copies(Pageable& storage) {
 bool Pager::drop(Address at) {
   Lock lock(lock_);
   await_written(lock, at);
-  Pageable* storage = settled_at(lock, at);
+  Pageable* storage = storage_at_rest(lock, at);
   if (in_child_ || captures_ > 0 || storage == nullptr) return false;
   if (storage->where == Where::Dropped || storage->pins > 0) return false;
   if (storage->where == Where::Resident) store_.vacate(at);
@@ -62,7 +62,7 @@ bool Pager::drop(Address at) {
 
 bool Pager::spill(Address at) {
   Lock lock(lock_);
-  const Pageable* storage = settled_at(lock, at);
+  const Pageable* storage = storage_at_rest(lock, at);
   const StorageId id = storage != nullptr ? storage->id : StorageId{};
   const Waiting waiting(*this);
   for (;;) {
@@ -106,7 +106,7 @@ bool Pager::adopt(Address at, Address from) {
   Lock lock(lock_);
   await_written(lock, from);
   // Whatever had no room since it was made may have taken its pages.
-  if (const Pageable* giver = settled_at(lock, from); giver != nullptr && giver->where == Where::Spilled) {
+  if (const Pageable* giver = storage_at_rest(lock, from); giver != nullptr && giver->where == Where::Spilled) {
     const Waiting waiting(*this);
     if (bring_back(lock, from, giver->id, For::Input)) return false;
   }
@@ -132,9 +132,9 @@ bool Pager::adopt(Address at, Address from) {
   return true;
 }
 
-void Pager::set_remaker(Remaker* remaker) {
+void Pager::set_recomputer(Recomputer* recomputer) {
   const Lock lock(lock_);
-  remaker_ = remaker;
+  recomputer_ = recomputer;
 }
 
 void Pager::follow_plan(bool on) {
@@ -149,40 +149,41 @@ Bytes Pager::planned_room() {
 }
 
 // Of a dropped storage. Where this returns nothing it was made again, or is gone, or someone else made it again.
-std::optional<Shortage> Pager::remake(Lock& lock, Address at, StorageId id, bool at_fault) {
+std::optional<Shortage> Pager::recompute(Lock& lock, Address at, StorageId id, bool at_fault) {
   Pageable* storage = find(at, id);
   const Bytes size = storage->size;
-  if (remaker_ == nullptr || in_child_)
-    return cannot_remake(size, "its bytes were given up; nobody can make them again");
-  if (storage->remaking()) return cannot_remake(size, "its bytes were given up, and are needed to make them again");
-  storage->remaking_on = std::this_thread::get_id();
+  if (recomputer_ == nullptr || in_child_)
+    return cannot_recompute(size, "its bytes were given up; nobody can make them again");
+  if (storage->recomputing())
+    return cannot_recompute(size, "its bytes were given up, and are needed to make them again");
+  storage->recomputing_on = std::this_thread::get_id();
   const std::uint64_t adopted = storage->adopted;
-  ++remakes_;
-  Remaker* const remaker = remaker_;
+  ++recomputes_;
+  Recomputer* const recomputer = recomputer_;
   std::string why = "its bytes were given up, and could not be made again";
   bool made = false;
   lock.unlock();
   try {
-    made = remaker->remake(at, at_fault);
+    made = recomputer->recompute(at, at_fault);
   } catch (const std::exception& error) {
     why += std::string(": ") + error.what();
   } catch (...) {
     why += ": unknown exception";
   }
   lock.lock();
-  --remakes_;
+  --recomputes_;
   changed_.notify_all();
   storage = find(at, id);
   if (storage == nullptr) return std::nullopt;
-  storage->remaking_on = {};
+  storage->recomputing_on = {};
   const bool was_here = storage->adopted != adopted;  // a plan may have dropped it again since
-  if (made && was_here) ++counts_.remade;
+  if (made && was_here) ++counts_.recomputed;
   if (was_here || storage->where != Where::Dropped) return std::nullopt;
-  return cannot_remake(size, why);
+  return cannot_recompute(size, why);
 }
 
 // Makes every dropped storage again that can be, since a forked child cannot.
-void Pager::remake_all(Lock& lock) {
+void Pager::recompute_all(Lock& lock) {
   std::vector<Held> all;
   for (const auto& [at, storage] : storages_) {
     if (storage.where == Where::Dropped) all.push_back({at, storage.id, false});

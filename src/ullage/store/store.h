@@ -35,7 +35,7 @@ class Limit {
   virtual ~Limit() = default;
   virtual Bytes resident_limit(Bytes resident) = 0;
   // Asked before a request is refused: the limit rests on an estimate, and is now known better. False: it is not.
-  virtual bool settle() { return false; }
+  virtual bool recount() { return false; }
   // Before the limit is asked for `bytes` more, and after they were taken, or some of them, or none.
   virtual void lease(Bytes) {}
   virtual void end_lease(Bytes /*leased*/, Bytes /*taken*/) {}
@@ -129,8 +129,8 @@ class Store final {
   // Does this address lie in the store's reservation?
   bool owns(Address at) const { return all_.contains(at); }
 
-  // See Limit::settle().
-  bool settle_limit() { return limit_.settle(); }
+  // See Limit::recount().
+  bool recount_limit() { return limit_.recount(); }
 
   // Gives all idle pages back to the system. Returns their bytes.
   Bytes drop_idle();

@@ -34,7 +34,7 @@ void compare(const Step& step, Ask ask, std::size_t most_states, Tally& tally) {
     const Result<Verified> verified = verify(step, best.schedule, ask.budget);
     ASSERT_TRUE(verified.ok()) << "the search's own schedule: " << verified.error().text();
     EXPECT_NEAR(best.seconds.count,
-                verified->reruns.count + double(verified->written.count) / ask.rates.write +
+                verified->recomputes.count + double(verified->written.count) / ask.rates.write +
                     double(verified->read.count) / ask.rates.read,
                 1e-9);
     ASSERT_TRUE(bound.ok()) << bound.error().text() << "; but a schedule of " << best.seconds.count << " s fits";
@@ -52,7 +52,7 @@ void compare_random(const char* what, const Levers& levers, std::size_t ops, boo
     SCOPED_TRACE("seed " + std::to_string(seed));
     Ask ask;
     ask.levers = levers;
-    ask.rates = {2, 4};  // bytes a second: a copy costs about what a rerun does
+    ask.rates = {2, 4};  // bytes a second: a copy costs about what a recompute does
     compare(test::random_small_step(seed, ops, state), ask, 150'000, tally);
     if (testing::Test::HasFatalFailure()) return;
   }
@@ -62,15 +62,15 @@ void compare_random(const char* what, const Levers& levers, std::size_t ops, boo
   EXPECT_GT(tally.bound, 0.35 * tally.best);  // else it tells nothing
 }
 
-TEST(Bound, NeverPassesTheBestOfAllSchedulesWithReruns) {
-  compare_random("reruns alone", {true, false, false, false, false}, 9, false, 30);
+TEST(Bound, NeverPassesTheBestOfAllSchedulesWithRecomputes) {
+  compare_random("recomputes alone", {true, false, false, false, false}, 9, false, 30);
 }
 TEST(Bound, NeverPassesTheBestOfAllSchedulesThatHold) {
-  compare_random("reruns, hold, apply", {true, true, true, false, false}, 8, false, 30);
+  compare_random("recomputes, hold, apply", {true, true, true, false, false}, 8, false, 30);
 }
 TEST(Bound, NeverPassesTheBestOfAllSchedulesThatSpill) {
   compare_random("spill", {false, false, false, true, false}, 7, false, 25);
-  compare_random("reruns, hold, spill", {true, true, true, true, false}, 5, false, 25);
+  compare_random("recomputes, hold, spill", {true, true, true, true, false}, 5, false, 25);
 }
 TEST(Bound, NeverPassesTheBestOfAllSchedulesThatSendStateAway) {
   compare_random("state", {false, false, false, false, true}, 6, true, 15);

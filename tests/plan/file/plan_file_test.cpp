@@ -234,13 +234,13 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"action_out_of_order", [](Json& j) { j["schedule"][0]["at"] = 3; }, "plan.json: schedule[1]"},
         Damage{"before_behind_after", [](Json& j) { j["schedule"][1]["at"] = 0, j["schedule"][1]["after"] = false; },
                "plan.json: schedule[1]"},
-        Damage{"rerun_of_unknown_op", [](Json& j) { j["schedule"][3] = action("rerun", 3, false, 5, {}); },
+        Damage{"recompute_of_unknown_op", [](Json& j) { j["schedule"][3] = action("recompute", 3, false, 5, {}); },
                "plan.json: schedule[3].op"},
-        Damage{"rerun_before_the_op_ran", [](Json& j) { j["schedule"][3] = action("rerun", 3, false, 3, {}); },
+        Damage{"recompute_before_the_op_ran", [](Json& j) { j["schedule"][3] = action("recompute", 3, false, 3, {}); },
                "plan.json: schedule[3].op"},
-        Damage{"rerun_keeps_anothers", [](Json& j) { j["schedule"][3]["keeps"] = {3}; },
+        Damage{"recompute_keeps_anothers", [](Json& j) { j["schedule"][3]["keeps"] = {3}; },
                "plan.json: schedule[3].keeps"},
-        Damage{"rerun_keeps_twice",
+        Damage{"recompute_keeps_twice",
                [](Json& j) {
                  j["schedule"][3]["keeps"] = {7, 7};
                },
@@ -258,9 +258,9 @@ INSTANTIATE_TEST_SUITE_P(
                "plan.json: plain_peak_bytes"}),
     [](const auto& one) { return std::string(one.param.name); });
 
-TEST(PlanFile, ARerunMayStandBehindItsOwnOp) {
+TEST(PlanFile, ARecomputeMayStandBehindItsOwnOp) {
   Json json = Json::parse(text_of(sample_plan_file()));
-  json["schedule"][3] = action("rerun", 3, true, 3, {10});
+  json["schedule"][3] = action("recompute", 3, true, 3, {10});
   EXPECT_TRUE(read_plan(json.dump(), "plan.json"));
 }
 

@@ -83,10 +83,10 @@ TEST(StepOfTake, HasAValueForEveryWriteToAStorage) {
   const Step step = made(p);
   EXPECT_EQ(StepText(step).all(),
             "+b\n"
-            "relu reads b0 makes c0 rise 72 rerun b0 rise 72\n"
-            "mul_.Tensor reads b0 c0 writes c1 rise 0 rerun b0 c0\n"
+            "relu reads b0 makes c0 rise 72 recompute b0 rise 72\n"
+            "mul_.Tensor reads b0 c0 writes c1 rise 0 recompute b0 c0\n"
             "-b\n"
-            "mm reads c1 a0 makes d0 rise 64 rerun c1 a0 rise 64\n"
+            "mm reads c1 a0 makes d0 rise 64 recompute c1 a0 rise 64\n"
             "-d\n"
             "mm reads c1 makes e0 rise 64\n"
             "-c\n"
@@ -170,11 +170,11 @@ TEST(StepOfTake, PutsDeathsOfOthersWithinAnOpBehindIt) {
   });
   const Step step = made(p);
   EXPECT_EQ(begin_of(step),
-            "randn makes b0 rise 8 rerun rise 8\n"
+            "randn makes b0 rise 8 recompute rise 8\n"
             "work reads b0 hides c rise 4\n"
             "-b\n"
             "-c\n"
-            "randn makes d0 rise 8 rerun rise 8\n");
+            "randn makes d0 rise 8 recompute rise 8\n");
   EXPECT_FALSE(step.storages[StorageIndex{2}].movable);
 }
 
@@ -238,11 +238,11 @@ TEST(StepOfTake, RunsAgainWhatTheForwardPassMade) {
   });
   EXPECT_EQ(begin_of(made(p)),
             "randn makes b0 rise 8\n"
-            "relu reads b0 makes c0 rise 8 rerun b0 rise 8\n"
+            "relu reads b0 makes c0 rise 8 recompute b0 rise 8\n"
             "relu reads c0 makes d0 rise 8\n"
             "_to_copy makes e0 rise 8\n"
             "-e\n"
-            "add_.Tensor reads c0 d0 writes d1 rise 0 rerun c0 d0\n"
+            "add_.Tensor reads c0 d0 writes d1 rise 0 recompute c0 d0\n"
             "+f\n"
             "zero_ reads f0 writes f1 rise 0\n"
             "max.dim_max reads c0 d1 writes d2 rise 0\n");
@@ -273,7 +273,7 @@ TEST(StepOfTake, RunsBlankPaperAgainOnlyWhereAllOfItIsWrittenOver) {
     const std::string text = begin_of(made(p));
     return text.substr(0, text.find('\n'));
   };
-  const std::string never = "empty.memory_format makes b0 rise 8", again = never + " rerun rise 8";
+  const std::string never = "empty.memory_format makes b0 rise 8", again = never + " recompute rise 8";
   EXPECT_EQ(begin([](RecordedProgram&, StorageId) {}), never);
   EXPECT_EQ(begin([](RecordedProgram& p, StorageId x) { p.b.op({.name = "aten::bernoulli_.float", .writes = {x}}); }),
             again);
@@ -319,13 +319,15 @@ std::string norm_line(const Norm& norm) {
 
 TEST(StepOfTake, RunsABatchNormAgainWithoutItsRunningStatistics) {
   EXPECT_EQ(norm_line({}),
-            "native_batch_norm reads f0 b0 c0 d0 e0 makes g0 h0 i0 rise 9 rerun f0 b0 c0 rise 9 "
+            "native_batch_norm reads f0 b0 c0 d0 e0 makes g0 h0 i0 rise 9 recompute f0 b0 c0 rise 9 "
             "apply f0 b0 c0 h0 i0 rise 9");
-  EXPECT_EQ(norm_line({.tracks = false}),
-            "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 rerun d0 b0 c0 rise 9 apply d0 b0 c0 f0 g0 rise 9");
+  EXPECT_EQ(
+      norm_line({.tracks = false}),
+      "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 recompute d0 b0 c0 rise 9 apply d0 b0 c0 f0 g0 rise 9");
   // Statistics or frozen parameters? They are asked to be there, as they are.
-  EXPECT_EQ(norm_line({.affine = false}),
-            "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 rerun d0 b0 c0 rise 9 apply d0 b0 c0 f0 g0 rise 9");
+  EXPECT_EQ(
+      norm_line({.affine = false}),
+      "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 recompute d0 b0 c0 rise 9 apply d0 b0 c0 f0 g0 rise 9");
   EXPECT_EQ(norm_line({.trains = false}), "native_batch_norm reads f0 b0 c0 d0 e0 makes g0 rise 8");
 }
 
@@ -343,8 +345,8 @@ TEST(StepOfTake, RunsNothingAgainThatReadsRunningStatistics) {
     return in;
   });
   const Step step = made(p);
-  EXPECT_TRUE(step.ops[OpIndex{2}].rerun);
-  EXPECT_FALSE(step.ops[OpIndex{3}].rerun);
+  EXPECT_TRUE(step.ops[OpIndex{2}].recompute);
+  EXPECT_FALSE(step.ops[OpIndex{3}].recompute);
 }
 
 TEST(StepOfTake, EstimatesTheTimeOfAnApply) {
@@ -359,7 +361,7 @@ TEST(StepOfTake, EstimatesTheTimeOfAnApply) {
   trace::Take take = p.b.take();
   take.details[op].took = {0.008};
   const Result<Step> step = step_in(take);
-  EXPECT_EQ(step->ops[OpIndex{1}].rerun->took.count, 0.008);
+  EXPECT_EQ(step->ops[OpIndex{1}].recompute->took.count, 0.008);
   EXPECT_EQ(step->ops[OpIndex{1}].apply->took.count, 0.002);
 }
 
@@ -387,7 +389,7 @@ TEST(StepOfTake, MovesNothingOfAnotherThread) {
   RecordedProgram p;
   const Step step = with_another_thread({.name = "aten::randn", .makes = {64_KiB}}, false, p);
   EXPECT_EQ(begin_of(step),
-            "randn makes b0 rise 64 rerun rise 64\n"
+            "randn makes b0 rise 64 recompute rise 64\n"
             "+c\n"
             "relu reads b0 rise 0\n");
   EXPECT_TRUE(step.storages[StorageIndex{1}].movable);
@@ -398,7 +400,7 @@ TEST(StepOfTake, CountsWhatAnotherThreadMakesWhileAnOpRuns) {
   RecordedProgram p;
   const Step step = with_another_thread({.name = "aten::randn", .makes = {64_KiB}}, true, p);
   EXPECT_EQ(begin_of(step),
-            "randn makes b0 rise 64 rerun rise 64\n"
+            "randn makes b0 rise 64 recompute rise 64\n"
             "relu reads b0 hides c rise 64\n");
 }
 
@@ -491,7 +493,7 @@ TEST(StepOfTake, PlansTheStepThatComesMostOften) {
   ASSERT_TRUE(step.ok());
   EXPECT_EQ(step->ops[OpIndex{0}].in_take, OpId{firsts[4]});
   EXPECT_EQ(step->ops[OpIndex{0}].took.count, 0.2);
-  EXPECT_EQ(step->ops[OpIndex{0}].rerun->took.count, 0.2);
+  EXPECT_EQ(step->ops[OpIndex{0}].recompute->took.count, 0.2);
   EXPECT_EQ(step->ops[OpIndex{1}].took.count, 0.1);
   EXPECT_NEAR(step->in_ops.count, 0.3, 1e-12);
   EXPECT_GE(step->seconds, step->in_ops);

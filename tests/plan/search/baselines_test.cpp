@@ -46,7 +46,7 @@ void expect_sound(const Step& step, const Ask& ask, const std::vector<Baseline>&
     const Result<Verified> verified = verify(step, *one.schedule, ask.budget);
     ASSERT_TRUE(verified.ok()) << verified.error().text();
     EXPECT_EQ(verified->peak, one.peak);
-    EXPECT_NEAR(verified->reruns.count, one.overhead.count, 1e-9);
+    EXPECT_NEAR(verified->recomputes.count, one.overhead.count, 1e-9);
     ASSERT_TRUE(bound.ok());
     EXPECT_GE(one.overhead.count, bound->count - 1e-9);
   }
@@ -78,7 +78,7 @@ TEST(Baselines, DropCheapOpsKeepsWhatIsHeavy) {
   const std::vector<Baseline> all = baselines(step, within(55_B));
   ASSERT_TRUE(named(all, "drop cheap ops").schedule.has_value());
   for (const Action& action : named(all, "drop cheap ops").schedule->actions) {
-    if (action.what != Action::What::Rerun) continue;
+    if (action.what != Action::What::Recompute) continue;
     EXPECT_EQ(step.ops[action.op].name, "aten::relu");
   }
   EXPECT_FALSE(named(all, "drop cheap ops").schedule->actions.empty());

@@ -21,7 +21,7 @@ constexpr Rates kRates{.write = 1e9, .read = 2e9, .each = Seconds{3e-4}};
 double cost(const Step& step, const Schedule& schedule, const Rates& rates) {
   const Result<Verified> verified = verify(step, schedule, Bytes{UINT64_MAX});
   if (!verified) return -1;
-  return verified->reruns.count + static_cast<double>(verified->written.count) / rates.write +
+  return verified->recomputes.count + static_cast<double>(verified->written.count) / rates.write +
          static_cast<double>(verified->read.count) / rates.read +
          rates.each.count * static_cast<double>(verified->kept + verified->spills + verified->restores);
 }
@@ -81,10 +81,10 @@ TEST(LeverUses, ChargeACopyWhereBytesAreWritten) {
   EXPECT_NEAR(uses[0].seconds.count, bytes / 1e9 + 2 * bytes / 2e9 + 4 * 3e-4, 1e-12);
 }
 
-TEST(LeverUses, ARerunsBytesAreThoseThatItBringsBack) {
+TEST(LeverUses, ARecomputesBytesAreThoseThatItBringsBack) {
   using What = Action::What;
   Schedule schedule;
-  schedule.actions = {{What::Rerun, {3}, false, {}, {1}, {{4}}}, {What::Rerun, {3}, false, {}, {2}, {{7}}}};
+  schedule.actions = {{What::Recompute, {3}, false, {}, {1}, {{4}}}, {What::Recompute, {3}, false, {}, {2}, {{7}}}};
   const std::vector<LeverUse> uses = lever_uses(sample_step(), schedule, kRates);
   ASSERT_EQ(uses.size(), 2u);
   EXPECT_EQ(uses[0].site, "aten::native_batch_norm net.1");

@@ -44,17 +44,17 @@ void expect_right(const Step& step, const Ask& ask, const Plan& plan) {
   EXPECT_LE(plan.peak, ask.budget);
   const double copies = static_cast<double>(verified->written.count) / ask.rates.write +
                         static_cast<double>(verified->read.count) / ask.rates.read;
-  EXPECT_NEAR(plan.overhead.count, verified->reruns.count + copies, 1e-9);
+  EXPECT_NEAR(plan.overhead.count, verified->recomputes.count + copies, 1e-9);
 }
 
 // x -> a -> b -> c, then back over c, b, a; each 8 MiB. `seconds`: of what makes a, b, c.
 struct Chain {
-  explicit Chain(std::vector<double> seconds, bool rerun = true) {
+  explicit Chain(std::vector<double> seconds, bool recompute = true) {
     const StorageIndex x = writer.from_before(1_MiB, "x");
     StorageIndex last = x;
     for (std::size_t i = 0; i < seconds.size(); ++i) {
-      last =
-          writer.op1({.name = "make", .reads = {last}, .makes = {8_MiB}, .took = Seconds{seconds[i]}, .rerun = rerun});
+      last = writer.op1(
+          {.name = "make", .reads = {last}, .makes = {8_MiB}, .took = Seconds{seconds[i]}, .recompute = recompute});
       made.push_back(last);
     }
     for (std::size_t i = seconds.size(); i-- > 0;) {
@@ -97,7 +97,7 @@ TEST(Planner, SpillsWhatCannotBeRunAgain) {
   ASSERT_EQ(plan.outcome, Plan::Outcome::Planned);
   expect_right(chain.step, ask, plan);
   EXPECT_NEAR(plan.overhead.count, 2 * static_cast<double>((8_MiB).count) / 1e9, 1e-12);
-  EXPECT_TRUE(does(plan, What::Spill) && does(plan, What::Restore) && !does(plan, What::Rerun));
+  EXPECT_TRUE(does(plan, What::Spill) && does(plan, What::Restore) && !does(plan, What::Recompute));
 }
 
 // The program could look at it as long as it has it, so it is written; and nothing reads it back.
@@ -123,7 +123,7 @@ TEST(Planner, WritesOutWhatTheStepNeedsNoMore) {
   EXPECT_TRUE(does(plan, What::Spill) && !does(plan, What::Restore) && !does(plan, What::Drop));
 }
 
-TEST(Planner, HoldsWhatMakesRerunsCheap) {
+TEST(Planner, HoldsWhatMakesRecomputesCheap) {
   // The small result of a dear op is freed in the forward pass; what is made from it is large and cheap.
   StepWriter writer;
   const StorageIndex x = writer.from_before(1_MiB, "x");
@@ -173,19 +173,19 @@ TEST(Planner, AppliesABatchNorm) {
   EXPECT_TRUE(does(applied, What::Apply));
   EXPECT_NEAR(applied.overhead.count, 0.002, 1e-12);
   levers.batch_norm = false;
-  const Plan rerun = make_plan(second, ask_for(again.budget, levers));
-  ASSERT_EQ(rerun.outcome, Plan::Outcome::Planned);
-  EXPECT_NEAR(rerun.overhead.count, 0.01, 1e-12);
+  const Plan recompute = make_plan(second, ask_for(again.budget, levers));
+  ASSERT_EQ(recompute.outcome, Plan::Outcome::Planned);
+  EXPECT_NEAR(recompute.overhead.count, 0.01, 1e-12);
 }
 
 // Optimizer state is looked at once a step: it is away while the step's middle needs the room.
 TEST(Planner, SendsStateAwayFromStepToStep) {
   StepWriter writer;
   const StorageIndex weight = writer.from_before(1_MiB, "weight"), state = writer.from_before(16_MiB, "state");
-  const StorageIndex a = writer.op1({.name = "make", .reads = {weight}, .makes = {24_MiB}, .rerun = false});
-  const StorageIndex gradient = writer.op1({.name = "back", .reads = {a}, .makes = {1_MiB}, .rerun = false});
+  const StorageIndex a = writer.op1({.name = "make", .reads = {weight}, .makes = {24_MiB}, .recompute = false});
+  const StorageIndex gradient = writer.op1({.name = "back", .reads = {a}, .makes = {1_MiB}, .recompute = false});
   writer.free(a);
-  writer.op({.name = "adam_", .reads = {gradient}, .writes = {weight, state}, .rerun = false});
+  writer.op({.name = "adam_", .reads = {gradient}, .writes = {weight, state}, .recompute = false});
   writer.free(gradient);
   const Step step = writer.step();
   Levers levers = kNone_;

@@ -18,35 +18,36 @@ using Verifier = test::VerifierFixture;
 
 // --- what may be run again, and kept
 
-TEST_F(Verifier, RefusesARerunOfAnOpWithoutOne) {
-  rerun_after(kPool, kPool, {});
-  EXPECT_EQ(refusal(), "op 4 (pool): rerun of op 4 (pool) after it: it cannot be run again");
+TEST_F(Verifier, RefusesARecomputeOfAnOpWithoutOne) {
+  recompute_after(kPool, kPool, {});
+  EXPECT_EQ(refusal(), "op 4 (pool): recompute of op 4 (pool) after it: it cannot be run again");
 }
 
 TEST_F(Verifier, RefusesAnApplyOfAnOpWithoutOne) {
-  rerun_after(kNorm, kConv, {}, What::Apply);
+  recompute_after(kNorm, kConv, {}, What::Apply);
   EXPECT_EQ(refusal(), "op 1 (norm): batch-norm of op 0 (conv) after it: it has no batch-norm");
 }
 
 TEST_F(Verifier, RefusesAnOpThatDidNotRunYet) {
-  rerun_before(kConv, kNorm, {});
-  EXPECT_EQ(refusal(), "op 0 (conv): rerun of op 1 (norm) before it: it has not run yet");
+  recompute_before(kConv, kNorm, {});
+  EXPECT_EQ(refusal(), "op 0 (conv): recompute of op 1 (norm) before it: it has not run yet");
   schedule.actions[0].op = OpIndex{kConv};
-  EXPECT_EQ(refusal(), "op 0 (conv): rerun of op 0 (conv) before it: it has not run yet");
+  EXPECT_EQ(refusal(), "op 0 (conv): recompute of op 0 (conv) before it: it has not run yet");
   schedule.actions[0].after = true;
   EXPECT_EQ(refusal(), "");
 }
 
 TEST_F(Verifier, RefusesToKeepWhatIsThere) {
-  rerun_after(kNorm, kConv, {a});
-  EXPECT_EQ(refusal(), "op 1 (norm): rerun of op 0 (conv) after it: it keeps value 4 (conv 0), which is there already");
+  recompute_after(kNorm, kConv, {a});
+  EXPECT_EQ(refusal(),
+            "op 1 (norm): recompute of op 0 (conv) after it: it keeps value 4 (conv 0), which is there already");
 }
 
 TEST_F(Verifier, RefusesToKeepWhatIsSpilled) {
   after(kNorm, What::Spill, a);
-  rerun_before(kGrad, kConv, {a});
+  recompute_before(kGrad, kConv, {a});
   EXPECT_EQ(refusal(),
-            "op 5 (grad): rerun of op 0 (conv) before it: it keeps value 4 (conv 0), which is spilled already");
+            "op 5 (grad): recompute of op 0 (conv) before it: it keeps value 4 (conv 0), which is spilled already");
   after(kNorm, What::Drop, a);
   std::swap(schedule.actions[1], schedule.actions[2]);
   EXPECT_EQ(refusal(), "");  // with the copy given up first
@@ -54,14 +55,14 @@ TEST_F(Verifier, RefusesToKeepWhatIsSpilled) {
 
 TEST_F(Verifier, RefusesToKeepOneValueTwice) {
   after(kNorm, What::Drop, a);
-  rerun_before(kGrad, kConv, {a, a});
-  EXPECT_EQ(refusal(), "op 5 (grad): rerun of op 0 (conv) before it: it keeps value 4 (conv 0) twice");
+  recompute_before(kGrad, kConv, {a, a});
+  EXPECT_EQ(refusal(), "op 5 (grad): recompute of op 0 (conv) before it: it keeps value 4 (conv 0) twice");
 }
 
 TEST_F(Verifier, RefusesToKeepWhatTheOpDoesNotMake) {
-  rerun_after(kNorm, kConv, {y});
+  recompute_after(kNorm, kConv, {y});
   EXPECT_EQ(refusal(),
-            "op 1 (norm): rerun of op 0 (conv) after it: it does not make value 5 (norm 1), which is to be kept");
+            "op 1 (norm): recompute of op 0 (conv) after it: it does not make value 5 (norm 1), which is to be kept");
   schedule.actions[0] = {
       .what = What::Apply, .at = OpIndex{kNorm}, .after = true, .value = {}, .op = OpIndex{kNorm}, .keeps = {mean}};
   EXPECT_EQ(refusal(),
@@ -103,7 +104,7 @@ TEST_F(Verifier, RefusesADropForGoodWhileTheStorageLives) {
   EXPECT_EQ(refusal(),
             "before op 7 (sgd_): value 10 (split 3) is dropped at op 3 (split) while its storage lives, and "
             "not made again: spill it");
-  rerun_before(kConvGrad, kSplit, {q});
+  recompute_before(kConvGrad, kSplit, {q});
   EXPECT_EQ(refusal(), "");
   schedule.actions = {{.what = What::Drop, .at = OpIndex{kPool}, .after = true, .value = p}};
   EXPECT_EQ(refusal(),
@@ -131,17 +132,17 @@ TEST_F(Verifier, RefusesAHoldOfWhatIsNotInALivingStorage) {
   schedule.actions[1].at = OpIndex{kGrad};
   EXPECT_EQ(refusal(), "op 5 (grad): hold of value 9 (split 3) after it: its storage is dead");
   schedule.actions.clear();
-  rerun_before(kGrad, kNorm, {y});
+  recompute_before(kGrad, kNorm, {y});
   before(kGrad, What::Hold, y);
   EXPECT_EQ(refusal(), "op 5 (grad): hold of value 5 (norm 1) before it: it is in a storage of Ullage's own");
 }
 
 TEST_F(Verifier, LetsWhatIsHeldBeReadSpilledAndRestored) {
-  step.ops[kPool].rerun = Remaking{{p}, Seconds{}, 1_MiB};
+  step.ops[kPool].recompute = Recompute{{p}, Seconds{}, 1_MiB};
   after(kPool, What::Hold, p);
   after(kGrad, What::Spill, p);
   before(kConvGrad, What::Restore, p);
-  rerun_before(kConvGrad, kPool, {z});
+  recompute_before(kConvGrad, kPool, {z});
   before(kConvGrad, What::Drop, z);
   before(kConvGrad, What::Drop, p);
   EXPECT_EQ(passed().levels[kConvGrad], kBefore + 10_MiB + 512_B);
@@ -156,7 +157,7 @@ TEST_F(Verifier, HoldsSmallStoragesButDoesNotDropThemWhileTheyLive) {
 }
 
 TEST_F(Verifier, RefusesWhatWasMadeAgainAndIsNeverDropped) {
-  rerun_before(kGrad, kNorm, {y});
+  recompute_before(kGrad, kNorm, {y});
   EXPECT_EQ(refusal(),
             "the end of the step: value 5 (norm 1) was made again and is not dropped when the step "
             "ends");

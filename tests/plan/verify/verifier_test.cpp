@@ -32,48 +32,48 @@ TEST_F(Verifier, CountsPlainExecution) {
   EXPECT_EQ(plain.peak, kBefore + 9_MiB + stats);
   EXPECT_EQ(plain.peak, step.peak);
   EXPECT_EQ(plain.peak_at, OpIndex{kGrad});
-  EXPECT_EQ(plain.rerun_ops, 0u);
+  EXPECT_EQ(plain.recomputed_ops, 0u);
   EXPECT_EQ(plain.written + plain.read, Bytes{});
 }
 
-TEST_F(Verifier, CountsADroppedValueAndItsRerun) {
+TEST_F(Verifier, CountsADroppedValueAndItsRecompute) {
   after(kNorm, What::Drop, a);
-  rerun_before(kGrad, kConv, {a});
+  recompute_before(kGrad, kConv, {a});
   const Verified verified = passed();
   const Bytes stats{512};
-  // The rerun's scratch stands on top of z and all that is kept.
+  // The recompute's scratch stands on top of z and all that is kept.
   EXPECT_EQ(verified.levels[kSplit], kBefore + 5_MiB + stats);
   EXPECT_EQ(verified.levels[kPool], kBefore + 6_MiB + stats);
   EXPECT_EQ(verified.levels[kGrad], kBefore + 9_MiB + stats);
-  EXPECT_EQ(verified.rerun_ops, 1u);
-  EXPECT_EQ(verified.reruns, Seconds{1e-3});
+  EXPECT_EQ(verified.recomputed_ops, 1u);
+  EXPECT_EQ(verified.recomputes, Seconds{1e-3});
 }
 
 TEST_F(Verifier, CountsAnApplyByItsOwnTimeAndRise) {
   step.ops[kNorm].apply->rise = 2_MiB + 100_B;
-  rerun_before(kGrad, kNorm, {y}, What::Apply);
+  recompute_before(kGrad, kNorm, {y}, What::Apply);
   before(kGrad, What::Drop, y);
   const Verified verified = passed();
-  EXPECT_EQ(verified.reruns, Seconds{1e-4});
+  EXPECT_EQ(verified.recomputes, Seconds{1e-4});
   EXPECT_EQ(verified.levels[kGrad], kBefore + 9_MiB + 612_B);
 }
 
-TEST_F(Verifier, RemakesInPlaceInAStorageOfItsOwnAndHandsItOver) {
+TEST_F(Verifier, RecomputesInPlaceInAStorageOfItsOwnAndHandsItOver) {
   after(kSplit, What::Drop, y2);
-  rerun_before(kGrad, kNorm, {y});   // two MiB of Ullage's: the program's has another value
-  rerun_before(kGrad, kRelu, {y2});  // the same two MiB, behind the program's storage from here on
+  recompute_before(kGrad, kNorm, {y});   // two MiB of Ullage's: the program's has another value
+  recompute_before(kGrad, kRelu, {y2});  // the same two MiB, behind the program's storage from here on
   const Verified verified = passed();
-  EXPECT_EQ(verified.rerun_ops, 2u);
+  EXPECT_EQ(verified.recomputed_ops, 2u);
   EXPECT_EQ(verified.kept, 2u);
   EXPECT_EQ(verified.levels[kPool], kBefore + 6_MiB + 512_B);
   EXPECT_EQ(verified.levels[kGrad], kBefore + 9_MiB + 512_B);
 }
 
 TEST_F(Verifier, CountsWhatIsMadeInPlaceAndNotKeptAsGone) {
-  rerun_before(kGrad, kNorm, {y});
-  rerun_before(kGrad, kRelu, {});
+  recompute_before(kGrad, kNorm, {y});
+  recompute_before(kGrad, kRelu, {});
   const Verified verified = passed();
-  EXPECT_EQ(verified.levels[kGrad], kBefore + 9_MiB + 1024_B);  // the rerun's statistics are there while it runs
+  EXPECT_EQ(verified.levels[kGrad], kBefore + 9_MiB + 1024_B);  // the recompute's statistics are there while it runs
 }
 
 TEST_F(Verifier, CountsWhatIsHeldUntilItIsDropped) {
@@ -143,11 +143,11 @@ TEST_F(Verifier, CountsWholePagesAndSlabs) {
   EXPECT_GE(resident, step.peak);
   EXPECT_LT(resident, step.peak + 4_MiB);  // a slab of small blocks
   after(kNorm, What::Drop, a);
-  rerun_before(kGrad, kConv, {a});
+  recompute_before(kGrad, kConv, {a});
   EXPECT_EQ(passed().resident, resident);
 }
 
-// --- what a program or a rerun reads
+// --- what a program or a recompute reads
 
 TEST_F(Verifier, RefusesAnOpThatReadsWhatWasDropped) {
   after(kNorm, What::Drop, a);
@@ -177,28 +177,28 @@ TEST_F(Verifier, RefusesAnOpThatWritesInPlaceWhereNoBytesAre) {
   EXPECT_EQ(refusal(), "op 2 (relu_): reads value 5 (norm 1), which was dropped at op 1 (norm)");
 }
 
-TEST_F(Verifier, RefusesARerunThatReadsWhatIsNotThere) {
+TEST_F(Verifier, RefusesARecomputeThatReadsWhatIsNotThere) {
   after(kNorm, What::Drop, a);
-  rerun_before(kRelu, kNorm, {});
+  recompute_before(kRelu, kNorm, {});
   EXPECT_EQ(
       refusal(),
-      "op 2 (relu_): rerun of op 1 (norm) before it: it reads value 4 (conv 0), which was dropped at op 1 (norm)");
+      "op 2 (relu_): recompute of op 1 (norm) before it: it reads value 4 (conv 0), which was dropped at op 1 (norm)");
 }
 
-TEST_F(Verifier, RefusesARerunThatReadsWhatDied) {
-  rerun_before(kGrad, kPool, {});
-  step.ops[kPool].rerun = Remaking{{p}, Seconds{}, 1_MiB};
+TEST_F(Verifier, RefusesARecomputeThatReadsWhatDied) {
+  recompute_before(kGrad, kPool, {});
+  step.ops[kPool].recompute = Recompute{{p}, Seconds{}, 1_MiB};
   EXPECT_EQ(refusal(),
-            "op 5 (grad): rerun of op 4 (pool) before it: it reads value 9 (split 3), "
+            "op 5 (grad): recompute of op 4 (pool) before it: it reads value 9 (split 3), "
             "which died with its storage at op 5 (grad)");
 }
 
-TEST_F(Verifier, RefusesARerunOfAStaleExternalValue) {
+TEST_F(Verifier, RefusesARecomputeOfAStaleExternalValue) {
   before(kConvGrad, What::Hold, x);
-  rerun_after(kSgd, kConv, {});
+  recompute_after(kSgd, kConv, {});
   after(kSgd, What::Drop, x);
   EXPECT_EQ(refusal(),
-            "op 7 (sgd_): rerun of op 0 (conv) after it: it reads value 0 (weight), "
+            "op 7 (sgd_): recompute of op 0 (conv) after it: it reads value 0 (weight), "
             "which is stale: the program wrote over it at op 7 (sgd_)");
   std::swap(schedule.actions[1], schedule.actions[2]);
   schedule.actions[1].at = schedule.actions[2].at = OpIndex{kSgd};
@@ -207,35 +207,35 @@ TEST_F(Verifier, RefusesARerunOfAStaleExternalValue) {
   EXPECT_EQ(refusal(), "");  // one op earlier it is not
 }
 
-TEST_F(Verifier, RefusesARerunInPlaceUponTheProgramsOwnStorage) {
-  rerun_before(kGrad, kRelu, {});
+TEST_F(Verifier, RefusesARecomputeInPlaceUponTheProgramsOwnStorage) {
+  recompute_before(kGrad, kRelu, {});
   EXPECT_EQ(
       refusal(),
-      "op 5 (grad): rerun of op 2 (relu_) before it: it would write over value 5 (norm 1), which is in no storage "
+      "op 5 (grad): recompute of op 2 (relu_) before it: it would write over value 5 (norm 1), which is in no storage "
       "of Ullage's: it is stale: the program wrote over it at op 2 (relu_)");
 }
 
-TEST_F(Verifier, RefusesARerunInPlaceOfWhatAnotherOneWroteOver) {
+TEST_F(Verifier, RefusesARecomputeInPlaceOfWhatAnotherOneWroteOver) {
   after(kRelu, What::Drop, y2);
-  rerun_after(kRelu, kNorm, {y});
-  rerun_after(kRelu, kRelu, {y2});
-  rerun_after(kRelu, kRelu, {});
+  recompute_after(kRelu, kNorm, {y});
+  recompute_after(kRelu, kRelu, {y2});
+  recompute_after(kRelu, kRelu, {});
   EXPECT_EQ(
       refusal(),
-      "op 2 (relu_): rerun of op 2 (relu_) after it: it would write over value 5 (norm 1), which is in no storage "
-      "of Ullage's: it was written over by a rerun at op 2 (relu_)");
+      "op 2 (relu_): recompute of op 2 (relu_) after it: it would write over value 5 (norm 1), which is in no storage "
+      "of Ullage's: it was written over by a recompute at op 2 (relu_)");
 }
 
-TEST_F(Verifier, RefusesARerunInPlaceOfWhatIsSpilledOrWritten) {
-  rerun_before(kGrad, kNorm, {y});
+TEST_F(Verifier, RefusesARecomputeInPlaceOfWhatIsSpilledOrWritten) {
+  recompute_before(kGrad, kNorm, {y});
   before(kGrad, What::Spill, y);
-  rerun_before(kGrad, kRelu, {});
+  recompute_before(kGrad, kRelu, {});
   EXPECT_EQ(refusal(),
-            "op 5 (grad): rerun of op 2 (relu_) before it: it would write over value 5 (norm 1), which is "
+            "op 5 (grad): recompute of op 2 (relu_) before it: it would write over value 5 (norm 1), which is "
             "spilled");
   schedule.actions[1].what = What::WriteAhead;
   EXPECT_EQ(refusal(),
-            "op 5 (grad): rerun of op 2 (relu_) before it: it would write over value 5 (norm 1), which is "
+            "op 5 (grad): recompute of op 2 (relu_) before it: it would write over value 5 (norm 1), which is "
             "being written ahead");
 }
 
@@ -289,12 +289,13 @@ TEST_F(Verifier, RefusesWhatTheStepDoesNotHave) {
   before(kNorm, What::Drop, ValueIndex{99});
   EXPECT_EQ(refusal(), "op 1 (norm): action on value 99, which the step does not have");
   schedule.actions.clear();
-  rerun_before(kNorm, OpIndex{77}, {});
-  EXPECT_EQ(refusal(), "op 1 (norm): rerun of op 77, which the step does not have");
+  recompute_before(kNorm, OpIndex{77}, {});
+  EXPECT_EQ(refusal(), "op 1 (norm): recompute of op 77, which the step does not have");
   schedule.actions[0].at = OpIndex{9};
   EXPECT_EQ(refusal(), "op 9: an action at an op that the step does not have");
-  schedule.actions[0] = {.what = What::Rerun, .at = kNorm, .value = {}, .op = kConv, .keeps = {ValueIndex{99}}};
-  EXPECT_EQ(refusal(), "op 1 (norm): rerun of op 0 (conv) before it: it does not make value 99, which is to be kept");
+  schedule.actions[0] = {.what = What::Recompute, .at = kNorm, .value = {}, .op = kConv, .keeps = {ValueIndex{99}}};
+  EXPECT_EQ(refusal(),
+            "op 1 (norm): recompute of op 0 (conv) before it: it does not make value 99, which is to be kept");
 }
 
 TEST_F(Verifier, KnowsAStepThatContradictsItself) {

@@ -62,7 +62,7 @@ TEST(RunSummary, OfAPlanThatWasLeftSaysSo) {
   SampleRun run;
   store::LedgerSlot& slot = run.plans(run.attach());
   slot.plans.store(2), slot.plan_deviations.store(3), slot.plan_rescues.store(1), slot.plan_bound_us.store(0);
-  slot.plan_reruns.store(1);
+  slot.plan_recomputes.store(1);
   EXPECT_NE(summary(run).find("ullage: plan: 1.02 GiB, +6 % time, recompute 1 site, spill 12; adopted at step 4; 3 "
                               "deviations from it, 2 plans made; 1 rescue on demand all the same\n"),
             std::string::npos)

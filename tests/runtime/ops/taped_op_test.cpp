@@ -47,9 +47,9 @@ class RunsTwice final : public OpListener {
   std::vector<std::string> statistics;  // batch norms that changed their running statistics when run again
 
   void begin(OpCall& call) override {
-    const plan::Rerun how = plan::rerun_of(call.name);
+    const plan::RecomputeRule how = plan::recompute_rule_of(call.name);
     Open open;
-    if (how != plan::Rerun::Never && how != plan::Rerun::Blank) {  // those hold whatever was there
+    if (how != plan::RecomputeRule::Never && how != plan::RecomputeRule::Blank) {  // those hold whatever was there
       const UnseenOps unseen;
       for (const StorageUse& input : call.inputs) {
         open.inputs.push_back(input);
@@ -229,7 +229,7 @@ TEST(TapedOp, IsNotMadeOfWhatIsMoreThanBytes) {
     std::map<std::string, bool> taken;
     void begin(OpCall& call) override {
       const std::vector<StorageUse> inputs(call.inputs.begin(), call.inputs.end());
-      taken[std::string(call.name)] = TapedOp::capture(call, inputs, plan::Rerun::Plain) != nullptr;
+      taken[std::string(call.name)] = TapedOp::capture(call, inputs, plan::RecomputeRule::Plain) != nullptr;
     }
     void end(OpCall&, std::span<const c10::IValue>, bool) noexcept override {}
   } takes;
@@ -256,7 +256,7 @@ TEST(TapedOp, NoticesWhatChangedInPlaceWithoutBeingSeen) {
     std::unique_ptr<TapedOp> taped;
     void begin(OpCall& call) override {
       const std::vector<StorageUse> inputs(call.inputs.begin(), call.inputs.end());
-      if (call.name == "aten::exp") taped = TapedOp::capture(call, inputs, plan::Rerun::Plain);
+      if (call.name == "aten::exp") taped = TapedOp::capture(call, inputs, plan::RecomputeRule::Plain);
     }
     void end(OpCall&, std::span<const c10::IValue>, bool) noexcept override {}
   } takes;

@@ -26,28 +26,28 @@ plan::Sites chain() {
 }
 
 Action drop(std::uint64_t at, std::uint64_t value) { return {What::Drop, OpIndex{at}, true, ValueIndex{value}}; }
-Action rerun(std::uint64_t at, std::uint64_t op) {
-  return {What::Rerun, OpIndex{at}, false, {}, OpIndex{op}, {ValueIndex{op}}};
+Action recompute(std::uint64_t at, std::uint64_t op) {
+  return {What::Recompute, OpIndex{at}, false, {}, OpIndex{op}, {ValueIndex{op}}};
 }
 
 TEST(PlanProgram, GivesTheActionsOfEachSideOfAnOp) {
   plan::Plan plan;
-  plan.schedule.actions = {drop(1, 1), rerun(3, 1), drop(3, 1)};
+  plan.schedule.actions = {drop(1, 1), recompute(3, 1), drop(3, 1)};
   const PlanProgram program(chain(), plan);
   EXPECT_TRUE(program.before(OpIndex{0}).empty());
   EXPECT_TRUE(program.before(OpIndex{1}).empty());
   ASSERT_EQ(program.after(OpIndex{1}).size(), 1u);
   EXPECT_EQ(program.after(OpIndex{1})[0], drop(1, 1));
   ASSERT_EQ(program.before(OpIndex{3}).size(), 1u);
-  EXPECT_EQ(program.before(OpIndex{3})[0], rerun(3, 1));
+  EXPECT_EQ(program.before(OpIndex{3})[0], recompute(3, 1));
   EXPECT_EQ(program.after(OpIndex{3}).size(), 1u);
-  EXPECT_EQ(program.reruns(), 1u);
+  EXPECT_EQ(program.recomputes(), 1u);
   EXPECT_EQ(program.spills(), 0u);
 }
 
 TEST(PlanProgram, TapesWhatIsRunAgainAndNothingElse) {
   plan::Plan plan;
-  plan.schedule.actions = {drop(2, 2), rerun(3, 2)};
+  plan.schedule.actions = {drop(2, 2), recompute(3, 2)};
   const PlanProgram program(chain(), plan);
   for (const std::uint64_t other : {0, 1, 3}) EXPECT_FALSE(program.taped(OpIndex{other}));
   EXPECT_TRUE(program.taped(OpIndex{2}));
@@ -57,7 +57,7 @@ TEST(PlanProgram, TapesWhatIsRunAgainAndNothingElse) {
 // Bytes that the plan does not make again are written out instead.
 TEST(PlanProgram, KnowsADropThatIsTheLast) {
   plan::Plan plan;
-  plan.schedule.actions = {drop(1, 1), rerun(3, 1), drop(3, 1)};
+  plan.schedule.actions = {drop(1, 1), recompute(3, 1), drop(3, 1)};
   const PlanProgram program(chain(), plan);
   EXPECT_FALSE(program.is_last(program.after(OpIndex{1})[0]));
   EXPECT_TRUE(program.is_last(program.after(OpIndex{3})[0]));
@@ -71,7 +71,7 @@ TEST(PlanProgram, DoesWithoutWhatABuildOfTorchDoesNotHave) {
   PlanProgram program(sites, plan);
   program.apply_nothing();
   program.read_everything();
-  EXPECT_EQ(program.before(OpIndex{3})[0].what, What::Rerun);
+  EXPECT_EQ(program.before(OpIndex{3})[0].what, What::Recompute);
   EXPECT_TRUE(program.op(OpIndex{3}).unread.empty());
 }
 

@@ -75,7 +75,8 @@ std::vector<OpIndex> joined(std::vector<OpIndex> points, const std::vector<OpInd
 Result<Seconds> lower_bound(const Step& step, const Ask& ask, std::size_t time_points) {
   const Spans spans = spans_of(step);
   const Table<OpIndex, double> levels = plain_levels(step, spans);
-  // More points are not always tighter: a rerun in each of two windows may be half a one. So several sets are tried.
+  // More points are not always tighter: a recompute in each of two windows may be half a one. So several sets are
+  // tried.
   Seconds best;
   for (std::size_t parts = std::min(kFewest, time_points); parts <= time_points; parts *= 2) {
     const Seconds before = best;

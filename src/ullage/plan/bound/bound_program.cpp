@@ -81,7 +81,7 @@ bool BoundProgram::restorable(ValueIndex v) const {
 }
 
 // In that window the program writes over it, or frees its storage and nothing may hold it: whoever has it at the
-// window's end, or needs it behind that op, has it from a rerun.
+// window's end, or needs it behind that op, has it from a recompute.
 bool BoundProgram::lost_in(ValueIndex v, PointIndex window) const {
   const Value& value = step_.values[v];
   const OpIndex from = time(window), until = window_end(window);
@@ -95,15 +95,15 @@ OpIndex BoundProgram::stuck_until(ValueIndex v) const {
   const Value& value = step_.values[v];
   const Span span = spans_.values[v];
   if (!step_.storages[value.storage].movable) return span.until;
-  if (restorable(v) || can_remake(v, false) || can_remake(v, true)) return span.from;
+  if (restorable(v) || can_recompute(v, false) || can_recompute(v, true)) return span.from;
   return std::max(span.from, span.until);
 }
 
-bool BoundProgram::can_remake(ValueIndex v, bool apply) const {
+bool BoundProgram::can_recompute(ValueIndex v, bool apply) const {
   const OpIndex maker = step_.values[v].maker;
   if (maker == kNone || !(apply ? ask_.levers.batch_norm : ask_.levers.recompute)) return false;
   const StepOp& op = step_.ops[maker];
-  return apply ? op.apply && op.makes.front() == v : bool(op.rerun);
+  return apply ? op.apply && op.makes.front() == v : bool(op.recompute);
 }
 
 bool BoundProgram::stuck(ValueIndex v, PointIndex point) const {

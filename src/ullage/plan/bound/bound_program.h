@@ -16,9 +16,9 @@
 //   need     what an op of window w reads is present at its begin, or comes again in it; what any op behind point p
 //            reads is present at p, or comes again in some window behind it. What the program has and nobody reads any
 //            more too, or it is written out
-//   stay     what is present at a point was so at the one before, or came in between: made, remade, read back
+//   stay     what is present at a point was so at the one before, or came in between: made, recomputed, read back
 //   chain    an op that is run again in a window, or in any from some point on, needs what it reads as if the program
-//            needed it there. Both are told, because half a rerun in each of two windows makes a whole one
+//            needed it there. Both are told, because half a recompute in each of two windows makes a whole one
 //   memory   present bytes, what cannot be moved, and the op's own rise are within the budget
 //   border   what lives from step to step begins a step as it ended the one before
 // Values too small to matter are always there and weigh nothing. Rows of a chain are added when its op is in use.
@@ -75,7 +75,7 @@ class BoundProgram final {
   bool gone(ValueIndex v, PointIndex point) const;
   bool restorable(ValueIndex v) const;
   bool lost_in(ValueIndex v, PointIndex window) const;
-  bool can_remake(ValueIndex v, bool apply) const;
+  bool can_recompute(ValueIndex v, bool apply) const;
   OpIndex stuck_until(ValueIndex v) const;
   bool stuck(ValueIndex v, PointIndex point) const;
 
@@ -85,7 +85,7 @@ class BoundProgram final {
   // bound_columns.cpp
   ColumnIndex present(ValueIndex v, PointIndex point);
   ColumnIndex present_at_begin(ValueIndex v);
-  ColumnIndex remade(ValueIndex v, PointIndex at, bool apply, When when);
+  ColumnIndex recomputed(ValueIndex v, PointIndex at, bool apply, When when);
   ColumnIndex restored(ValueIndex v, PointIndex at, When when);
   ColumnIndex new_restored(ValueIndex v);
   ColumnIndex from_point_on(ColumnIndex in_window, ColumnIndex later);

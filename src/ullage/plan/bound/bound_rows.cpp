@@ -21,8 +21,8 @@ void BoundProgram::require(ValueIndex v, PointIndex at, When when, bool carry, C
   } else if (bytes_of(v) <= tiny_ && step_.values[v].maker != kNone) {
     return;
   }
-  add(remade(v, at, false, when));
-  add(remade(v, at, true, when));
+  add(recomputed(v, at, false, when));
+  add(recomputed(v, at, true, when));
   add(instead);
   if (is_column(user)) entries.push_back({user, -1});
   program_.add_row(std::move(entries), least);
@@ -37,7 +37,7 @@ void BoundProgram::add_stay(ValueIndex v, PointIndex point) {
 
 void BoundProgram::add_chain(const Chain& chain) {
   const StepOp& op = step_.ops[chain.op];
-  for (const ValueIndex read : (chain.apply ? op.apply : op.rerun)->reads) {
+  for (const ValueIndex read : (chain.apply ? op.apply : op.recompute)->reads) {
     // In place, and not before the program's own run of it: what it overwrites is not what the program had.
     const bool overwrites = step_.values[read].overwritten_by == chain.op;
     const bool carry = !(overwrites && !chain.apply && chain.op >= time(chain.at));

@@ -84,7 +84,7 @@ std::optional<Misfit> misfit_of_carried(const PlanFile& file) {
   return std::nullopt;
 }
 
-std::optional<Misfit> misfit_of_rerun(const Action& action, const Sites& sites, const std::string& place) {
+std::optional<Misfit> misfit_of_recompute(const Action& action, const Sites& sites, const std::string& place) {
   const Sites::Op& op = sites.ops[action.op];
   if (action.op > action.at || (action.op == action.at && !action.after)) {
     return Misfit{place + ".op", fmt::format("is {}, which has not run by then", action.op.value)};
@@ -116,7 +116,7 @@ std::optional<Misfit> misfit_of(const Schedule& schedule, const Sites& sites) {
       }
     }
     if (!runs_an_op(action.what)) continue;
-    if (auto wrong = misfit_of_rerun(action, sites, place)) return wrong;
+    if (auto wrong = misfit_of_recompute(action, sites, place)) return wrong;
   }
   return std::nullopt;
 }

@@ -18,8 +18,8 @@ inline constexpr std::uint64_t kPlanVersion = 1;
 // Index: Plan::Outcome.
 inline constexpr std::array<const char*, 3> kOutcomeWords = {"fits", "plan", "infeasible"};
 // Index: Action::What.
-inline constexpr std::array<const char*, 8> kActionWords = {"drop",  "rerun",   "batch-norm",  "hold",
-                                                            "spill", "restore", "write_ahead", "read_ahead"};
+inline constexpr std::array<const char*, 8> kActionWords = {"drop",  "recompute", "batch-norm",  "hold",
+                                                            "spill", "restore",   "write_ahead", "read_ahead"};
 
 inline const char* word_of(Plan::Outcome outcome) { return kOutcomeWords.at(static_cast<std::size_t>(outcome)); }
 inline const char* word_of(Action::What what) { return kActionWords.at(static_cast<std::size_t>(what)); }
@@ -33,6 +33,6 @@ std::optional<std::size_t> index_of_word(const Words& words, std::string_view wo
 }
 
 // Has `op` and `keeps`; the others have `value`.
-inline bool runs_an_op(Action::What what) { return what == Action::What::Rerun || what == Action::What::Apply; }
+inline bool runs_an_op(Action::What what) { return what == Action::What::Recompute || what == Action::What::Apply; }
 
 }  // namespace ullage::plan

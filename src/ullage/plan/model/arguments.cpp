@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/plan/model/arguments.h"
 
-#include "ullage/plan/model/rerun.h"
+#include "ullage/plan/model/recompute_rules.h"
 
 #include <algorithm>
 #include <cstdint>

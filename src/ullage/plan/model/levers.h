@@ -12,7 +12,7 @@ namespace ullage::plan {
 
 // Which may be used. As it is made: those that are used unless somebody says otherwise.
 struct Levers {
-  bool recompute = true;   // Rerun
+  bool recompute = true;   // Recompute
   bool batch_norm = true;  // Apply
   bool hold = true;
   bool spill = true;  // activations

@@ -5,8 +5,8 @@
 // while the program runs; so what the simulator counts is what happens.
 //
 // A value is *present* where its bytes are in memory: in its storage of the program, or in one that Ullage made or
-// kept. The program's own storages keep their addresses; what comes and goes are the pages behind them. Remade values
-// go behind the program's storage where that still lives and they are its newest value; else into a storage of
+// kept. The program's own storages keep their addresses; what comes and goes are the pages behind them. Recomputed
+// values go behind the program's storage where that still lives and they are its newest value; else into a storage of
 // Ullage's.
 //
 // An op needs all it reads (but `unread`) present. What it makes is present when it ends. A storage that the program
@@ -20,13 +20,13 @@ namespace ullage::plan {
 
 struct Action {
   enum class What : std::uint8_t {
-    // The value's bytes are given up. Of one that Ullage holds or remade: the storage too. Of the program's storage:
-    // only where they are made again while that lives; else the program could look at what is gone for good.
+    // The value's bytes are given up. Of one that Ullage holds or recomputed: the storage too. Of the program's
+    // storage: only where they are made again while that lives; else the program could look at what is gone for good.
     Drop,
-    // `op` is run again (its Remaking::reads are present): what it makes and is in `keeps` is present then, the rest of
-    // it goes at once. In place: what it overwrites must be in a storage of Ullage's, and is present no more.
-    Rerun,
-    Apply,  // as Rerun, by StepOp::apply
+    // `op` is run again (its Recompute::reads are present): what it makes and is in `keeps` is present then, the rest
+    // of it goes at once. In place: what it overwrites must be in a storage of Ullage's, and is present no more.
+    Recompute,
+    Apply,  // as Recompute, by StepOp::apply
     // The value's storage is kept when the program lets go of it, until Drop. Of a storage that lives.
     Hold,
     // Written out, where it changed since it came back or was never written, and its pages given up; waits until done.
@@ -40,8 +40,8 @@ struct Action {
   What what = What::Drop;
   OpIndex at{};        // of the step
   bool after = false;  // else before it
-  ValueIndex value{};  // of all but Rerun and Apply
-  OpIndex op = kNone;  // of Rerun and Apply
+  ValueIndex value{};  // of all but Recompute and Apply
+  OpIndex op = kNone;  // of Recompute and Apply
   std::vector<ValueIndex> keeps{};
   friend bool operator==(const Action&, const Action&) = default;
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ullage/base/bytes.h"
-#include "ullage/plan/model/rerun.h"
+#include "ullage/plan/model/recompute_rules.h"
 #include "ullage/store/store.h"
 
 #include <string_view>

@@ -65,7 +65,7 @@ struct Value {
 };
 
 // One way of having what an op made again.
-struct Remaking {
+struct Recompute {
   std::vector<ValueIndex> reads;  // each once
   Seconds took;
   Bytes rise;  // as StepOp::rise
@@ -93,11 +93,11 @@ struct StepOp {
   // gets no gradient; what a view is made of). They need not be there.
   std::vector<std::uint32_t> unread;
 
-  // Can the op be run again, bit for bit, with nothing else changed (rerun.h)? Then all that it makes comes again, in
-  // place of what it overwrites; what it reads must be there.
-  std::optional<Remaking> rerun;
+  // Can the op be run again, bit for bit, with nothing else changed (recompute_rules.h)? Then all that it makes comes
+  // again, in place of what it overwrites; what it reads must be there.
+  std::optional<Recompute> recompute;
   // Of a batch norm in training: makes[0] alone, from its input and the statistics it saved, in one pass.
-  std::optional<Remaking> apply;
+  std::optional<Recompute> apply;
 };
 
 struct GapEvent {

@@ -2,7 +2,7 @@
 #pragma once
 
 // Walks the events of one step and writes down its storages, values, ops and gaps. What of it can be had again, and the
-// figures of the whole, are others' (remakings.h, step_figures.h).
+// figures of the whole, are others' (recomputes.h, step_figures.h).
 
 #include "ullage/plan/model/step.h"
 #include "ullage/plan/model/step_range.h"
@@ -19,7 +19,7 @@ namespace ullage::plan {
 inline constexpr Bytes kMostAtOnce{1ull << 44};
 
 struct BuiltStep {
-  Step step;  // without rerun, apply, unread and the figures from `peak` on, but with the seconds of its ops
+  Step step;  // without recompute, apply, unread and the figures from `peak` on, but with the seconds of its ops
   // Of what stands in StepOp::rise, what the op itself takes: other threads may allocate meanwhile.
   Table<OpIndex, Bytes> own_rise;
   Table<OpIndex, bool> hides_own;  // among StepOp::hides are storages of the op itself

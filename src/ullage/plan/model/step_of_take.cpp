@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/plan/model/step_of_take.h"
 
-#include "ullage/plan/model/remakings.h"
+#include "ullage/plan/model/recomputes.h"
 #include "ullage/plan/model/step_builder.h"
 #include "ullage/plan/model/step_figures.h"
 #include "ullage/plan/model/step_range.h"
@@ -17,7 +17,7 @@ Result<Step> made_of(const trace::TakeIndex& index, const trace::TakeMeaning& me
                      const StandsOn& on) {
   Result<BuiltStep> built = build_step(index, meaning, range, on.least_movable);
   if (!built) return built.error();
-  add_remakings(index, on.kernels, *built);
+  add_recomputes(index, on.kernels, *built);
   add_figures(index, range, built->step);
   return std::move(built->step);
 }
@@ -30,11 +30,11 @@ void take_least_times(const trace::TakeIndex& index, const StepRange& from, Step
   step.seconds = std::min(step.seconds, length_of(index, from));
 }
 
-void settle_times(Step& step) {
+void fill_in_times(Step& step) {
   step.in_ops = {};
   for (StepOp& op : step.ops) {
     step.in_ops.count += op.took.count;
-    if (op.rerun) op.rerun->took = op.took;
+    if (op.recompute) op.recompute->took = op.took;
     if (op.apply) op.apply->took = {op.took.count * kApplyShare};
   }
   step.seconds = std::max(step.seconds, step.in_ops);
@@ -70,7 +70,7 @@ Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& mea
   Result<Step> step = made_of(index, meaning, most->second.back(), on);
   if (!step) return step;
   for (const StepRange& one : most->second) take_least_times(index, one, *step);
-  settle_times(*step);
+  fill_in_times(*step);
   return step;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 class Chooser final {
  public:
-  Chooser(const RemakingWays& ways, const HotOps& hot)
+  Chooser(const RecomputeWays& ways, const HotOps& hot)
       : step_(ways.step),
         facts_(ways.facts),
         levers_(ways.levers),
@@ -28,7 +28,7 @@ class Chooser final {
   const Step& step_;
   const StepFacts& facts_;
   const Levers& levers_;
-  const RemakingWays& ways_;
+  const RecomputeWays& ways_;
   const HotOps& hot_;
   Table<StorageIndex, bool> moved_;
 };
@@ -84,7 +84,7 @@ Table<StorageIndex, bool> Chooser::choose() {
       const OpIndex maker = step_.values[v].maker;
       if (maker == kNone || !ways_.any(v)) continue;
       const StepOp& op = step_.ops[maker];
-      if (ways_.rerun(maker)) move_inputs(op.rerun->reads, todo), move_outputs(op, todo);
+      if (ways_.recompute(maker)) move_inputs(op.recompute->reads, todo), move_outputs(op, todo);
       if (ways_.apply(maker)) move_inputs(op.apply->reads, todo);
     }
   }
@@ -106,7 +106,7 @@ void Chooser::move_outputs(const StepOp& op, std::vector<StorageIndex>& todo) {
 
 }  // namespace
 
-Table<StorageIndex, bool> moved_storages(const RemakingWays& ways, const HotOps& hot) {
+Table<StorageIndex, bool> moved_storages(const RecomputeWays& ways, const HotOps& hot) {
   return Chooser(ways, hot).choose();
 }
 

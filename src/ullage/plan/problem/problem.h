@@ -29,7 +29,7 @@ struct Problem {
   struct Moved {  // a value
     ValueIndex value;
     std::int64_t bytes = 0;
-    RecipeIndex rerun = kNone;
+    RecipeIndex recompute = kNone;
     RecipeIndex apply = kNone;
     PositionIndex restore_until = kNone;  // up to which a spilled copy can come back
     bool pinned = false;  // stays where it is while the program has it: too small to have pages of its own
@@ -102,7 +102,7 @@ Problem problem_of(const Step& step, const Levers& levers, const Rates& rates, B
 // What the program does by itself: nothing is made again.
 Choice plain_choice(const Problem& problem);
 
-// The last slots of values that would have to be held so that `value` can be made again without more reruns than it
+// The last slots of values that would have to be held so that `value` can be made again without more recomputes than it
 // takes from what is there anyway.
 void sources(const Problem& problem, const Choice& choice, MovedIndex value, std::vector<SlotIndex>& slots);
 

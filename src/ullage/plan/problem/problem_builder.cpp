@@ -87,7 +87,7 @@ OpIndex ProblemBuilder::last_chance(const std::vector<ValueIndex>& reads) const 
   return until;
 }
 
-RecipeIndex ProblemBuilder::add_recipe(OpIndex op, const Remaking& way, bool apply) {
+RecipeIndex ProblemBuilder::add_recipe(OpIndex op, const Recompute& way, bool apply) {
   const StepOp& it = step_.ops[op];
   Problem::Recipe recipe{.op = op, .apply = apply};
   recipe.seconds = way.took.count;
@@ -106,12 +106,12 @@ void ProblemBuilder::build_recipes() {
     bool any = false;
     for (const ValueIndex make : it.makes) any = any || number_[make] != kNone;
     if (!any) continue;
-    const RecipeIndex rerun_at = ways_.rerun(op) ? add_recipe(op, *it.rerun, false) : kNone;
+    const RecipeIndex recompute_at = ways_.recompute(op) ? add_recipe(op, *it.recompute, false) : kNone;
     const RecipeIndex apply_at = ways_.apply(op) ? add_recipe(op, *it.apply, true) : kNone;
     for (std::size_t i = 0; i < it.makes.size(); ++i) {
       const MovedIndex v = number_[it.makes[i]];
       if (v == kNone) continue;
-      out_.values[v].rerun = rerun_at;
+      out_.values[v].recompute = recompute_at;
       if (i == 0) out_.values[v].apply = apply_at;
     }
   }
@@ -125,7 +125,7 @@ void ProblemBuilder::wanted_until() {
     OpIndex last = facts_.uses[v].empty() ? OpIndex{0} : facts_.uses[v].back();
     if (lives_on(v)) last = step_.ops.next_id();
     wanted_[i] = std::max(wanted_[i], last);
-    for (const RecipeIndex way : {out_.values[i].rerun, out_.values[i].apply}) {
+    for (const RecipeIndex way : {out_.values[i].recompute, out_.values[i].apply}) {
       if (way == kNone) continue;
       for (const MovedIndex read : out_.lists[out_.recipes[way].reads])
         wanted_[read] = std::max(wanted_[read], wanted_[i]);
@@ -137,8 +137,8 @@ void ProblemBuilder::sum_costs() {
   double seconds = 0;
   for (const Problem::Moved& value : out_.values) {
     const double copies = static_cast<double>(value.bytes) * (out_.write_seconds + out_.read_seconds);
-    const double rerun = value.rerun == kNone ? 0 : out_.recipes[value.rerun].seconds;
-    seconds += std::max(levers_.spill || value.from_before ? copies : 0, rerun);
+    const double recompute = value.recompute == kNone ? 0 : out_.recipes[value.recompute].seconds;
+    seconds += std::max(levers_.spill || value.from_before ? copies : 0, recompute);
   }
   out_.dearest = std::max(1.0, seconds / std::max(1e-9, step_.in_ops.count));
 }

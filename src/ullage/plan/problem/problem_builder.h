@@ -6,7 +6,7 @@
 
 #include "ullage/base/check.h"
 #include "ullage/plan/problem/problem.h"
-#include "ullage/plan/problem/remaking_ways.h"
+#include "ullage/plan/problem/recompute_ways.h"
 
 #include <cstdint>
 #include <vector>
@@ -36,7 +36,7 @@ class ProblemBuilder final {
   IdRange<ListIndex> list(const std::vector<ValueIndex>& reads);
   IdRange<MadeIndex> made_by(const StepOp& op, std::size_t most);
   OpIndex last_chance(const std::vector<ValueIndex>& reads) const;
-  RecipeIndex add_recipe(OpIndex op, const Remaking& way, bool apply);
+  RecipeIndex add_recipe(OpIndex op, const Recompute& way, bool apply);
   void build_recipes();
   void wanted_until();
   void sum_costs();
@@ -58,7 +58,7 @@ class ProblemBuilder final {
   const Step& step_;
   Levers levers_;
   StepFacts facts_;
-  RemakingWays ways_;
+  RecomputeWays ways_;
   HotOps hot_;
   Table<StorageIndex, bool> moved_;
   Table<ValueIndex, MovedIndex> number_;           // or none

@@ -10,11 +10,11 @@ StepFacts::StepFacts(const Step& step)
       values_of(step.storages.size()),
       born_in_op(step.storages.size(), false),
       dies(step.storages.size(), kNone),
-      rerunnable(step.ops.size(), false),
+      recomputable(step.ops.size(), false),
       most(step.ops.size(), 0),
       step_(step) {
   find_uses();
-  find_reruns();
+  find_recomputes();
   sum_levels();
 }
 
@@ -49,16 +49,16 @@ void StepFacts::find_uses() {
       if (!event.born) dies[event.storage] = gap;
 }
 
-// An op in place is run again on a copy of what it overwrote, which has to be remade for it.
-void StepFacts::find_reruns() {
+// An op in place is run again on a copy of what it overwrote, which has to be recomputed for it.
+void StepFacts::find_recomputes() {
   for (const OpIndex op : step_.ops.ids()) {
     const StepOp& it = step_.ops[op];
-    bool can = it.rerun.has_value();
+    bool can = it.recompute.has_value();
     for (std::size_t i = 0; can && i < it.overwrites; ++i) {
       const Value& old = step_.values[overwritten(it, i)];
-      can = old.maker != kNone && rerunnable[old.maker] && born_in_op[old.storage];
+      can = old.maker != kNone && recomputable[old.maker] && born_in_op[old.storage];
     }
-    rerunnable[op] = can;
+    recomputable[op] = can;
   }
 }
 

@@ -20,7 +20,7 @@ struct StepFacts {
   Table<StorageIndex, std::vector<ValueIndex>> values_of;  // as they follow one another
   Table<StorageIndex, bool> born_in_op;                    // an op of the step made it, and returned it
   Table<StorageIndex, GapIndex> dies;                      // in which the program frees it, or kNone
-  Table<OpIndex, bool> rerunnable;
+  Table<OpIndex, bool> recomputable;
   Table<OpIndex, std::int64_t> most;  // bytes present in each op and the gap before it, as things are
   std::int64_t most_at_end = 0;       // likewise in the last gap
 
@@ -29,7 +29,7 @@ struct StepFacts {
 
  private:
   void find_uses();
-  void find_reruns();
+  void find_recomputes();
   void sum_levels();
 
   const Step& step_;

@@ -55,7 +55,7 @@ Outcome Timeline::go(const Choice& choice, std::int64_t budget) {
 void Timeline::begin(const Choice& choice) {
   outcome_ = {};
   now_ = kNone;
-  remade_.clear();
+  recomputed_.clear();
   std::fill(state_.begin(), state_.end(), State{});
   for (const MovedIndex v : problem_.values.ids()) {
     const Problem::Moved& value = problem_.values[v];
@@ -91,9 +91,9 @@ bool Timeline::play(const Problem::Position& at, const Choice& choice) {
     leave(v, Stay::End::Chosen);
   }
   for (const MovedIndex v : problem_.lists[at.frees]) freed(v, at.frees_late ? now_.next() : now_);
-  for (const MovedIndex v : remade_)
+  for (const MovedIndex v : recomputed_)
     if (choice.again[v] != 0 && state_[v].present) leave(v, Stay::End::Chosen);
-  remade_.clear();
+  recomputed_.clear();
   return room_for(2);
 }
 
@@ -109,7 +109,7 @@ void Timeline::freed(MovedIndex v, HappeningIndex until) {
   if (state.present) {
     state.to = until;
   } else if (!state.written) {
-    if (state.remade && state.to <= state.from) ++outcome_.moves;  // for this after all
+    if (state.recomputed && state.to <= state.from) ++outcome_.moves;  // for this after all
     change_[std::max(state.from, state.to).next()] += value.bytes;
     change_[until.next()] -= value.bytes;
     if (record_ != nullptr) record_->stays[state.record].to = until;
@@ -129,27 +129,27 @@ bool Timeline::play_end(const Problem::Position& at, const Choice& choice) {
   return true;
 }
 
-// What is newest is looked for first: running an in-place op again uses up an older value, which is then remade if it
-// is wanted too; the other way round it would be lost again.
+// What is newest is looked for first: running an in-place op again uses up an older value, which is then recomputed if
+// it is wanted too; the other way round it would be lost again.
 bool Timeline::fetch(MovedIndex v) {
   const Problem::Moved& value = problem_.values[v];
   if (state_[v].written && position_ <= value.restore_until) {
     step_to({.what = Happening::What::Restore, .value = v}, base_);
     come(v);
-    remade_.push_back(v);
+    recomputed_.push_back(v);
     outcome_.read += value.bytes;
     ++outcome_.moves;
     return room_for(2);
   }
   const RecipeIndex recipe = way(value);
-  return recipe != kNone && remake(recipe);
+  return recipe != kNone && recompute(recipe);
 }
 
 // One pass over the batch norm's input where the small statistics that it saved are still there, else the whole op.
 RecipeIndex Timeline::way(const Problem::Moved& value) const {
-  if (value.apply == kNone || value.rerun == kNone) return value.apply == kNone ? value.rerun : value.apply;
+  if (value.apply == kNone || value.recompute == kNone) return value.apply == kNone ? value.recompute : value.apply;
   for (const MovedIndex u : problem_.lists[problem_.recipes[value.apply].reads])
-    if (problem_.values[u].pinned && !state_[u].present) return value.rerun;
+    if (problem_.values[u].pinned && !state_[u].present) return value.recompute;
   return value.apply;
 }
 
@@ -162,14 +162,14 @@ bool Timeline::use(IdRange<ListIndex> reads) {
   return true;
 }
 
-bool Timeline::remake(RecipeIndex r) {
+bool Timeline::recompute(RecipeIndex r) {
   const Problem::Recipe& recipe = problem_.recipes[r];
   if (op_ > recipe.until) return false;
   for (const MovedIndex u : problem_.lists[recipe.reads])
     if (!state_[u].present && !fetch(u)) return false;
   if (!room_for(3)) return false;
-  step_to({.what = Happening::What::Rerun, .recipe = r}, base_ + recipe.rise);
-  outcome_.rerun_seconds += recipe.seconds;
+  step_to({.what = Happening::What::Recompute, .recipe = r}, base_ + recipe.rise);
+  outcome_.recompute_seconds += recipe.seconds;
   if (!use(recipe.reads)) return false;
   for (const Problem::Made& made : problem_.made[recipe.makes]) make(made, false);
   return true;
@@ -186,8 +186,8 @@ void Timeline::make(const Problem::Made& made, bool by_program) {
   if (state.present || (state.written && position_ <= value.restore_until)) return;
   come(made.value);
   if (!by_program) {
-    remade_.push_back(made.value);
-    state.remade = true;
+    recomputed_.push_back(made.value);
+    state.recomputed = true;
   } else if (value.pinned) {
     state.from = kUncounted;
   }
@@ -197,7 +197,7 @@ void Timeline::come(MovedIndex v) {
   State& state = state_[v];
   state.present = true;
   state.from = state.to = now_;
-  state.remade = false;
+  state.recomputed = false;
 }
 
 void Timeline::leave(MovedIndex v, Stay::End end) {
@@ -209,7 +209,7 @@ void Timeline::leave(MovedIndex v, Stay::End end) {
         {.value = v, .from = state.from, .to = state.to, .end = end, .written = state.written});
   }
   if (state.to <= state.from) return;  // too small to be moved, or not wanted by anyone
-  if (state.remade) ++outcome_.moves;
+  if (state.recomputed) ++outcome_.moves;
   const std::int64_t bytes = problem_.values[v].bytes;
   change_[state.from.next()] += bytes;
   change_[state.to.next()] -= bytes;
@@ -242,7 +242,7 @@ void Timeline::finish(std::int64_t budget, Outcome& outcome) {
   }
   outcome.peak_at = where_[top];
   outcome.over = static_cast<double>(over);
-  outcome.seconds = outcome.rerun_seconds + static_cast<double>(outcome.moves) * problem_.each_seconds +
+  outcome.seconds = outcome.recompute_seconds + static_cast<double>(outcome.moves) * problem_.each_seconds +
                     static_cast<double>(outcome.written) * problem_.write_seconds +
                     static_cast<double>(outcome.read) * problem_.read_seconds;
 }

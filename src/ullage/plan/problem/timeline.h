@@ -17,10 +17,10 @@ struct Outcome {
   std::int64_t peak = 0;
   PositionIndex peak_at{};
   double over = 0;  // bytes above the budget, summed over the positions
-  double rerun_seconds = 0;
+  double recompute_seconds = 0;
   std::int64_t written = 0;
   std::int64_t read = 0;
-  std::int64_t moves = 0;  // spills, restores, values that reruns brought back
+  std::int64_t moves = 0;  // spills, restores, values that recomputes brought back
   double seconds = 0;      // all that it costs
 };
 
@@ -32,10 +32,10 @@ using StayIndex = Id<struct StayTag, std::int32_t>;            // index into Rec
 
 // What happened, for the schedule.
 struct Happening {
-  enum class What { Static, Op, Rerun, Restore };
+  enum class What { Static, Op, Recompute, Restore };
   What what = What::Static;
   PositionIndex position{};    // at it, or on its behalf
-  RecipeIndex recipe = kNone;  // of Rerun
+  RecipeIndex recipe = kNone;  // of Recompute
   MovedIndex value = kNone;    // of Restore
   std::int64_t level = 0;      // most bytes present then
 };
@@ -69,7 +69,7 @@ class Timeline final {
     HappeningIndex to{};
     bool present = false;
     bool written = false;
-    bool remade = false;       // its last stay began with a rerun
+    bool recomputed = false;   // its last stay began with a recompute
     StayIndex record = kNone;  // of its last stay
   };
 
@@ -78,7 +78,7 @@ class Timeline final {
   bool play(const Problem::Position& at, const Choice& choice);
   bool play_end(const Problem::Position& at, const Choice& choice);
   bool fetch(MovedIndex value);
-  bool remake(RecipeIndex recipe);
+  bool recompute(RecipeIndex recipe);
   bool use(IdRange<ListIndex> reads);
   RecipeIndex way(const Problem::Moved& value) const;
   bool room_for(std::int32_t more) const { return now_.value + more < static_cast<std::int32_t>(need_.size()); }
@@ -95,7 +95,7 @@ class Timeline final {
   Table<HappeningIndex, std::int64_t> change_;  // of the level, when it begins
   Table<HappeningIndex, std::int64_t> need_;    // beside what is moved
   Table<HappeningIndex, PositionIndex> where_;
-  std::vector<MovedIndex> remade_;  // on behalf of the op at hand
+  std::vector<MovedIndex> recomputed_;  // on behalf of the op at hand
   HappeningIndex now_ = kNone;
   PositionIndex position_{};
   OpIndex op_{};

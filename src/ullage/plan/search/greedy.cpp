@@ -19,7 +19,7 @@ double guess(const Problem& problem, SlotIndex slot) {
   double least = problem.write_seconds + problem.read_seconds;
   const auto bytes = static_cast<double>(std::max<std::int64_t>(1, value.bytes));
   if (!it.spill || it.drop)
-    for (const RecipeIndex way : {value.rerun, value.apply})
+    for (const RecipeIndex way : {value.recompute, value.apply})
       if (way != kNone) {
         const double ratio = problem.recipes[way].seconds / bytes;
         least = it.spill ? std::min(least, ratio) : (way == value.apply || value.apply == kNone ? ratio : least);

@@ -72,9 +72,9 @@ class Uses final {
 
   void act(const Action& action) {
     switch (action.what) {
-      case What::Rerun:
+      case What::Recompute:
       case What::Apply:
-        remake(action);
+        recompute(action);
         break;
       case What::Spill:
       case What::WriteAhead:
@@ -94,14 +94,14 @@ class Uses final {
     }
   }
 
-  void remake(const Action& action) {
+  void recompute(const Action& action) {
     const bool apply = action.what == What::Apply;
     const StepOp& op = step_.ops[action.op];
     const auto [at, first] = (apply ? of_apply_ : of_op_).emplace(action.op, uses_.size());
     const char* const lever = word_of(apply ? &Levers::batch_norm : &Levers::recompute);
     if (first) uses_.push_back({.lever = lever, .site = site_of(op)});
     LeverUse& use = uses_[at->second];
-    use.seconds.count += (apply ? op.apply : op.rerun)->took.count;
+    use.seconds.count += (apply ? op.apply : op.recompute)->took.count;
     for (const ValueIndex kept : action.keeps) {
       copies_[kept] = {};
       use.seconds.count += rates_.each.count;
@@ -152,7 +152,7 @@ class Uses final {
   std::vector<LeverUse> uses_;
   std::map<OpIndex, std::size_t> of_op_, of_apply_;  // index into `uses_`
   std::map<StorageIndex, std::size_t> of_storage_;   // likewise
-  std::set<ValueIndex> brought_;                     // by reruns
+  std::set<ValueIndex> brought_;                     // by recomputes
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ SlotIndex Moves::parent(SlotIndex slot) {
   SlotIndex found = slot;
   for (int depth = 0; depth < 4; ++depth) {
     const Problem::Moved& it = problem_.values[value];
-    const RecipeIndex way = it.rerun != kNone ? it.rerun : it.apply;
+    const RecipeIndex way = it.recompute != kNone ? it.recompute : it.apply;
     if (way == kNone) break;
     const std::span reads = problem_.lists[problem_.recipes[way].reads];
     if (reads.empty()) break;
@@ -127,11 +127,11 @@ PositionIndex Moves::position_in(SlotIndex slot) {
   return {it.position.value + 1 + static_cast<std::int32_t>(random_.below(length))};
 }
 
-// With all that the same op makes: one rerun brings back all of them, so it is worth it for all or for none.
+// With all that the same op makes: one recompute brings back all of them, so it is worth it for all or for none.
 void Moves::set_with_siblings(SlotIndex slot, After after) {
   set(slot, after);
   const MovedIndex value = problem_.slots[slot].value;
-  const RecipeIndex way = problem_.values[value].rerun;
+  const RecipeIndex way = problem_.values[value].recompute;
   if (way == kNone) return;
   for (const Problem::Made& made : problem_.made[problem_.recipes[way].makes]) {
     const SlotIndex sibling = problem_.values[made.value].main_slot;

@@ -2,7 +2,7 @@
 #pragma once
 
 // Finds the cheapest exact way for a step to stay within a budget. A choice is judged by the whole timeline it makes:
-// chains of reruns, what they need at once, copies.
+// chains of recomputes, what they need at once, copies.
 
 #include "ullage/plan/model/plan.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/plan/search/policies.h"
 
-#include "ullage/plan/model/rerun.h"
+#include "ullage/plan/model/recompute_rules.h"
 
 #include <algorithm>
 #include <cmath>
@@ -60,7 +60,7 @@ class Policies final {
   std::vector<OpIndex> cuts(std::size_t segments, const Table<SavedIndex, double>& crossing) const;
   RecipeIndex way_of(MovedIndex value) const {
     const Problem::Moved& it = problem_.values[value];
-    return it.apply != kNone ? it.apply : it.rerun;
+    return it.apply != kNone ? it.apply : it.recompute;
   }
   double chain_seconds(const Saved& saved, const Choice& choice);
   Table<SavedIndex, std::vector<SavedIndex>> users() const;

@@ -31,7 +31,7 @@ constexpr double kLeastHot = 2e-4;  // a part of the step
 // What a schedule adds to the step; copies as if they were waited for.
 Seconds cost_of(const Verified& verified, const Rates& rates) {
   const auto moves = static_cast<double>(verified.kept + verified.spills + verified.restores);
-  return {verified.reruns.count + static_cast<double>(verified.written.count) / rates.write +
+  return {verified.recomputes.count + static_cast<double>(verified.written.count) / rates.write +
           static_cast<double>(verified.read.count) / rates.read + rates.each.count * moves};
 }
 

@@ -7,9 +7,9 @@ namespace ullage::plan {
 
 bool VerifierMachine::act(const Action& action) {
   using What = Action::What;
-  const bool of_op = action.what == What::Rerun || action.what == What::Apply;
+  const bool of_op = action.what == What::Recompute || action.what == What::Apply;
   if (of_op ? !step_.ops.has(action.op) : !where_.has(action.value)) {
-    return refuse(of_op ? "rerun of op " + std::to_string(action.op.value) + ", which the step does not have"
+    return refuse(of_op ? "recompute of op " + std::to_string(action.op.value) + ", which the step does not have"
                         : "action on value " + std::to_string(action.value.value) + ", which the step does not have");
   }
   bool good = false;
@@ -17,9 +17,9 @@ bool VerifierMachine::act(const Action& action) {
     case What::Drop:
       good = drop(action);
       break;
-    case What::Rerun:
+    case What::Recompute:
     case What::Apply:
-      good = remake(action);
+      good = recompute(action);
       break;
     case What::Hold:
       good = hold(action);
@@ -113,17 +113,17 @@ bool VerifierMachine::restore(const Action& action) {
 }
 
 // And Apply.
-bool VerifierMachine::remake(const Action& action) {
+bool VerifierMachine::recompute(const Action& action) {
   const bool apply = action.what == Action::What::Apply;
   const StepOp& op = step_.ops[action.op];
-  const std::optional<Remaking>& way = apply ? op.apply : op.rerun;
+  const std::optional<Recompute>& way = apply ? op.apply : op.recompute;
   if (!way) return refuse(action, apply ? "it has no batch-norm" : "it cannot be run again");
   if (action.op > at_ || (action.op == at_ && !ran_)) return refuse(action, "it has not run yet");
   if (!may_keep(action) || !has_what_it_reads(action, *way)) return false;
 
   note(level_ + way->rise);
-  figures_.reruns.count += way->took.count;
-  figures_.rerun_ops += 1;
+  figures_.recomputes.count += way->took.count;
+  figures_.recomputed_ops += 1;
   figures_.kept += action.keeps.size();
   Bytes made;
   std::vector<Bytes> passing;
@@ -131,7 +131,7 @@ bool VerifierMachine::remake(const Action& action) {
   for (std::size_t i = 0; i < (apply ? 1 : op.makes.size()); ++i) {
     const ValueIndex value = op.makes[i];
     if (const auto before = overwritten(op, i)) {
-      remake_in_place(action, *before, value);
+      recompute_in_place(action, *before, value);
       continue;
     }
     made += bytes_of(value);
@@ -178,9 +178,9 @@ bool VerifierMachine::may_keep(const Action& action) {
   return true;
 }
 
-bool VerifierMachine::has_what_it_reads(const Action& action, const Remaking& way) {
+bool VerifierMachine::has_what_it_reads(const Action& action, const Recompute& way) {
   const StepOp& op = step_.ops[action.op];
-  for (std::size_t i = 0; action.what == Action::What::Rerun && i < op.overwrites; ++i) {
+  for (std::size_t i = 0; action.what == Action::What::Recompute && i < op.overwrites; ++i) {
     const ValueIndex before = overwritten(op, i).value();
     const Where& where = where_[before];
     const std::string would = "it would write over " + text(before) + ", which ";
@@ -197,8 +197,8 @@ bool VerifierMachine::has_what_it_reads(const Action& action, const Remaking& wa
   return true;
 }
 
-void VerifierMachine::remake_in_place(const Action& action, ValueIndex before, ValueIndex made) {
-  lose(before, Gone::Remade);
+void VerifierMachine::recompute_in_place(const Action& action, ValueIndex before, ValueIndex made) {
+  lose(before, Gone::Recomputed);
   if (std::find(action.keeps.begin(), action.keeps.end(), made) == action.keeps.end()) {
     level_ -= bytes_of(before);
     pool_.free_own(before);

@@ -29,7 +29,7 @@ void VerifierMachine::check_step() const {
   };
   for (const StepOp& op : step_.ops) {
     ULLAGE_CHECK(known(op.reads) && known(op.makes), "an op of values that the step does not have");
-    ULLAGE_CHECK(!op.rerun || known(op.rerun->reads), "a rerun of values that the step does not have");
+    ULLAGE_CHECK(!op.recompute || known(op.recompute->reads), "a recompute of values that the step does not have");
     ULLAGE_CHECK(!op.apply || (known(op.apply->reads) && op.overwrites == 0 && !op.makes.empty()),
                  "an apply of values that the step does not have, or of an op in place");
     ULLAGE_CHECK(op.overwrites <= op.makes.size(), "an op overwrites more than it makes");

@@ -38,7 +38,7 @@ class VerifierMachine final {
     Own,      // in a storage that Ullage made for it
   };
   enum class State { There, Out, Coming };  // Coming: read ahead, counted as present, but not to be used
-  enum class Gone { NotYet, Overwritten, Died, Dropped, Remade };
+  enum class Gone { NotYet, Overwritten, Died, Dropped, Recomputed };
   struct Where {
     Home home = Home::None;
     State state = State::There;
@@ -77,10 +77,10 @@ class VerifierMachine final {
   bool hold(const Action& action);
   bool spill(const Action& action);
   bool restore(const Action& action);
-  bool remake(const Action& action);
+  bool recompute(const Action& action);
   bool may_keep(const Action& action);
-  bool has_what_it_reads(const Action& action, const Remaking& way);
-  void remake_in_place(const Action& action, ValueIndex before, ValueIndex made);
+  bool has_what_it_reads(const Action& action, const Recompute& way);
+  void recompute_in_place(const Action& action, ValueIndex before, ValueIndex made);
   void put(ValueIndex made);
   std::optional<ValueIndex> overwritten(const StepOp& op, std::size_t made) const;
 

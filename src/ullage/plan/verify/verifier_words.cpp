@@ -30,8 +30,8 @@ std::string VerifierMachine::text(const Action& action) const {
   switch (action.what) {
     case What::Drop:
       return "drop of " + text(action.value) + side;
-    case What::Rerun:
-      return "rerun of " + text(action.op) + side;
+    case What::Recompute:
+      return "recompute of " + text(action.op) + side;
     case What::Apply:
       return "batch-norm of " + text(action.op) + side;
     case What::Hold:
@@ -64,8 +64,8 @@ std::string VerifierMachine::why_not(ValueIndex value) const {
       return "died with its storage" + at;
     case Gone::Dropped:
       return "was dropped" + at;
-    case Gone::Remade:
-      return "was written over by a rerun" + at;
+    case Gone::Recomputed:
+      return "was written over by a recompute" + at;
   }
   return "is not there";
 }

@@ -110,7 +110,7 @@ class Reader final {
  private:
   void read_segments(PickleValue list);
   void read_traces(PickleValue list);
-  void settle_layout(bool is_list);
+  void find_layout(bool is_list);
   std::string torch() const;
   void finish();
 
@@ -144,7 +144,7 @@ Result<trace::Recording> Reader::read() {
     if (!source_.failed()) made_.annotations = read_annotations(source_, top_[kAnnotations]);
   }
   if (source_.failed()) return *source_.error();
-  settle_layout(is_list);
+  find_layout(is_list);
   finish();
   return std::move(made_);
 }
@@ -172,7 +172,7 @@ void Reader::read_traces(PickleValue list) {
   }
 }
 
-void Reader::settle_layout(bool is_list) {
+void Reader::find_layout(bool is_list) {
   if (is_list) {
     made_.layout = SnapshotLayout::SegmentList;
   } else if (top_.has(kAnnotations)) {

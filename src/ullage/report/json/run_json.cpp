@@ -36,7 +36,7 @@ Json plan_of(const std::optional<PlanFollowed>& plan) {
           {"overhead_seconds", plan->overhead.count},
           {"lower_bound_seconds", or_null(plan->bound)},
           {"adopted_at_step", plan->adopted_at_step},
-          {"reruns", plan->reruns},
+          {"recomputes", plan->recomputes},
           {"spills", plan->spills},
           {"plans", plan->plans},
           {"steps", plan->steps},

@@ -100,7 +100,7 @@ std::string plan_line(const RunReport& report) {
   };
   std::string line =
       fmt::format("plan: {}, {}, recompute {}, spill {}; adopted at step {}", to_string(plan.peak),
-                  plan_time(plan, report), count_of(plan.reruns, "site"), plan.spills, plan.adopted_at_step);
+                  plan_time(plan, report), count_of(plan.recomputes, "site"), plan.spills, plan.adopted_at_step);
   if (plan.deviations > 0) {
     line += fmt::format("; {} from it, {} made", count_of(plan.deviations, "deviation"), count_of(plan.plans, "plan"));
   }

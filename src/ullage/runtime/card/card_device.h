@@ -33,7 +33,7 @@ class CardDevice final : public BudgetedDevice {
   Bytes warm_up() const override { return kWarmUp; }
   Result<store::Tier*> open_tier(const store::SpillPlace& place) override;
   bool heals_faults() const override { return false; }
-  void settle() override { static_cast<void>(driver_->settle()); }  // an error comes out at the next move
+  void synchronize() override { static_cast<void>(driver_->synchronize()); }  // an error comes out at the next move
   Bytes least_movable() const override { return least_; }
   CardWork* work() override { return &work_; }
 

@@ -49,7 +49,7 @@ bool applies(const at::Tensor& x, bool affine) {
   for (const at::Tensor& one : {x, weight, bias}) {
     if (one.defined()) inputs.push_back(*storage_use(*one.unsafeGetTensorImpl()));
   }
-  const std::unique_ptr<TapedOp> taped = TapedOp::capture(call, inputs, plan::Rerun::BatchNorm);
+  const std::unique_ptr<TapedOp> taped = TapedOp::capture(call, inputs, plan::RecomputeRule::BatchNorm);
   op.callBoxed(stack);
   if (taped == nullptr) return false;
   taped->note_outputs(stack);

@@ -6,7 +6,7 @@
 namespace ullage::runtime {
 
 struct KernelFacts {
-  // A batch norm's output is remade bit by bit by TapedOp::apply(), in all layouts tried.
+  // A batch norm's output is recomputed bit by bit by TapedOp::apply(), in all layouts tried.
   bool batch_norm_applies = false;
   // The backward pass of a convolution whose weight gets no gradient does not look at its input.
   bool convolution_input_unread = false;

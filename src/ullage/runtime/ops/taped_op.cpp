@@ -72,16 +72,17 @@ at::Tensor Geometry::on(const StoragePtr& storage) const {
 
 // ---- capture
 
-std::unique_ptr<TapedOp> TapedOp::capture(const OpCall& call, std::span<const StorageUse> inputs, plan::Rerun how) {
-  if (how == plan::Rerun::Never) return nullptr;
+std::unique_ptr<TapedOp> TapedOp::capture(const OpCall& call, std::span<const StorageUse> inputs,
+                                          plan::RecomputeRule how) {
+  if (how == plan::RecomputeRule::Never) return nullptr;
   std::unique_ptr<TapedOp> taped(new TapedOp);
   taped->op_ = *call.handle;
   taped->arguments_.reserve(call.arguments.size());
   for (const c10::IValue& value : call.arguments) {
     if (!taped->take(value, inputs)) return nullptr;
   }
-  if (how == plan::Rerun::BatchNorm) taped->leave_statistics_out();
-  if (how == plan::Rerun::Random) taped->keep_generator();
+  if (how == plan::RecomputeRule::BatchNorm) taped->leave_statistics_out();
+  if (how == plan::RecomputeRule::Random) taped->keep_generator();
   taped->find_needed(inputs.size());
   std::fegetenv(&taped->floats_);
   taped->grad_mode_ = c10::GradMode::is_enabled();

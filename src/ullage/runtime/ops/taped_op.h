@@ -9,7 +9,7 @@
 #include "ullage/runtime/ops/op_call.h"
 
 #include "ullage/base/bytes.h"
-#include "ullage/plan/model/rerun.h"
+#include "ullage/plan/model/recompute_rules.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -41,7 +41,8 @@ class TapedOp final {
  public:
   // Before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order. Null where
   // an argument is of a kind that is not understood: a subclass, a view with a conjugate bit, another device.
-  static std::unique_ptr<TapedOp> capture(const OpCall& call, std::span<const StorageUse> inputs, plan::Rerun how);
+  static std::unique_ptr<TapedOp> capture(const OpCall& call, std::span<const StorageUse> inputs,
+                                          plan::RecomputeRule how);
   // After it ran.
   void note_outputs(std::span<const c10::IValue> outputs);
   // Has nobody changed what it made in place since, as far as torch counts?

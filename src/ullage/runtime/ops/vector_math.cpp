@@ -14,7 +14,7 @@
 
 namespace ullage::runtime {
 
-void settle_vector_math() {
+void prepare_vector_math() {
   constexpr at::Tensor (*kFunctions[])(const at::Tensor&) = {at::cos, at::erf,  at::exp, at::log,
                                                              at::sin, at::sqrt, at::tanh};
   const at::Tensor one = at::full({1}, 0.5, at::kFloat);

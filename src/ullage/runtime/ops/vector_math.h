@@ -14,6 +14,6 @@ namespace ullage::runtime {
 // Takes a millisecond and leaves about 5 MiB more of torch resident, most of which any first op touches.
 // The other functions that torch takes from MKL, and those of doubles (ATen/cpu/vml.h),
 // would be 3.5 MiB more, which a small budget has not to give.
-void settle_vector_math();
+void prepare_vector_math();
 
 }  // namespace ullage::runtime

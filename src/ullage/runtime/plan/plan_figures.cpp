@@ -13,8 +13,8 @@ std::uint64_t microseconds(Seconds time) { return static_cast<std::uint64_t>(tim
 
 void write_plan_figures(const PlanFollower& follower, store::LedgerSlot& slot) {
   const PlanCounts counts = follower.counts();
-  slot.recomputed_ops.store(counts.tape.rerun_ops);
-  slot.recompute_us.store(microseconds(counts.tape.rerun));
+  slot.recomputed_ops.store(counts.tape.recomputed_ops);
+  slot.recompute_us.store(microseconds(counts.tape.recompute));
   slot.tape_peak.store(counts.tape.peak.count);
   slot.plan_steps.store(counts.steps);
   slot.plan_deviations.store(counts.deviations);
@@ -26,7 +26,7 @@ void write_plan_figures(const PlanFollower& follower, store::LedgerSlot& slot) {
     slot.plan_peak.store(program->peak().count);
     slot.plan_overhead_us.store(microseconds(program->overhead()));
     slot.plan_bound_us.store(microseconds(program->bound()));
-    slot.plan_reruns.store(program->reruns());
+    slot.plan_recomputes.store(program->recomputes());
     slot.plan_spills.store(program->spills());
   }
 }

@@ -81,7 +81,7 @@ struct PlanFollower::Helper {
         held.unlock();
         bool done = false;
         try {
-          done = follower.remake(at, /*at_fault=*/false);
+          done = follower.recompute(at, /*at_fault=*/false);
         } catch (const std::exception&) {  // who stands at a fault cannot be told
         }
         held.lock();
@@ -102,7 +102,7 @@ struct PlanFollower::Helper {
 
 PlanFollower::PlanFollower(store::Store& store, store::Pager& pager, Pool& pool)
     : store_(store), pager_(pager), pool_(pool), tape_(pager, pool) {
-  pager_.set_remaker(this);
+  pager_.set_recomputer(this);
 }
 
 PlanFollower::~PlanFollower() = default;
@@ -128,7 +128,7 @@ void PlanFollower::meet(OpCall& call) {
   if (place_ != kNowhere && thread_of_work(true) != thread_) return;
   Met met = meet_inputs(call, pool_);
   if (place_ != kNowhere && !is_next(met.key, met.inputs)) leave();
-  if (place_ == kNowhere && begins_step(met.key) && settle()) {
+  if (place_ == kNowhere && begins_step(met.key) && hand_back()) {
     if (next_ != nullptr) take_new_plan();
     thread_ = thread_of_work(true);
     place_ = {};
@@ -139,7 +139,7 @@ void PlanFollower::meet(OpCall& call) {
   at_border_ = false;
   if (place_ != kNowhere && !carry_out(program_->before(place_))) leave();
   if (place_ == kNowhere) {
-    if (settled_down_) return;
+    if (handed_back_) return;
     for (const StorageUse& input : met.inputs) {
       if (input.written) tape_.overwritten(input.begin);
     }
@@ -200,7 +200,7 @@ bool PlanFollower::begins_step(std::uint64_t key) {
 }
 
 void PlanFollower::start_step(bool follows_one) {
-  settled_ = follows_one;
+  follows_one_ = follows_one;
   tape_.begin_step(program_, follows_one);
   pager_.follow_plan(true);
   store_.restart_present_peak();
@@ -210,13 +210,13 @@ void PlanFollower::start_step(bool follows_one) {
 void PlanFollower::finish_step() {
   ++counts_.steps;
   lost_steps_.store(0);
-  if (settled_) {  // else it began with what the pager happened to hold
+  if (follows_one_) {  // else it began with what the pager happened to hold
     counts_.peak = std::max(counts_.peak, store_.counts().present_peak);
     counts_.rescues += rescued() - rescued_before_;
   }
   if (next_ != nullptr) {
     place_ = kNowhere;
-    settle();
+    hand_back();
     return;
   }
   place_ = {};
@@ -225,7 +225,7 @@ void PlanFollower::finish_step() {
 
 std::uint64_t PlanFollower::rescued() const {
   const store::PagerCounts moves = pager_.counts();
-  return moves.evicted_on_demand + moves.remade + tape_.counts().missed;
+  return moves.evicted_on_demand + moves.recomputed + tape_.counts().missed;
 }
 
 // The program does something else. From here on the pager decides.
@@ -238,10 +238,10 @@ void PlanFollower::leave() {
     ++counts_.deviations;
     lost_steps_.fetch_add(1);
   }
-  settle();
+  hand_back();
 }
 
-bool PlanFollower::settle() { return settled_down_ = tape_.settle(); }
+bool PlanFollower::hand_back() { return handed_back_ = tape_.hand_back(); }
 
 void PlanFollower::mark_step() {
   if (!active_.load(std::memory_order_acquire)) return;
@@ -270,11 +270,11 @@ void PlanFollower::freeing(Address at) {
   tape_.freed(at);
 }
 
-bool PlanFollower::remake(Address at, bool at_fault) {
+bool PlanFollower::recompute(Address at, bool at_fault) {
   if (at_fault) return inside == 0 && helper_->ask(at);
   const std::lock_guard lock(lock_);
   const Inside here;
-  if (tape_.remake(at)) return true;
+  if (tape_.recompute(at)) return true;
   const auto unread_here = [&](const StorageUse& input) { return input.begin == at && input.unread; };
   return in_op_ && blanks_will_do_ && std::ranges::any_of(inputs_, unread_here) && tape_.give_blank(at);
 }

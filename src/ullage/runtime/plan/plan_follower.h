@@ -20,12 +20,12 @@ struct PlanCounts {
   std::uint64_t plans = 0;       // adopted: a step under them began
   std::uint64_t steps = 0;       // that ran as planned from their first op to their last
   std::uint64_t deviations = 0;  // times that the program left its planned step in its midst
-  std::uint64_t rescues = 0;     // in such steps behind another such: what was evicted, remade or missed on demand
+  std::uint64_t rescues = 0;     // in such steps behind another such: what was evicted, recomputed or missed on demand
   Bytes peak;                    // most bytes present in such steps, as counted
   TapeCounts tape;
 };
 
-class PlanFollower final : public OpListener, public store::Remaker {
+class PlanFollower final : public OpListener, public store::Recomputer {
  public:
   // All must live for ever, like the follower itself.
   PlanFollower(store::Store& store, store::Pager& pager, Pool& pool);
@@ -49,7 +49,7 @@ class PlanFollower final : public OpListener, public store::Remaker {
   // By the pool, from any thread.
   void freeing(Address at);
   // By the pager: somebody needs what is dropped.
-  bool remake(Address at, bool at_fault) override;
+  bool recompute(Address at, bool at_fault) override;
 
   // This thread's ops are met as planned: what autograd unpacks comes back before the op that reads it.
   bool leads_this_thread() const;
@@ -71,7 +71,7 @@ class PlanFollower final : public OpListener, public store::Remaker {
   void finish_step();
   bool carry_out(std::span<const plan::Action> actions);
   void leave();
-  bool settle();
+  bool hand_back();
   void take_new_plan();
   std::uint64_t rescued() const;
 
@@ -85,10 +85,10 @@ class PlanFollower final : public OpListener, public store::Remaker {
   std::uint32_t thread_ = 0;           // whose ops are followed (thread_of_work())
   plan::OpIndex place_ = kNowhere;     // the op that comes next
   bool at_border_ = false;             // the program told one, and no op has begun since
-  bool settled_down_ = true;           // nothing is left on tape that the program may need
+  bool handed_back_ = true;            // nothing is left on tape that the program may need
   std::uint64_t steps_at_border_ = 0;  // that were finished, when the program told a border last
   bool in_op_ = false;                 // the op at place_ runs
-  bool settled_ = false;               // the step before it was followed too
+  bool follows_one_ = false;           // the step before it was followed too
   std::vector<StorageUse> inputs_;     // of the op that runs
   bool blanks_will_do_ = false;        // that op is known to touch bytes whose content it does not use
   std::uint64_t rescued_before_ = 0;
@@ -96,7 +96,7 @@ class PlanFollower final : public OpListener, public store::Remaker {
   std::atomic<bool> active_{false};  // there is a plan, or one to adopt
   std::atomic<std::uint64_t> lost_steps_{0};
 
-  // Reruns for who stands at a faulting instruction, where no op may run.
+  // Recomputes for who stands at a faulting instruction, where no op may run.
   struct Helper;
   std::unique_ptr<Helper> helper_;
 };

@@ -31,8 +31,8 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
     for (const plan::ValueIndex value : sites_.ops[i].makes) makers_[value] = i;
   }
   for (const Action& action : actions_) {
-    const bool again = action.what == Action::What::Rerun || action.what == Action::What::Apply;
-    reruns_ += again;
+    const bool again = action.what == Action::What::Recompute || action.what == Action::What::Apply;
+    recomputes_ += again;
     spills_ += action.what == Action::What::Spill;
     if (again) taped_[action.op] = true;
   }
@@ -56,7 +56,7 @@ void PlanProgram::read_everything() {
 
 void PlanProgram::apply_nothing() {
   for (Action& action : actions_) {
-    if (action.what == Action::What::Apply) action.what = Action::What::Rerun;
+    if (action.what == Action::What::Apply) action.what = Action::What::Recompute;
   }
 }
 

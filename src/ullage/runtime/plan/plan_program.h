@@ -21,7 +21,7 @@ class PlanProgram final {
 
   // For a build of torch whose kernels look at all that they are given.
   void read_everything();
-  // For one whose batch norm cannot be remade by TapedOp::apply(): it is run again.
+  // For one whose batch norm cannot be recomputed by TapedOp::apply(): it is run again.
   void apply_nothing();
 
   plan::OpIndex end() const { return sites_.ops.next_id(); }  // one behind the last op
@@ -39,7 +39,7 @@ class PlanProgram final {
   Bytes peak() const { return peak_; }
   Seconds overhead() const { return overhead_; }
   Seconds bound() const { return bound_; }
-  std::uint64_t reruns() const { return reruns_; }  // ops that a step runs again
+  std::uint64_t recomputes() const { return recomputes_; }  // ops that a step runs again
   std::uint64_t spills() const { return spills_; }
 
  private:
@@ -54,7 +54,7 @@ class PlanProgram final {
   Table<plan::OpIndex, bool> taped_;
   Bytes peak_;
   Seconds overhead_, bound_;
-  std::uint64_t reruns_ = 0, spills_ = 0;
+  std::uint64_t recomputes_ = 0, spills_ = 0;
 };
 
 // From a plan's file. BadFile, NotFound; BadArgument for one that needs nothing or cannot be met, or was made with

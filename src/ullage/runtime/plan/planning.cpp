@@ -41,7 +41,7 @@ Recorder::Settings observer_settings(Planning::Settings& settings, std::function
   made.after_steps = kSteps;
   made.at_border = std::move(at_border);
   made.figures = settings.figures;
-  made.settle = settings.settle;
+  made.synchronize = settings.synchronize;
   return made;
 }
 
@@ -193,7 +193,7 @@ void Planning::adopt(const std::string& recording) {
   if (settings_.say) {
     settings_.say(fmt::format("plan: {} of tensors, {:+.1f} % time, recompute {} ops, spill {}", to_string(made.peak),
                               made.step.count > 0 ? made.overhead.count / made.step.count * 100 : 0.0,
-                              program->reruns(), program->spills()));
+                              program->recomputes(), program->spills()));
   }
 }
 

@@ -30,8 +30,8 @@ class Planning final {
     std::function<trace::ProcessFigures()> figures;
     std::function<void(const std::string&)> say;  // a line for the person; may be empty
     bool wait = false;                            // the program waits for its plan; for tests
-    plan::StandsOn on;             // of a card: no kernels are probed, nothing rests on what they would say
-    std::function<void()> settle;  // Recorder::Settings::settle
+    plan::StandsOn on;                  // of a card: no kernels are probed, nothing rests on what they would say
+    std::function<void()> synchronize;  // Recorder::Settings::synchronize
     std::function<std::vector<store::LiveStorage>()> live;  // of the pool, now
     // Bytes outside the pool that planning is about to take and gives back: is there room? May be empty: there is.
     std::function<bool(Bytes)> reserve;

@@ -77,7 +77,7 @@ void Tape::bind(ValueIndex value, const StorageUse& use) {
 void Tape::capture(plan::OpIndex at, const OpCall& call, std::span<const StorageUse> inputs) {
   if (!program_->taped(at)) return;
   Taped& taped = taped_[at];
-  taped.op = TapedOp::capture(call, inputs, plan::rerun_of(call.name, kernels_here()));
+  taped.op = TapedOp::capture(call, inputs, plan::recompute_rule_of(call.name, kernels_here()));
   if (taped.op == nullptr) return;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].written) taped.written.push_back(i);
@@ -140,7 +140,7 @@ bool Tape::carry_out(const plan::Action& action) {
     case What::Drop:
       drop(action.value, program_->is_last(action));
       return true;
-    case What::Rerun:
+    case What::Recompute:
     case What::Apply:
       done = run_again(action.op, action.keeps, action.what == What::Apply);
       break;
@@ -173,7 +173,7 @@ bool Tape::carry_out(const plan::Action& action) {
   if (done) return true;
   ++counts_.missed;
   // What is not known yet (in a first step) cannot be moved; all else the steps that follow rest on.
-  return action.what != What::Rerun && action.what != What::Apply && action.what != What::Hold;
+  return action.what != What::Recompute && action.what != What::Apply && action.what != What::Hold;
 }
 
 void Tape::drop(ValueIndex value, bool last) {
@@ -265,7 +265,7 @@ std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const Stora
   if (const auto missing = pager_.begin_op(0, std::span(pinned.data(), pinned.size()))) {
     pool_.refuse(*missing, "running an op again");
   }
-  pool_.settle_marks();
+  pool_.update_marks();
   struct Unpin final {
     store::Pager& pager;
     ~Unpin() { pager.end_op(/*remember=*/false); }
@@ -280,8 +280,8 @@ std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const Stora
   for (const StoragePtr& storage : made) {
     pool_.await_streams(address_of(storage), Bytes{storage->nbytes()});
   }
-  ++counts_.rerun_ops;
-  counts_.rerun.count += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  ++counts_.recomputed_ops;
+  counts_.recompute.count += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return made;
 }
 
@@ -316,7 +316,7 @@ bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
   return run_again(maker, std::span(&value, 1), false) && place(value).present();
 }
 
-bool Tape::remake(Address at) {
+bool Tape::recompute(Address at) {
   const auto found = newest_.find(at.value);
   if (found == newest_.end() || !place(found->second).dropped) return false;
   const ValueIndex value = found->second;
@@ -357,7 +357,7 @@ bool Tape::make_dropped() {
     const auto found = newest_.find(at.value);
     if (found == newest_.end() || !place(found->second).dropped) continue;
     try {
-      all = remake(at) && all;
+      all = recompute(at) && all;
     } catch (const std::exception&) {
       all = false;  // no room
     }
@@ -365,7 +365,7 @@ bool Tape::make_dropped() {
   return all;
 }
 
-bool Tape::settle() {
+bool Tape::hand_back() {
   if (!make_dropped()) {
     hold_sources();
     return false;

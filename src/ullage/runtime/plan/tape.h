@@ -4,7 +4,7 @@
 // Where the values of the running step are, and the ops that made them, so that bytes can be given up and had again:
 //
 //   value  in the program's storage (its newest value), with pages or without: dropped, or spilled by the pager
-//          in a storage of ours: held beyond the program's own free, or remade
+//          in a storage of ours: held beyond the program's own free, or recomputed
 //          nowhere: its maker is on tape
 //
 // One thread's ops; the pool tells from any thread when a storage is freed.
@@ -24,8 +24,8 @@
 namespace ullage::runtime {
 
 struct TapeCounts {
-  std::uint64_t rerun_ops = 0;  // planned or on demand
-  Seconds rerun;
+  std::uint64_t recomputed_ops = 0;  // planned or on demand
+  Seconds recompute;
   std::uint64_t missed = 0;  // actions that could not be carried out
   Bytes peak;                // of the tape's own records
 };
@@ -46,18 +46,18 @@ class Tape final {
   // It ran. `inputs` as for bind_inputs(). False: it made something else than planned.
   bool bind_outputs(plan::OpIndex at, std::span<const StorageUse> inputs, std::span<const c10::IValue> outputs);
 
-  // False: the plan cannot be followed any further. Throws c10::OutOfMemoryError where there is no room for a rerun or
-  // a restore.
+  // False: the plan cannot be followed any further. Throws c10::OutOfMemoryError where there is no room for a recompute
+  // or a restore.
   bool carry_out(const plan::Action& action);
 
   // Makes again all that is dropped, and forgets everything: from here on nobody needs the tape. False: something could
   // not be made now; it stays on tape, with all that it is made from, and is made when it is asked for.
-  bool settle();
+  bool hand_back();
   // While something stays: the program is about to write to the storage at `at` by an op that the plan does not know.
   // What is made from it is made now, if there is room; else it is lost.
   void overwritten(Address at);
   // Makes what the program's storage at `at` held again. False: it is not dropped, or cannot be made.
-  bool remake(Address at);
+  bool recompute(Address at);
 
   // For an op in flight that was said not to look at it and touches it all the same: bytes that mean nothing, until
   // take_blank_back(). False: it is not dropped, or there is no room.
@@ -75,7 +75,7 @@ class Tape final {
     c10::weak_intrusive_ptr<c10::StorageImpl> program{StoragePtr()};  // likewise
     bool newest = false;                                              // of that storage
     bool dropped = false;                                             // its pages were given up here
-    StoragePtr ours;                                                  // held or remade
+    StoragePtr ours;                                                  // held or recomputed
 
     bool in_program() const { return at != Address{} && newest; }
     bool present() const { return ours != nullptr || (in_program() && !dropped); }

@@ -41,7 +41,7 @@ class BudgetedDevice {
   // Is an access of what was moved out noticed, and served?
   virtual bool heals_faults() const = 0;
   // Waits until the device has done all that it was given.
-  virtual void settle() {}
+  virtual void synchronize() {}
   // Smaller storages have no pages of their own, and never move.
   virtual Bytes least_movable() const = 0;
   // Who is to be told of what it was given to do; null: ops have run when they end.

@@ -55,8 +55,8 @@ class Pool final : public c10::Allocator {
 
   StorageMarks* marks() const { return card_.marks; }
   // Before a kernel looks at what was brought back for it.
-  void settle_marks() const {
-    if (card_.marks != nullptr) card_.marks->settle();
+  void update_marks() const {
+    if (card_.marks != nullptr) card_.marks->update();
   }
 
   // What is run again for the program runs on the stream that is current by then: where it has several, the work on

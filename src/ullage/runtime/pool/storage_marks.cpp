@@ -35,7 +35,7 @@ void StorageMarks::meet(std::span<const StorageUse> uses) {
   for (const StorageUse& use : uses) known_.try_emplace(use.begin.value, use.storage);
 }
 
-void StorageMarks::settle() {
+void StorageMarks::update() {
   if (!any_.load(std::memory_order_acquire)) return;
   std::vector<c10::intrusive_ptr<c10::StorageImpl>> held;  // let go of behind the lock: the last one frees its bytes
   const std::lock_guard lock(marking_);

@@ -25,12 +25,12 @@ class StorageMarks final {
  public:
   using Moved = store::Pager::Settings::Moved;
 
-  // By the pager, under its lock: only noted. What it is about is done by the next settle().
+  // By the pager, under its lock: only noted. What it is about is done by the next update().
   void moved(Address at, Moved what);
   // Storages of the pool, as an op has them: only what was met is marked.
   void meet(std::span<const StorageUse> uses);
   // Marks what left and unmarks what came back since; before a kernel looks at its inputs. No lock held.
-  void settle();
+  void update();
   // It is being freed.
   void forget(Address at);
 

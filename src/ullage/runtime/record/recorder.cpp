@@ -169,7 +169,7 @@ void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool retu
   if (!here.innermost(this, &call)) return;
   const OpId op = here.open.back().op;
   here.open.pop_back();
-  if (settings_.settle && looks()) settings_.settle();
+  if (settings_.synchronize && looks()) settings_.synchronize();
   record([&](Lock&) {
     OpUses uses(outputs);
     log_.op_ended(op, uses.known([this](Address at) { return find(at); }), !returned, now());

@@ -38,7 +38,8 @@ class Recorder final : public OpListener, public SavedListener {
     bool lines = false;                 // of a Python program, that call the ops
     std::uint64_t after_steps = 0;    // whole steps of a take after which `at_border` is called, once a take; 0: never
     std::function<void()> at_border;  // at a border of steps, on the program's thread
-    std::function<void()> settle;  // waits until the device has run the op, so that times are kernels'; empty: it has
+    std::function<void()>
+        synchronize;  // waits until the device has run the op, so that times are kernels'; empty: it has
     store::LedgerSlot* slot = nullptr;
     std::function<trace::ProcessFigures()> figures;
     std::function<void(const std::string&)> warn;  // a line for the person; may be empty

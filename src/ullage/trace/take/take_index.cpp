@@ -30,7 +30,7 @@ class Running final {
   void begin(OpId op) { ops_.push_back(op); }
   void clear() { ops_.clear(); }
   // Those that ended leave when they are on top, whatever the order of the ends.
-  void settle(const std::vector<bool>& ended) {
+  void drop_ended(const std::vector<bool>& ended) {
     while (!ops_.empty() && ended[ops_.back().value]) ops_.pop_back();
   }
   OpId outermost() const { return ops_.empty() ? kNoOp : ops_.front(); }
@@ -55,7 +55,7 @@ void nest(TakeIndex& index) {
     if (const auto* begun = std::get_if<event::OpBegin>(&trace.events[i].what)) {
       ULLAGE_CHECK(begun->op.value < trace.ops.size(), "an op of another trace");
       Running& here = of_thread[index.detail(begun->op).thread];
-      here.settle(ended);
+      here.drop_ended(ended);
       here.begin(begun->op);
       all.begin(begun->op);
       index.root[begun->op.value] = here.outermost();
@@ -64,7 +64,7 @@ void nest(TakeIndex& index) {
     if (const auto* end = std::get_if<event::OpEnd>(&trace.events[i].what)) {
       ULLAGE_CHECK(end->op.value < trace.ops.size(), "an op of another trace");
       ended[end->op.value] = true;
-      all.settle(ended);
+      all.drop_ended(ended);
     }
   }
 }

@@ -12,17 +12,17 @@
 namespace ullage::plan {
 
 // All must outlive it.
-struct RemakingWays {
+struct RecomputeWays {
   const Step& step;
   const StepFacts& facts;
   const Levers& levers;
 
-  bool rerun(OpIndex op) const { return levers.recompute && facts.rerunnable[op]; }
+  bool recompute(OpIndex op) const { return levers.recompute && facts.recomputable[op]; }
   bool apply(OpIndex op) const { return levers.batch_norm && step.ops[op].apply.has_value(); }
   bool any(ValueIndex value) const {
     const OpIndex maker = step.values[value].maker;
     if (maker == kNone) return false;
-    return rerun(maker) || (apply(maker) && step.ops[maker].makes[0] == value);
+    return recompute(maker) || (apply(maker) && step.ops[maker].makes[0] == value);
   }
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/plan/model/remakings.h"
+#include "ullage/plan/model/recomputes.h"
 
 #include "ullage/plan/model/arguments.h"
-#include "ullage/plan/model/rerun.h"
+#include "ullage/plan/model/recompute_rules.h"
 
 #include <algorithm>
 #include <array>
@@ -30,9 +30,9 @@ Bytes bytes_of_use(const TensorUse& use) {
   return Bytes{bytes};
 }
 
-class Remakings final {
+class Recomputes final {
  public:
-  Remakings(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built)
+  Recomputes(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built)
       : index_(index), kernels_(kernels), step_(built.step), built_(built), unsteady_(built.written_elsewhere) {}
 
   void run() {
@@ -44,7 +44,7 @@ class Remakings final {
       mark_unread(op);
       if (op.phase != trace::Phase::Forward || detail(op).failed || detail(op).sliced) continue;
       op.apply = apply_of(op);
-      op.rerun = rerun_of_op(k);
+      op.recompute = recompute_of_op(k);
     }
   }
 
@@ -91,27 +91,27 @@ class Remakings final {
     });
   }
 
-  std::optional<Remaking> apply_of(const StepOp& op) const {
+  std::optional<Recompute> apply_of(const StepOp& op) const {
     if (!trains(op) || !is_steady(op)) return std::nullopt;
-    Remaking made{needs(op), {op.took.count * kApplyShare}, bytes_of(op.makes[0])};
+    Recompute made{needs(op), {op.took.count * kApplyShare}, bytes_of(op.makes[0])};
     made.reads.push_back(op.makes[1]);
     made.reads.push_back(op.makes[2]);
     made.rise += bytes_of(op.makes[1]) + bytes_of(op.makes[2]);  // the scale and the shift, one number a channel each
     return made;
   }
 
-  std::optional<Remaking> rerun_of_op(OpIndex k) const {
+  std::optional<Recompute> recompute_of_op(OpIndex k) const {
     const StepOp& op = step_.ops[k];
-    const Rerun rule = rerun_of(op.name, kernels_);
-    if (rule == Rerun::Never || op.makes.empty() || built_.hides_own[k] || !is_steady(op)) return std::nullopt;
-    if (rule == Rerun::BatchNorm && !trains(op)) return std::nullopt;
-    if (rule == Rerun::Blank && !written_over(k)) return std::nullopt;
+    const RecomputeRule rule = recompute_rule_of(op.name, kernels_);
+    if (rule == RecomputeRule::Never || op.makes.empty() || built_.hides_own[k] || !is_steady(op)) return std::nullopt;
+    if (rule == RecomputeRule::BatchNorm && !trains(op)) return std::nullopt;
+    if (rule == RecomputeRule::Blank && !written_over(k)) return std::nullopt;
     if (op.overwrites > 0 && !parts_of(op.name).in_place) return std::nullopt;  // results that the caller gave
     for (std::size_t i = 0; i < op.overwrites; ++i) {
       if (made_outside(op, storage_of(op.makes[i]))) return std::nullopt;
     }
     if (!all_arguments_seen(op.name, detail(op))) return std::nullopt;
-    return Remaking{needs(op), op.took, built_.own_rise[k]};
+    return Recompute{needs(op), op.took, built_.own_rise[k]};
   }
   bool made_outside(const StepOp& op, StorageIndex storage) const {
     return std::ranges::any_of(
@@ -160,8 +160,8 @@ class Remakings final {
 
 }  // namespace
 
-void add_remakings(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built) {
-  Remakings(index, kernels, built).run();
+void add_recomputes(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built) {
+  Recomputes(index, kernels, built).run();
 }
 
 }  // namespace ullage::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/plan/model/rerun.h"
+#include "ullage/plan/model/recompute_rules.h"
 
 #include "ullage/plan/model/arguments.h"
 
@@ -12,32 +12,32 @@ using trace::TensorUse;
 using How = TensorUse::How;
 using Sizes = std::vector<std::int64_t>;
 
-TEST(Rerun, KnowsTheFamilies) {
+TEST(RecomputeRules, KnowsTheFamilies) {
   for (const char* name : {"aten::relu", "aten::add.Tensor", "aten::convolution", "aten::native_layer_norm", "aten::mm",
                            "aten::_scaled_dot_product_flash_attention_for_cpu", "aten::max_pool2d_with_indices",
                            "aten::cat", "aten::_to_copy", "aten::embedding", "aten::nll_loss_forward", "aten::arange",
                            "aten::sum.dim_IntList", "aten::mkldnn_rnn_layer", "aten::_prelu_kernel", "aten::xlogy"}) {
-    EXPECT_EQ(rerun_of(name), Rerun::Plain) << name;
+    EXPECT_EQ(recompute_rule_of(name), RecomputeRule::Plain) << name;
   }
   for (const char* name : {"aten::native_dropout", "aten::bernoulli_.float", "aten::randn", "aten::rand_like"}) {
-    EXPECT_EQ(rerun_of(name), Rerun::Random) << name;
+    EXPECT_EQ(recompute_rule_of(name), RecomputeRule::Random) << name;
   }
   for (const char* name : {"aten::empty.memory_format", "aten::zeros", "aten::full_like"}) {
-    EXPECT_EQ(rerun_of(name), Rerun::Blank) << name;
+    EXPECT_EQ(recompute_rule_of(name), RecomputeRule::Blank) << name;
   }
-  EXPECT_EQ(rerun_of("aten::native_batch_norm"), Rerun::BatchNorm);
+  EXPECT_EQ(recompute_rule_of("aten::native_batch_norm"), RecomputeRule::BatchNorm);
 }
 
-TEST(Rerun, TakesAnOpInPlaceForItsFamily) {
-  EXPECT_EQ(rerun_of("aten::relu_"), Rerun::Plain);
-  EXPECT_EQ(rerun_of("aten::add_.Tensor"), Rerun::Plain);
-  EXPECT_EQ(rerun_of("aten::zero_"), Rerun::Plain);
-  EXPECT_EQ(rerun_of("aten::fill_.Scalar"), Rerun::Plain);
-  EXPECT_EQ(rerun_of("aten::detach_"), Rerun::Never);
-  EXPECT_EQ(rerun_of("aten::__iand__.Tensor"), Rerun::Never);
+TEST(RecomputeRules, TakesAnOpInPlaceForItsFamily) {
+  EXPECT_EQ(recompute_rule_of("aten::relu_"), RecomputeRule::Plain);
+  EXPECT_EQ(recompute_rule_of("aten::add_.Tensor"), RecomputeRule::Plain);
+  EXPECT_EQ(recompute_rule_of("aten::zero_"), RecomputeRule::Plain);
+  EXPECT_EQ(recompute_rule_of("aten::fill_.Scalar"), RecomputeRule::Plain);
+  EXPECT_EQ(recompute_rule_of("aten::detach_"), RecomputeRule::Never);
+  EXPECT_EQ(recompute_rule_of("aten::__iand__.Tensor"), RecomputeRule::Never);
 }
 
-TEST(Rerun, LeavesOutWhatIsNotKnown) {
+TEST(RecomputeRules, LeavesOutWhatIsNotKnown) {
   for (const char* name : {"",
                            "relu",
                            "aten::",
@@ -61,11 +61,11 @@ TEST(Rerun, LeavesOutWhatIsNotKnown) {
                            "aten::_",
                            "aten:: relu",
                            "aten::r"}) {
-    EXPECT_EQ(rerun_of(name), Rerun::Never) << name;
+    EXPECT_EQ(recompute_rule_of(name), RecomputeRule::Never) << name;
   }
 }
 
-TEST(Rerun, TellsPartsOfAName) {
+TEST(RecomputeRules, TellsPartsOfAName) {
   EXPECT_EQ(parts_of("aten::add_.Tensor").base, "add");
   EXPECT_EQ(parts_of("aten::add_.Tensor").overload, "Tensor");
   EXPECT_TRUE(parts_of("aten::add_.Tensor").in_place);
@@ -74,7 +74,7 @@ TEST(Rerun, TellsPartsOfAName) {
   EXPECT_EQ(parts_of("mine::add").base, "");
 }
 
-TEST(Rerun, TellsWhatKindOfWorkItIs) {
+TEST(RecomputeRules, TellsWhatKindOfWorkItIs) {
   EXPECT_TRUE(is_heavy("aten::addmm"));
   EXPECT_FALSE(is_heavy("aten::relu"));
   EXPECT_TRUE(is_view("aten::transpose.int"));

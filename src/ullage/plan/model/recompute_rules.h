@@ -9,7 +9,7 @@
 
 namespace ullage::plan {
 
-enum class Rerun {
+enum class RecomputeRule {
   Plain,      // the same inputs give the same bits, and nothing else changes
   Random,     // likewise once the generator is put back to where it was
   BatchNorm,  // writes running statistics without saying so: run again without them
@@ -19,7 +19,7 @@ enum class Rerun {
 // Whose kernels: a card has some that add up in the order in which threads come.
 enum class Kernels { Processor, Card };
 // `name`: "aten::native_batch_norm".
-Rerun rerun_of(std::string_view name, Kernels kernels = Kernels::Processor);
+RecomputeRule recompute_rule_of(std::string_view name, Kernels kernels = Kernels::Processor);
 
 // A name in its parts: "aten::add_.Tensor" is the base "add", in place, overload "Tensor".
 struct OpName {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/plan/model/rerun.h"
+#include "ullage/plan/model/recompute_rules.h"
 
 #include <array>
 #include <cstddef>
@@ -99,13 +99,14 @@ constexpr std::string_view kRandomOnCard =
 
 struct Family {
   std::string_view names;
-  Rerun rerun;
+  RecomputeRule rule;
 };
 constexpr std::array kFamilies = {
-    Family{kPointwise, Rerun::Plain}, Family{kNorms, Rerun::Plain},      Family{kHeavy, Rerun::Plain},
-    Family{kPools, Rerun::Plain},     Family{kReductions, Rerun::Plain}, Family{kMoves, Rerun::Plain},
-    Family{kLosses, Rerun::Plain},    Family{kSequences, Rerun::Plain},  Family{kRandom, Rerun::Random},
-    Family{kBlank, Rerun::Blank},
+    Family{kPointwise, RecomputeRule::Plain},  Family{kNorms, RecomputeRule::Plain},
+    Family{kHeavy, RecomputeRule::Plain},      Family{kPools, RecomputeRule::Plain},
+    Family{kReductions, RecomputeRule::Plain}, Family{kMoves, RecomputeRule::Plain},
+    Family{kLosses, RecomputeRule::Plain},     Family{kSequences, RecomputeRule::Plain},
+    Family{kRandom, RecomputeRule::Random},    Family{kBlank, RecomputeRule::Blank},
 };
 
 bool has(std::string_view names, std::string_view name) {
@@ -129,22 +130,22 @@ OpName parts_of(std::string_view name) {
   return parts;
 }
 
-Rerun rerun_of(std::string_view name, Kernels kernels) {
+RecomputeRule recompute_rule_of(std::string_view name, Kernels kernels) {
   const OpName parts = parts_of(name);
-  if (parts.base.empty()) return Rerun::Never;
+  if (parts.base.empty()) return RecomputeRule::Never;
   if (kernels == Kernels::Card) {
-    if (has(kUnsteadyOnCard, parts.base)) return Rerun::Never;
-    if (has(kRandomOnCard, parts.base)) return Rerun::Random;
+    if (has(kUnsteadyOnCard, parts.base)) return RecomputeRule::Never;
+    if (has(kRandomOnCard, parts.base)) return RecomputeRule::Random;
   }
   for (const std::string_view never : {"out", "reduce"}) {  // into a given result; sums at one place
-    if (parts.overload.find(never) != name.npos) return Rerun::Never;
+    if (parts.overload.find(never) != name.npos) return RecomputeRule::Never;
   }
-  if (is_batch_norm(name)) return Rerun::BatchNorm;
-  if (parts.in_place && (parts.base == "fill" || parts.base == "zero")) return Rerun::Plain;
+  if (is_batch_norm(name)) return RecomputeRule::BatchNorm;
+  if (parts.in_place && (parts.base == "fill" || parts.base == "zero")) return RecomputeRule::Plain;
   for (const Family& family : kFamilies) {
-    if (has(family.names, parts.base)) return family.rerun;
+    if (has(family.names, parts.base)) return family.rule;
   }
-  return Rerun::Never;
+  return RecomputeRule::Never;
 }
 
 bool is_batch_norm(std::string_view name) {
