@@ -47,11 +47,11 @@ Result<torch::Tensor> Batches::next(std::int64_t most) {
   const auto side = static_cast<std::uint32_t>(side_);
   torch::Tensor batch = torch::empty({rows, 3, side_, side_});
   float* const planes = batch.mutable_data_ptr<float>();
-  const auto taken = feed_->take(static_cast<std::size_t>(rows), [&](std::size_t k, std::span<const std::uint8_t> rgb) {
-    to_planes(rgb, side, planes + k * rgb.size());
-  });
-  if (!taken) return taken.error();
-  return batch.narrow(0, 0, static_cast<std::int64_t>(*taken));
+  ULLAGE_TRY_VALUE(const auto taken,
+                   feed_->take(static_cast<std::size_t>(rows), [&](std::size_t k, std::span<const std::uint8_t> rgb) {
+                     to_planes(rgb, side, planes + k * rgb.size());
+                   }));
+  return batch.narrow(0, 0, static_cast<std::int64_t>(taken));
 }
 
 }  // namespace ullage::dcgan

@@ -48,7 +48,7 @@ std::optional<std::uint64_t> step_in(std::string_view name) {
 Result<program::SafetensorsFile> open_whole(const std::string& path) {
   auto file = program::SafetensorsFile::open(path);
   if (!file) return file;
-  if (Status status = file->verify(); !status) return status.error();
+  ULLAGE_TRY(file->verify());
   return file;
 }
 

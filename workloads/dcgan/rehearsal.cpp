@@ -45,9 +45,8 @@ Status rehearse(const Options& options, std::vector<std::string> paths) {
   Trainer trainer(network_shape(options), adam_settings(options), samples_of(options.batch));
   Batches batches(options, std::move(paths), options.data.empty() ? make_up(options) : load_from_file(options), {});
   for (int i = 0; i < kSteps; ++i) {
-    auto pictures = batches.next(options.batch);
-    if (!pictures) return pictures.error();
-    trainer.step(std::move(*pictures));
+    ULLAGE_TRY_VALUE(auto pictures, batches.next(options.batch));
+    trainer.step(std::move(pictures));
     runtime::mark_step();
   }
   sample_grid(trainer, options);
@@ -61,14 +60,13 @@ Result<bool> rehearse_if_asked(const Options& options, program::Progress& progre
       {{{"batch", options.batch}}, {{2, 3, 4}}, {{"image-size", options.image_size, image_sizes()}}, {"checkpoint"}});
   if (rehearsal.takes.empty()) return false;
   if (options.threads > 0) torch::set_num_threads(static_cast<int>(options.threads));
-  const auto paths = paths_of(options);
-  if (!paths) return paths.error();
+  ULLAGE_TRY_VALUE(const auto paths, paths_of(options));
   for (const auto& knobs : rehearsal.takes) {
     progress.say("rehearsal: batch " + std::to_string(knobs.front().value));
     const runtime::Take take(knobs);
     Options smaller = options;
     smaller.batch = knobs.front().value;
-    if (Status done = rehearse(smaller, *paths); !done) return done.error();
+    ULLAGE_TRY(rehearse(smaller, paths));
   }
   return true;
 }

@@ -64,14 +64,14 @@ Status RunFolder::prepare(bool resume) const {
     return Error{Error::Kind::NotFound, "no checkpoint to resume from; start without --resume in an empty folder",
                  checkpoints()};
   }
-  if (Status status = program::make_writable(path_); !status) return status;
+  ULLAGE_TRY(program::make_writable(path_));
   return program::make_writable(checkpoints());
 }
 
 Result<LossLog> LossLog::open(const std::string& path, std::uint64_t last_step) {
   std::error_code code;
   if (last_step > 0 && fs::exists(path, code)) {
-    if (Status status = program::write_whole_file(path, lines_up_to(path, last_step)); !status) return status.error();
+    ULLAGE_TRY(program::write_whole_file(path, lines_up_to(path, last_step)));
   }
   std::FILE* file = std::fopen(path.c_str(), last_step > 0 ? "ae" : "we");
   if (file == nullptr) return program::cannot_write(path, errno);

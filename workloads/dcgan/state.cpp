@@ -150,7 +150,7 @@ Status restore_state(Trainer& trainer, const program::SafetensorsFile& file) {
   std::map<std::string, torch::Tensor> read;
   for (const NamedTensor& item : all) {
     ULLAGE_CHECK(item.tensor.is_contiguous(), "state is contiguous");
-    if (Status status = file.read(item.name, item.tensor.mutable_data_ptr()); !status) return status;
+    ULLAGE_TRY(file.read(item.name, item.tensor.mutable_data_ptr()));
     read[item.name] = item.tensor;
   }
   set_optimizer_steps(trainer.optimizerG, "optimizerG/", *trainer.netG, read);

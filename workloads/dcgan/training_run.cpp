@@ -93,35 +93,33 @@ Status TrainingRun::start_or_resume() {
   trainer_.emplace(network_shape(options_), adam_settings(options_), samples_of(options_.batch));
   checkpoints_.remove_partial();
   if (options_.resume) {
-    if (Status status = resume(); !status) return status;
+    ULLAGE_TRY(resume());
   }
-  auto log = LossLog::open(folder_.losses(), step_);
-  if (!log) return log.error();
-  log_.emplace(std::move(*log));
+  ULLAGE_TRY_VALUE(auto log, LossLog::open(folder_.losses(), step_));
+  log_.emplace(std::move(log));
   return success();
 }
 
 Status TrainingRun::resume() {
-  const auto file = checkpoints_.open_newest();
-  if (!file) return file.error();
-  const auto bad = [&](const std::string& what) { return Error{Error::Kind::BadFile, what, file->path()}; };
-  const auto place = read_place(file->metadata());
+  ULLAGE_TRY_VALUE(const auto file, checkpoints_.open_newest());
+  const auto bad = [&](const std::string& what) { return Error{Error::Kind::BadFile, what, file.path()}; };
+  const auto place = read_place(file.metadata());
   if (!place) return bad("__metadata__ has no place in the data: not a checkpoint of this program");
-  const std::string other_options = differing_options(file->metadata(), options_);
-  if (Status status = restore_state(*trainer_, *file); !status) {
+  const std::string other_options = differing_options(file.metadata(), options_);
+  if (Status status = restore_state(*trainer_, file); !status) {
     Error error = status.error();
     if (!other_options.empty()) error.message = other_options + "; " + error.message;
     return error;
   }
   if (!other_options.empty()) return bad(other_options + "; give the same options");
-  const std::string other_pictures = differing_pictures(file->metadata(), options_, paths_);
+  const std::string other_pictures = differing_pictures(file.metadata(), options_, paths_);
   if (!other_pictures.empty()) return bad(other_pictures);
   step_ = first_step_ = place->step;
   start_ = place->data;
   if (start_.index >= paths_.size())
     return bad("its place in the data lies past the " + std::to_string(paths_.size()) + " pictures");
   checkpoint_step_ = step_;
-  progress_.say("resuming after step " + std::to_string(step_) + " from " + file->path());
+  progress_.say("resuming after step " + std::to_string(step_) + " from " + file.path());
   return success();
 }
 
@@ -144,14 +142,14 @@ Status TrainingRun::train_one_step() {
   if (batch->size(0) == 0) return success();
   const Losses losses = trainer_->step(std::move(*batch));
   ++step_;
-  if (Status status = log_->append(step_, losses); !status) return status;
+  ULLAGE_TRY(log_->append(step_, losses));
   runtime::mark_step();
   step_seconds_.push_back(seconds_since(start));
   show_progress(losses);
 
   const auto due = [this](std::int64_t every) { return every > 0 && step_ % static_cast<std::uint64_t>(every) == 0; };
   if (due(options_.sample_every)) {
-    if (Status status = save_sample(); !status) return status;
+    ULLAGE_TRY(save_sample());
   }
   if (due(options_.checkpoint_every)) return save_checkpoint();
   return success();
@@ -187,7 +185,7 @@ Status TrainingRun::save_checkpoint() {
   const runtime::Phase phase("checkpoint");
   const program::Metadata metadata = checkpoint_metadata({step_, batches_->feed().place()}, options_, paths_);
   const auto tensors = state_of(*trainer_);
-  if (Status status = checkpoints_.write(step_, to_write(tensors), metadata); !status) return status;
+  ULLAGE_TRY(checkpoints_.write(step_, to_write(tensors), metadata));
   checkpoint_step_ = step_;
   return success();
 }
@@ -218,12 +216,12 @@ Json TrainingRun::run_json(const std::string& outcome, const std::string& sha256
 }
 
 Status TrainingRun::finish(bool interrupted) {
-  if (Status status = save_checkpoint(); !status) return status;
-  if (Status status = save_sample(); !status) return status;
+  ULLAGE_TRY(save_checkpoint());
+  ULLAGE_TRY(save_sample());
   const std::string sha256 = state_sha256(*trainer_);
   runtime::report_state(sha256);
   const Json json = run_json(interrupted ? "interrupted" : "done", sha256);
-  if (Status status = program::write_whole_file(folder_.run_json(), json.dump(1) + "\n"); !status) return status;
+  ULLAGE_TRY(program::write_whole_file(folder_.run_json(), json.dump(1) + "\n"));
   progress_.say((interrupted ? "stopped after step " : "done after step ") + std::to_string(step_) +
                 ": sample picture " + folder_.sample(step_) + ", losses " + folder_.losses());
   if (interrupted) progress_.say("to go on: the same command with --resume");
@@ -231,18 +229,18 @@ Status TrainingRun::finish(bool interrupted) {
 }
 
 Result<ExitCode> TrainingRun::run() {
-  if (Status status = list_pictures(); !status) return status.error();
-  if (Status status = folder_.prepare(options_.resume); !status) return status.error();
+  ULLAGE_TRY(list_pictures());
+  ULLAGE_TRY(folder_.prepare(options_.resume));
   if (options_.threads > 0) torch::set_num_threads(static_cast<int>(options_.threads));
-  if (Status status = start_or_resume(); !status) return status.error();
+  ULLAGE_TRY(start_or_resume());
   batches_.emplace(options_, paths_, load_from_file(options_), start_);
   if (finished()) progress_.say("nothing left to do: " + std::to_string(step_) + " steps are done");
   bool interrupted = false;
   while (!finished() && !interrupted) {
-    if (Status status = train_one_step(); !status) return status.error();
+    ULLAGE_TRY(train_one_step());
     interrupted = stop_.asked() && step_ > first_step_;  // the first step of all is always made
   }
-  if (Status status = finish(interrupted); !status) return status.error();
+  ULLAGE_TRY(finish(interrupted));
   return interrupted ? ExitCode::Interrupted : ExitCode::Done;
 }
 
@@ -253,9 +251,8 @@ ExitCode run_dcgan(const Options& options, std::ostream& out, bool terminal) {
   const torch_program::ProgramWords words{"ullage-dcgan",
                                           "a smaller --batch (or --ngf, --ndf, --max-channels) needs less"};
   return torch_program::run_program(words, progress, [&]() -> Result<ExitCode> {
-    const auto rehearsed = rehearse_if_asked(options, progress);
-    if (!rehearsed) return rehearsed.error();
-    return *rehearsed ? ExitCode::Done : TrainingRun(options, progress).run();
+    ULLAGE_TRY_VALUE(const auto rehearsed, rehearse_if_asked(options, progress));
+    return rehearsed ? ExitCode::Done : TrainingRun(options, progress).run();
   });
 }
 

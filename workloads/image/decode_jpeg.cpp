@@ -203,7 +203,7 @@ Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
   JpegReader reader(file);
   if (!reader.read_header()) return reader.failed("in its header");
   const PictureSize size = reader.size();
-  if (Status fits = check_size(file, size); !fits) return fits;
+  ULLAGE_TRY(check_size(file, size));
   if (reader.components() == 2 || reader.components() > 4) {
     return bad_picture(file, "has " + std::to_string(reader.components()) + " colour components; 1, 3 and 4 are read");
   }
@@ -211,7 +211,7 @@ Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
     held = charge_if_asked(charge, reader.coefficients(), "the coefficients of a progressive JPEG");
   if (!reader.start()) return reader.failed(in_scan(reader, size));
   sink.start(size);
-  if (Status rows = stream_rows(reader, size, sink); !rows) return rows;
+  ULLAGE_TRY(stream_rows(reader, size, sink));
   if (!reader.read_end()) return reader.failed("after its last row");
   return success();
 }

@@ -150,12 +150,11 @@ Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
   PngReader reader(file);
   if (!reader.read_header()) return reader.failed("in its header");
   const PictureSize size = reader.size();
-  if (Status fits = check_size(file, size); !fits) return fits;
+  ULLAGE_TRY(check_size(file, size));
   held = charge_rows(reader, size, charge);
   if (!reader.set_up_rows()) return reader.failed("in its header");
   sink.start(size);
-  Status rows = reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink);
-  if (!rows) return rows;
+  ULLAGE_TRY(reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink));
   // The rest holds a checksum of the pixels. If the file ends there, all rows are whole and the picture stands, as in
   // Pillow.
   if (!reader.read_end() && !file.ran_out()) return reader.failed("after its last row");

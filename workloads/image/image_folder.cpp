@@ -85,13 +85,12 @@ Status walk(const std::string& folder, std::uint32_t class_index, ImageFolder& t
   while (!ahead.empty()) {
     const std::string at = std::move(ahead.back());
     ahead.pop_back();
-    Result<Entries> entries = list(at);
-    if (!entries) return entries.error();
-    for (const std::string& name : entries->folders) {
+    ULLAGE_TRY_VALUE(Entries entries, list(at));
+    for (const std::string& name : entries.folders) {
       std::string below = join(at, name);
       if (!goes_round(below)) ahead.push_back(std::move(below));
     }
-    found.emplace_back(at, std::move(entries->files));
+    found.emplace_back(at, std::move(entries.files));
   }
   std::sort(found.begin(), found.end());
   for (const auto& [at, files] : found) take_files(at, files, class_index, to);
@@ -137,16 +136,15 @@ std::string ImageFolder::note() const {
 }
 
 Result<ImageFolder> list_image_folder(const std::string& folder) {
-  if (Status is_folder = check_folder(folder); !is_folder) return is_folder.error();
-  Result<Entries> top = list(folder);
-  if (!top) return top.error();
+  ULLAGE_TRY(check_folder(folder));
+  ULLAGE_TRY_VALUE(Entries top, list(folder));
   ImageFolder found;
-  found.class_names = top->folders;
-  for (std::uint32_t i = 0; i < top->folders.size(); ++i) {
-    if (Status walked = walk(join(folder, top->folders[i]), i, found); !walked) return walked.error();
+  found.class_names = top.folders;
+  for (std::uint32_t i = 0; i < top.folders.size(); ++i) {
+    ULLAGE_TRY(walk(join(folder, top.folders[i]), i, found));
   }
   if (!found.images.empty()) return found;
-  take_files(folder, top->files, 0, found);
+  take_files(folder, top.files, 0, found);
   found.class_names = {name_of(folder)};
   if (found.images.empty()) return nothing_found(folder, found);
   return found;

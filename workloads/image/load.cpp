@@ -15,7 +15,7 @@ Result<Picture> load_square_rgb(const std::string& path, std::uint32_t side, con
                  path};
   }
   SquareResize resize(side);
-  if (Status decoded = decode(path, resize, charge); !decoded) return decoded.error();
+  ULLAGE_TRY(decode(path, resize, charge));
   return resize.take();
 }
 

@@ -42,7 +42,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
     return Error{kind, std::strerror(errno), path};
   }
   SafetensorsFile file(path, fd);
-  if (Status status = file.read_header(); !status) return status.error();
+  ULLAGE_TRY(file.read_header());
   return file;
 }
 
@@ -65,7 +65,7 @@ Status SafetensorsFile::read_header() {
   if (!read_all(fd_, &length, sizeof length, 0)) {
     return bad("damaged: " + std::to_string(file_size) + " bytes are too few for a header");
   }
-  if (Status can_be = read::check_safetensors_length(length, file_size, path_); !can_be) return can_be;
+  ULLAGE_TRY(read::check_safetensors_length(length, file_size, path_));
   std::string header(length, '\0');
   if (!read_all(fd_, header.data(), length, sizeof length)) return bad("damaged: header cannot be read");
   data_begin_ = sizeof length + length;
@@ -73,10 +73,9 @@ Status SafetensorsFile::read_header() {
 }
 
 Status SafetensorsFile::take_entries(const std::string& header, std::uint64_t file_size) {
-  auto parsed = read::parse_safetensors_header(header, file_size, path_);
-  if (!parsed) return parsed.error();
-  metadata_ = std::move(parsed->metadata);
-  for (auto& [name, dtype, shape, begin, end] : parsed->tensors) {
+  ULLAGE_TRY_VALUE(auto parsed, read::parse_safetensors_header(header, file_size, path_));
+  metadata_ = std::move(parsed.metadata);
+  for (auto& [name, dtype, shape, begin, end] : parsed.tensors) {
     if (dtype != Dtype::F32 && dtype != Dtype::I64 && dtype != Dtype::U8) {
       return bad(name + ": type " + std::string(name_of(dtype)) + " is none of F32, I64, U8");
     }

@@ -18,7 +18,7 @@ std::string shown(double value) {
 }  // namespace
 
 Status FaceFiles::prepare() const {
-  if (Status made = program::make_writable(options_.out); !made) return made;
+  ULLAGE_TRY(program::make_writable(options_.out));
   return program::make_writable(options_.out + "/LR");
 }
 
@@ -26,7 +26,7 @@ Status FaceFiles::prepare_intermediates(std::span<const Job> jobs) const {
   if (!options_.save_intermediate) return success();
   for (const Job& job : jobs) {
     for (const char* folder : {"/HR", "/LR"}) {
-      if (Status made = program::make_writable(options_.out + "/" + job.name + folder); !made) return made;
+      ULLAGE_TRY(program::make_writable(options_.out + "/" + job.name + folder));
     }
   }
   return success();
@@ -38,16 +38,14 @@ Status FaceFiles::save_intermediates(std::span<const Job> jobs, const BestFaces&
   std::snprintf(number, sizeof number, "_%02lld.png", static_cast<long long>(step));
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const std::string folder = options_.out + "/" + jobs[i].name;
-    if (Status saved = torch_program::write_png(folder + "/HR/" + jobs[i].name + number, best.of(i).image); !saved)
-      return saved;
-    if (Status saved = torch_program::write_png(folder + "/LR/" + jobs[i].name + number, best.of(i).low); !saved)
-      return saved;
+    ULLAGE_TRY(torch_program::write_png(folder + "/HR/" + jobs[i].name + number, best.of(i).image));
+    ULLAGE_TRY(torch_program::write_png(folder + "/LR/" + jobs[i].name + number, best.of(i).low));
   }
   return success();
 }
 
 Status FaceFiles::write(const Job& job, const at::Tensor& image, const at::Tensor& low) const {
-  if (Status saved = torch_program::write_png(face(job), image); !saved) return saved;
+  ULLAGE_TRY(torch_program::write_png(face(job), image));
   return torch_program::write_png(options_.out + "/LR/" + job.name + ".png", low);
 }
 
@@ -56,7 +54,7 @@ Status FaceFiles::save(std::span<const Job> jobs, const Evaluation& last, const 
     const Job& job = jobs[i];
     const auto row = static_cast<std::int64_t>(i);
     if (best.found(i)) {
-      if (Status saved = write(job, last.image.select(0, row), last.low.select(0, row)); !saved) return saved;
+      ULLAGE_TRY(write(job, last.image.select(0, row), last.low.select(0, row)));
       if (!options_.quiet) progress_.say(job.name + ": eps " + shown(options_.eps) + " reached, " + face(job));
       continue;
     }
@@ -64,7 +62,7 @@ Status FaceFiles::save(std::span<const Job> jobs, const Evaluation& last, const 
     const std::string missed = job.name + ": eps " + shown(options_.eps) + " not reached: the least L2 is " +
                                shown(kept.distance) + "; more --steps or a larger --eps may do";
     if (options_.keep_best) {
-      if (Status saved = write(job, kept.image, kept.low); !saved) return saved;
+      ULLAGE_TRY(write(job, kept.image, kept.low));
       progress_.say(missed + "; the best face, of step " + std::to_string(kept.step + 1) + ", is " + face(job));
     } else {
       ++missed_;

@@ -75,9 +75,8 @@ void want_block(Wanted& wanted, std::int64_t side, std::int64_t from, std::int64
 Result<Wanted> wanted_of(const read::Weights& weights, Network network) {
   if (network == Network::Mapping) return wanted_of_mapping();
   if (network == Network::GaussianFit) return wanted_of_gaussian_fit();
-  const auto shape = synthesis_shape(weights);
-  if (!shape) return shape.error();
-  return wanted_of_synthesis(*shape);
+  ULLAGE_TRY_VALUE(const auto shape, synthesis_shape(weights));
+  return wanted_of_synthesis(shape);
 }
 
 }  // namespace
@@ -122,18 +121,16 @@ Wanted wanted_of_mapping() {
 Wanted wanted_of_gaussian_fit() { return {{"mean", {kLatent}}, {"std", {kLatent}}}; }
 
 Result<std::shared_ptr<const read::Weights>> open_network(const std::string& path, Network network) {
-  auto opened = read::Weights::open(path);
-  if (!opened) return opened.error();
-  const auto weights = std::make_shared<const read::Weights>(std::move(*opened));
+  ULLAGE_TRY_VALUE(auto opened, read::Weights::open(path));
+  const auto weights = std::make_shared<const read::Weights>(std::move(opened));
   const auto bad = [&](const std::string& what) { return Error{Error::Kind::BadFile, what, path}; };
   if (const auto told = told_by_keys(*weights); told && *told != network) {
     return bad("these are the weights of --" + std::string(name_of(*told)) + ", given as --" +
                std::string(name_of(network)) + "; are the two swapped?");
   }
-  const auto wanted = wanted_of(*weights, network);
-  if (!wanted) return wanted.error();
-  if (Status matched = read::match(*weights, *wanted); !matched) return matched.error();
-  if (Status matched = read::match_floats(*weights, *wanted); !matched) return matched.error();
+  ULLAGE_TRY_VALUE(const auto wanted, wanted_of(*weights, network));
+  ULLAGE_TRY(read::match(*weights, wanted));
+  ULLAGE_TRY(read::match_floats(*weights, wanted));
   return weights;
 }
 

@@ -75,7 +75,7 @@ Result<std::vector<std::string>> list_pictures(const std::string& input) {
 Result<image::Picture> load_picture(const std::string& path, std::int64_t resolution,
                                     const image::ChargeMemory& charge) {
   WholePicture picture(resolution);
-  if (Status decoded = image::decode(path, picture, charge); !decoded) return decoded.error();
+  ULLAGE_TRY(image::decode(path, picture, charge));
   const image::PictureSize size = picture.size();
   if (will_do(size, resolution)) return picture.take();
   return Error{Error::Kind::BadFile,
@@ -87,13 +87,11 @@ Result<image::Picture> load_picture(const std::string& path, std::int64_t resolu
 
 Result<std::vector<Job>> list_jobs(const std::string& input, std::int64_t duplicates, std::int64_t resolution,
                                    const image::ChargeMemory& charge) {
-  const auto paths = list_pictures(input);
-  if (!paths) return paths.error();
+  ULLAGE_TRY_VALUE(const auto paths, list_pictures(input));
   std::vector<Job> jobs;
   std::map<std::string, std::string> picture_of;  // by the name of its results
-  for (const std::string& path : *paths) {
-    const auto picture = load_picture(path, resolution, charge);
-    if (!picture) return picture.error();
+  for (const std::string& path : paths) {
+    ULLAGE_TRY_VALUE(const auto picture, load_picture(path, resolution, charge));
     const std::string stem = fs::path(path).stem().string();
     for (std::int64_t k = 1; k <= duplicates; ++k) {
       const std::string name = duplicates == 1 ? stem : stem + "_" + std::to_string(k);
@@ -103,7 +101,7 @@ Result<std::vector<Job>> list_jobs(const std::string& input, std::int64_t duplic
                      "the face of this and that of " + other->second + " would both be " + name + ".png; rename one",
                      path};
       }
-      jobs.push_back({path, name, picture->width});
+      jobs.push_back({path, name, picture.width});
     }
   }
   return jobs;

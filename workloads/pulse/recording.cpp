@@ -18,15 +18,14 @@ std::string noise_name(std::size_t layer) { return "noise/" + std::to_string(lay
 }  // namespace
 
 Result<Start> read_start(const std::string& path, const Options& options, std::int64_t layers, std::int64_t batch) {
-  auto opened = read::Weights::open(path);
-  if (!opened) return opened.error();
-  const auto file = std::make_shared<const read::Weights>(std::move(*opened));
+  ULLAGE_TRY_VALUE(auto opened, read::Weights::open(path));
+  const auto file = std::make_shared<const read::Weights>(std::move(opened));
   std::vector<read::WantedWeight> wanted = {{"latents", {batch, options.tile_latent ? 1 : layers, kLatent}}};
   for (std::int64_t i = 0; i < layers; ++i) {
     const std::int64_t side = side_of_layer(i);
     wanted.push_back({noise_name(static_cast<std::size_t>(i)), {batch, 1, side, side}});
   }
-  if (Status matched = read::match(*file, wanted, read::ExtraWeights::Allowed); !matched) return matched.error();
+  ULLAGE_TRY(read::match(*file, wanted, read::ExtraWeights::Allowed));
   Start start;
   start.latents = torch_program::as_tensor(file, wanted[0].name).clone();
   for (std::size_t i = 1; i < wanted.size(); ++i) {

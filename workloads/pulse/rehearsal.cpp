@@ -27,9 +27,8 @@ constexpr std::int64_t kMadeUpSide = 32;  // of the pictures that PULSE is shown
 // Of the first picture there is; no size follows from what is in it.
 Result<std::int64_t> side_of_pictures(const Options& options, std::int64_t resolution) {
   if (!std::filesystem::exists(options.input)) return std::min(kMadeUpSide, resolution);
-  const auto jobs = list_jobs(options.input, 1, resolution, torch_program::charge);
-  if (!jobs) return jobs.error();
-  return jobs->front().side;
+  ULLAGE_TRY_VALUE(const auto jobs, list_jobs(options.input, 1, resolution, torch_program::charge));
+  return jobs.front().side;
 }
 
 // Made as one whole, so that each batch does the same; a run draws it picture by picture (draw_start).
@@ -44,15 +43,13 @@ Start some_start(const Options& options, std::int64_t layers, at::ScalarType typ
 }
 
 Status rehearse(const Options& options) {
-  auto files = open_weight_files(options);
-  if (!files) return files.error();
-  const SynthesisShape shape = *synthesis_shape(*files->synthesis);
-  const auto side = side_of_pictures(options, shape.resolution);
-  if (!side) return side.error();
+  ULLAGE_TRY_VALUE(auto files, open_weight_files(options));
+  const SynthesisShape shape = *synthesis_shape(*files.synthesis);
+  ULLAGE_TRY_VALUE(const auto side, side_of_pictures(options, shape.resolution));
   const at::ScalarType type = options.in_double ? at::kDouble : at::kFloat;
-  const Synthesis synthesis(shape, torch_program::Source(std::move(files->synthesis), type, "synthesis"));
+  const Synthesis synthesis(shape, torch_program::Source(std::move(files.synthesis), type, "synthesis"));
   const GaussianFit fit{at::zeros({kLatent}, type), at::ones({kLatent}, type)};
-  const at::Tensor wanted = at::full({options.batch_size, 3, *side, *side}, 0.5, type);
+  const at::Tensor wanted = at::full({options.batch_size, 3, side, side}, 0.5, type);
 
   BestFaces best(options.batch_size, options.eps);
   Search search(synthesis, fit, wanted, some_start(options, shape.layers(), type), options);
@@ -80,7 +77,7 @@ Result<bool> rehearse_if_asked(const Options& options, program::Progress& progre
     const runtime::Take take(knobs);
     Options smaller = options;
     smaller.batch_size = knobs.front().value;
-    if (Status done = rehearse(smaller); !done) return done.error();
+    ULLAGE_TRY(rehearse(smaller));
   }
   return true;
 }

@@ -91,8 +91,7 @@ Status SearchRun::compute_fit() {
   });
   if (!fit) return success();
   const std::string path = options_.out + "/gaussian_fit.safetensors";
-  if (Status written = torch_program::write_tensors(path, {{"mean", fit->mean}, {"std", fit->deviation}}); !written)
-    return written;
+  ULLAGE_TRY(torch_program::write_tensors(path, {{"mean", fit->mean}, {"std", fit->deviation}}));
   say("next time: --gaussian-fit " + path);
   fit_ = GaussianFit{fit->mean.to(type_), fit->deviation.to(type_)};
   return success();
@@ -111,9 +110,8 @@ std::span<const Job> SearchRun::next_batch(std::size_t from) const {
 Result<at::Tensor> SearchRun::wanted_pictures(std::span<const Job> jobs) const {
   std::vector<at::Tensor> pictures;
   for (const Job& job : jobs) {
-    const auto picture = load_picture(job.picture, synthesis_->resolution(), torch_program::charge);
-    if (!picture) return picture.error();
-    pictures.push_back(torch_program::to_tensor(*picture, type_));
+    ULLAGE_TRY_VALUE(const auto picture, load_picture(job.picture, synthesis_->resolution(), torch_program::charge));
+    pictures.push_back(torch_program::to_tensor(picture, type_));
   }
   return at::cat(pictures);
 }
@@ -148,14 +146,12 @@ void SearchRun::show(std::span<const Job> jobs, const Evaluation& seen, std::int
 }
 
 Status SearchRun::search(std::span<const Job> jobs, std::size_t first) {
-  const auto wanted = wanted_pictures(jobs);
-  if (!wanted) return wanted.error();
-  auto begin = start_of(jobs, first);
-  if (!begin) return begin.error();
-  if (Status prepared = faces_.prepare_intermediates(jobs); !prepared) return prepared;
+  ULLAGE_TRY_VALUE(const auto wanted, wanted_pictures(jobs));
+  ULLAGE_TRY_VALUE(auto begin, start_of(jobs, first));
+  ULLAGE_TRY(faces_.prepare_intermediates(jobs));
   const double eps = options_.in_double ? options_.eps : static_cast<float>(options_.eps);
   BestFaces best(static_cast<std::int64_t>(jobs.size()), eps);
-  Search search(*synthesis_, *fit_, *wanted, std::move(*begin), options_);
+  Search search(*synthesis_, *fit_, wanted, std::move(begin), options_);
   Recording recording;
   Evaluation seen;
   const auto start = Clock::now();
@@ -167,10 +163,10 @@ Status SearchRun::search(std::span<const Job> jobs, std::size_t first) {
     if (!options_.dump.empty()) recording.see(seen, search, rate);
     runtime::mark_step();
     show(jobs, seen, step + 1, start);
-    if (Status saved = faces_.save_intermediates(jobs, best, step); !saved) return saved;
+    ULLAGE_TRY(faces_.save_intermediates(jobs, best, step));
   }
   if (!options_.dump.empty()) {
-    if (Status written = recording.write(options_.dump, seen, search, best); !written) return written;
+    ULLAGE_TRY(recording.write(options_.dump, seen, search, best));
   }
   torch_program::add(digest_, search.latents());
   for (const std::size_t i : search.trained_noises()) torch_program::add(digest_, search.noises()[i]);
@@ -179,21 +175,17 @@ Status SearchRun::search(std::span<const Job> jobs, std::size_t first) {
 }
 
 Result<ExitCode> SearchRun::run() {
-  auto files = open_weight_files(options_);
-  if (!files) return files.error();
-  files_ = std::move(*files);
+  ULLAGE_TRY_VALUE(files_, open_weight_files(options_));
   const std::int64_t resolution = synthesis_shape(*files_.synthesis)->resolution;
-  auto jobs = list_jobs(options_.input, options_.duplicates, resolution, torch_program::charge);
-  if (!jobs) return jobs.error();
-  jobs_ = std::move(*jobs);
-  if (Status writable = faces_.prepare(); !writable) return writable.error();
+  ULLAGE_TRY_VALUE(jobs_, list_jobs(options_.input, options_.duplicates, resolution, torch_program::charge));
+  ULLAGE_TRY(faces_.prepare());
   if (options_.threads > 0) at::set_num_threads(static_cast<int>(options_.threads));
-  if (Status loaded = load_networks(); !loaded) return loaded.error();
+  ULLAGE_TRY(load_networks());
   seed_ = options_.seed ? *options_.seed : torch_program::seed_by_chance();
   if (!options_.seed && options_.start.empty()) say("the same again: --seed " + std::to_string(seed_));
   for (std::size_t done = 0; done < jobs_.size() && !stop_.asked();) {
     const auto batch = next_batch(done);
-    if (Status searched = search(batch, done); !searched) return searched.error();
+    ULLAGE_TRY(search(batch, done));
     done += batch.size();
   }
   if (stop_.asked()) return ExitCode::Interrupted;
@@ -207,9 +199,8 @@ ExitCode run_pulse(const Options& options, std::ostream& out, bool terminal) {
   program::Progress progress(out, terminal);
   return torch_program::run_program({"ullage-pulse", "a smaller --batch-size needs less"}, progress,
                                     [&]() -> Result<ExitCode> {
-                                      const auto rehearsed = rehearse_if_asked(options, progress);
-                                      if (!rehearsed) return rehearsed.error();
-                                      return *rehearsed ? ExitCode::Done : SearchRun(options, progress).run();
+                                      ULLAGE_TRY_VALUE(const auto rehearsed, rehearse_if_asked(options, progress));
+                                      return rehearsed ? ExitCode::Done : SearchRun(options, progress).run();
                                     });
 }
 

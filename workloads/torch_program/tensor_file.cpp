@@ -29,7 +29,7 @@ Status write_tensors(const std::string& path, const std::map<std::string, at::Te
     list.push_back({name, {dtype_of(one), one.sizes().vec()}, one.const_data_ptr()});
   }
   const std::string partial = path + ".partial";
-  if (Status written = program::write_safetensors(partial, list, {}); !written) return written;
+  ULLAGE_TRY(program::write_safetensors(partial, list, {}));
   if (std::rename(partial.c_str(), path.c_str()) == 0) return success();
   const int error = errno;
   std::remove(partial.c_str());

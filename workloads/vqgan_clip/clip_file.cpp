@@ -156,16 +156,14 @@ Wanted wanted_of_clip(const ClipShape& shape) {
 }
 
 Result<ClipFile> open_clip(const std::string& path) {
-  const auto file = read::Weights::open(path);
-  if (!file) return file.error();
-  const bool is_under = file->find("state_dict.visual.conv1.weight") != nullptr;
-  auto weights = std::make_shared<const read::Weights>(file->under(is_under ? "state_dict." : ""));
-  const auto shape = clip_shape(*weights);
-  if (!shape) return shape.error();
-  const Wanted wanted = wanted_of_clip(*shape);
-  if (Status matched = read::match(*weights, wanted, may_be_extra_in_clip); !matched) return matched.error();
-  if (Status matched = read::match_floats(*weights, wanted); !matched) return matched.error();
-  return ClipFile{*shape, std::move(weights)};
+  ULLAGE_TRY_VALUE(const auto file, read::Weights::open(path));
+  const bool is_under = file.find("state_dict.visual.conv1.weight") != nullptr;
+  auto weights = std::make_shared<const read::Weights>(file.under(is_under ? "state_dict." : ""));
+  ULLAGE_TRY_VALUE(const auto shape, clip_shape(*weights));
+  const Wanted wanted = wanted_of_clip(shape);
+  ULLAGE_TRY(read::match(*weights, wanted, may_be_extra_in_clip));
+  ULLAGE_TRY(read::match_floats(*weights, wanted));
+  return ClipFile{shape, std::move(weights)};
 }
 
 Result<std::string> find_clip(const std::string& named, const std::string& home) {

@@ -29,9 +29,8 @@ Result<std::vector<std::vector<Tokens>>> tokens_of_story(const Options& options,
   for (const Phrase& phrase : options.story) {
     auto& texts = story.emplace_back();
     for (const Prompt& prompt : phrase) {
-      auto tokens = tokeniser->tokens(prompt.text, clip.context);
-      if (!tokens) return tokens.error();
-      texts.push_back(std::move(*tokens));
+      ULLAGE_TRY_VALUE(auto tokens, tokeniser->tokens(prompt.text, clip.context));
+      texts.push_back(std::move(tokens));
     }
   }
   return story;
@@ -41,24 +40,13 @@ Result<std::vector<std::vector<Tokens>>> tokens_of_story(const Options& options,
 
 Result<ModelFiles> open_model_files(const Options& options) {
   ModelFiles files;
-  auto config = read_model_config(options.config);
-  if (!config) return config.error();
-  files.config = std::move(*config);
-  auto size = used_size(options.size, files.config.token_side());
-  if (!size) return size.error();
-  files.size = std::move(*size);
-  auto vqgan = open_vqgan(options.checkpoint, files.config);
-  if (!vqgan) return vqgan.error();
-  files.vqgan = std::move(*vqgan);
+  ULLAGE_TRY_VALUE(files.config, read_model_config(options.config));
+  ULLAGE_TRY_VALUE(files.size, used_size(options.size, files.config.token_side()));
+  ULLAGE_TRY_VALUE(files.vqgan, open_vqgan(options.checkpoint, files.config));
   const char* home = std::getenv("HOME");
-  const auto path = find_clip(options.clip, home == nullptr ? "" : home);
-  if (!path) return path.error();
-  auto clip = open_clip(*path);
-  if (!clip) return clip.error();
-  files.clip = std::move(*clip);
-  auto story = tokens_of_story(options, files.clip.shape);
-  if (!story) return story.error();
-  files.story = std::move(*story);
+  ULLAGE_TRY_VALUE(const auto path, find_clip(options.clip, home == nullptr ? "" : home));
+  ULLAGE_TRY_VALUE(files.clip, open_clip(path));
+  ULLAGE_TRY_VALUE(files.story, tokens_of_story(options, files.clip.shape));
   return files;
 }
 

@@ -77,27 +77,23 @@ class PaintRun final {
 Status PaintRun::load_pictures() {
   if (options_.init_noise != InitNoise::None) first_ = init_noise(options_.init_noise, options_.size, size_, seed_);
   if (!options_.init_image.empty()) {
-    auto picture = load_init_image(options_.init_image, size_, torch_program::charge);
-    if (!picture) return picture.error();
-    first_ = std::move(*picture);
+    ULLAGE_TRY_VALUE(first_, load_init_image(options_.init_image, size_, torch_program::charge));
   }
   for (const Prompt& prompt : options_.image_prompts) {
-    auto picture = load_image_prompt(prompt.text, size_, torch_program::charge);
-    if (!picture) return picture.error();
-    image_prompts_.push_back(std::move(*picture));
+    ULLAGE_TRY_VALUE(auto picture, load_image_prompt(prompt.text, size_, torch_program::charge));
+    image_prompts_.push_back(std::move(picture));
   }
   return options_.zoom_video ? check_zoom(zoom_of(options_), size_) : success();
 }
 
 Status PaintRun::load() {
-  auto files = open_model_files(options_);
-  if (!files) return files.error();
-  size_ = files->size.size;
-  if (Status loaded = load_pictures(); !loaded) return loaded;
-  if (Status writable = files_.prepare(); !writable) return writable;
-  if (!files->size.said.empty()) say(files->size.said);
+  ULLAGE_TRY_VALUE(auto files, open_model_files(options_));
+  size_ = files.size.size;
+  ULLAGE_TRY(load_pictures());
+  ULLAGE_TRY(files_.prepare());
+  if (!files.size.said.empty()) say(files.size.said);
   if (options_.threads > 0) at::set_num_threads(static_cast<int>(options_.threads));
-  networks_ = load_networks(std::move(*files), options_, type_);
+  networks_ = load_networks(std::move(files), options_, type_);
   cutouts_.emplace(networks_.tower->shape().resolution, options_.cuts, options_.cut_method, options_.cut_power,
                    options_.augments);
   return success();
@@ -163,7 +159,7 @@ Status PaintRun::zoom(Search& search, const Phrase& phrase) {
   {
     const at::NoGradGuard no_grad;
     const Tensor frame = (*networks_.decoder)(search.z());
-    if (Status saved = files_.save_frame(frame, phrase, frames_++); !saved) return saved;
+    ULLAGE_TRY(files_.save_frame(frame, phrase, frames_++));
     picture = torch_program::to_picture(frame.select(0, 0));
   }
   if (search.done() <= options_.zoom_start) return success();
@@ -175,7 +171,7 @@ Status PaintRun::zoom(Search& search, const Phrase& phrase) {
 Status PaintRun::save(Search& search, const Evaluation& seen, std::int64_t iteration) {
   const Phrase phrase = options_.story.empty() ? Phrase{} : options_.story[phrase_of(iteration)];
   if (iteration % options_.save_every == 0 || iteration == options_.iterations || stop_.asked()) {
-    if (Status saved = files_.save(seen.picture, phrase); !saved) return saved;
+    ULLAGE_TRY(files_.save(seen.picture, phrase));
   }
   if (options_.video) return files_.save_frame(seen.picture, phrase, iteration);
   if (options_.zoom_video && iteration % options_.zoom_save_every == 0) return zoom(search, phrase);
@@ -198,10 +194,10 @@ Status PaintRun::paint() {
     if (!options_.dump.empty()) recording.see(seen, search);
     runtime::mark_step();
     show(seen, i, start);
-    if (Status saved = save(search, seen, i); !saved) return saved;
+    ULLAGE_TRY(save(search, seen, i));
   }
   if (!options_.dump.empty()) {
-    if (Status written = recording.write(options_.dump); !written) return written;
+    ULLAGE_TRY(recording.write(options_.dump));
   }
   program::Sha256 digest;
   torch_program::add(digest, search.z());
@@ -211,8 +207,8 @@ Status PaintRun::paint() {
 }
 
 Result<ExitCode> PaintRun::run() {
-  if (Status loaded = load(); !loaded) return loaded.error();
-  if (Status painted = paint(); !painted) return painted.error();
+  ULLAGE_TRY(load());
+  ULLAGE_TRY(paint());
   return stop_.asked() ? ExitCode::Interrupted : ExitCode::Done;
 }
 
@@ -222,9 +218,8 @@ ExitCode run_vqgan_clip(const Options& options, std::ostream& out, bool terminal
   program::Progress progress(out, terminal);
   return torch_program::run_program({"ullage-vqgan-clip", "a smaller --size needs less"}, progress,
                                     [&]() -> Result<ExitCode> {
-                                      const auto rehearsed = rehearse_if_asked(options, progress);
-                                      if (!rehearsed) return rehearsed.error();
-                                      return *rehearsed ? ExitCode::Done : PaintRun(options, progress).run();
+                                      ULLAGE_TRY_VALUE(const auto rehearsed, rehearse_if_asked(options, progress));
+                                      return rehearsed ? ExitCode::Done : PaintRun(options, progress).run();
                                     });
 }
 

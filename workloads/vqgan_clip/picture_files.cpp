@@ -21,7 +21,7 @@ PictureFiles::PictureFiles(const Options& options)
     : options_(options), folder_((std::filesystem::path(options.out).parent_path() / ".").string()) {}
 
 Status PictureFiles::prepare() const {
-  if (Status made = program::make_writable(folder_); !made) return made;
+  ULLAGE_TRY(program::make_writable(folder_));
   if (!options_.video && !options_.zoom_video) return success();
   return program::make_writable(folder_ + "/steps");
 }

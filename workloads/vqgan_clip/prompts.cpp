@@ -72,9 +72,8 @@ Result<Prompt> parse_prompt(std::string_view written, const std::string& option)
 Result<Phrase> parse_phrase(std::string_view text, const std::string& option) {
   Phrase phrase;
   for (const std::string_view part : split(text, '|')) {
-    auto prompt = parse_prompt(part, option);
-    if (!prompt) return prompt.error();
-    phrase.push_back(std::move(*prompt));
+    ULLAGE_TRY_VALUE(auto prompt, parse_prompt(part, option));
+    phrase.push_back(std::move(prompt));
   }
   return phrase;
 }
@@ -100,9 +99,8 @@ std::string to_string(const Phrase& phrase) {
 Result<std::vector<Phrase>> parse_story(std::string_view text) {
   std::vector<Phrase> story;
   for (const std::string_view part : split(text, '^')) {
-    auto phrase = parse_phrase(part, "--prompts");
-    if (!phrase) return phrase.error();
-    story.push_back(std::move(*phrase));
+    ULLAGE_TRY_VALUE(auto phrase, parse_phrase(part, "--prompts"));
+    story.push_back(std::move(phrase));
   }
   return story;
 }

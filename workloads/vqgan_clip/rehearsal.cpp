@@ -57,11 +57,10 @@ std::vector<PromptLoss> some_prompts(const Networks& networks, const Cutouts& cu
 }
 
 Status rehearse(const Options& options) {
-  auto files = open_model_files(options);
-  if (!files) return files.error();
-  const PictureSize size = files->size.size;
+  ULLAGE_TRY_VALUE(auto files, open_model_files(options));
+  const PictureSize size = files.size.size;
   const at::ScalarType type = options.in_double ? at::kDouble : at::kFloat;
-  const Networks networks = load_networks(std::move(*files), options, type);
+  const Networks networks = load_networks(std::move(files), options, type);
   const Cutouts cutouts(networks.tower->shape().resolution, options.cuts, options.cut_method, options.cut_power,
                         options.augments);
   Search search(*networks.decoder, *networks.tower, cutouts, some_tokens(networks, size, type), options);
@@ -88,11 +87,10 @@ std::vector<std::string> left_out(const Options& options) {
 
 // In pixels, as the picture will be.
 Result<runtime::RehearsalOffer> offer(const Options& options) {
-  const auto files = open_model_files(options);
-  if (!files) return files.error();
-  const PictureSize& size = files->size.size;
+  ULLAGE_TRY_VALUE(const auto files, open_model_files(options));
+  const PictureSize& size = files.size.size;
   std::vector<std::int64_t> sides;
-  for (std::int64_t i = 0; i < kSizes; ++i) sides.push_back((kLeastTokens + i) * files->config.token_side());
+  for (std::int64_t i = 0; i < kSizes; ++i) sides.push_back((kLeastTokens + i) * files.config.token_side());
   return runtime::RehearsalOffer{
       {{"width", size.width}, {"height", size.height}}, {sides, sides}, {}, left_out(options), {"width", "height"}};
 }
@@ -101,9 +99,8 @@ Result<runtime::RehearsalOffer> offer(const Options& options) {
 
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
   if (!runtime::rehearsing()) return false;
-  const auto offered = offer(options);
-  if (!offered) return offered.error();
-  const auto rehearsal = runtime::rehearsal(*offered);
+  ULLAGE_TRY_VALUE(const auto offered, offer(options));
+  const auto rehearsal = runtime::rehearsal(offered);
   if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
   for (const auto& knobs : rehearsal.takes) {
     Options smaller = options;
@@ -112,7 +109,7 @@ Result<bool> rehearse_if_asked(const Options& options, program::Progress& progre
     std::erase_if(smaller.allowed, [](Lever one) { return one != Lever::CutChunks; });
     progress.say("rehearsal: " + to_string(smaller.size));
     const runtime::Take take(knobs);
-    if (Status done = rehearse(smaller); !done) return done.error();
+    ULLAGE_TRY(rehearse(smaller));
   }
   return true;
 }

@@ -23,7 +23,7 @@ Result<image::Picture> load(const std::string& path, const image::ChargeMemory& 
   image::Resize resize([&wanted](image::PictureSize from) {
     return lanczos(from, pixels(wanted({from.width, from.height})));
   });
-  if (Status decoded = image::decode(path, resize, charge); !decoded) return decoded.error();
+  ULLAGE_TRY(image::decode(path, resize, charge));
   return resize.take();
 }
 

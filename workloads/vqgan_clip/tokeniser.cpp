@@ -70,9 +70,8 @@ Result<Tokeniser> Tokeniser::open(const std::string& path) {
   }
   const auto bytes = content->bytes();
   if (!read::is_gzip(bytes)) return read({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
-  const auto lines = read::gunzip(bytes, path, kGzipLimits);
-  if (!lines) return lines.error();
-  return read(*lines, path);
+  ULLAGE_TRY_VALUE(const auto lines, read::gunzip(bytes, path, kGzipLimits));
+  return read(lines, path);
 }
 
 Result<Tokeniser> Tokeniser::read(std::string_view lines, const std::string& name) {
@@ -141,10 +140,9 @@ Result<std::vector<std::int64_t>> Tokeniser::encode(std::string_view text) const
         Error::Kind::BadArgument,
         "the text has " + std::to_string(text.size()) + " bytes, " + std::to_string(kMostText) + " are the most", ""};
   }
-  const auto cleaned = clean_text(text);
-  if (!cleaned) return cleaned.error();
+  ULLAGE_TRY_VALUE(const auto cleaned, clean_text(text));
   std::vector<std::int64_t> out;
-  for (const std::string_view word : words_of(*cleaned)) {
+  for (const std::string_view word : words_of(cleaned)) {
     if (word == "<|startoftext|>") {
       out.push_back(start());
     } else if (word == "<|endoftext|>") {
@@ -157,9 +155,8 @@ Result<std::vector<std::int64_t>> Tokeniser::encode(std::string_view text) const
 }
 
 Result<std::vector<std::int64_t>> Tokeniser::tokens(std::string_view text, std::int64_t context) const {
-  auto encoded = encode(text);
-  if (!encoded) return encoded.error();
-  const auto count = static_cast<std::int64_t>(encoded->size()) + 2;
+  ULLAGE_TRY_VALUE(auto encoded, encode(text));
+  const auto count = static_cast<std::int64_t>(encoded.size()) + 2;
   if (count > context) {
     std::string shown(text.substr(0, kShownText));
     while (shown.size() < text.size() && !shown.empty() && (text[shown.size()] & 0xc0) == 0x80) shown.pop_back();
@@ -169,9 +166,9 @@ Result<std::vector<std::int64_t>> Tokeniser::tokens(std::string_view text, std::
                      " are the most; take out some words, or make two prompts of it with |",
                  ""};
   }
-  encoded->insert(encoded->begin(), start());
-  encoded->push_back(end());
-  encoded->resize(static_cast<std::size_t>(context), 0);
+  encoded.insert(encoded.begin(), start());
+  encoded.push_back(end());
+  encoded.resize(static_cast<std::size_t>(context), 0);
   return encoded;
 }
 

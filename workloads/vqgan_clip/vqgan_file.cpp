@@ -136,20 +136,19 @@ Wanted wanted_of_quantiser(const ModelConfig& config) {
 }
 
 Result<std::shared_ptr<const read::Weights>> open_vqgan(const std::string& path, const ModelConfig& config) {
-  const auto file = read::Weights::open(path);
-  if (!file) return file.error();
+  ULLAGE_TRY_VALUE(const auto file, read::Weights::open(path));
   const auto* prefix = std::find_if(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view one) {
-    return file->find(std::string(one) + std::string(kMark)) != nullptr;
+    return file.find(std::string(one) + std::string(kMark)) != nullptr;
   });
   if (prefix == kPrefixes.end()) {
-    const bool is_clip = file->find("visual.conv1.weight") != nullptr;
+    const bool is_clip = file.find("visual.conv1.weight") != nullptr;
     return Error{Error::Kind::BadFile,
                  std::string(kMark) + " is missing, by itself and under " + std::string(kPrefixes[1]) + ", " +
-                     std::string(kPrefixes[2]) + " and " + std::string(kPrefixes[3]) + "; " + beginnings(*file) +
+                     std::string(kPrefixes[2]) + " and " + std::string(kPrefixes[3]) + "; " + beginnings(file) +
                      (is_clip ? ": this is a CLIP; give it with --clip" : "; give the checkpoint of a VQGAN"),
                  path};
   }
-  auto weights = std::make_shared<const read::Weights>(file->under(*prefix));
+  auto weights = std::make_shared<const read::Weights>(file.under(*prefix));
   Wanted wanted = wanted_of_encoder(config);
   for (const Wanted& part : {wanted_of_decoder(config), wanted_of_quantiser(config)}) {
     wanted.insert(wanted.end(), part.begin(), part.end());
@@ -159,7 +158,7 @@ Result<std::shared_ptr<const read::Weights>> open_vqgan(const std::string& path,
     error.message += "; does the yaml of --config belong to it?";
     return error;
   }
-  if (Status matched = read::match_floats(*weights, wanted); !matched) return matched.error();
+  ULLAGE_TRY(read::match_floats(*weights, wanted));
   return weights;
 }
 

@@ -59,3 +59,23 @@ using Status = Result<std::monostate>;
 inline Status success() { return Status(std::monostate{}); }
 
 }  // namespace ullage
+
+// For a function that returns a Result: if the expression has an error, returns it.
+//
+//   ULLAGE_TRY(check(file));                                    // a Status, or a Result whose value nobody needs
+//   ULLAGE_TRY_VALUE(const Header header, read_header(file));   // declares `header`
+//   ULLAGE_TRY_VALUE(store_, Store::create(pages));             // assigns to what is there
+//
+// ULLAGE_TRY_VALUE is several statements: inside `if` and `for` it needs braces.
+#define ULLAGE_TRY(...)                                                                     \
+  do {                                                                                      \
+    if (auto ullage_tried = (__VA_ARGS__); !ullage_tried.ok()) return ullage_tried.error(); \
+  } while (false)
+
+#define ULLAGE_TRY_VALUE(to, ...) ULLAGE_TRY_VALUE_AS(ULLAGE_JOIN(ullage_tried_, __COUNTER__), to, __VA_ARGS__)
+#define ULLAGE_TRY_VALUE_AS(tried, to, ...) \
+  auto tried = (__VA_ARGS__);               \
+  if (!tried.ok()) return tried.error();    \
+  to = std::move(tried).value()
+#define ULLAGE_JOIN(a, b) ULLAGE_JOIN_EXPANDED(a, b)
+#define ULLAGE_JOIN_EXPANDED(a, b) a##b

@@ -48,21 +48,18 @@ Result<ExplainFiles> prepare_explain_files(const ExplainOptions& options) {
   ExplainFiles prepared;
   const std::string& input = options.files.front();
   if (!options.html.empty()) {
-    Result<ReportFile> page = prepare(options.html, "the page", "--html", input);
-    if (!page) return page.error();
-    prepared.page = *page;
+    ULLAGE_TRY_VALUE(prepared.page, prepare(options.html, "the page", "--html", input));
   }
   if (!options.convert.empty()) {
     const std::string& format = options.convert.front();
     if (format != "memory_viz" && format != "perfetto") {
       return wrong("unknown format '" + format + "', there are memory_viz and perfetto", "--convert");
     }
-    Result<ReportFile> converted = prepare(options.convert.back(), "the converted file", "--convert", input);
-    if (!converted) return converted.error();
-    if (prepared.page && prepared.page->path() == converted->path()) {
+    ULLAGE_TRY_VALUE(ReportFile converted, prepare(options.convert.back(), "the converted file", "--convert", input));
+    if (prepared.page && prepared.page->path() == converted.path()) {
       return wrong("the page and the converted file cannot be one file", "--convert");
     }
-    prepared.converted = *converted;
+    prepared.converted = converted;
   }
   return prepared;
 }

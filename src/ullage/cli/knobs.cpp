@@ -85,10 +85,9 @@ const Named* find(const std::vector<Named>& all, const std::string& name) {
 Result<std::vector<Axis>> read_axes(const std::vector<std::string>& vary) {
   std::vector<Axis> axes;
   for (const std::string& text : vary) {
-    Result<Axis> axis = read_axis(text);
-    if (!axis) return axis.error();
-    if (find(axes, axis->name) != nullptr) return wrong("knob " + axis->name + " is named twice", "--vary");
-    axes.push_back(std::move(axis).value());
+    ULLAGE_TRY_VALUE(Axis axis, read_axis(text));
+    if (find(axes, axis.name) != nullptr) return wrong("knob " + axis.name + " is named twice", "--vary");
+    axes.push_back(std::move(axis));
   }
   if (axes.size() > kMostKnobs) {
     return wrong(fmt::format("there are {} knobs, at most {} can be varied at once", axes.size(), kMostKnobs),
@@ -111,27 +110,24 @@ std::string placeholder(const std::string& name) { return "{" + name + "}"; }
 Result<std::vector<Knob>> read_at(const std::vector<std::string>& at) {
   std::vector<Knob> knobs;
   for (const std::string& text : at) {
-    Result<Knob> knob = read_knob(text);
-    if (!knob) return knob.error();
-    if (find(knobs, knob->name) != nullptr) return wrong("knob " + knob->name + " is named twice", "--at");
-    knobs.push_back(std::move(knob).value());
+    ULLAGE_TRY_VALUE(Knob knob, read_knob(text));
+    if (find(knobs, knob.name) != nullptr) return wrong("knob " + knob.name + " is named twice", "--at");
+    knobs.push_back(std::move(knob));
   }
   return knobs;
 }
 
 Result<Knobs> read_knobs(const std::vector<std::string>& vary, const std::vector<std::string>& at) {
-  Result<std::vector<Axis>> axes = read_axes(vary);
-  if (!axes) return axes.error();
-  const Result<std::vector<Knob>> targets = read_at(at);
-  if (!targets) return targets.error();
-  for (const Knob& target : *targets) {
-    if (find(*axes, target.name) == nullptr) {
+  ULLAGE_TRY_VALUE(std::vector<Axis> axes, read_axes(vary));
+  ULLAGE_TRY_VALUE(const std::vector<Knob> targets, read_at(at));
+  for (const Knob& target : targets) {
+    if (find(axes, target.name) == nullptr) {
       return wrong(fmt::format("{} is not varied: add --vary {}", target.name, target.name), "--at");
     }
   }
   Knobs knobs;
-  for (Axis& axis : *axes) {
-    const Knob* target = find(*targets, axis.name);
+  for (Axis& axis : axes) {
+    const Knob* target = find(targets, axis.name);
     if (target == nullptr) {
       return wrong(fmt::format("the size to predict is missing: add --at {}=SIZE", axis.name), "--vary");
     }

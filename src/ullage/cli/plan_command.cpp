@@ -57,31 +57,25 @@ Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
     if (machine == Bytes{}) return wrong("this machine does not say how much it gives", "--memory");
     return std::optional(machine);
   }
-  Result<Bytes> size = plan_size(*options.memory, "--memory");
-  if (!size) return size.error();
-  return std::optional(*size);
+  ULLAGE_TRY_VALUE(Bytes size, plan_size(*options.memory, "--memory"));
+  return std::optional(size);
 }
 
 // All of it but measured rates.
 Result<PlanQuestion> question_of(const PlanOptions& options) {
   PlanQuestion question;
   if (!options.memory && !options.curve) return wrong("nothing is asked: --memory SIZE, or --curve", "");
-  const Result<std::optional<Bytes>> memory = memory_of(options);
-  if (!memory) return memory.error();
-  question.memory = *memory;
+  ULLAGE_TRY_VALUE(question.memory, memory_of(options));
   if (options.levers) {
-    const Result<plan::Levers> levers = levers_of(*options.levers);
-    if (!levers) return levers.error();
-    question.levers = *levers;
+    ULLAGE_TRY_VALUE(question.levers, levers_of(*options.levers));
   }
   if (options.step) question.step = *options.step - 1;
   question.seed = options.seed, question.curve = options.curve;
   if (options.effort) question.effort = *options.effort * 1'000'000;
   if (!options.out.empty() && !options.memory) return wrong("a curve is no plan to keep: --memory SIZE too", "--out");
   if (options.rate) {
-    const Result<Bytes> rate = plan_size(*options.rate, "--rate");
-    if (!rate) return rate.error();
-    question.rates.write = question.rates.read = static_cast<double>(rate->count);
+    ULLAGE_TRY_VALUE(const Bytes rate, plan_size(*options.rate, "--rate"));
+    question.rates.write = question.rates.read = static_cast<double>(rate.count);
   }
   return question;
 }
@@ -97,21 +91,18 @@ Result<std::optional<ReportFile>> prepare_to_plan(const std::string& name, const
   if (name == "-") return wrong(what + " goes to a file, not to standard output", option);
   std::error_code failed;
   if (fs::equivalent(name, input, failed) && !failed) return wrong(what + " would replace the trace", option);
-  Result<ReportFile> file = ReportFile::prepare(name, what, option);
-  if (!file) return file.error();
-  return std::optional(*file);
+  ULLAGE_TRY_VALUE(ReportFile file, ReportFile::prepare(name, what, option));
+  return std::optional(file);
 }
 
 Result<PlanFiles> prepare_plan_files(const PlanOptions& options) {
   const std::string& input = options.files.front();
-  const auto plan = prepare_to_plan(options.out, "the plan", "--out", input);
-  if (!plan) return plan.error();
-  const auto page = prepare_to_plan(options.html, "the page", "--html", input);
-  if (!page) return page.error();
-  if (*plan && *page && (*plan)->path() == (*page)->path()) {
+  ULLAGE_TRY_VALUE(const auto plan, prepare_to_plan(options.out, "the plan", "--out", input));
+  ULLAGE_TRY_VALUE(const auto page, prepare_to_plan(options.html, "the page", "--html", input));
+  if (plan && page && plan->path() == page->path()) {
     return wrong("the plan and the page cannot be one file", "--html");
   }
-  return PlanFiles{*plan, *page};
+  return PlanFiles{plan, page};
 }
 
 // The middle one of those that cost something; where none does, the one that fits as it is.

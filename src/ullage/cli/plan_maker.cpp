@@ -63,11 +63,10 @@ Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQue
                                             const std::string& name, Progress& progress) {
   progress.stage("reading " + name);
   const plan::StandsOn on = plan::stands_on(file.device);
-  Result<plan::Step> step = plan::planned_step(file, on, question.step, name);
-  if (!step) return step.error();
+  ULLAGE_TRY_VALUE(plan::Step step, plan::planned_step(file, on, question.step, name));
   report::PlanReport report;
   report.file = name;
-  report.step = std::move(step).value();
+  report.step = std::move(step);
   report.beside = plan::beside_recorded(report.step, on.kernels);
   const Result<plan::Verified> plain = plan::verify(report.step, {}, kUnlimited);
   if (!plain) return Error{Error::Kind::BadFile, "the step cannot be carried out: " + plain.error().text(), name};
@@ -77,10 +76,9 @@ Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQue
   ask.effort = question.effort;
   std::optional<plan::Fit> fit;
   if (question.memory) {
-    Result<plan::Fit> found = plan::fit(
-        report.step, {*question.memory, report.beside, ask, name, [&](const char* what) { progress.stage(what); }});
-    if (!found) return found.error();
-    fit = std::move(found).value();
+    ULLAGE_TRY_VALUE(plan::Fit found, plan::fit(report.step, {*question.memory, report.beside, ask, name,
+                                                              [&](const char* what) { progress.stage(what); }}));
+    fit = std::move(found);
     progress.stage("looking for the lower bound");
     add_bound(report.step, ask, fit->plan);
   }
@@ -88,7 +86,7 @@ Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQue
     if (fit) ask.budget = fit->plan.budget;
     add_curve(ask, report, progress);
     if (fit) {
-      if (const Status joined = plan::join_curve(report.step, name, report.curve, *fit); !joined) return joined.error();
+      ULLAGE_TRY(plan::join_curve(report.step, name, report.curve, *fit));
     }
   }
   if (fit) {

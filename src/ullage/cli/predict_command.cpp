@@ -49,9 +49,8 @@ Result<std::optional<predict::CudaQuestion>> predicted_card(const std::string& d
   if (device == "cpu") return std::optional<predict::CudaQuestion>();
   if (device == "cuda") return std::optional(predict::CudaQuestion{});
   if (!device.starts_with("cuda:")) return wrong("'" + device + "' is no device: cpu, cuda or cuda:SIZE", "--device");
-  const Result<Bytes> capacity = predict_size(device.substr(5), "--device");
-  if (!capacity) return capacity.error();
-  return std::optional(predict::CudaQuestion{*capacity, {}});
+  ULLAGE_TRY_VALUE(const Bytes capacity, predict_size(device.substr(5), "--device"));
+  return std::optional(predict::CudaQuestion{capacity, {}});
 }
 
 Result<Asked> read_question(const PredictOptions& options) {
@@ -60,17 +59,11 @@ Result<Asked> read_question(const PredictOptions& options) {
     const Bytes machine = auto_budget(read_machine_memory(options.roots));
     if (machine > Bytes{}) asked.question.memory = machine;
   } else if (options.memory) {
-    const Result<Bytes> memory = predict_size(*options.memory, "--memory");
-    if (!memory) return memory.error();
-    asked.question.memory = *memory;
+    ULLAGE_TRY_VALUE(asked.question.memory, predict_size(*options.memory, "--memory"));
   }
-  Result<std::optional<predict::CudaQuestion>> card = predicted_card(options.device);
-  if (!card) return card.error();
-  asked.question.cuda = *card;
+  ULLAGE_TRY_VALUE(asked.question.cuda, predicted_card(options.device));
   if (options.keep) {
-    Result<ReportFile> keep = ReportFile::prepare(*options.keep, "the file of takes", "--keep");
-    if (!keep) return keep.error();
-    asked.keep = *keep;
+    ULLAGE_TRY_VALUE(asked.keep, ReportFile::prepare(*options.keep, "the file of takes", "--keep"));
   }
   return asked;
 }
@@ -159,14 +152,13 @@ Result<Source> command_source(const PredictOptions& options, TakeRunner runner, 
     return wrong("what varies is missing: --vary batch --at batch=128, and {batch} where the command has its size",
                  "--vary");
   }
-  Result<Knobs> knobs = read_knobs(options.vary, options.at);
-  if (!knobs) return knobs.error();
-  if (const Status there = check_placeholders(words, knobs->at); !there) return there.error();
+  ULLAGE_TRY_VALUE(Knobs knobs, read_knobs(options.vary, options.at));
+  ULLAGE_TRY(check_placeholders(words, knobs.at));
   Source source;
-  source.target = fill(words, knobs->at);
+  source.target = fill(words, knobs.at);
   source.target.insert(source.target.begin(), "--");
   source.program =
-      std::make_unique<RecordedCommand>(std::move(runner), std::move(words), std::move(knobs).value(), progress, err);
+      std::make_unique<RecordedCommand>(std::move(runner), std::move(words), std::move(knobs), progress, err);
   return source;
 }
 

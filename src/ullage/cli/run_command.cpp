@@ -62,30 +62,26 @@ Result<Bytes> host_memory_of(const RunOptions& options, const MachineMemory& mac
 
 Result<Bytes> budget_of(const RunOptions& options, const MachineMemory& machine, bool of_card, std::ostream& err) {
   if (options.memory == "auto") return of_card ? Bytes{} : auto_budget(machine);
-  Result<Bytes> stated = size_of(options.memory, "--memory");
-  if (!stated) return stated;
-  if (*stated == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
-  if (const auto most = most_there_is(machine); most && *stated > *most && !of_card) {
-    err << "ullage: warning: the budget of " << to_string(*stated) << " is more than the " << to_string(*most)
+  ULLAGE_TRY_VALUE(Bytes stated, size_of(options.memory, "--memory"));
+  if (stated == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
+  if (const auto most = most_there_is(machine); most && stated > *most && !of_card) {
+    err << "ullage: warning: the budget of " << to_string(stated) << " is more than the " << to_string(*most)
         << " that this machine gives; the kernel may kill the program below it\n";
   }
   return stated;
 }
 
 Result<Room> room_of(const RunOptions& options, std::ostream& err) {
-  const Result<std::optional<unsigned>> card = run_card(options.device);
-  if (!card) return card.error();
-  const bool of_card = card->has_value();
+  ULLAGE_TRY_VALUE(const std::optional<unsigned> card, run_card(options.device));
+  const bool of_card = card.has_value();
   if (!of_card && options.host_memory) {
     return Error{Error::Kind::BadArgument, "is for what leaves a card; add --device cuda, or leave it out",
                  "--host-memory"};
   }
   const MachineMemory machine = read_machine_memory(options.roots);
-  const Result<Bytes> host_memory = of_card ? host_memory_of(options, machine) : Bytes{};
-  if (!host_memory) return host_memory.error();
-  const Result<Bytes> budget = budget_of(options, machine, of_card, err);
-  if (!budget) return budget.error();
-  return Room{*card, *budget, *host_memory};
+  ULLAGE_TRY_VALUE(const Bytes host_memory, of_card ? host_memory_of(options, machine) : Bytes{});
+  ULLAGE_TRY_VALUE(const Bytes budget, budget_of(options, machine, of_card, err));
+  return Room{card, budget, host_memory};
 }
 
 // Where tensors go that do not fit, those of a card when `room` has no more for them. What the person named must do;
@@ -113,17 +109,14 @@ struct Files {
 Result<Files> prepare_files(const RunOptions& options) {
   Files files;
   if (!options.report.empty()) {
-    Result<ReportFile> report = ReportFile::prepare(options.report);
-    if (!report) return report.error();
-    files.report = *report;
+    ULLAGE_TRY_VALUE(files.report, ReportFile::prepare(options.report));
   }
   if (!options.record) return files;
-  Result<ReportFile> trace = ReportFile::prepare(*options.record, "the trace", "--record");
-  if (!trace) return trace.error();
-  if (files.report && files.report->path() == trace->path()) {
+  ULLAGE_TRY_VALUE(ReportFile trace, ReportFile::prepare(*options.record, "the trace", "--record"));
+  if (files.report && files.report->path() == trace.path()) {
     return Error{Error::Kind::BadArgument, "the trace and the report cannot be one file", "--record"};
   }
-  files.trace = *trace;
+  files.trace = trace;
   return files;
 }
 

@@ -29,9 +29,8 @@ double rate(std::size_t pieces, double seconds) {
 }  // namespace
 
 Result<plan::Rates> measure_rates(const store::SpillPlace& place) {
-  Result<std::unique_ptr<store::SpillFile>> opened = store::SpillFile::open(place, {.checksums = false});
-  if (!opened) return opened.error();
-  store::SpillFile& file = **opened;
+  ULLAGE_TRY_VALUE(std::unique_ptr<store::SpillFile> opened, store::SpillFile::open(place, {.checksums = false}));
+  store::SpillFile& file = *opened;
   const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(4096, kPiece.count), &std::free);
   if (memory == nullptr) return Error{Error::Kind::System, "no memory to measure the spill folder with", place.folder};
   std::memset(memory.get(), 0x5a, kPiece.count);  // not zeros: a disk may not store those
@@ -40,17 +39,16 @@ Result<plan::Rates> measure_rates(const store::SpillPlace& place) {
   std::vector<store::SpillSlot> slots;
   const Clock::time_point writing = Clock::now();
   while (slots.size() < kPieces && since(writing) < kEnough) {
-    const Result<store::SpillSlot> slot = file.take(kPiece);
-    if (!slot) return slot.error();
-    if (const Status written = file.write(*slot, at); !written) return written.error();
-    slots.push_back(*slot);
+    ULLAGE_TRY_VALUE(const store::SpillSlot slot, file.take(kPiece));
+    ULLAGE_TRY(file.write(slot, at));
+    slots.push_back(slot);
   }
   plan::Rates rates;
   rates.write = rate(slots.size(), since(writing));
   const Clock::time_point reading = Clock::now();
   std::size_t read = 0;
   while (read < slots.size() && (read == 0 || since(reading) < kEnough)) {
-    if (const Status back = file.read(slots[read++], at); !back) return back.error();
+    ULLAGE_TRY(file.read(slots[read++], at));
   }
   rates.read = rate(read, since(reading));
   for (const store::SpillSlot& slot : slots) file.give(slot);

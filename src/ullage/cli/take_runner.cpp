@@ -101,9 +101,8 @@ Failure not_recorded(const TakeOrder& order, const report::RunReport& report) {
 }
 
 Result<trace::TraceFile> read_trace(const fs::path& file) {
-  const Result<read::FileContent> content = read::FileContent::open(file.string());
-  if (!content) return content.error();
-  return trace::read_trace_file(content->bytes(), file.string());
+  ULLAGE_TRY_VALUE(const read::FileContent content, read::FileContent::open(file.string()));
+  return trace::read_trace_file(content.bytes(), file.string());
 }
 
 bool stopped_at_border(const store::LedgerPage& page) {

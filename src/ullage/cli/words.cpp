@@ -79,15 +79,14 @@ Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>&
   Split all;
   std::vector<std::string> left = words;
   while (!left.empty()) {
-    Result<Split> split = split_words(verb, left);
-    if (!split) return split;
-    all.options.insert(all.options.end(), split->options.begin(), split->options.end());
+    ULLAGE_TRY_VALUE(Split split, split_words(verb, left));
+    all.options.insert(all.options.end(), split.options.begin(), split.options.end());
     left.clear();
-    if (split->target.empty()) break;
-    const bool rest = split->target.front() == "--";
-    const auto first = split->target.begin() + (rest ? 1 : 0);
-    all.target.insert(all.target.end(), first, rest ? split->target.end() : first + 1);
-    if (!rest) left.assign(first + 1, split->target.end());
+    if (split.target.empty()) break;
+    const bool rest = split.target.front() == "--";
+    const auto first = split.target.begin() + (rest ? 1 : 0);
+    all.target.insert(all.target.end(), first, rest ? split.target.end() : first + 1);
+    if (!rest) left.assign(first + 1, split.target.end());
   }
   return all;
 }

@@ -20,17 +20,13 @@ bool is_same_total(Bytes nvml, Bytes driver) {
 
 // Of the card that the driver speaks of.
 Result<std::unique_ptr<Nvml>> nvml_for(Driver& driver, const std::string& library) {
-  const Result<std::string> bus_id = driver.bus_id();
-  if (!bus_id) return bus_id.error();
-  const Result<Driver::Memory> memory = driver.memory();
-  if (!memory) return memory.error();
-  Result<std::unique_ptr<Nvml>> nvml = Nvml::open(*bus_id, library);
-  if (!nvml) return nvml;
-  const Result<Bytes> total = (*nvml)->total();
-  if (!total) return total.error();
-  if (!is_same_total(*total, memory->total))
+  ULLAGE_TRY_VALUE(const std::string bus_id, driver.bus_id());
+  ULLAGE_TRY_VALUE(const Driver::Memory memory, driver.memory());
+  ULLAGE_TRY_VALUE(std::unique_ptr<Nvml> nvml, Nvml::open(bus_id, library));
+  ULLAGE_TRY_VALUE(const Bytes total, nvml->total());
+  if (!is_same_total(total, memory.total))
     return Error{Error::Kind::BadArgument,
-                 "NVML speaks of a card of " + to_string(*total) + ", the driver of " + to_string(memory->total) +
+                 "NVML speaks of a card of " + to_string(total) + ", the driver of " + to_string(memory.total) +
                      " (an instance of a divided card)",
                  ""};
   return nvml;

@@ -93,7 +93,7 @@ class Driver::InContext final {
 
 Result<std::unique_ptr<Driver>> Driver::open(int device, const std::string& library) {
   auto driver = std::unique_ptr<Driver>(new Driver);
-  if (Status begun = driver->begin(device, library); !begun) return begun.error();
+  ULLAGE_TRY(driver->begin(device, library));
   return driver;
 }
 
@@ -188,7 +188,7 @@ void Driver::fresh(Address at, Bytes size) {
 }
 
 Status Driver::copy_out(Address from, void* into, Bytes size) {
-  if (Status done = synchronize(from, size); !done) return done;
+  ULLAGE_TRY(synchronize(from, size));
   const InContext here(*this);
   abi::Result done = call_->copy_out(into, from.value, size.count, stream_);
   if (done == kSuccess) done = call_->wait_for_stream(stream_);
@@ -196,7 +196,7 @@ Status Driver::copy_out(Address from, void* into, Bytes size) {
 }
 
 Status Driver::copy_in(const void* from, Address into, Bytes size) {
-  if (Status done = synchronize(into, size); !done) return done;
+  ULLAGE_TRY(synchronize(into, size));
   const InContext here(*this);
   abi::Result done = call_->copy_in(into.value, from, size.count, stream_);
   if (done == kSuccess) done = call_->wait_for_stream(stream_);

@@ -95,7 +95,7 @@ Status HostTier::in_pieces(const store::SpillSlot& slot, const Copy& copy) const
   for (Bytes done; done < slot.size;) {
     const Bytes offset = Bytes{slot.offset} + done;
     const Bytes part = std::min(slot.size - done, kLockedAtOnce - Bytes{offset.count % kLockedAtOnce.count});
-    if (const Status copied = copy(pointer(memory_.begin + offset), done, part); !copied) return copied;
+    ULLAGE_TRY(copy(pointer(memory_.begin + offset), done, part));
     done += part;
   }
   return success();

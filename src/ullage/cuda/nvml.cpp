@@ -34,7 +34,7 @@ const char* Nvml::Functions::find(void* library) {
 
 Result<std::unique_ptr<Nvml>> Nvml::open(const std::string& bus_id, const std::string& library) {
   auto nvml = std::unique_ptr<Nvml>(new Nvml);
-  if (Status begun = nvml->begin(bus_id, library); !begun) return begun.error();
+  ULLAGE_TRY(nvml->begin(bus_id, library));
   return nvml;
 }
 

@@ -103,14 +103,13 @@ Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan&
     const Bytes budget = std::max(made.beside.budget_of(memory), Bytes{1});
     made.plan = make(budget);
     if (made.plan.outcome != Plan::Outcome::Planned) return made;
-    Result<Verified> verified = verify(made.plan.schedule, budget);
-    if (!verified) return verified.error();
+    ULLAGE_TRY_VALUE(Verified verified, verify(made.plan.schedule, budget));
     const Bytes pages = budget + made.beside.rounding;
-    if (verified->resident <= pages) {
-      made.levels = std::move(verified->levels);
+    if (verified.resident <= pages) {
+      made.levels = std::move(verified.levels);
       return made;
     }
-    made.beside.rounding += verified->resident - pages;
+    made.beside.rounding += verified.resident - pages;
   }
   made.plan = without_plan(made.plan);
   return made;
@@ -133,7 +132,7 @@ Result<Fit> fit(const Step& step, const FitQuestion& question) {
   if (!found) return not_held(found.error(), question.name);
   if (found->plan.outcome == Plan::Outcome::Infeasible) {
     stage("looking for the least memory");
-    if (const Status looked = look_for_least(step, question, *found); !looked) return looked.error();
+    ULLAGE_TRY(look_for_least(step, question, *found));
   }
   return found;
 }

@@ -206,16 +206,14 @@ std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, cons
 
 // From takes whose ops come in an order that counts.
 Result<Answer> compared(const trace::TraceFile& file, const Question& question) {
-  const Result<Sequence> arranged = arrange(file);
-  if (!arranged) return arranged.error();
-  if (auto error = other_than_the_takes(file.takes.front(), arranged->grid, question.at)) return *error;
-  if (auto error = below_the_takes(arranged->grid, question.at)) return *error;
-  auto same = compare(file);
-  if (!same) return same.error();
-  if (const auto* difference = std::get_if<Difference>(&*same)) {
-    return otherwise(file, question, not_told(file, *arranged, *difference, question.at));
+  ULLAGE_TRY_VALUE(const Sequence arranged, arrange(file));
+  if (auto error = other_than_the_takes(file.takes.front(), arranged.grid, question.at)) return *error;
+  if (auto error = below_the_takes(arranged.grid, question.at)) return *error;
+  ULLAGE_TRY_VALUE(auto same, compare(file));
+  if (const auto* difference = std::get_if<Difference>(&same)) {
+    return otherwise(file, question, not_told(file, arranged, *difference, question.at));
   }
-  const Sequence& sequence = std::get<Sequence>(*same);
+  const Sequence& sequence = std::get<Sequence>(same);
   auto evaluated = evaluate_take(file, sequence, question.at);
   if (const auto* off = std::get_if<Difference>(&evaluated)) {
     return otherwise(file, question, not_told(file, sequence, *off, question.at));

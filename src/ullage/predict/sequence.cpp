@@ -78,11 +78,10 @@ std::vector<StorageId> same_ids(const trace::Take& take) {
 }  // namespace
 
 Result<std::variant<Sequence, Difference>> compare(const trace::TraceFile& file) {
-  Result<Sequence> arranged = arrange(file);
-  if (!arranged) return arranged.error();
+  ULLAGE_TRY_VALUE(Sequence arranged, arrange(file));
   using Answer = std::variant<Sequence, Difference>;
   if (const std::optional<Difference> lost = lost_events(file)) return Answer(*lost);
-  Sequence& sequence = *arranged;
+  Sequence& sequence = arranged;
   sequence.left_out = varying_blocks(file, sequence.grid, sequence.order);
   sequence.partners.push_back(same_ids(file.takes[0]));
   for (std::size_t i = 1; i < file.takes.size(); ++i) {

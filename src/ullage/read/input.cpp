@@ -43,9 +43,8 @@ Result<trace::Input> read_text(std::string_view text, const std::string& name) {
 }
 
 Result<trace::Input> read_trace(std::span<const std::byte> content, const std::string& name) {
-  Result<trace::TraceFile> file = trace::read_trace_file(content, name);
-  if (!file) return file.error();
-  trace::UnderstoodFile understood{std::move(file).value(), {}};
+  ULLAGE_TRY_VALUE(trace::TraceFile file, trace::read_trace_file(content, name));
+  trace::UnderstoodFile understood{std::move(file), {}};
   for (trace::Take& take : understood.file.takes) understood.meanings.push_back(trace::understand(take));
   return trace::Input(std::move(understood));
 }
@@ -75,15 +74,13 @@ Result<trace::Input> read_unzipped(std::span<const std::byte> content, const std
 
 Result<trace::Input> read_input(std::span<const std::byte> content, const std::string& name) {
   if (!is_gzip(content)) return read_unzipped(content, name);
-  Result<std::string> unzipped = gunzip(content, name);
-  if (!unzipped) return unzipped.error();
-  return read_unzipped(std::as_bytes(std::span(unzipped->data(), unzipped->size())), name + " (unzipped)");
+  ULLAGE_TRY_VALUE(std::string unzipped, gunzip(content, name));
+  return read_unzipped(std::as_bytes(std::span(unzipped.data(), unzipped.size())), name + " (unzipped)");
 }
 
 Result<trace::Input> read_input_file(const std::string& path) {
-  Result<FileContent> content = FileContent::open(path);
-  if (!content) return content.error();
-  return read_input(content->bytes(), path == "-" ? "standard input" : path);
+  ULLAGE_TRY_VALUE(FileContent content, FileContent::open(path));
+  return read_input(content.bytes(), path == "-" ? "standard input" : path);
 }
 
 }  // namespace ullage::read

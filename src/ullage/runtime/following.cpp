@@ -11,9 +11,7 @@ Following::Following(std::vector<OpListener*> ops, std::vector<SavedListener*> s
     : ops_(std::move(ops)), saves_(std::move(saves)), due_(std::move(due)) {}
 
 Status Following::install() {
-  auto interceptor = Interceptor::install(ops_);
-  if (!interceptor) return interceptor.error();
-  interceptor_ = std::move(*interceptor);
+  ULLAGE_TRY_VALUE(interceptor_, Interceptor::install(ops_));
   return success();
 }
 

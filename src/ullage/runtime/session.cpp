@@ -70,13 +70,9 @@ class Running final : public Session, public PoolListener {
             settings_.budget, outside_start, device_->warm_up(), [this] { return device_->held(); }, settings_.tree) {}
 
   Status open() {
-    Result<std::unique_ptr<store::Store>> made = store::Store::create(device_->pages(), budget_);
-    if (!made) return made.error();
-    store_ = std::move(*made);
+    ULLAGE_TRY_VALUE(store_, store::Store::create(device_->pages(), budget_));
     if (!budget_.unlimited()) {
-      const Result<store::Tier*> tier = device_->open_tier(settings_.spill);
-      if (!tier) return tier.error();
-      tier_ = *tier;
+      ULLAGE_TRY_VALUE(tier_, device_->open_tier(settings_.spill));
     }
     if (device_->is_card() && tier_ != nullptr) marks_ = std::make_unique<StorageMarks>();
     pager_ = std::make_unique<store::Pager>(*store_, tier_, pager_settings());
@@ -106,7 +102,7 @@ class Running final : public Session, public PoolListener {
   Pool& pool() override { return *pool_; }
   Status restate(Bytes stated) override {
     const Bytes outside = saturating_sub(device_->held(), store_->counts().resident);
-    if (Status enough = enough_beside(stated, outside, /*held_once=*/{}, /*warm_up=*/{}); !enough) return enough;
+    ULLAGE_TRY(enough_beside(stated, outside, /*held_once=*/{}, /*warm_up=*/{}));
     budget_.restate(stated);
     pager_->trim();
     if (stated == Bytes{} && recorder_ != nullptr) recorder_->finish();
@@ -463,9 +459,9 @@ Result<Session*> Session::start_on(Settings settings, std::unique_ptr<BudgetedDe
   const Bytes held = device->held();
   const Bytes warm_up = device->warm_up();
   if (settings.slot != nullptr) settings.slot->outside_expected.store((held + warm_up).count);
-  if (Status enough = enough_beside(settings.budget, held, settings.held_once, warm_up); !enough) return enough.error();
+  ULLAGE_TRY(enough_beside(settings.budget, held, settings.held_once, warm_up));
   auto session = std::make_unique<Running>(std::move(settings), std::move(device), held);
-  if (Status opened = session->open(); !opened) return opened.error();
+  ULLAGE_TRY(session->open());
   session->begin();
   return static_cast<Session*>(session.release());
 }

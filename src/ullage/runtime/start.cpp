@@ -178,12 +178,11 @@ Result<Account> open_account(store::Ledger from) {
 }
 
 Result<Session*> start_session(store::Ledger from, bool launched) {
-  const Result<Account> account = open_account(std::move(from));
-  if (!account) return account.error();
+  ULLAGE_TRY_VALUE(const Account account, open_account(std::move(from)));
   // Before the first count of what stands outside the pool.
   trim_libraries();
   prepare_vector_math();
-  Session::Settings settings = settings_of(account->ledger, account->slot, launched);
+  Session::Settings settings = settings_of(account.ledger, account.slot, launched);
   if (launched) settings.held_once = store::resident_peak();  // as it was loaded
   return Session::start(std::move(settings));
 }
@@ -198,15 +197,14 @@ std::string library(const char* variable, const char* name) {
 }
 
 Status start_on_card(store::Ledger from) {
-  const Result<Account> account = open_account(std::move(from));
-  if (!account) return account.error();
-  store::LedgerPage& page = account->ledger->page();
-  store::LedgerSlot* slot = account->slot;
+  ULLAGE_TRY_VALUE(const Account account, open_account(std::move(from)));
+  store::LedgerPage& page = account.ledger->page();
+  store::LedgerSlot* slot = account.slot;
   CardSettings settings;
   settings.card = static_cast<int>(page.card.load() - 1);
   settings.host_memory = Bytes{page.host_memory.load()};
   if (const char* least = std::getenv("ULLAGE_CARD_LEAST")) settings.least = parse_bytes(least).value();  // for tests
-  settings.session = settings_of(account->ledger, slot, /*launched=*/true);
+  settings.session = settings_of(account.ledger, slot, /*launched=*/true);
   settings.begun = [&page](Bytes budget) { page.budget.store(budget.count); };
   settings.failed = [slot](const Error& error) { give_up(slot, error.text()); };
   settings.allocator_library = library("ULLAGE_CARD_ALLOCATOR", "libullage_cuda.so");
@@ -248,10 +246,8 @@ Status begin_budget(Bytes memory, const std::string& spill, const std::string& r
     settings.spill_folder = place->folder, settings.spill_limit = place->most;
   }
   settings.record_file = record_file;
-  Result<store::Ledger> ledger = store::Ledger::create(settings);
-  if (!ledger) return ledger.error();
-  const Result<Session*> session = start_session(std::move(*ledger), /*launched=*/false);
-  if (!session) return session.error();
+  ULLAGE_TRY_VALUE(store::Ledger ledger, store::Ledger::create(settings));
+  ULLAGE_TRY(start_session(std::move(ledger), /*launched=*/false));
   begun_here = true;
   return success();
 }

@@ -88,20 +88,18 @@ struct Parser {
   CachingSettings settings;
 
   Result<Bytes> mebibytes(const std::string& key, std::string_view text) {
-    const Result<std::uint64_t> value = whole(key, text);
-    if (!value) return value.error();
-    return kMiB * std::min(*value, kMostMiB);
+    ULLAGE_TRY_VALUE(const std::uint64_t value, whole(key, text));
+    return kMiB * std::min(value, kMostMiB);
   }
 
   Status take_size(const std::string& key, std::string_view text) {
-    const Result<Bytes> size = mebibytes(key, text);
-    if (!size) return size.error();
+    ULLAGE_TRY_VALUE(const Bytes size, mebibytes(key, text));
     if (key == "max_split_size_mb") {
-      settings.max_split = *size;
+      settings.max_split = size;
     } else if (key == "max_non_split_rounding_mb") {
-      settings.max_non_split_rounding = *size;
+      settings.max_non_split_rounding = size;
     } else {
-      settings.large_segment = *size;
+      settings.large_segment = size;
     }
     return success();
   }
@@ -118,10 +116,9 @@ struct Parser {
   Status take_roundup(std::string_view text) {
     auto& table = settings.roundup_power2_divisions;
     if (text.empty() || text.front() != '[') {
-      const Result<std::uint64_t> value = divisions(text);
-      if (!value) return value.error();
-      if (*value == 0) return bad("roundup_power2_divisions is 0, expected a power of 2, or a list with 0 in it");
-      table.fill(*value);
+      ULLAGE_TRY_VALUE(const std::uint64_t value, divisions(text));
+      if (value == 0) return bad("roundup_power2_divisions is 0, expected a power of 2, or a list with 0 in it");
+      table.fill(value);
       return success();
     }
     if (text.back() != ']') return bad("roundup_power2_divisions has a list without its ']'");
@@ -130,8 +127,7 @@ struct Parser {
     for (bool first = true; !text.empty(); first = false) {
       const std::string_view item = text.substr(0, text.find(','));
       text.remove_prefix(std::min(text.size(), item.size() + 1));
-      Status taken = take_interval(item, first, last);
-      if (!taken) return taken;
+      ULLAGE_TRY(take_interval(item, first, last));
     }
     return success();
   }
@@ -142,21 +138,19 @@ struct Parser {
     if (colon == std::string_view::npos) {
       return bad("roundup_power2_divisions has '" + std::string(item) + "' in its list, expected interval:divisions");
     }
-    const Result<std::uint64_t> value = divisions(item.substr(colon + 1));
-    if (!value) return value.error();
+    ULLAGE_TRY_VALUE(const std::uint64_t value, divisions(item.substr(colon + 1)));
     if (item.substr(0, colon) == ">") {
       // From the interval after the last one named, as torch 2.11 and later do; older ones began at that one.
-      std::fill(table.begin() + static_cast<std::ptrdiff_t>(last + 1), table.end(), *value);
+      std::fill(table.begin() + static_cast<std::ptrdiff_t>(last + 1), table.end(), value);
       return success();
     }
-    const Result<std::uint64_t> interval = whole("roundup_power2_divisions", item.substr(0, colon));
-    if (!interval) return interval.error();
-    if (!std::has_single_bit(*interval)) {
-      return bad("roundup_power2_divisions has the interval " + std::to_string(*interval) + ", expected a power of 2");
+    ULLAGE_TRY_VALUE(const std::uint64_t interval, whole("roundup_power2_divisions", item.substr(0, colon)));
+    if (!std::has_single_bit(interval)) {
+      return bad("roundup_power2_divisions has the interval " + std::to_string(interval) + ", expected a power of 2");
     }
-    last = std::min(static_cast<std::size_t>(std::countr_zero(*interval)), table.size() - 1);
-    if (first) std::fill(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(last), *value);
-    table[last] = *value;
+    last = std::min(static_cast<std::size_t>(std::countr_zero(interval)), table.size() - 1);
+    if (first) std::fill(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(last), value);
+    table[last] = value;
     return success();
   }
 
@@ -167,9 +161,8 @@ struct Parser {
     if (key == "roundup_power2_divisions") return take_roundup(text);
     if (key == "garbage_collection_threshold" || key == "per_process_memory_fraction") {
       const bool fraction = key == "per_process_memory_fraction";
-      const Result<double> value = share(key, text, fraction);
-      if (!value) return value.error();
-      (fraction ? settings.memory_fraction : settings.garbage_collection_threshold) = *value;
+      ULLAGE_TRY_VALUE(const double value, share(key, text, fraction));
+      (fraction ? settings.memory_fraction : settings.garbage_collection_threshold) = value;
       return success();
     }
     if (key == "expandable_segments") {
@@ -226,11 +219,9 @@ Result<CachingSettings> CachingSettings::parse(std::string_view text) {
     if (colon == std::string_view::npos) {
       return bad("'" + std::string(item) + "' has no value, expected key:value");
     }
-    const Status taken = parser.take(std::string(item.substr(0, colon)), item.substr(colon + 1));
-    if (!taken) return taken.error();
+    ULLAGE_TRY(parser.take(std::string(item.substr(0, colon)), item.substr(colon + 1)));
   }
-  const Status checked = parser.check();
-  if (!checked) return checked.error();
+  ULLAGE_TRY(parser.check());
   return parser.settings;
 }
 

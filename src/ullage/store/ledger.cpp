@@ -115,12 +115,11 @@ void wipe(LedgerSlot& slot) {
 Result<Ledger> Ledger::create(const LedgerSettings& settings) {
   const bool spills = !settings.spill_folder.empty() && settings.spill_limit > Bytes{};
   if (spills) {
-    if (Status fits = check_text("the path of the spill folder", settings.spill_folder, kMostPath); !fits)
-      return fits.error();
+    ULLAGE_TRY(check_text("the path of the spill folder", settings.spill_folder, kMostPath));
   }
-  if (Status fits = check_text("the path of the trace", settings.record_file, kMostPath); !fits) return fits.error();
-  if (Status fits = check_text("the path of the plan", settings.plan_file, kMostPath); !fits) return fits.error();
-  if (Status fits = check_text("the sizes to try", settings.rehearsal, kMostSizes); !fits) return fits.error();
+  ULLAGE_TRY(check_text("the path of the trace", settings.record_file, kMostPath));
+  ULLAGE_TRY(check_text("the path of the plan", settings.plan_file, kMostPath));
+  ULLAGE_TRY(check_text("the sizes to try", settings.rehearsal, kMostSizes));
   // Not closed on exec: the program inherits it. Sealed in size, so that no process of the tree can shorten the page
   // under the launcher's feet (reading past the end of a file is SIGBUS).
   int fd = ::memfd_create("ullage-ledger", MFD_ALLOW_SEALING);
@@ -156,7 +155,7 @@ Result<Ledger> Ledger::create(const LedgerSettings& settings) {
 }
 
 Result<Ledger> Ledger::attach(int fd, const std::string& where) {
-  if (Status fits = check_page(fd, where); !fits) return fits.error();
+  ULLAGE_TRY(check_page(fd, where));
   LedgerPage* page = map_page(fd);
   if (page == nullptr) return system_error("mmap of descriptor " + std::to_string(fd));
   return Ledger(page, fd);

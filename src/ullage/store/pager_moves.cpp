@@ -163,9 +163,7 @@ Status Pager::write_out(Lock& lock, Address at, StorageId id, For whom) {
 Result<SpillSlot> Pager::take_slot(Bytes span, For whom) {
   if (whom == For::New && (!reserve_ || reserve_->size < largest_)) {
     give_up_reserve();
-    Result<SpillSlot> reserve = take_from_file(largest_);
-    if (!reserve) return reserve;
-    reserve_ = *reserve;
+    ULLAGE_TRY_VALUE(reserve_, take_from_file(largest_));
   }
   Result<SpillSlot> slot = take_from_file(span);
   if (slot || whom == For::New || !reserve_) return slot;

@@ -116,9 +116,8 @@ class SpillFile::Work final {
 };
 
 Result<std::unique_ptr<SpillFile>> SpillFile::open(const SpillPlace& place, const Options& options) {
-  Result<std::unique_ptr<UnnamedFile>> file = UnnamedFile::open(place.folder, options.calls);
-  if (!file) return file.error();
-  return std::make_unique<SpillFile>(place, options, std::move(file).value());
+  ULLAGE_TRY_VALUE(std::unique_ptr<UnnamedFile> file, UnnamedFile::open(place.folder, options.calls));
+  return std::make_unique<SpillFile>(place, options, std::move(file));
 }
 
 SpillFile::SpillFile(SpillPlace place, const Options& options, std::unique_ptr<UnnamedFile> file)
@@ -155,7 +154,7 @@ Result<SpillSlot> SpillFile::grow(Bytes size) {
     if (!space_.fits(size)) return limit_reached(size);
     excess = space_.excess(size);
   }
-  if (Status emptied = empty_gaps(excess); !emptied) return emptied.error();
+  ULLAGE_TRY(empty_gaps(excess));
   std::optional<SpillSlot> slot;
   {
     const std::lock_guard lock(mutex_);
@@ -213,13 +212,12 @@ Status SpillFile::write_copied(SpillContent& content, Address from) {
   for (Bytes done; done < slot.size; done += kCopyChunk) {
     const Bytes chunk = std::min(slot.size - done, kCopyChunk);
     if (bridge_ != nullptr) {
-      if (Status copied = bridge_->copy_out(from + done, bytes_at(buffer.address()), chunk); !copied) return copied;
+      ULLAGE_TRY(bridge_->copy_out(from + done, bytes_at(buffer.address()), chunk));
     } else if (!buffer.take(from + done, chunk)) {
       return file_->error(Error::Kind::NotFound, "the pages to write were taken away meanwhile");
     }
     if (checksums_) sum.add(bytes_at(buffer.address()), chunk.count);
-    Status moved = file_->transfer(Way::Write, slot.offset + done.count, buffer.address(), chunk);
-    if (!moved) return moved;
+    ULLAGE_TRY(file_->transfer(Way::Write, slot.offset + done.count, buffer.address(), chunk));
   }
   content.checksum = sum.value();
   content.checked = checksums_;
@@ -247,10 +245,9 @@ Status SpillFile::read_copied(const SpillContent& content, Address into) {
   Checksum sum;
   for (Bytes done; done < slot.size; done += kCopyChunk) {
     const Bytes chunk = std::min(slot.size - done, kCopyChunk);
-    Status moved = file_->transfer(Way::Read, slot.offset + done.count, buffer.address(), chunk);
-    if (!moved) return moved;
+    ULLAGE_TRY(file_->transfer(Way::Read, slot.offset + done.count, buffer.address(), chunk));
     if (content.checked) sum.add(bytes_at(buffer.address()), chunk.count);
-    if (Status copied = bridge_->copy_in(bytes_at(buffer.address()), into + done, chunk); !copied) return copied;
+    ULLAGE_TRY(bridge_->copy_in(bytes_at(buffer.address()), into + done, chunk));
   }
   if (content.checked && sum.value() != content.checksum) return other_bytes(slot);
   return success();

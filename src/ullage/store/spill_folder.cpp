@@ -90,14 +90,13 @@ Bytes file_size_limit() {
 }
 
 Result<Bytes> bound(const std::string& folder, std::optional<Bytes> stated) {
-  const Result<Bytes> free = free_bytes(folder);
-  if (!free) return free.error();
+  ULLAGE_TRY_VALUE(const Bytes free, free_bytes(folder));
   const Bytes limit = file_size_limit();
   if (!stated) {
-    const Bytes most = saturating_sub(*free, std::max(*free / kReserveShare, kLeastReserve));
+    const Bytes most = saturating_sub(free, std::max(free / kReserveShare, kLeastReserve));
     if (most < kSmallPage)
       return refused(Error::Kind::System,
-                     "has " + to_string(*free) + " free, of which " + to_string(kLeastReserve) +
+                     "has " + to_string(free) + " free, of which " + to_string(kLeastReserve) +
                          " are left to others; free some or name another folder",
                      folder);
     return round_down(std::min(most, limit), kSmallPage);
@@ -105,9 +104,9 @@ Result<Bytes> bound(const std::string& folder, std::optional<Bytes> stated) {
   if (*stated < kSmallPage)
     return refused(Error::Kind::BadArgument,
                    to_string(*stated) + " is no room to spill to; state more, as in DIR:20GiB", folder);
-  if (*stated > *free)
+  if (*stated > free)
     return refused(Error::Kind::BadArgument,
-                   "has " + with_count(*free) + " free, less than the " + with_count(*stated) +
+                   "has " + with_count(free) + " free, less than the " + with_count(*stated) +
                        " stated; state less or name another folder",
                    folder);
   if (*stated > limit)
@@ -124,10 +123,9 @@ Result<SpillPlace> look_at(const Spec& spec) {
   std::error_code failed;
   const std::filesystem::path absolute = std::filesystem::absolute(spec.folder, failed);
   const std::string folder = failed ? spec.folder : absolute.string();
-  if (Status usable = check_folder(folder); !usable) return usable.error();
-  const Result<Bytes> most = bound(folder, spec.size);
-  if (!most) return most.error();
-  return SpillPlace{folder, *most};
+  ULLAGE_TRY(check_folder(folder));
+  ULLAGE_TRY_VALUE(const Bytes most, bound(folder, spec.size));
+  return SpillPlace{folder, most};
 }
 
 }  // namespace

@@ -29,9 +29,8 @@ struct Lease {
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::create(Pages& pages, Limit& limit, Options options) {
-  Result<AddressRange> all = pages.reserve(options.address_space);
-  if (!all) return all.error();
-  return std::unique_ptr<Store>(new Store(pages, limit, options, *all));
+  ULLAGE_TRY_VALUE(AddressRange all, pages.reserve(options.address_space));
+  return std::unique_ptr<Store>(new Store(pages, limit, options, all));
 }
 
 Store::Store(Pages& pages, Limit& limit, Options options, AddressRange all)

@@ -15,11 +15,10 @@ namespace {
 
 Result<Step> made_of(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
                      const StandsOn& on) {
-  Result<BuiltStep> built = build_step(index, meaning, range, on.least_movable);
-  if (!built) return built.error();
-  add_recomputes(index, on.kernels, *built);
-  add_figures(index, range, built->step);
-  return std::move(built->step);
+  ULLAGE_TRY_VALUE(BuiltStep built, build_step(index, meaning, range, on.least_movable));
+  add_recomputes(index, on.kernels, built);
+  add_figures(index, range, built.step);
+  return std::move(built.step);
 }
 
 void take_least_times(const trace::TakeIndex& index, const StepRange& from, Step& step) {
@@ -45,9 +44,8 @@ void fill_in_times(Step& step) {
 Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning, std::size_t which,
                      const StandsOn& on) {
   const trace::TakeIndex index(take);
-  const Result<StepRange> range = step_range(index, meaning.steps, which);
-  if (!range) return range.error();
-  return made_of(index, meaning, *range, on);
+  ULLAGE_TRY_VALUE(const StepRange range, step_range(index, meaning.steps, which));
+  return made_of(index, meaning, range, on);
 }
 
 Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning, const StandsOn& on) {
@@ -67,10 +65,9 @@ Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& mea
   if (alike.empty()) return last;
   const auto rank = [](const auto& one) { return std::pair(one.second.size(), one.second.back().begin); };
   const auto most = std::ranges::max_element(alike, {}, rank);
-  Result<Step> step = made_of(index, meaning, most->second.back(), on);
-  if (!step) return step;
-  for (const StepRange& one : most->second) take_least_times(index, one, *step);
-  fill_in_times(*step);
+  ULLAGE_TRY_VALUE(Step step, made_of(index, meaning, most->second.back(), on));
+  for (const StepRange& one : most->second) take_least_times(index, one, step);
+  fill_in_times(step);
   return step;
 }
 

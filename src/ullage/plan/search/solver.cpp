@@ -152,10 +152,9 @@ Result<Plan> Solver::plan_of(const Found& found, Bytes budget) {
   plan.schedule = emit(problem_, found.choice, record);
   plan.schedule = with_copies_ahead(step_, plan.schedule, budget, ask_.rates);
   plan.levers = lever_uses(step_, plan.schedule, ask_.rates);
-  Result<Verified> verified = verify(step_, plan.schedule, budget);
-  if (!verified) return verified.error();
-  plan.peak = verified->peak;
-  plan.overhead = cost_of(*verified, ask_.rates);
+  ULLAGE_TRY_VALUE(Verified verified, verify(step_, plan.schedule, budget));
+  plan.peak = verified.peak;
+  plan.overhead = cost_of(verified, ask_.rates);
   return plan;
 }
 

@@ -30,7 +30,7 @@ class Gunzip final {
 
   Result<std::string> run() {
     while (used_ < content_.size()) {
-      if (Status member = unfold_member(); !member) return member.error();
+      ULLAGE_TRY(unfold_member());
       const auto rest = content_.subspan(used_);
       if (std::all_of(rest.begin(), rest.end(), [](std::byte b) { return b == std::byte{0}; })) break;
       if (!is_gzip(rest)) return bad("gzip data is followed by something that is none");

@@ -69,16 +69,15 @@ void name_device(trace::Profile::Device& device, const ProfileEvents& events) {
 }  // namespace
 
 Result<trace::Profile> read_profile(std::string_view json, const std::string& name) {
-  Result<ProfileEvents> events = read_profile_events(json, name);
-  if (!events) return events.error();
+  ULLAGE_TRY_VALUE(ProfileEvents events, read_profile_events(json, name));
   trace::Profile profile;
-  profile.torch = torch_of(*events);
-  const OpenSpans open = find_open_spans(*events, profile.stacks);
-  const std::vector<trace::Annotation> named = annotations(*events);
+  profile.torch = torch_of(events);
+  const OpenSpans open = find_open_spans(events, profile.stacks);
+  const std::vector<trace::Annotation> named = annotations(events);
   std::vector<std::pair<Bytes, trace::Profile::Device>> devices;
-  for (const auto& [key, memory] : by_device(events->memory)) {
-    trace::Profile::Device device = make_device(*events, open, memory);
-    name_device(device, *events);
+  for (const auto& [key, memory] : by_device(events.memory)) {
+    trace::Profile::Device device = make_device(events, open, memory);
+    name_device(device, events);
     device.trace.annotations = named;
     for (trace::Annotation& annotation : device.trace.annotations) annotation.device = device.index;
     devices.emplace_back(peak(device.trace), std::move(device));

@@ -229,9 +229,8 @@ void Reader::finish() {
 }  // namespace
 
 Result<trace::Recording> read_snapshot(std::span<const std::byte> pickle, const std::string& name) {
-  const auto parsed = Pickle::parse(pickle, name);
-  if (!parsed) return parsed.error();
-  return Reader(*parsed, name).read();
+  ULLAGE_TRY_VALUE(const auto parsed, Pickle::parse(pickle, name));
+  return Reader(parsed, name).read();
 }
 
 }  // namespace ullage::read

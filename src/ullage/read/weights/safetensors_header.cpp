@@ -122,7 +122,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::u
     entry.end += data;
     header.tensors.push_back(std::move(entry));
   }
-  if (Status placed = check_places(header, data, file_size, name); !placed) return placed.error();
+  ULLAGE_TRY(check_places(header, data, file_size, name));
   return header;
 }
 

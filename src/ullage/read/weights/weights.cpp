@@ -30,9 +30,8 @@ Error refuse(std::span<const std::byte> content, const std::string& name) {
 }  // namespace
 
 Result<Weights> Weights::open(const std::string& path) {
-  Result<FileContent> content = FileContent::open(path);
-  if (!content) return content.error();
-  const auto kept = std::make_shared<const FileContent>(std::move(content).value());
+  ULLAGE_TRY_VALUE(FileContent content, FileContent::open(path));
+  const auto kept = std::make_shared<const FileContent>(std::move(content));
   Result<Weights> weights = read(kept->bytes(), path == "-" ? "standard input" : path);
   if (weights) weights->content_ = kept;
   return weights;
@@ -43,10 +42,9 @@ Result<Weights> Weights::read(std::span<const std::byte> content, const std::str
   weights.file_ = name;
   Result<std::vector<NamedWeight>> tensors = std::vector<NamedWeight>();
   if (is_zip(content)) {
-    auto zip = read_zip_weights(content, name);
-    if (!zip) return zip.error();
-    weights.format_ = zip->format;
-    tensors = std::move(zip->tensors);
+    ULLAGE_TRY_VALUE(auto zip, read_zip_weights(content, name));
+    weights.format_ = zip.format;
+    tensors = std::move(zip.tensors);
   } else if (is_legacy_weights(content)) {
     weights.format_ = WeightsFormat::Legacy;
     tensors = read_legacy_weights(content, name);

@@ -32,13 +32,12 @@ class LegacyReader final {
       : content_(content), name_(name), at_(end_of_magic(content)) {}
 
   Result<std::vector<NamedWeight>> read() {
-    if (Status head = read_head(); !head) return head.error();
+    ULLAGE_TRY(read_head());
     const std::uint64_t place = at_;
-    const Result<Pickle> object = next_pickle();
-    if (!object) return object.error();
-    const CheckpointPickle file{*object, name_, place};
-    if (Status ids = collect_ids(file); !ids) return ids.error();
-    if (Status storages = find_storages(); !storages) return storages.error();
+    ULLAGE_TRY_VALUE(const Pickle object, next_pickle());
+    const CheckpointPickle file{object, name_, place};
+    ULLAGE_TRY(collect_ids(file));
+    ULLAGE_TRY(find_storages());
     return named_tensors(file, [this](const CheckpointStorageId& id) { return Result(storages_.at(id.key).bytes); });
   }
 
@@ -64,19 +63,17 @@ class LegacyReader final {
 
   Status read_head() {
     const std::uint64_t begin = at_;
-    const Result<Pickle> protocol = next_pickle();
-    if (!protocol) return protocol.error();
-    const auto number = protocol->signed_integer(protocol->root());
+    ULLAGE_TRY_VALUE(const Pickle protocol, next_pickle());
+    const auto number = protocol.signed_integer(protocol.root());
     if (number != kProtocol) {
       return bad(begin, fmt::format("protocol {} of torch.save, {} is known: the file is damaged", number.value_or(0),
                                     kProtocol));
     }
     const std::uint64_t machine_at = at_;
-    const Result<Pickle> machine = next_pickle();
-    if (!machine) return machine.error();
-    const auto facts = machine->items(machine->root());
+    ULLAGE_TRY_VALUE(const Pickle machine, next_pickle());
+    const auto facts = machine.items(machine.root());
     for (std::size_t i = 0; i + 1 < facts.size(); i += 2) {
-      if (machine->string(facts[i]) != "little_endian") continue;
+      if (machine.string(facts[i]) != "little_endian") continue;
       if (facts[i + 1] == PickleValue(PickleValue::Kind::Bool, 1)) return success();
       return bad(machine_at, "written with the highest byte first (big endian); save it again on another machine");
     }
@@ -86,31 +83,28 @@ class LegacyReader final {
   // Which storages there must be, whether or not a tensor uses them.
   Status collect_ids(const CheckpointPickle& file) {
     for (const PickleValue persistent : file.pickle.persistent()) {
-      const auto id = storage_id(file, persistent);
-      if (!id) return id.error();
-      if (!id.value()) continue;
-      const auto [known, is_new] = storages_.try_emplace(id.value()->key, Storage{*id.value(), {}, false});
-      if (is_new || known->second.id.size == id.value()->size) continue;
-      return file.bad(persistent,
-                      fmt::format("storage {} has {} bytes, and {} elsewhere: the file is damaged",
-                                  shown(id.value()->key), id.value()->size.count, known->second.id.size.count));
+      ULLAGE_TRY_VALUE(const auto id, storage_id(file, persistent));
+      if (!id) continue;
+      const auto [known, is_new] = storages_.try_emplace(id->key, Storage{*id, {}, false});
+      if (is_new || known->second.id.size == id->size) continue;
+      return file.bad(persistent, fmt::format("storage {} has {} bytes, and {} elsewhere: the file is damaged",
+                                              shown(id->key), id->size.count, known->second.id.size.count));
     }
     return success();
   }
 
   Status find_storages() {
     const std::uint64_t keys_at = at_;
-    const Result<Pickle> keys = next_pickle();
-    if (!keys) return keys.error();
-    const auto list = keys->items(keys->root());
+    ULLAGE_TRY_VALUE(const Pickle keys, next_pickle());
+    const auto list = keys.items(keys.root());
     for (const PickleValue key : list) {
-      const auto storage = storages_.find(keys->string(key));
+      const auto storage = storages_.find(keys.string(key));
       if (key.kind() != PickleValue::Kind::String || storage == storages_.end() || storage->second.is_found) {
         return bad(keys_at,
                    fmt::format("the list of keys has {}, which no tensor has, or has it twice: the file is damaged",
-                               shown(keys->string(key))));
+                               shown(keys.string(key))));
       }
-      if (Status taken = take(storage->second); !taken) return taken;
+      ULLAGE_TRY(take(storage->second));
     }
     for (const auto& [key, storage] : storages_) {
       if (storage.is_found) continue;

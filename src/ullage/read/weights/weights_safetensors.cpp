@@ -17,12 +17,11 @@ bool is_safetensors(std::span<const std::byte> content) {
 
 Result<std::vector<NamedWeight>> read_safetensors(std::span<const std::byte> content, const std::string& name) {
   const std::uint64_t length = little_endian(content.data(), kSafetensorsLength);
-  if (Status checked = check_safetensors_length(length, content.size(), name); !checked) return checked.error();
+  ULLAGE_TRY(check_safetensors_length(length, content.size(), name));
   const std::string_view json(reinterpret_cast<const char*>(content.data()) + kSafetensorsLength, length);
-  auto header = parse_safetensors_header(json, content.size(), name);
-  if (!header) return header.error();
+  ULLAGE_TRY_VALUE(auto header, parse_safetensors_header(json, content.size(), name));
   std::vector<NamedWeight> tensors;
-  for (auto& entry : header->tensors) {
+  for (auto& entry : header.tensors) {
     WeightTensor tensor;
     tensor.dtype = entry.dtype;
     tensor.strides = contiguous_strides(entry.shape);

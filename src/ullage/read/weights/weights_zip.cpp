@@ -50,9 +50,8 @@ Status check_crc(const Entry& entry, std::span<const std::byte> bytes, const std
 Status check_byte_order(const ZipArchive& zip, const std::string& folder, const std::string& name) {
   const Entry* entry = zip.find(folder + "byteorder");
   if (!entry) return success();
-  const auto bytes = zip.stored(*entry);
-  if (!bytes) return bytes.error();
-  const std::string_view order(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  ULLAGE_TRY_VALUE(const auto bytes, zip.stored(*entry));
+  const std::string_view order(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (order == "little") return success();
   return bad_archive(name, entry->begin,
                      fmt::format("byte order '{}', wanted is 'little'; save it again on another machine",
@@ -64,12 +63,11 @@ Result<std::span<const std::byte>> storage(const ZipArchive& zip, const std::str
   const std::string shown = printable(id.key, kNameInMessage);
   const Entry* entry = zip.find(folder + "data/" + std::string(id.key));
   if (!entry) return file.bad({}, fmt::format("the archive has no entry data/{}: the file is damaged", shown));
-  const auto bytes = zip.stored(*entry);
-  if (!bytes) return bytes.error();
-  if (bytes->size() >= id.size.count) return bytes->first(id.size.count);
+  ULLAGE_TRY_VALUE(const auto bytes, zip.stored(*entry));
+  if (bytes.size() >= id.size.count) return bytes.first(id.size.count);
   return bad_archive(file.name, entry->begin,
                      fmt::format("entry data/{} has {} bytes, its tensor needs {}: the file is damaged", shown,
-                                 bytes->size(), id.size.count));
+                                 bytes.size(), id.size.count));
 }
 
 }  // namespace
@@ -80,22 +78,18 @@ bool is_zip(std::span<const std::byte> content) {
 }
 
 Result<ZipWeights> read_zip_weights(std::span<const std::byte> content, const std::string& name) {
-  const Result<ZipArchive> zip = ZipArchive::parse(content, name);
-  if (!zip) return zip.error();
-  const Result<Entry> object = find_object(*zip, name);
-  if (!object) return object.error();
-  const std::string folder(object.value().name.substr(0, object.value().name.size() - kObject.size()));
-  if (Status order = check_byte_order(*zip, folder, name); !order) return order.error();
-  const auto bytes = zip->stored(*object);
-  if (!bytes) return bytes.error();
-  if (Status crc = check_crc(*object, *bytes, name); !crc) return crc.error();
-  const Result<Pickle> pickle = Pickle::parse_checkpoint(*bytes, name, object.value().begin);
-  if (!pickle) return pickle.error();
-  const CheckpointPickle file{*pickle, name, object.value().begin};
-  auto tensors = named_tensors(file, [&](const CheckpointStorageId& id) { return storage(*zip, folder, id, file); });
-  if (!tensors) return tensors.error();
-  const bool is_script = zip->find(folder + "constants.pkl") != nullptr;
-  return ZipWeights{is_script ? WeightsFormat::TorchScript : WeightsFormat::Zip, std::move(tensors).value()};
+  ULLAGE_TRY_VALUE(const ZipArchive zip, ZipArchive::parse(content, name));
+  ULLAGE_TRY_VALUE(const Entry object, find_object(zip, name));
+  const std::string folder(object.name.substr(0, object.name.size() - kObject.size()));
+  ULLAGE_TRY(check_byte_order(zip, folder, name));
+  ULLAGE_TRY_VALUE(const auto bytes, zip.stored(object));
+  ULLAGE_TRY(check_crc(object, bytes, name));
+  ULLAGE_TRY_VALUE(const Pickle pickle, Pickle::parse_checkpoint(bytes, name, object.begin));
+  const CheckpointPickle file{pickle, name, object.begin};
+  ULLAGE_TRY_VALUE(auto tensors,
+                   named_tensors(file, [&](const CheckpointStorageId& id) { return storage(zip, folder, id, file); }));
+  const bool is_script = zip.find(folder + "constants.pkl") != nullptr;
+  return ZipWeights{is_script ? WeightsFormat::TorchScript : WeightsFormat::Zip, std::move(tensors)};
 }
 
 }  // namespace ullage::read

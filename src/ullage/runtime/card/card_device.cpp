@@ -9,9 +9,8 @@ namespace ullage::runtime {
 
 Result<std::unique_ptr<CardDevice>> CardDevice::open(int card, Bytes host, Bytes least,
                                                      const std::string& driver_library) {
-  Result<std::unique_ptr<cuda::Driver>> driver = cuda::Driver::open(card, driver_library);
-  if (!driver) return driver.error();
-  return std::unique_ptr<CardDevice>(new CardDevice(card, host, least, std::move(*driver)));
+  ULLAGE_TRY_VALUE(std::unique_ptr<cuda::Driver> driver, cuda::Driver::open(card, driver_library));
+  return std::unique_ptr<CardDevice>(new CardDevice(card, host, least, std::move(driver)));
 }
 
 CardDevice::CardDevice(int card, Bytes host, Bytes least, std::unique_ptr<cuda::Driver> driver)
@@ -35,14 +34,10 @@ Result<store::Tier*> CardDevice::open_tier(const store::SpillPlace& place) {
   if (place.most > Bytes{}) {
     store::SpillFile::Options options;
     options.bridge = driver_.get();
-    Result<std::unique_ptr<store::SpillFile>> file = store::SpillFile::open(place, options);
-    if (!file) return file.error();
-    spill_ = std::move(*file);
+    ULLAGE_TRY_VALUE(spill_, store::SpillFile::open(place, options));
   }
   if (host_ == Bytes{} && spill_ == nullptr) return static_cast<store::Tier*>(nullptr);
-  Result<std::unique_ptr<cuda::HostTier>> tier = cuda::HostTier::open(*driver_, host_, spill_.get());
-  if (!tier) return tier.error();
-  tier_ = std::move(*tier);
+  ULLAGE_TRY_VALUE(tier_, cuda::HostTier::open(*driver_, host_, spill_.get()));
   return static_cast<store::Tier*>(tier_.get());
 }
 

@@ -70,19 +70,18 @@ Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const
   std::ifstream in(file, std::ios::binary);
   if (!in) return Error{Error::Kind::NotFound, "cannot be opened", file};
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  Result<plan::PlanFile> read = plan::read_plan(text, file);
-  if (!read) return read.error();
-  if (read->plan.outcome != plan::Plan::Outcome::Planned)
+  ULLAGE_TRY_VALUE(plan::PlanFile read, plan::read_plan(text, file));
+  if (read.plan.outcome != plan::Plan::Outcome::Planned)
     return Error{Error::Kind::BadArgument, "there is nothing to carry out in this plan", file};
-  if (read->torch != torch) {
-    return Error{Error::Kind::BadArgument, "the plan was made with torch " + read->torch + ", this is torch " + torch,
+  if (read.torch != torch) {
+    return Error{Error::Kind::BadArgument, "the plan was made with torch " + read.torch + ", this is torch " + torch,
                  file};
   }
-  if (read->device != device) {
+  if (read.device != device) {
     return Error{Error::Kind::BadArgument,
-                 "the plan is of bytes on " + read->device + ", the budget of those on " + device, file};
+                 "the plan is of bytes on " + read.device + ", the budget of those on " + device, file};
   }
-  return std::make_shared<PlanProgram>(std::move(read->sites), read->plan);
+  return std::make_shared<PlanProgram>(std::move(read.sites), read.plan);
 }
 
 }  // namespace ullage::runtime

@@ -17,9 +17,7 @@ Bytes ProcessMemory::warm_up() const { return in_python() ? store::Budget::kWarm
 
 Result<store::Tier*> ProcessMemory::open_tier(const store::SpillPlace& place) {
   if (place.most == Bytes{}) return static_cast<store::Tier*>(nullptr);
-  Result<std::unique_ptr<store::SpillFile>> file = store::SpillFile::open(place, {});
-  if (!file) return file.error();
-  spill_ = std::move(*file);
+  ULLAGE_TRY_VALUE(spill_, store::SpillFile::open(place, {}));
   return static_cast<store::Tier*>(spill_.get());
 }
 

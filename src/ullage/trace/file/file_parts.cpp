@@ -114,7 +114,7 @@ Result<Part> PartReader::next() {
   }
   at_ = part.offset + size + kChecksum;
   if (part.kind() == part::kEnd) {
-    if (Status end = check_end(part); !end) return end.error();
+    ULLAGE_TRY(check_end(part));
   }
   ++parts_;
   return part;

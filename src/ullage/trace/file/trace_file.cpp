@@ -57,9 +57,7 @@ Error TraceReader::unexpected(std::string_view wanted) const {
 }
 
 TraceReader::Step TraceReader::next() {
-  auto part = parts_.next();
-  if (!part) return part.error();
-  part_ = *part;
+  ULLAGE_TRY_VALUE(part_, parts_.next());
   return std::nullopt;
 }
 
@@ -102,7 +100,7 @@ TraceReader::Step TraceReader::read_take() {
 }
 
 Result<TraceFile> TraceReader::read() {
-  if (Status first = parts_.begin(); !first) return first.error();
+  ULLAGE_TRY(parts_.begin());
   if (Step error = read_front()) return *error;
   while (true) {
     if (Step error = next()) return *error;
