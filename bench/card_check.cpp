@@ -143,7 +143,7 @@ class Program final {
       case 0:
         return free(at);
       case 1:
-        pager_.spill(at);
+        pager_.planned().spill(at);
         return;
       case 2:
         return write(at);
@@ -204,7 +204,8 @@ void check_bytes(cuda::Driver& driver, const Options& options) {
   const auto tier = must(cuda::HostTier::open(driver, options.pool * 8, nullptr));
   store::Pager::Settings without_faults;
   without_faults.heal_faults = without_faults.notices_writes = false;
-  store::Pager pager(*store, tier.get(), without_faults);
+  const std::unique_ptr<store::Pager> made = store::Pager::create(*store, tier.get(), without_faults);
+  store::Pager& pager = *made;
   Program(driver, pager, options.pool).run(options.operations);
 }
 

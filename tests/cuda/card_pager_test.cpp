@@ -98,7 +98,7 @@ class CardPagerTest : public CardTest {
     settings.evict_all = evict_all;
     settings.libraries_take_blocks = libraries_take_blocks_;
     if (knows_work) settings.used = [this](Address at, Bytes size) { work_.used(at, size); };
-    pager_ = std::make_unique<Pager>(*store_, tier_.get(), settings);
+    pager_ = Pager::create(*store_, tier_.get(), settings);
   }
   void TearDown() override {
     EXPECT_LE(stand_in_counts().used_peak, kRoom.count) << "the card's own count passed the limit";
@@ -154,12 +154,12 @@ class CardPagerTest : public CardTest {
       case 1:
         return free(at);
       case 2:
-        pager_->spill(at);
+        pager_->planned().spill(at);
         return;
       case 3:
-        return pager_->write_ahead(at);
+        return pager_->planned().write_ahead(at);
       case 4:
-        return pager_->read_ahead(at);
+        return pager_->planned().read_ahead(at);
       default:
         return op(draw >> 12);
     }
@@ -245,9 +245,10 @@ TEST_F(CardPagerTest, TakesNoPagesFromUnderACopy) {
   GatedTier gated(*tier_);
   Pager::Settings settings;
   settings.heal_faults = settings.notices_writes = false;
-  Pager pager(*store_, &gated, settings);
+  const std::unique_ptr<Pager> gated_pager = Pager::create(*store_, &gated, settings);
+  Pager& pager = *gated_pager;
   const Address at = std::get<Address>(pager.allocate(16_MiB));
-  auto spilled = std::async(std::launch::async, [&] { return pager.spill(at); });
+  auto spilled = std::async(std::launch::async, [&] { return pager.planned().spill(at); });
   gated.entered.get_future().wait();
   auto freed = std::async(std::launch::async, [&] {
     pager.free(at);
@@ -269,19 +270,19 @@ TEST_F(CardPagerTest, HoldsWhatACaptureUses) {
   const Address captured = std::get<Address>(pager_->allocate(8_MiB));
   const Address other = std::get<Address>(pager_->allocate(8_MiB));
   const Address away = std::get<Address>(pager_->allocate(4_MiB));
-  ASSERT_TRUE(pager_->spill(away));
+  ASSERT_TRUE(pager_->planned().spill(away));
   pager_->begin_capture();
   EXPECT_FALSE(op(captured, 8_MiB));
   const auto missing = op(away, 4_MiB);
   ASSERT_TRUE(missing);
   EXPECT_NE(missing->spill_failure.find("while a graph is captured"), std::string::npos);
-  EXPECT_FALSE(pager_->spill(other)) << "nothing moves";
+  EXPECT_FALSE(pager_->planned().spill(other)) << "nothing moves";
   EXPECT_TRUE(std::holds_alternative<store::Shortage>(pager_->allocate(16_MiB))) << "nor makes way";
   pager_->end_capture();
 
-  EXPECT_FALSE(pager_->spill(captured)) << "its address stands in the graph";
+  EXPECT_FALSE(pager_->planned().spill(captured)) << "its address stands in the graph";
   const Address more = std::get<Address>(pager_->allocate(14_MiB));  // the other one makes way, as there is 24 MiB
-  EXPECT_FALSE(pager_->spill(captured));
+  EXPECT_FALSE(pager_->planned().spill(captured));
   EXPECT_TRUE(std::holds_alternative<store::Shortage>(pager_->allocate(18_MiB)));
   for (const Address one : {captured, other, away, more}) pager_->free(one);
   const auto all = pager_->allocate(22_MiB);  // it went with its storage
@@ -295,12 +296,12 @@ TEST_F(CardPagerTest, KeepsWhatAnOpWroteThatSaidItReads) {
   allocate(0);
   const Address at = storages_.begin()->first;
   const Bytes size = storages_.at(at).size;
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   ASSERT_FALSE(pager_->begin_op(2, std::vector<OpInput>{{at, size, false}}));
   storages_.at(at).seed = ++seed_;
   launch(at, size, seed_, true);
   pager_->end_op();
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   run_program(0);
   EXPECT_EQ(pager_->counts().rewrites_avoided, Bytes{});
 }
@@ -310,9 +311,9 @@ TEST_F(CardPagerTest, WritesOnceWhatAutogradSaved) {
   allocate(0);
   const Address at = storages_.begin()->first;
   pager_->saved(at);
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   op(1 << 12);  // reads it
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   EXPECT_EQ(pager_->counts().rewrites_avoided, storages_.at(at).size);
   pager_->released(at);
   run_program(0);
@@ -330,7 +331,7 @@ TEST_F(CardPagerTest, LeavesWhereItIsWhatNoOpWasSeenToHave) {
   pager_->end_op(true, std::vector<Address>{made});
   pager_->evict_all();
   for (const Address kept : {workspace, in_the_op}) {
-    EXPECT_FALSE(pager_->spill(kept));
+    EXPECT_FALSE(pager_->planned().spill(kept));
     stand_in_launch([](void* at) { *static_cast<int*>(at) = 7; }, reinterpret_cast<void*>(kept.value), kept.value, 4);
   }
   ASSERT_TRUE(driver_->synchronize());

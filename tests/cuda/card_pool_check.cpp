@@ -73,7 +73,7 @@ class World final : public CardMemory {
     tier = cuda::HostTier::open(*driver, 64_MiB, nullptr).value();
     store::Pager::Settings without_faults;
     without_faults.heal_faults = without_faults.notices_writes = false;
-    pager = std::make_unique<store::Pager>(*store, tier.get(), without_faults);
+    pager = store::Pager::create(*store, tier.get(), without_faults);
   }
 
   int card() const override { return 0; }

@@ -101,7 +101,7 @@ class Search final {
     for (const ValueIndex v : step_.values.ids()) act_on(now, v, op, after);
     for (const OpIndex o : IdRange<OpIndex>{OpIndex{0}, after ? op.next() : op}) {
       if (step_.ops[o].recompute && ask_.levers.recompute) recompute(now, o, false, op, after);
-      if (step_.ops[o].apply && ask_.levers.batch_norm) recompute(now, o, true, op, after);
+      if (step_.ops[o].batch_norm && ask_.levers.batch_norm) recompute(now, o, true, op, after);
     }
     after ? pass_gap(now, gap_after(op)) : run_op(now, op);
   }
@@ -129,24 +129,24 @@ class Search final {
     }
   }
 
-  void recompute(State now, OpIndex o, bool apply, OpIndex op, bool after) {
+  void recompute(State now, OpIndex o, bool batch_norm, OpIndex op, bool after) {
     const StepOp& it = step_.ops[o];
-    const Recompute& way = apply ? *it.apply : *it.recompute;
+    const Recompute& way = batch_norm ? *it.batch_norm : *it.recompute;
     for (const ValueIndex read : way.reads) {
       if (!there(where(state(now), read))) return;
     }
     if (level(state(now), place(now)) + way.rise.count > ask_.budget.count) return;
     State left = state(now);
     for (const ValueIndex v : step_.values.ids()) {
-      if (!apply && step_.values[v].overwritten_by == o) {
+      if (!batch_norm && step_.values[v].overwritten_by == o) {
         if (!there(where(left, v))) return;
         left = with(left, v, kNowhere);
       }
     }
-    const std::size_t made = apply ? 1 : it.makes.size();
+    const std::size_t made = batch_norm ? 1 : it.makes.size();
     for (std::size_t keeps = 0; keeps < std::size_t{1} << made; ++keeps) {
       State to = left;
-      Action action{apply ? Action::What::Apply : Action::What::Recompute, op, after, {}, o, {}};
+      Action action{batch_norm ? Action::What::BatchNorm : Action::What::Recompute, op, after, {}, o, {}};
       bool twice = false;
       for (std::size_t i = 0; i < made; ++i) {
         if ((keeps >> i & 1) == 0) continue;

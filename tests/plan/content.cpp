@@ -219,7 +219,7 @@ void Content::run(OpIndex op) {
 
 void Content::act(const Action& action) {
   using What = Action::What;
-  if (action.what == What::Recompute || action.what == What::Apply) {
+  if (action.what == What::Recompute || action.what == What::BatchNorm) {
     recompute(action);
     return note();
   }
@@ -278,14 +278,14 @@ void Content::drop(ValueIndex value) {
 }
 
 void Content::recompute(const Action& action) {
-  const bool apply = action.what == Action::What::Apply;
+  const bool batch_norm = action.what == Action::What::BatchNorm;
   if (!step_.ops.has(action.op)) return say_unruly("no such op");
   const StepOp& op = step_.ops[action.op];
-  const auto& way = apply ? op.apply : op.recompute;
+  const auto& way = batch_norm ? op.batch_norm : op.recompute;
   if (!way) return say_unruly("no way to run it again");
   if (action.op > at_ || (action.op == at_ && !ran_)) return say_unruly("run again before it ran");
   std::vector<ValueIndex> makes = op.makes;
-  if (apply) makes.resize(1);
+  if (batch_norm) makes.resize(1);
   for (std::size_t i = 0; i < action.keeps.size(); ++i) {
     const ValueIndex kept = action.keeps[i];
     if (std::find(makes.begin(), makes.end(), kept) == makes.end()) return say_unruly("keeps what it does not make");
@@ -304,7 +304,7 @@ void Content::recompute(const Action& action) {
   note(way->rise);
   for (std::size_t i = 0; i < makes.size(); ++i) {
     // Another formula with the same result.
-    const Hash made = apply ? (right ? right_[makes[i]] : mixed(3, hash)) : mixed(hash, i);
+    const Hash made = batch_norm ? (right ? right_[makes[i]] : mixed(3, hash)) : mixed(hash, i);
     const bool kept = std::find(action.keeps.begin(), action.keeps.end(), makes[i]) != action.keeps.end();
     if (i < op.overwrites) {
       for (const ValueIndex before : op.reads) {

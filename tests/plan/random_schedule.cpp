@@ -187,33 +187,33 @@ class Author final {
       return;
     }
     const StepOp& op = step_.ops[maker];
-    const bool apply =
-        op.apply && op.makes[0] == value && content_.there(op.makes[1]) && content_.there(op.makes[2]) && !once_in(3);
-    const Recompute& way = apply ? *op.apply : *op.recompute;
-    for (int round = 0; round < 8 && good_ && !all_there(op, way, apply); ++round) {
+    const bool batch_norm = op.batch_norm && op.makes[0] == value && content_.there(op.makes[1]) &&
+                            content_.there(op.makes[2]) && !once_in(3);
+    const Recompute& way = batch_norm ? *op.batch_norm : *op.recompute;
+    for (int round = 0; round < 8 && good_ && !all_there(op, way, batch_norm); ++round) {
       for (const ValueIndex read : way.reads) have(read, depth + 1);
-      for (const ValueIndex read : before_of(op, apply)) have(read, depth + 1);
+      for (const ValueIndex read : before_of(op, batch_norm)) have(read, depth + 1);
     }
-    good_ = good_ && all_there(op, way, apply);
+    good_ = good_ && all_there(op, way, batch_norm);
     if (!good_ || content_.there(value)) return;  // a chain may have made it on its way
-    Action action{.what = apply ? What::Apply : What::Recompute, .op = maker, .keeps = {value}};
+    Action action{.what = batch_norm ? What::BatchNorm : What::Recompute, .op = maker, .keeps = {value}};
     for (const ValueIndex made : op.makes) {
-      const bool free = !apply && made != value && !content_.there(made) && !content_.out(made);
+      const bool free = !batch_norm && made != value && !content_.there(made) && !content_.out(made);
       if (free && once_in(3)) action.keeps.push_back(made);
     }
     act(std::move(action));
   }
-  std::vector<ValueIndex> before_of(const StepOp& op, bool apply) const {
+  std::vector<ValueIndex> before_of(const StepOp& op, bool batch_norm) const {
     std::vector<ValueIndex> before;
     for (const ValueIndex value : op.reads) {
-      if (!apply && written_by(op, value)) before.push_back(value);
+      if (!batch_norm && written_by(op, value)) before.push_back(value);
     }
     return before;
   }
-  bool all_there(const StepOp& op, const Recompute& way, bool apply) const {
+  bool all_there(const StepOp& op, const Recompute& way, bool batch_norm) const {
     const auto there = [&](ValueIndex value) { return content_.there(value); };
     const auto own = [&](ValueIndex value) { return content_.there(value) && content_.own(value); };
-    const std::vector<ValueIndex> before = before_of(op, apply);
+    const std::vector<ValueIndex> before = before_of(op, batch_norm);
     return std::all_of(way.reads.begin(), way.reads.end(), there) && std::all_of(before.begin(), before.end(), own);
   }
 

@@ -145,7 +145,7 @@ class Program final {
     const Bytes bytes = b_.bytes(op.reads[0]);
     op.makes = {bytes, Bytes{256}, Bytes{256}};
     op.took = seconds(total(op), false);
-    op.apply = Seconds{op.took.count / 4};
+    op.batch_norm = Seconds{op.took.count / 4};
     saved.reads = {op.reads[0]};
   }
   // Of something that lives, or of a buffer, which lives from step to step.
@@ -171,7 +171,7 @@ class Program final {
     const Storages made = b_.op(op);
     for (std::size_t i = 0; i < op.makes.size(); ++i) {
       born(made[i]);
-      if (op.apply || once_in(3)) add_once(saved.reads, made[i]);
+      if (op.batch_norm || once_in(3)) add_once(saved.reads, made[i]);
     }
     // What the op hid lives until the backward pass is through.
     for (std::size_t i = op.makes.size(); i < made.size(); ++i) passing_.push_back(made[i]);

@@ -42,7 +42,7 @@ Bytes plain_peak(const Step& step) {
 }
 
 TEST(RandomStep, HasAllThatStepsHave) {
-  bool in_place_of_two = false, wide = false, never = false, apply = false, hidden = false, unread = false,
+  bool in_place_of_two = false, wide = false, never = false, batch_norm = false, hidden = false, unread = false,
        small = false, stays = false, born = false, freed_late = false;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Step step = random_step(seed, 100);
@@ -50,7 +50,7 @@ TEST(RandomStep, HasAllThatStepsHave) {
       in_place_of_two = in_place_of_two || op.overwrites > 1;
       wide = wide || op.makes.size() > 3;
       never = never || !op.recompute;
-      apply = apply || op.apply;
+      batch_norm = batch_norm || op.batch_norm;
       hidden = hidden || !op.hides.empty();
       unread = unread || !op.unread.empty();
     }
@@ -64,7 +64,7 @@ TEST(RandomStep, HasAllThatStepsHave) {
       for (const GapEvent& event : step.gaps[i]) born = born || event.born;
     }
   }
-  EXPECT_TRUE(in_place_of_two && wide && never && apply && hidden && unread);
+  EXPECT_TRUE(in_place_of_two && wide && never && batch_norm && hidden && unread);
   EXPECT_TRUE(small && stays && born && freed_late);
 }
 
@@ -144,7 +144,7 @@ void look_at(const Step& step, const Ask& ask, const Plan& plan) {
   EXPECT_NEAR(plan.overhead.count, verified->recomputes.count + copies, 1e-9);
   for (const Action& action : schedule.actions) {
     EXPECT_TRUE(ask.levers.recompute || action.what != What::Recompute);
-    EXPECT_TRUE(ask.levers.batch_norm || action.what != What::Apply);
+    EXPECT_TRUE(ask.levers.batch_norm || action.what != What::BatchNorm);
     EXPECT_TRUE(ask.levers.hold || action.what != What::Hold);
   }
   EXPECT_TRUE(ask.levers.state || schedule.away.empty());

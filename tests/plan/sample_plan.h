@@ -47,7 +47,7 @@ inline Step sample_step() {
       Recompute{{{0}, {2}}, Seconds{0.2}, 64_MiB};
   StepOp& norm = op("aten::native_batch_norm", Phase::Forward, 0.06, {{3}}, {{4}, {5}, {6}});
   norm.recompute = Recompute{{{3}}, Seconds{0.06}, 64_MiB + 512_B};
-  norm.apply = Recompute{{{3}, {5}, {6}}, Seconds{0.015}, 64_MiB};
+  norm.batch_norm = Recompute{{{3}, {5}, {6}}, Seconds{0.015}, 64_MiB};
   StepOp& relu = op("aten::relu_", Phase::Forward, 0.01, {{4}}, {{7}});
   relu.overwrites = 1, relu.rise = Bytes{}, relu.recompute = Recompute{{{4}}, Seconds{0.01}, Bytes{}};
   op("aten::convolution_backward", Phase::Backward, 0.5, {{7}, {3}, {0}}, {{10}}).unread = {2};
@@ -72,7 +72,7 @@ inline PlanFile sample_plan_file() {
   plan.step = Seconds{0.85}, plan.overhead = Seconds{0.0425}, plan.bound = Seconds{0.034};
   plan.schedule.actions = {{What::Spill, {0}, true, {1}},
                            {What::Drop, {2}, true, {7}},
-                           {What::Apply, {3}, false, {}, {1}, {{4}}},
+                           {What::BatchNorm, {3}, false, {}, {1}, {{4}}},
                            {What::Recompute, {3}, false, {}, {2}, {{7}}},
                            {What::Restore, {4}, false, {1}}};
   plan.schedule.away = {{1}};

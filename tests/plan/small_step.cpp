@@ -132,12 +132,12 @@ Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state) {
     StepOp& op = small.step().ops.back();
     if (pick(5) == 0) op.recompute.reset();
     if (op.overwrites == 0 && op.makes.size() == 1 && pick(5) == 0) {
-      op.apply = Recompute{op.reads, {seconds / 4}, op.rise};
+      op.batch_norm = Recompute{op.reads, {seconds / 4}, op.rise};
     }
     if (op.overwrites == 0 && op.reads.size() > 1 && pick(6) == 0) {
       op.unread.push_back(1);
       if (op.recompute) op.recompute->reads.pop_back();
-      if (op.apply) op.apply->reads.pop_back();
+      if (op.batch_norm) op.batch_norm->reads.pop_back();
     }
   }
   for (StepStorage& storage : small.step().storages) storage.movable = pick(6) > 0;

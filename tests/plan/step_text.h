@@ -46,7 +46,7 @@ class StepText {
     if (!op.unread.empty()) text += " unread";
     for (const std::uint32_t one : op.unread) text += " " + value(op.reads.at(one));
     text += " rise " + kib(op.rise);
-    text += recomputing(" recompute", op.recompute) + recomputing(" apply", op.apply);
+    text += recomputing(" recompute", op.recompute) + recomputing(" batch_norm", op.batch_norm);
     return text;
   }
   std::string op(OpIndex k) const { return op(step_.ops.at(k)); }

@@ -154,10 +154,10 @@ std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
   }
   again.took = op.took, again.rise = op.rise;
   if (spec.recompute) op.recompute = again;
-  if (spec.apply) {
-    op.apply = Recompute{{op.reads.at(0), op.reads.at(1), op.reads.at(2), op.makes.at(1), op.makes.at(2)},
-                         *spec.apply,
-                         spec.makes.at(0)};
+  if (spec.batch_norm) {
+    op.batch_norm = Recompute{{op.reads.at(0), op.reads.at(1), op.reads.at(2), op.makes.at(1), op.makes.at(2)},
+                              *spec.batch_norm,
+                              spec.makes.at(0)};
   }
   step_.ops.push_back(op);
   step_.gaps.emplace_back();

@@ -23,8 +23,8 @@ struct OpSpec {
   Bytes scratch{};
   Seconds took{1e-3};
   bool recompute = true;
-  // A batch norm: Apply from reads[0], reads[1], reads[2] and its own second and third result, in this time.
-  std::optional<Seconds> apply{};
+  // A batch norm: recomputed from reads[0], reads[1], reads[2] and its own second and third result, in this time.
+  std::optional<Seconds> batch_norm{};
   std::vector<std::uint32_t> unread{};  // indices into the reads
   trace::Phase phase = trace::Phase::Forward;
 };

@@ -28,7 +28,7 @@ class VerifierFixture : public ::testing::Test {
     x_ = b_.born(1_MiB, "x"), x = b_.value(x_);
     op({.name = "conv", .reads = {x_, weight_}, .makes = {2_MiB}, .scratch = 1_MiB}, {&a_});
     a = b_.value(a_);
-    op({.name = "norm", .reads = {a_, weight_, bias_}, .makes = {2_MiB, 256_B, 256_B}, .apply = Seconds{1e-4}},
+    op({.name = "norm", .reads = {a_, weight_, bias_}, .makes = {2_MiB, 256_B, 256_B}, .batch_norm = Seconds{1e-4}},
        {&y_, &mean_, &deviation_});
     y = b_.value(y_), mean = b_.value(mean_);
     op({.name = "relu_", .writes = {y_}}, {});

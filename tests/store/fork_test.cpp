@@ -82,12 +82,12 @@ using PagerFork = PagerTest;
 TEST_F(PagerFork, AChildFindsWhatWasDropped) {
   open(16_MiB);
   Refill refill(*pager_, &PagerTest::write);
-  pager_->set_recomputer(&refill);
+  pager_->planned().set_recomputer(&refill);
   std::vector<Address> all;
   for (std::uint64_t i = 0; i < 8; ++i) {
     all.push_back(make(3_MiB, i));
     refill.know(all[i], 3_MiB, i);
-    ASSERT_TRUE(pager_->drop(all[i]));
+    ASSERT_TRUE(pager_->planned().drop(all[i]));
   }
   pager_->before_fork();
   const pid_t child = fork();
@@ -95,7 +95,7 @@ TEST_F(PagerFork, AChildFindsWhatWasDropped) {
     alarm(60);
     pager_->after_fork_in_child();
     bool right = true;
-    for (std::uint64_t i = 0; i < 8; ++i) right = right && holds(all[i], 3_MiB, i) && !pager_->drop(all[i]);
+    for (std::uint64_t i = 0; i < 8; ++i) right = right && holds(all[i], 3_MiB, i) && !pager_->planned().drop(all[i]);
     _exit(right ? 0 : 1);
   }
   pager_->after_fork_in_parent();
@@ -135,7 +135,7 @@ TEST_F(PagerForkPages, TellsWhatTheChildHasAndThisProcessNoMore) {
   EXPECT_EQ(diverged_, 2_MiB) << "told twice";
   pager_->free(freed);
   EXPECT_EQ(diverged_, 6_MiB);
-  ASSERT_TRUE(pager_->spill(evicted));
+  ASSERT_TRUE(pager_->planned().spill(evicted));
   EXPECT_EQ(diverged_, 11_MiB);
   EXPECT_TRUE(holds(evicted, 5_MiB, 4));
   pager_->free(evicted);

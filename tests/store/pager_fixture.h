@@ -6,6 +6,7 @@
 
 #include "ullage/store/os_pages.h"
 #include "ullage/store/pager.h"
+#include "ullage/store/spill_file.h"
 
 #include <gtest/gtest.h>
 
@@ -62,7 +63,7 @@ class PagerTest : public testing::Test {
     auto file = SpillFile::open({std::filesystem::temp_directory_path().string(), spill}, options);
     ASSERT_TRUE(file) << file.error().text();
     file_ = std::move(*file);
-    pager_ = std::make_unique<Pager>(*store_, file_.get(), settings);
+    pager_ = Pager::create(*store_, file_.get(), settings);
     struct sigaction action {};
     action.sa_sigaction = &on_fault;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;

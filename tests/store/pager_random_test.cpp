@@ -33,16 +33,16 @@ class Program final {
         return op(draw >> 16);
       case 5:
       case 6:
-        dropped_ += pager_.drop(at) ? 1 : 0;
+        dropped_ += pager_.planned().drop(at) ? 1 : 0;
         return;
       case 7:
-        pager_.spill(at);
+        pager_.planned().spill(at);
         return;
       case 8:
-        return pager_.write_ahead(at);
+        return pager_.planned().write_ahead(at);
       case 9:
       case 10:
-        return pager_.read_ahead(at);
+        return pager_.planned().read_ahead(at);
       case 11:
         return replace(at);
       case 12:
@@ -121,7 +121,7 @@ class Program final {
     const Address second = pick(draw >> 20);
     const std::vector<OpInput> inputs{{first, storages_.at(first).size, writes}, {second, storages_.at(second).size}};
     ASSERT_FALSE(pager_.begin_op(draw % 31, inputs));
-    ASSERT_FALSE(pager_.drop(first));
+    ASSERT_FALSE(pager_.planned().drop(first));
     if (real_) check(first), check(second);
     if (writes) fill(first, storages_.at(first));
     if (draw % 5 == 0) allocate(draw >> 9);
@@ -134,7 +134,7 @@ class Program final {
     ASSERT_TRUE(std::holds_alternative<Address>(placed));
     const Address from = std::get<Address>(placed);
     fill_(from, storage.size, storage.seed);
-    pager_.adopt(at, from);
+    pager_.planned().adopt(at, from);
     pager_.free(from);
   }
 
@@ -182,10 +182,11 @@ TEST(PagerRandom, AMillionOperationsWithNothingBehind) {
   options.calls.read = [](int, void*, std::size_t size, off_t) { return static_cast<ssize_t>(size); };
   auto file = SpillFile::open({std::filesystem::temp_directory_path().string(), 1_GiB}, options);
   ASSERT_TRUE(file) << file.error().text();
-  Pager pager(**store, file->get(), {});
+  const std::unique_ptr<Pager> made = Pager::create(**store, file->get(), {});
+  Pager& pager = *made;
   const auto nothing = [](Address, Bytes, std::uint64_t) {};
   Refill refill(pager, nothing);
-  pager.set_recomputer(&refill);
+  pager.planned().set_recomputer(&refill);
   Program program(pager, refill, nothing, /*real=*/false);
   run(program, **store, pager, 1'000'000);
   EXPECT_LE((*file)->counts().in_use, 4_MiB);  // the reserve
@@ -196,7 +197,7 @@ class PagerRandomTest : public PagerTest {};
 TEST_F(PagerRandomTest, KeepsEveryBitOnTheSystem) {
   open(12_MiB);
   Refill refill(*pager_, &PagerTest::write);
-  pager_->set_recomputer(&refill);
+  pager_->planned().set_recomputer(&refill);
   Program program(*pager_, refill, &PagerTest::write, /*real=*/true);
   run(program, *store_, *pager_, 8'000);
   EXPECT_LE(file_->counts().in_use, 4_MiB);  // the reserve
@@ -205,8 +206,8 @@ TEST_F(PagerRandomTest, KeepsEveryBitOnTheSystem) {
 TEST_F(PagerRandomTest, KeepsEveryBitWithABackgroundThatFollowsOrders) {
   open(12_MiB);
   auto* refill = new Refill(*pager_, &PagerTest::write);  // as long as the background
-  pager_->set_recomputer(refill);
-  pager_->follow_plan(true);
+  pager_->planned().set_recomputer(refill);
+  pager_->planned().follow_plan(true);
   run_background();
   Program program(*pager_, *refill, &PagerTest::write, /*real=*/true);
   run(program, *store_, *pager_, 4'000);

@@ -36,7 +36,7 @@ class Refill final : public Recomputer {
     const Address* from = std::get_if<Address>(&placed);
     if (from == nullptr) return false;
     fill_(*from, known.size, known.seed);
-    const bool adopted = pager_.adopt(at, *from);
+    const bool adopted = pager_.planned().adopt(at, *from);
     pager_.free(*from);
     return adopted;
   }

@@ -45,7 +45,7 @@ void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::o
   fit.least = made->beside.memory_for(plan.least);
   if (fit.fits) {
     fit.more_time = plan.step > Seconds{} ? plan.overhead.count / plan.step.count : 0;
-    fit.recomputed = count(plan.schedule, {What::Recompute, What::Apply});
+    fit.recomputed = count(plan.schedule, {What::Recompute, What::BatchNorm});
     fit.spilled = count(plan.schedule, {What::Spill});
   }
   prediction.planned = fit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/store/pager.h"
+#include "ullage/store/pager_core.h"
 
 #include <algorithm>
 #include <chrono>
@@ -37,21 +37,25 @@ Shortage nothing_moves_now(Bytes away) {
 
 }  // namespace
 
-Pager::Waiting::Waiting(Pager& pager) : pager_(pager), began_(now_ns()) { ++waits_here; }
+PagerCore::Waiting::Waiting(PagerCore& pager) : pager_(pager), began_(now_ns()) { ++waits_here; }
 
-Pager::Waiting::~Waiting() {
+PagerCore::Waiting::~Waiting() {
   if (--waits_here == 0) pager_.waited_ns_.fetch_add(now_ns() - began_);
 }
 
-Pager::Pager(Store& store, Tier* spill, Settings settings)
+std::unique_ptr<Pager> Pager::create(Store& store, Tier* spill, Settings settings) {
+  return std::make_unique<PagerCore>(store, spill, std::move(settings));
+}
+
+PagerCore::PagerCore(Store& store, Tier* spill, Settings settings)
     : store_(store), spill_(spill), settings_(std::move(settings)) {}
 
-Pager::ThreadOps& Pager::ops_here() {
+PagerCore::ThreadOps& PagerCore::ops_here() {
   static thread_local ThreadOps ops;
   return ops;
 }
 
-std::variant<Address, Shortage> Pager::allocate(Bytes size) {
+std::variant<Address, Shortage> PagerCore::allocate(Bytes size) {
   std::variant<Address, Refusal> placed = store_.allocate(size);
   Lock lock(lock_);
   if (std::holds_alternative<Refusal>(placed)) {
@@ -85,7 +89,7 @@ std::variant<Address, Shortage> Pager::allocate(Bytes size) {
   return at;
 }
 
-Bytes Pager::free(Address at) {
+Bytes PagerCore::free(Address at) {
   {
     Lock lock(lock_);
     await_written(lock, at);
@@ -107,7 +111,7 @@ Bytes Pager::free(Address at) {
   return store_.free(at);
 }
 
-std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const OpInput> inputs) {
+std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<const OpInput> inputs) {
   if (settings_.evict_all) evict_all();
   Lock lock(lock_);
   fruitless_ = 0;
@@ -153,7 +157,7 @@ std::optional<Shortage> Pager::begin_op(std::uint64_t signature, std::span<const
   return std::nullopt;
 }
 
-void Pager::end_op(bool remember, std::span<const Address> made) {
+void PagerCore::end_op(bool remember, std::span<const Address> made) {
   const Lock lock(lock_);
   for (const Address at : made) {
     if (const auto found = storages_.find(at); found != storages_.end()) meet(found->second);
@@ -161,12 +165,12 @@ void Pager::end_op(bool remember, std::span<const Address> made) {
   close_frame(remember);
 }
 
-void Pager::meet(Pageable& storage) {
+void PagerCore::meet(Pageable& storage) {
   if (!std::exchange(storage.met, true)) unpin(storage);
 }
 
 // Ends the innermost op of this thread. `record`: the program ran it, and the history is to know.
-void Pager::close_frame(bool record) {
+void PagerCore::close_frame(bool record) {
   ThreadOps& ops = ops_here();
   ULLAGE_CHECK(!ops.frames.empty(), "an op ends that did not begin");
   const Frame frame = ops.frames.back();
@@ -184,7 +188,7 @@ void Pager::close_frame(bool record) {
   ops.frames.pop_back();
 }
 
-bool Pager::fits(std::span<const OpInput> inputs) {
+bool PagerCore::fits(std::span<const OpInput> inputs) {
   const Lock lock(lock_);
   Bytes needed = pinned_ + store_.counts().slabs;
   for (const OpInput& input : inputs) {
@@ -194,20 +198,20 @@ bool Pager::fits(std::span<const OpInput> inputs) {
   return needed <= store_.counts().limit;
 }
 
-void Pager::saved(Address at) {
+void PagerCore::saved(Address at) {
   const Lock lock(lock_);
   const auto found = storages_.find(at);
   if (found != storages_.end() && found->second.saves++ == 0) found->second.saved_at = history_.now();
 }
 
-void Pager::released(Address at) {
+void PagerCore::released(Address at) {
   const Lock lock(lock_);
   const auto found = storages_.find(at);
   // It may have been saved before anyone looked.
   if (found != storages_.end() && found->second.saves > 0) --found->second.saves;
 }
 
-std::optional<Shortage> Pager::bring_back(Address at) {
+std::optional<Shortage> PagerCore::bring_back(Address at) {
   Lock lock(lock_);
   const auto found = around(at);
   if (found == storages_.end() || found->second.where == Where::Resident) return std::nullopt;
@@ -215,7 +219,7 @@ std::optional<Shortage> Pager::bring_back(Address at) {
   return bring_back(lock, found->first, found->second.id, For::Input);
 }
 
-Pager::FaultAnswer Pager::on_fault(Address at) {
+Pager::FaultAnswer PagerCore::on_fault(Address at) {
   static thread_local Address last{};
   static thread_local int in_a_row = 0;
   Lock lock(lock_);
@@ -248,7 +252,7 @@ Pager::FaultAnswer Pager::on_fault(Address at) {
 
 // Whoever faults needs several storages at once, and there is no room for them: what was brought back goes out again
 // before it is used.
-Pager::FaultAnswer Pager::no_room_at_a_fault() {
+Pager::FaultAnswer PagerCore::no_room_at_a_fault() {
   Bytes together{};
   for (const auto& [at, storage] : storages_) {
     if (storage.healed_lately(counts_.faults, kLastFaults)) together += storage.span;
@@ -258,7 +262,7 @@ Pager::FaultAnswer Pager::no_room_at_a_fault() {
   return {Fault::Failed, "there is no room for what is used at once", at_once};
 }
 
-Bytes Pager::trim(Bytes headroom) {
+Bytes PagerCore::trim(Bytes headroom) {
   Lock lock(lock_);
   if (captures_ > 0) return {};  // not even what is idle: its pages would have to be waited for
   ++moves_;
@@ -275,24 +279,24 @@ Bytes Pager::trim(Bytes headroom) {
   return given_back;
 }
 
-Bytes Pager::drop_idle() {
+Bytes PagerCore::drop_idle() {
   const Lock lock(lock_);
   return captures_ > 0 ? Bytes{} : store_.drop_idle();
 }
 
-void Pager::begin_capture() {
+void PagerCore::begin_capture() {
   Lock lock(lock_);
   ++captures_;
   changed_.wait(lock, [this] { return moves_ == 0; });
 }
 
-void Pager::end_capture() {
+void PagerCore::end_capture() {
   const Lock lock(lock_);
   --captures_;
   changed_.notify_all();
 }
 
-void Pager::evict_all() {
+void PagerCore::evict_all() {
   Lock lock(lock_);
   if (captures_ > 0) return;
   std::vector<Held> all;
@@ -305,7 +309,7 @@ void Pager::evict_all() {
   }
 }
 
-PagerCounts Pager::counts() const {
+PagerCounts PagerCore::counts() const {
   const Lock lock(lock_);
   PagerCounts counts = counts_;
   counts.spill_failure = spill_failure_;
@@ -313,7 +317,7 @@ PagerCounts Pager::counts() const {
   return counts;
 }
 
-void Pager::before_fork() {
+void PagerCore::before_fork() {
   Lock lock(lock_);
   recompute_all(lock);
   // What is resident now becomes the child's too: a page that either writes is copied then, one that is evicted stays
@@ -330,14 +334,14 @@ void Pager::before_fork() {
   lock.release();  // held until after the fork
 }
 
-void Pager::after_fork_in_parent() {
+void PagerCore::after_fork_in_parent() {
   store_.fork_lock().unlock();
   diverge(store_.counts().slabs);  // small blocks are written all the time
   if (spill_ != nullptr) spill_->after_fork_in_parent();
   lock_.unlock();
 }
 
-void Pager::after_fork_in_child() {
+void PagerCore::after_fork_in_child() {
   store_.fork_lock().unlock();
   if (spill_ != nullptr) spill_->after_fork_in_child();
   in_child_ = true;
@@ -345,13 +349,13 @@ void Pager::after_fork_in_child() {
   lock_.unlock();
 }
 
-Pageable* Pager::find(Address at, StorageId id) {
+Pageable* PagerCore::find(Address at, StorageId id) {
   const auto found = storages_.find(at);
   return found != storages_.end() && found->second.id == id ? &found->second : nullptr;
 }
 
 // The storage whose range holds this address.
-Pageables::iterator Pager::around(Address at) {
+Pageables::iterator PagerCore::around(Address at) {
   const auto after = storages_.upper_bound(at);
   if (after == storages_.begin()) return storages_.end();
   const auto before = std::prev(after);
@@ -360,7 +364,7 @@ Pageables::iterator Pager::around(Address at) {
 
 // Pages are not taken from under a copy that is being made of them: a device has no way to say that they are gone.
 // Nothing to wait for where the storage is gone meanwhile.
-void Pager::await_written(Lock& lock, Address at) {
+void PagerCore::await_written(Lock& lock, Address at) {
   if (settings_.heal_faults) return;
   const auto found = storages_.find(at);
   if (found == storages_.end() || !found->second.writing) return;
@@ -373,43 +377,43 @@ void Pager::await_written(Lock& lock, Address at) {
 }
 
 // The pages of a storage are written, or given up, from here on.
-void Pager::diverge(Pageable& storage) {
+void PagerCore::diverge(Pageable& storage) {
   if (storage.shared) diverge(storage.span);
   storage.shared = false;
 }
 
-void Pager::diverge(Bytes bytes) {
+void PagerCore::diverge(Bytes bytes) {
   if (settings_.diverged) settings_.diverged(bytes);
 }
 
-void Pager::pin(Pageable& storage) {
+void PagerCore::pin(Pageable& storage) {
   if (storage.pins++ == 0) pinned_ += storage.span;
 }
 
-void Pager::unpin(Pageable& storage) {
+void PagerCore::unpin(Pageable& storage) {
   if (--storage.pins == 0) pinned_ -= storage.span;
 }
 
 // What could not be done without at this moment, with `request` more.
-Bytes Pager::note_at_once(Bytes request) {
+Bytes PagerCore::note_at_once(Bytes request) {
   const Bytes at_once = pinned_ + store_.counts().slabs + request;
   counts_.at_once_peak = std::max(counts_.at_once_peak, at_once);
   return at_once;
 }
 
 // Bytes that stand behind live storages.
-Bytes Pager::present() const {
+Bytes PagerCore::present() const {
   const StoreCounts counts = store_.counts();
   return counts.resident - counts.idle;
 }
 
-Shortage Pager::shortage(const Refusal& refusal) {
+Shortage PagerCore::shortage(const Refusal& refusal) {
   const bool small = refusal.requested < Store::kLeastRange;
   const Bytes request = small ? Slabs::kSlab : store_.span(refusal.requested);
   return {refusal, note_at_once(request), pinned_, spill_ != nullptr && !in_child_, spill_failure_};
 }
 
-void Pager::note_pressure() {
+void PagerCore::note_pressure() {
   note_at_once({});
   if (under_pressure()) return;
   const StoreCounts counts = store_.counts();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pager's background thread: it makes the copies that a plan orders. Without a plan it brings back ahead what is
 // due next, and writes ahead what will be evicted next, so that evicting is only a matter of taking pages.
-#include "ullage/store/pager.h"
+#include "ullage/store/pager_core.h"
 
 #include <algorithm>
 #include <chrono>
@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point began) {
 
 }  // namespace
 
-void Pager::run_in_background() {
+void PagerCore::run_in_background() {
   Lock lock(lock_);
   for (;;) {
     if (captures_ > 0) {
@@ -51,7 +51,7 @@ void Pager::run_in_background() {
 }
 
 // Makes the next copy that a plan ordered and that is still of use.
-bool Pager::carry_out_order(Lock& lock) {
+bool PagerCore::carry_out_order(Lock& lock) {
   while (!orders_.empty()) {
     const Order order = orders_.front();
     orders_.pop_front();
@@ -73,7 +73,7 @@ bool Pager::carry_out_order(Lock& lock) {
 }
 
 // Brings back the spilled storage that is due first, if there is room or what is in its way is needed later and clean.
-bool Pager::bring_back_due(Lock& lock) {
+bool PagerCore::bring_back_due(Lock& lock) {
   const OpId now = history_.now();
   auto due = storages_.end();
   OpId due_at{};
@@ -99,7 +99,7 @@ bool Pager::bring_back_due(Lock& lock) {
 }
 
 // Room for `wanted`, at the cost of clean storages that are needed later than it.
-bool Pager::make_clean_room(const Pageable& wanted) {
+bool PagerCore::make_clean_room(const Pageable& wanted) {
   const std::uint64_t own = distance(wanted, history_);
   while (store_.room() < wanted.span) {
     const auto victim = farthest(For::New, /*clean_only=*/true);
@@ -111,7 +111,7 @@ bool Pager::make_clean_room(const Pageable& wanted) {
 }
 
 // Writes one storage of those that would be evicted next.
-bool Pager::write_farthest(Lock& lock) {
+bool PagerCore::write_farthest(Lock& lock) {
   if (in_child_ || !spill_failure_.empty()) return false;
   // A program that fits pays nothing: only where something had to go before, something will have to go again.
   if (evicted_at_ == OpId{} || history_.now().value - evicted_at_.value > kStillEvicting) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pager's moves: what is evicted, how bytes go out and come back.
-#include "ullage/store/pager.h"
+#include "ullage/store/pager_core.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,7 +20,7 @@ constexpr int kFree = 2;
 }  // namespace
 
 // Evicts one storage to the benefit of a request that the store refused. None: there is nothing left to evict.
-Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
+PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For whom) {
   if (refusal.reason == Refusal::Reason::AddressSpace || captures_ > 0) return Evicted::None;
   if (unstage_one()) return Evicted::One;
   bool clean_only = spill_ == nullptr || in_child_;
@@ -45,7 +45,7 @@ Pager::Evicted Pager::make_room(Lock& lock, const Refusal& refusal, For whom) {
 
 // As make_room(); where there is nothing to evict, the limit is counted anew before the request is refused, and
 // again for some moments, as other processes may be about to give way.
-std::optional<Shortage> Pager::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts) {
+std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
   if (!over || recounts++ == kMostRecounts || !store_.recount_limit()) return shortage(refusal);
@@ -53,7 +53,7 @@ std::optional<Shortage> Pager::make_room_or_recount(Lock& lock, const Refusal& r
 }
 
 // The resident storage to give up first: of the highest rank there is, the one needed last.
-Pageables::iterator Pager::farthest(For whom, bool clean_only) {
+Pageables::iterator PagerCore::farthest(For whom, bool clean_only) {
   auto best = storages_.end();
   std::pair<int, std::uint64_t> best_key;  // rank, distance
   for (auto it = storages_.begin(); it != storages_.end(); ++it) {
@@ -75,7 +75,7 @@ Pageables::iterator Pager::farthest(For whom, bool clean_only) {
 }
 
 // One: its pages are the store's again. Waited: something changed meanwhile, look again. None: it cannot be written.
-Pager::Evicted Pager::evict(Lock& lock, Address at, StorageId id, For whom) {
+PagerCore::Evicted PagerCore::evict(Lock& lock, Address at, StorageId id, For whom) {
   Pageable* storage = find(at, id);
   if (storage->writing) {
     changed_.wait(lock);
@@ -94,7 +94,7 @@ Pager::Evicted Pager::evict(Lock& lock, Address at, StorageId id, For whom) {
   return Evicted::One;
 }
 
-void Pager::take_pages(Address at, Pageable& storage) {
+void PagerCore::take_pages(Address at, Pageable& storage) {
   diverge(storage);
   store_.vacate(at);
   storage.where = Where::Spilled;
@@ -106,7 +106,7 @@ void Pager::take_pages(Address at, Pageable& storage) {
 }
 
 // Gives up pages that something was to be read into ahead. False: there are none.
-bool Pager::unstage_one() {
+bool PagerCore::unstage_one() {
   if (staged_ == 0) return false;
   const auto found =
       std::find_if(storages_.begin(), storages_.end(), [](const auto& one) { return one.second.staged.has_value(); });
@@ -117,7 +117,7 @@ bool Pager::unstage_one() {
 }
 
 // Copies a resident storage into the file; unless someone writes to it meanwhile, it is clean then.
-Status Pager::write_out(Lock& lock, Address at, StorageId id, For whom) {
+Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
   Pageable* storage = find(at, id);
   const Result<SpillSlot> slot = take_slot(storage->span, whom);
   if (!slot) {
@@ -160,7 +160,7 @@ Status Pager::write_out(Lock& lock, Address at, StorageId id, For whom) {
 
 // Space in the file. With memory and file both full nothing could change places any more, so as much as the largest
 // storage needs is kept in reserve, and given up only to bring something back.
-Result<SpillSlot> Pager::take_slot(Bytes span, For whom) {
+Result<SpillSlot> PagerCore::take_slot(Bytes span, For whom) {
   if (whom == For::New && (!reserve_ || reserve_->size < largest_)) {
     give_up_reserve();
     ULLAGE_TRY_VALUE(reserve_, take_from_file(largest_));
@@ -171,13 +171,13 @@ Result<SpillSlot> Pager::take_slot(Bytes span, For whom) {
   return spill_->take(span);
 }
 
-void Pager::give_up_reserve() {
+void PagerCore::give_up_reserve() {
   if (reserve_) spill_->give(*reserve_);
   reserve_.reset();
 }
 
 // Where the file is full, copies of what is resident anyway make way.
-Result<SpillSlot> Pager::take_from_file(Bytes span) {
+Result<SpillSlot> PagerCore::take_from_file(Bytes span) {
   Result<SpillSlot> slot = spill_->take(span);
   for (auto it = storages_.begin(); !slot && it != storages_.end(); ++it) {
     if (!it->second.clean() || it->second.writing) continue;
@@ -187,7 +187,7 @@ Result<SpillSlot> Pager::take_from_file(Bytes span) {
   return slot;
 }
 
-void Pager::make_writable(Address at, Pageable& storage) {
+void PagerCore::make_writable(Address at, Pageable& storage) {
   if (storage.where != Where::Resident || !storage.read_only()) return;
   storage.changed = true;
   storage.unchanged = false;
@@ -197,7 +197,7 @@ void Pager::make_writable(Address at, Pageable& storage) {
 }
 
 // Resident when this returns nothing, or gone.
-std::optional<Shortage> Pager::bring_back(Lock& lock, Address at, StorageId id, For whom) {
+std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId id, For whom) {
   for (int recounts = 0;;) {
     Pageable* storage = find(at, id);
     if (storage == nullptr || storage->where == Where::Resident) return std::nullopt;
@@ -225,7 +225,7 @@ std::optional<Shortage> Pager::bring_back(Lock& lock, Address at, StorageId id, 
 }
 
 // Fills the staged pages, and moves them in at once: no thread ever sees half of it.
-std::optional<Shortage> Pager::read_in(Lock& lock, Address at, StorageId id, Address staged) {
+std::optional<Shortage> PagerCore::read_in(Lock& lock, Address at, StorageId id, Address staged) {
   Pageable* storage = find(at, id);
   const SpillSlot slot = *storage->slot;
   storage->where = Where::Returning;

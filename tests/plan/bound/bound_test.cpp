@@ -66,7 +66,7 @@ TEST(Bound, NeverPassesTheBestOfAllSchedulesWithRecomputes) {
   compare_random("recomputes alone", {true, false, false, false, false}, 9, false, 30);
 }
 TEST(Bound, NeverPassesTheBestOfAllSchedulesThatHold) {
-  compare_random("recomputes, hold, apply", {true, true, true, false, false}, 8, false, 30);
+  compare_random("recomputes, hold, batch_norm", {true, true, true, false, false}, 8, false, 30);
 }
 TEST(Bound, NeverPassesTheBestOfAllSchedulesThatSpill) {
   compare_random("spill", {false, false, false, true, false}, 7, false, 25);

@@ -94,7 +94,7 @@ TEST(PlanFile, SitesHoldWhatARunNeedsOfTheStep) {
   ASSERT_EQ(sites.ops.size(), 5u);
   EXPECT_EQ(sites.values, 11u);
   EXPECT_EQ(sites.ops[OpIndex{1}].key, step.ops[OpIndex{1}].key);
-  EXPECT_EQ(sites.ops[OpIndex{1}].apply_reads, (std::vector<ValueIndex>{{3}, {5}, {6}}));
+  EXPECT_EQ(sites.ops[OpIndex{1}].batch_norm_reads, (std::vector<ValueIndex>{{3}, {5}, {6}}));
   EXPECT_EQ(sites.ops[OpIndex{2}].overwrites, 1u);
   EXPECT_EQ(sites.ops[OpIndex{3}].unread, (std::vector<std::uint32_t>{2}));
   EXPECT_EQ(sites.ops[OpIndex{3}].reads, step.ops[OpIndex{3}].reads);
@@ -200,10 +200,10 @@ INSTANTIATE_TEST_SUITE_P(
                "plan.json: ops[0].reads[2]"},
         Damage{"reads_a_later_value", [](Json& j) { j["ops"][1]["reads"] = {7}; }, "plan.json: ops[1].reads"},
         Damage{"reads_its_own", [](Json& j) { j["ops"][0]["reads"] = {3}; }, "plan.json: ops[0].reads"},
-        Damage{"applies_a_later_value", [](Json& j) { j["ops"][1]["apply_reads"] = {7}; },
-               "plan.json: ops[1].apply_reads"},
-        Damage{"applies_what_overwrites", [](Json& j) { j["ops"][2]["apply_reads"] = {4}; },
-               "plan.json: ops[2].apply_reads"},
+        Damage{"applies_a_later_value", [](Json& j) { j["ops"][1]["batch_norm_reads"] = {7}; },
+               "plan.json: ops[1].batch_norm_reads"},
+        Damage{"applies_what_overwrites", [](Json& j) { j["ops"][2]["batch_norm_reads"] = {4}; },
+               "plan.json: ops[2].batch_norm_reads"},
         Damage{"made_twice", [](Json& j) { j["ops"][3]["makes"] = {3}; }, "plan.json: ops[3].makes"},
         Damage{"overwrites_more_than_it_makes", [](Json& j) { j["ops"][2]["overwrites"] = 2; },
                "plan.json: ops[2].overwrites"},

@@ -320,14 +320,14 @@ std::string norm_line(const Norm& norm) {
 TEST(StepOfTake, RunsABatchNormAgainWithoutItsRunningStatistics) {
   EXPECT_EQ(norm_line({}),
             "native_batch_norm reads f0 b0 c0 d0 e0 makes g0 h0 i0 rise 9 recompute f0 b0 c0 rise 9 "
-            "apply f0 b0 c0 h0 i0 rise 9");
-  EXPECT_EQ(
-      norm_line({.tracks = false}),
-      "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 recompute d0 b0 c0 rise 9 apply d0 b0 c0 f0 g0 rise 9");
+            "batch_norm f0 b0 c0 h0 i0 rise 9");
+  EXPECT_EQ(norm_line({.tracks = false}),
+            "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 recompute d0 b0 c0 rise 9 batch_norm d0 b0 c0 f0 "
+            "g0 rise 9");
   // Statistics or frozen parameters? They are asked to be there, as they are.
-  EXPECT_EQ(
-      norm_line({.affine = false}),
-      "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 recompute d0 b0 c0 rise 9 apply d0 b0 c0 f0 g0 rise 9");
+  EXPECT_EQ(norm_line({.affine = false}),
+            "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 recompute d0 b0 c0 rise 9 batch_norm d0 b0 c0 f0 "
+            "g0 rise 9");
   EXPECT_EQ(norm_line({.trains = false}), "native_batch_norm reads f0 b0 c0 d0 e0 makes g0 rise 8");
 }
 
@@ -362,7 +362,7 @@ TEST(StepOfTake, EstimatesTheTimeOfAnApply) {
   take.details[op].took = {0.008};
   const Result<Step> step = step_in(take);
   EXPECT_EQ(step->ops[OpIndex{1}].recompute->took.count, 0.008);
-  EXPECT_EQ(step->ops[OpIndex{1}].apply->took.count, 0.002);
+  EXPECT_EQ(step->ops[OpIndex{1}].batch_norm->took.count, 0.002);
 }
 
 // ---- threads

@@ -159,7 +159,7 @@ TEST(Planner, AppliesABatchNorm) {
                                                  .reads = {in, w, b},
                                                  .makes = {8_MiB, 256_B, 256_B},
                                                  .took = Seconds{0.01},
-                                                 .apply = Seconds{0.002}});
+                                                 .batch_norm = Seconds{0.002}});
   const StorageIndex next = with.op1({.name = "conv", .reads = {out[0]}, .makes = {1_MiB}, .took = Seconds{0.1}});
   with.op({.name = "back", .reads = {next}, .scratch = 16_MiB});
   with.op({.name = "back", .reads = {out[0]}});
@@ -170,7 +170,7 @@ TEST(Planner, AppliesABatchNorm) {
   const Plan applied = make_plan(second, again);
   ASSERT_EQ(applied.outcome, Plan::Outcome::Planned);
   expect_right(second, again, applied);
-  EXPECT_TRUE(does(applied, What::Apply));
+  EXPECT_TRUE(does(applied, What::BatchNorm));
   EXPECT_NEAR(applied.overhead.count, 0.002, 1e-12);
   levers.batch_norm = false;
   const Plan recompute = make_plan(second, ask_for(again.budget, levers));

@@ -24,7 +24,7 @@ TEST_F(Verifier, RefusesARecomputeOfAnOpWithoutOne) {
 }
 
 TEST_F(Verifier, RefusesAnApplyOfAnOpWithoutOne) {
-  recompute_after(kNorm, kConv, {}, What::Apply);
+  recompute_after(kNorm, kConv, {}, What::BatchNorm);
   EXPECT_EQ(refusal(), "op 1 (norm): batch-norm of op 0 (conv) after it: it has no batch-norm");
 }
 
@@ -64,7 +64,7 @@ TEST_F(Verifier, RefusesToKeepWhatTheOpDoesNotMake) {
   EXPECT_EQ(refusal(),
             "op 1 (norm): recompute of op 0 (conv) after it: it does not make value 5 (norm 1), which is to be kept");
   schedule.actions[0] = {
-      .what = What::Apply, .at = OpIndex{kNorm}, .after = true, .value = {}, .op = OpIndex{kNorm}, .keeps = {mean}};
+      .what = What::BatchNorm, .at = OpIndex{kNorm}, .after = true, .value = {}, .op = OpIndex{kNorm}, .keeps = {mean}};
   EXPECT_EQ(refusal(),
             "op 1 (norm): batch-norm of op 1 (norm) after it: it does not make value 6 (norm 1), which is to be kept");
 }

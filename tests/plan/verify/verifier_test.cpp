@@ -50,8 +50,8 @@ TEST_F(Verifier, CountsADroppedValueAndItsRecompute) {
 }
 
 TEST_F(Verifier, CountsAnApplyByItsOwnTimeAndRise) {
-  step.ops[kNorm].apply->rise = 2_MiB + 100_B;
-  recompute_before(kGrad, kNorm, {y}, What::Apply);
+  step.ops[kNorm].batch_norm->rise = 2_MiB + 100_B;
+  recompute_before(kGrad, kNorm, {y}, What::BatchNorm);
   before(kGrad, What::Drop, y);
   const Verified verified = passed();
   EXPECT_EQ(verified.recomputes, Seconds{1e-4});

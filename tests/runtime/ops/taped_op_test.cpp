@@ -276,7 +276,7 @@ TEST(TapedOp, NoticesWhatChangedInPlaceWithoutBeingSeen) {
 // If either ceases to hold, plans do without it; this says so.
 TEST(KernelFacts, HoldForThisBuildOnThisMachine) {
   const KernelFacts facts = probe_kernels();
-  EXPECT_TRUE(facts.batch_norm_applies);
+  EXPECT_TRUE(facts.recomputes_batch_norm);
   EXPECT_TRUE(facts.convolution_input_unread);
 }
 

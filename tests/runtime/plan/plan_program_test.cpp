@@ -67,9 +67,9 @@ TEST(PlanProgram, DoesWithoutWhatABuildOfTorchDoesNotHave) {
   plan::Sites sites = chain();
   sites.ops[OpIndex{3}].unread = {0};
   plan::Plan plan;
-  plan.schedule.actions = {{What::Apply, OpIndex{3}, false, {}, OpIndex{1}, {ValueIndex{1}}}};
+  plan.schedule.actions = {{What::BatchNorm, OpIndex{3}, false, {}, OpIndex{1}, {ValueIndex{1}}}};
   PlanProgram program(sites, plan);
-  program.apply_nothing();
+  program.run_batch_norms_again();
   program.read_everything();
   EXPECT_EQ(program.before(OpIndex{3})[0].what, What::Recompute);
   EXPECT_TRUE(program.op(OpIndex{3}).unread.empty());

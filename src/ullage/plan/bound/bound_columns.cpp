@@ -40,20 +40,20 @@ ColumnIndex BoundProgram::from_point_on(ColumnIndex in_window, ColumnIndex later
   return column;
 }
 
-ColumnIndex BoundProgram::recomputed(ValueIndex v, PointIndex at, bool apply, When when) {
-  if (!can_recompute(v, apply)) return kNever;
+ColumnIndex BoundProgram::recomputed(ValueIndex v, PointIndex at, bool batch_norm, When when) {
+  if (!can_recompute(v, batch_norm)) return kNever;
   const OpIndex maker = step_.values[v].maker;
-  const std::optional<Recompute>& way = apply ? step_.ops[maker].apply : step_.ops[maker].recompute;
+  const std::optional<Recompute>& way = batch_norm ? step_.ops[maker].batch_norm : step_.ops[maker].recompute;
   Ways& ways = when == When::InWindow ? in_window_ : from_point_on_;
-  ColumnIndex& slot = (apply ? ways.applied : ways.again)[at][maker];
+  ColumnIndex& slot = (batch_norm ? ways.batch_norm : ways.again)[at][maker];
   if (slot != kUnset) return slot;
   if (when == When::InWindow) {
     slot = program_.add_column(way->took.count / second_, 0, 1);
   } else {
-    const ColumnIndex later = times_.has(at.next()) ? recomputed(v, at.next(), apply, when) : kNever;
-    slot = from_point_on(recomputed(v, at, apply, When::InWindow), later);
+    const ColumnIndex later = times_.has(at.next()) ? recomputed(v, at.next(), batch_norm, when) : kNever;
+    slot = from_point_on(recomputed(v, at, batch_norm, When::InWindow), later);
   }
-  waiting_.push_back({slot, maker, at, apply, when});
+  waiting_.push_back({slot, maker, at, batch_norm, when});
   return slot;
 }
 

@@ -99,11 +99,11 @@ OpIndex BoundProgram::stuck_until(ValueIndex v) const {
   return std::max(span.from, span.until);
 }
 
-bool BoundProgram::can_recompute(ValueIndex v, bool apply) const {
+bool BoundProgram::can_recompute(ValueIndex v, bool batch_norm) const {
   const OpIndex maker = step_.values[v].maker;
-  if (maker == kNone || !(apply ? ask_.levers.batch_norm : ask_.levers.recompute)) return false;
+  if (maker == kNone || !(batch_norm ? ask_.levers.batch_norm : ask_.levers.recompute)) return false;
   const StepOp& op = step_.ops[maker];
-  return apply ? op.apply && op.makes.front() == v : bool(op.recompute);
+  return batch_norm ? op.batch_norm && op.makes.front() == v : bool(op.recompute);
 }
 
 bool BoundProgram::stuck(ValueIndex v, PointIndex point) const {

@@ -9,7 +9,7 @@
 //
 // Columns, each the least that must be true of any schedule, so between 0 and 1:
 //   present(v, p)    value v is in memory when op p begins; weighs its bytes in the row of point p
-//   again(o, w)      op o is run again in window w, at least once; costs its time. Likewise applied(o, w)
+//   again(o, w)      op o is run again in window w, at least once; costs its time. Likewise batch_norm(o, w)
 //   restored(v, w)   v is read back in window w; costs its bytes over the rate. written(v): once at least, if ever
 //   the same three for window w or any later one, which is at most that of w and that of w + 1 on
 // Rows:
@@ -58,11 +58,11 @@ class BoundProgram final {
     ColumnIndex column;
     OpIndex op;
     PointIndex at;
-    bool apply;
+    bool batch_norm;
     When when;
   };
   struct Ways {  // in which what is not present comes again
-    Columns<OpIndex> again, applied;
+    Columns<OpIndex> again, batch_norm;
     Columns<ValueIndex> restored;
   };
 
@@ -75,7 +75,7 @@ class BoundProgram final {
   bool gone(ValueIndex v, PointIndex point) const;
   bool restorable(ValueIndex v) const;
   bool lost_in(ValueIndex v, PointIndex window) const;
-  bool can_recompute(ValueIndex v, bool apply) const;
+  bool can_recompute(ValueIndex v, bool batch_norm) const;
   OpIndex stuck_until(ValueIndex v) const;
   bool stuck(ValueIndex v, PointIndex point) const;
 
@@ -85,7 +85,7 @@ class BoundProgram final {
   // bound_columns.cpp
   ColumnIndex present(ValueIndex v, PointIndex point);
   ColumnIndex present_at_begin(ValueIndex v);
-  ColumnIndex recomputed(ValueIndex v, PointIndex at, bool apply, When when);
+  ColumnIndex recomputed(ValueIndex v, PointIndex at, bool batch_norm, When when);
   ColumnIndex restored(ValueIndex v, PointIndex at, When when);
   ColumnIndex new_restored(ValueIndex v);
   ColumnIndex from_point_on(ColumnIndex in_window, ColumnIndex later);

@@ -37,10 +37,10 @@ void BoundProgram::add_stay(ValueIndex v, PointIndex point) {
 
 void BoundProgram::add_chain(const Chain& chain) {
   const StepOp& op = step_.ops[chain.op];
-  for (const ValueIndex read : (chain.apply ? op.apply : op.recompute)->reads) {
+  for (const ValueIndex read : (chain.batch_norm ? op.batch_norm : op.recompute)->reads) {
     // In place, and not before the program's own run of it: what it overwrites is not what the program had.
     const bool overwrites = step_.values[read].overwritten_by == chain.op;
-    const bool carry = !(overwrites && !chain.apply && chain.op >= time(chain.at));
+    const bool carry = !(overwrites && !chain.batch_norm && chain.op >= time(chain.at));
     if (!exists(read, chain.at) && carry) continue;
     require(read, chain.at, chain.when, carry, chain.column, 0);
   }

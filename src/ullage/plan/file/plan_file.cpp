@@ -33,7 +33,7 @@ Json of(const Sites::Op& op) {
   if (!op.makes.empty()) json["makes"] = numbers(op.makes);
   if (op.overwrites > 0) json["overwrites"] = op.overwrites;
   if (!op.unread.empty()) json["unread"] = op.unread;
-  if (!op.apply_reads.empty()) json["apply_reads"] = numbers(op.apply_reads);
+  if (!op.batch_norm_reads.empty()) json["batch_norm_reads"] = numbers(op.batch_norm_reads);
   return json;
 }
 
@@ -87,7 +87,7 @@ Sites sites_of(const Step& step) {
     Sites::Op site;
     site.key = op.key, site.reads = op.reads, site.makes = op.makes;
     site.overwrites = op.overwrites, site.unread = op.unread;
-    if (op.apply) site.apply_reads = op.apply->reads;
+    if (op.batch_norm) site.batch_norm_reads = op.batch_norm->reads;
     sites.ops.push_back(std::move(site));
   }
   Table<StorageIndex, std::pair<ValueIndex, ValueIndex>> ends(step.storages.size());

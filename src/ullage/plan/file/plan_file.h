@@ -22,7 +22,7 @@ struct Sites {
     std::vector<ValueIndex> reads, makes;
     std::size_t overwrites = 0;
     std::vector<std::uint32_t> unread;
-    std::vector<ValueIndex> apply_reads;  // empty: no Apply
+    std::vector<ValueIndex> batch_norm_reads;  // empty: no BatchNorm
     friend bool operator==(const Op&, const Op&) = default;
   };
   Table<OpIndex, Op> ops;

@@ -52,12 +52,12 @@ std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
                       fmt::format("has value {}, which is not made yet", value.value)};
       }
     }
-    if (sites.ops[i].overwrites > 0 && !sites.ops[i].apply_reads.empty()) {
-      return Misfit{fmt::format("ops[{}].apply_reads", i.value), "is of an op that overwrites"};
+    if (sites.ops[i].overwrites > 0 && !sites.ops[i].batch_norm_reads.empty()) {
+      return Misfit{fmt::format("ops[{}].batch_norm_reads", i.value), "is of an op that overwrites"};
     }
-    for (const ValueIndex value : sites.ops[i].apply_reads) {
+    for (const ValueIndex value : sites.ops[i].batch_norm_reads) {
       if (later(value, i.next())) {
-        return Misfit{fmt::format("ops[{}].apply_reads", i.value),
+        return Misfit{fmt::format("ops[{}].batch_norm_reads", i.value),
                       fmt::format("has value {}, which is not made yet", value.value)};
       }
     }
@@ -95,9 +95,9 @@ std::optional<Misfit> misfit_of_recompute(const Action& action, const Sites& sit
                     fmt::format("has value {}, which op {} does not make", value.value, action.op.value)};
     }
   }
-  if (action.what != Action::What::Apply) return std::nullopt;
-  if (op.apply_reads.empty()) {
-    return Misfit{place + ".op", fmt::format("is {}, which cannot be applied", action.op.value)};
+  if (action.what != Action::What::BatchNorm) return std::nullopt;
+  if (op.batch_norm_reads.empty()) {
+    return Misfit{place + ".op", fmt::format("is {}, which is no batch norm", action.op.value)};
   }
   if (action.keeps.size() != 1 || action.keeps.front() != op.makes.front()) {
     return Misfit{place + ".keeps", "is not the first value that the op makes"};
@@ -127,7 +127,7 @@ std::uint64_t values_named(const PlanFile& file) {
   std::uint64_t end = 0;
   const auto name = [&](ValueIndex value) { end = std::max(end, value.value + 1); };
   for (const Sites::Op& op : file.sites.ops) {
-    for (const auto* values : {&op.reads, &op.makes, &op.apply_reads}) std::ranges::for_each(*values, name);
+    for (const auto* values : {&op.reads, &op.makes, &op.batch_norm_reads}) std::ranges::for_each(*values, name);
   }
   for (const auto& pair : file.sites.carried) name(pair.first), name(pair.second);
   for (const Action& action : file.plan.schedule.actions) {

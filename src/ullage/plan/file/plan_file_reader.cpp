@@ -176,7 +176,7 @@ void read_sites(Reader& reader, const UnorderedJson& json, Sites& sites) {
       op.overwrites = reader.number_at(list[i], place, "overwrites", most + 1);
     }
     op.unread = reader.numbers_at<std::uint32_t>(list[i], place, "unread", op.reads.size());
-    op.apply_reads = reader.numbers_at<ValueIndex>(list[i], place, "apply_reads", values);
+    op.batch_norm_reads = reader.numbers_at<ValueIndex>(list[i], place, "batch_norm_reads", values);
     sites.ops.push_back(std::move(op));
   }
   const UnorderedJson& carried = reader.list_at(json, "carried");

@@ -33,6 +33,6 @@ std::optional<std::size_t> index_of_word(const Words& words, std::string_view wo
 }
 
 // Has `op` and `keeps`; the others have `value`.
-inline bool runs_an_op(Action::What what) { return what == Action::What::Recompute || what == Action::What::Apply; }
+inline bool runs_an_op(Action::What what) { return what == Action::What::Recompute || what == Action::What::BatchNorm; }
 
 }  // namespace ullage::plan

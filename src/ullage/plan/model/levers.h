@@ -13,7 +13,7 @@ namespace ullage::plan {
 // Which may be used. As it is made: those that are used unless somebody says otherwise.
 struct Levers {
   bool recompute = true;   // Recompute
-  bool batch_norm = true;  // Apply
+  bool batch_norm = true;  // BatchNorm
   bool hold = true;
   bool spill = true;  // activations
   bool state = true;  // spill what lives from step to step: optimizer state, gradients, parameters

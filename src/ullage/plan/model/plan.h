@@ -19,7 +19,7 @@ namespace ullage::plan {
 struct Rates {
   double write = 1.5e9;
   double read = 1.5e9;
-  // Beside the bytes: of each Spill, each Restore, and each value that a Recompute or an Apply brings back.
+  // Beside the bytes: of each Spill, each Restore, and each value that a Recompute or a BatchNorm brings back.
   Seconds each{1e-4};
 };
 

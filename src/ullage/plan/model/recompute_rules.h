@@ -29,7 +29,7 @@ struct OpName {
 };
 OpName parts_of(std::string_view name);
 
-// Of a batch norm's forward op by name: StepOp::apply may be offered. Its arguments in order: input, weight, bias,
+// Of a batch norm's forward op by name: StepOp::batch_norm may be offered. Its arguments in order: input, weight, bias,
 // running mean, running variance; its results: output, saved mean, saved inverse deviation.
 bool is_batch_norm(std::string_view name);
 

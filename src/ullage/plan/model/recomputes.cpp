@@ -43,7 +43,7 @@ class Recomputes final {
       StepOp& op = step_.ops[k];
       mark_unread(op);
       if (op.phase != trace::Phase::Forward || detail(op).failed || detail(op).sliced) continue;
-      op.apply = apply_of(op);
+      op.batch_norm = batch_norm_of(op);
       op.recompute = recompute_of_op(k);
     }
   }
@@ -91,9 +91,9 @@ class Recomputes final {
     });
   }
 
-  std::optional<Recompute> apply_of(const StepOp& op) const {
+  std::optional<Recompute> batch_norm_of(const StepOp& op) const {
     if (!trains(op) || !is_steady(op)) return std::nullopt;
-    Recompute made{needs(op), {op.took.count * kApplyShare}, bytes_of(op.makes[0])};
+    Recompute made{needs(op), {op.took.count * kBatchNormShare}, bytes_of(op.makes[0])};
     made.reads.push_back(op.makes[1]);
     made.reads.push_back(op.makes[2]);
     made.rise += bytes_of(op.makes[1]) + bytes_of(op.makes[2]);  // the scale and the shift, one number a channel each

@@ -26,7 +26,7 @@ struct Action {
     // `op` is run again (its Recompute::reads are present): what it makes and is in `keeps` is present then, the rest
     // of it goes at once. In place: what it overwrites must be in a storage of Ullage's, and is present no more.
     Recompute,
-    Apply,  // as Recompute, by StepOp::apply
+    BatchNorm,  // as Recompute, by StepOp::batch_norm
     // The value's storage is kept when the program lets go of it, until Drop. Of a storage that lives.
     Hold,
     // Written out, where it changed since it came back or was never written, and its pages given up; waits until done.
@@ -40,8 +40,8 @@ struct Action {
   What what = What::Drop;
   OpIndex at{};        // of the step
   bool after = false;  // else before it
-  ValueIndex value{};  // of all but Recompute and Apply
-  OpIndex op = kNone;  // of Recompute and Apply
+  ValueIndex value{};  // of all but Recompute and BatchNorm
+  OpIndex op = kNone;  // of Recompute and BatchNorm
   std::vector<ValueIndex> keeps{};
   friend bool operator==(const Action&, const Action&) = default;
 };

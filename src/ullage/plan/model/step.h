@@ -97,7 +97,7 @@ struct StepOp {
   // again, in place of what it overwrites; what it reads must be there.
   std::optional<Recompute> recompute;
   // Of a batch norm in training: makes[0] alone, from its input and the statistics it saved, in one pass.
-  std::optional<Recompute> apply;
+  std::optional<Recompute> batch_norm;
 };
 
 struct GapEvent {

@@ -19,7 +19,7 @@ namespace ullage::plan {
 inline constexpr Bytes kMostAtOnce{1ull << 44};
 
 struct BuiltStep {
-  Step step;  // without recompute, apply, unread and the figures from `peak` on, but with the seconds of its ops
+  Step step;  // without recompute, batch_norm, unread and the figures from `peak` on, but with the seconds of its ops
   // Of what stands in StepOp::rise, what the op itself takes: other threads may allocate meanwhile.
   Table<OpIndex, Bytes> own_rise;
   Table<OpIndex, bool> hides_own;  // among StepOp::hides are storages of the op itself

@@ -34,7 +34,7 @@ void fill_in_times(Step& step) {
   for (StepOp& op : step.ops) {
     step.in_ops.count += op.took.count;
     if (op.recompute) op.recompute->took = op.took;
-    if (op.apply) op.apply->took = {op.took.count * kApplyShare};
+    if (op.batch_norm) op.batch_norm->took = {op.took.count * kBatchNormShare};
   }
   step.seconds = std::max(step.seconds, step.in_ops);
 }

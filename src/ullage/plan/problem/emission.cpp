@@ -63,7 +63,7 @@ class Emitter final {
       place(i).push_back({.what = What::Restore, .value = value(happening.value).value});
     if (happening.what != Happening::What::Recompute) return;
     const Problem::Recipe& recipe = problem_.recipes[happening.recipe];
-    Action action{.what = recipe.apply ? What::Apply : What::Recompute, .op = recipe.op};
+    Action action{.what = recipe.batch_norm ? What::BatchNorm : What::Recompute, .op = recipe.op};
     std::sort(begins_[i].begin(), begins_[i].end());
     for (const MovedIndex v : begins_[i]) action.keeps.push_back(value(v).value);
     place(i).push_back(std::move(action));

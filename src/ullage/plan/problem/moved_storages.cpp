@@ -85,7 +85,7 @@ Table<StorageIndex, bool> Chooser::choose() {
       if (maker == kNone || !ways_.any(v)) continue;
       const StepOp& op = step_.ops[maker];
       if (ways_.recompute(maker)) move_inputs(op.recompute->reads, todo), move_outputs(op, todo);
-      if (ways_.apply(maker)) move_inputs(op.apply->reads, todo);
+      if (ways_.batch_norm(maker)) move_inputs(op.batch_norm->reads, todo);
     }
   }
   return std::move(moved_);

@@ -17,7 +17,7 @@ void sources(const Problem& problem, const Choice& choice, MovedIndex value, std
   std::vector<MovedIndex> todo{value};
   for (std::size_t i = 0; i < todo.size() && i < kMost; ++i) {
     const Problem::Moved& it = problem.values[todo[i]];
-    const RecipeIndex way = it.apply != kNone ? it.apply : it.recompute;
+    const RecipeIndex way = it.batch_norm != kNone ? it.batch_norm : it.recompute;
     if (i > 0) {
       const auto kept = [&](SlotIndex slot) { return choice.after[slot] == After::Keep; };
       const SlotIndex slot = it.last_slot != kNone ? it.last_slot : it.main_slot;

@@ -30,7 +30,7 @@ struct Problem {
     ValueIndex value;
     std::int64_t bytes = 0;
     RecipeIndex recompute = kNone;
-    RecipeIndex apply = kNone;
+    RecipeIndex batch_norm = kNone;
     PositionIndex restore_until = kNone;  // up to which a spilled copy can come back
     bool pinned = false;  // stays where it is while the program has it: too small to have pages of its own
     bool from_before = false;
@@ -41,7 +41,7 @@ struct Problem {
   };
   struct Recipe {
     OpIndex op{};
-    bool apply = false;
+    bool batch_norm = false;
     double seconds = 0;
     std::int64_t rise = 0;
     OpIndex until{};             // the last one before which it can run: then something that it reads is overwritten

@@ -87,14 +87,14 @@ OpIndex ProblemBuilder::last_chance(const std::vector<ValueIndex>& reads) const 
   return until;
 }
 
-RecipeIndex ProblemBuilder::add_recipe(OpIndex op, const Recompute& way, bool apply) {
+RecipeIndex ProblemBuilder::add_recipe(OpIndex op, const Recompute& way, bool batch_norm) {
   const StepOp& it = step_.ops[op];
-  Problem::Recipe recipe{.op = op, .apply = apply};
+  Problem::Recipe recipe{.op = op, .batch_norm = batch_norm};
   recipe.seconds = way.took.count;
   recipe.rise = count(way.rise);
   recipe.until = last_chance(way.reads);
   recipe.reads = list(way.reads);
-  recipe.makes = made_by(it, apply ? 1 : it.makes.size());
+  recipe.makes = made_by(it, batch_norm ? 1 : it.makes.size());
   const RecipeIndex made = next_of(out_.recipes);
   out_.recipes.push_back(recipe);
   return made;
@@ -107,12 +107,12 @@ void ProblemBuilder::build_recipes() {
     for (const ValueIndex make : it.makes) any = any || number_[make] != kNone;
     if (!any) continue;
     const RecipeIndex recompute_at = ways_.recompute(op) ? add_recipe(op, *it.recompute, false) : kNone;
-    const RecipeIndex apply_at = ways_.apply(op) ? add_recipe(op, *it.apply, true) : kNone;
+    const RecipeIndex batch_norm_at = ways_.batch_norm(op) ? add_recipe(op, *it.batch_norm, true) : kNone;
     for (std::size_t i = 0; i < it.makes.size(); ++i) {
       const MovedIndex v = number_[it.makes[i]];
       if (v == kNone) continue;
       out_.values[v].recompute = recompute_at;
-      if (i == 0) out_.values[v].apply = apply_at;
+      if (i == 0) out_.values[v].batch_norm = batch_norm_at;
     }
   }
 }
@@ -125,7 +125,7 @@ void ProblemBuilder::wanted_until() {
     OpIndex last = facts_.uses[v].empty() ? OpIndex{0} : facts_.uses[v].back();
     if (lives_on(v)) last = step_.ops.next_id();
     wanted_[i] = std::max(wanted_[i], last);
-    for (const RecipeIndex way : {out_.values[i].recompute, out_.values[i].apply}) {
+    for (const RecipeIndex way : {out_.values[i].recompute, out_.values[i].batch_norm}) {
       if (way == kNone) continue;
       for (const MovedIndex read : out_.lists[out_.recipes[way].reads])
         wanted_[read] = std::max(wanted_[read], wanted_[i]);

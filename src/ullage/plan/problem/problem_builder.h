@@ -36,7 +36,7 @@ class ProblemBuilder final {
   IdRange<ListIndex> list(const std::vector<ValueIndex>& reads);
   IdRange<MadeIndex> made_by(const StepOp& op, std::size_t most);
   OpIndex last_chance(const std::vector<ValueIndex>& reads) const;
-  RecipeIndex add_recipe(OpIndex op, const Recompute& way, bool apply);
+  RecipeIndex add_recipe(OpIndex op, const Recompute& way, bool batch_norm);
   void build_recipes();
   void wanted_until();
   void sum_costs();

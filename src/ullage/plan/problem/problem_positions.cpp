@@ -81,7 +81,7 @@ void ProblemBuilder::add_slot(OpIndex op, ValueIndex v) {
     if (!around && !hot_.any_between(op, next != uses.end() ? *next : end)) return;
     if (border) moved.carried_by = next_of(out_.slots);
     if (border) out_.values[number_[first]].carried_by = next_of(out_.slots);
-    slot.drop = !carried && (moved.recompute != kNone || moved.apply != kNone);
+    slot.drop = !carried && (moved.recompute != kNone || moved.batch_norm != kNone);
     slot.spill = carried ? levers_.state : levers_.spill;
     if (!slot.drop && !slot.spill) return;
   } else {
@@ -90,7 +90,7 @@ void ProblemBuilder::add_slot(OpIndex op, ValueIndex v) {
     const OpIndex dies = std::min(op_after(facts_.dies[step_.values[v].storage]), end);
     const bool lingers = levers_.spill && hot_.any_between(op, dies);
     if (!lingers && wanted_[n] <= op) return;
-    const bool recomputed = moved.recompute != kNone || moved.apply != kNone;
+    const bool recomputed = moved.recompute != kNone || moved.batch_norm != kNone;
     slot.last = true;
     slot.drop = recomputed || wanted_[n] <= op || !levers_.hold;
     slot.spill = lingers;
@@ -118,7 +118,7 @@ void ProblemBuilder::add_slots(OpIndex op) {
   for (const MovedIndex n : frees_[gap_after(op)]) {
     const Problem::Moved& moved = out_.values[n];
     if (!moved.pinned || wanted_[n] <= op) continue;
-    if (levers_.hold && moved.recompute == kNone && moved.apply == kNone) continue;
+    if (levers_.hold && moved.recompute == kNone && moved.batch_norm == kNone) continue;
     out_.slots.push_back(
         {.value = n, .position = next_of(out_.positions), .drop = true, .last = true, .plain = After::Drop});
     slot_until_.push_back(wanted_[n]);

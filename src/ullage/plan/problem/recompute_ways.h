@@ -18,11 +18,11 @@ struct RecomputeWays {
   const Levers& levers;
 
   bool recompute(OpIndex op) const { return levers.recompute && facts.recomputable[op]; }
-  bool apply(OpIndex op) const { return levers.batch_norm && step.ops[op].apply.has_value(); }
+  bool batch_norm(OpIndex op) const { return levers.batch_norm && step.ops[op].batch_norm.has_value(); }
   bool any(ValueIndex value) const {
     const OpIndex maker = step.values[value].maker;
     if (maker == kNone) return false;
-    return recompute(maker) || (apply(maker) && step.ops[maker].makes[0] == value);
+    return recompute(maker) || (batch_norm(maker) && step.ops[maker].makes[0] == value);
   }
 };
 

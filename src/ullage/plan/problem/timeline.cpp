@@ -147,10 +147,11 @@ bool Timeline::fetch(MovedIndex v) {
 
 // One pass over the batch norm's input where the small statistics that it saved are still there, else the whole op.
 RecipeIndex Timeline::way(const Problem::Moved& value) const {
-  if (value.apply == kNone || value.recompute == kNone) return value.apply == kNone ? value.recompute : value.apply;
-  for (const MovedIndex u : problem_.lists[problem_.recipes[value.apply].reads])
+  if (value.batch_norm == kNone || value.recompute == kNone)
+    return value.batch_norm == kNone ? value.recompute : value.batch_norm;
+  for (const MovedIndex u : problem_.lists[problem_.recipes[value.batch_norm].reads])
     if (problem_.values[u].pinned && !state_[u].present) return value.recompute;
-  return value.apply;
+  return value.batch_norm;
 }
 
 bool Timeline::use(IdRange<ListIndex> reads) {

@@ -52,7 +52,7 @@ class Ahead final {
 
  private:
   bool concerns(const Action& action, ValueIndex value) const {
-    if (action.what != What::Recompute && action.what != What::Apply) return action.value == value;
+    if (action.what != What::Recompute && action.what != What::BatchNorm) return action.value == value;
     return std::find(action.keeps.begin(), action.keeps.end(), value) != action.keeps.end();
   }
   Bytes bytes_of(ValueIndex value) const { return step_.storages[step_.values[value].storage].bytes; }
@@ -76,7 +76,7 @@ class Ahead final {
         if (maker == kNone || Moment{maker, true} < moment_of(before)) return std::nullopt;
         break;
       }
-      if (before.what == What::Recompute || before.what == What::Apply) return moment_of(before);
+      if (before.what == What::Recompute || before.what == What::BatchNorm) return moment_of(before);
     }
     const OpIndex maker = step_.values[value].maker;
     if (maker == kNone) return std::nullopt;

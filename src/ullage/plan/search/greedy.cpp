@@ -19,10 +19,11 @@ double guess(const Problem& problem, SlotIndex slot) {
   double least = problem.write_seconds + problem.read_seconds;
   const auto bytes = static_cast<double>(std::max<std::int64_t>(1, value.bytes));
   if (!it.spill || it.drop)
-    for (const RecipeIndex way : {value.recompute, value.apply})
+    for (const RecipeIndex way : {value.recompute, value.batch_norm})
       if (way != kNone) {
         const double ratio = problem.recipes[way].seconds / bytes;
-        least = it.spill ? std::min(least, ratio) : (way == value.apply || value.apply == kNone ? ratio : least);
+        least =
+            it.spill ? std::min(least, ratio) : (way == value.batch_norm || value.batch_norm == kNone ? ratio : least);
       }
   return least;
 }

@@ -53,7 +53,7 @@ class Uses final {
       const bool carried = step_.values[v].maker == kNone && it.from_before && it.outlives;
       copies_[v] = carried ? last[storage_of(v)] : Copy{};
     }
-    uses_.clear(), of_op_.clear(), of_apply_.clear(), of_storage_.clear(), brought_.clear();
+    uses_.clear(), of_op_.clear(), of_batch_norm_.clear(), of_storage_.clear(), brought_.clear();
   }
 
   void go() {
@@ -73,7 +73,7 @@ class Uses final {
   void act(const Action& action) {
     switch (action.what) {
       case What::Recompute:
-      case What::Apply:
+      case What::BatchNorm:
         recompute(action);
         break;
       case What::Spill:
@@ -95,13 +95,13 @@ class Uses final {
   }
 
   void recompute(const Action& action) {
-    const bool apply = action.what == What::Apply;
+    const bool batch_norm = action.what == What::BatchNorm;
     const StepOp& op = step_.ops[action.op];
-    const auto [at, first] = (apply ? of_apply_ : of_op_).emplace(action.op, uses_.size());
-    const char* const lever = word_of(apply ? &Levers::batch_norm : &Levers::recompute);
+    const auto [at, first] = (batch_norm ? of_batch_norm_ : of_op_).emplace(action.op, uses_.size());
+    const char* const lever = word_of(batch_norm ? &Levers::batch_norm : &Levers::recompute);
     if (first) uses_.push_back({.lever = lever, .site = site_of(op)});
     LeverUse& use = uses_[at->second];
-    use.seconds.count += (apply ? op.apply : op.recompute)->took.count;
+    use.seconds.count += (batch_norm ? op.batch_norm : op.recompute)->took.count;
     for (const ValueIndex kept : action.keeps) {
       copies_[kept] = {};
       use.seconds.count += rates_.each.count;
@@ -150,9 +150,9 @@ class Uses final {
   const Rates& rates_;
   Table<ValueIndex, Copy> copies_;
   std::vector<LeverUse> uses_;
-  std::map<OpIndex, std::size_t> of_op_, of_apply_;  // index into `uses_`
-  std::map<StorageIndex, std::size_t> of_storage_;   // likewise
-  std::set<ValueIndex> brought_;                     // by recomputes
+  std::map<OpIndex, std::size_t> of_op_, of_batch_norm_;  // index into `uses_`
+  std::map<StorageIndex, std::size_t> of_storage_;        // likewise
+  std::set<ValueIndex> brought_;                          // by recomputes
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ SlotIndex Moves::parent(SlotIndex slot) {
   SlotIndex found = slot;
   for (int depth = 0; depth < 4; ++depth) {
     const Problem::Moved& it = problem_.values[value];
-    const RecipeIndex way = it.recompute != kNone ? it.recompute : it.apply;
+    const RecipeIndex way = it.recompute != kNone ? it.recompute : it.batch_norm;
     if (way == kNone) break;
     const std::span reads = problem_.lists[problem_.recipes[way].reads];
     if (reads.empty()) break;

@@ -60,7 +60,7 @@ class Policies final {
   std::vector<OpIndex> cuts(std::size_t segments, const Table<SavedIndex, double>& crossing) const;
   RecipeIndex way_of(MovedIndex value) const {
     const Problem::Moved& it = problem_.values[value];
-    return it.apply != kNone ? it.apply : it.recompute;
+    return it.batch_norm != kNone ? it.batch_norm : it.recompute;
   }
   double chain_seconds(const Saved& saved, const Choice& choice);
   Table<SavedIndex, std::vector<SavedIndex>> users() const;

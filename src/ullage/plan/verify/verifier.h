@@ -14,7 +14,7 @@ struct Verified {
   Bytes peak;          // most bytes present at once, bytes asked for
   OpIndex peak_at;     // the op before, in or after which it is first reached
   Bytes resident;      // most bytes that the pool's own model holds behind what is present: whole pages, slabs
-  Seconds recomputes;  // time of all Recompute and Apply
+  Seconds recomputes;  // time of all Recompute and BatchNorm
   Bytes written;       // by Spill and WriteAhead
   Bytes read;          // by Restore and ReadAhead
   std::uint64_t recomputed_ops = 0;

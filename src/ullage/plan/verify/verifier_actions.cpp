@@ -7,7 +7,7 @@ namespace ullage::plan {
 
 bool VerifierMachine::act(const Action& action) {
   using What = Action::What;
-  const bool of_op = action.what == What::Recompute || action.what == What::Apply;
+  const bool of_op = action.what == What::Recompute || action.what == What::BatchNorm;
   if (of_op ? !step_.ops.has(action.op) : !where_.has(action.value)) {
     return refuse(of_op ? "recompute of op " + std::to_string(action.op.value) + ", which the step does not have"
                         : "action on value " + std::to_string(action.value.value) + ", which the step does not have");
@@ -18,7 +18,7 @@ bool VerifierMachine::act(const Action& action) {
       good = drop(action);
       break;
     case What::Recompute:
-    case What::Apply:
+    case What::BatchNorm:
       good = recompute(action);
       break;
     case What::Hold:
@@ -112,12 +112,12 @@ bool VerifierMachine::restore(const Action& action) {
   return true;
 }
 
-// And Apply.
+// And BatchNorm.
 bool VerifierMachine::recompute(const Action& action) {
-  const bool apply = action.what == Action::What::Apply;
+  const bool batch_norm = action.what == Action::What::BatchNorm;
   const StepOp& op = step_.ops[action.op];
-  const std::optional<Recompute>& way = apply ? op.apply : op.recompute;
-  if (!way) return refuse(action, apply ? "it has no batch-norm" : "it cannot be run again");
+  const std::optional<Recompute>& way = batch_norm ? op.batch_norm : op.recompute;
+  if (!way) return refuse(action, batch_norm ? "it has no batch-norm" : "it cannot be run again");
   if (action.op > at_ || (action.op == at_ && !ran_)) return refuse(action, "it has not run yet");
   if (!may_keep(action) || !has_what_it_reads(action, *way)) return false;
 
@@ -128,7 +128,7 @@ bool VerifierMachine::recompute(const Action& action) {
   Bytes made;
   std::vector<Bytes> passing;
   std::vector<ValueIndex> kept;
-  for (std::size_t i = 0; i < (apply ? 1 : op.makes.size()); ++i) {
+  for (std::size_t i = 0; i < (batch_norm ? 1 : op.makes.size()); ++i) {
     const ValueIndex value = op.makes[i];
     if (const auto before = overwritten(op, i)) {
       recompute_in_place(action, *before, value);
@@ -163,8 +163,8 @@ std::optional<ValueIndex> VerifierMachine::overwritten(const StepOp& op, std::si
 
 bool VerifierMachine::may_keep(const Action& action) {
   const StepOp& op = step_.ops[action.op];
-  const bool apply = action.what == Action::What::Apply;
-  const auto last = op.makes.begin() + static_cast<std::ptrdiff_t>(apply ? 1 : op.makes.size());
+  const bool batch_norm = action.what == Action::What::BatchNorm;
+  const auto last = op.makes.begin() + static_cast<std::ptrdiff_t>(batch_norm ? 1 : op.makes.size());
   for (auto kept = action.keeps.begin(); kept != action.keeps.end(); ++kept) {
     if (std::find(op.makes.begin(), last, *kept) == last) {
       return refuse(action, "it does not make " + text(*kept) + ", which is to be kept");

@@ -30,8 +30,8 @@ void VerifierMachine::check_step() const {
   for (const StepOp& op : step_.ops) {
     ULLAGE_CHECK(known(op.reads) && known(op.makes), "an op of values that the step does not have");
     ULLAGE_CHECK(!op.recompute || known(op.recompute->reads), "a recompute of values that the step does not have");
-    ULLAGE_CHECK(!op.apply || (known(op.apply->reads) && op.overwrites == 0 && !op.makes.empty()),
-                 "an apply of values that the step does not have, or of an op in place");
+    ULLAGE_CHECK(!op.batch_norm || (known(op.batch_norm->reads) && op.overwrites == 0 && !op.makes.empty()),
+                 "a batch-norm of values that the step does not have, or of an op in place");
     ULLAGE_CHECK(op.overwrites <= op.makes.size(), "an op overwrites more than it makes");
   }
 }

@@ -32,7 +32,7 @@ std::string VerifierMachine::text(const Action& action) const {
       return "drop of " + text(action.value) + side;
     case What::Recompute:
       return "recompute of " + text(action.op) + side;
-    case What::Apply:
+    case What::BatchNorm:
       return "batch-norm of " + text(action.op) + side;
     case What::Hold:
       return "hold of " + text(action.value) + side;

@@ -49,7 +49,7 @@ const char* word_of(What what) {
       return "given up";
     case What::Recompute:
       return "run again";
-    case What::Apply:
+    case What::BatchNorm:
       return "recomputed from its statistics";
     case What::Hold:
       return "held";
@@ -66,7 +66,7 @@ const char* word_of(What what) {
 }
 
 std::string site_of(const plan::Action& action, const plan::Step& step) {
-  if (action.what == What::Recompute || action.what == What::Apply) {
+  if (action.what == What::Recompute || action.what == What::BatchNorm) {
     const plan::StepOp& op = step.ops[action.op];
     const plan::ValueIndex made = action.keeps.empty() ? op.makes.at(0) : action.keeps.front();
     const std::string& made_name = step.storages[step.values[made].storage].name;

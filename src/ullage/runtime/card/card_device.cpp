@@ -41,4 +41,14 @@ Result<store::Tier*> CardDevice::open_tier(const store::SpillPlace& place) {
   return static_cast<store::Tier*>(tier_.get());
 }
 
+store::Pager::Settings CardDevice::pager_settings() {
+  store::Pager::Settings settings;
+  settings.heal_faults = settings.notices_writes = false;
+  settings.libraries_take_blocks = true;
+  settings.used = [this](Address at, Bytes size) { work_.used(at, size); };
+  if (tier_ != nullptr)
+    settings.moved = [this](Address at, store::Pager::Settings::Moved what) { marks_.moved(at, what); };
+  return settings;
+}
+
 }  // namespace ullage::runtime

@@ -6,6 +6,7 @@
 
 #include "ullage/runtime/pool/budgeted_device.h"
 #include "ullage/runtime/pool/card_work.h"
+#include "ullage/runtime/pool/storage_marks.h"
 
 #include "ullage/cuda/card_pages.h"
 #include "ullage/cuda/card_use.h"
@@ -27,15 +28,25 @@ class CardDevice final : public BudgetedDevice {
 
   c10::Device device() const override { return {c10::kCUDA, static_cast<c10::DeviceIndex>(card_)}; }
   store::Pages& pages() override { return pages_; }
+  plan::StandsOn stands_on() const override { return {plan::Kernels::Card, least_}; }
   Bytes held() override;
   // As often as somebody looked: a card keeps no such figure.
   Bytes held_peak() override { return Bytes{peak_.load()}; }
   Bytes warm_up() const override { return kWarmUp; }
-  Result<store::Tier*> open_tier(const store::SpillPlace& place) override;
+  // What grows beside the pool asks first (Session::grant), and a look is a call of the driver.
+  std::chrono::milliseconds between_looks() const override { return std::chrono::milliseconds{50}; }
+  bool is_the_process() const override { return false; }
+  bool is_kept_by_forks() const override { return false; }
   bool heals_faults() const override { return false; }
+  Result<store::Tier*> open_tier(const store::SpillPlace& place) override;
+  store::Pager::Settings pager_settings() override;
+  void install(Pool&) override {}                                             // card_seam.h
   void synchronize() override { static_cast<void>(driver_->synchronize()); }  // an error comes out at the next move
-  Bytes least_movable() const override { return least_; }
   CardWork* work() override { return &work_; }
+  StorageMarks* marks() override { return tier_ != nullptr ? &marks_ : nullptr; }
+  // The driver may end before the thread that moves does.
+  void ending(store::Pager& pager) override { pager.begin_capture(); }
+  void ended(store::Pager&) override {}
 
   // Of the whole card, whoever holds the rest.
   Result<cuda::Driver::Memory> memory() { return driver_->memory(); }
@@ -52,6 +63,7 @@ class CardDevice final : public BudgetedDevice {
   CardWork work_;
   const std::unique_ptr<cuda::CardUse> use_;
   cuda::CardPages pages_;
+  StorageMarks marks_;
   std::unique_ptr<store::SpillFile> spill_;
   std::unique_ptr<cuda::HostTier> tier_;
   std::atomic<std::uint64_t> peak_{0};

@@ -53,15 +53,15 @@ bool applies(const at::Tensor& x, bool affine) {
   op.callBoxed(stack);
   if (taped == nullptr) return false;
   taped->note_outputs(stack);
-  if (!taped->can_apply()) return false;
+  if (!taped->can_recompute_batch_norm()) return false;
   std::vector<StoragePtr> read;
   for (const StorageUse& input : inputs) read.push_back(input.storage);
   for (int i : {1, 2}) read.push_back(storage_use(*stack[i].toTensor().unsafeGetTensorImpl())->storage);
-  const StoragePtr again = taped->apply(read);
+  const StoragePtr again = taped->recompute_batch_norm(read);
   return same_bits(stack[0].toTensor(), Geometry::of(stack[0].toTensor()).on(again));
 }
 
-bool batch_norm_applies() {
+bool recomputes_batch_norm() {
   // Small: the pool may have little room. Odd sizes, so that the ends of vectors are met.
   const std::vector<std::vector<std::int64_t>> shapes = {{3, 5, 7, 7},  {2, 33, 9, 11},  {4, 64, 5, 5},
                                                          {8, 64, 1, 1}, {2, 16, 16, 17}, {16, 24},
@@ -108,7 +108,7 @@ KernelFacts probe_kernels() {
   const UnseenOps unseen;
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   try {
-    return {batch_norm_applies(), convolution_input_unread()};
+    return {recomputes_batch_norm(), convolution_input_unread()};
   } catch (const std::exception&) {
     return {};  // no room for it, or an op is not what it was: then nothing rests on it
   }

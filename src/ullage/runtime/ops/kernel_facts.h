@@ -6,8 +6,8 @@
 namespace ullage::runtime {
 
 struct KernelFacts {
-  // A batch norm's output is recomputed bit by bit by TapedOp::apply(), in all layouts tried.
-  bool batch_norm_applies = false;
+  // A batch norm's output is recomputed bit by bit by TapedOp::recompute_batch_norm(), in all layouts tried.
+  bool recomputes_batch_norm = false;
   // The backward pass of a convolution whose weight gets no gradient does not look at its input.
   bool convolution_input_unread = false;
 };

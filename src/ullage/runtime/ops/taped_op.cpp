@@ -164,7 +164,7 @@ void TapedOp::keep_generator() {
 }
 
 // Only what the probe has looked at: floats, dense, rows of channels or of pixels.
-bool TapedOp::can_apply() const {
+bool TapedOp::can_recompute_batch_norm() const {
   if (arguments_.size() < 3 || output_.sizes.size() < 2 || !output_.is_dense()) return false;
   for (std::size_t i = 0; i < 3; ++i) {
     if (arguments_[i].kind != Argument::Kind::Tensor) return false;
@@ -305,7 +305,7 @@ std::vector<StoragePtr> TapedOp::run(std::span<const StoragePtr> inputs) const {
 
 // y = x * a + b for each channel, with a = deviation * weight and b = bias - mean * a in one rounding: what the kernel
 // of torch does after it has the statistics (probed: kernel_facts.h).
-StoragePtr TapedOp::apply(std::span<const StoragePtr> inputs) const {
+StoragePtr TapedOp::recompute_batch_norm(std::span<const StoragePtr> inputs) const {
   const Surroundings as_then(*this);
   const auto floats = [](const at::Tensor& tensor) { return static_cast<const float*>(tensor.const_data_ptr()); };
   const at::Tensor x = tensor(arguments_[0].parts[0], inputs);

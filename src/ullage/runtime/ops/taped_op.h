@@ -51,11 +51,11 @@ class TapedOp final {
   // Runs it again. `inputs` as at capture, other storages with the same bytes; what it overwrites is overwritten in
   // them. Null for those that needs() says no to. Returns the new storages, each once, in the order of the outputs.
   std::vector<StoragePtr> run(std::span<const StoragePtr> inputs) const;
-  // Of a batch norm in training, where can_apply(): its first output alone, from inputs as at capture and behind them
-  // the mean and the inverse deviation that it saved.
-  StoragePtr apply(std::span<const StoragePtr> inputs) const;
+  // Of a batch norm in training, where can_recompute_batch_norm(): its first output alone, from inputs as at capture
+  // and behind them the mean and the inverse deviation that it saved.
+  StoragePtr recompute_batch_norm(std::span<const StoragePtr> inputs) const;
 
-  bool can_apply() const;
+  bool can_recompute_batch_norm() const;
   // Must input i be there when it runs again?
   bool needs(std::size_t i) const { return needed_[i]; }
   // Has nobody changed its tensors over input i in place since, as far as torch counts?

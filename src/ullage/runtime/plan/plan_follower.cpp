@@ -102,7 +102,7 @@ struct PlanFollower::Helper {
 
 PlanFollower::PlanFollower(store::Store& store, store::Pager& pager, Pool& pool)
     : store_(store), pager_(pager), pool_(pool), tape_(pager, pool) {
-  pager_.set_recomputer(this);
+  pager_.planned().set_recomputer(this);
 }
 
 PlanFollower::~PlanFollower() = default;
@@ -202,7 +202,7 @@ bool PlanFollower::begins_step(std::uint64_t key) {
 void PlanFollower::start_step(bool follows_one) {
   follows_one_ = follows_one;
   tape_.begin_step(program_, follows_one);
-  pager_.follow_plan(true);
+  pager_.planned().follow_plan(true);
   store_.restart_present_peak();
   rescued_before_ = rescued();
 }
@@ -233,7 +233,7 @@ void PlanFollower::leave() {
   const bool in_midst = place_ >= kFalseStart;
   place_ = kNowhere;
   in_op_ = false;
-  pager_.follow_plan(false);
+  pager_.planned().follow_plan(false);
   if (in_midst) {
     ++counts_.deviations;
     lost_steps_.fetch_add(1);

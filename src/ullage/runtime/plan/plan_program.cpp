@@ -31,7 +31,7 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
     for (const plan::ValueIndex value : sites_.ops[i].makes) makers_[value] = i;
   }
   for (const Action& action : actions_) {
-    const bool again = action.what == Action::What::Recompute || action.what == Action::What::Apply;
+    const bool again = action.what == Action::What::Recompute || action.what == Action::What::BatchNorm;
     recomputes_ += again;
     spills_ += action.what == Action::What::Spill;
     if (again) taped_[action.op] = true;
@@ -54,9 +54,9 @@ void PlanProgram::read_everything() {
   for (plan::Sites::Op& op : sites_.ops) op.unread.clear();
 }
 
-void PlanProgram::apply_nothing() {
+void PlanProgram::run_batch_norms_again() {
   for (Action& action : actions_) {
-    if (action.what == Action::What::Apply) action.what = Action::What::Recompute;
+    if (action.what == Action::What::BatchNorm) action.what = Action::What::Recompute;
   }
 }
 

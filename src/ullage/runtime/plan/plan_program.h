@@ -21,8 +21,8 @@ class PlanProgram final {
 
   // For a build of torch whose kernels look at all that they are given.
   void read_everything();
-  // For one whose batch norm cannot be recomputed by TapedOp::apply(): it is run again.
-  void apply_nothing();
+  // For one whose batch norm cannot be recomputed by TapedOp::recompute_batch_norm(): it is run again.
+  void run_batch_norms_again();
 
   plan::OpIndex end() const { return sites_.ops.next_id(); }  // one behind the last op
   const plan::Sites::Op& op(plan::OpIndex at) const { return sites_.ops[at]; }

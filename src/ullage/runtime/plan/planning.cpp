@@ -89,7 +89,7 @@ void Planning::look_again() {
 }
 
 void Planning::observe() {
-  pager_.watch_waste();
+  pager_.planned().watch_waste();
   observer_.begin_take({}, settings_.live());
 }
 
@@ -137,7 +137,7 @@ void Planning::wait_at_exit() {
 
 // At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again.
 void Planning::note_room() {
-  const Bytes room = pager_.planned_room();  // asks for the limit
+  const Bytes room = pager_.planned().room();  // asks for the limit
   limit_ = pager_.store().counts().limit;
   wasted_ = saturating_sub(limit_, room);
 }
@@ -174,7 +174,7 @@ void Planning::adopt(const std::string& recording) {
   plan::FitQuestion question{.memory = limit_, .beside = {.rounding = wasted_}, .name = kObserved};
   question.ask.stop = &stopping_;
   question.ask.rates = rates_of(pager_.counts());
-  question.ask.levers.batch_norm = facts_ && facts_->batch_norm_applies;
+  question.ask.levers.batch_norm = facts_ && facts_->recomputes_batch_norm;
   const Result<plan::Fit> fit = plan::fit(*step, question);
   if (!fit) throw std::runtime_error(fit.error().text());
   const plan::Plan& made = fit->plan;

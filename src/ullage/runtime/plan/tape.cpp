@@ -141,8 +141,8 @@ bool Tape::carry_out(const plan::Action& action) {
       drop(action.value, program_->is_last(action));
       return true;
     case What::Recompute:
-    case What::Apply:
-      done = run_again(action.op, action.keeps, action.what == What::Apply);
+    case What::BatchNorm:
+      done = run_again(action.op, action.keeps, action.what == What::BatchNorm);
       break;
     case What::Hold: {
       Place& held = place(action.value);
@@ -159,11 +159,11 @@ bool Tape::carry_out(const plan::Action& action) {
       if (at == Address{}) {
         done = false;
       } else if (action.what == What::Spill) {
-        (void)pager_.spill(at);  // nothing to do where it is spilled already
+        (void)pager_.planned().spill(at);  // nothing to do where it is spilled already
       } else if (action.what == What::WriteAhead) {
-        pager_.write_ahead(at);
+        pager_.planned().write_ahead(at);
       } else if (action.what == What::ReadAhead) {
-        pager_.read_ahead(at);
+        pager_.planned().read_ahead(at);
       } else if (const auto missing = pager_.bring_back(at)) {
         pool_.refuse(*missing, "a plan");
       }
@@ -173,7 +173,7 @@ bool Tape::carry_out(const plan::Action& action) {
   if (done) return true;
   ++counts_.missed;
   // What is not known yet (in a first step) cannot be moved; all else the steps that follow rest on.
-  return action.what != What::Recompute && action.what != What::Apply && action.what != What::Hold;
+  return action.what != What::Recompute && action.what != What::BatchNorm && action.what != What::Hold;
 }
 
 void Tape::drop(ValueIndex value, bool last) {
@@ -192,10 +192,10 @@ void Tape::drop(ValueIndex value, bool last) {
   const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
   if (last || taped == nullptr || !taped->made_stands()) {
     if (!last) ++counts_.missed;
-    (void)pager_.spill(at.at);
+    (void)pager_.planned().spill(at.at);
     return;
   }
-  if (!pager_.drop(at.at)) {
+  if (!pager_.planned().drop(at.at)) {
     ++counts_.missed;
     return;
   }
@@ -209,11 +209,11 @@ StoragePtr Tape::bytes_of(ValueIndex value) {
 }
 
 // False: something that it reads is not there, or it is not on tape.
-bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool apply) {
+bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool batch_norm) {
   const plan::Sites::Op& site = program_->op(op);
   const Taped& taped = taped_[op];
   if (taped.op == nullptr) return false;
-  apply = apply && taped.op->can_apply();
+  batch_norm = batch_norm && taped.op->can_recompute_batch_norm();
   std::vector<StoragePtr> inputs(site.reads.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!taped.op->needs(i)) continue;
@@ -226,7 +226,7 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool a
     if (inputs[i] != place(site.reads[i]).ours) return false;  // the program's own bytes are never written
   }
   std::vector<StoragePtr> made;
-  if (apply) {
+  if (batch_norm) {
     std::vector<StoragePtr> read = inputs;
     for (std::size_t i = 1; i < site.makes.size(); ++i) {
       read.push_back(bytes_of(site.makes[i]));
@@ -253,7 +253,7 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool a
   return done;
 }
 
-std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool apply) {
+std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool batch_norm) {
   const auto began = std::chrono::steady_clock::now();
   const Taped& taped = taped_[op];
   c10::SmallVector<store::OpInput, 8> pinned;
@@ -272,8 +272,8 @@ std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const Stora
   } const unpin{pager_};
   for (const store::OpInput& input : pinned) pool_.await_streams(input.storage, input.size);
   std::vector<StoragePtr> made;
-  if (apply) {
-    made.push_back(taped.op->apply(inputs));
+  if (batch_norm) {
+    made.push_back(taped.op->recompute_batch_norm(inputs));
   } else {
     made = taped.op->run(inputs);
   }
@@ -293,7 +293,7 @@ bool Tape::put(ValueIndex value, StoragePtr storage) {
     at.ours = std::move(storage);
     return true;
   }
-  if (!pager_.adopt(at.at, address_of(storage))) return false;
+  if (!pager_.planned().adopt(at.at, address_of(storage))) return false;
   at.dropped = false;
   return true;
 }
@@ -334,14 +334,14 @@ bool Tape::give_blank(Address at) {
   const StoragePtr storage = place(found->second).program.lock();
   if (storage == nullptr) return false;
   const c10::DataPtr bytes = pool_.allocate(storage->nbytes());
-  if (!pager_.adopt(at, {reinterpret_cast<std::uint64_t>(bytes.get())})) return false;
+  if (!pager_.planned().adopt(at, {reinterpret_cast<std::uint64_t>(bytes.get())})) return false;
   blanks_.push_back(at);
   return true;
 }
 
 void Tape::take_blank_back() {
   for (const Address at : std::exchange(blanks_, {})) {
-    if (newest_.contains(at.value)) (void)pager_.drop(at);
+    if (newest_.contains(at.value)) (void)pager_.planned().drop(at);
   }
 }
 

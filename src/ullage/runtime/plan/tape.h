@@ -85,8 +85,8 @@ class Tape final {
   void bind(plan::ValueIndex value, const StorageUse& use);
   StoragePtr bytes_of(plan::ValueIndex value);
   void drop(plan::ValueIndex value, bool last);
-  bool run_again(plan::OpIndex op, std::span<const plan::ValueIndex> keeps, bool apply);
-  std::vector<StoragePtr> run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool apply);
+  bool run_again(plan::OpIndex op, std::span<const plan::ValueIndex> keeps, bool batch_norm);
+  std::vector<StoragePtr> run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool batch_norm);
   bool put(plan::ValueIndex value, StoragePtr storage);
   bool ensure(plan::ValueIndex value, std::vector<plan::ValueIndex>& made);
   bool make_dropped();

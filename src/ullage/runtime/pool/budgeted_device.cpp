@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/pool/budgeted_device.h"
 
+#include "ullage/runtime/pool/pool.h"
 #include "ullage/runtime/python/python_process.h"
 #include "ullage/store/budget.h"
 #include "ullage/store/process_memory.h"
@@ -20,5 +21,10 @@ Result<store::Tier*> ProcessMemory::open_tier(const store::SpillPlace& place) {
   ULLAGE_TRY_VALUE(spill_, store::SpillFile::open(place, {}));
   return static_cast<store::Tier*>(spill_.get());
 }
+
+void ProcessMemory::install(Pool& pool) { pool.install(); }
+
+// Makes way for the 7 to 10 MiB of code that libraries run as they end.
+void ProcessMemory::ended(store::Pager& pager) { pager.drop_idle(); }
 
 }  // namespace ullage::runtime

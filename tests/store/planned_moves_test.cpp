@@ -19,7 +19,7 @@ class PagerPlan : public PagerTest {
   void open_with_recomputer(Bytes limit, Pager::Settings settings = {}) {
     open(limit, 1_GiB, settings);
     refill_ = std::make_unique<Refill>(*pager_, &PagerPlan::write);
-    pager_->set_recomputer(refill_.get());
+    pager_->planned().set_recomputer(refill_.get());
   }
   void TearDown() override {
     if (has_background_) static_cast<void>(refill_.release());
@@ -43,7 +43,7 @@ class PagerPlan : public PagerTest {
 TEST_F(PagerPlan, DroppedBytesAreMadeAgainWhenTheyAreTouched) {
   open_with_recomputer(64_MiB);
   const Address at = make_known(4_MiB, 7);
-  ASSERT_TRUE(pager_->drop(at));
+  ASSERT_TRUE(pager_->planned().drop(at));
   EXPECT_EQ(store_->counts().present, Bytes{});
   EXPECT_EQ(pager_->counts().dropped, 4_MiB);
   EXPECT_EQ(pager_->counts().dropped_now, 4_MiB);
@@ -63,8 +63,8 @@ TEST_F(PagerPlan, WhatAnOpOrBackwardNeedsIsMadeAgainFirst) {
   open_with_recomputer(64_MiB, settings);
   const Address read = make_known(4_MiB, 7);
   const Address saved = make_known(2_MiB, 8);
-  ASSERT_TRUE(pager_->drop(read));
-  ASSERT_TRUE(pager_->drop(saved));
+  ASSERT_TRUE(pager_->planned().drop(read));
+  ASSERT_TRUE(pager_->planned().drop(saved));
   EXPECT_EQ(pager_->on_fault(read).what, Pager::Fault::Failed);
   ASSERT_FALSE(begin(1, {read}));
   EXPECT_TRUE(holds(read, 4_MiB, 7));
@@ -81,19 +81,19 @@ TEST_F(PagerPlan, OnlyStoragesThatNoOpUsesAreDroppedOrSpilled) {
   const Address pinned = make_known(1_MiB, 2);
   const Address spilled = make_known(1_MiB, 3);
   const Address dropped = make_known(1_MiB, 4);
-  ASSERT_TRUE(pager_->spill(spilled));
-  ASSERT_TRUE(pager_->drop(dropped));
+  ASSERT_TRUE(pager_->planned().spill(spilled));
+  ASSERT_TRUE(pager_->planned().drop(dropped));
   ASSERT_FALSE(begin(1, {pinned}));
   const PagerCounts before = pager_->counts();
   for (const Address at : {small, pinned, dropped, pinned + 4_KiB, Address{4096}}) {
-    EXPECT_FALSE(pager_->drop(at));
-    EXPECT_FALSE(pager_->spill(at));
+    EXPECT_FALSE(pager_->planned().drop(at));
+    EXPECT_FALSE(pager_->planned().spill(at));
   }
-  EXPECT_FALSE(pager_->spill(spilled));
+  EXPECT_FALSE(pager_->planned().spill(spilled));
   EXPECT_EQ(pager_->counts().spilled, before.spilled);
   EXPECT_EQ(pager_->counts().dropped, before.dropped);
   pager_->end_op();
-  EXPECT_TRUE(pager_->drop(pinned));
+  EXPECT_TRUE(pager_->planned().drop(pinned));
   for (const auto& [at, seed] : {std::pair{pinned, 2u}, std::pair{spilled, 3u}, std::pair{dropped, 4u}}) {
     EXPECT_TRUE(holds(at, 1_MiB, seed));
   }
@@ -103,19 +103,19 @@ TEST_F(PagerPlan, OnlyStoragesThatNoOpUsesAreDroppedOrSpilled) {
 TEST_F(PagerPlan, DroppingGivesTheCopyInTheFileBack) {
   open_with_recomputer(64_MiB);
   const Address at = make_known(4_MiB, 7);
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   ASSERT_FALSE(pager_->bring_back(at));
   EXPECT_EQ(file_->counts().in_use, 8_MiB);  // and the reserve
-  ASSERT_TRUE(pager_->drop(at));
+  ASSERT_TRUE(pager_->planned().drop(at));
   EXPECT_EQ(file_->counts().in_use, 4_MiB);
   ASSERT_FALSE(pager_->bring_back(at));
-  ASSERT_TRUE(pager_->spill(at));
-  ASSERT_TRUE(pager_->drop(at));  // of what is spilled
+  ASSERT_TRUE(pager_->planned().spill(at));
+  ASSERT_TRUE(pager_->planned().drop(at));  // of what is spilled
   EXPECT_EQ(file_->counts().in_use, 4_MiB);
   EXPECT_EQ(pager_->counts().spilled_now, Bytes{});
   EXPECT_EQ(pager_->counts().dropped_now, 4_MiB);
   EXPECT_TRUE(holds(at, 4_MiB, 7));
-  ASSERT_TRUE(pager_->drop(at));
+  ASSERT_TRUE(pager_->planned().drop(at));
   pager_->free(at);
   EXPECT_EQ(pager_->counts().dropped_now, Bytes{});
   EXPECT_EQ(store_->counts().vacated, Bytes{});
@@ -125,17 +125,17 @@ TEST_F(PagerPlan, DroppingGivesTheCopyInTheFileBack) {
 TEST_F(PagerPlan, SpillWritesWhatChangedAndOnlyThat) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   EXPECT_EQ(store_->counts().present, Bytes{});
   EXPECT_EQ(pager_->counts().written, 4_MiB);
   ASSERT_FALSE(pager_->bring_back(at));
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   EXPECT_EQ(pager_->counts().written, 4_MiB);
   EXPECT_EQ(pager_->counts().rewrites_avoided, 4_MiB);
   ASSERT_FALSE(begin(1, {at}, /*written=*/true));
   write(at, 4_MiB, 6);
   pager_->end_op();
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   EXPECT_EQ(pager_->counts().written, 8_MiB);
   EXPECT_TRUE(holds(at, 4_MiB, 6));
   EXPECT_EQ(pager_->counts().evicted_on_demand, 0u);
@@ -145,36 +145,36 @@ TEST_F(PagerPlan, ASpillThatFailsSaysWhyAndLosesNothing) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);
   writes_until_failure = 0;
-  EXPECT_FALSE(pager_->spill(at));
+  EXPECT_FALSE(pager_->planned().spill(at));
   EXPECT_NE(pager_->counts().spill_failure.find("Input/output error"), std::string::npos);
   EXPECT_EQ(store_->counts().present, 4_MiB);
   write(at, 4_MiB, 6);
   EXPECT_EQ(pager_->counts().faults, 0u);
-  EXPECT_TRUE(pager_->spill(at));
+  EXPECT_TRUE(pager_->planned().spill(at));
   EXPECT_EQ(pager_->counts().spill_failure, "");
   EXPECT_TRUE(holds(at, 4_MiB, 6));
 }
 
 TEST_F(PagerPlan, WithoutAFileNothingIsSpilled) {
   open(64_MiB);
-  Pager without(*store_, nullptr, {});
-  const Address at = std::get<Address>(without.allocate(1_MiB));
-  EXPECT_FALSE(without.spill(at));
-  without.write_ahead(at);
-  without.read_ahead(at);
-  EXPECT_TRUE(without.drop(at));
-  EXPECT_EQ(without.counts().spilled, Bytes{});
-  without.free(at);
+  const std::unique_ptr<Pager> without = Pager::create(*store_, nullptr, {});
+  const Address at = std::get<Address>(without->allocate(1_MiB));
+  EXPECT_FALSE(without->planned().spill(at));
+  without->planned().write_ahead(at);
+  without->planned().read_ahead(at);
+  EXPECT_TRUE(without->planned().drop(at));
+  EXPECT_EQ(without->counts().spilled, Bytes{});
+  without->free(at);
 }
 
 TEST_F(PagerPlan, AdoptedPagesComeWithTheirBytes) {
   open(64_MiB);
   for (const bool spilled : {false, true}) {
     const Address at = make(5_MiB, 1);
-    ASSERT_TRUE(spilled ? pager_->spill(at) : pager_->drop(at));
+    ASSERT_TRUE(spilled ? pager_->planned().spill(at) : pager_->planned().drop(at));
     const Address from = make(5_MiB, 2);
     EXPECT_EQ(store_->counts().present, 5_MiB);
-    ASSERT_TRUE(pager_->adopt(at, from));
+    ASSERT_TRUE(pager_->planned().adopt(at, from));
     EXPECT_EQ(store_->counts().present, 5_MiB);
     EXPECT_TRUE(holds(at, 5_MiB, 2));
     EXPECT_EQ(pager_->counts().spilled_now, Bytes{});
@@ -185,7 +185,7 @@ TEST_F(PagerPlan, AdoptedPagesComeWithTheirBytes) {
     // Its old copy is worth nothing.
     EXPECT_LE(file_->counts().in_use, 5_MiB);  // the reserve
     const Bytes written = pager_->counts().written;
-    ASSERT_TRUE(pager_->spill(at));
+    ASSERT_TRUE(pager_->planned().spill(at));
     EXPECT_EQ(pager_->counts().written - written, 5_MiB);
     ASSERT_FALSE(pager_->bring_back(at));
     EXPECT_TRUE(holds(at, 5_MiB, 2));
@@ -201,28 +201,28 @@ TEST_F(PagerPlan, NothingIsAdoptedWhereItDoesNotFit) {
   const Address other_size = make(1_MiB - 1_B, 4);
   const Address small = make(4_KiB, 5);
   const Address from = make(1_MiB, 6);
-  ASSERT_TRUE(pager_->drop(dropped));
-  ASSERT_TRUE(pager_->drop(gone));
-  EXPECT_FALSE(pager_->adopt(resident, from));
-  EXPECT_FALSE(pager_->adopt(from, from));
-  EXPECT_FALSE(pager_->adopt(dropped, gone));
-  EXPECT_FALSE(pager_->adopt(dropped, dropped));
-  EXPECT_FALSE(pager_->adopt(dropped, other_size));
-  EXPECT_FALSE(pager_->adopt(dropped, small));
-  EXPECT_FALSE(pager_->adopt(Address{4096}, from));
-  EXPECT_FALSE(pager_->adopt(dropped, Address{4096}));
+  ASSERT_TRUE(pager_->planned().drop(dropped));
+  ASSERT_TRUE(pager_->planned().drop(gone));
+  EXPECT_FALSE(pager_->planned().adopt(resident, from));
+  EXPECT_FALSE(pager_->planned().adopt(from, from));
+  EXPECT_FALSE(pager_->planned().adopt(dropped, gone));
+  EXPECT_FALSE(pager_->planned().adopt(dropped, dropped));
+  EXPECT_FALSE(pager_->planned().adopt(dropped, other_size));
+  EXPECT_FALSE(pager_->planned().adopt(dropped, small));
+  EXPECT_FALSE(pager_->planned().adopt(Address{4096}, from));
+  EXPECT_FALSE(pager_->planned().adopt(dropped, Address{4096}));
   EXPECT_TRUE(holds(from, 1_MiB, 6));
-  EXPECT_TRUE(pager_->adopt(dropped, from));
+  EXPECT_TRUE(pager_->planned().adopt(dropped, from));
   EXPECT_TRUE(holds(dropped, 1_MiB, 6));
 }
 
 TEST_F(PagerPlan, WhatWasEvictedSinceItWasMadeIsAdoptedAllTheSame) {
   open(64_MiB);
   const Address at = make(3_MiB, 1);
-  ASSERT_TRUE(pager_->drop(at));
+  ASSERT_TRUE(pager_->planned().drop(at));
   const Address from = make(3_MiB, 2);
   pager_->evict_all();
-  ASSERT_TRUE(pager_->adopt(at, from));
+  ASSERT_TRUE(pager_->planned().adopt(at, from));
   pager_->free(from);
   EXPECT_TRUE(holds(at, 3_MiB, 2));
   EXPECT_LE(file_->counts().in_use, 3_MiB);  // the reserve
@@ -231,9 +231,9 @@ TEST_F(PagerPlan, WhatWasEvictedSinceItWasMadeIsAdoptedAllTheSame) {
 TEST_F(PagerPlan, WhatWasHandedOverCannotBeTouched) {
   open_with_recomputer(64_MiB);
   const Address at = make(1_MiB, 1);
-  ASSERT_TRUE(pager_->drop(at));
+  ASSERT_TRUE(pager_->planned().drop(at));
   const Address from = make(1_MiB, 2);
-  ASSERT_TRUE(pager_->adopt(at, from));
+  ASSERT_TRUE(pager_->planned().adopt(at, from));
   const Pager::FaultAnswer answer = pager_->on_fault(from);
   EXPECT_EQ(answer.what, Pager::Fault::Failed);
   EXPECT_EQ(answer.why, "its bytes were given up, and could not be made again");
@@ -242,18 +242,18 @@ TEST_F(PagerPlan, WhatWasHandedOverCannotBeTouched) {
 TEST_F(PagerPlan, WhatIsWrittenAheadIsSpilledWithoutWriting) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);
-  pager_->write_ahead(at);
+  pager_->planned().write_ahead(at);
   run_background();
   ASSERT_TRUE(comes_true([&] { return pager_->counts().written_ahead == 4_MiB; }));
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   EXPECT_EQ(pager_->counts().written, 4_MiB);
   EXPECT_TRUE(holds(at, 4_MiB, 5));
   // Changed after it was written: the copy is worthless.
   write(at, 4_MiB, 6);
-  pager_->write_ahead(at);
+  pager_->planned().write_ahead(at);
   ASSERT_TRUE(comes_true([&] { return pager_->counts().written_ahead == 8_MiB; }));
   write(at, 4_MiB, 7);
-  ASSERT_TRUE(pager_->spill(at));
+  ASSERT_TRUE(pager_->planned().spill(at));
   EXPECT_EQ(pager_->counts().written, 12_MiB);
   EXPECT_TRUE(holds(at, 4_MiB, 7));
 }
@@ -266,13 +266,13 @@ TEST_F(PagerPlan, ACopyThatIsBeingWrittenIsWorthlessOnceItsBytesGo) {
   for (const Address at : {dropped, given}) {
     const int before = writes_done;
     writes_wait = true;
-    pager_->write_ahead(at);
+    pager_->planned().write_ahead(at);
     ASSERT_TRUE(comes_true([before] { return writes_done > before; }));
-    ASSERT_TRUE(pager_->drop(dropped));
+    ASSERT_TRUE(pager_->planned().drop(dropped));
     const Address from = at == given ? given : make(1_MiB, 3);
-    ASSERT_TRUE(pager_->adopt(dropped, from));
+    ASSERT_TRUE(pager_->planned().adopt(dropped, from));
     writes_wait = false;
-    ASSERT_TRUE(pager_->spill(dropped));
+    ASSERT_TRUE(pager_->planned().spill(dropped));
     EXPECT_TRUE(holds(dropped, 1_MiB, at == given ? 2 : 3));
     pager_->free(from);
     EXPECT_TRUE(comes_true([&] { return file_->counts().in_use == 2_MiB; }));  // its copy and the reserve
@@ -282,9 +282,9 @@ TEST_F(PagerPlan, ACopyThatIsBeingWrittenIsWorthlessOnceItsBytesGo) {
 TEST_F(PagerPlan, WhatIsReadAheadIsPresentFromThenOn) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);
-  ASSERT_TRUE(pager_->spill(at));
-  pager_->read_ahead(at);
-  pager_->read_ahead(at);
+  ASSERT_TRUE(pager_->planned().spill(at));
+  pager_->planned().read_ahead(at);
+  pager_->planned().read_ahead(at);
   EXPECT_EQ(store_->counts().present, 4_MiB);
   EXPECT_EQ(pager_->counts().restored, Bytes{});
   run_background();
@@ -300,9 +300,9 @@ TEST_F(PagerPlan, WhatIsReadAheadIsPresentFromThenOn) {
 TEST_F(PagerPlan, OrdersThatHaveNotBegunAreDoneByWhoNeedsThem) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);
-  pager_->write_ahead(at);
-  ASSERT_TRUE(pager_->spill(at));
-  pager_->read_ahead(at);
+  pager_->planned().write_ahead(at);
+  ASSERT_TRUE(pager_->planned().spill(at));
+  pager_->planned().read_ahead(at);
   ASSERT_FALSE(pager_->bring_back(at));
   EXPECT_TRUE(holds(at, 4_MiB, 5));
   EXPECT_EQ(pager_->counts().restored_ahead, Bytes{});
@@ -312,12 +312,12 @@ TEST_F(PagerPlan, OrdersThatHaveNotBegunAreDoneByWhoNeedsThem) {
 TEST_F(PagerPlan, PagesToBeReadIntoMakeWay) {
   open(8_MiB);
   const Address at = make(5_MiB, 5);
-  ASSERT_TRUE(pager_->spill(at));
-  pager_->read_ahead(at);
+  ASSERT_TRUE(pager_->planned().spill(at));
+  pager_->planned().read_ahead(at);
   EXPECT_EQ(store_->counts().present, 5_MiB);
   const Address other = make(6_MiB, 6);
   EXPECT_EQ(store_->counts().present, 6_MiB);
-  pager_->read_ahead(at);  // no room: not before it is needed
+  pager_->planned().read_ahead(at);  // no room: not before it is needed
   EXPECT_EQ(store_->counts().present, 6_MiB);
   EXPECT_EQ(pager_->counts().evicted_on_demand, 0u);
   ASSERT_FALSE(begin(1, {at}));
@@ -332,12 +332,12 @@ TEST_F(PagerPlan, StoragesFreedOrAdoptedWhileTheyAreToBeReadLeaveNothing) {
   const Address freed = make(3_MiB, 1);
   const Address adopted = make(3_MiB, 2);
   for (const Address at : {freed, adopted}) {
-    ASSERT_TRUE(pager_->spill(at));
-    pager_->read_ahead(at);
+    ASSERT_TRUE(pager_->planned().spill(at));
+    pager_->planned().read_ahead(at);
   }
   pager_->free(freed);
   const Address from = make(3_MiB, 3);
-  ASSERT_TRUE(pager_->adopt(adopted, from));
+  ASSERT_TRUE(pager_->planned().adopt(adopted, from));
   pager_->free(from);
   run_background();
   EXPECT_TRUE(holds(adopted, 3_MiB, 3));
@@ -351,8 +351,8 @@ TEST_F(PagerPlan, StoragesFreedOrAdoptedWhileTheyAreToBeReadLeaveNothing) {
 TEST_F(PagerPlan, AReadAheadThatFailsIsToldToWhoNeedsIt) {
   open(64_MiB);
   const Address at = make(3_MiB, 1);
-  ASSERT_TRUE(pager_->spill(at));
-  pager_->read_ahead(at);
+  ASSERT_TRUE(pager_->planned().spill(at));
+  pager_->planned().read_ahead(at);
   reads_until_failure = 0;
   run_background();
   ASSERT_TRUE(comes_true([&] { return store_->counts().present == Bytes{}; }));
@@ -381,7 +381,7 @@ TEST_F(PagerPlan, WhoCannotRecomputeSaysSo) {
   };
   open(64_MiB);
   const Address at = make(1_MiB, 1);
-  ASSERT_TRUE(pager_->drop(at));
+  ASSERT_TRUE(pager_->planned().drop(at));
   const auto why = [&] {
     const auto missing = begin(1, {at});
     if (!missing) return std::string("it came back");
@@ -390,7 +390,7 @@ TEST_F(PagerPlan, WhoCannotRecomputeSaysSo) {
   };
   EXPECT_EQ(why(), "its bytes were given up; nobody can make them again");
   Hopeless hopeless(*pager_);
-  pager_->set_recomputer(&hopeless);
+  pager_->planned().set_recomputer(&hopeless);
   EXPECT_EQ(why(), "its bytes were given up, and could not be made again");
   hopeless.mode = 1;
   EXPECT_EQ(why(), "its bytes were given up, and could not be made again");
@@ -404,7 +404,7 @@ TEST_F(PagerPlan, WhoCannotRecomputeSaysSo) {
   // No harm done: one who can, can.
   Refill refill(*pager_, &PagerPlan::write);
   refill.know(at, 1_MiB, 1);
-  pager_->set_recomputer(&refill);
+  pager_->planned().set_recomputer(&refill);
   EXPECT_TRUE(holds(at, 1_MiB, 1));
 }
 
@@ -422,7 +422,7 @@ TEST_F(PagerPlan, WhatIsNeededToRecomputeIsRecomputedFirst) {
       const Address made = std::get<Address>(pager_.allocate(2_MiB));
       for (std::size_t i = 0; i < (2_MiB).count / 8; ++i) PagerTest::words(made)[i] = PagerTest::words(before)[i] + 1;
       pager_.end_op(/*remember=*/false);
-      const bool adopted = pager_.adopt(at, made);
+      const bool adopted = pager_.planned().adopt(at, made);
       pager_.free(made);
       return adopted;
     }
@@ -433,12 +433,12 @@ TEST_F(PagerPlan, WhatIsNeededToRecomputeIsRecomputedFirst) {
   };
   open(8_MiB);
   Chain chain(*pager_);
-  pager_->set_recomputer(&chain);
+  pager_->planned().set_recomputer(&chain);
   for (std::uint64_t i = 0; i < 6; ++i) {
     chain.links.push_back(make(2_MiB, 0));
     for (std::size_t w = 0; w < (2_MiB).count / 8; ++w) words(chain.links[i])[w] += i;
     if (i == 0) continue;
-    ASSERT_TRUE(pager_->drop(chain.links[i]));
+    ASSERT_TRUE(pager_->planned().drop(chain.links[i]));
   }
   ASSERT_FALSE(begin(1, {chain.links[5]}));
   for (std::size_t w = 0; w < (2_MiB).count / 8; ++w) ASSERT_EQ(words(chain.links[5])[w], w + 5);
@@ -454,7 +454,7 @@ TEST_F(PagerPlan, ThreadsThatNeedTheSameStorageMakeItOnce) {
   std::atomic<int> wrong{0};
   constexpr int kRounds = 40;
   for (int round = 0; round < kRounds; ++round) {
-    ASSERT_TRUE(pager_->drop(at));
+    ASSERT_TRUE(pager_->planned().drop(at));
     std::atomic<int> ready{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t) {
@@ -483,15 +483,15 @@ TEST_F(PagerPlan, AReaderNeverSeesHalfOfIt) {
   });
   for (int round = 0; round < 100; ++round) {
     if (round % 3 == 0) {
-      pager_->write_ahead(at);
-      pager_->spill(at);
-      pager_->read_ahead(at);
+      pager_->planned().write_ahead(at);
+      pager_->planned().spill(at);
+      pager_->planned().read_ahead(at);
     } else {
-      pager_->drop(at);
+      pager_->planned().drop(at);
     }
     if (round % 2 == 0) continue;
     const Address from = make(3_MiB + 64_KiB, 3);
-    pager_->adopt(at, from);
+    pager_->planned().adopt(at, from);
     pager_->free(from);
   }
   stop = true;
@@ -522,7 +522,7 @@ TEST_F(PagerPlan, TheHistoryHearsOnlyOfTheProgramsOps) {
 
 TEST_F(PagerPlan, UnderAPlanTheBackgroundMovesOnlyWhatItIsTold) {
   open(40_MiB);
-  pager_->follow_plan(true);
+  pager_->planned().follow_plan(true);
   run_background();
   std::vector<Address> all;
   for (std::uint64_t i = 0; i < 12; ++i) all.push_back(make(4_MiB, i));
@@ -535,23 +535,23 @@ TEST_F(PagerPlan, UnderAPlanTheBackgroundMovesOnlyWhatItIsTold) {
   }
   EXPECT_EQ(pager_->counts().written_ahead, Bytes{});
   EXPECT_EQ(pager_->counts().restored_ahead, Bytes{});
-  ASSERT_TRUE(pager_->spill(all[11]));
-  pager_->read_ahead(all[11]);
+  ASSERT_TRUE(pager_->planned().spill(all[11]));
+  pager_->planned().read_ahead(all[11]);
   EXPECT_TRUE(comes_true([&] { return pager_->counts().restored_ahead == 4_MiB; }));
 }
 
 TEST_F(PagerPlan, ThePlannedRoomIsTheLimitLessWhatIsWasted) {
   open(8_MiB);
-  EXPECT_EQ(pager_->planned_room(), 8_MiB);
+  EXPECT_EQ(pager_->planned().room(), 8_MiB);
   const Address gone = make(4_MiB, 1);
-  EXPECT_EQ(pager_->planned_room(), 8_MiB);
+  EXPECT_EQ(pager_->planned().room(), 8_MiB);
   make(64_KiB + 8_B, 1);
-  EXPECT_EQ(pager_->planned_room(), 8_MiB - (4_KiB - 8_B));
+  EXPECT_EQ(pager_->planned().room(), 8_MiB - (4_KiB - 8_B));
   make(128_B, 1);
-  EXPECT_EQ(pager_->planned_room(), 8_MiB - (4_KiB - 8_B) - (Slabs::kSlab - 128_B));
+  EXPECT_EQ(pager_->planned().room(), 8_MiB - (4_KiB - 8_B) - (Slabs::kSlab - 128_B));
   pager_->free(gone);  // its pages are idle now, not wasted
   make(64_KiB, 1);
-  EXPECT_EQ(pager_->planned_room(), 8_MiB - (4_KiB - 8_B) - (Slabs::kSlab - 128_B));
+  EXPECT_EQ(pager_->planned().room(), 8_MiB - (4_KiB - 8_B) - (Slabs::kSlab - 128_B));
 }
 
 }  // namespace

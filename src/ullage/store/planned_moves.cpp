@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan orders: storages are dropped and made again, spilled and brought back, when it says so.
-#include "ullage/store/pager.h"
+#include "ullage/store/pager_core.h"
 
 #include <algorithm>
 #include <exception>
@@ -20,7 +20,7 @@ Shortage cannot_recompute(Bytes size, std::string why) {
 }  // namespace
 
 // The storage that begins here, once nobody reads it in any more; null where there is none.
-Pageable* Pager::storage_at_rest(Lock& lock, Address at) {
+Pageable* PagerCore::storage_at_rest(Lock& lock, Address at) {
   for (;;) {
     const auto found = storages_.find(at);
     if (found == storages_.end()) return nullptr;
@@ -31,7 +31,7 @@ Pageable* Pager::storage_at_rest(Lock& lock, Address at) {
 }
 
 // Slot and staged pages; a copy that is being written is worthless.
-void Pager::forget_copies(Pageable& storage) {
+void PagerCore::forget_copies(Pageable& storage) {
   if (storage.slot) spill_->give(*storage.slot);
   storage.slot.reset();
   if (storage.staged) {
@@ -43,7 +43,7 @@ void Pager::forget_copies(Pageable& storage) {
   storage.unchanged = false;
 }
 
-bool Pager::drop(Address at) {
+bool PagerCore::drop(Address at) {
   Lock lock(lock_);
   await_written(lock, at);
   Pageable* storage = storage_at_rest(lock, at);
@@ -60,7 +60,7 @@ bool Pager::drop(Address at) {
   return true;
 }
 
-bool Pager::spill(Address at) {
+bool PagerCore::spill(Address at) {
   Lock lock(lock_);
   const Pageable* storage = storage_at_rest(lock, at);
   const StorageId id = storage != nullptr ? storage->id : StorageId{};
@@ -80,7 +80,7 @@ bool Pager::spill(Address at) {
   }
 }
 
-void Pager::write_ahead(Address at) {
+void PagerCore::write_ahead(Address at) {
   const Lock lock(lock_);
   const auto found = storages_.find(at);
   if (in_child_ || spill_ == nullptr || found == storages_.end()) return;
@@ -89,7 +89,7 @@ void Pager::write_ahead(Address at) {
   changed_.notify_all();
 }
 
-void Pager::read_ahead(Address at) {
+void PagerCore::read_ahead(Address at) {
   const Lock lock(lock_);
   const auto found = storages_.find(at);
   if (found == storages_.end() || found->second.where != Where::Spilled || found->second.staged) return;
@@ -102,7 +102,7 @@ void Pager::read_ahead(Address at) {
   changed_.notify_all();
 }
 
-bool Pager::adopt(Address at, Address from) {
+bool PagerCore::adopt(Address at, Address from) {
   Lock lock(lock_);
   await_written(lock, from);
   // Whatever had no room since it was made may have taken its pages.
@@ -132,24 +132,24 @@ bool Pager::adopt(Address at, Address from) {
   return true;
 }
 
-void Pager::set_recomputer(Recomputer* recomputer) {
+void PagerCore::set_recomputer(Recomputer* recomputer) {
   const Lock lock(lock_);
   recomputer_ = recomputer;
 }
 
-void Pager::follow_plan(bool on) {
+void PagerCore::follow_plan(bool on) {
   const Lock lock(lock_);
   follows_plan_ = on;
 }
 
-Bytes Pager::planned_room() {
+Bytes PagerCore::room() {
   store_.room();  // asks for the limit
   const StoreCounts counts = store_.counts();
   return saturating_sub(counts.limit, counts.wasted_peak);
 }
 
 // Of a dropped storage. Where this returns nothing it was made again, or is gone, or someone else made it again.
-std::optional<Shortage> Pager::recompute(Lock& lock, Address at, StorageId id, bool at_fault) {
+std::optional<Shortage> PagerCore::recompute(Lock& lock, Address at, StorageId id, bool at_fault) {
   Pageable* storage = find(at, id);
   const Bytes size = storage->size;
   if (recomputer_ == nullptr || in_child_)
@@ -183,7 +183,7 @@ std::optional<Shortage> Pager::recompute(Lock& lock, Address at, StorageId id, b
 }
 
 // Makes every dropped storage again that can be, since a forked child cannot.
-void Pager::recompute_all(Lock& lock) {
+void PagerCore::recompute_all(Lock& lock) {
   std::vector<Held> all;
   for (const auto& [at, storage] : storages_) {
     if (storage.where == Where::Dropped) all.push_back({at, storage.id, false});

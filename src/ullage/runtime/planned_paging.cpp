@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/planned_paging.h"
+
+#include "ullage/base/threads.h"
+#include "ullage/runtime/ops/autograd_state.h"
+#include "ullage/runtime/ops/kernel_facts.h"
+#include "ullage/runtime/ops/op_info.h"
+#include "ullage/runtime/plan/plan_figures.h"
+#include "ullage/runtime/pool/fault_handler.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace ullage::runtime {
+
+PlannedPaging::PlannedPaging(Parts parts) : parts_(std::move(parts)) {
+  const Session::Settings& settings = parts_.settings;
+  if (settings.stress == Session::Stress::Thread) return;
+  follower_.emplace(parts_.store, parts_.pager, parts_.pool);
+  paging_.emplace(parts_.pager, parts_.pool, *follower_, parts_.device.work());
+  if (settings.stress != Session::Stress::None) parts_.pager.follow_from_now_on();
+  if (!settings.plan_file.empty()) {
+    adopt_plan_file();
+  } else if (settings.plans && settings.stress == Session::Stress::None && settings.rehearsal.empty()) {
+    planning_.emplace(parts_.pager, *follower_, planning_settings());
+  }
+}
+
+void PlannedPaging::adopt_plan_file() {
+  const Session::Settings& settings = parts_.settings;
+  const Result<std::shared_ptr<PlanProgram>> given =
+      read_program(settings.plan_file, torch_version(), parts_.device.device().str());
+  if (!given) {
+    if (settings.warn) settings.warn(given.error().text());
+    return;
+  }
+  const bool on_card = parts_.device.stands_on().kernels == plan::Kernels::Card;
+  const KernelFacts facts = on_card ? KernelFacts{} : probe_kernels();
+  if (!facts.recomputes_batch_norm) (*given)->run_batch_norms_again();
+  if (!facts.convolution_input_unread) (*given)->read_everything();
+  follower_->adopt(*given);
+  parts_.pager.follow_from_now_on();
+}
+
+Planning::Settings PlannedPaging::planning_settings() {
+  Planning::Settings planning;
+  planning.figures = parts_.figures;
+  planning.say = parts_.settings.say;
+  planning.wait = parts_.settings.waits_for_plan;
+  planning.live = [this] { return parts_.pool.live(); };
+  planning.on = parts_.device.stands_on();
+  planning.synchronize = [this] { parts_.device.synchronize(); };
+  if (parts_.device.is_the_process()) {  // planning takes of the very memory
+    planning.reserve = [this](Bytes bytes) { return parts_.charges.begin_planning(bytes); };
+    planning.give_back = [this] { parts_.charges.end_planning(); };
+  }
+  return planning;
+}
+
+void PlannedPaging::start(std::function<void(const store::Pager::FaultAnswer&)> give_up) {
+  if (parts_.device.heals_faults()) install_fault_handler(parts_.pager, std::move(give_up));
+  if (parts_.settings.stress == Session::Stress::Thread) {
+    start_thread([this] {
+      for (;; ++evict_rounds_) parts_.pager.evict_all();
+    });
+  }
+  start_thread([this] { parts_.pager.run_in_background(); });
+  if (paging_) set_touch([this](Address begin, Bytes) { parts_.pager.bring_back(begin); });
+}
+
+// Who carries a plan out is outermost, so that the pager finds what an op needs.
+std::vector<OpListener*> PlannedPaging::before_the_recorder() {
+  if (!paging_) return {};
+  return {&*follower_, &*paging_};
+}
+
+void PlannedPaging::allocating() {
+  if (planning_ && parts_.pager.under_pressure()) planning_->begin();
+}
+
+void PlannedPaging::allocated() {
+  if (parts_.settings.stress == Session::Stress::Thread) let_the_evictor_in();
+}
+
+void PlannedPaging::freeing(Address at) {
+  if (follower_) follower_->freeing(at);
+}
+
+void PlannedPaging::mark_step() {
+  if (follower_) follower_->mark_step();
+  if (planning_) planning_->mark_step();
+}
+
+void PlannedPaging::look_again() {
+  if (planning_) planning_->look_again();
+}
+
+void PlannedPaging::write_figures(store::LedgerSlot& slot) const {
+  if (follower_) write_plan_figures(*follower_, slot);
+}
+
+void PlannedPaging::after_fork_in_child() {
+  if (follower_) follower_->after_fork_in_child();
+  if (planning_) planning_->after_fork_in_child();
+}
+
+// Stress::Thread is no stress if the scheduler gives that thread no turn before a short program ends (seen on a busy
+// machine), so every 16th allocation waits until all was evicted once more; not for ever, as a forked child has no
+// such thread.
+void PlannedPaging::let_the_evictor_in() {
+  if (++allocations_ % 16 != 0) return;
+  const std::uint64_t before = evict_rounds_;
+  for (int looks = 0; looks < 2000 && evict_rounds_ < before + 2; ++looks) usleep(50);
+}
+
+}  // namespace ullage::runtime

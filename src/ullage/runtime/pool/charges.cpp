@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/runtime/pool/charges.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ullage::runtime {
+
+// Evicts tensors if it must. Returns how many bytes are missing; if any are, nothing is set aside.
+Bytes Charges::set_aside(Bytes bytes) {
+  budget_.charge(bytes);
+  pager_.trim();
+  const Bytes missing = budget_.short_by(pager_.store().counts().resident);
+  if (missing > Bytes{}) budget_.discharge(bytes);
+  return missing;
+}
+
+void Charges::charge(Bytes bytes, const std::string& what) {
+  const Bytes missing = set_aside(bytes);
+  if (missing > Bytes{}) {
+    const store::StoreCounts counts = pager_.store().counts();
+    const Bytes limit = budget_.resident_limit(counts.resident);
+    const auto why = store::Refusal::Reason::OverLimit;
+    pool_.refuse(store::Refusal{why, bytes, counts.live, counts.resident, limit, limit + missing}, what);
+  }
+  note_(static_cast<std::int64_t>(bytes.count));
+}
+
+void Charges::discharge(Bytes bytes) {
+  budget_.discharge(bytes);
+  note_(-static_cast<std::int64_t>(bytes.count));
+}
+
+bool Charges::begin_planning(Bytes bytes) {
+  const Bytes outside = budget_.outside(), expected = budget_.expected_outside();
+  of_planning_ = saturating_sub(outside + bytes, expected);
+  // The limit knows of what stands outside now.
+  const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
+  if (pager_.store().counts().limit < pager_.counts().at_once_peak + lost) return false;
+  budget_.charge(of_planning_);
+  pager_.trim();  // now, not at the watch's next look: planning begins at once
+  return true;
+}
+
+void Charges::end_planning() { budget_.discharge(std::exchange(of_planning_, {})); }
+
+}  // namespace ullage::runtime

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The pager as it is: its state, and the moves that pager.h and planned_moves.h promise. One lock guards the state; it
+// is not held during input and output, so whatever was looked at before is looked at again after.
+//
+//   pager.cpp             what programs and ops ask
+//   pager_moves.cpp       one storage out, one storage in
+//   pager_background.cpp  ahead of need
+//   planned_moves.cpp        what a plan orders
+
+#include "ullage/store/pageable.h"
+#include "ullage/store/pager.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ullage::store {
+
+class PagerCore final : public Pager, public PlannedMoves {
+ public:
+  PagerCore(Store& store, Tier* spill, Settings settings);
+
+  std::variant<Address, Shortage> allocate(Bytes size) override;
+  Bytes free(Address at) override;
+  std::optional<Shortage> begin_op(std::uint64_t signature, std::span<const OpInput> inputs) override;
+  void end_op(bool remember, std::span<const Address> made) override;
+  bool fits(std::span<const OpInput> inputs) override;
+  void saved(Address at) override;
+  void released(Address at) override;
+  std::optional<Shortage> bring_back(Address at) override;
+  FaultAnswer on_fault(Address at) override;
+  Bytes trim(Bytes headroom) override;
+  Bytes drop_idle() override;
+  void evict_all() override;
+  void run_in_background() override;
+  void begin_capture() override;
+  void end_capture() override;
+  bool under_pressure() const override { return under_pressure_.load(std::memory_order_relaxed); }
+  void follow_from_now_on() override { under_pressure_.store(true); }
+  PagerCounts counts() const override;
+  const Store& store() const override { return store_; }
+  PlannedMoves& planned() override { return *this; }
+  void before_fork() override;
+  void after_fork_in_parent() override;
+  void after_fork_in_child() override;
+
+  bool drop(Address at) override;
+  bool spill(Address at) override;
+  void write_ahead(Address at) override;
+  void read_ahead(Address at) override;
+  bool adopt(Address at, Address from) override;
+  void set_recomputer(Recomputer* recomputer) override;
+  void follow_plan(bool on) override;
+  Bytes room() override;
+  void watch_waste() override { store_.restart_present_peak(); }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  // Whom room is made for. A new storage may be refused; an op's input should come back; a fault must be healed, at the
+  // cost of pinned storages too, and only the last two may use the spill file's reserve.
+  enum class For { New, Input, Fault };
+  enum class Evicted { One, Waited, None };
+
+  struct Held {
+    Address at;
+    StorageId id;
+    bool written = false;  // by the op
+  };
+  struct Frame {
+    std::uint64_t signature = 0;
+    std::size_t first = 0;  // of its storages in ThreadOps::held
+  };
+  // The ops in flight of one thread, innermost last.
+  struct ThreadOps {
+    std::vector<Held> held;
+    std::vector<Frame> frames;
+  };
+  static ThreadOps& ops_here();
+  // Made when a program's thread is about to wait for moves: counts the time until its end as waited for.
+  class Waiting {
+   public:
+    explicit Waiting(PagerCore& pager);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    PagerCore& pager_;
+    const std::uint64_t began_;
+  };
+
+  Pageable* find(Address at, StorageId id);
+  Pageables::iterator around(Address at);
+  void tell(Address at, Settings::Moved what) const {
+    if (settings_.moved) settings_.moved(at, what);
+  }
+  void await_written(Lock& lock, Address at);
+  void diverge(Pageable& storage);
+  void diverge(Bytes bytes);
+  std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts);
+  void pin(Pageable& storage);
+  void meet(Pageable& storage);
+  void unpin(Pageable& storage);
+  void close_frame(bool record);
+  Bytes note_at_once(Bytes request);
+  Bytes present() const;
+  Shortage shortage(const Refusal& refusal);
+  void note_pressure();
+  FaultAnswer no_room_at_a_fault();
+
+  // pager_moves.cpp. Those with a Lock may let go of it for a while; a Pageable* is then to be found again.
+  std::optional<Shortage> bring_back(Lock& lock, Address at, StorageId id, For whom);
+  std::optional<Shortage> read_in(Lock& lock, Address at, StorageId id, Address staged);
+  Evicted make_room(Lock& lock, const Refusal& refusal, For whom);
+  Evicted evict(Lock& lock, Address at, StorageId id, For whom);
+  Status write_out(Lock& lock, Address at, StorageId id, For whom);
+  Result<SpillSlot> take_slot(Bytes span, For whom);
+  Result<SpillSlot> take_from_file(Bytes span);
+  void give_up_reserve();
+  Pageables::iterator farthest(For whom, bool clean_only);
+  void make_writable(Address at, Pageable& storage);
+  void take_pages(Address at, Pageable& storage);
+  bool unstage_one();
+
+  // pager_background.cpp
+  bool carry_out_order(Lock& lock);
+  bool bring_back_due(Lock& lock);
+  bool write_farthest(Lock& lock);
+  bool make_clean_room(const Pageable& wanted);
+
+  // planned_moves.cpp
+  Pageable* storage_at_rest(Lock& lock, Address at);
+  void forget_copies(Pageable& storage);
+  std::optional<Shortage> recompute(Lock& lock, Address at, StorageId id, bool at_fault);
+  void recompute_all(Lock& lock);
+
+  Store& store_;
+  Tier* const spill_;
+  const Settings settings_;
+
+  mutable std::mutex lock_;
+  std::condition_variable changed_;  // a move ended, or there is work for the background
+  Pageables storages_;
+  UseHistory history_;
+  PagerCounts counts_;
+  OpId evicted_at_;  // when something was evicted last
+  // For the background, by a plan: copies to make, in this order.
+  struct Order {
+    Address at;
+    StorageId id;
+    bool read = false;  // else write
+  };
+  std::deque<Order> orders_;
+  bool follows_plan_ = false;
+  Recomputer* recomputer_ = nullptr;
+  Bytes largest_;  // span of any storage so far
+  std::optional<SpillSlot> reserve_;
+  Bytes pinned_;                // spans of storages with pins
+  std::string spill_failure_;   // why the last write out failed; empty: it did not
+  std::size_t moves_ = 0;       // in flight
+  std::size_t recomputes_ = 0;  // in flight
+  std::size_t staged_ = 0;      // storages with pages to be read into
+  int captures_ = 0;            // under way
+  int starving_ = 0;            // threads of the program that found nothing to evict but what is being moved
+  int fruitless_ = 0;           // evictions in a row of what a fault had only just brought back
+  std::uint64_t next_id_ = 1;
+  bool in_child_ = false;
+  Bytes childs_share_;  // of a forked child: what it keeps present at most of what it can read again
+  std::atomic<bool> under_pressure_{false};
+  std::atomic<std::uint64_t> waited_ns_{0};
+};
+
+}  // namespace ullage::store
