@@ -63,7 +63,8 @@ MUTANTS = [
     Mutant("streams are polled in order of number", "pending_frees.cpp",
            "return ((kCudaDevice0 | queues_[queue].c10_stream) * kGolden) >> (64 - log2_of(buckets_));",
            "return queue % buckets_;"),
-    Mutant("a request of 2^60 bytes is tried", "caching.cpp", "requested >= kMost", "requested > kMost"),
+    Mutant("a request of 2^60 bytes is tried", "caching.cpp", "requested >= kRefusedFrom",
+           "requested > kRefusedFrom"),
     Mutant("intervals: '>' from the last one named", "caching_settings.cpp", "static_cast<std::ptrdiff_t>(last + 1)",
            "static_cast<std::ptrdiff_t>(last)"),
 ]

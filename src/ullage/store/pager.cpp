@@ -276,7 +276,7 @@ Bytes PagerCore::trim(Bytes headroom) {
   while (store_.excess() > Bytes{} && make_room(lock, Refusal{}, For::New) != Evicted::None) {
     given_back += store_.trim();
   }
-  return given_back;
+  return given_back + store_.trim(headroom);  // of what the background evicted meanwhile
 }
 
 Bytes PagerCore::drop_idle() {

@@ -9,10 +9,14 @@ namespace ullage::runtime {
 // Evicts tensors if it must. Returns how many bytes are missing; if any are, nothing is set aside.
 Bytes Charges::set_aside(Bytes bytes) {
   budget_.charge(bytes);
-  pager_.trim();
-  const Bytes missing = budget_.short_by(pager_.store().counts().resident);
-  if (missing > Bytes{}) budget_.discharge(bytes);
-  return missing;
+  for (;;) {
+    const Bytes given_back = pager_.trim();
+    const Bytes missing = budget_.short_by(pager_.store().counts().resident);
+    if (missing == Bytes{}) return missing;
+    if (given_back > Bytes{}) continue;  // pages may have become idle since
+    budget_.discharge(bytes);
+    return missing;
+  }
 }
 
 void Charges::charge(Bytes bytes, const std::string& what) {
