@@ -63,6 +63,7 @@ bool set_up(const Launch& launch) {
   if (!launch.preload.empty()) {
     ::setenv("LD_PRELOAD", preload_list(launch.preload, std::getenv("LD_PRELOAD")).c_str(), 1);
   }
+  for (const auto& [name, value] : launch.environment) ::setenv(name.c_str(), value.c_str(), 1);
   if (set_up(launch)) {
     CStrings words = pointers(launch.words);
     ::execv(launch.file.c_str(), words.data());

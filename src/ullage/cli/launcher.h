@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct Launch {
   std::vector<std::string> words;  // its argv, the first included
   MachineRoots roots;              // where out-of-memory kills are counted
   std::string preload;             // a library for LD_PRELOAD, in front of what is there; empty: none
-  std::filesystem::path folder;    // where it runs, then `file` is absolute; empty: here
-  std::filesystem::path outputs;   // a file for its stdout and stderr, and its stdin is empty; else they are ours
+  std::vector<std::pair<std::string, std::string>> environment;  // set for it, beside what is there
+  std::filesystem::path folder;                                  // where it runs, then `file` is absolute; empty: here
+  std::filesystem::path outputs;  // a file for its stdout and stderr, and its stdin is empty; else they are ours
 };
 
 // The program could not be started; `reason` is an errno.

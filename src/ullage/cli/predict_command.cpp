@@ -4,6 +4,7 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
 #include "ullage/cli/choice_search.h"
+#include "ullage/cli/dry_command.h"
 #include "ullage/cli/machine_memory.h"
 #include "ullage/cli/planned_fit.h"
 #include "ullage/cli/prediction_maker.h"
@@ -204,6 +205,7 @@ CLI::App* add_predict(CLI::App& app, PredictOptions& options) {
   set_usage(*verb,
             "ullage predict [OPTIONS] PROGRAM [ARGS...]\n"
             "       ullage predict [OPTIONS] --vary NAME[=A,B,C] --at NAME=X -- COMMAND with {NAME}\n"
+            "       ullage predict [OPTIONS] --device CARD [--vary NAME --at NAME=X] -- COMMAND\n"
             "       ullage predict [OPTIONS] FILE.ullage [--at NAME=X]");
   verb->group("Verbs");
   verb->add_option("--vary", options.vary,
@@ -214,15 +216,21 @@ CLI::App* add_predict(CLI::App& app, PredictOptions& options) {
   verb->add_option("--memory", options.memory,
                    "also say whether it fits, and the largest size that does;\nauto: what this machine gives, less 5 %")
       ->type_name("SIZE|auto");
-  verb->add_option("--device", options.device, "also say what a card of that size would hold (an estimate)")
-      ->type_name("cpu|cuda[:SIZE]");
+  verb->add_option("--device", options.device,
+                   "of a COMMAND whose torch is a CUDA build: what it would take of that card,\nby a dry run, with no "
+                   "card here (rtx3090, a100-80gb, ..., cuda:24GiB; *2:\ntwo of them). Else also say what a card of "
+                   "that size would hold (an estimate)")
+      ->type_name("cpu|cuda[:SIZE]|CARD");
+  verb->add_option("--seconds", options.seconds, "of a dry run at most; without it: 300")->type_name("N");
   verb->add_flag("--here", options.here, "run COMMAND in this folder; without it, in an empty one that is removed");
   verb->add_option("--keep", options.keep, "also write what was recorded, for explain and for predict again")
       ->type_name("FILE");
   verb->add_flag("--json", options.json, "the answer as JSON (docs/cli.md)");
   verb->footer(
       "COMMAND is run once for each size and ended after its third step. What it prints is shown only\n"
-      "when it fails. {{NAME}} stands for the text {NAME}. Exit code: 0 the answer is on stdout; 1 the\n"
+      "when it fails. A dry run works in this folder, and what it writes is made of zeros; files that are\n"
+      "there are not written over by torch.save. {{NAME}} stands for the text {NAME}. Exit code: 0 the answer is on "
+      "stdout; 1 the\n"
       "program failed; 2 wrong use; 3 FILE cannot be read, or is damaged.\n(" +
       programs_here() + ")");
   return verb;
@@ -236,6 +244,8 @@ bool is_take_file(const std::string& word) {
 }
 
 int run_predict(const PredictOptions& options, Streams streams) {
+  if (predicts_dry(options)) return predict_dry(options, streams);
+  if (options.seconds) return refused(wrong("is for a dry run: --device CARD -- COMMAND", "--seconds"), streams.err);
   Result<Asked> asked = read_question(options);
   if (!asked) return refused(asked.error(), streams.err);
   if (!options.target.empty() && is_take_file(options.target.front())) {

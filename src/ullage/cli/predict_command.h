@@ -20,6 +20,7 @@ struct PredictOptions {
   std::optional<std::string> memory;  // of the machine that is asked about
   std::string device = "cpu";         // "cpu", "cuda", "cuda:8GiB"
   std::optional<std::string> keep;    // where the takes go
+  std::optional<double> seconds;      // of a dry run at most; none: 300
   bool here = false;
   bool json = false;
   std::vector<std::string> target;  // a shipped program and its words; "--" and a command; a file

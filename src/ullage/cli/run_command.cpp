@@ -3,6 +3,7 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
+#include "ullage/cli/dry_command.h"
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/machine_memory.h"
 #include "ullage/cli/report_file.h"
@@ -187,7 +188,11 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
           "--device", options.device,
           "whose bytes these are: cpu, as without it: the process's resident ones;\ncuda:N: those that it has of the "
           "card of that number, as nvidia-smi\nshows them; cuda: cuda:0")
-      ->type_name("cpu|cuda[:N]");
+      ->type_name("cpu|cuda[:N]|CARD");
+  verb->add_flag("--dry", options.dry,
+                 "run a CUDA program with no card, to see what it would take of one:\nPyTorch's own CUDA build works, "
+                 "kernels do not; --device is then cuda,\ncuda:SIZE or a card (rtx3090, a100-80gb, ...), *2 behind it "
+                 "for two;\n--record keeps torch's memory history for 'ullage explain'");
   verb->add_option("--host-memory", options.host_memory,
                    "with --device cuda: most bytes of the machine's memory, locked, for what\nleaves the card; without "
                    "it: half of what the machine has; none: it\ngoes where --spill says")
@@ -217,6 +222,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 }
 
 int run_run(const RunOptions& options, Streams streams) {
+  if (options.dry) return run_dry(options, streams);
   const auto wrong = [&](const Error& error) {
     return refuse({to_int(ExitCode::WrongUse), error.text()}, "run", streams.err);
   };

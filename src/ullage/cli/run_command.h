@@ -15,6 +15,7 @@
 namespace ullage::cli {
 
 struct RunOptions {
+  bool dry = false;  // with no card: dry_command.h
   std::string memory = "auto";
   std::string device = "cpu";              // whose memory that is: "cpu", "cuda", "cuda:N"
   std::optional<std::string> host_memory;  // for what leaves a card; none: half of the machine's

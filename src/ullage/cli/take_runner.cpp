@@ -29,22 +29,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLastLines = 8;      // of a program that failed
 constexpr std::size_t kLongestLine = 400;  // characters; a long one may be a whole dump
 
-// What a program printed last, each line made fit for a terminal.
-std::vector<std::string> last_lines(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  // What stands before the last few kilobytes is not looked at: a program may print gigabytes.
-  in.seekg(0, std::ios::end);
-  const auto size = static_cast<std::streamoff>(in.tellg());
-  in.seekg(std::max<std::streamoff>(0, size - std::streamoff{1 << 16}));
-  std::deque<std::string> last;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty()) continue;
-    last.push_back("  | " + report::clip(report::clean(line, false), kLongestLine));
-    if (last.size() > kLastLines) last.pop_front();
-  }
-  return {last.begin(), last.end()};
-}
-
 // The words that name something here and nothing in the scratch folder: why a program that works here may fail there.
 // The first is the program itself, which was found.
 std::string relative_names(const std::vector<std::string>& words) {
@@ -81,7 +65,7 @@ Failure failed(const TakeOrder& order, const report::RunReport& report, const fs
   } else {
     head = fmt::format("the program failed with exit code {}", code);
   }
-  std::vector<std::string> last = last_lines(outputs);
+  std::vector<std::string> last = last_lines_of(outputs);
   failure.lines.push_back(fmt::format("{}: {}{}", order.name, head, last.empty() ? "" : "; its last lines:"));
   failure.lines.insert(failure.lines.end(), last.begin(), last.end());
   if (!report.message.empty()) failure.lines.push_back(report.message);
@@ -124,6 +108,21 @@ bool is_interpreter(const fs::path& file) {
 }
 
 }  // namespace
+
+std::vector<std::string> last_lines_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  // What stands before the last few kilobytes is not looked at: a program may print gigabytes.
+  in.seekg(0, std::ios::end);
+  const auto size = static_cast<std::streamoff>(in.tellg());
+  in.seekg(std::max<std::streamoff>(0, size - std::streamoff{1 << 16}));
+  std::deque<std::string> last;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty()) continue;
+    last.push_back("  | " + report::clip(report::clean(line, false), kLongestLine));
+    if (last.size() > kLastLines) last.pop_front();
+  }
+  return {last.begin(), last.end()};
+}
 
 Result<ScratchFolder> ScratchFolder::make() {
   std::error_code failed;

@@ -43,6 +43,9 @@ class ScratchFolder final {
   std::filesystem::path path_;  // empty: moved from
 };
 
+// What a program printed last into `file`, each line made fit for a terminal.
+std::vector<std::string> last_lines_of(const std::filesystem::path& file);
+
 struct TakeOrder {
   std::string name;                // "batch 2": for progress and errors
   std::vector<std::string> words;  // of the program, filled in

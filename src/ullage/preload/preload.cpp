@@ -5,6 +5,7 @@
 // libc, looks once, and does nothing where there is no torch and no Python.
 //
 //   no ledger in the environment  ->  nothing
+//   a dry run (ULLAGE_DRYCARD_SCRIPT)  ->  no runtime; in a Python that script, behind its `import torch`
 //   a Python  ->  waits for its `import torch` (python_import.cpp), then as below
 //   no torch mapped, or the runtime mapped already (a linked program)  ->  nothing
 //   torch of another version than the runtime was built against  ->  one line on stderr, no runtime
@@ -111,6 +112,7 @@ void tell(const char* format, ...) {
 pid_t began = 0;  // this process, if it runs under Ullage
 
 __attribute__((constructor)) void start() {
+  if (dry_script() != nullptr) return wait_for_import_of_torch();
   if (!runs_under_ullage()) return;
   began = getpid();
   if (what_is_mapped().torch != nullptr) {
@@ -149,6 +151,11 @@ bool open_runtime(const Mapped& mapped, Reason& why) {
 }
 
 }  // namespace
+
+const char* dry_script() {
+  const char* script = std::getenv("ULLAGE_DRYCARD_SCRIPT");
+  return script != nullptr && *script != '\0' ? script : nullptr;
+}
 
 void bring_in_the_runtime() {
   Reason why;

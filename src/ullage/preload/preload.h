@@ -8,8 +8,11 @@ namespace ullage::preload {
 // Opens the runtime if torch is mapped and the runtime is not. Any thread; more than once does no harm.
 void bring_in_the_runtime();
 
-// In a process that holds a Python: has the runtime brought in as soon as `import torch` is done. Elsewhere nothing.
-// Before Python starts.
+// In a dry run the file that a Python is to run behind `import torch` (drycard/in_python.py); null: this is none.
+const char* dry_script();
+
+// In a process that holds a Python: has the runtime brought in, or that file run, as soon as `import torch` is done.
+// Elsewhere nothing. Before Python starts.
 void wait_for_import_of_torch();
 
 }  // namespace ullage::preload

@@ -43,6 +43,7 @@ struct Python {
   Object* (*call_with)(Object* callable, ...);
   void (*release)(Object*);
   void (*clear_error)();
+  void (*print_error)();
 };
 Python python;
 
@@ -58,7 +59,8 @@ bool find_python() {
          find_symbol(RTLD_DEFAULT, python.is_true, "PyObject_IsTrue") &&
          find_symbol(RTLD_DEFAULT, python.call_with, "PyObject_CallFunctionObjArgs") &&
          find_symbol(RTLD_DEFAULT, python.release, "Py_DecRef") &&
-         find_symbol(RTLD_DEFAULT, python.clear_error, "PyErr_Clear");
+         find_symbol(RTLD_DEFAULT, python.clear_error, "PyErr_Clear") &&
+         find_symbol(RTLD_DEFAULT, python.print_error, "PyErr_Print");
 }
 
 // `load_then_bring_in` is the function below. Its loaded() is asked for every module of a loader that loads others too.
@@ -96,6 +98,24 @@ def loaded(loader, module):
 sys.meta_path.insert(0, UllageFinder)
 )";
 
+constexpr const char* kRunDryScript = R"(
+import os
+def run(name):
+    with open(name) as file:
+        exec(compile(file.read(), '<ullage>', 'exec'), {'__name__': 'ullage_drycard'})
+run(os.environ['ULLAGE_DRYCARD_SCRIPT'])
+)";
+
+void run_dry_script() {
+  Object* globals = python.new_dict();
+  Object* code = python.compile(kRunDryScript, "<ullage>", kFileInput);
+  Object* none = globals != nullptr && code != nullptr ? python.evaluate(code, globals, globals) : nullptr;
+  if (none == nullptr) python.print_error();
+  for (Object* one : {globals, code, none}) {
+    if (one != nullptr) python.release(one);
+  }
+}
+
 // (load, loaded, module): load(module), then the runtime where that was torch. A function of C, so that a torch that
 // cannot be imported shows its own traceback. The interpreter's lock is held from begin to end.
 Object* load_then_bring_in(Object*, Object* arguments) {
@@ -106,7 +126,11 @@ Object* load_then_bring_in(Object*, Object* arguments) {
   const bool is_torch = answer == nullptr || python.is_true(answer) == 1;
   if (answer != nullptr) python.release(answer);
   python.clear_error();
-  if (is_torch) bring_in_the_runtime();
+  if (is_torch && dry_script() != nullptr) {
+    run_dry_script();
+  } else if (is_torch) {
+    bring_in_the_runtime();
+  }
   return result;
 }
 

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/dry_command.h"
+
+#include "ullage/base/exit_code.h"
+#include "ullage/base/sizes.h"
+#include "ullage/cli/dry_run.h"
+#include "ullage/cli/knobs.h"
+#include "ullage/cli/progress.h"
+#include "ullage/cli/report_file.h"
+#include "ullage/cli/terminal.h"
+#include "ullage/cli/words.h"
+#include "ullage/diagnose/diagnose.h"
+#include "ullage/read/input.h"
+#include "ullage/report/command_text.h"
+#include "ullage/report/diagnosis_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kPredictedSteps = 3;
+constexpr Seconds kUsualLimit{300};
+constexpr std::int64_t kLargestKnob = 1 << 20;
+
+int refused_as(const Error& error, const char* verb, std::ostream& err) {
+  const bool wrong_use = error.kind == Error::Kind::BadArgument;
+  return refuse({to_int(wrong_use ? ExitCode::WrongUse : ExitCode::Failed), error.text()}, verb, err);
+}
+
+Status copy_to(const ReportFile& file, const fs::path& from) {
+  return file.write([&](std::ostream& out) -> Status {
+    std::ifstream in(from, std::ios::binary);
+    if (!in || !(out << in.rdbuf())) return Error{Error::Kind::System, "cannot be copied", from.string()};
+    return success();
+  });
+}
+
+// Writes the files that were asked for, and says where they are.
+int write_dry_files(const std::optional<ReportFile>& history, const std::string& history_name,
+                    const std::optional<ReportFile>& report, DryDone& done, std::ostream& err) {
+  int code = 0;
+  const auto failed = [&](const std::string& message) {
+    err << "ullage: " << message << '\n';
+    code = to_int(ExitCode::Failed);
+  };
+  if (history && done.history.empty()) {
+    failed(history_name + ": the history was not written: no Python of the program used a card");
+  } else if (history) {
+    if (const Status copied = copy_to(*history, done.history); !copied)
+      failed(copied.error().text());
+    else
+      done.report.history_file = history_name;
+  }
+  if (report) {
+    const Status written =
+        report->write([&](std::ostream& out) { return report::write_json(done.report, out), success(); });
+    if (!written) failed(written.error().text());
+  }
+  return code;
+}
+
+// ---- run --dry
+
+Status goes_with_dry(const RunOptions& options) {
+  const auto refused = [](const char* option) {
+    return wrong("does not go with --dry: a dry run has no budget, --device says how much memory the card has", option);
+  };
+  if (options.memory != "auto") return refused("--memory");
+  if (options.host_memory) return refused("--host-memory");
+  if (options.spill) return refused("--spill");
+  if (options.plan) return refused("--plan");
+  if (options.no_plan) return refused("--no-plan");
+  return success();
+}
+
+struct DryStart {
+  Launch program;
+  DryRunner runner;
+};
+
+std::variant<DryStart, int> start_dry(const std::vector<std::string>& target, const MachineRoots& roots,
+                                      const char* verb, Streams streams) {
+  std::variant<Launch, Refusal> found = find_target(target, verb);
+  if (const auto* refusal = std::get_if<Refusal>(&found)) return refuse(*refusal, verb, streams.err);
+  Launch& program = std::get<Launch>(found);
+  program.roots = roots;
+  const Result<TorchFound> torch = find_torch(program);
+  if (!torch) return refused_as(torch.error(), verb, streams.err);
+  Result<DryRunner> runner = DryRunner::make(*torch);
+  if (!runner) return refused_as(runner.error(), verb, streams.err);
+  return DryStart{std::move(program), std::move(runner).value()};
+}
+
+// ---- predict
+
+struct DryQuestion {
+  DryCard card;
+  std::optional<Knobs> knobs;
+  std::optional<ReportFile> keep;
+};
+
+Result<DryQuestion> read_dry_question(const PredictOptions& options) {
+  DryQuestion question;
+  ULLAGE_TRY_VALUE(question.card, read_dry_card(options.device));
+  if (options.memory)
+    return wrong("does not go with a dry run: --device cuda:SIZE states the card's memory", "--memory");
+  if (!options.vary.empty() || !options.at.empty()) {
+    ULLAGE_TRY_VALUE(question.knobs, read_knobs(options.vary, options.at));
+    ULLAGE_TRY(check_placeholders(options.target, question.knobs->at));
+    if (question.knobs->at.size() > 1) return wrong("a dry run looks for the largest of one size", "--vary");
+  }
+  if (options.keep) {
+    ULLAGE_TRY_VALUE(question.keep, ReportFile::prepare(*options.keep, "the memory history", "--keep"));
+  }
+  return question;
+}
+
+// The largest size that fits, and the least that does not.
+struct LargestDry {
+  std::optional<std::int64_t> fits, too_large;
+};
+
+class DryPredictor final {
+ public:
+  DryPredictor(DryStart start, const DryQuestion& question, const PredictOptions& options, Progress& progress)
+      : start_(std::move(start)), question_(question), options_(options), progress_(progress) {}
+
+  std::variant<DryDone, Refusal> at(std::optional<std::int64_t> size, bool history) {
+    Launch program = start_.program;
+    DryOrder order{options_.device, question_.card};
+    order.history = history, order.quiet_program = true;
+    order.steps = kPredictedSteps;
+    order.limit = options_.seconds ? Seconds{*options_.seconds} : kUsualLimit;
+    if (size) {
+      Knob knob = question_.knobs->at.front();
+      knob.value = *size;
+      program.words = fill(program.words, {knob});
+      progress_.stage(fmt::format("a dry run at {} {}", knob.name, *size));
+    } else {
+      progress_.stage("a dry run");
+    }
+    return start_.runner.run(program, order);
+  }
+
+  // Doubles or halves from `first`, whose answer is known, and cuts the rest in two.
+  LargestDry largest(std::int64_t first, bool first_fits) {
+    LargestDry found;
+    (first_fits ? found.fits : found.too_large) = first;
+    for (std::int64_t next = first; !found.fits || !found.too_large;) {
+      next = first_fits ? next * 2 : next / 2;
+      if (next < 1 || next > kLargestKnob) return found;
+      const std::optional<bool> fits = fits_at(next);
+      if (!fits) return found;
+      (*fits ? found.fits : found.too_large) = next;
+    }
+    while (*found.too_large - *found.fits > 1) {
+      const std::int64_t next = (*found.fits + *found.too_large) / 2;
+      const std::optional<bool> fits = fits_at(next);
+      if (!fits) return found;
+      (*fits ? found.fits : found.too_large) = next;
+    }
+    return found;
+  }
+
+ private:
+  // None: the program failed for another reason.
+  std::optional<bool> fits_at(std::int64_t size) {
+    const auto done = at(size, /*history=*/false);
+    const auto* run = std::get_if<DryDone>(&done);
+    if (run == nullptr || !run->report.used_the_card()) return std::nullopt;
+    if (run->report.ran_out()) return false;
+    return run->report.exit_code == 0 ? std::optional(true) : std::nullopt;
+  }
+
+  DryStart start_;
+  const DryQuestion& question_;
+  const PredictOptions& options_;
+  Progress& progress_;
+};
+
+void write_owners(const DryDone& done, const std::string& name, Streams streams) {
+  if (done.history.empty()) return;
+  const Result<trace::Input> input = read::read_input_file(done.history.string());
+  if (!input) {
+    streams.err << "ullage: " << input.error().text() << '\n';
+    return;
+  }
+  const auto style = terminal_style(STDOUT_FILENO, [](const char* variable) { return std::getenv(variable); });
+  streams.out << '\n';
+  report::write_terminal(diagnose::diagnose(*input, {name, std::nullopt, std::nullopt}), style, streams.out);
+}
+
+std::string largest_text(const std::string& knob, const LargestDry& largest) {
+  if (!largest.fits) return fmt::format("no {} fits", knob);
+  if (!largest.too_large) return fmt::format("{} {} fits; larger ones were not tried", knob, *largest.fits);
+  if (*largest.too_large == *largest.fits + 1) return fmt::format("the largest {} that fits: {}", knob, *largest.fits);
+  return fmt::format("{} {} fits, {} does not; between them the program fails for another reason", knob, *largest.fits,
+                     *largest.too_large);
+}
+
+}  // namespace
+
+int run_dry(const RunOptions& options, Streams streams) {
+  if (const Status fine = goes_with_dry(options); !fine) return refused_as(fine.error(), "run", streams.err);
+  const std::string device = options.device == "cpu" ? "cuda" : options.device;
+  const Result<DryCard> card = read_dry_card(device);
+  if (!card) return refused_as(card.error(), "run", streams.err);
+  std::optional<ReportFile> history, report;
+  if (options.record) {
+    Result<ReportFile> file = ReportFile::prepare(*options.record, "the memory history", "--record");
+    if (!file) return refused_as(file.error(), "run", streams.err);
+    history = *file;
+  }
+  if (!options.report.empty()) {
+    Result<ReportFile> file = ReportFile::prepare(options.report);
+    if (!file) return refused_as(file.error(), "run", streams.err);
+    report = *file;
+  }
+  std::variant<DryStart, int> started = start_dry(options.target, options.roots, "run", streams);
+  if (const int* code = std::get_if<int>(&started)) return *code;
+  auto& [program, runner] = std::get<DryStart>(started);
+  DryOrder order{device, *card};
+  order.history = history.has_value();
+  streams.err.flush();
+  auto ran = runner.run(program, order);
+  if (const auto* refusal = std::get_if<Refusal>(&ran)) return refuse(*refusal, "run", streams.err);
+  auto& done = std::get<DryDone>(ran);
+  const int files = write_dry_files(history, options.record.value_or(""), report, done, streams.err);
+  if (!options.quiet) {
+    report::write_terminal(done.report, "ullage: ", streams.err);
+    if (done.report.history_file) {
+      streams.err << "ullage: next: " << report::command_line("explain", {*done.report.history_file}) << '\n';
+    }
+  }
+  return done.report.exit_code != 0 ? done.report.exit_code : files;
+}
+
+bool predicts_dry(const PredictOptions& options) {
+  if (options.target.empty() || options.target.front() != "--" || options.device == "cpu") return false;
+  if (options.vary.empty() || names_a_card(options.device)) return true;
+  std::variant<Launch, Refusal> found = find_target(options.target, "predict");
+  const auto* program = std::get_if<Launch>(&found);
+  if (program == nullptr) return false;
+  const Result<TorchFound> torch = find_torch(*program);
+  return torch && torch->has_cuda;
+}
+
+int predict_dry(const PredictOptions& options, Streams streams) {
+  const Result<DryQuestion> question = read_dry_question(options);
+  if (!question) return refused_as(question.error(), "predict", streams.err);
+  std::variant<DryStart, int> started = start_dry(options.target, options.roots, "predict", streams);
+  if (const int* code = std::get_if<int>(&started)) return *code;
+  Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
+  DryPredictor predictor(std::move(std::get<DryStart>(started)), *question, options, progress);
+  std::optional<std::int64_t> size;
+  if (question->knobs) size = question->knobs->at.front().value;
+  auto ran = predictor.at(size, /*history=*/true);
+  progress.pause();
+  if (const auto* refusal = std::get_if<Refusal>(&ran)) return refuse(*refusal, "predict", streams.err);
+  auto& done = std::get<DryDone>(ran);
+  const report::DryReport& report = done.report;
+  const bool answered = report.used_the_card() && (report.exit_code == 0 || report.ran_out());
+  if (!answered) {
+    const char* why = report.exit_code != 0 ? "the program failed" : "the program never used the card";
+    streams.err << "ullage: " << why << (done.last_lines.empty() ? "" : "; its last lines:") << '\n';
+    for (const std::string& line : done.last_lines) streams.err << "ullage: " << line << '\n';
+    report::write_terminal(report, "ullage: ", streams.err);
+    return to_int(ExitCode::Failed);
+  }
+  LargestDry largest;
+  if (size) largest = predictor.largest(*size, !report.ran_out());
+  progress.pause();
+  const int files = write_dry_files(question->keep, options.keep.value_or(""), {}, done, streams.err);
+  if (options.json) {
+    report::write_json(report, streams.out);
+  } else {
+    report::write_terminal(report, "", streams.out);
+    if (size) streams.out << "  " << largest_text(question->knobs->at.front().name, largest) << '\n';
+    write_owners(done, options.keep.value_or("the dry run"), streams);
+  }
+  streams.out.flush();
+  return files;
+}
+
+}  // namespace ullage::cli

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/dry_run.h"
+
+#include "ullage/base/exit_code.h"
+#include "ullage/base/sizes.h"
+#include "ullage/cli/programs.h"
+#include "ullage/cli/words.h"
+#include "ullage/drycard/in_python.h"
+#include "ullage/drycard/ledger.h"
+#include "ullage/drycard/stand_ins.h"
+#include "ullage/report/run_report.h"
+#include "ullage/store/ledger.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using report::DryReport;
+
+constexpr const char* kCardLibrary = "libullage_drycard.so";
+
+Result<fs::path> card_library() {
+  for (const fs::path& folder : {own_folder(), own_folder().parent_path() / "lib"}) {
+    std::error_code ignored;
+    if (fs::exists(folder / kCardLibrary, ignored)) return folder / kCardLibrary;
+  }
+  return Error{Error::Kind::NotFound, std::string(kCardLibrary) + " does not stand beside ullage",
+               own_folder().string()};
+}
+
+Status write_file(const fs::path& file, std::string_view text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return success();
+  return Error{Error::Kind::System, "cannot be written", file.string()};
+}
+
+// The account that the program's processes write; a fresh one is all zero.
+Status make_account(const fs::path& file) { return write_file(file, std::string(sizeof(drycard::CardLedger), '\0')); }
+
+std::unique_ptr<drycard::CardLedger> read_account(const fs::path& file) {
+  auto account = std::make_unique<drycard::CardLedger>();
+  std::ifstream in(file, std::ios::binary);
+  in.read(reinterpret_cast<char*>(account.get()), sizeof *account);
+  return account;
+}
+
+Bytes bytes_of(const drycard::LedgerWord& word) { return Bytes{word.load()}; }
+
+DryReport::Place place_of(const Json& json) {
+  return {json.value("file", std::string()), json.value("line", 0), json.value("function", std::string())};
+}
+
+// What one Python of the program wrote (drycard/in_python.py); others' figures stay where they are larger.
+void add_python(const Json& json, DryReport& report) {
+  report.torch = json.value("torch", std::string());
+  const std::uint64_t steps = json.value("steps", std::uint64_t{0});
+  if (steps >= report.steps) report.steps = steps, report.optimizers = json.value("optimizers", std::uint64_t{0});
+  const std::string ended = json.value("ended_by", std::string());
+  if (ended == "steps") report.ended_by = DryReport::EndedBy::Steps;
+  if (ended == "seconds") report.ended_by = DryReport::EndedBy::Seconds;
+  std::size_t at = 0;
+  for (const Json& card : json.value("cards", Json::array())) {
+    if (at == report.cards.size()) break;
+    DryReport::Card& of = report.cards[at++];
+    of.allocated = std::max(of.allocated, Bytes{card.value("allocated_peak", std::uint64_t{0})});
+    of.reserved = std::max(of.reserved, Bytes{card.value("reserved_peak", std::uint64_t{0})});
+  }
+  for (const Json& one : json.value("out_of_memory", Json::array())) {
+    report.refused.push_back({one.value("device", 0), Bytes{one.value("request", std::uint64_t{0})}, place_of(one)});
+  }
+  if (const auto error = json.find("error"); error != json.end() && error->is_object() && !report.error) {
+    report.error = {error->value("type", std::string()), error->value("text", std::string()), place_of(*error)};
+  }
+}
+
+// What the Pythons wrote; the history of the one that took most.
+fs::path add_pythons(const fs::path& folder, DryReport& report) {
+  fs::path history;
+  std::uint64_t most = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream in(entry.path());
+    const Json json = Json::parse(in, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) continue;
+    add_python(json, report);
+    std::uint64_t reserved = 0;
+    for (const Json& card : json.value("cards", Json::array()))
+      reserved += card.value("reserved_peak", std::uint64_t{0});
+    const fs::path its = fs::path(entry.path()).replace_extension(".pickle");
+    if (fs::exists(its) && (history.empty() || reserved > most)) history = its, most = reserved;
+  }
+  return history;
+}
+
+void add_account(const drycard::CardLedger& account, DryReport& report) {
+  for (std::size_t i = 0; i < report.cards.size(); ++i) {
+    const drycard::LedgerCard& card = account.card[i];
+    if (card.processes.load() == 0) continue;
+    DryReport::Card& of = report.cards[i];
+    of.taken = bytes_of(card.taken_peak), of.used = bytes_of(card.peak);
+    of.context = saturating_sub(of.taken, of.used);
+  }
+  report.pinned_peak = bytes_of(account.pinned_peak);
+  report.reads = account.reads.load(), report.read_bytes = bytes_of(account.read_bytes);
+  for (const drycard::LedgerName& name : account.unknown) {
+    if (name.set.load() == 2) report.unknown_functions.emplace_back(name.text.data());
+  }
+}
+
+}  // namespace
+
+Error no_cuda_build(const TorchFound& torch) {
+  return wrong(fmt::format("the torch of {} is a CPU build; a dry run needs the CUDA build of the same version in an "
+                           "environment of its own: python3 -m venv DIR && DIR/bin/pip install torch (no card is "
+                           "needed). Of a CPU build's run: ullage predict --device cuda --vary ... says an estimate",
+                           torch.python.string()),
+               "--device");
+}
+
+Result<DryRunner> DryRunner::make(const TorchFound& torch) {
+  if (!torch.has_cuda) return no_cuda_build(torch);
+  ULLAGE_TRY_VALUE(const fs::path library, card_library());
+  ULLAGE_TRY_VALUE(const fs::path before, find_preload(own_folder()));
+  ULLAGE_TRY_VALUE(ScratchFolder folder, ScratchFolder::make());
+  DryRunner runner(std::move(folder));
+  const fs::path root = runner.folder_.path();
+  drycard::StandInRequest request;
+  request.torch_lib_folder = torch.lib.string();
+  request.out_folder = (root / "lib").string();
+  request.drycard_library = library.string();
+  ULLAGE_TRY_VALUE(const drycard::StandIns made, drycard::make_stand_ins(request));
+  runner.preload_ = before.string();
+  for (const std::string& one : made.preload) runner.preload_ += ":" + one;
+  runner.cuda_major_ = made.cuda_major;
+  runner.notes_ = made.notes;
+  ULLAGE_TRY(write_file(root / "in_python.py", drycard::kInPython));
+  return runner;
+}
+
+std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOrder& order) {
+  const auto failed = [](const Error& error) { return Refusal{to_int(ExitCode::Failed), error.text()}; };
+  const fs::path root = folder_.path(), folder = root / fmt::format("run-{}", ++runs_);
+  std::error_code ignored;
+  fs::create_directory(folder, ignored);
+  if (const Status made = make_account(folder / "card"); !made) return failed(made.error());
+  Result<store::Ledger> ledger = store::Ledger::create({.budget = {}, .spill_folder = {}, .spill_limit = {}});
+  if (!ledger) return failed(ledger.error());
+
+  Launch launch_it = program;
+  launch_it.preload = preload_;
+  if (order.quiet_program) launch_it.outputs = folder / "outputs";
+  launch_it.environment = {
+      {"ULLAGE_DRYCARD_CARD", std::string(order.card.model.name)},
+      {"ULLAGE_DRYCARD_MEMORY", std::to_string(order.card.model.total)},
+      {"ULLAGE_DRYCARD_COUNT", std::to_string(order.card.count)},
+      {"ULLAGE_DRYCARD_CUDA", std::to_string(cuda_major_)},
+      {"ULLAGE_DRYCARD_LEDGER", (folder / "card").string()},
+      {"ULLAGE_DRYCARD_SCRIPT", (root / "in_python.py").string()},
+      {"ULLAGE_DRYCARD_ACCOUNT", folder.string()},
+      {"ULLAGE_DRYCARD_HISTORY", order.history ? "1" : "0"},
+      {"ULLAGE_DRYCARD_STEPS", std::to_string(order.steps)},
+      {"ULLAGE_DRYCARD_SECONDS", fmt::format("{}", order.limit.count)},
+      {"TRITON_LIBCUDA_PATH", (root / "lib").string()},
+  };
+  SignalForwarder signals;
+  auto ended = launch(launch_it, *ledger, signals);
+  std::signal(SIGPIPE, SIG_IGN);
+  if (const auto* failure = std::get_if<NotStarted>(&ended)) return not_started(launch_it, failure->reason);
+  auto& end = std::get<report::ProcessEnd>(ended);
+  const report::RunReport host = report::summarize(ledger->page(), end);
+
+  DryDone done;
+  DryReport& report = done.report;
+  report.command = program.words;
+  report.card_word = order.device, report.card_name = std::string(order.card.model.product);
+  report.card_memory = Bytes{order.card.model.total};
+  report.only_size_known = !names_a_card(order.device);
+  report.cards.resize(static_cast<std::size_t>(order.card.count));
+  report.exit_code = end.exit_code, report.wall = end.wall;
+  report.host_peak = host.tree_peak.value_or(host.process_peak);
+  report.notes = notes_;
+  done.history = add_pythons(folder, report);
+  add_account(*read_account(folder / "card"), report);
+  if (order.quiet_program) done.last_lines = last_lines_of(folder / "outputs");
+  return done;
+}
+
+}  // namespace ullage::cli

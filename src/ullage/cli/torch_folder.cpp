@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/torch_folder.h"
+
+#include "ullage/cli/programs.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_python(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.starts_with("python") || name.starts_with("pypy");
+}
+
+// Of a script "#!/usr/bin/env python3" and the like: the interpreter's file.
+std::optional<fs::path> python_of_script(const fs::path& script, const std::string& search_path) {
+  std::ifstream in(script, std::ios::binary);
+  std::string line;
+  if (!std::getline(in, line) || !line.starts_with("#!")) return std::nullopt;
+  std::istringstream words(line.substr(2));
+  for (std::string word; words >> word;) {
+    if (!is_python(word)) continue;
+    const FoundCommand found = find_command(word, search_path);
+    if (found.exit_code == 0) return found.file;
+  }
+  return std::nullopt;
+}
+
+// What `python` prints when it runs `text`; nothing where it fails.
+std::string said_by(const fs::path& python, const char* text) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) return {};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], 1);
+    ::close(ends[0]), ::close(ends[1]);
+    ::execl(python.c_str(), python.c_str(), "-c", text, static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::string said;
+  std::array<char, 4096> some{};
+  for (ssize_t n = 0; child > 0 && (n = ::read(ends[0], some.data(), some.size())) > 0;)
+    said.append(some.data(), static_cast<std::size_t>(n));
+  ::close(ends[0]);
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) < 0 || status != 0) return {};
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return said;
+}
+
+constexpr const char* kAsk =
+    "import importlib.util as u\n"
+    "s = u.find_spec('torch')\n"
+    "print(list(s.submodule_search_locations)[0] if s and s.submodule_search_locations else '')";
+
+Result<TorchFound> torch_in(const fs::path& lib, const fs::path& python) {
+  std::error_code ignored;
+  if (!fs::exists(lib / "libtorch_cpu.so", ignored)) {
+    return Error{Error::Kind::NotFound, "no libtorch_cpu.so there: this torch is no build that is known", lib.string()};
+  }
+  return TorchFound{lib, python, fs::exists(lib / "libtorch_cuda.so", ignored)};
+}
+
+}  // namespace
+
+Result<TorchFound> find_torch(const Launch& launch) {
+  const char* path = std::getenv("PATH");
+  const std::string search_path = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  std::optional<fs::path> python;
+  if (is_python(launch.file)) python = launch.file;
+  if (!python) python = python_of_script(launch.file, search_path);
+  if (!python) {
+    const FoundCommand found = find_command("python3", search_path);
+    if (found.exit_code == 0) python = found.file;
+  }
+  if (!python) {
+    return Error{Error::Kind::NotFound, "is no Python, names none in its first line, and no python3 is on PATH",
+                 launch.file.string()};
+  }
+  const std::string package = said_by(*python, kAsk);
+  if (package.empty()) return Error{Error::Kind::NotFound, "has no torch", python->string()};
+  return torch_in(fs::path(package) / "lib", *python);
+}
+
+}  // namespace ullage::cli

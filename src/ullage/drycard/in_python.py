@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Python of a dry run does beside its program: libullage_preload.so runs this text at the end of `import torch`.
+
+Keeps torch's own memory history where it is asked for, counts steps by the optimizers' calls, ends the program where it
+is asked to, and writes at the process's end what torch says of its memory, and of the error that ended it.
+
+environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the history
+             ULLAGE_DRYCARD_HISTORY  1: the history is kept
+             ULLAGE_DRYCARD_STEPS    end behind so many steps; 0: at the program's own end
+             ULLAGE_DRYCARD_SECONDS  end after so many; 0: never
+"""
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+
+import torch
+
+MOST_EVENTS = 2_000_000  # torch keeps a ring of them; an event is some hundred bytes
+
+
+class Account:
+    def __init__(self):
+        self.folder = os.environ["ULLAGE_DRYCARD_ACCOUNT"]
+        self.keeps_history = os.environ.get("ULLAGE_DRYCARD_HISTORY") == "1"
+        self.most_steps = int(os.environ.get("ULLAGE_DRYCARD_STEPS", "0"))
+        self.began = time.monotonic()
+        self.process = os.getpid()
+        self.ended_by = "program"
+        self.out_of_memory = []  # errors that torch raised, caught by the program or not
+        self.error = None  # the one that ended it
+        self.first_cycle, self.at, self.cycles = [], 0, 0  # optimizers in the order of their calls
+        self.is_cycle_known = False
+        self.lock = threading.Lock()
+        self.written = False
+
+    # ---- steps
+
+    def optimizer_stepped(self, optimizer, *_):
+        """A step of the program: each of its optimizers in the order of the first step, as often as there."""
+        one = id(optimizer)
+        if not self.is_cycle_known:
+            if one not in self.first_cycle:
+                self.first_cycle.append(one)
+                return
+            self.is_cycle_known, self.cycles = True, 1
+        self.at = self.at + 1 if self.at < len(self.first_cycle) and self.first_cycle[self.at] == one else 1
+        if self.at >= len(self.first_cycle):
+            self.cycles, self.at = self.cycles + 1, 0
+            if self.most_steps and self.cycles >= self.most_steps:
+                self.end("steps")
+
+    @property
+    def steps(self):
+        return self.cycles if self.is_cycle_known else min(1, len(self.first_cycle))
+
+    # ---- errors
+
+    def memory_ran_out(self, device, request, total, free):
+        place = innermost_line(traceback.extract_stack())
+        self.out_of_memory.append({"device": device, "request": request, "total": total, "free": free, **place})
+
+    def program_failed(self, kind, error, trace):
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        self.error = {"type": name, "text": str(error), **innermost_line(traceback.extract_tb(trace))}
+        self.hook(kind, error, trace)
+
+    # ---- the end
+
+    def end(self, why):
+        """From any thread; what the program printed so far is not lost."""
+        self.ended_by = why
+        self.write()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass
+        self.exit(0)
+
+    def leave(self, code):
+        self.write()
+        self.exit(code)
+
+    def write(self):
+        with self.lock:
+            if self.written or os.getpid() != self.process:
+                return
+            self.written = True
+        cards = []
+        if torch.cuda.is_initialized():
+            for card in range(torch.cuda.device_count()):
+                cards.append({"allocated_peak": torch.cuda.max_memory_allocated(card),
+                              "reserved_peak": torch.cuda.max_memory_reserved(card),
+                              "retries": torch.cuda.memory_stats(card).get("num_alloc_retries", 0)})
+            if self.keeps_history:
+                torch.cuda.memory._dump_snapshot(f"{self.folder}/{self.process}.pickle")
+        told = {"torch": torch.__version__, "seconds": time.monotonic() - self.began, "ended_by": self.ended_by,
+                "steps": self.steps, "optimizers": len(self.first_cycle), "cards": cards,
+                "out_of_memory": self.out_of_memory, "error": self.error}
+        with open(f"{self.folder}/{self.process}.part", "w") as file:
+            json.dump(told, file)
+        os.rename(file.name, f"{self.folder}/{self.process}.json")
+
+    def save(self, what, to, *rest, **named):
+        """torch.save: what would be written is made of zeros, so nothing that is there is written over."""
+        if isinstance(to, (str, os.PathLike)) and os.path.exists(to):
+            return None
+        return self.real_save(what, to, *rest, **named)
+
+    def begin(self):
+        self.real_save, torch.save = torch.save, self.save
+        self.exit, os._exit = os._exit, self.leave
+        self.hook, sys.excepthook = sys.excepthook, self.program_failed
+        atexit.register(self.write)
+        torch.optim.optimizer.register_optimizer_step_post_hook(self.optimizer_stepped)
+        torch.cuda._lazy_call(self.card_is_there)
+        if seconds := float(os.environ.get("ULLAGE_DRYCARD_SECONDS", "0")):
+            timer = threading.Timer(seconds, self.end, ["seconds"])
+            timer.daemon = True
+            timer.start()
+
+    def card_is_there(self):
+        torch._C._cuda_attach_out_of_memory_observer(self.memory_ran_out)
+        if self.keeps_history:
+            torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
+
+
+def innermost_line(frames):
+    """Of the program's own lines the one nearest to what happened; a library's, where there is none."""
+    own = [one for one in frames if not any(part in one.filename for part in ("site-packages", "dist-packages", "<"))
+           and not one.filename.startswith(sys.base_prefix + "/lib")]
+    found = (own or list(frames) or [None])[-1]
+    return {"file": found.filename, "line": found.lineno, "function": found.name} if found else {}
+
+
+Account().begin()

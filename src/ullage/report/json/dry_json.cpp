@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// DryReport as JSON: the contract "ullage-dry", version 1, of docs/cli.md.
+#include "ullage/report/dry_report.h"
+#include "ullage/report/json_values.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <ostream>
+
+namespace ullage::report {
+namespace {
+
+Json place_of(const DryReport::Place& place) {
+  if (place.file.empty()) return nullptr;
+  return {{"file", place.file}, {"line", place.line}, {"function", place.function}};
+}
+
+const char* name_of(DryReport::EndedBy by) {
+  switch (by) {
+    case DryReport::EndedBy::Program:
+      return "program";
+    case DryReport::EndedBy::Steps:
+      return "steps";
+    case DryReport::EndedBy::Seconds:
+      return "seconds";
+  }
+  return "";
+}
+
+Json cards_of(const DryReport& report) {
+  Json cards = Json::array();
+  for (const DryReport::Card& card : report.cards) {
+    cards.push_back({{"peak_bytes", card.taken.count},
+                     {"used_peak_bytes", card.used.count},
+                     {"context_bytes", card.context.count},
+                     {"allocated_peak_bytes", card.allocated.count},
+                     {"reserved_peak_bytes", card.reserved.count}});
+  }
+  return cards;
+}
+
+}  // namespace
+
+void write_json(const DryReport& report, std::ostream& out) {
+  Json json;
+  json["format"] = "ullage-dry";
+  json["version"] = 1;
+  json["basis"] = "dry";
+  json["command"] = report.command;
+  json["device"] = {{"name", report.card_word}, {"product", report.card_name}, {"bytes", report.card_memory.count}};
+  json["torch"] = report.torch.empty() ? Json(nullptr) : Json(report.torch);
+  json["fits"] = report.used_the_card() ? Json(!report.ran_out()) : Json(nullptr);
+  json["cards"] = cards_of(report);
+  json["exit_code"] = report.exit_code;
+  json["ended_by"] = name_of(report.ended_by);
+  json["steps"] = report.steps;
+  json["seconds"] = report.wall.count;
+  json["host_peak_bytes"] = report.host_peak.count;
+  json["pinned_peak_bytes"] = report.pinned_peak.count;
+  json["refused"] = Json::array();
+  for (const DryReport::Refused& one : report.refused) {
+    json["refused"].push_back({{"card", one.card}, {"bytes", one.request.count}, {"place", place_of(one.place)}});
+  }
+  json["error"] = nullptr;
+  if (report.error) {
+    json["error"] = {
+        {"type", report.error->type}, {"text", report.error->text}, {"place", place_of(report.error->place)}};
+  }
+  json["unknown_reads"] = {{"count", report.reads}, {"bytes", report.read_bytes.count}};
+  json["unknown_functions"] = report.unknown_functions;
+  json["notes"] = report.notes;
+  json["calibrated"] = report.reads == 0 && report.notes.empty() && report.unknown_functions.empty();
+  json["history"] = report.history_file ? Json(*report.history_file) : Json(nullptr);
+  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace ullage::report

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/base/sizes.h"
+#include "ullage/report/dry_report.h"
+#include "ullage/report/terminal/terminal_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+namespace ullage::report {
+namespace {
+
+std::string text_of(const DryReport::Place& place) {
+  if (place.file.empty()) return "";
+  const std::string in = place.function.empty() || place.function == "<module>" ? "" : " in " + place.function;
+  return fmt::format(" at {}:{}{}", clean(place.file, true), place.line, clean(place.function.empty() ? "" : in, true));
+}
+
+std::string card_text(const DryReport& report) {
+  std::string text = report.card_name + " (" + to_string(report.card_memory) + ")";
+  if (report.cards.size() > 1) text = fmt::format("{} x ", report.cards.size()) + text;
+  return text;
+}
+
+std::string verdict(const DryReport& report) {
+  if (!report.used_the_card()) return "the program took no memory of the card";
+  const auto most = std::max_element(report.cards.begin(), report.cards.end(),
+                                     [](const auto& a, const auto& b) { return a.taken < b.taken; });
+  const std::string on = card_text(report);
+  if (report.ran_out()) {
+    const DryReport::Refused& last = report.refused.back();
+    return fmt::format("DOES NOT FIT {}: {} more were asked for{} when {} were taken", on, to_string(last.request),
+                       text_of(last.place), to_string(most->taken));
+  }
+  return fmt::format("fits: {} of {}", to_string(most->taken), on);
+}
+
+std::string end_text(const DryReport& report) {
+  const std::string steps = report.steps == 0
+                                ? std::string("no optimizer's step was seen")
+                                : fmt::format("{} step{} of {} optimizer{}", report.steps, report.steps == 1 ? "" : "s",
+                                              report.optimizers, report.optimizers == 1 ? "" : "s");
+  switch (report.ended_by) {
+    case DryReport::EndedBy::Steps:
+      return steps + ", ended there: what comes behind them (evaluation, sampling, saving) was not looked at";
+    case DryReport::EndedBy::Seconds:
+      return steps + ", ended because its time was over: what comes later was not looked at";
+    case DryReport::EndedBy::Program:
+      break;
+  }
+  if (report.exit_code == 0) return steps + ", to the program's own end";
+  return steps + fmt::format(", then the program ended with exit code {}", report.exit_code);
+}
+
+// An error that is no lack of memory: it may come of a value that a kernel would have written.
+std::string error_text(const DryReport& report) {
+  const DryReport::Failure& error = *report.error;
+  std::string text = error.type + text_of(error.place) + ": " + clip(clean(error.text, true), 200);
+  if (report.ran_out() || report.reads == 0) return text;
+  return text +
+         "; kernels do not run and what is read of the card is zero, so a check of a computed value may fail "
+         "here alone: leave that check out to look behind it";
+}
+
+}  // namespace
+
+std::size_t DryReport::used_cards() const {
+  return static_cast<std::size_t>(
+      std::count_if(cards.begin(), cards.end(), [](const Card& card) { return card.taken > Bytes{}; }));
+}
+
+bool DryReport::ran_out() const {
+  return !refused.empty() && exit_code != 0 && (!error || error->type.find("OutOfMemory") != std::string::npos);
+}
+
+void write_terminal(const DryReport& report, const std::string& prefix, std::ostream& out) {
+  const auto line = [&](const std::string& text) { out << prefix << text << '\n'; };
+  line(verdict(report));
+  for (std::size_t i = 0; i < report.cards.size(); ++i) {
+    const DryReport::Card& card = report.cards[i];
+    if (card.taken == Bytes{}) continue;
+    const std::string which = report.cards.size() > 1 ? fmt::format("card {}: ", i) : "";
+    const std::string torchs =
+        card.allocated > Bytes{}
+            ? fmt::format("{} in tensors at the peak, {} cached or between them", to_string(card.allocated),
+                          to_string(saturating_sub(card.used, card.allocated)))
+            : to_string(card.used) + " taken";
+    line(fmt::format("  {}{}, {} context and libraries ({})", which, torchs, to_string(card.context),
+                     report.only_size_known ? "as an A100 has" : "an estimate for this card"));
+  }
+  line(fmt::format("  {}; {} dry, {} of this machine's memory", end_text(report), to_string(report.wall),
+                   to_string(report.host_peak)));
+  if (report.error) line("  " + error_text(report));
+  if (!report.refused.empty() && !report.ran_out()) {
+    line(fmt::format("  {} request{} could not be served, the first of {}{}; the program went on",
+                     report.refused.size(), report.refused.size() == 1 ? "" : "s",
+                     to_string(report.refused.front().request), text_of(report.refused.front().place)));
+  }
+  if (report.pinned_peak > Bytes{})
+    line("  " + to_string(report.pinned_peak) + " of host memory were locked for the card");
+  if (report.reads > 0) {
+    line(fmt::format("  not known: {} read{} of {} from the card gave zeros; sizes that hang on values may be larger",
+                     report.reads, report.reads == 1 ? "" : "s", to_string(report.read_bytes)));
+  }
+  for (const std::string& note : report.notes) line("  not known: " + note);
+  if (!report.unknown_functions.empty()) {
+    std::string names;
+    for (const std::string& name : report.unknown_functions) names += (names.empty() ? "" : ", ") + clean(name, false);
+    line("  functions that the dry card does not have were called, and did nothing: " + names);
+  }
+}
+
+}  // namespace ullage::report
