@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/drycard/stand_ins.h"
+
+#include "ullage/base/replace_file.h"
+#include "ullage/drycard/cuda_libraries.h"
+#include "ullage/drycard/elf/elf_file.h"
+#include "ullage/drycard/elf/mapped_file.h"
+#include "ullage/drycard/elf/stub_library.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+namespace ullage::drycard {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCallee = "ullage_drycard_unknown";
+// Opened by dlopen, so that nothing needs them by name.
+constexpr std::array kAlways = {"libcuda.so.1", "libnvidia-ml.so.1"};
+
+struct SharedObject {
+  std::string path;
+  MappedFile file;
+  ElfFile elf;
+  bool of_torch = false;
+};
+
+Result<SharedObject> open_shared_object(const std::string& path, bool of_torch) {
+  ULLAGE_TRY_VALUE(MappedFile file, MappedFile::open(path));
+  ULLAGE_TRY_VALUE(ElfFile elf, ElfFile::parse(file.bytes(), path));
+  return SharedObject{path, std::move(file), std::move(elf), of_torch};
+}
+
+Error wrong_machine(const SharedObject& object) {
+  const std::string which =
+      object.elf.machine() == kAarch64 ? "aarch64" : fmt::format("machine {}", object.elf.machine());
+  return {Error::Kind::BadArgument,
+          fmt::format("built for {} (ELF number {}), a dry card is made for x86-64 ({}) alone", which,
+                      object.elf.machine(), kX86_64),
+          object.path};
+}
+
+Error system_refused(const std::string& path, const char* what, const std::error_code& why) {
+  const bool missing = why == std::errc::no_such_file_or_directory || why == std::errc::not_a_directory;
+  return {missing ? Error::Kind::NotFound : Error::Kind::System, fmt::format("cannot be {}: {}", what, why.message()),
+          path};
+}
+
+// Is it a name of a shared object: "libc10.so", "libgomp.so.1", but not "x.source"?
+bool is_shared_name(const std::string& name) {
+  const auto at = name.find(".so");
+  return at != name.npos && (at + 3 == name.size() || name[at + 3] == '.');
+}
+
+// Plain files (and links to some) with such a name, in the order of their names.
+template <class Iterator>
+Result<std::vector<std::string>> shared_objects_in(const std::string& folder) {
+  std::error_code why;
+  std::vector<std::string> found;
+  Iterator at(folder, fs::directory_options::skip_permission_denied, why);
+  if (why) return system_refused(folder, "looked into", why);
+  for (; at != Iterator(); at.increment(why)) {
+    std::error_code not_a_file;
+    if (is_shared_name(at->path().filename().string()) && at->is_regular_file(not_a_file)) {
+      found.push_back(at->path().string());
+    }
+    if (why) break;
+  }
+  if (why) return system_refused(folder, "looked into", why);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// What is wanted of one CUDA library.
+struct Wanted {
+  std::map<std::string, std::set<std::string>> functions;  // with the versions that are asked for; "" is none
+  std::set<std::string> implemented;
+};
+
+// A reference that names no library.
+struct Reference {
+  std::string name;
+  const SharedObject* from = nullptr;
+  bool weak = false;
+};
+
+class StandInMaker final {
+ public:
+  explicit StandInMaker(const StandInRequest& request) : request_(request) {}
+
+  Result<StandIns> make() {
+    ULLAGE_TRY(open_drycard());
+    ULLAGE_TRY(open_torch());
+    ULLAGE_TRY(open_others());
+    drop_other_majors();
+    for (const char* soname : kAlways) libraries_[soname];
+    for (const auto& object : objects_) note_needed(object);
+    for (const auto& object : objects_) ULLAGE_TRY(collect(object));
+    ULLAGE_TRY(drop_what_users_have());
+    assign_by_prefix();
+    ULLAGE_TRY(write());
+    return std::move(made_);
+  }
+
+ private:
+  Status check_preloadable(const std::string& path) const {
+    const auto at = path.find_first_of(" :");
+    if (at == path.npos) return success();
+    return Error{
+        Error::Kind::BadArgument,
+        fmt::format("LD_PRELOAD cannot name a path with '{}', which is at {} of its {} characters; give another "
+                    "folder",
+                    path[at], at, path.size()),
+        path};
+  }
+
+  Status open_drycard() {
+    std::error_code why;
+    const std::string path = fs::absolute(request_.drycard_library, why).lexically_normal().string();
+    if (why) return system_refused(request_.drycard_library, "looked at", why);
+    ULLAGE_TRY(check_preloadable(path));
+    ULLAGE_TRY_VALUE(const SharedObject object, open_shared_object(path, false));
+    if (object.elf.machine() != kX86_64) return wrong_machine(object);
+    ULLAGE_TRY_VALUE(const auto symbols, object.elf.defined_symbols());
+    for (const auto& symbol : symbols) implemented_.emplace(symbol.name);
+    if (implemented_.count(kCallee) == 0) {
+      return Error{Error::Kind::BadArgument,
+                   fmt::format("exports {} symbols, {} is not among them: no library of the dry card",
+                               implemented_.size(), kCallee),
+                   path};
+    }
+    made_.preload.push_back(path);
+    return success();
+  }
+
+  Status open_torch() {
+    const std::string& folder = request_.torch_lib_folder;
+    ULLAGE_TRY_VALUE(const auto paths, shared_objects_in<fs::directory_iterator>(folder));
+    const auto has = [&](const char* name) {
+      return std::any_of(paths.begin(), paths.end(),
+                         [&](const auto& path) { return fs::path(path).filename() == name; });
+    };
+    if (!has("libtorch_cuda.so")) {
+      const std::string what = has("libtorch_hip.so")   ? "this is a ROCm build of torch"
+                               : has("libtorch_cpu.so") ? "this is a CPU build of torch"
+                                                        : "this is no folder of torch's libraries";
+      return Error{
+          Error::Kind::BadArgument,
+          fmt::format("no libtorch_cuda.so among {} shared objects: {}; a dry card runs a CUDA build of torch, "
+                      "installed with pip",
+                      paths.size(), what),
+          folder};
+    }
+    for (const auto& path : paths) ULLAGE_TRY(open(path, true));
+    return success();
+  }
+
+  Status open_others() {
+    for (const auto& other : request_.others) {
+      std::error_code why;
+      const auto kind = fs::status(other, why).type();
+      if (kind == fs::file_type::not_found) return Error{Error::Kind::NotFound, "no such file or folder", other};
+      if (why) return system_refused(other, "looked at", why);
+      if (kind != fs::file_type::directory) {
+        ULLAGE_TRY(open(other, false));
+        continue;
+      }
+      ULLAGE_TRY_VALUE(const auto paths, shared_objects_in<fs::recursive_directory_iterator>(other));
+      for (const auto& path : paths) ULLAGE_TRY(open(path, false));
+    }
+    return success();
+  }
+
+  // Others' files that cannot be read, or are for another machine, are left out with a note: many a package brings
+  // some.
+  Status open(const std::string& path, bool of_torch) {
+    auto opened = open_shared_object(path, of_torch);
+    if (opened && opened->elf.machine() != kX86_64) opened = wrong_machine(*opened);
+    if (!opened) {
+      const bool ours_to_report = of_torch && !is_text(path);
+      if (ours_to_report) return opened.error();
+      made_.notes.push_back("not looked at: " + opened.error().text());
+      return success();
+    }
+    // A real CUDA library beside torch, as some wheels have them: a stub comes before it, so its own wants do not
+    // count.
+    if (cuda_library(opened->elf.soname()).empty()) objects_.push_back(std::move(*opened));
+    return success();
+  }
+  static bool is_text(const std::string& path) {
+    const auto file = MappedFile::open(path);
+    return file && !ElfFile::is_elf(file->bytes());
+  }
+
+  // Packages bring a file for each CUDA that they know; those for another one than torch's are never loaded beside it.
+  void drop_other_majors() {
+    for (const auto& object : objects_) {
+      if (object.of_torch && made_.cuda_major == 0) made_.cuda_major = cuda_major_of(object);
+    }
+    std::erase_if(objects_, [this](const auto& object) {
+      const int major = cuda_major_of(object);
+      if (object.of_torch || major == 0 || made_.cuda_major == 0 || major == made_.cuda_major) return false;
+      made_.notes.push_back(
+          fmt::format("not looked at: {}: built for CUDA {}, torch for {}", object.path, major, made_.cuda_major));
+      return true;
+    });
+  }
+  static int cuda_major_of(const SharedObject& object) {
+    for (const auto soname : object.elf.needed()) {
+      if (cuda_library(soname) == "libcudart") return major_version(soname);
+    }
+    return 0;
+  }
+
+  void note_needed(const SharedObject& object) {
+    for (const auto soname : object.elf.needed()) {
+      if (!cuda_library(soname).empty()) libraries_[std::string(soname)];
+    }
+  }
+
+  Status collect(const SharedObject& object) {
+    ULLAGE_TRY_VALUE(const auto symbols, object.elf.undefined_symbols());
+    for (const auto& symbol : symbols) {
+      const bool named = !symbol.version_file.empty();
+      if (named ? cuda_library(symbol.version_file).empty() : cuda_library_of_function(symbol.name).empty()) continue;
+      if (symbol.kind == ElfSymbol::Kind::Object || symbol.kind == ElfSymbol::Kind::ThreadLocal) {
+        made_.notes.push_back(fmt::format("{} wants the variable {} of {}; only functions have stand-ins", object.path,
+                                          symbol.name, named ? symbol.version_file : "a CUDA library"));
+      } else if (named) {
+        want(std::string(symbol.version_file), std::string(symbol.name), std::string(symbol.version));
+      } else {
+        references_.push_back({std::string(symbol.name), &object, symbol.weak});
+      }
+    }
+    return success();
+  }
+
+  void want(const std::string& soname, const std::string& name, const std::string& version) {
+    Wanted& wanted = libraries_[soname];
+    // The version must be there even if no stub has it: the loader looks for it before it looks for symbols.
+    wanted_versions_[soname].insert(version);
+    if (implemented_.count(name) != 0) {
+      wanted.implemented.insert(name);
+    } else {
+      wanted.functions[name].insert(version);
+    }
+  }
+
+  // A name that looks like one of CUDA's may be a function of torch or of the package itself.
+  Status drop_what_users_have() {
+    std::unordered_set<std::string_view> looked_for;
+    for (const auto& reference : references_) looked_for.insert(reference.name);
+    std::unordered_set<std::string> had;
+    for (const auto& object : objects_) {
+      if (looked_for.empty()) break;
+      ULLAGE_TRY_VALUE(const auto symbols, object.elf.defined_symbols());
+      for (const auto& symbol : symbols) {
+        if (looked_for.count(symbol.name) != 0) had.emplace(symbol.name);
+      }
+    }
+    std::erase_if(references_, [&](const auto& reference) { return had.count(reference.name) != 0; });
+    return success();
+  }
+
+  void assign_by_prefix() {
+    for (const auto& reference : references_) {
+      const auto library = cuda_library_of_function(reference.name);
+      const auto soname = soname_for(library, *reference.from);
+      if (!soname) {
+        if (reference.weak) continue;
+        made_.notes.push_back(
+            fmt::format("{} wants {}, and nothing needs a {}", reference.from->path, reference.name, library));
+        continue;
+      }
+      // A linker that finds a symbol in a library with versions writes the version down: this one was not there, and a
+      // program may ask whether it is.
+      if (reference.weak && !versions_of(*soname).empty()) continue;
+      want(*soname, reference.name, "");
+    }
+  }
+
+  // The library of that name that this file needs, else one that any file needs.
+  std::optional<std::string> soname_for(std::string_view library, const SharedObject& object) const {
+    for (const auto soname : object.elf.needed()) {
+      if (cuda_library(soname) == library) return std::string(soname);
+    }
+    for (const auto& [soname, wanted] : libraries_) {
+      if (cuda_library(soname) == library) return soname;
+    }
+    return std::nullopt;
+  }
+
+  std::vector<std::string> versions_of(const std::string& soname) const {
+    std::vector<std::string> versions;
+    if (const auto found = wanted_versions_.find(soname); found != wanted_versions_.end()) {
+      std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(versions),
+                   [](const auto& version) { return !version.empty(); });
+    }
+    return versions;
+  }
+
+  Status write() {
+    std::error_code why;
+    const fs::path folder = fs::absolute(request_.out_folder, why).lexically_normal();
+    if (!why) fs::create_directories(folder, why);
+    if (why) return Error{Error::Kind::System, "cannot be made: " + why.message(), request_.out_folder};
+    struct statvfs about {};
+    if (::statvfs(folder.c_str(), &about) == 0 && (about.f_flag & ST_NOEXEC) != 0) {
+      return Error{Error::Kind::System, "nothing in this folder can be loaded: it is mounted noexec; give another one",
+                   folder.string()};
+    }
+    for (const auto& [soname, wanted] : libraries_) {
+      const std::string path = (folder / soname).string();
+      ULLAGE_TRY(check_preloadable(path));
+      const StubLibrary library = stub_library(soname, wanted);
+      ULLAGE_TRY(replace_file(path, [&](std::ostream& out) {
+        out << write_stub_library(library);
+        return success();
+      }));
+      made_.preload.push_back(path);
+      made_.libraries.push_back({soname, path, library.versions, wanted.functions.size(), wanted.implemented.size()});
+    }
+    return success();
+  }
+
+  StubLibrary stub_library(const std::string& soname, const Wanted& wanted) const {
+    StubLibrary library{soname, {made_.preload.front()}, versions_of(soname), {}, kCallee};
+    for (const auto& [name, versions] : wanted.functions) {
+      for (const auto& version : versions) {
+        if (version.empty() && versions.size() > 1) continue;  // whoever asks for none takes one of the others
+        const auto at = std::find(library.versions.begin(), library.versions.end(), version);
+        const auto index = at == library.versions.end() ? 0 : at - library.versions.begin();
+        library.functions.push_back({name, static_cast<std::size_t>(index)});
+      }
+    }
+    return library;
+  }
+
+  const StandInRequest& request_;
+  StandIns made_;
+  std::set<std::string> implemented_;  // all that the dry card's library exports
+  std::vector<SharedObject> objects_;
+  std::vector<Reference> references_;
+  std::map<std::string, Wanted> libraries_;  // by soname
+  std::map<std::string, std::set<std::string>> wanted_versions_;
+};
+
+}  // namespace
+
+Result<StandIns> make_stand_ins(const StandInRequest& request) { return StandInMaker(request).make(); }
+
+}  // namespace ullage::drycard

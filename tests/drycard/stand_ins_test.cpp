@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/drycard/stand_ins.h"
+
+#include "drycard/drycard_fakes.h"
+
+#include <gtest/gtest.h>
+
+#include <elf.h>
+
+namespace ullage::drycard {
+namespace {
+
+namespace fs = std::filesystem;
+using Texts = std::vector<std::string>;
+
+const std::string kCard = fake("libfake_drycard.so");
+
+const StandIn* find_stand_in(const StandIns& made, const std::string& soname) {
+  for (const auto& one : made.libraries) {
+    if (one.soname == soname) return &one;
+  }
+  return nullptr;
+}
+
+// The symbols that a stub library has.
+Texts functions_of(const StandIns& made, const std::string& soname) {
+  const StandIn* one = find_stand_in(made, soname);
+  if (one == nullptr) return {"none"};
+  const std::string content = content_of(one->path);
+  const auto elf = ElfFile::parse(bytes_of(content), soname);
+  return elf ? texts_of(elf->defined_symbols()) : Texts{elf.error().text()};
+}
+
+std::string refusal_of(const StandInRequest& request) {
+  const auto made = make_stand_ins(request);
+  return made ? "made" : made.error().text();
+}
+
+TEST(StandIns, AreMadeOfWhatTorchWants) {
+  const OwnFolder folder;
+  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_EQ(made->cuda_major, 13);
+  EXPECT_EQ(made->preload, (Texts{kCard, folder / "out/libcuda.so.1", folder / "out/libcudart.so.13",
+                                  folder / "out/libnccl.so.2", folder / "out/libnvidia-ml.so.1"}));
+  EXPECT_EQ(functions_of(*made, "libcudart.so.13"), Texts{"cudaFree@libcudart.so.13"});
+  EXPECT_EQ(functions_of(*made, "libnccl.so.2"), Texts{"ncclCommInitRank"});
+  EXPECT_EQ(functions_of(*made, "libcuda.so.1"), Texts{"cuInit"});
+  EXPECT_EQ(functions_of(*made, "libnvidia-ml.so.1"), Texts{});
+  const StandIn* cudart = find_stand_in(*made, "libcudart.so.13");
+  EXPECT_EQ(cudart->versions, Texts{"libcudart.so.13"});
+  EXPECT_EQ(cudart->stubs, 1u);
+  EXPECT_EQ(cudart->implemented, 1u);  // cudaMalloc
+  EXPECT_EQ(made->notes, Texts{});
+}
+
+TEST(StandIns, LetAProgramRun) {
+  const OwnFolder folder;
+  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  std::string preload;
+  for (const auto& path : made->preload) preload += (preload.empty() ? "" : ":") + path;
+  EXPECT_EQ(output_of("LD_LIBRARY_PATH=" + fake("torch") + " LD_BIND_NOW=1 LD_PRELOAD=" + preload + " " +
+                      fake("program/torch_program")),
+            "40 \n7 cudaFree\n7 ncclCommInitRank\n7 cuInit\nweak 0\ndriver open\n");
+}
+
+TEST(StandIns, LookIntoOtherPackages) {
+  const OwnFolder folder;
+  fs::create_directories(folder / "package/deep");
+  fs::copy_file(fake("other/libtorch_variable.so"), folder / "package/deep/ext.so");
+  write_content(folder / "package/damaged.so",
+                "\x7f"
+                "ELF");
+  write_content(folder / "package/no_library.source", "x");
+  // A version of its own, and a library that torch does not need.
+  write_content(folder / "package/user.so",
+                write_stub_library({"user.so", {"libcublas.so.13"}, {}, {}, "cublasCreate_v2"}));
+  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "package"}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_EQ(functions_of(*made, "libcublas.so.13"), Texts{"cublasCreate_v2"});
+  ASSERT_EQ(made->notes.size(), 2u);
+  EXPECT_EQ(made->notes[0], "not looked at: " + (folder / "package/damaged.so") +
+                                ":4: the file ends in its header: 4 bytes, 64 are wanted");
+  EXPECT_EQ(made->notes[1], (folder / "package/deep/ext.so") +
+                                " wants the variable ncclVariable of a CUDA library; only functions have stand-ins");
+}
+
+TEST(StandIns, LeaveOutWhatIsForAnotherCuda) {
+  const OwnFolder folder;
+  const auto user = [&](const std::string& cudart) {
+    write_content(folder / "user.so",
+                  write_stub_library({"user.so", {cudart, "libcufft.so.11"}, {}, {}, "cufftPlan1d"}));
+    return make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "user.so"}});
+  };
+  const auto older = user("libcudart.so.12"), same = user("libcudart.so.13");
+  ASSERT_TRUE(older.ok()) << older.error().text();
+  EXPECT_EQ(older->notes, Texts{"not looked at: " + (folder / "user.so") + ": built for CUDA 12, torch for 13"});
+  EXPECT_EQ(find_stand_in(*older, "libcudart.so.12"), nullptr);
+  ASSERT_TRUE(same.ok()) << same.error().text();
+  EXPECT_EQ(functions_of(*same, "libcufft.so.11"), Texts{"cufftPlan1d"});
+}
+
+TEST(StandIns, SayWhatNobodyHas) {
+  const OwnFolder folder;
+  write_content(folder / "user.so", write_stub_library({"user.so", {}, {}, {}, "cufftPlan1d"}));
+  const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "user.so"}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_EQ(made->notes, Texts{(folder / "user.so") + " wants cufftPlan1d, and nothing needs a libcufft"});
+}
+
+// Wheels may bring the CUDA libraries in torch's own folder; what those want is of no interest.
+TEST(StandIns, DoNotCountTheRealLibraries) {
+  const OwnFolder folder;
+  fs::create_directories(folder / "lib");
+  fs::copy_file(fake("torch/libtorch_cuda.so"), folder / "lib/libtorch_cuda.so");
+  fs::copy_file(fake("cuda/libcudart.so.13"), folder / "lib/libcudart.so.13");
+  write_content(
+      folder / "lib/libcudnn.so.9",
+      write_stub_library({"libcudnn.so.9", {"libcublas.so.13"}, {}, {{"cudnnCreate", 0}}, "cublasCreate_v2"}));
+  write_content(folder / "lib/libtext.so", "INPUT(-lc)");
+  const auto made = make_stand_ins({folder / "lib", folder / "out", kCard, {}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_EQ(find_stand_in(*made, "libcublas.so.13"), nullptr);
+  EXPECT_EQ(functions_of(*made, "libcudart.so.13"), Texts{"cudaFree@libcudart.so.13"});
+  EXPECT_EQ(made->notes, Texts{"not looked at: " + (folder / "lib/libtext.so") +
+                               ":0: no ELF file: it does not begin with 0x7f ELF"});
+}
+
+TEST(StandIns, SayWhatIsNoCudaTorch) {
+  const OwnFolder folder;
+  EXPECT_EQ(refusal_of({folder / "none", folder / "out", kCard, {}}),
+            (folder / "none") + ": cannot be looked into: No such file or directory");
+  fs::create_directories(folder / "lib");
+  EXPECT_EQ(refusal_of({folder / "lib", folder / "out", kCard, {}}),
+            (folder / "lib") +
+                ": no libtorch_cuda.so among 0 shared objects: this is no folder of torch's libraries; a "
+                "dry card runs a CUDA build of torch, installed with pip");
+  fs::copy_file(fake("torch/libtorch_cpu.so"), folder / "lib/libtorch_cpu.so");
+  EXPECT_NE(refusal_of({folder / "lib", folder / "out", kCard, {}}).find("this is a CPU build of torch"),
+            std::string::npos);
+  fs::copy_file(fake("torch/libtorch_cuda.so"), folder / "lib/libtorch_hip.so");
+  EXPECT_NE(refusal_of({folder / "lib", folder / "out", kCard, {}}).find("this is a ROCm build of torch"),
+            std::string::npos);
+}
+
+TEST(StandIns, SayThatAMachineIsAnotherOne) {
+  const OwnFolder folder;
+  fs::create_directories(folder / "lib");
+  std::string content = content_of(fake("torch/libtorch_cuda.so"));
+  content[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_AARCH64);
+  write_content(folder / "lib/libtorch_cuda.so", content);
+  EXPECT_EQ(refusal_of({folder / "lib", folder / "out", kCard, {}}),
+            (folder / "lib/libtorch_cuda.so") +
+                ": built for aarch64 (ELF number 183), a dry card is made for x86-64 (62) alone");
+}
+
+TEST(StandIns, SayThatALibraryIsNoDryCard) {
+  const OwnFolder folder;
+  EXPECT_NE(refusal_of({fake("torch"), folder / "out", fake("cuda/libcudart.so.13"), {}})
+                .find("ullage_drycard_unknown is not among them: no library of the dry card"),
+            std::string::npos);
+  EXPECT_EQ(refusal_of({fake("torch"), folder / "out", folder / "x.so", {}}), (folder / "x.so") + ": no such file");
+}
+
+TEST(StandIns, SayThatAFolderCannotBeUsed) {
+  const OwnFolder folder;
+  write_content(folder / "file", "x");
+  EXPECT_EQ(refusal_of({fake("torch"), folder / "file", kCard, {}}),
+            (folder / "file") + ": cannot be made: Not a directory");
+  EXPECT_NE(
+      refusal_of({fake("torch"), folder / "with space", kCard, {}}).find("LD_PRELOAD cannot name a path with ' '"),
+      std::string::npos);
+  EXPECT_NE(refusal_of({fake("torch"), folder / "out", kCard, {folder / "none"}}).find("no such file or folder"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace ullage::drycard
