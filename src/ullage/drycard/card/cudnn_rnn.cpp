@@ -108,7 +108,9 @@ Part bias_of(const Recurrent& net, int pseudo, int linear) {
   return {at + static_cast<std::size_t>(linear) * static_cast<std::size_t>(net.hidden), net.hidden, 1};
 }
 
+// Callers ask for a matrix, a bias or both.
 void describe(const Recurrent& net, const Part& part, const void* space, Shape* shape, void** place) {
+  if (place == nullptr) return;
   if (part.columns == 0) {
     if (shape != nullptr) shape->sizes.clear();
     *place = nullptr;

@@ -30,8 +30,8 @@ Error make_context(void** context, int ordinal) {
   return set_current_card(ordinal);
 }
 
-// Null where this thread has not used a card, as with a driver: torch makes one then.
-void* current_context() { return uses_card(current_card()) && !thread_is_new() ? context_of(current_card()) : nullptr; }
+// Null where this process has not used the card.
+void* current_context() { return uses_card(current_card()) ? context_of(current_card()) : nullptr; }
 
 }  // namespace
 

@@ -36,6 +36,14 @@ struct PciInfo {
   unsigned domain, bus, device, pci_device, pci_subsystem;
   char text[32];
 };
+struct FabricInfo {  // nvmlGpuFabricInfoV_t
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;  // 0: not supported
+  unsigned health;
+};
 struct ProcessInfo {
   unsigned pid;
   unsigned long long used;
@@ -227,7 +235,11 @@ ULLAGE_CARD_API int nvmlDeviceGetPersistenceMode(void*, int* mode) {
   return kNvmlSuccess;
 }
 ULLAGE_CARD_API int nvmlDeviceGetMigMode(void*, unsigned*, unsigned*) { return kNvmlNotSupported; }
-ULLAGE_CARD_API int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNvmlNotSupported; }
+// torch takes an answer for granted: there is no fabric between machines.
+ULLAGE_CARD_API int nvmlDeviceGetGpuFabricInfoV(void*, FabricInfo* info) {
+  *info = {info->version, {}, kNvmlNotSupported, 0, 0, 0};
+  return kNvmlSuccess;
+}
 ULLAGE_CARD_API int nvmlDeviceGetNvLinkState(void*, unsigned, int*) { return kNvmlNotSupported; }
 ULLAGE_CARD_API int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) { return kNvmlNotSupported; }
 ULLAGE_CARD_API int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, PciInfo*) { return kNvmlNotSupported; }

@@ -227,7 +227,6 @@ void note_refusal(CardLedger& page, std::size_t card, std::uint64_t asked) {
 }
 
 thread_local int this_card = 0;
-thread_local bool this_thread_is_new = true;
 thread_local Error this_error = kSuccess;
 
 std::size_t number_of(int ordinal) { return static_cast<std::size_t>(process().machine.card_of[ordinal]); }
@@ -249,7 +248,6 @@ Error use_card(int ordinal) {
   Process& self = process();
   if (self.machine.visible == 0) return kNoDevice;
   if (ordinal < 0 || ordinal >= self.machine.visible) return kInvalidDevice;
-  this_thread_is_new = false;
   const std::lock_guard hold(self.lock);
   if (self.used[ordinal]) return kSuccess;
   if (!reserve(self)) return kOutOfMemory;
@@ -278,14 +276,12 @@ bool uses_card(int ordinal) {
 }
 
 int current_card() { return this_card; }
-bool thread_is_new() { return this_thread_is_new; }
 
 Error set_current_card(int ordinal) {
   if (after_fork.load(std::memory_order_relaxed)) return kNotInitialized;
   if (machine().visible == 0) return kNoDevice;
   if (ordinal < 0 || ordinal >= machine().visible) return kInvalidDevice;
   this_card = ordinal;
-  this_thread_is_new = false;
   return kSuccess;
 }
 

@@ -43,8 +43,6 @@ bool uses_card(int ordinal);
 
 int current_card();  // the ordinal that this thread uses
 Error set_current_card(int ordinal);
-// In no call so far, this thread has chosen a card or used one.
-bool thread_is_new();
 
 // The part of the address space that is the card's, once one is used.
 struct Span {

@@ -15,6 +15,7 @@ constexpr int kGreatestPriority = -5;
 std::atomic<int> captures{0};  // that are active: asked at every allocation of torch
 std::atomic<std::uint64_t> next_stream_id{1};
 std::atomic<std::uint64_t> next_capture_id{1};
+std::shared_ptr<Capture> latest_capture;
 
 // The default streams have numbers for handles: 0, cudaStreamLegacy and cudaStreamPerThread.
 Stream* object_of(const void* stream) {
@@ -83,6 +84,7 @@ Error begin_capture(const void* stream, Graph* graph) {
   object->capture = std::make_shared<Capture>();
   object->capture->id = next_capture_id.fetch_add(1);
   object->capture->graph = graph != nullptr ? graph : new Graph;
+  latest_capture = object->capture;
   captures.fetch_add(1);
   return kSuccess;
 }
@@ -124,6 +126,17 @@ void note_work(const void* stream, std::uint64_t kernels) {
     return;
   }
   if (kernels != 0) ledger().launches.fetch_add(kernels, std::memory_order_relaxed);
+}
+
+void note_library_work() {
+  if (captures.load(std::memory_order_relaxed) == 0) {
+    ledger().launches.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::lock_guard hold(lock());
+  if (latest_capture == nullptr || !latest_capture->active) return;
+  ++latest_capture->graph->nodes;
+  ++latest_capture->graph->launches;
 }
 
 ULLAGE_CARD_API int cudaStreamCreate(void** stream) { return noted(make_stream(stream, 0, 0)); }

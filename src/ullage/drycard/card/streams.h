@@ -43,6 +43,10 @@ struct Event {
 // being captured there.
 void note_work(const void* stream, std::uint64_t kernels);
 
+// A function of a library on top ran on the stream that its handle has, which is not known here: it counts as one
+// kernel, of the capture that began last where one is active.
+void note_library_work();
+
 // The capture that the stream is part of and that has not ended; null: none.
 std::shared_ptr<Capture> active_capture(const void* stream);
 

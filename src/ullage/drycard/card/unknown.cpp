@@ -2,6 +2,7 @@
 #include "ullage/drycard/card/unknown.h"
 
 #include "ullage/drycard/card/process.h"
+#include "ullage/drycard/card/streams.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,6 +20,13 @@ bool only_computes(std::string_view name) {
   const auto in_name = [name](std::string_view word) { return name.find(word) != std::string_view::npos; };
   return std::ranges::any_of(kLibraries, [name](std::string_view library) { return name.starts_with(library); }) &&
          std::ranges::none_of(kAnswers, in_name);
+}
+
+// Settings, and the ends of handles: nothing runs.
+bool only_sets(std::string_view name) {
+  constexpr std::string_view kSets[] = {"Set", "Destroy", "Restore", "Register", "Group"};
+  return std::ranges::any_of(kSets,
+                             [name](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
 
 void note(CardLedger& page, std::string_view name) {
@@ -39,7 +47,11 @@ void note(CardLedger& page, std::string_view name) {
 }  // namespace ullage::drycard
 
 ULLAGE_CARD_API int ullage_drycard_unknown(const char* name) {
-  if (name == nullptr || ullage::drycard::only_computes(name)) return 0;
+  if (name == nullptr) return 0;
+  if (ullage::drycard::only_computes(name)) {
+    if (!ullage::drycard::only_sets(name)) ullage::drycard::note_library_work();
+    return 0;
+  }
   ullage::drycard::CardLedger& page = ullage::drycard::ledger();
   page.unknown_calls.fetch_add(1, std::memory_order_relaxed);
   ullage::drycard::note(page, name);
