@@ -112,7 +112,7 @@ struct Process {
   CardLedger* ledger = map_ledger();
   LedgerProcess* slot = nullptr;
   LedgerProcess private_slot;  // where the ledger has no room for another process: its bytes count for it alone
-  bool used[kMostCards]{};     // by ordinal
+  std::atomic<bool> used[kMostCards]{};  // by ordinal
   std::atomic<Address> begin{0};
   std::atomic<Address> end{0};
 
@@ -248,8 +248,9 @@ Error use_card(int ordinal) {
   Process& self = process();
   if (self.machine.visible == 0) return kNoDevice;
   if (ordinal < 0 || ordinal >= self.machine.visible) return kInvalidDevice;
+  if (self.used[ordinal].load(std::memory_order_acquire)) return kSuccess;  // at every launch
   const std::lock_guard hold(self.lock);
-  if (self.used[ordinal]) return kSuccess;
+  if (self.used[ordinal].load()) return kSuccess;
   if (!reserve(self)) return kOutOfMemory;
   if (self.slot == nullptr) {
     self.slot = claim_slot(self);
@@ -262,7 +263,7 @@ Error use_card(int ordinal) {
     return kOutOfMemory;
   }
   self.ledger->card[card].processes.fetch_add(1);
-  self.used[ordinal] = true;
+  self.used[ordinal].store(true, std::memory_order_release);
   return kSuccess;
 }
 
@@ -270,9 +271,7 @@ Error use_current() { return use_card(this_card); }
 
 bool uses_card(int ordinal) {
   if (after_fork.load() || ordinal < 0 || ordinal >= machine().visible) return false;
-  Process& self = process();
-  const std::lock_guard hold(self.lock);
-  return self.used[ordinal];
+  return process().used[ordinal].load();
 }
 
 int current_card() { return this_card; }
