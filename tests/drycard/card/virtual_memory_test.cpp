@@ -56,6 +56,7 @@ TEST(DryCardVirtualMemory, IsFoundByTheEntryPoints) {
   EXPECT_EQ(card("cuGetProcAddress_v2", "cuMemGetInfo", &function, 12000, std::uint64_t{0}, &status), 0);
   EXPECT_EQ(function, card.find("cuMemGetInfo_v2"));
   EXPECT_EQ(card("cudaGetDriverEntryPointByVersion", "cuNoSuchThing", &function, 12000u, 0ull, &status), 0);
+  EXPECT_EQ(card.ledger().unknown[0].set.load(), 0u);
   EXPECT_EQ(reinterpret_cast<int (*)()>(function)(), 0);
   EXPECT_STREQ(card.ledger().unknown[0].text.data(), "cuNoSuchThing");
 }

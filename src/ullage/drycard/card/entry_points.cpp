@@ -1,18 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions asked for by name: the driver's, from this library. One that is not here counts as unknown when it is asked
-// for, and does nothing and succeeds when it is called.
+// Functions asked for by name: the driver's, from this library. One that is not here does nothing, succeeds, and
+// counts as unknown when it is called: torch asks for many functions of which it calls few.
 
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/unknown.h"
 
 #include <dlfcn.h>
 
+#include <array>
+#include <atomic>
 #include <string>
+#include <utility>
 
 namespace ullage::drycard {
 namespace {
 
 int does_nothing() { return kSuccess; }
+
+// A function for each name that was asked for and is not here: it knows its place in the list of names.
+constexpr std::size_t kMostStandIns = 256;
+std::string stand_in_names[kMostStandIns];
+std::atomic<std::size_t> stand_ins{0};
+
+template <std::size_t place>
+int stands_in() {
+  return ullage_drycard_unknown(stand_in_names[place].c_str());
+}
+
+template <std::size_t... places>
+constexpr std::array<int (*)(), sizeof...(places)> all_stand_ins(std::index_sequence<places...>) {
+  return {&stands_in<places>...};
+}
+
+void* stand_in(const std::string& name) {
+  static constexpr auto kStandIns = all_stand_ins(std::make_index_sequence<kMostStandIns>{});
+  const std::lock_guard hold(lock());
+  const std::size_t count = stand_ins.load();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (stand_in_names[i] == name) return reinterpret_cast<void*>(kStandIns[i]);
+  }
+  if (count == kMostStandIns) return reinterpret_cast<void*>(&does_nothing);
+  stand_in_names[count] = name;
+  stand_ins.store(count + 1);
+  return reinterpret_cast<void*>(kStandIns[count]);
+}
 
 void* own_library() {
   static void* const handle = [] {
@@ -46,9 +77,7 @@ void* entry_point(const char* symbol, unsigned version) {
   const std::string name = symbol;
   const char* exact = exact_variant(name, version);
   void* found = exact != nullptr ? ::dlsym(own_library(), exact) : find_function(name);
-  if (found != nullptr) return found;
-  ullage_drycard_unknown(symbol);
-  return reinterpret_cast<void*>(&does_nothing);
+  return found != nullptr ? found : stand_in(name);
 }
 
 }  // namespace

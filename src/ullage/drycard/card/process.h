@@ -19,6 +19,8 @@ namespace ullage::drycard {
 //   ULLAGE_DRYCARD_COUNT   how many of these cards (1)
 //   ULLAGE_DRYCARD_CUDA    12 or 13 (13): which runtime the program was built for
 //   ULLAGE_DRYCARD_LEDGER  path of the account (ledger.h)
+//   ULLAGE_DRYCARD_CUDNN, ULLAGE_DRYCARD_NCCL  the versions that those say (92000, 22907): torch holds cuDNN's against
+//                          the one that it was built with
 //   CUDA_VISIBLE_DEVICES   as the driver reads it: numbers and UUIDs, up to the first that is no card
 struct Machine {
   CardModel model;
