@@ -23,14 +23,14 @@ constexpr std::array kCards = {
     // as remembered from public torch messages, not looked up
     CardModel{"rtx2080ti", "NVIDIA GeForce RTX 2080 Ti", gib(10.75), mib(150), 7, 5, 68, 1024, 16, kib(64), kib(64),
               5767168, 1545000, 7000000, 352, false, 0x1e07},
-    // as remembered from public torch messages, not looked up
-    CardModel{"rtx3060", "NVIDIA GeForce RTX 3060", gib(11.63), mib(120), 8, 6, 28, 1536, 16, kib(99), kib(100),
+    // dreambooth-gui issue 78 (2022-12); newer drivers keep some 0.1 GiB more
+    CardModel{"rtx3060", "NVIDIA GeForce RTX 3060", gib(11.75), mib(120), 8, 6, 28, 1536, 16, kib(99), kib(100),
               2359296, 1777000, 7501000, 192, false, 0x2504},
     // as remembered from public torch messages, not looked up; older drivers 23.69
     CardModel{"rtx3090", "NVIDIA GeForce RTX 3090", gib(23.57), mib(250), 8, 6, 82, 1536, 16, kib(99), kib(100),
               6291456, 1695000, 9751000, 384, false, 0x2204},
-    // as remembered from public torch messages, not looked up
-    CardModel{"rtx4060", "NVIDIA GeForce RTX 4060", gib(7.62), mib(120), 8, 9, 24, 1536, 24, kib(99), kib(100),
+    // EdgeRegNet issue 2 (2025-04)
+    CardModel{"rtx4060", "NVIDIA GeForce RTX 4060", gib(7.75), mib(120), 8, 9, 24, 1536, 24, kib(99), kib(100),
               25165824, 2460000, 8501000, 128, false, 0x2882},
     // SoulX-FlashTalk issue 5 (2026-01); older drivers 23.61 (flux-webui issue 11) to 23.68
     CardModel{"rtx4090", "NVIDIA GeForce RTX 4090", gib(23.52), mib(390), 8, 9, 128, 1536, 24, kib(99), kib(100),
@@ -38,7 +38,7 @@ constexpr std::array kCards = {
     // as remembered from public torch messages, not looked up
     CardModel{"rtx5090", "NVIDIA GeForce RTX 5090", gib(31.36), mib(480), 12, 0, 170, 1536, 24, kib(99), kib(100),
               100663296, 2407000, 14001000, 512, false, 0x2b85},
-    // as remembered from public torch messages, not looked up
+    // llama issue 918 (2023)
     CardModel{"v100-16gb", "Tesla V100-SXM2-16GB", gib(15.77), mib(300), 7, 0, 80, 2048, 32, kib(96), kib(96),
               6291456, 1530000, 877000, 4096, true, 0x1db1},
     // ChatGLM-Finetuning issue 73
@@ -56,11 +56,11 @@ constexpr std::array kCards = {
     // as remembered from public torch messages, not looked up
     CardModel{"l4", "NVIDIA L4", gib(22.03), mib(190), 8, 9, 58, 1536, 24, kib(99), kib(100),
               50331648, 2040000, 6251000, 192, true, 0x27b8},
-    // as remembered from public torch messages, not looked up
+    // Qwen3-VL issue 2097 (2026-06), of an L40, which has the same memory
     CardModel{"l40s", "NVIDIA L40S", gib(44.40), mib(400), 8, 9, 142, 1536, 24, kib(99), kib(100),
               100663296, 2520000, 9001000, 384, true, 0x26b9},
-    // public torch messages say 79.1 to 79.6
-    CardModel{"h100", "NVIDIA H100 80GB HBM3", gib(79.19), mib(520), 9, 0, 132, 2048, 32, kib(227), kib(228),
+    // vLLM issue 27508 (2025-10)
+    CardModel{"h100", "NVIDIA H100 80GB HBM3", gib(79.11), mib(520), 9, 0, 132, 2048, 32, kib(227), kib(228),
               52428800, 1980000, 2619000, 5120, true, 0x2330},
     // as remembered from public torch messages, not looked up
     CardModel{"h200", "NVIDIA H200", gib(139.81), mib(520), 9, 0, 132, 2048, 32, kib(227), kib(228),
