@@ -50,7 +50,7 @@ constexpr std::array kCards = {
     // as remembered from public torch messages, not looked up; older drivers 39.59
     CardModel{"a100-40gb", "NVIDIA A100-SXM4-40GB", gib(39.39), mib(415), 8, 0, 108, 2048, 32, kib(163), kib(164),
               41943040, 1410000, 1215000, 5120, true, 0x20b0},
-    // public torch messages say 79.15 to 79.25
+    // public torch messages say 79.15 to 79.25, as remembered, not looked up
     CardModel{"a100-80gb", "NVIDIA A100-SXM4-80GB", gib(79.25), mib(415), 8, 0, 108, 2048, 32, kib(163), kib(164),
               41943040, 1410000, 1593000, 5120, true, 0x20b2},
     // as remembered from public torch messages, not looked up

@@ -5,11 +5,9 @@
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/uuid.h"
 
-#include <unistd.h>
-
-#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 namespace ullage::drycard {
 namespace {
