@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The types and numbers of CUDA's runtime and driver that the dry card speaks, so that it builds without CUDA's
+// headers. Source: driver_types.h and cuda.h of CUDA 13.0 and 12.9; tests/drycard/card holds them against the headers
+// where they are there. Handles are pointers to objects of our own; an enum of CUDA is an int here.
+
+#include <cstddef>
+#include <cstdint>
+
+// Exported with its C name and no version, so that it comes before the library that it stands in for.
+#define ULLAGE_CARD_API extern "C" __attribute__((visibility("default")))
+
+namespace ullage::drycard {
+
+using Address = std::uintptr_t;  // of device memory, and CUdeviceptr
+
+// cudaError_t and CUresult: the numbers used here are the same in both.
+enum Error : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNotInitialized = 3,
+  kNoDevice = 100,
+  kInvalidDevice = 101,
+  kInvalidContext = 201,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kNotReady = 600,
+  kPeerAlreadyEnabled = 704,
+  kPeerNotEnabled = 705,
+  kNotSupported = 801,
+};
+
+enum MemoryType : int { kUnregistered = 0, kHost = 1, kDevice = 2, kManaged = 3 };
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+
+// cudaPointerAttributes; CUDA 13 adds eight words that must be zero.
+struct PointerAttributes {
+  int type;
+  int device;
+  void* device_pointer;
+  void* host_pointer;
+};
+inline constexpr std::size_t kPointerAttributes13 = 88;
+
+struct FunctionAttributes {  // cudaFuncAttributes
+  std::size_t shared_bytes;
+  std::size_t const_bytes;
+  std::size_t local_bytes;
+  int most_threads;
+  int registers;
+  int ptx_version;
+  int binary_version;
+  int cache_mode;
+  int most_dynamic_shared;
+  int carveout;
+  int cluster_must_be_set;
+  int cluster[3];
+  int cluster_policy;
+  int non_portable_cluster;
+  int reserved[16];
+};
+
+struct Location {  // cudaMemLocation, CUmemLocation
+  int type;
+  int id;
+};
+inline constexpr int kOnDevice = 1;
+
+struct PoolProperties {  // cudaMemPoolProps, CUmemPoolProps, as far as they are read
+  int type;
+  int handle_types;
+  Location location;
+};
+
+struct AllocationProperties {  // CUmemAllocationProp
+  int type;
+  int handle_types;
+  Location location;
+  void* windows;
+  unsigned char flags[8];
+};
+
+struct AccessDescription {  // CUmemAccessDesc, cudaMemAccessDesc
+  Location location;
+  int flags;
+};
+
+struct LaunchConfig {  // cudaLaunchConfig_t; CUlaunchConfig has the stream at the same place
+  Dim3 grid;
+  Dim3 block;
+  std::size_t shared;
+  void* stream;
+};
+static_assert(offsetof(LaunchConfig, stream) == 32);
+
+struct IpcHandle {  // cudaIpcMemHandle_t and cudaIpcEventHandle_t
+  char bytes[64];
+};
+
+struct Uuid {
+  char bytes[16];
+};
+
+}  // namespace ullage::drycard

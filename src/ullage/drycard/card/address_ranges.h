@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Free parts of an address range, handed out lowest first, so that a program runs for ever in the same addresses.
+//
+//   |####....####........####|        map of free parts: begin -> end, never adjacent
+//        ^lowest that is large enough
+
+#include "ullage/drycard/card/abi.h"
+
+#include <iterator>
+#include <map>
+
+namespace ullage::drycard {
+
+class AddressRanges final {
+ public:
+  void add(Address begin, Address end) { give(begin, end - begin); }
+
+  // 0: no free part is large enough. `alignment` is a power of two; `wanted`: that place where it is free.
+  Address take(std::size_t size, std::size_t alignment, Address wanted = 0) {
+    if (wanted != 0) {
+      auto it = free_.upper_bound(wanted);
+      if (it != free_.begin() && std::prev(it)->second >= wanted + size) return cut(std::prev(it), wanted, size);
+    }
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      const Address at = (it->first + alignment - 1) & ~(static_cast<Address>(alignment) - 1);
+      if (at + size <= it->second && at >= it->first) return cut(it, at, size);
+    }
+    return 0;
+  }
+
+  void give(Address at, std::size_t size) {
+    Address end = at + size;
+    auto after = free_.lower_bound(at);
+    if (after != free_.end() && after->first == end) {
+      end = after->second;
+      after = free_.erase(after);
+    }
+    if (after != free_.begin() && std::prev(after)->second == at) {
+      std::prev(after)->second = end;
+    } else {
+      free_[at] = end;
+    }
+  }
+
+  // Everything in [begin, end) is free.
+  bool is_free(Address begin, Address end) const {
+    auto it = free_.upper_bound(begin);
+    return it != free_.begin() && std::prev(it)->second >= end;
+  }
+  // Takes exactly that part, which is free.
+  void remove(Address begin, Address end) { cut(std::prev(free_.upper_bound(begin)), begin, end - begin); }
+
+ private:
+  Address cut(std::map<Address, Address>::iterator part, Address at, std::size_t size) {
+    const Address begin = part->first;
+    const Address end = part->second;
+    free_.erase(part);
+    if (begin < at) free_[begin] = at;
+    if (at + size < end) free_[at + size] = end;
+    return at;
+  }
+
+  std::map<Address, Address> free_;
+};
+
+}  // namespace ullage::drycard

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuBLAS and cuBLASLt: handles and their settings, one algorithm with no workspace of its own for every product. The
+// workspaces of torch's cuBLAS calls are torch's (cublasSetWorkspace), and so are counted.
+
+#include "ullage/drycard/card/abi.h"
+#include "ullage/drycard/card/handles.h"
+#include "ullage/drycard/card/process.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ullage::drycard {
+namespace {
+
+enum Mode { kPointer, kMath, kAtomics, kSmCount };
+
+struct LtResult {  // cublasLtMatmulHeuristicResult_t
+  std::uint64_t algorithm[8];
+  std::size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+};
+static_assert(sizeof(LtResult) == 96);
+
+int get(void* handle, Mode mode, int* value) {
+  *value = handle_from(handle)->modes[mode];
+  return 0;
+}
+int set(void* handle, Mode mode, int value) {
+  handle_from(handle)->modes[mode] = value;
+  return 0;
+}
+int version() { return machine().cuda >= 13 ? 130000 : 120900; }
+
+int property(int kind, int* value) {
+  *value = kind == 0 ? version() / 10000 : kind == 1 ? version() / 100 % 100 : 0;
+  return 0;
+}
+
+}  // namespace
+
+ULLAGE_CARD_API int cublasCreate_v2(void** handle) {
+  if (const Error error = use_current(); error != kSuccess) return 1;  // CUBLAS_STATUS_NOT_INITIALIZED
+  return give_handle(handle);
+}
+ULLAGE_CARD_API int cublasDestroy_v2(void* handle) { return take_handle(handle); }
+ULLAGE_CARD_API int cublasGetVersion_v2(void*, int* value) {
+  *value = version();
+  return 0;
+}
+ULLAGE_CARD_API int cublasGetProperty(int kind, int* value) { return property(kind, value); }
+ULLAGE_CARD_API std::size_t cublasGetCudartVersion() { return static_cast<std::size_t>(machine().version()); }
+ULLAGE_CARD_API const char* cublasGetStatusName(int status) {
+  return status == 0 ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS";
+}
+ULLAGE_CARD_API const char* cublasGetStatusString(int status) { return status == 0 ? "success" : "failed"; }
+ULLAGE_CARD_API int cublasSetStream_v2(void* handle, void* stream) {
+  handle_from(handle)->stream = stream;
+  return 0;
+}
+ULLAGE_CARD_API int cublasGetStream_v2(void* handle, void** stream) {
+  *stream = handle_from(handle)->stream;
+  return 0;
+}
+ULLAGE_CARD_API int cublasSetWorkspace_v2(void*, void*, std::size_t) { return 0; }
+ULLAGE_CARD_API int cublasGetPointerMode_v2(void* handle, int* mode) { return get(handle, kPointer, mode); }
+ULLAGE_CARD_API int cublasSetPointerMode_v2(void* handle, int mode) { return set(handle, kPointer, mode); }
+ULLAGE_CARD_API int cublasGetMathMode(void* handle, int* mode) { return get(handle, kMath, mode); }
+ULLAGE_CARD_API int cublasSetMathMode(void* handle, int mode) { return set(handle, kMath, mode); }
+ULLAGE_CARD_API int cublasGetAtomicsMode(void* handle, int* mode) { return get(handle, kAtomics, mode); }
+ULLAGE_CARD_API int cublasSetAtomicsMode(void* handle, int mode) { return set(handle, kAtomics, mode); }
+ULLAGE_CARD_API int cublasGetSmCountTarget(void* handle, int* count) { return get(handle, kSmCount, count); }
+ULLAGE_CARD_API int cublasSetSmCountTarget(void* handle, int count) { return set(handle, kSmCount, count); }
+
+ULLAGE_CARD_API int cublasLtCreate(void** handle) { return give_handle(handle); }
+ULLAGE_CARD_API int cublasLtDestroy(void* handle) { return take_handle(handle); }
+ULLAGE_CARD_API std::size_t cublasLtGetVersion() { return static_cast<std::size_t>(version()); }
+ULLAGE_CARD_API std::size_t cublasLtGetCudartVersion() { return static_cast<std::size_t>(machine().version()); }
+ULLAGE_CARD_API int cublasLtGetProperty(int kind, int* value) { return property(kind, value); }
+ULLAGE_CARD_API int cublasLtMatmulDescCreate(void** handle) { return give_handle(handle); }
+ULLAGE_CARD_API int cublasLtMatmulDescDestroy(void* handle) { return take_handle(handle); }
+ULLAGE_CARD_API int cublasLtMatrixLayoutCreate(void** handle) { return give_handle(handle); }
+ULLAGE_CARD_API int cublasLtMatrixLayoutDestroy(void* handle) { return take_handle(handle); }
+ULLAGE_CARD_API int cublasLtMatmulPreferenceCreate(void** handle) { return give_handle(handle); }
+ULLAGE_CARD_API int cublasLtMatmulPreferenceDestroy(void* handle) { return take_handle(handle); }
+ULLAGE_CARD_API int cublasLtMatrixTransformDescCreate(void** handle) { return give_handle(handle); }
+ULLAGE_CARD_API int cublasLtMatrixTransformDescDestroy(void* handle) { return take_handle(handle); }
+ULLAGE_CARD_API int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, void*, int asked,
+                                                   LtResult* results, int* count) {
+  *count = std::min(asked, 1);
+  if (*count == 1) std::memset(results, 0, sizeof *results);
+  return 0;
+}
+ULLAGE_CARD_API int cublasLtMatmulAlgoGetIds(void*, int, int, int, int, int, int, int asked, int* ids, int* count) {
+  if (asked > 0) ids[0] = 0;
+  *count = std::min(asked, 1);
+  return 0;
+}
+ULLAGE_CARD_API int cublasLtMatmulAlgoCheck(void*, void*, void*, void*, void*, void*, void*, LtResult* result) {
+  std::memset(result, 0, sizeof *result);
+  return 0;
+}
+
+}  // namespace ullage::drycard

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions asked for by name: the driver's, from this library. One that is not here does nothing, succeeds, and
+// counts as unknown when it is called: torch asks for many functions of which it calls few.
+
+#include "ullage/drycard/card/process.h"
+#include "ullage/drycard/card/unknown.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <utility>
+
+namespace ullage::drycard {
+namespace {
+
+int does_nothing() { return kSuccess; }
+
+// A function for each name that was asked for and is not here: it knows its place in the list of names.
+constexpr std::size_t kMostStandIns = 256;
+std::string stand_in_names[kMostStandIns];
+std::atomic<std::size_t> stand_ins{0};
+
+template <std::size_t place>
+int stands_in() {
+  return ullage_drycard_unknown(stand_in_names[place].c_str());
+}
+
+template <std::size_t... places>
+constexpr std::array<int (*)(), sizeof...(places)> all_stand_ins(std::index_sequence<places...>) {
+  return {&stands_in<places>...};
+}
+
+void* stand_in(const std::string& name) {
+  static constexpr auto kStandIns = all_stand_ins(std::make_index_sequence<kMostStandIns>{});
+  const std::lock_guard hold(lock());
+  const std::size_t count = stand_ins.load();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (stand_in_names[i] == name) return reinterpret_cast<void*>(kStandIns[i]);
+  }
+  if (count == kMostStandIns) return reinterpret_cast<void*>(&does_nothing);
+  stand_in_names[count] = name;
+  stand_ins.store(count + 1);
+  return reinterpret_cast<void*>(kStandIns[count]);
+}
+
+void* own_library() {
+  static void* const handle = [] {
+    Dl_info info;
+    if (::dladdr(reinterpret_cast<void*>(&does_nothing), &info) == 0) return static_cast<void*>(nullptr);
+    return ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  }();
+  return handle;
+}
+
+// The newest variant that this library has: callers ask for "cuMemAlloc" and mean cuMemAlloc_v2.
+void* find_function(const std::string& name) {
+  void* library = own_library();
+  if (library == nullptr) return nullptr;
+  for (const char* suffix : {"_v4", "_v3", "_v2", ""}) {
+    if (void* found = ::dlsym(library, (name + suffix).c_str())) return found;
+  }
+  return nullptr;
+}
+
+// Those whose newest variant takes other arguments than the one that callers mean by the plain name.
+const char* exact_variant(const std::string& name, unsigned version) {
+  if (name == "cuCtxCreate") return version >= 13000 ? "cuCtxCreate_v4" : "cuCtxCreate_v2";
+  if (name == "cuStreamGetCaptureInfo")
+    return version >= 13000 ? "cuStreamGetCaptureInfo_v3" : "cuStreamGetCaptureInfo_v2";
+  if (name == "cuCtxGetDevice") return "cuCtxGetDevice";
+  return nullptr;
+}
+
+void* entry_point(const char* symbol, unsigned version) {
+  const std::string name = symbol;
+  const char* exact = exact_variant(name, version);
+  void* found = exact != nullptr ? ::dlsym(own_library(), exact) : find_function(name);
+  return found != nullptr ? found : stand_in(name);
+}
+
+}  // namespace
+
+ULLAGE_CARD_API int cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
+                                                     unsigned long long, int* status) {
+  *function = entry_point(symbol, version);
+  if (status != nullptr) *status = 0;
+  return kSuccess;
+}
+ULLAGE_CARD_API int cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long, int* status) {
+  *function = entry_point(symbol, static_cast<unsigned>(machine().version()));
+  if (status != nullptr) *status = 0;
+  return kSuccess;
+}
+ULLAGE_CARD_API int cuGetProcAddress_v2(const char* symbol, void** function, int version, std::uint64_t, int* status) {
+  *function = entry_point(symbol, static_cast<unsigned>(version));
+  if (status != nullptr) *status = 0;
+  return kSuccess;
+}
+ULLAGE_CARD_API int cuGetProcAddress(const char* symbol, void** function, int version, std::uint64_t) {
+  *function = entry_point(symbol, static_cast<unsigned>(version));
+  return kSuccess;
+}
+
+}  // namespace ullage::drycard

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The driver's pools behind cudaMallocAsync. A pool takes segments of 32 MiB or more from its card, hands out parts of
+// them, and gives wholly free segments back when it holds more than its release threshold. A real driver also puts
+// pages of different segments together for one request; this model does not.
+
+#include "ullage/drycard/card/address_ranges.h"
+#include "ullage/drycard/card/memory.h"
+
+#include <map>
+
+namespace ullage::drycard {
+
+class MemoryPool final {
+ public:
+  explicit MemoryPool(int card) : card_(card) {}
+
+  Error take(std::size_t bytes, Address* at);
+  Error give(Address at);
+  // Gives wholly free segments back until no more than `keep` bytes are held.
+  void trim(std::uint64_t keep);
+
+  int card() const { return card_; }
+  Error get(int attribute, void* value) const;
+  Error set(int attribute, const void* value);
+
+ private:
+  bool grow(std::size_t size, std::size_t asked);
+
+  int card_;
+  AddressRanges free_;
+  std::map<Address, std::size_t> segments_;
+  std::uint64_t threshold_ = 0;
+  std::uint64_t held_ = 0;
+  std::uint64_t held_peak_ = 0;
+  std::uint64_t used_ = 0;
+  std::uint64_t used_peak_ = 0;
+  int reuse_[3] = {1, 1, 1};  // follow event dependencies, opportunistic, internal dependencies
+};
+
+// Idle bytes of all pools of the card go back to it.
+void trim_pools(int ordinal);
+
+}  // namespace ullage::drycard

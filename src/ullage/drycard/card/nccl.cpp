@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL: communicators that know their size and rank; what they carry is not there. Buffers that NCCL itself takes on a
+// card are not counted.
+
+#include "ullage/drycard/card/memory.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace ullage::drycard {
+namespace {
+
+struct Communicator {
+  int size = 1;
+  int rank = 0;
+  int card = 0;
+};
+
+struct UniqueId {
+  char bytes[128];
+};
+
+int make(Communicator** communicator, int size, int rank, int card) {
+  *communicator = new Communicator{size, rank, card};
+  return 0;
+}
+
+}  // namespace
+
+ULLAGE_CARD_API int ncclGetVersion(int* version) {
+  const char* text = std::getenv("ULLAGE_DRYCARD_NCCL");
+  *version = text != nullptr && std::atoi(text) != 0 ? std::atoi(text) : 22907;
+  return 0;
+}
+ULLAGE_CARD_API int ncclGetUniqueId(UniqueId* id) {
+  std::memset(id, 1, sizeof *id);
+  return 0;
+}
+// The id is passed by value: 128 bytes on the stack, before the rank's register is used.
+ULLAGE_CARD_API int ncclCommInitRank(Communicator** communicator, int size, UniqueId, int rank) {
+  return make(communicator, size, rank, current_card());
+}
+ULLAGE_CARD_API int ncclCommInitRankConfig(Communicator** communicator, int size, UniqueId, int rank, void*) {
+  return make(communicator, size, rank, current_card());
+}
+ULLAGE_CARD_API int ncclCommInitRankScalable(Communicator** communicator, int size, int rank, int, UniqueId*, void*) {
+  return make(communicator, size, rank, current_card());
+}
+ULLAGE_CARD_API int ncclCommInitAll(Communicator** communicators, int count, const int* cards) {
+  for (int i = 0; i < count; ++i) make(&communicators[i], count, i, cards != nullptr ? cards[i] : i);
+  return 0;
+}
+// How many share the colour is not known here: as many as before.
+ULLAGE_CARD_API int ncclCommSplit(Communicator* from, int, int, Communicator** made, void*) {
+  return make(made, from->size, from->rank, from->card);
+}
+ULLAGE_CARD_API int ncclCommShrink(Communicator* from, int*, int, Communicator** made, void*, int) {
+  return make(made, from->size, from->rank, from->card);
+}
+ULLAGE_CARD_API int ncclCommFinalize(Communicator*) { return 0; }
+ULLAGE_CARD_API int ncclCommDestroy(Communicator* communicator) {
+  delete communicator;
+  return 0;
+}
+ULLAGE_CARD_API int ncclCommAbort(Communicator* communicator) {
+  delete communicator;
+  return 0;
+}
+ULLAGE_CARD_API int ncclCommGetAsyncError(Communicator*, int* error) {
+  *error = 0;
+  return 0;
+}
+ULLAGE_CARD_API int ncclCommCount(const Communicator* communicator, int* count) {
+  *count = communicator->size;
+  return 0;
+}
+ULLAGE_CARD_API int ncclCommUserRank(const Communicator* communicator, int* rank) {
+  *rank = communicator->rank;
+  return 0;
+}
+ULLAGE_CARD_API int ncclCommCuDevice(const Communicator* communicator, int* card) {
+  *card = communicator->card;
+  return 0;
+}
+ULLAGE_CARD_API const char* ncclGetErrorString(int error) { return error == 0 ? "no error" : "unknown result code"; }
+ULLAGE_CARD_API const char* ncclGetLastError(Communicator*) { return ""; }
+ULLAGE_CARD_API int ncclCommRegister(Communicator*, void*, std::size_t, void** handle) {
+  *handle = nullptr;
+  return 0;
+}
+ULLAGE_CARD_API int ncclCommWindowRegister(Communicator*, void*, std::size_t, void** window, int) {
+  *window = nullptr;
+  return 0;
+}
+ULLAGE_CARD_API int ncclRedOpCreatePreMulSum(int* operation, void*, int, int, Communicator*) {
+  *operation = 0;
+  return 0;
+}
+ULLAGE_CARD_API int ncclMemAlloc(void** place, std::size_t bytes) {
+  return allocate(current_card(), bytes, reinterpret_cast<Address*>(place)) == kSuccess ? 0 : 1;
+}
+ULLAGE_CARD_API int ncclMemFree(void* place) { return release(reinterpret_cast<Address>(place)) == kSuccess ? 0 : 1; }
+
+}  // namespace ullage::drycard

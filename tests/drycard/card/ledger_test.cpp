@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drycard/card/card_library.h"
+
+#include "ullage/drycard/cards.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+namespace ullage::drycard {
+namespace {
+
+TEST(DryCardLedger, SaysWhatTheCardsAre) {
+  CardLibrary card({{"ULLAGE_DRYCARD_CARD", "T4"}, {"ULLAGE_DRYCARD_COUNT", "3"}, {"CUDA_VISIBLE_DEVICES", "2,0"}});
+  int count = 0;
+  EXPECT_EQ(card("cudaGetDeviceCount", &count), 0);
+  EXPECT_EQ(count, 2);
+  unsigned machine = 0;
+  EXPECT_EQ(card("nvmlDeviceGetCount_v2", &machine), 0);
+  EXPECT_EQ(machine, 3u);
+  EXPECT_EQ(card.ledger().magic.load(), CardLedger::kMagic);
+  EXPECT_EQ(card.ledger().cards.load(), 3u);
+  EXPECT_EQ(card.ledger().card[2].total.load(), find_card("t4")->total);
+  EXPECT_EQ(card.ledger().processes.load(), 0u);  // no context yet
+  card.allocate(kMib);
+  EXPECT_EQ(card.ledger().card[2].used.load(), 2 * kMib);  // ordinal 0 is the machine's third card
+  EXPECT_EQ(card.ledger().card[2].processes.load(), 1u);
+}
+
+TEST(DryCardLedger, OutlivesAProcessThatIsKilledAndGivesItsBytesBack) {
+  CardLibrary card({{"ULLAGE_DRYCARD_MEMORY", std::to_string(kGib)}});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    card.allocate(300 * kMib);
+    ::raise(SIGKILL);
+  }
+  siginfo_t ended;
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // it stays a zombie
+  EXPECT_EQ(card.ledger().card[0].used.load(), 300 * kMib);
+  const std::size_t context = card.ledger().card[0].context.load();
+  EXPECT_EQ(card.free_bytes(), kGib - context);
+  EXPECT_EQ(card.ledger().card[0].peak.load(), 300 * kMib);
+  EXPECT_EQ(card.ledger().processes.load(), 2u);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(DryCardLedger, AddsUpTheLivingProcesses) {
+  CardLibrary card({{"ULLAGE_DRYCARD_MEMORY", std::to_string(2 * kGib)}});
+  int ready[2];
+  int done[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(done), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    card.allocate(300 * kMib);
+    char byte = 0;
+    if (::write(ready[1], &byte, 1) == 1 && ::read(done[0], &byte, 1) == 1) ::_exit(0);
+    ::_exit(1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  const std::size_t context = card.ledger().card[0].context.load();
+  EXPECT_EQ(card.free_bytes(), 2 * kGib - 300 * kMib - 2 * context);
+  ASSERT_EQ(::write(done[1], &byte, 1), 1);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(card.free_bytes(), 2 * kGib - context);
+}
+
+TEST(DryCardLedger, NotesUnknownFunctionsOnce) {
+  CardLibrary card({});
+  for (const char* name : {"cudaOne", "cudaTwo", "cudaOne", "cublasSgemm_v2"}) card("ullage_drycard_unknown", name);
+  EXPECT_STREQ(card.ledger().unknown[0].text.data(), "cudaOne");
+  EXPECT_STREQ(card.ledger().unknown[1].text.data(), "cudaTwo");
+  EXPECT_EQ(card.ledger().unknown[2].set.load(), 0u);  // that one only computes
+  EXPECT_EQ(card.ledger().unknown_calls.load(), 3u);
+}
+
+TEST(DryCardLedger, RefusesAChildByForkOfAUser) {
+  CardLibrary card({});
+  card.allocate(kMib);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    void* place = nullptr;
+    ::_exit(card("cudaMalloc", &place, kMib));
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 3);  // cudaErrorInitializationError
+}
+
+}  // namespace
+}  // namespace ullage::drycard
