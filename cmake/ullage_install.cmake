@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed: the command, the two libraries that it brings into programs, and what a program needs to name the runtime itself
+# What is installed: the command, the libraries that it brings into programs, and what a program needs to name the runtime itself
 # (find_package(Ullage), target Ullage::runtime). In a wheel the same, below the environment's own bin, lib and include.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -20,7 +20,7 @@ foreach(program ullage_dcgan_program ullage_pulse_program ullage_vqgan_clip_prog
     install(TARGETS ${program} DESTINATION "${bin}")
   endif()
 endforeach()
-install(TARGETS ullage_preload LIBRARY DESTINATION "${lib}")
+install(TARGETS ullage_preload ullage_drycard_library LIBRARY DESTINATION "${lib}")
 if(ULLAGE_TORCH)
   # Torch is mapped before the runtime is, by whichever program; the path serves programs that link the runtime.
   set_target_properties(ullage_runtime PROPERTIES INSTALL_RPATH "${ULLAGE_TORCH_DIR}/lib")

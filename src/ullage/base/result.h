@@ -72,7 +72,7 @@ inline Status success() { return Status(std::monostate{}); }
     if (auto ullage_tried = (__VA_ARGS__); !ullage_tried.ok()) return ullage_tried.error(); \
   } while (false)
 
-#define ULLAGE_TRY_VALUE(to, ...) ULLAGE_TRY_VALUE_AS(ULLAGE_JOIN(ullage_tried_, __COUNTER__), to, __VA_ARGS__)
+#define ULLAGE_TRY_VALUE(to, ...) ULLAGE_TRY_VALUE_AS(ULLAGE_JOIN(ullage_tried_, __LINE__), to, __VA_ARGS__)
 #define ULLAGE_TRY_VALUE_AS(tried, to, ...) \
   auto tried = (__VA_ARGS__);               \
   if (!tried.ok()) return tried.error();    \

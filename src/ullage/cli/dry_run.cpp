@@ -85,6 +85,14 @@ void add_python(const Json& json, DryReport& report) {
   }
 }
 
+// The backward pass runs on a thread that has no line of the program; the error that came of it has.
+void add_places(DryReport& report) {
+  if (!report.error) return;
+  for (DryReport::Refused& one : report.refused) {
+    if (one.place.file.empty()) one.place = report.error->place;
+  }
+}
+
 // What the Pythons wrote; the history of the one that took most.
 fs::path add_pythons(const fs::path& folder, DryReport& report) {
   fs::path history;
@@ -192,6 +200,7 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   report.host_peak = host.tree_peak.value_or(host.process_peak);
   report.notes = notes_;
   done.history = add_pythons(folder, report);
+  add_places(report);
   add_account(*read_account(folder / "card"), report);
   if (order.quiet_program) done.last_lines = last_lines_of(folder / "outputs");
   return done;

@@ -10,7 +10,10 @@ namespace {
 constexpr std::uint64_t mib(std::uint64_t count) { return count << 20; }
 constexpr int kib(int count) { return count * 1024; }
 // Messages say it with two decimals; pages of a card are 2 MiB.
-constexpr std::uint64_t gib(double count) { return static_cast<std::uint64_t>(count * 512.0 + 0.5) << 21; }
+constexpr std::uint64_t gib(double count) {
+  const auto whole = static_cast<std::uint64_t>(count * 512.0);
+  return (whole + (count * 512.0 - static_cast<double>(whole) >= 0.5 ? 1 : 0)) << 21;
+}
 
 // Sources. The comment at each card: its total memory, of `torch.cuda` or its out-of-memory message, without the part
 // that the driver keeps (it grows with newer drivers). Contexts: estimates, of CUDA 12 and 13 with modules loaded when

@@ -19,6 +19,7 @@ import traceback
 
 import torch
 
+STANDARD = os.path.dirname(os.__file__)  # of Python's own modules
 MOST_EVENTS = 2_000_000  # torch keeps a ring of them; an event is some hundred bytes
 
 
@@ -116,7 +117,7 @@ class Account:
         self.exit, os._exit = os._exit, self.leave
         self.hook, sys.excepthook = sys.excepthook, self.program_failed
         atexit.register(self.write)
-        torch.optim.optimizer.register_optimizer_step_post_hook(self.optimizer_stepped)
+        sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(self.optimizer_stepped)
         torch.cuda._lazy_call(self.card_is_there)
         if seconds := float(os.environ.get("ULLAGE_DRYCARD_SECONDS", "0")):
             timer = threading.Timer(seconds, self.end, ["seconds"])
@@ -130,11 +131,14 @@ class Account:
 
 
 def innermost_line(frames):
-    """Of the program's own lines the one nearest to what happened; a library's, where there is none."""
-    own = [one for one in frames if not any(part in one.filename for part in ("site-packages", "dist-packages", "<"))
-           and not one.filename.startswith(sys.base_prefix + "/lib")]
-    found = (own or list(frames) or [None])[-1]
-    return {"file": found.filename, "line": found.lineno, "function": found.name} if found else {}
+    """Of the program's own lines the one nearest to what happened; a library's, where there is none. A thread of the
+    backward pass has no line."""
+    frames = [one for one in frames if not one.filename.startswith("<")]
+    own = [one for one in frames if "-packages" not in one.filename and not one.filename.startswith(STANDARD)]
+    if not frames:
+        return {}
+    found = (own or frames)[-1]
+    return {"file": found.filename, "line": found.lineno, "function": found.name}
 
 
 Account().begin()

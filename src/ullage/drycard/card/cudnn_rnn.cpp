@@ -63,13 +63,18 @@ struct Recurrent {
   int out() const { return projects() ? projected : hidden; }
   int biases() const { return bias_mode == 0 ? 0 : bias_mode == 2 ? 2 : 1; }
 
-  std::size_t inputs_of(int layer) const { return static_cast<std::size_t>(layer == 0 ? input : out() * directions()); }
+  std::size_t inputs_of(int layer) const {
+    return layer == 0 ? static_cast<std::size_t>(input)
+                      : static_cast<std::size_t>(out()) * static_cast<std::size_t>(directions());
+  }
   std::size_t matrices_of(int layer) const {
     const auto h = static_cast<std::size_t>(hidden);
     const std::size_t gate = h * (inputs_of(layer) + static_cast<std::size_t>(out()));
     return gate * static_cast<std::size_t>(gates()) + (projects() ? h * static_cast<std::size_t>(projected) : 0);
   }
-  std::size_t biases_of_one() const { return static_cast<std::size_t>(biases() * gates() * hidden); }
+  std::size_t biases_of_one() const {
+    return static_cast<std::size_t>(biases()) * static_cast<std::size_t>(gates()) * static_cast<std::size_t>(hidden);
+  }
   std::size_t all_matrices() const {
     std::size_t sum = 0;
     for (int layer = 0; layer < layers; ++layer) sum += matrices_of(layer) * static_cast<std::size_t>(directions());

@@ -142,7 +142,7 @@ ULLAGE_CARD_API int cuCtxGetDevice_v2(int* ordinal, void* context) {
   return *ordinal >= 0 ? kSuccess : kInvalidContext;
 }
 ULLAGE_CARD_API int cuCtxGetId(void* context, unsigned long long* id) {
-  *id = static_cast<unsigned long long>(ordinal_of(context) + 1);
+  *id = static_cast<unsigned long long>(ordinal_of(context)) + 1;
   return kSuccess;
 }
 ULLAGE_CARD_API int cuCtxSynchronize() { return use_current(); }

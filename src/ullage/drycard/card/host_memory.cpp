@@ -133,7 +133,7 @@ ULLAGE_CARD_API int cuPointerGetAttribute(void* value, int attribute, Address at
   if (known.type == kUnregistered) return kInvalidValue;
   const auto block = block_around(place);
   const auto put = [value](auto what) {
-    std::memcpy(value, &what, sizeof what);
+    std::memcpy(value, static_cast<const void*>(&what), sizeof what);
     return kSuccess;
   };
   switch (attribute) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels: registered by the program when it is loaded, launched at no cost, described as plain ones.
 
+#include "ullage/drycard/card/fat_binaries.h"
 #include "ullage/drycard/card/kernels.h"
 #include "ullage/drycard/card/memory.h"
 #include "ullage/drycard/card/streams.h"
@@ -35,8 +36,6 @@ void* address_of_symbol(const void* symbol) {
   if (at == 0) at = take_addresses(current_card(), kPage);
   return reinterpret_cast<void*>(at);
 }
-
-void* fat_binary = nullptr;
 
 }  // namespace
 
@@ -91,8 +90,9 @@ ULLAGE_CARD_API int cuStreamAddCallback(void* stream, void (*function)(void*, in
   return cudaStreamAddCallback(stream, function, data, 0);
 }
 
-ULLAGE_CARD_API int cudaFuncGetAttributes(FunctionAttributes* attributes, const void*) {
+ULLAGE_CARD_API int cudaFuncGetAttributes(FunctionAttributes* attributes, const void* function) {
   *attributes = plain_kernel();
+  attributes->ptx_version = attributes->binary_version = code_for(function, attributes->binary_version);
   return kSuccess;
 }
 ULLAGE_CARD_API int cudaFuncSetAttribute(const void*, int, int) { return kSuccess; }
@@ -149,10 +149,13 @@ ULLAGE_CARD_API int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, std::siz
   return kSuccess;
 }
 // When a program is loaded: hundreds of thousands of calls for torch, so nothing is kept.
-ULLAGE_CARD_API void** __cudaRegisterFatBinary(void*) { return &fat_binary; }
+ULLAGE_CARD_API void** __cudaRegisterFatBinary(void* wrapper) { return register_fat_binary(wrapper); }
 ULLAGE_CARD_API void __cudaRegisterFatBinaryEnd(void**) {}
 ULLAGE_CARD_API void __cudaUnregisterFatBinary(void**) {}
-ULLAGE_CARD_API void __cudaRegisterFunction() {}
+// And the device's name, the number of threads and more, which nobody asks for.
+ULLAGE_CARD_API void __cudaRegisterFunction(void** module, const char* function) {
+  register_function(module, function);
+}
 ULLAGE_CARD_API void __cudaRegisterVar() {}
 ULLAGE_CARD_API void __cudaRegisterManagedVar() {}
 

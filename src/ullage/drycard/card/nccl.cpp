@@ -31,7 +31,8 @@ int make(Communicator** communicator, int size, int rank, int card) {
 
 ULLAGE_CARD_API int ncclGetVersion(int* version) {
   const char* text = std::getenv("ULLAGE_DRYCARD_NCCL");
-  *version = text != nullptr && std::atoi(text) != 0 ? std::atoi(text) : 22907;
+  const long stated = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+  *version = stated > 0 ? static_cast<int>(stated) : 22907;
   return 0;
 }
 ULLAGE_CARD_API int ncclGetUniqueId(UniqueId* id) {

@@ -63,9 +63,9 @@ Machine read_machine() {
   made.model = found ? *found : card_of_size(find_card("a100-80gb")->total);
   if (const char* bytes = variable("ULLAGE_DRYCARD_MEMORY")) made.model.total = std::strtoull(bytes, nullptr, 10);
   if (const char* count = variable("ULLAGE_DRYCARD_COUNT")) {
-    made.cards = std::max(0, std::min(std::atoi(count), static_cast<int>(kMostCards)));
+    made.cards = static_cast<int>(std::clamp(std::strtol(count, nullptr, 10), 0L, static_cast<long>(kMostCards)));
   }
-  if (const char* cuda = variable("ULLAGE_DRYCARD_CUDA")) made.cuda = std::atoi(cuda) == 12 ? 12 : 13;
+  if (const char* cuda = variable("ULLAGE_DRYCARD_CUDA")) made.cuda = std::strtol(cuda, nullptr, 10) == 12 ? 12 : 13;
   made.visible = made.cards;
   for (int i = 0; i < made.cards; ++i) made.card_of[i] = i;
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");

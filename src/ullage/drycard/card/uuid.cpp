@@ -4,6 +4,7 @@
 #include "ullage/drycard/ledger.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace ullage::drycard {
@@ -33,13 +34,16 @@ std::string bus_text(int card) {
   return text;
 }
 
+// "0000:01:00.0", also with eight digits of the domain.
 int card_at_bus(const char* text) {
-  unsigned domain = 0;
-  unsigned bus = 0;
-  unsigned device = 0;
-  if (text == nullptr || std::sscanf(text, "%x:%x:%x", &domain, &bus, &device) != 3) return -1;
-  const int card = static_cast<int>(bus) - 1;
-  return domain == 0 && device == 0 && card >= 0 && card < static_cast<int>(kMostCards) ? card : -1;
+  if (text == nullptr) return -1;
+  char* rest = nullptr;
+  const unsigned long domain = std::strtoul(text, &rest, 16);
+  if (*rest != ':') return -1;
+  const unsigned long bus = std::strtoul(rest + 1, &rest, 16);
+  if (*rest != ':') return -1;
+  const unsigned long device = std::strtoul(rest + 1, &rest, 16);
+  return domain == 0 && device == 0 && bus >= 1 && bus <= kMostCards ? static_cast<int>(bus) - 1 : -1;
 }
 
 }  // namespace ullage::drycard

@@ -315,7 +315,8 @@ class ElfParser final {
     const std::uint64_t first = at<std::uint32_t>(table->offset + 4);
     const std::uint64_t filters = at<std::uint32_t>(table->offset + 8);
     const std::uint64_t head = 16 + filters * 8;
-    if (!(table = part(*gnu_hash_, head + buckets * 4, "hash table"))) return false;
+    table = part(*gnu_hash_, head + buckets * 4, "hash table");
+    if (!table) return false;
     std::uint64_t last = 0;
     for (std::uint64_t i = 0; i < buckets; ++i) {
       last = std::max<std::uint64_t>(last, at<std::uint32_t>(table->offset + head + i * 4));

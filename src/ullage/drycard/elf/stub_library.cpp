@@ -193,7 +193,7 @@ class StubWriter final {
   // A Bloom filter of 64-bit words, the first symbol of each bucket, and each symbol's hash; the last one of a bucket
   // has the lowest bit. No specification; as glibc's elf/dl-lookup.c reads it.
   std::string hash_table() const {
-    std::uint32_t words = 1;
+    std::size_t words = 1;
     while (words * 8 < functions_.size()) words *= 2;
     std::vector<std::uint64_t> filter(words);
     std::vector<std::uint32_t> first(buckets()), chain(functions_.size());
@@ -205,7 +205,7 @@ class StubWriter final {
       chain[i] = (hash & ~1u) | (last ? 1u : 0u);
     }
     std::string bytes;
-    append_all(bytes, std::vector<std::uint32_t>{buckets(), kFirstDefined, words, kFilterShift});
+    append_all(bytes, std::vector<std::uint32_t>{buckets(), kFirstDefined, static_cast<std::uint32_t>(words), kFilterShift});
     append_all(bytes, filter);
     append_all(bytes, first);
     append_all(bytes, chain);

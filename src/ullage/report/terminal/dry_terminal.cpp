@@ -29,9 +29,12 @@ std::string verdict(const DryReport& report) {
                                      [](const auto& a, const auto& b) { return a.taken < b.taken; });
   const std::string on = card_text(report);
   if (report.ran_out()) {
-    const DryReport::Refused& last = report.refused.back();
-    return fmt::format("DOES NOT FIT {}: {} more were asked for{} when {} were taken", on, to_string(last.request),
-                       text_of(last.place), to_string(most->taken));
+    std::string text = fmt::format("DOES NOT FIT {}: {} were taken", on, to_string(most->taken));
+    if (!report.refused.empty()) {
+      const DryReport::Refused& last = report.refused.back();
+      text += fmt::format(" when {} more were asked for{}", to_string(last.request), text_of(last.place));
+    }
+    return text;
   }
   return fmt::format("fits: {} of {}", to_string(most->taken), on);
 }
@@ -71,7 +74,7 @@ std::size_t DryReport::used_cards() const {
 }
 
 bool DryReport::ran_out() const {
-  return !refused.empty() && exit_code != 0 && (!error || error->type.find("OutOfMemory") != std::string::npos);
+  return exit_code != 0 && (error ? error->type.find("OutOfMemory") != std::string::npos : !refused.empty());
 }
 
 void write_terminal(const DryReport& report, const std::string& prefix, std::ostream& out) {

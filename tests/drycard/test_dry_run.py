@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ullage run --dry` and `ullage predict --device CARD`: PyTorch's CUDA build with no card.
+
+usage: test_dry_run.py BIN_FOLDER PYTHON_WITH_CUDA_TORCH PYTHON_WITH_CPU_TORCH [CASE]
+Wants .venv-cuda of `tools/setup cuda`; without it this is skipped.
+"""
+import hashlib
+import json
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from cases import run_cases  # noqa: E402
+
+MIB = 1 << 20
+TRAIN = """
+import sys
+import torch, torch.nn as nn
+batch = int(sys.argv[1]) if len(sys.argv) > 1 else 32
+net = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.Flatten(), nn.Linear(64 * 64 * 64, 256)).cuda()
+opt = torch.optim.Adam(net.parameters())
+for i in range(5):
+    x = torch.randn(batch, 3, 64, 64, device="cuda")
+    loss = net(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print("step", i, loss.item(), flush=True)
+"""
+EMBEDDING = """
+import torch
+table = torch.nn.Embedding(50304, 64).cuda()
+table(torch.randint(0, 50304, (12, 1024), device="cuda")).sum().backward()  # sorts by cub
+"""
+FAILS = """
+import torch
+total = torch.ones(3, device="cuda").sum()
+assert total.item() == 3, "a computed value"
+"""
+SAVES = """
+import torch
+torch.save({"zeros": torch.ones(4, device="cuda")}, "there.pt")
+torch.save({"zeros": torch.ones(4, device="cuda")}, "new.pt")
+"""
+# Action and size of every event of TRAIN, by the version of torch, on this card.
+EVENTS = {"2.13.0+cu130": "d9bc1a1bcf765a2c"}
+
+
+class Dry:
+    def __init__(self, bin_folder, cuda, cpu, folder):
+        self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
+        self.folder = pathlib.Path(folder)
+        for name, text in (("train", TRAIN), ("embedding", EMBEDDING), ("fails", FAILS), ("saves", SAVES)):
+            (self.folder / f"{name}.py").write_text(text)
+
+    def ullage(self, *words, code=0):
+        done = subprocess.run([str(self.bin / "ullage"), *map(str, words)], cwd=self.folder, capture_output=True, text=True)
+        assert done.returncode == code, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+        return done
+
+
+class Plain(pickle.Unpickler):
+    def find_class(self, module, name):
+        raise ValueError(f"{module}.{name} is not data")
+
+
+def test_events_are_the_recorded_ones(dry: Dry) -> None:
+    said = dry.ullage("run", "--dry", "--device", "a100-80gb", "--record", "h.pickle", "--report", "r.json", "--", dry.cuda, "train.py")
+    assert said.stdout.count("step ") == 5, said.stdout
+    told = json.loads((dry.folder / "r.json").read_text())
+    assert told["basis"] == "dry" and told["fits"] is True and told["steps"] == 5, told
+    with open(dry.folder / "h.pickle", "rb") as file:
+        trace = Plain(file).load()["device_traces"][0]
+    events = hashlib.sha256(repr([(one["action"], one["size"]) for one in trace]).encode()).hexdigest()[:16]
+    print(f"   {told['torch']}: {len(trace)} events, {events}", flush=True)
+    assert EVENTS.get(told["torch"], events) == events, (told["torch"], events)
+    live = peak = 0
+    for one in trace:
+        live += one["size"] if one["action"] == "alloc" else -one["size"] if one["action"] == "free_completed" else 0
+        peak = max(peak, live)
+    assert peak == told["cards"][0]["allocated_peak_bytes"], (peak, told)
+    assert told["cards"][0]["used_peak_bytes"] == told["cards"][0]["reserved_peak_bytes"], told
+    assert "live" in dry.ullage("explain", "h.pickle").stdout
+
+
+def test_a_card_that_is_too_small(dry: Dry) -> None:
+    answer = json.loads(dry.ullage("predict", "--json", "--device", "cuda:1GiB", "--", dry.cuda, "train.py").stdout)
+    assert answer["fits"] is False and answer["error"]["type"] == "torch.OutOfMemoryError", answer
+    assert answer["refused"][0]["bytes"] == 256 * MIB, answer
+    assert answer["refused"][0]["place"]["line"] == TRAIN.splitlines().index("    loss.backward()") + 1, answer
+    text = dry.ullage("predict", "--device", "cuda:1GiB", "--", dry.cuda, "train.py").stdout
+    assert text.startswith("DOES NOT FIT") and "train.py:11" in text and "What to do" in text, text
+    done = dry.ullage("run", "--dry", "--device", "cuda:1GiB", "--", dry.cuda, "train.py", code=1)
+    assert "torch.OutOfMemoryError: CUDA out of memory" in done.stderr and "DOES NOT FIT" in done.stderr, done.stderr
+
+
+def test_three_steps_are_enough(dry: Dry) -> None:
+    answer = json.loads(dry.ullage("predict", "--json", "--device", "t4", "--", dry.cuda, "train.py").stdout)
+    assert answer["ended_by"] == "steps" and answer["steps"] == 3, answer
+    assert answer["unknown_reads"]["count"] == 2 and not answer["calibrated"], answer
+    assert answer["unknown_functions"] == [], answer
+
+
+def test_the_largest_batch(dry: Dry) -> None:
+    words = ("--device", "cuda:3GiB", "--vary", "batch", "--at", "batch=128", "--", dry.cuda, "train.py")
+    text = dry.ullage("predict", *words, "{batch}").stdout
+    largest = int(re.search(r"the largest batch that fits: (\d+)", text)[1])
+    print(f"   the largest batch in 3 GiB: {largest}", flush=True)
+    dry.ullage("run", "--dry", "--quiet", "--device", "cuda:3GiB", "--", dry.cuda, "train.py", largest)
+    dry.ullage("run", "--dry", "--quiet", "--device", "cuda:3GiB", "--", dry.cuda, "train.py", largest + 1, code=1)
+
+
+def test_kernels_of_an_older_generation(dry: Dry) -> None:
+    for card in ("rtx4090", "t4", "h100"):  # torch has kernels for 8.6, 7.5 and 9.0
+        dry.ullage("run", "--dry", "--quiet", "--device", card, "--", dry.cuda, "embedding.py")
+
+
+def test_a_check_of_a_value_is_told_apart(dry: Dry) -> None:
+    done = dry.ullage("predict", "--device", "t4", "--", dry.cuda, "fails.py", code=1)
+    assert "AssertionError at" in done.stderr and "what is read of the card is zero" in done.stderr, done.stderr
+    assert "DOES NOT FIT" not in done.stderr, done.stderr
+
+
+def test_nothing_is_written_over(dry: Dry) -> None:
+    (dry.folder / "there.pt").write_text("mine")
+    dry.ullage("run", "--dry", "--quiet", "--", dry.cuda, "saves.py")
+    assert (dry.folder / "there.pt").read_text() == "mine" and (dry.folder / "new.pt").stat().st_size > 0
+
+
+def test_wrong_inputs(dry: Dry) -> None:
+    said = dry.ullage("run", "--dry", "--device", "rtx9999", "--", dry.cuda, "train.py", code=2).stderr
+    assert "'rtx9999' is no card that is known" in said and "rtx3090" in said, said
+    said = dry.ullage("run", "--dry", "--device", "cuda:1MiB", "--", dry.cuda, "train.py", code=2).stderr
+    assert "1.00 MiB are no card" in said, said
+    said = dry.ullage("run", "--dry", "--memory", "1GiB", "--", dry.cuda, "train.py", code=2).stderr
+    assert "--memory: does not go with --dry" in said, said
+    said = dry.ullage("run", "--dry", "--", dry.cpu, "train.py", code=2).stderr
+    assert "is a CPU build" in said and "pip install torch" in said, said
+    said = dry.ullage("predict", "--device", "t4", "--", dry.cuda, "nowhere.py", code=1).stderr
+    assert "can't open file" in said, said
+
+
+def main() -> int:
+    if not pathlib.Path(sys.argv[2]).exists():
+        print("skipped: no .venv-cuda with a CUDA build of torch (tools/setup cuda makes it)")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        run_cases(globals(), Dry(*sys.argv[1:4], folder), only="".join(sys.argv[4:5]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
