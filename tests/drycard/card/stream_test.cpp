@@ -43,6 +43,8 @@ TEST(DryCardStream, MeasuresBetweenEvents) {
   EXPECT_EQ(card("cudaEventRecord", second, stream), 0);
   EXPECT_EQ(card("cudaEventElapsedTime", &milliseconds, first, second), 0);
   EXPECT_GE(milliseconds, 0);
+  EXPECT_EQ(card("cudaEventDestroy", first), 0);
+  EXPECT_EQ(card("cudaEventDestroy", second), 0);
 }
 
 TEST(DryCardStream, CapturesAGraphAcrossStreams) {
@@ -75,6 +77,11 @@ TEST(DryCardStream, CapturesAGraphAcrossStreams) {
   EXPECT_EQ(card("cudaGraphLaunch", executable, stream), 0);
   EXPECT_EQ(card("cudaGraphLaunch", executable, stream), 0);
   EXPECT_EQ(card.ledger().launches.load(), 4u);
+  EXPECT_EQ(card("cudaGraphExecDestroy", executable), 0);
+  EXPECT_EQ(card("cudaGraphDestroy", graph), 0);
+  EXPECT_EQ(card("cudaEventDestroy", event), 0);
+  EXPECT_EQ(card("cudaStreamDestroy", stream), 0);
+  EXPECT_EQ(card("cudaStreamDestroy", other), 0);
 }
 
 TEST(DryCardStream, RunsHostFunctionsAtOnce) {
