@@ -216,11 +216,13 @@ CLI::App* add_predict(CLI::App& app, PredictOptions& options) {
   verb->add_option("--memory", options.memory,
                    "also say whether it fits, and the largest size that does;\nauto: what this machine gives, less 5 %")
       ->type_name("SIZE|auto");
-  verb->add_option("--device", options.device,
-                   "of a COMMAND whose torch is a CUDA build: what it would take of that card,\nby a dry run, with no "
-                   "card here (rtx3090, a100-80gb, ..., cuda:24GiB; *2:\ntwo of them). Else also say what a card of "
-                   "that size would hold (an estimate)")
-      ->type_name("cpu|cuda[:SIZE]|CARD");
+  verb->add_option(
+          "--device", options.device,
+          "of a COMMAND whose torch is a CUDA build: what it would take of that\ncard, by a dry run with no card here "
+          "(rtx3090, a100-80gb, ...,\ncuda:24GiB; *2: two of them). Else also say what a card of that\nsize would hold "
+          "(an "
+          "estimate)")
+      ->type_name("CARD|cuda[:SIZE]");
   verb->add_option("--seconds", options.seconds, "of a dry run at most; without it: 300")->type_name("N");
   verb->add_flag("--here", options.here, "run COMMAND in this folder; without it, in an empty one that is removed");
   verb->add_option("--keep", options.keep, "also write what was recorded, for explain and for predict again")
@@ -228,10 +230,9 @@ CLI::App* add_predict(CLI::App& app, PredictOptions& options) {
   verb->add_flag("--json", options.json, "the answer as JSON (docs/cli.md)");
   verb->footer(
       "COMMAND is run once for each size and ended after its third step. What it prints is shown only\n"
-      "when it fails. A dry run works in this folder, and what it writes is made of zeros; files that are\n"
-      "there are not written over by torch.save. {{NAME}} stands for the text {NAME}. Exit code: 0 the answer is on "
-      "stdout; 1 the\n"
-      "program failed; 2 wrong use; 3 FILE cannot be read, or is damaged.\n(" +
+      "when it fails. A dry run works in this folder; what it writes is made of zeros, and torch.save\n"
+      "writes over no file that is there. {{NAME}} stands for the text {NAME}. Exit code: 0 the answer\n"
+      "is on stdout; 1 the program failed; 2 wrong use; 3 FILE cannot be read, or is damaged.\n(" +
       programs_here() + ")");
   return verb;
 }

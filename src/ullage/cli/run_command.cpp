@@ -188,7 +188,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
           "--device", options.device,
           "whose bytes these are: cpu, as without it: the process's resident ones;\ncuda:N: those that it has of the "
           "card of that number, as nvidia-smi\nshows them; cuda: cuda:0")
-      ->type_name("cpu|cuda[:N]|CARD");
+      ->type_name("cpu|cuda[:N]");
   verb->add_flag("--dry", options.dry,
                  "run a CUDA program with no card, to see what it would take of one:\nPyTorch's own CUDA build works, "
                  "kernels do not; --device is then cuda,\ncuda:SIZE or a card (rtx3090, a100-80gb, ...), *2 behind it "
