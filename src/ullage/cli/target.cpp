@@ -19,11 +19,6 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-std::string search_path() {
-  const char* path = std::getenv("PATH");
-  return path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-}
-
 std::variant<Launch, Refusal> command_of(const std::vector<std::string>& target) {
   const std::vector<std::string> words(target.begin() + 1, target.end());
   if (words.empty()) return Refusal{to_int(ExitCode::WrongUse), "no command behind '--'"};
@@ -53,6 +48,11 @@ std::variant<Launch, Refusal> shipped_program_of(const std::vector<std::string>&
 }
 
 }  // namespace
+
+std::string search_path() {
+  const char* path = std::getenv("PATH");
+  return path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+}
 
 int refuse(const Refusal& refusal, const std::string& verb, std::ostream& err) {
   err << "ullage: " << refusal.message << '\n';

@@ -24,6 +24,9 @@ Refusal not_started(const Launch& launch, int reason);
 // "programs here: dcgan", or that there are none.
 std::string programs_here();
 
+// Where commands are looked up: PATH, or what a shell takes without it.
+std::string search_path();
+
 // `target`: first a shipped program's name, or "--" and then a command. No library is preloaded yet.
 std::variant<Launch, Refusal> find_target(const std::vector<std::string>& target, const std::string& verb);
 

@@ -2,10 +2,10 @@
 #include "ullage/cli/torch_folder.h"
 
 #include "ullage/cli/programs.h"
+#include "ullage/cli/target.h"
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -24,14 +24,14 @@ bool is_python(const fs::path& file) {
 }
 
 // Of a script "#!/usr/bin/env python3" and the like: the interpreter's file.
-std::optional<fs::path> python_of_script(const fs::path& script, const std::string& search_path) {
+std::optional<fs::path> python_of_script(const fs::path& script) {
   std::ifstream in(script, std::ios::binary);
   std::string line;
   if (!std::getline(in, line) || !line.starts_with("#!")) return std::nullopt;
   std::istringstream words(line.substr(2));
   for (std::string word; words >> word;) {
     if (!is_python(word)) continue;
-    const FoundCommand found = find_command(word, search_path);
+    const FoundCommand found = find_command(word, search_path());
     if (found.exit_code == 0) return found.file;
   }
   return std::nullopt;
@@ -76,13 +76,11 @@ Result<TorchFound> torch_in(const fs::path& lib, const fs::path& python) {
 }  // namespace
 
 Result<TorchFound> find_torch(const Launch& launch) {
-  const char* path = std::getenv("PATH");
-  const std::string search_path = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
   std::optional<fs::path> python;
   if (is_python(launch.file)) python = launch.file;
-  if (!python) python = python_of_script(launch.file, search_path);
+  if (!python) python = python_of_script(launch.file);
   if (!python) {
-    const FoundCommand found = find_command("python3", search_path);
+    const FoundCommand found = find_command("python3", search_path());
     if (found.exit_code == 0) python = found.file;
   }
   if (!python) {
