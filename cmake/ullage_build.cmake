@@ -40,8 +40,9 @@ function(ullage_warnings target)
 endfunction()
 
 # ullage_module(NAME <folder> SOURCES ... HEADERS ... [LINK ...] [SHARED <output name>] [TORCH])
-# Makes ullage_<folder> with alias ullage::<folder>. Headers are listed by their path in the folder and are
-# compiled one by one by the target all_verify_interface_header_sets, so each stands alone.
+# Makes ullage_<folder> with alias ullage::<folder>. Headers are listed by their path in the folder; each stands alone. A source
+# includes its own header first (tools/check_layers.py), and clang-tidy reads each source alone: that shows it for a header that
+# has a source. The target all_verify_interface_header_sets compiles the others one by one, and those of TORCH, which tidy skips.
 # TORCH: the module includes torch and gets its flags.
 function(ullage_module)
   cmake_parse_arguments(M "TORCH" "NAME;SHARED;BASE_DIR" "SOURCES;HEADERS;LINK;LINK_PRIVATE" ${ARGN})
@@ -58,8 +59,20 @@ function(ullage_module)
     message(FATAL_ERROR "module ${M_NAME} has no sources")
   endif()
   add_library(ullage::${M_NAME} ALIAS ${target})
-  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${M_BASE_DIR}" FILES ${M_HEADERS})
-  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  set(compiled_alone "")
+  set(first_in_a_source "")
+  foreach(header ${M_HEADERS})
+    string(REGEX REPLACE "\\.h$" ".cpp" source "${header}")
+    if(source IN_LIST M_SOURCES AND NOT M_TORCH)
+      list(APPEND first_in_a_source "${header}")
+    else()
+      list(APPEND compiled_alone "${header}")
+    endif()
+  endforeach()
+  target_sources(${target} PUBLIC
+    FILE_SET HEADERS BASE_DIRS "${M_BASE_DIR}" FILES ${compiled_alone}
+    FILE_SET headers_of_sources TYPE HEADERS BASE_DIRS "${M_BASE_DIR}" FILES ${first_in_a_source})
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
   target_link_libraries(${target} PUBLIC ${M_LINK} PRIVATE ${M_LINK_PRIVATE})
   target_compile_features(${target} PUBLIC cxx_std_20)
   ullage_warnings(${target})

@@ -125,8 +125,12 @@ class House:
             if room and room not in self.walls.layers[layer].rooms:
                 found.append(f"{path}:1: folder '{layer}/{room}' is no room; add it to {WALLS}")
                 continue
-            for where, bracket, name in self.includes(path):
+            included = list(self.includes(path))
+            for where, bracket, name in included:
                 found += [f"{where}: {why}" for why in self.against(path, layer, bracket, name)]
+            own = path.with_suffix(".h")
+            if path.suffix == ".cpp" and own in self.files and included and not str(own).endswith(included[0][2]):
+                found.append(f"{included[0][0]}: a source includes its own header first ({own.name}): so it is seen to stand alone")
         return found + self.lists_that_lie()
 
     # Why this file may not include that.

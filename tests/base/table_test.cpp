@@ -16,7 +16,9 @@ using Seat = Id<struct SeatTag, std::int32_t>;
 using Rows = Table<Row, std::string>;
 
 template <class Index, class Items>
-concept IndexOf = requires(Items& items, Index index) { items[index]; };
+concept IndexOf = requires(Items& items, Index index) {
+  items[index];
+};
 
 // What must not compile.
 static_assert(IndexOf<Row, Rows>);

@@ -126,10 +126,7 @@ Result<DryQuestion> read_dry_question(const PredictOptions& options) {
   return question;
 }
 
-// The largest size that fits, and the least that does not.
-struct LargestDry {
-  std::optional<std::int64_t> fits, too_large;
-};
+using Largest = report::DryReport::Largest;
 
 class DryPredictor final {
  public:
@@ -153,40 +150,65 @@ class DryPredictor final {
     return start_.runner.run(program, order);
   }
 
-  // Doubles or halves from `first`, whose answer is known, and cuts the rest in two.
-  LargestDry largest(std::int64_t first, bool first_fits) {
-    LargestDry found;
-    (first_fits ? found.fits : found.too_large) = first;
-    for (std::int64_t next = first; !found.fits || !found.too_large;) {
-      next = first_fits ? next * 2 : next / 2;
+  // Tries sizes from `first` on, whose answer is known. What two sizes took says where the card should be full, and
+  // that is tried next. The answer is near: what fails there is left in steps that double, and the rest is cut in two.
+  Largest largest(std::int64_t first, const report::DryReport& answer) {
+    Largest found{question_.knobs->at.front().name, {}, {}};
+    note(first, answer, found);
+    while (!found.fits || !found.too_large || *found.too_large - *found.fits > 1) {
+      const std::int64_t next = next_size(found);
       if (next < 1 || next > kLargestKnob) return found;
-      const std::optional<bool> fits = fits_at(next);
-      if (!fits) return found;
-      (*fits ? found.fits : found.too_large) = next;
-    }
-    while (*found.too_large - *found.fits > 1) {
-      const std::int64_t next = (*found.fits + *found.too_large) / 2;
-      const std::optional<bool> fits = fits_at(next);
-      if (!fits) return found;
-      (*fits ? found.fits : found.too_large) = next;
+      const auto done = at(next, /*history=*/false);
+      const auto* run = std::get_if<DryDone>(&done);
+      if (run == nullptr || !run->report.used_the_card()) return found;
+      if (run->report.exit_code != 0 && !run->report.ran_out()) return found;
+      note(next, run->report, found);
     }
     return found;
   }
 
  private:
-  // None: the program failed for another reason.
-  std::optional<bool> fits_at(std::int64_t size) {
-    const auto done = at(size, /*history=*/false);
-    const auto* run = std::get_if<DryDone>(&done);
-    if (run == nullptr || !run->report.used_the_card()) return std::nullopt;
-    if (run->report.ran_out()) return false;
-    return run->report.exit_code == 0 ? std::optional(true) : std::nullopt;
+  void note(std::int64_t size, const report::DryReport& answer, Largest& found) {
+    if (answer.ran_out()) {
+      found.too_large = size;
+      return;
+    }
+    found.fits = size;
+    Bytes most;
+    for (const report::DryReport::Card& card : answer.cards) most = std::max(most, card.taken);
+    took_.emplace_back(size, static_cast<double>(most.count));
+  }
+
+  std::int64_t next_size(const Largest& found) {
+    if (!found.fits) return *found.too_large / 2;
+    if (!found.too_large) return took_.size() < 2 ? *found.fits * 2 : full_at(*found.fits);
+    guessed_ = !guessed_ && took_.size() > 1;
+    if (const std::int64_t full = guessed_ ? full_at(*found.fits) : *found.too_large; full < *found.too_large)
+      return full;
+    const std::int64_t between = *found.too_large - *found.fits;
+    step_ *= 2;
+    return took_.size() < 2 || step_ >= between ? *found.fits + between / 2 : *found.too_large - step_ / 2;
+  }
+
+  // The size at which the card is full if what the last two took goes on in a line; above `fits`.
+  std::int64_t full_at(std::int64_t fits) const {
+    const auto& [size, bytes] = took_[took_.size() - 1];
+    const auto& [size_before, bytes_before] = took_[took_.size() - 2];
+    const double each = (bytes - bytes_before) / static_cast<double>(size - size_before);
+    if (each <= 0) return fits * 2;
+    const double room = (static_cast<double>(question_.card.model.total) - bytes) / each;
+    const double full = std::min(static_cast<double>(size) + room, static_cast<double>(kLargestKnob));
+    return std::max(fits + 1, static_cast<std::int64_t>(full));
   }
 
   DryStart start_;
   const DryQuestion& question_;
   const PredictOptions& options_;
   Progress& progress_;
+  std::vector<std::pair<std::int64_t, double>>
+      took_;  // sizes that fit, in the order of the tries, and bytes of the card
+  std::int64_t step_ = 1;
+  bool guessed_ = false;  // what was tried last, by the line
 };
 
 void write_owners(const DryDone& done, const std::string& name, Streams streams) {
@@ -199,14 +221,6 @@ void write_owners(const DryDone& done, const std::string& name, Streams streams)
   const auto style = terminal_style(STDOUT_FILENO, [](const char* variable) { return std::getenv(variable); });
   streams.out << '\n';
   report::write_terminal(diagnose::diagnose(*input, {name, std::nullopt, std::nullopt}), style, streams.out);
-}
-
-std::string largest_text(const std::string& knob, const LargestDry& largest) {
-  if (!largest.fits) return fmt::format("no {} fits", knob);
-  if (!largest.too_large) return fmt::format("{} {} fits; larger ones were not tried", knob, *largest.fits);
-  if (*largest.too_large == *largest.fits + 1) return fmt::format("the largest {} that fits: {}", knob, *largest.fits);
-  return fmt::format("{} {} fits, {} does not; between them the program fails for another reason", knob, *largest.fits,
-                     *largest.too_large);
 }
 
 }  // namespace
@@ -269,7 +283,7 @@ int predict_dry(const PredictOptions& options, Streams streams) {
   progress.pause();
   if (const auto* refusal = std::get_if<Refusal>(&ran)) return refuse(*refusal, "predict", streams.err);
   auto& done = std::get<DryDone>(ran);
-  const report::DryReport& report = done.report;
+  report::DryReport& report = done.report;
   const bool answered = report.used_the_card() && (report.exit_code == 0 || report.ran_out());
   if (!answered) {
     const char* why = report.exit_code != 0 ? "the program failed" : "the program never used the card";
@@ -278,15 +292,13 @@ int predict_dry(const PredictOptions& options, Streams streams) {
     report::write_terminal(report, "ullage: ", streams.err);
     return to_int(ExitCode::Failed);
   }
-  LargestDry largest;
-  if (size) largest = predictor.largest(*size, !report.ran_out());
+  if (size) report.largest = predictor.largest(*size, report);
   progress.pause();
   const int files = write_dry_files(question->keep, options.keep.value_or(""), {}, done, streams.err);
   if (options.json) {
     report::write_json(report, streams.out);
   } else {
     report::write_terminal(report, "", streams.out);
-    if (size) streams.out << "  " << largest_text(question->knobs->at.front().name, largest) << '\n';
     write_owners(done, options.keep.value_or("the dry run"), streams);
   }
   streams.out.flush();

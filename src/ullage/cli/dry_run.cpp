@@ -75,6 +75,7 @@ void add_python(const Json& json, DryReport& report) {
     if (at == report.cards.size()) break;
     DryReport::Card& of = report.cards[at++];
     of.allocated = std::max(of.allocated, Bytes{card.value("allocated_peak", std::uint64_t{0})});
+    of.requested = std::max(of.requested, Bytes{card.value("requested_peak", std::uint64_t{0})});
     of.reserved = std::max(of.reserved, Bytes{card.value("reserved_peak", std::uint64_t{0})});
   }
   for (const Json& one : json.value("out_of_memory", Json::array())) {

@@ -95,6 +95,7 @@ class Account:
         if torch.cuda.is_initialized():
             for card in range(torch.cuda.device_count()):
                 cards.append({"allocated_peak": torch.cuda.max_memory_allocated(card),
+                              "requested_peak": torch.cuda.memory_stats(card).get("requested_bytes.all.peak", 0),
                               "reserved_peak": torch.cuda.max_memory_reserved(card),
                               "retries": torch.cuda.memory_stats(card).get("num_alloc_retries", 0)})
             if self.keeps_history:

@@ -31,10 +31,16 @@ struct DryReport {
     Place place;
   };
   // Peaks of one card. `taken` is what nvidia-smi would show: `used`, which torch's allocator and others took of the
-  // driver, and the contexts of the processes. `allocated` and `reserved` are torch's own words, the largest of any
-  // process; zero where torch said nothing.
+  // driver, and the contexts of the processes. `requested`, `allocated` and `reserved` are torch's own words, the
+  // largest of any process; zero where torch said nothing.
   struct Card {
-    Bytes taken, used, context, allocated, reserved;
+    Bytes taken, used, context, requested, allocated, reserved;
+  };
+  // What other dry runs found of a size that the user asked about: the largest that fits, the least that does not.
+  // None: no such size was met, or the program failed there for another reason.
+  struct Largest {
+    std::string of;
+    std::optional<std::int64_t> fits, too_large;
   };
   enum class EndedBy { Program, Steps, Seconds };
 
@@ -57,7 +63,8 @@ struct DryReport {
   Bytes read_bytes;
   std::vector<std::string> unknown_functions;  // that the program called and the dry card does not have
   std::vector<std::string> notes;              // of the stand-ins
-  std::optional<std::string> history_file;     // torch's memory history, for `ullage explain`
+  std::optional<Largest> largest;
+  std::optional<std::string> history_file;  // torch's memory history, for `ullage explain`
 
   // The most cards at once that anything was taken of.
   std::size_t used_cards() const;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/store/pager_core.h"
+#include "ullage/store/pager.h"
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <utility>
+
+#include "ullage/store/pager_core.h"
 
 namespace ullage::store {
 namespace {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan orders: storages are dropped and made again, spilled and brought back, when it says so.
-#include "ullage/store/pager_core.h"
+#include "ullage/store/planned_moves.h"
 
 #include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
+
+#include "ullage/store/pager_core.h"
 
 namespace ullage::store {
 namespace {

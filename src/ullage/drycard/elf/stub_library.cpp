@@ -205,7 +205,8 @@ class StubWriter final {
       chain[i] = (hash & ~1u) | (last ? 1u : 0u);
     }
     std::string bytes;
-    append_all(bytes, std::vector<std::uint32_t>{buckets(), kFirstDefined, static_cast<std::uint32_t>(words), kFilterShift});
+    append_all(bytes,
+               std::vector<std::uint32_t>{buckets(), kFirstDefined, static_cast<std::uint32_t>(words), kFilterShift});
     append_all(bytes, filter);
     append_all(bytes, first);
     append_all(bytes, chain);

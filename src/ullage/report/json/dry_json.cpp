@@ -34,6 +34,7 @@ Json cards_of(const DryReport& report) {
     cards.push_back({{"peak_bytes", card.taken.count},
                      {"used_peak_bytes", card.used.count},
                      {"context_bytes", card.context.count},
+                     {"requested_peak_bytes", card.requested.count},
                      {"allocated_peak_bytes", card.allocated.count},
                      {"reserved_peak_bytes", card.reserved.count}});
   }
@@ -71,6 +72,13 @@ void write_json(const DryReport& report, std::ostream& out) {
   json["unknown_functions"] = report.unknown_functions;
   json["notes"] = report.notes;
   json["calibrated"] = report.reads == 0 && report.notes.empty() && report.unknown_functions.empty();
+  json["largest"] = nullptr;
+  if (report.largest) {
+    const auto number = [](std::optional<std::int64_t> value) { return value ? Json(*value) : Json(nullptr); };
+    json["largest"] = {{"of", report.largest->of},
+                       {"fits", number(report.largest->fits)},
+                       {"too_large", number(report.largest->too_large)}};
+  }
   json["history"] = report.history_file ? Json(*report.history_file) : Json(nullptr);
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }

@@ -56,6 +56,16 @@ std::string end_text(const DryReport& report) {
   return steps + fmt::format(", then the program ended with exit code {}", report.exit_code);
 }
 
+std::string largest_text(const DryReport::Largest& largest) {
+  if (!largest.fits) return fmt::format("no {} fits", largest.of);
+  if (!largest.too_large) return fmt::format("{} {} fits; larger ones were not tried", largest.of, *largest.fits);
+  if (*largest.too_large == *largest.fits + 1) {
+    return fmt::format("the largest {} that fits: {}", largest.of, *largest.fits);
+  }
+  return fmt::format("{} {} fits, {} does not; between them the program fails for another reason", largest.of,
+                     *largest.fits, *largest.too_large);
+}
+
 // An error that is no lack of memory: it may come of a value that a kernel would have written.
 std::string error_text(const DryReport& report) {
   const DryReport::Failure& error = *report.error;
@@ -112,6 +122,7 @@ void write_terminal(const DryReport& report, const std::string& prefix, std::ost
     for (const std::string& name : report.unknown_functions) names += (names.empty() ? "" : ", ") + clean(name, false);
     line("  functions that the dry card does not have were called, and did nothing: " + names);
   }
+  if (report.largest) line("  " + largest_text(*report.largest));
 }
 
 }  // namespace ullage::report

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/base/sizes.h"
+#include "ullage/report/dry_report.h"
+
+#include "folders.h"
+#include "golden_file.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace ullage::report {
+namespace {
+
+DryReport fitting() {
+  DryReport report;
+  report.command = {"python", "train.py"};
+  report.card_name = "NVIDIA GeForce RTX 3090", report.card_word = "rtx3090", report.card_memory = 24_GiB;
+  report.cards = {{6_GiB, 5_GiB, 1_GiB, 3_GiB, 4_GiB, 5_GiB}};
+  report.torch = "2.13.0+cu130";
+  report.ended_by = DryReport::EndedBy::Steps;
+  report.steps = 3, report.optimizers = 1;
+  report.wall = {8.5}, report.host_peak = 700_MiB, report.pinned_peak = 4_KiB;
+  report.reads = 3, report.read_bytes = Bytes{12};
+  return report;
+}
+
+DryReport too_large() {
+  DryReport report = fitting();
+  report.ended_by = DryReport::EndedBy::Program, report.exit_code = 1, report.steps = 0;
+  report.cards.push_back({});
+  report.refused = {{0, 30_GiB, {"train.py", 12, "step"}}};
+  report.error = {"torch.OutOfMemoryError", "CUDA out of memory.", {"train.py", 12, "step"}};
+  report.unknown_functions = {"cufftNew"};
+  report.notes = {"workspaces of cuDNN"};
+  return report;
+}
+
+std::string terminal(const DryReport& report) {
+  std::ostringstream out;
+  write_terminal(report, "", out);
+  return out.str();
+}
+
+std::string json(const DryReport& report) {
+  std::ostringstream out;
+  write_json(report, out);
+  return out.str();
+}
+
+void expect(const char* file, const std::string& text) { expect_golden(tests_folder() / "report/golden" / file, text); }
+
+TEST(DryReport, OfAProgramThatFits) {
+  DryReport report = fitting();
+  report.largest = {"batch", 128, 129};
+  expect("dry_fits.txt", terminal(report));
+  expect("dry_fits.json", json(report));
+}
+
+TEST(DryReport, OfAProgramThatIsTooLarge) {
+  expect("dry_too_large.txt", terminal(too_large()));
+  expect("dry_too_large.json", json(too_large()));
+}
+
+TEST(DryReport, SaysHowFarALargestSizeIsKnown) {
+  const auto last_line = [](std::optional<std::int64_t> fits, std::optional<std::int64_t> too_large) {
+    DryReport report = fitting();
+    report.largest = {"batch", fits, too_large};
+    const std::string text = terminal(report);
+    return text.substr(text.rfind("  ") + 2);
+  };
+  EXPECT_EQ(last_line({}, 1), "no batch fits\n");
+  EXPECT_EQ(last_line(64, {}), "batch 64 fits; larger ones were not tried\n");
+  EXPECT_EQ(last_line(64, 65), "the largest batch that fits: 64\n");
+  EXPECT_EQ(last_line(64, 128), "batch 64 fits, 128 does not; between them the program fails for another reason\n");
+}
+
+TEST(DryReport, AnErrorThatIsNoLackOfMemoryIsToldApart) {
+  DryReport report = fitting();
+  report.exit_code = 1, report.ended_by = DryReport::EndedBy::Program;
+  report.error = {"AssertionError", "loss is zero", {"train.py", 7, ""}};
+  EXPECT_FALSE(report.ran_out());
+  EXPECT_NE(terminal(report).find("AssertionError at train.py:7: loss is zero; kernels do not run"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ullage::report
