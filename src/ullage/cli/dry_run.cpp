@@ -128,6 +128,31 @@ void add_account(const drycard::CardLedger& account, DryReport& report) {
   }
 }
 
+// A library of that name beside torch, or in a package of NVIDIA's of the same environment. Empty: it is not there.
+fs::path nvidia_library(const fs::path& torch_lib, const std::string& name) {
+  std::error_code ignored;
+  if (fs::exists(torch_lib / name, ignored)) return torch_lib / name;
+  for (const fs::directory_entry& package : fs::directory_iterator(torch_lib / "../../nvidia", ignored)) {
+    const fs::path path = package.path() / "lib" / name;
+    if (fs::exists(path, ignored)) return fs::canonical(path, ignored);
+  }
+  return {};
+}
+
+void add_unanswered(const drycard::CardLedger& account, bool has_cudnn, DryReport& report) {
+  if (const auto plans = account.unanswered_plans.load(); plans > 0) {
+    report.notes.push_back(fmt::format(
+        "workspaces of cuDNN, counted as none for its {} plan{}: {}", plans, plans == 1 ? "" : "s",
+        has_cudnn
+            ? "that cuDNN cannot plan for a card that is not there, from 9.8 on it can"
+            : "install the nvidia-cudnn package that this torch names (pip install torch does), and it is asked"));
+  }
+  if (const auto rnns = account.unanswered_rnns.load(); rnns > 0) {
+    report.notes.push_back(fmt::format("what cuDNN's recurrent networks keep and work in, counted as none in {} call{}",
+                                       rnns, rnns == 1 ? "" : "s"));
+  }
+}
+
 }  // namespace
 
 Error no_cuda_build(const TorchFound& torch) {
@@ -149,12 +174,17 @@ Result<DryRunner> DryRunner::make(const TorchFound& torch) {
   request.torch_lib_folder = torch.lib.string();
   request.out_folder = (root / "lib").string();
   request.drycard_library = library.string();
+  for (const char* nvrtc : {"libnvrtc.so.12", "libnvrtc.so.13"}) {  // cuDNN compiles engines by it, which needs no card
+    if (!nvidia_library(torch.lib, nvrtc).empty()) request.real.emplace_back(nvrtc);
+  }
+  runner.cudnn_ = nvidia_library(torch.lib, "libcudnn_graph.so.9").string();
   ULLAGE_TRY_VALUE(const drycard::StandIns made, drycard::make_stand_ins(request));
   runner.preload_ = before.string();
   for (const std::string& one : made.preload) runner.preload_ += ":" + one;
   runner.cuda_major_ = made.cuda_major;
   runner.notes_ = made.notes;
   ULLAGE_TRY(write_file(root / "in_python.py", drycard::kInPython));
+  ULLAGE_TRY(write_file(root / "values.py", drycard::kValues));
   return runner;
 }
 
@@ -176,7 +206,9 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
       {"ULLAGE_DRYCARD_COUNT", std::to_string(order.card.count)},
       {"ULLAGE_DRYCARD_CUDA", std::to_string(cuda_major_)},
       {"ULLAGE_DRYCARD_LEDGER", (folder / "card").string()},
+      {"ULLAGE_DRYCARD_CUDNN_LIBRARY", cudnn_},
       {"ULLAGE_DRYCARD_SCRIPT", (root / "in_python.py").string()},
+      {"ULLAGE_DRYCARD_VALUES", (root / "values.py").string()},
       {"ULLAGE_DRYCARD_ACCOUNT", folder.string()},
       {"ULLAGE_DRYCARD_HISTORY", order.history ? "1" : "0"},
       {"ULLAGE_DRYCARD_STEPS", std::to_string(order.steps)},
@@ -202,7 +234,9 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   report.notes = notes_;
   done.history = add_pythons(folder, report);
   add_places(report);
-  add_account(*read_account(folder / "card"), report);
+  const std::unique_ptr<drycard::CardLedger> account = read_account(folder / "card");
+  add_account(*account, report);
+  add_unanswered(*account, !cudnn_.empty(), report);
   if (order.quiet_program) done.last_lines = last_lines_of(folder / "outputs");
   return done;
 }

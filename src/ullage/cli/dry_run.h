@@ -46,6 +46,7 @@ class DryRunner final {
 
   ScratchFolder folder_;
   std::string preload_;  // all of LD_PRELOAD
+  std::string cudnn_;    // its libcudnn_graph; empty: it is not there
   int cuda_major_ = 0;
   std::vector<std::string> notes_;
   int runs_ = 0;

@@ -8,6 +8,7 @@ environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the
              ULLAGE_DRYCARD_HISTORY  1: the history is kept
              ULLAGE_DRYCARD_STEPS    end behind so many steps; 0: at the program's own end
              ULLAGE_DRYCARD_SECONDS  end after so many; 0: never
+             ULLAGE_DRYCARD_VALUES   the file values.py; empty: nothing is known of values
 """
 import atexit
 import json
@@ -37,6 +38,7 @@ class Account:
         self.is_cycle_known = False
         self.lock = threading.Lock()
         self.written = False
+        self.values = None
 
     # ---- steps
 
@@ -102,7 +104,9 @@ class Account:
                 torch.cuda.memory._dump_snapshot(f"{self.folder}/{self.process}.pickle")
         told = {"torch": torch.__version__, "seconds": time.monotonic() - self.began, "ended_by": self.ended_by,
                 "steps": self.steps, "optimizers": len(self.first_cycle), "cards": cards,
-                "out_of_memory": self.out_of_memory, "error": self.error}
+                "out_of_memory": self.out_of_memory, "error": self.error,
+                "bounds": [{"op": op, "how": how, "file": file, "line": line, "count": count}
+                           for (op, how, file, line), count in (self.values.bounds if self.values else {}).items()]}
         with open(f"{self.folder}/{self.process}.part", "w") as file:
             json.dump(told, file)
         os.rename(file.name, f"{self.folder}/{self.process}.json")
@@ -119,13 +123,34 @@ class Account:
         self.hook, sys.excepthook = sys.excepthook, self.program_failed
         atexit.register(self.write)
         sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(self.optimizer_stepped)
+        self.follow_values()
         torch.cuda._lazy_call(self.card_is_there)
         if seconds := float(os.environ.get("ULLAGE_DRYCARD_SECONDS", "0")):
             timer = threading.Timer(seconds, self.end, ["seconds"])
             timer.daemon = True
             timer.start()
 
+    def follow_values(self):
+        """In every thread; a mode is each thread's own."""
+        file = os.environ.get("ULLAGE_DRYCARD_VALUES")
+        if not file:
+            return
+        module = {"__name__": "ullage_values"}
+        with open(file) as text:
+            exec(compile(text.read(), "<ullage values>", "exec"), module)
+        self.values = module["Values"]()
+        self.values.__enter__()
+        plain_run = threading.Thread.run
+
+        def run(thread):
+            with self.values:
+                plain_run(thread)
+
+        threading.Thread.run = run
+
     def card_is_there(self):
+        if self.values:
+            self.values.is_on = True
         torch._C._cuda_attach_out_of_memory_observer(self.memory_ran_out)
         if self.keeps_history:
             torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")

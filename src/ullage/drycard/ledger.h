@@ -52,7 +52,7 @@ struct LedgerName {
 
 struct CardLedger {
   static constexpr std::uint64_t kMagic = 0x6472'6163'7972'6455;  // "Udrycard"
-  static constexpr std::uint32_t kLayout = 1;
+  static constexpr std::uint32_t kLayout = 2;
   static constexpr std::size_t kNames = 64;
   static constexpr std::size_t kProcesses = 64;
 
@@ -68,9 +68,11 @@ struct CardLedger {
   LedgerWord launches{0};  // kernels that would have run, of graphs too
   LedgerWord reads{0};     // copies from a card to the host: of bytes that nobody knows, zeros were given
   LedgerWord read_bytes{0};
-  LedgerWord synchronized{0};   // waits for a stream, an event or a card
-  LedgerWord processes{0};      // that have made a context on some card
-  LedgerWord unknown_calls{0};  // of functions without an implementation
+  LedgerWord synchronized{0};      // waits for a stream, an event or a card
+  LedgerWord processes{0};         // that have made a context on some card
+  LedgerWord unknown_calls{0};     // of functions without an implementation
+  LedgerWord unanswered_plans{0};  // of cuDNN, whose workspace counts as none: the real library was not there
+  LedgerWord unanswered_rnns{0};   // calls of recurrent networks of cuDNN, whose spaces count as none
 
   std::array<LedgerCard, kMostCards> card;
   std::array<LedgerProcess, kProcesses> process;

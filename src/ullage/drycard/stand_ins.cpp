@@ -324,6 +324,7 @@ class StandInMaker final {
                    folder.string()};
     }
     for (const auto& [soname, wanted] : libraries_) {
+      if (std::ranges::find(request_.real, soname) != request_.real.end()) continue;
       const std::string path = (folder / soname).string();
       ULLAGE_TRY(check_preloadable(path));
       const StubLibrary library = stub_library(soname, wanted);

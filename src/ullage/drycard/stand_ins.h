@@ -33,6 +33,7 @@ struct StandInRequest {
   std::string out_folder;           // is made if it is not there; files of the same names are replaced
   std::string drycard_library;      // exports what is implemented, and ullage_drycard_unknown
   std::vector<std::string> others;  // shared objects of other packages, or folders that hold some at any depth
+  std::vector<std::string> real{};  // sonames of libraries that are there and need no card: they get no stub
 };
 
 // Files of `others` that are damaged, for another machine or for another CUDA than torch's are left out with a note.

@@ -3,6 +3,7 @@
 // everything, and no workspace.
 
 #include "ullage/drycard/card/abi.h"
+#include "ullage/drycard/card/cudnn_library.h"
 #include "ullage/drycard/card/handles.h"
 #include "ullage/drycard/card/process.h"
 
@@ -43,6 +44,7 @@ int no_bytes(std::size_t* size) {
 
 // torch holds the version at run time against the one it was built with: the launcher can say that one.
 ULLAGE_CARD_API std::size_t cudnnGetVersion() {
+  if (const CudnnLibrary* real = cudnn_library()) return real->version();
   const char* text = std::getenv("ULLAGE_DRYCARD_CUDNN");
   const std::size_t version = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
   return version != 0 ? version : 92000;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's backend descriptors: what is set can be read back; every operation graph has one engine, which takes no
-// workspace. A later version asks the real library, which answers for cards that are described and not there.
+// cuDNN's backend descriptors. Where the real library is there it answers, with the card put in and the handle left
+// out; only execution does nothing. Elsewhere what is set can be read back, and every operation graph has one engine,
+// which takes no workspace: the ledger counts such plans.
 
 #include "ullage/drycard/card/abi.h"
+#include "ullage/drycard/card/cudnn_library.h"
+#include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/streams.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <unordered_map>
 #include <vector>
 
 namespace ullage::drycard {
@@ -21,9 +26,53 @@ constexpr int kPlanWorkspace = 402;
 constexpr int kEngineGlobalIndex = 1301;
 
 // cudnnBackendAttributeType_t
+constexpr int kTypeHandle = 0;
 constexpr int kTypeBoolean = 2;
-
 constexpr int kTypeDescriptor = 15;
+
+// cudnnBackendDescriptorType_t, and where each is told of the card.
+constexpr int kEngine = 2;
+constexpr int kHeuristic = 4;
+constexpr int kPlan = 5;
+int card_attribute(int descriptor_type) {
+  switch (descriptor_type) {
+    case kEngine:
+      return 1307;  // CUDNN_ATTR_ENGINE_DEVICEPROP
+    case kHeuristic:
+      return 204;  // CUDNN_ATTR_ENGINEHEUR_DEVICEPROP
+    case kPlan:
+      return 407;  // CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP
+    default:
+      return 0;
+  }
+}
+
+// Descriptors of the real library that are told of the card before they are finalized.
+class UntoldDescriptors final {
+ public:
+  void add(void* descriptor, int type) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    types_[descriptor] = type;
+  }
+  // The type, once; 0 for others.
+  int take(void* descriptor) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = types_.find(descriptor);
+    if (found == types_.end()) return 0;
+    const int type = found->second;
+    types_.erase(found);
+    return type;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<void*, int> types_;
+};
+
+UntoldDescriptors& untold() {
+  static auto* all = new UntoldDescriptors;  // descriptors outlive the end of main
+  return *all;
+}
 
 struct Descriptor {
   struct Value {
@@ -81,21 +130,42 @@ int read_back(const Descriptor& descriptor, int name, int type, std::int64_t wan
 }  // namespace
 
 ULLAGE_CARD_API int cudnnBackendCreateDescriptor(int type, void** descriptor) {
+  if (const CudnnLibrary* real = cudnn_library()) {
+    const int status = real->create(type, descriptor);
+    if (status == 0 && card_attribute(type) != 0) untold().add(*descriptor, type);
+    return status;
+  }
   *descriptor = new Descriptor{type, {}};
   return 0;
 }
 ULLAGE_CARD_API int cudnnBackendDestroyDescriptor(void* descriptor) {
+  if (const CudnnLibrary* real = cudnn_library()) {
+    untold().take(descriptor);
+    return real->destroy(descriptor);
+  }
   delete static_cast<Descriptor*>(descriptor);
   return 0;
 }
 ULLAGE_CARD_API int cudnnBackendInitialize(void*) { return 0; }
-ULLAGE_CARD_API int cudnnBackendFinalize(void*) { return 0; }
+ULLAGE_CARD_API int cudnnBackendFinalize(void* descriptor) {
+  if (const CudnnLibrary* real = cudnn_library()) {
+    if (const int told_by = card_attribute(untold().take(descriptor)); told_by != 0) {
+      real->set(descriptor, told_by, kTypeDescriptor, 1, &real->card);
+    }
+    return real->finalize(descriptor);
+  }
+  if (static_cast<Descriptor*>(descriptor)->type == kPlan) ledger().unanswered_plans.fetch_add(1);
+  return 0;
+}
 ULLAGE_CARD_API int cudnnBackendExecute(void*, void*, void*) {
   note_library_work();
   return 0;
 }
 ULLAGE_CARD_API int cudnnBackendSetAttribute(void* descriptor, int name, int type, std::int64_t count,
                                              const void* values) {
+  if (const CudnnLibrary* real = cudnn_library()) {
+    return type == kTypeHandle ? 0 : real->set(descriptor, name, type, count, values);
+  }
   Descriptor::Value& value = static_cast<Descriptor*>(descriptor)->values[name];
   value.count = count;
   const auto* bytes = static_cast<const char*>(values);
@@ -104,6 +174,7 @@ ULLAGE_CARD_API int cudnnBackendSetAttribute(void* descriptor, int name, int typ
 }
 ULLAGE_CARD_API int cudnnBackendGetAttribute(void* descriptor, int name, int type, std::int64_t wanted,
                                              std::int64_t* count, void* out) {
+  if (const CudnnLibrary* real = cudnn_library()) return real->get(descriptor, name, type, wanted, count, out);
   switch (name) {
     case kHeuristicResults:
     case kConfigurationEngine:

@@ -3,6 +3,7 @@
 // matrix stands in it, so both are worked out here: all matrices first, layer by layer, then all biases.
 
 #include "ullage/drycard/card/abi.h"
+#include "ullage/drycard/card/process.h"
 
 #include <algorithm>
 #include <vector>
@@ -198,6 +199,7 @@ ULLAGE_CARD_API int cudnnGetRNNWeightParams(void*, const Recurrent* net, int pse
 // What the layers keep for the backward pass is not known: none is counted.
 ULLAGE_CARD_API int cudnnGetRNNTempSpaceSizes(void*, const Recurrent*, int, void*, std::size_t* work,
                                               std::size_t* reserve) {
+  ledger().unanswered_rnns.fetch_add(1);
   if (work != nullptr) *work = 0;
   if (reserve != nullptr) *reserve = 0;
   return 0;

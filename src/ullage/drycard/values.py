@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of a dry run, where a program's control flow reads them: kernels do nothing, so nothing on the card has content.
+
+What came from the host, or from a constant, is known. A function of torch whose inputs are all known and small is called on
+the CPU too, beside the dry call, and what is read of its result is true: masks, lengths, loop conditions. All else is unknown
+and reads as zeros. Where a size hangs on unknown values it is taken as the most it can be, and function and line are kept.
+
+Calls of Python are followed, not those of the backward pass: a mode below autograd would change when gradients are freed.
+What these write is noticed by the version that autograd counts for each tensor.
+"""
+import ctypes
+import os
+import sys
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.overrides import TorchFunctionMode
+
+MOST_BYTES = 1 << 16  # of one storage whose values are followed
+MOST_PLACES = 100
+
+# By names, which functions and methods share. They give no value, or one that the program's generator decides.
+NOT_COMPUTED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "rand", "rand_like",
+                "randn", "randn_like", "randint", "randint_like", "randperm", "normal", "normal_", "uniform_", "random_",
+                "bernoulli", "bernoulli_", "multinomial", "poisson", "exponential_", "geometric_", "cauchy_", "log_normal_",
+                "dropout", "dropout_", "set_", "resize_", "record_stream", "backward", "requires_grad_", "retain_grad",
+                "register_hook", "data_ptr", "untyped_storage", "pin_memory", "share_memory_"}
+OVERWRITES = {"copy_", "fill_", "zero_"}
+BY_SHAPE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # no value of their first argument
+# What they do with an unknown input is what they do with zero: gradients are taken as finite.
+ZERO_WHERE_UNKNOWN = {"_amp_update_scale_"}
+WRITES_ARGUMENTS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
+
+
+def masks_in(index):
+    parts = index if isinstance(index, (tuple, list)) else (index,)
+    return [one for one in parts if isinstance(one, torch.Tensor) and one.dtype in (torch.bool, torch.uint8)]
+
+
+# Functions that read from the card how many elements are not zero: what is counted, in the order of the reads.
+COUNTS = {"nonzero": lambda args: [args[0]], "argwhere": lambda args: [args[0]],
+          "where": lambda args: [args[0]] if len(args) == 1 else [],
+          "__getitem__": lambda args: masks_in(args[1]), "__setitem__": lambda args: masks_in(args[1]),
+          "index_put_": lambda args: masks_in(args[1]), "index_put": lambda args: masks_in(args[1]),
+          "masked_select": lambda args: [torch.broadcast_tensors(*args[:2])[1]]}
+
+
+class Size:
+    """Of a function that reads its result's size: what its reads give for a known result, and for unknown inputs."""
+
+    def __init__(self, known, unknown, how="the most"):
+        self.known, self.unknown, self.how = known, unknown, how
+
+
+def first_of(result):
+    return result[0] if isinstance(result, tuple) else result
+
+
+def elements(args, named):
+    dim = named.get("dim")
+    return [args[0].numel() if dim is None else args[0].shape[dim]]
+
+
+SIZES = {"unique": Size(lambda result: [first_of(result).shape[0]], elements),
+         "unique_consecutive": Size(lambda result: [first_of(result).shape[0]], elements),
+         # The sum, then whether all are above zero.
+         "repeat_interleave": Size(lambda result: [result.shape[0], 1], lambda args, named: [args[-1].numel(), 1], "one of each"),
+         # The least, then the largest.
+         "bincount": Size(lambda result: [0, result.shape[0] - 1], lambda args, named: [0, 0], "one bin")}
+
+
+class Function:
+    """What is known of a function before it is called."""
+
+    def __init__(self, func):
+        name = getattr(func, "__name__", "")
+        self.name = name
+        self.getter = name in ("__get__", "__set__", "__delete__")
+        self.computed = name not in NOT_COMPUTED and not self.getter
+        self.overwrites, self.by_shape = name in OVERWRITES, name in BY_SHAPE
+        self.zero_where_unknown = name in ZERO_WHERE_UNKNOWN
+        self.writes_self = (name.endswith("_") and not name.endswith("__")) or name == "__setitem__" or name.startswith("__i")
+        self.writes = WRITES_ARGUMENTS.get(name, ())
+        self.counts, self.sizes = COUNTS.get(name), SIZES.get(name)
+        # Nothing is to be done where the first argument is not known.
+        self.by_first = not (self.overwrites or self.by_shape or self.zero_where_unknown or self.writes or self.counts or self.sizes)
+
+
+class Unknown(Exception):
+    pass
+
+
+class Known:
+    """The content of one storage of the card, on the host."""
+
+    def __init__(self, storage):
+        self.alive = StorageWeakRef(storage)  # as long as it stands, no other storage gets this one's key
+        self.content = torch.zeros(storage.nbytes(), dtype=torch.uint8)
+        self.extent = (0, 0)  # bytes that are known
+        self.version = None
+
+
+class Values(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.is_on = False  # before the first use of a card there is nothing to follow
+        self.functions = {}
+        self.known = {}  # by the storage
+        self.purge_at = 4096
+        self.bounds = {}  # (function, how, file, line) -> how often its size was not known
+        card = ctypes.CDLL(None)
+        self.answer, self.last_copy = card.ullage_drycard_answer_reads, card.ullage_drycard_last_copy
+        self.last_copy.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        function = self.functions.get(func)
+        if function is None:
+            function = self.functions[func] = Function(func)
+        if function.by_first and self.is_on and (function.getter or args and not kwargs and self.is_unknown(args[0])):
+            return func(*args)  # most calls
+        kwargs = kwargs or {}
+        if not self.is_on:
+            result = func(*args, **kwargs)
+            if self.is_on:  # the first call that used a card
+                self.learn_constant(result)
+            return result
+        try:
+            host = self.on_host(function, args, kwargs) if function.computed else None
+        except Unknown:
+            host = None
+        if function.counts or function.sizes:
+            return self.sized(func, function, args, kwargs, host)
+        return self.followed(func, function, args, kwargs, host) if host else self.unfollowed(func, function, args, kwargs)
+
+    # ---- what is known
+
+    def is_unknown(self, one):
+        return (isinstance(one, torch.Tensor) and one.is_cuda
+                and (one.numel() > MOST_BYTES or one.untyped_storage()._cdata not in self.known))
+
+    def find(self, tensor):
+        """What is known of the tensor's storage, if nothing was written there meanwhile."""
+        key = tensor.untyped_storage()._cdata
+        found = self.known.get(key)
+        if found is not None and found.version != version_of(tensor):
+            del self.known[key]
+            return None
+        return found
+
+    def shadow(self, tensor):
+        """The same values on the host. Unknown: nobody knows them, or they are many."""
+        if tensor.layout is torch.strided:
+            kind = tensor.device.type
+            if kind == "cuda":
+                found = self.find(tensor)
+                if found is not None and is_within(extent_of(tensor), found.extent):
+                    return view_of(found.content, tensor)
+            elif kind == "cpu" and tensor.numel() * tensor.element_size() <= MOST_BYTES:
+                return tensor.detach()
+        raise Unknown
+
+    def shape_of(self, tensor):
+        if tensor.numel() * tensor.element_size() > MOST_BYTES:
+            raise Unknown
+        return torch.zeros(tensor.shape, dtype=tensor.dtype)
+
+    def on_host(self, function, args, kwargs):
+        """Arguments for the CPU. None: it is no business of the card. Unknown: an input is."""
+        self.of_card = False
+        made = [self.argument(function, at, one) for at, one in enumerate(args)]
+        if function.name == "to" and len(args) > 1 and isinstance(args[1], torch.Tensor):
+            raise Unknown  # like another tensor
+        named = {name: self.argument(function, name, one) for name, one in kwargs.items()}
+        if function.name == "cuda":
+            return [made[0].clone()], {}
+        return (made, named) if self.of_card else None
+
+    def argument(self, function, at, one):
+        if isinstance(one, torch.Tensor):
+            if not one.is_cuda:
+                return self.shadow(one)
+            self.of_card = True
+            if at == 0 and (function.by_shape or function.overwrites and is_whole(one)):
+                return self.shape_of(one)
+            try:
+                return self.shadow(one)
+            except Unknown:
+                if function.zero_where_unknown:
+                    return self.shape_of(one)
+                raise
+        if isinstance(one, (list, tuple)):
+            return type(one)(self.argument(function, None, each) for each in one) if type(one) in (list, tuple) else one
+        if isinstance(one, torch.device):
+            self.of_card |= one.type == "cuda"
+            return torch.device("cpu") if one.type == "cuda" else one
+        if isinstance(one, str) and one.startswith("cuda"):
+            self.of_card = True
+            return "cpu"
+        return False if at == "pin_memory" else one
+
+    def keep(self, tensor, value):
+        """From now on `value` is what the tensor has."""
+        if tensor.layout is not torch.strided or not tensor.is_cuda:
+            return
+        storage = tensor.untyped_storage()
+        if storage.nbytes() > MOST_BYTES or tensor.is_conj() or tensor.is_neg():
+            return
+        found = self.known.get(storage._cdata)
+        if found is None:
+            extent = extent_of(tensor)
+            if tensor.numel() * tensor.element_size() < extent[1] - extent[0]:
+                return  # with gaps
+            if len(self.known) >= self.purge_at:
+                self.known = {key: one for key, one in self.known.items() if not one.alive.expired()}
+                self.purge_at = max(4096, 2 * len(self.known))
+            found = self.known[storage._cdata] = Known(storage)
+            found.extent = extent
+        elif not is_within(extent_of(tensor), found.extent):
+            del self.known[storage._cdata]
+            return
+        view = view_of(found.content, tensor)
+        if view.data_ptr() != value.data_ptr():
+            view.copy_(value)
+        found.version = version_of(tensor)
+
+    def learn_constant(self, tensor):
+        """torch.tensor(..., device="cuda"): what was copied last is its content."""
+        if isinstance(tensor, torch.Tensor) and tensor.is_cuda and is_whole(tensor):
+            content = torch.empty(tensor.untyped_storage().nbytes(), dtype=torch.uint8)
+            if self.last_copy(tensor.data_ptr(), content.data_ptr(), content.numel()):
+                self.keep(tensor, view_of(content, tensor))
+
+    def forget(self, one):
+        for each in one if isinstance(one, (list, tuple)) else (one,):
+            if isinstance(each, torch.Tensor) and each.layout is torch.strided and each.is_cuda:
+                self.known.pop(each.untyped_storage()._cdata, None)
+
+    def forget_written(self, function, args, kwargs):
+        if function.writes_self and args:
+            self.forget(args[0])
+        for at in function.writes:
+            if at < len(args):
+                self.forget(args[at])
+        if "out" in kwargs:
+            self.forget(kwargs["out"])
+
+    # ---- calls
+
+    def unfollowed(self, func, function, args, kwargs):
+        result = func(*args, **kwargs)
+        if function.writes_self or function.writes or "out" in kwargs:
+            self.forget_written(function, args, kwargs)
+        elif function.name in ("tensor", "as_tensor", "asarray"):
+            self.learn_constant(result)
+        return result
+
+    def compute(self, func, host):
+        """On the CPU. None: it has no such kernel, or not of this type."""
+        try:
+            with torch.inference_mode(False), torch.no_grad():
+                return func(*host[0], **host[1]) if func is not torch.Tensor.cuda else host[0][0]
+        except Exception:
+            return None
+
+    def followed(self, func, function, args, kwargs, host):
+        with Answer(self, [0], known=True):
+            result = func(*args, **kwargs)
+        return self.note_result(function, args, kwargs, host, result, self.compute(func, host))
+
+    def note_result(self, function, args, kwargs, host, result, value):
+        """Keeps what the CPU says of the call; its own result where the program's is no tensor of the card."""
+        if value is None and function.name != "__setitem__":
+            self.forget_written(function, args, kwargs)
+            return result
+        with torch.inference_mode(False), torch.no_grad():
+            if function.writes_self and args:
+                if args[0] is not result and isinstance(args[0], torch.Tensor):
+                    self.keep_or_tell(args[0], host[0][0])
+            if "out" in kwargs:
+                self.forget(kwargs["out"])
+            return self.keep_or_tell(result, value)
+
+    def keep_or_tell(self, result, value):
+        if isinstance(result, torch.Tensor):
+            if not isinstance(value, torch.Tensor) or value.shape != result.shape:
+                self.forget(result)
+            elif result.is_cuda:
+                self.keep(result, value)
+            elif result.data_ptr() != value.data_ptr():
+                result.detach().copy_(value)
+            return result
+        if isinstance(result, (list, tuple)) and any(isinstance(one, torch.Tensor) for one in result):
+            for one, its in zip(result, value):
+                self.keep_or_tell(one, its)
+            return result
+        return result if result is None else value
+
+    def sized(self, func, function, args, kwargs, host):
+        value = None
+        if function.counts:
+            counted = [one for one in function.counts(args) if one.is_cuda]
+            numbers, known = self.counts_of(counted)
+        else:
+            counted = [one for one in args if isinstance(one, torch.Tensor) and one.is_cuda]
+            value = self.compute(func, host) if host else None
+            known = value is not None
+            numbers = function.sizes.known(value) if known else function.sizes.unknown(args, kwargs)
+        if not counted:
+            return self.followed(func, function, args, kwargs, host) if host else self.unfollowed(func, function, args, kwargs)
+        if not known:
+            self.note_bound(function.name, function.sizes.how if function.sizes else "the most")
+        with Answer(self, numbers, known):
+            result = func(*args, **kwargs)
+        if host:
+            return self.note_result(function, args, kwargs, host, result, self.compute(func, host) if value is None else value)
+        self.forget_written(function, args, kwargs)
+        return result
+
+    def counts_of(self, masks):
+        numbers, known = [], True
+        for mask in masks:
+            try:
+                numbers.append(int(self.shadow(mask).count_nonzero()))
+            except Unknown:
+                numbers.append(mask.numel())
+                known = False
+        return numbers, known
+
+    def note_bound(self, name, how):
+        key = (name, how, *line_of_program())
+        if key in self.bounds or len(self.bounds) < MOST_PLACES:
+            self.bounds[key] = self.bounds.get(key, 0) + 1
+
+
+class Answer:
+    """While it stands, this thread's reads of the card give these numbers in turn, the last one from then on."""
+
+    def __init__(self, values, numbers, known):
+        self.values, self.known = values, known
+        self.numbers = (ctypes.c_int64 * len(numbers))(*numbers)
+
+    def __enter__(self):
+        self.values.answer(self.numbers, len(self.numbers), int(self.known))
+
+    def __exit__(self, *_):
+        self.values.answer(None, 0, 0)
+
+
+def version_of(tensor):
+    return -1 if tensor.is_inference() else tensor._version
+
+
+def extent_of(tensor):
+    """The first byte in its storage and the one behind the last."""
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())) if tensor.numel() else -1
+    begin = tensor.storage_offset() * tensor.element_size()
+    return begin, begin + (last + 1) * tensor.element_size()
+
+
+def is_within(inner, outer):
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def is_whole(tensor):
+    size = tensor.untyped_storage().nbytes()
+    return size <= MOST_BYTES and tensor.numel() * tensor.element_size() == size and tensor.is_contiguous()
+
+
+def view_of(content, tensor):
+    whole = torch.empty(0, dtype=tensor.dtype)
+    return whole.set_(content.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+
+
+def line_of_program():
+    """The innermost line that is not a library's."""
+    standard = os.path.dirname(os.__file__)
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if "-packages" not in name and not name.startswith((standard, "<")):
+            return name, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
