@@ -80,6 +80,8 @@ TEST(DryReport, AnErrorThatIsNoLackOfMemoryIsToldApart) {
   report.exit_code = 1, report.ended_by = DryReport::EndedBy::Program;
   report.error = {"AssertionError", "loss is zero", {"train.py", 7, ""}};
   EXPECT_FALSE(report.ran_out());
+  EXPECT_EQ(terminal(report).find("not known whether it fits, it failed: 6.00 GiB"), 0u);
+  EXPECT_NE(json(report).find("\"fits\": null"), std::string::npos);
   EXPECT_NE(terminal(report).find("AssertionError at train.py:7: loss is zero; kernels do not run"), std::string::npos);
 }
 

@@ -150,7 +150,7 @@ ULLAGE_CARD_API int cudnnBackendInitialize(void*) { return 0; }
 ULLAGE_CARD_API int cudnnBackendFinalize(void* descriptor) {
   if (const CudnnLibrary* real = cudnn_library()) {
     if (const int told_by = card_attribute(untold().take(descriptor)); told_by != 0) {
-      real->set(descriptor, told_by, kTypeDescriptor, 1, &real->card);
+      real->set(descriptor, told_by, kTypeDescriptor, 1, static_cast<const void*>(&real->card));
     }
     return real->finalize(descriptor);
   }

@@ -55,9 +55,8 @@ bool load(CudnnLibrary& library) {
   return file != nullptr && find(file, "cudnnGetVersion", library.version) &&
          find(file, "cudnnBackendCreateDescriptor", library.create) &&
          find(file, "cudnnBackendDestroyDescriptor", library.destroy) &&
-         find(file, "cudnnBackendFinalize", library.finalize) &&
-         find(file, "cudnnBackendSetAttribute", library.set) && find(file, "cudnnBackendGetAttribute", library.get) &&
-         describe_card(library);
+         find(file, "cudnnBackendFinalize", library.finalize) && find(file, "cudnnBackendSetAttribute", library.set) &&
+         find(file, "cudnnBackendGetAttribute", library.get) && describe_card(library);
 }
 
 }  // namespace

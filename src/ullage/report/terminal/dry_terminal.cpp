@@ -36,7 +36,9 @@ std::string verdict(const DryReport& report) {
     }
     return text;
   }
-  return fmt::format("fits: {} of {}", to_string(most->taken), on);
+  // A program that failed may have needed more behind that.
+  return fmt::format("{}: {} of {}", report.exit_code == 0 ? "fits" : "not known whether it fits, it failed",
+                     to_string(most->taken), on);
 }
 
 std::string end_text(const DryReport& report) {
