@@ -39,6 +39,7 @@ class Account:
         self.lock = threading.Lock()
         self.written = False
         self.values = None
+        self.last_pass = []
 
     # ---- steps
 
@@ -84,6 +85,21 @@ class Account:
                 pass
         self.exit(0)
 
+    def finish(self):
+        """The program's own end. A card's thread of the backward pass may still hold an object of Python of the last pass,
+        and would abort the process if it let go of it while Python finishes (torch 2.13). Behind one more pass it holds none."""
+        self.write()
+        if not torch.cuda.is_initialized() or os.getpid() != self.process:
+            return
+        if self.values:
+            self.values.__exit__(None, None, None)
+        for card in range(torch.cuda.device_count()):
+            leaf = torch.empty(0, device=torch.device("cuda", card), requires_grad=True)
+            gradient = leaf.detach().clone()
+            self.last_pass.append((leaf, gradient))  # so that the thread holds the last reference to neither
+            torch.autograd.Variable._execution_engine.run_backward((leaf.view(0),), (gradient,), False, False, (),
+                                                                   allow_unreachable=False, accumulate_grad=True)
+
     def leave(self, code):
         self.write()
         self.exit(code)
@@ -121,7 +137,7 @@ class Account:
         self.real_save, torch.save = torch.save, self.save
         self.exit, os._exit = os._exit, self.leave
         self.hook, sys.excepthook = sys.excepthook, self.program_failed
-        atexit.register(self.write)
+        atexit.register(self.finish)
         sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(self.optimizer_stepped)
         self.follow_values()
         torch.cuda._lazy_call(self.card_is_there)
