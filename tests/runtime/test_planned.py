@@ -17,7 +17,7 @@ from runs import least_to_start  # noqa: E402
 MIB = 1 << 20
 STEPS = 10
 
-# `meanwhile(step, part)` is what a case does, at three places of each step.
+# `meanwhile(step, part)` is what a case does, at four places of each step.
 PROGRAM = """
 import ctypes, hashlib, os, sys, threading
 import torch
@@ -51,6 +51,7 @@ for STEP in range(STEPS):
     loss.backward()
     meanwhile(STEP, "backward done")
     optimizer.step()
+    meanwhile(STEP, "step done")
 
 digest = hashlib.sha256(torch.get_rng_state().numpy().tobytes())
 for p in linear.parameters():
@@ -78,7 +79,7 @@ def nothing():
 def a_fork_within_a_step():
     """
 def meanwhile(step, part):
-    if step not in (6, 7) or part == "backward done": return
+    if step not in (6, 7) or part in ("backward done", "step done"): return
     pid = os.fork()
     if pid == 0:
         torch.set_num_threads(1)                                    # GNU's OpenMP has no threads in a forked child
@@ -153,6 +154,23 @@ def meanwhile(step, part):
         churning = threading.Thread(target=churn); churning.start()
     if step == 8 and part == "backward done":
         stop = True; churning.join()
+"""
+
+
+@case()
+def evaluations_that_begin_like_a_step_and_keep_less():
+    """
+def meanwhile(step, part):
+    if part != "step done" or step not in (6, 8): return
+    with torch.no_grad():
+        x, kept, made_from = torch.randn(2048, 256), [], []
+        for layer in linear:
+            y = [layer(x)]
+            if step == 8: made_from.extend(y)                       # gone after `kept` was dropped; else before
+            kept.append(torch.tanh(y.pop()))
+            x = torch.nn.functional.dropout(kept[-1], 0.1)
+        made_from.clear()
+        said.append([float(y.sum()) for y in kept])
 """
 
 

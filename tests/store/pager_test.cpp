@@ -74,6 +74,26 @@ TEST_F(PagerTest, AnOpThatNeedsMoreThanThereIsIsToldWhatWouldDo) {
   EXPECT_TRUE(std::holds_alternative<Address>(pager_->allocate(3_MiB)));
 }
 
+TEST_F(PagerTest, BeforeARefusalWhoeverCanGivesWay) {
+  int asked = 0;
+  Pager::Settings settings;
+  settings.last_resort = [&] {
+    if (++asked > 1) return false;
+    *limit_ = FixedLimit(16_MiB);
+    return true;
+  };
+  open(8_MiB, 1_GiB, settings);
+  const Address first = make(3_MiB, 1), second = make(3_MiB, 2);
+  EXPECT_TRUE(std::holds_alternative<Address>(pager_->allocate(3_MiB))) << "one of them is moved out";
+  EXPECT_EQ(asked, 0);
+  ASSERT_FALSE(begin(1, {first, second}));
+  EXPECT_TRUE(std::holds_alternative<Address>(pager_->allocate(3_MiB)));
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(std::holds_alternative<Shortage>(pager_->allocate(32_MiB)));
+  EXPECT_EQ(asked, 2);
+  pager_->end_op();
+}
+
 TEST_F(PagerTest, WhatDidNotChangeIsNotWrittenAgain) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);

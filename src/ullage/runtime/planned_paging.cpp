@@ -83,9 +83,7 @@ void PlannedPaging::allocated() {
   if (parts_.settings.stress == Session::Stress::Thread) let_the_evictor_in();
 }
 
-void PlannedPaging::freeing(Address at) {
-  if (follower_) follower_->freeing(at);
-}
+bool PlannedPaging::freeing(Address at, bool may_stay) { return follower_ && follower_->freeing(at, may_stay); }
 
 void PlannedPaging::mark_step() {
   if (follower_) follower_->mark_step();

@@ -47,15 +47,17 @@ class PlannedPaging final {
   // Records for planning; null: no plan is made.
   Recorder* observer() { return planning_ ? &planning_->observer() : nullptr; }
 
-  // By the pool: before and after others hear of a new storage; and of one that is given back.
+  // By the pool: before and after others hear of a new storage; and of one that is given back (PoolListener::freeing).
   void allocating();
   void allocated();
-  void freeing(Address at);
+  bool freeing(Address at, bool may_stay);
 
   // The program says that a step ends; and once a step, anywhere between two ops, where it never says so.
   void mark_step();
   void look_again();
   void write_figures(store::LedgerSlot& slot) const;
+  // As Planning::give_way().
+  bool planning_gives_way() { return planning_ && planning_->give_way(); }
 
   void after_fork_in_child();
 

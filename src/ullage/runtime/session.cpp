@@ -73,7 +73,9 @@ class Running final : public Session, public PoolListener {
     figures_.emplace(*device_, budget_, *store_, outside_expected_, settings_.slot);
     pager_ = store::Pager::create(*store_, tier, pager_settings());
     pool_.emplace(*pager_, budget_, *this, device_->device(), Pool::Card{device_->marks(), device_->work()});
-    charges_.emplace(*pager_, budget_, *pool_, [this](std::int64_t bytes) { record_charge(bytes); });
+    charges_.emplace(
+        *pager_, budget_, *pool_, [this](std::int64_t bytes) { record_charge(bytes); },
+        [this] { return planning_gives_way(); });
     if (!settings_.record_file.empty()) recorder_.emplace(recorder_settings());
     watch_.emplace(*pager_, budget_, watch_settings());
     moves_ = tier != nullptr;
@@ -144,10 +146,11 @@ class Running final : public Session, public PoolListener {
     for (Recorder* recorder : recorders()) recorder->allocated(at, bytes);
     if (paging_) paging_->allocated();
   }
-  void freeing(Address at) override {
+  bool freeing(Address at, bool may_stay) override {
     if (StorageMarks* marks = device_->marks()) marks->forget(at);
-    if (paging_) paging_->freeing(at);
-    for (Recorder* recorder : recorders()) recorder->freed(at);
+    const bool stays = paging_ && paging_->freeing(at, may_stay);
+    for (Recorder* recorder : recorders()) recorder->freed(at);  // by the program
+    return stays;
   }
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
     if (recorder_) recorder_->refused(shortage.refusal.requested);
@@ -175,6 +178,7 @@ class Running final : public Session, public PoolListener {
     store::Pager::Settings settings = device_->pager_settings();
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
     settings.heal_faults &= settings_.stress != Stress::Strict;
+    settings.last_resort = [this] { return planning_gives_way(); };
     if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
     return settings;
   }
@@ -226,6 +230,9 @@ class Running final : public Session, public PoolListener {
       settings_.warn(installed.error().text());
     if (at_once) following_->follow_this_thread();
   }
+
+  // What makes a plan is given up before the program is refused anything.
+  bool planning_gives_way() { return paging_ && paging_->planning_gives_way(); }
 
   void record_charge(std::int64_t bytes) {
     for (Recorder* recorder : recorders()) recorder->charged(bytes);

@@ -66,6 +66,9 @@ class Pager {
     // Told of bytes that this process and its fork's children shared and no longer do: one has written them or given
     // them up, so that the other's are now more. Called with the pager's lock held. Empty: nobody counts them.
     std::function<void(Bytes)> diverged;
+    // Asked before a request is refused: somebody beside the pool gives up what it can do without. True: it did, so
+    // that there may be room now. Called on the thread that asks, with no lock held. Empty: there is nobody.
+    std::function<bool()> last_resort;
   };
 
   // `spill` null: nothing can be moved, and the pager only hands on what the store says. Both must outlive the pager.

@@ -106,6 +106,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void diverge(Pageable& storage);
   void diverge(Bytes bytes);
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts);
+  bool somebody_gives_way(Lock& lock);
   void pin(Pageable& storage);
   void meet(Pageable& storage);
   void unpin(Pageable& storage);

@@ -44,12 +44,21 @@ PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For 
 }
 
 // As make_room(); where there is nothing to evict, the limit is counted anew before the request is refused, and
-// again for some moments, as other processes may be about to give way.
+// again for some moments, as other processes may be about to give way. At last whoever can is asked to.
 std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
-  if (!over || recounts++ == kMostRecounts || !store_.recount_limit()) return shortage(refusal);
-  return std::nullopt;
+  if (!over) return shortage(refusal);
+  if (recounts++ < kMostRecounts && store_.recount_limit()) return std::nullopt;
+  return somebody_gives_way(lock) ? std::nullopt : std::optional(shortage(refusal));
+}
+
+bool PagerCore::somebody_gives_way(Lock& lock) {
+  if (!settings_.last_resort || in_child_) return false;
+  lock.unlock();
+  const bool gave_way = settings_.last_resort();
+  lock.lock();
+  return gave_way;
 }
 
 // The resident storage to give up first: of the highest rank there is, the one needed last.

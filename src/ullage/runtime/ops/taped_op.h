@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,7 @@ class TapedOp final {
   // Has nobody changed its tensors over input i in place since, as far as torch counts?
   bool unchanged(std::size_t i) const;
   Bytes bytes() const;  // that the record itself takes
+  std::string name() const { return op_->schema().name(); }
 
  private:
   struct Part {                        // a tensor among the arguments

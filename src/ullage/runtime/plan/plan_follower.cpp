@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 namespace ullage::runtime {
@@ -264,10 +265,10 @@ void PlanFollower::take_new_plan() {
 
 // ---- the pool and the pager
 
-void PlanFollower::freeing(Address at) {
-  if (!active_.load(std::memory_order_acquire)) return;
+bool PlanFollower::freeing(Address at, bool may_stay) {
+  if (!active_.load(std::memory_order_acquire)) return false;
   const std::lock_guard lock(lock_);
-  tape_.freed(at);
+  return tape_.freed(at, may_stay);
 }
 
 bool PlanFollower::recompute(Address at, bool at_fault) {
@@ -276,7 +277,8 @@ bool PlanFollower::recompute(Address at, bool at_fault) {
   const Inside here;
   if (tape_.recompute(at)) return true;
   const auto unread_here = [&](const StorageUse& input) { return input.begin == at && input.unread; };
-  return in_op_ && blanks_will_do_ && std::ranges::any_of(inputs_, unread_here) && tape_.give_blank(at);
+  if (in_op_ && blanks_will_do_ && std::ranges::any_of(inputs_, unread_here) && tape_.give_blank(at)) return true;
+  throw std::runtime_error(tape_.why_not());
 }
 
 bool PlanFollower::leads_this_thread() const {

@@ -46,8 +46,8 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   // The program says that a step ends here.
   void mark_step();
 
-  // By the pool, from any thread.
-  void freeing(Address at);
+  // By the pool, from any thread: PoolListener::freeing.
+  bool freeing(Address at, bool may_stay);
   // By the pager: somebody needs what is dropped.
   bool recompute(Address at, bool at_fault) override;
 

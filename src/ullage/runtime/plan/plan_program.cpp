@@ -16,6 +16,7 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
       first_(2 * sites_.ops.size() + 1),
       makers_(sites_.values, plan::kNone),
       taped_(sites_.ops.size()),
+      taped_readers_(sites_.values),
       peak_(plan.peak),
       overhead_(plan.overhead),
       bound_(plan.bound.value_or(Seconds{})) {
@@ -35,6 +36,10 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
     recomputes_ += again;
     spills_ += action.what == Action::What::Spill;
     if (again) taped_[action.op] = true;
+  }
+  for (const plan::OpIndex i : sites_.ops.ids()) {
+    if (!taped_[i]) continue;
+    for (const plan::ValueIndex value : sites_.ops[i].reads) taped_readers_[value].push_back(i);
   }
   find_last();
 }

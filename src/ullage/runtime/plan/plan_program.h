@@ -33,6 +33,8 @@ class PlanProgram final {
   bool is_last(const plan::Action& action) const { return last_[static_cast<std::size_t>(&action - actions_.data())]; }
   // The plan runs it again.
   bool taped(plan::OpIndex op) const { return taped_[op]; }
+  // Ops that it runs again and that read this value.
+  std::span<const plan::OpIndex> taped_readers(plan::ValueIndex value) const { return taped_readers_[value]; }
   // The op that makes it; none: it comes from outside.
   plan::OpIndex maker(plan::ValueIndex value) const { return makers_[value]; }
 
@@ -52,6 +54,7 @@ class PlanProgram final {
   std::vector<std::uint32_t> first_;  // of the actions before op i: at 2 i, after it: at 2 i + 1
   Table<plan::ValueIndex, plan::OpIndex> makers_;
   Table<plan::OpIndex, bool> taped_;
+  Table<plan::ValueIndex, std::vector<plan::OpIndex>> taped_readers_;
   Bytes peak_;
   Seconds overhead_, bound_;
   std::uint64_t recomputes_ = 0, spills_ = 0;

@@ -27,8 +27,10 @@ constexpr std::uint64_t kSteps = 2;
 constexpr std::uint64_t kMostPlans = 8;
 // What is planned, in messages.
 constexpr const char* kObserved = "the steps observed";
-// For the end of planning, when the process ends.
+// For the end of planning, when the process ends or needs the bytes.
 constexpr std::chrono::seconds kMostWaiting{5};
+// Where the program needed the bytes of planning that often, it is served on demand.
+constexpr int kMostGivingWay = 2;
 // Heap that planning takes, to bytes of the recording: 40 to 50 as measured.
 constexpr std::uint64_t kHeapToRecording = 56;
 constexpr Bytes kLeastHeap = 2_MiB;
@@ -110,6 +112,7 @@ void Planning::observed() {
   }
   std::unique_lock lock(lock_);
   busy_ = true;
+  stopping_.store(ended_);
   start_thread([this, recording]() mutable {
     plan(*recording);
     recording.reset();
@@ -142,10 +145,31 @@ void Planning::note_room() {
   wasted_ = saturating_sub(limit_, room);
 }
 
+bool Planning::give_way() {
+  if (in_child_) return false;
+  std::unique_lock lock(lock_);
+  if (!busy_) return false;
+  stopping_.store(true);
+  return changed_.wait_for(lock, kMostWaiting, [this] { return !busy_; });
+}
+
+// The program asked for the bytes meanwhile.
+void Planning::gave_way() {
+  {
+    const std::lock_guard hold(lock_);
+    if (ended_) return;
+  }
+  const bool for_good = ++gave_way_ == kMostGivingWay;
+  state_.store(for_good ? State::GaveUp : State::Idle);
+  if (for_good && settings_.say)
+    settings_.say("no plan is made: the program needs what making one takes; tensors are moved on demand");
+}
+
 void Planning::stop() {
   if (in_child_) return;
   stopping_.store(true);
   std::unique_lock lock(lock_);
+  ended_ = true;
   changed_.wait_for(lock, kMostWaiting, [this] { return !busy_; });
 }
 
@@ -158,6 +182,7 @@ void Planning::plan(const std::string& recording) {
   try {
     adopt(recording);
   } catch (const std::exception& error) {
+    if (stopping_.load()) return gave_way();
     state_.store(State::GaveUp);
     if (settings_.say) settings_.say(std::string("no plan could be made: ") + error.what());
   }
@@ -177,6 +202,7 @@ void Planning::adopt(const std::string& recording) {
   question.ask.levers.batch_norm = facts_ && facts_->recomputes_batch_norm;
   const Result<plan::Fit> fit = plan::fit(*step, question);
   if (!fit) throw std::runtime_error(fit.error().text());
+  if (stopping_.load()) return gave_way();
   const plan::Plan& made = fit->plan;
   ++made_;
   if (made.outcome != plan::Plan::Outcome::Planned) {

@@ -53,6 +53,9 @@ class Planning final {
   void mark_step();
   // Once a step, anywhere between two ops: where the plan is lost for good, it is time to observe again.
   void look_again();
+  // The program lacks room: what planning holds is given back, and this returns once it is. False: it holds nothing.
+  // Any thread but the one that plans.
+  bool give_way();
 
  private:
   void observe();
@@ -63,6 +66,7 @@ class Planning final {
   void plan(const std::string& recording);
   void adopt(const std::string& recording);
   void note_room();
+  void gave_way();
 
   store::Pager& pager_;
   PlanFollower& follower_;
@@ -74,10 +78,12 @@ class Planning final {
   std::uint64_t made_ = 0;            // plans so far
   // Of the pool, when planning began: its limit, and of that what stood between the tensors.
   Bytes limit_, wasted_;
-  std::atomic<bool> stopping_{false};
+  int gave_way_ = 0;                   // how often
+  std::atomic<bool> stopping_{false};  // whoever plans is to end
   std::mutex lock_;
   std::condition_variable changed_;
-  bool busy_ = false;  // the thread plans
+  bool busy_ = false;   // the thread plans
+  bool ended_ = false;  // the process ends
   bool in_child_ = false;
 };
 

@@ -68,6 +68,7 @@ bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
 void Tape::bind(ValueIndex value, const StorageUse& use) {
   Place& at = place(value);
   at.at = use.begin;
+  at.size = use.size;
   at.program = c10::weak_intrusive_ptr<c10::StorageImpl>(use.storage);
   at.newest = true;
   at.dropped = false;
@@ -123,13 +124,45 @@ bool Tape::bind_outputs(plan::OpIndex at, std::span<const StorageUse> inputs, st
   return as_planned && made == op.makes.size();
 }
 
-void Tape::freed(Address at) {
+bool Tape::freed(Address at, bool may_stay) {
   const auto found = newest_.find(at.value);
-  if (found == newest_.end()) return;
-  Place& gone = place(found->second);
+  if (found == newest_.end()) return false;
+  const ValueIndex value = found->second;
+  Place& gone = place(value);
+  const bool stays =
+      may_stay && gone.ours == nullptr && gone.present() && leads_to_dropped(value) && !can_be_made(value);
   gone.at = {};
   gone.newest = gone.dropped = false;
   newest_.erase(found);
+  if (stays) gone.ours = pool_.storage_over(at, gone.size);
+  return stays;
+}
+
+// Is something made from it, at once or by way of what is not there, that was dropped?
+bool Tape::leads_to_dropped(ValueIndex value) const {
+  for (const plan::OpIndex reader : program_->taped_readers(value)) {
+    const TapedOp* taped = taped_[reader].op.get();
+    const plan::Sites::Op& site = program_->op(reader);
+    const auto at = std::find(site.reads.begin(), site.reads.end(), value) - site.reads.begin();
+    if (taped == nullptr || !taped->needs(static_cast<std::size_t>(at))) continue;
+    for (const ValueIndex made : site.makes) {
+      const Place& its = places_[made];
+      if (its.in_program() && its.dropped) return true;
+      if (!its.present() && leads_to_dropped(made)) return true;
+    }
+  }
+  return false;
+}
+
+bool Tape::can_be_made(ValueIndex value) const {
+  const plan::OpIndex maker = program_->maker(value);
+  const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
+  if (taped == nullptr) return false;
+  const std::vector<ValueIndex>& reads = program_->op(maker).reads;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    if (taped->needs(i) && !places_[reads[i]].present() && !can_be_made(reads[i])) return false;
+  }
+  return true;
 }
 
 // ---- what a plan does
@@ -186,11 +219,11 @@ void Tape::drop(ValueIndex value, bool last) {
   const bool held = let_go != nullptr && at.in_program();
   if (let_go != nullptr && !held) return;
   if (held && let_go.use_count() == 1) return;  // the program let go of it before
-  // Never what could not be had again, were it touched after all: what nobody will make again, what is not on tape,
-  // what was written to unseen. That is written out.
+  // Never what could not be had again, were it touched after all: what nobody will make again, what is not on tape or
+  // has lost what it is made from, what was written to unseen. That is written out.
   const plan::OpIndex maker = program_->maker(value);
   const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
-  if (last || taped == nullptr || !taped->made_stands()) {
+  if (last || taped == nullptr || !taped->made_stands() || !can_be_made(value)) {
     if (!last) ++counts_.missed;
     (void)pager_.planned().spill(at.at);
     return;
@@ -212,25 +245,29 @@ StoragePtr Tape::bytes_of(ValueIndex value) {
 bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool batch_norm) {
   const plan::Sites::Op& site = program_->op(op);
   const Taped& taped = taped_[op];
-  if (taped.op == nullptr) return false;
+  if (taped.op == nullptr) return cannot("the op that made it is not on tape");
   batch_norm = batch_norm && taped.op->can_recompute_batch_norm();
   std::vector<StoragePtr> inputs(site.reads.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!taped.op->needs(i)) continue;
     inputs[i] = bytes_of(site.reads[i]);
-    if (inputs[i] == nullptr) return false;
+    if (inputs[i] == nullptr) return cannot("an input of " + taped.op->name() + " is gone");
     // The program's own bytes, written by something that nobody saw: never used as if they were the old ones.
-    if (place(site.reads[i]).ours == nullptr && !taped.op->unchanged(i)) return false;
+    if (place(site.reads[i]).ours == nullptr && !taped.op->unchanged(i)) {
+      return cannot("an input of " + taped.op->name() + " was written to meanwhile");
+    }
   }
   for (const std::size_t i : taped.written) {
-    if (inputs[i] != place(site.reads[i]).ours) return false;  // the program's own bytes are never written
+    if (inputs[i] != place(site.reads[i]).ours) {  // the program's own bytes are never written
+      return cannot(taped.op->name() + " would write to the program's own bytes");
+    }
   }
   std::vector<StoragePtr> made;
   if (batch_norm) {
     std::vector<StoragePtr> read = inputs;
     for (std::size_t i = 1; i < site.makes.size(); ++i) {
       read.push_back(bytes_of(site.makes[i]));
-      if (read.back() == nullptr) return false;
+      if (read.back() == nullptr) return cannot("what " + taped.op->name() + " saved is gone");
     }
     made = run_pinned(op, read, true);
   } else {
@@ -247,7 +284,7 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
     done = keep(site.makes[next++], std::move(inputs[i])) && done;
   }
   for (StoragePtr& storage : made) {
-    if (next == site.makes.size()) return false;
+    if (next == site.makes.size()) return cannot(taped.op->name() + " made more than before");
     done = keep(site.makes[next++], std::move(storage)) && done;
   }
   return done;
@@ -293,9 +330,14 @@ bool Tape::put(ValueIndex value, StoragePtr storage) {
     at.ours = std::move(storage);
     return true;
   }
-  if (!pager_.planned().adopt(at.at, address_of(storage))) return false;
+  if (!pager_.planned().adopt(at.at, address_of(storage))) return cannot("its storage could not take the bytes");
   at.dropped = false;
   return true;
+}
+
+bool Tape::cannot(std::string why) {
+  why_not_ = std::move(why);
+  return false;
 }
 
 // ---- on demand
@@ -304,7 +346,8 @@ bool Tape::put(ValueIndex value, StoragePtr storage) {
 bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
   if (place(value).present()) return true;
   const plan::OpIndex maker = program_->maker(value);
-  if (maker == plan::kNone || taped_[maker].op == nullptr) return false;
+  if (maker == plan::kNone) return cannot("what it is made from is older than the step");
+  if (taped_[maker].op == nullptr) return cannot("the op that made it is not on tape");
   const plan::Sites::Op& site = program_->op(maker);
   // Twice: what one input needed may have been overwritten on the way to another.
   for (int round = 0; round < 2; ++round) {
@@ -318,7 +361,7 @@ bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
 
 bool Tape::recompute(Address at) {
   const auto found = newest_.find(at.value);
-  if (found == newest_.end() || !place(found->second).dropped) return false;
+  if (found == newest_.end() || !place(found->second).dropped) return cannot("no plan knows of it");
   const ValueIndex value = found->second;
   std::vector<ValueIndex> made;
   const bool done = ensure(value, made);

@@ -56,22 +56,26 @@ class Tape final {
   // While something stays: the program is about to write to the storage at `at` by an op that the plan does not know.
   // What is made from it is made now, if there is room; else it is lost.
   void overwritten(Address at);
-  // Makes what the program's storage at `at` held again. False: it is not dropped, or cannot be made.
+  // Makes what the program's storage at `at` held again. False: it is not dropped, or cannot be made; why_not().
   bool recompute(Address at);
+  // Of the last thing that could not be made.
+  const std::string& why_not() const { return why_not_; }
 
   // For an op in flight that was said not to look at it and touches it all the same: bytes that mean nothing, until
   // take_blank_back(). False: it is not dropped, or there is no room.
   bool give_blank(Address at);
   void take_blank_back();
 
-  // The program's storage is about to be freed.
-  void freed(Address at);
+  // The program's storage is about to be freed. True, where it `may_stay`: the tape has taken it over, since something
+  // dropped is made from it. A step that runs as planned never comes to that; one that keeps less does (evaluation).
+  bool freed(Address at, bool may_stay);
 
   const TapeCounts& counts() const { return counts_; }
 
  private:
   struct Place {
     Address at;                                                       // of the program's storage; zero: it is gone
+    Bytes size;                                                       // likewise
     c10::weak_intrusive_ptr<c10::StorageImpl> program{StoragePtr()};  // likewise
     bool newest = false;                                              // of that storage
     bool dropped = false;                                             // its pages were given up here
@@ -90,6 +94,9 @@ class Tape final {
   bool put(plan::ValueIndex value, StoragePtr storage);
   bool ensure(plan::ValueIndex value, std::vector<plan::ValueIndex>& made);
   bool make_dropped();
+  bool leads_to_dropped(plan::ValueIndex value) const;
+  bool can_be_made(plan::ValueIndex value) const;
+  bool cannot(std::string why);
   void hold_sources();
   void forget();
 
@@ -104,6 +111,7 @@ class Tape final {
   };
   Table<plan::OpIndex, Taped> taped_;
   std::vector<Address> blanks_;
+  std::string why_not_;
   Bytes bytes_;
   TapeCounts counts_;
 };

@@ -14,6 +14,7 @@ Bytes Charges::set_aside(Bytes bytes) {
     const Bytes missing = budget_.short_by(pager_.store().counts().resident);
     if (missing == Bytes{}) return missing;
     if (given_back > Bytes{}) continue;  // pages may have become idle since
+    if (last_resort_()) continue;
     budget_.discharge(bytes);
     return missing;
   }

@@ -17,9 +17,11 @@ namespace ullage::runtime {
 
 class Charges final {
  public:
-  // All must live for ever. `note` is told of what charge() and discharge() did, in bytes.
-  Charges(store::Pager& pager, store::Budget& budget, const Pool& pool, std::function<void(std::int64_t)> note)
-      : pager_(pager), budget_(budget), pool_(pool), note_(std::move(note)) {}
+  // All must live for ever. `note` is told of what charge() and discharge() did, in bytes. `last_resort`: as the
+  // pager's.
+  Charges(store::Pager& pager, store::Budget& budget, const Pool& pool, std::function<void(std::int64_t)> note,
+          std::function<bool()> last_resort)
+      : pager_(pager), budget_(budget), pool_(pool), note_(std::move(note)), last_resort_(std::move(last_resort)) {}
 
   // Sets `bytes` aside until discharge(). Throws c10::OutOfMemoryError where no room can be made; `what` is for its
   // text.
@@ -41,6 +43,7 @@ class Charges final {
   store::Budget& budget_;
   const Pool& pool_;
   const std::function<void(std::int64_t)> note_;
+  const std::function<bool()> last_resort_;
   Bytes of_planning_;
 };
 

@@ -69,6 +69,13 @@ c10::DataPtr Pool::allocate(std::size_t bytes) {
   return {at, at, &Pool::free, device_};
 }
 
+c10::intrusive_ptr<c10::StorageImpl> Pool::storage_over(Address at, Bytes size) {
+  void* bytes = pointer_to(at);
+  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), size.count,
+                                               c10::DataPtr{bytes, bytes, &Pool::free, device_}, this,
+                                               /*resizable=*/false);
+}
+
 c10::DeleterFnPtr Pool::raw_deleter() const { return &Pool::free; }
 
 void Pool::free(void* at) {
@@ -78,9 +85,8 @@ void Pool::free(void* at) {
 }
 
 void Pool::give_back(void* at) {
-  if (in_child_) return;
+  if (in_child_ || listener_.freeing(address_of(at), /*may_stay=*/true)) return;
   if (order_ != nullptr) order_->freed(address_of(at));
-  listener_.freeing(address_of(at));
   const Bytes bytes = pager_.free(address_of(at));
   tell_profiler(at, -static_cast<std::int64_t>(bytes.count));
 }
@@ -104,7 +110,7 @@ void Pool::theirs_goes(Address at) {
     const std::lock_guard lock(lock_);
     if (theirs_.erase(at.value) == 0) return;  // it was made before
   }
-  listener_.freeing(at);
+  listener_.freeing(at, /*may_stay=*/false);
 }
 
 bool Pool::knows(Address at) const {

@@ -14,6 +14,7 @@
 #include "ullage/store/pager.h"
 
 #include <c10/core/Allocator.h>
+#include <c10/core/StorageImpl.h>
 
 #include <cstdint>
 #include <memory>
@@ -29,7 +30,8 @@ class PoolListener {
  public:
   virtual ~PoolListener() = default;
   virtual void allocated(Address at, Bytes bytes) = 0;  // the storage is made
-  virtual void freeing(Address at) = 0;                 // it is about to be given back
+  // It is about to be given back. True, where it `may_stay`: the listener has taken it over, as a storage of its own.
+  virtual bool freeing(Address at, bool may_stay) = 0;
   // A request is refused: the figures, the op and the message in full. The exception is thrown next.
   virtual void refused(const store::Shortage&, const std::string& op, const std::string& message) = 0;
 };
@@ -52,6 +54,9 @@ class Pool final : public c10::Allocator {
   // those who listen as any other.
   void theirs_made(Address at, Bytes size);
   void theirs_goes(Address at);
+
+  // A storage of `size` bytes over the pool's block at `at`, which nobody else will give back.
+  c10::intrusive_ptr<c10::StorageImpl> storage_over(Address at, Bytes size);
 
   StorageMarks* marks() const { return card_.marks; }
   // Before a kernel looks at what was brought back for it.
