@@ -33,6 +33,7 @@ DryReport too_large() {
   report.error = {"torch.OutOfMemoryError", "CUDA out of memory.", {"train.py", 12, "step"}};
   report.unknown_functions = {"cufftNew"};
   report.notes = {"workspaces of cuDNN"};
+  report.bounds = {{"nonzero", "the most", {"train.py", 7, ""}, 3}};
   return report;
 }
 
@@ -60,6 +61,28 @@ TEST(DryReport, OfAProgramThatFits) {
 TEST(DryReport, OfAProgramThatIsTooLarge) {
   expect("dry_too_large.txt", terminal(too_large()));
   expect("dry_too_large.json", json(too_large()));
+}
+
+TEST(DryReport, SaysThatThisMachineWasFull) {
+  DryReport report = fitting();
+  report.exit_code = 137, report.host_ran_out = true, report.host_total = 24_GiB;
+  const std::string text = terminal(report);
+  EXPECT_NE(text.find("killed: the program filled this machine's memory (24.00 GiB), not the card's"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("DOES NOT FIT"), std::string::npos) << text;
+}
+
+TEST(DryReport, TellsBoundsFromGuesses) {
+  DryReport report = fitting();
+  EXPECT_NE(json(report).find(R"("law": "exact")"), std::string::npos);
+  report.bounds = {{"nonzero", "the most", {}, 1}};
+  EXPECT_NE(json(report).find(R"("law": "bound")"), std::string::npos);
+  report.bounds.push_back({"bincount", "one bin", {"train.py", 8, ""}, 1});
+  EXPECT_NE(json(report).find(R"("law": "none")"), std::string::npos);
+  EXPECT_NE(terminal(report).find("a guess: the size that bincount gives at train.py:8 hangs on values; one bin was "
+                                  "taken in 1 call\n"),
+            std::string::npos);
 }
 
 TEST(DryReport, SaysHowFarALargestSizeIsKnown) {

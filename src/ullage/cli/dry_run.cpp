@@ -3,6 +3,7 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
+#include "ullage/cli/machine_memory.h"
 #include "ullage/cli/programs.h"
 #include "ullage/cli/words.h"
 #include "ullage/drycard/in_python.h"
@@ -80,6 +81,10 @@ void add_python(const Json& json, DryReport& report) {
   }
   for (const Json& one : json.value("out_of_memory", Json::array())) {
     report.refused.push_back({one.value("device", 0), Bytes{one.value("request", std::uint64_t{0})}, place_of(one)});
+  }
+  for (const Json& one : json.value("bounds", Json::array())) {
+    report.bounds.push_back({one.value("op", std::string()), one.value("how", std::string()), place_of(one),
+                             one.value("count", std::uint64_t{0})});
   }
   if (const auto error = json.find("error"); error != json.end() && error->is_object() && !report.error) {
     report.error = {error->value("type", std::string()), error->value("text", std::string()), place_of(*error)};
@@ -231,6 +236,11 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   report.cards.resize(static_cast<std::size_t>(order.card.count));
   report.exit_code = end.exit_code, report.wall = end.wall;
   report.host_peak = host.tree_peak.value_or(host.process_peak);
+  report.host_total = most_there_is(read_machine_memory(program.roots)).value_or(Bytes{});
+  // Where no control group tells, a kill with most of the memory taken is taken for one.
+  report.host_ran_out =
+      host.outcome == report::Outcome::KilledByKernel ||
+      (end.signal == SIGKILL && report.host_total > Bytes{} && report.host_peak >= report.host_total / 4 * 3);
   report.notes = notes_;
   done.history = add_pythons(folder, report);
   add_places(report);

@@ -9,68 +9,65 @@ namespace {
 
 constexpr std::uint64_t mib(std::uint64_t count) { return count << 20; }
 constexpr int kib(int count) { return count * 1024; }
-// Messages say it with two decimals; pages of a card are 2 MiB.
-constexpr std::uint64_t gib(double count) {
-  const auto whole = static_cast<std::uint64_t>(count * 512.0);
-  return (whole + (count * 512.0 - static_cast<double>(whole) >= 0.5 ? 1 : 0)) << 21;
-}
 
-// Sources. The comment at each card: its total memory, of `torch.cuda` or its out-of-memory message, without the part
-// that the driver keeps (it grows with newer drivers). Contexts: estimates, of CUDA 12 and 13 with modules loaded when
-// they are used. All else: NVIDIA's data sheets and the tables of compute capabilities in the CUDA programming guide.
+// Sources: what public printouts say. The comment at each card: its total memory. Drivers from 555 on keep some 0.1 GiB
+// more for their own firmware; these are totals under them, where any was found. Machines with one driver differ by 2
+// to 20 MiB. Contexts: measured where others measured them (an empty process in nvidia-smi, or total less free), within
+// 5 %; else by the rule that fits these, 29 MiB and 1.88 KiB for each thread that the card can hold. The first product
+// of matrices adds 30 to 100 MiB, which is not counted. All else: deviceQuery of such cards and NVIDIA's data sheets.
 constexpr std::array kCards = {
     // clang-format off
-    // CatVTON issue 133 (2025-11); older drivers 14.58 to 14.76
-    CardModel{"t4", "Tesla T4", gib(14.56), mib(103), 7, 5, 40, 1024, 16, kib(64), kib(64),
-              4194304, 1590000, 5001000, 256, true, 0x1eb8},
-    // as remembered from public torch messages, not looked up
-    CardModel{"rtx2080ti", "NVIDIA GeForce RTX 2080 Ti", gib(10.75), mib(150), 7, 5, 68, 1024, 16, kib(64), kib(64),
-              5767168, 1545000, 7000000, 352, false, 0x1e07},
-    // dreambooth-gui issue 78 (2022-12); newer drivers keep some 0.1 GiB more
-    CardModel{"rtx3060", "NVIDIA GeForce RTX 3060", gib(11.75), mib(120), 8, 6, 28, 1536, 16, kib(99), kib(100),
-              2359296, 1777000, 7501000, 192, false, 0x2504},
-    // as remembered from public torch messages, not looked up; older drivers 23.69
-    CardModel{"rtx3090", "NVIDIA GeForce RTX 3090", gib(23.57), mib(250), 8, 6, 82, 1536, 16, kib(99), kib(100),
-              6291456, 1695000, 9751000, 384, false, 0x2204},
-    // EdgeRegNet issue 2 (2025-04)
-    CardModel{"rtx4060", "NVIDIA GeForce RTX 4060", gib(7.75), mib(120), 8, 9, 24, 1536, 24, kib(99), kib(100),
-              25165824, 2460000, 8501000, 128, false, 0x2882},
-    // SoulX-FlashTalk issue 5 (2026-01); older drivers 23.61 (flux-webui issue 11) to 23.68
-    CardModel{"rtx4090", "NVIDIA GeForce RTX 4090", gib(23.52), mib(390), 8, 9, 128, 1536, 24, kib(99), kib(100),
-              75497472, 2520000, 10501000, 384, false, 0x2684},
-    // as remembered from public torch messages, not looked up
-    CardModel{"rtx5090", "NVIDIA GeForce RTX 5090", gib(31.36), mib(480), 12, 0, 170, 1536, 24, kib(99), kib(100),
-              100663296, 2407000, 14001000, 512, false, 0x2b85},
-    // llama issue 918 (2023)
-    CardModel{"v100-16gb", "Tesla V100-SXM2-16GB", gib(15.77), mib(300), 7, 0, 80, 2048, 32, kib(96), kib(96),
-              6291456, 1530000, 877000, 4096, true, 0x1db1},
-    // ChatGLM-Finetuning issue 73
-    CardModel{"v100-32gb", "Tesla V100-SXM2-32GB", gib(31.74), mib(300), 7, 0, 80, 2048, 32, kib(96), kib(96),
-              6291456, 1530000, 877000, 4096, true, 0x1db5},
-    // as remembered from public torch messages, not looked up
-    CardModel{"a10", "NVIDIA A10", gib(22.05), mib(220), 8, 6, 72, 1536, 16, kib(99), kib(100),
-              6291456, 1695000, 6251000, 384, true, 0x2236},
-    // as remembered from public torch messages, not looked up; older drivers 39.59
-    CardModel{"a100-40gb", "NVIDIA A100-SXM4-40GB", gib(39.39), mib(415), 8, 0, 108, 2048, 32, kib(163), kib(164),
-              41943040, 1410000, 1215000, 5120, true, 0x20b0},
-    // public torch messages say 79.15 to 79.25, as remembered, not looked up
-    CardModel{"a100-80gb", "NVIDIA A100-SXM4-80GB", gib(79.25), mib(415), 8, 0, 108, 2048, 32, kib(163), kib(164),
-              41943040, 1410000, 1593000, 5120, true, 0x20b2},
-    // as remembered from public torch messages, not looked up
-    CardModel{"l4", "NVIDIA L4", gib(22.03), mib(190), 8, 9, 58, 1536, 24, kib(99), kib(100),
-              50331648, 2040000, 6251000, 192, true, 0x27b8},
-    // Qwen3-VL issue 2097 (2026-06), of an L40, which has the same memory
-    CardModel{"l40s", "NVIDIA L40S", gib(44.40), mib(400), 8, 9, 142, 1536, 24, kib(99), kib(100),
-              100663296, 2520000, 9001000, 384, true, 0x26b9},
-    // vLLM issue 27508 (2025-10)
-    CardModel{"h100", "NVIDIA H100 80GB HBM3", gib(79.11), mib(520), 9, 0, 132, 2048, 32, kib(227), kib(228),
-              52428800, 1980000, 2619000, 5120, true, 0x2330},
-    // as remembered from public torch messages, not looked up
-    CardModel{"h200", "NVIDIA H200", gib(139.81), mib(520), 9, 0, 132, 2048, 32, kib(227), kib(228),
-              62914560, 1980000, 3201000, 6144, true, 0x2335},
-    // torchao pull request 4002 (2026-03), as are its bus, clock, cache and multiprocessors
-    CardModel{"b200", "NVIDIA B200", gib(178.35), mib(600), 10, 0, 148, 2048, 32, kib(227), kib(228),
-              132644864, 1965000, 3996000, 7680, true, 0x2901},
+    // printed under CUDA 13.0; older drivers 14.58 to 14.76 GiB
+    CardModel{"t4", "Tesla T4", 15637086208u, mib(103), 7, 5, 40, 1024, 16, kib(64), kib(64),
+              4194304, 1590000, 5001000, 256, true, 3, 0x1eb8},
+    // deviceQuery, driver of CUDA 12.8; older drivers 10.75 GiB. Context by the rule
+    CardModel{"rtx2080ti", "NVIDIA GeForce RTX 2080 Ti", 11348672512u, mib(157), 7, 5, 68, 1024, 16, kib(64), kib(64),
+              5767168, 1545000, 7000000, 352, false, 3, 0x1e07},
+    // llama.cpp's log; others of the same age 11901 to 11911 MiB
+    CardModel{"rtx3060", "NVIDIA GeForce RTX 3060", mib(11907), mib(113), 8, 6, 28, 1536, 16, kib(99), kib(100),
+              2359296, 1777000, 7501000, 192, false, 2, 0x2504},
+    // llama.cpp's logs, driver 580; others of the same age 24115 to 24126 MiB; older drivers 23.69 GiB
+    CardModel{"rtx3090", "NVIDIA GeForce RTX 3090", mib(24124), mib(260), 8, 6, 82, 1536, 16, kib(99), kib(100),
+              6291456, 1695000, 9751000, 384, false, 2, 0x2204},
+    // a message of 2026 says 7.62 GiB; older drivers 7.75. Context by the rule
+    CardModel{"rtx4060", "NVIDIA GeForce RTX 4060", mib(7803), mib(97), 8, 9, 24, 1536, 24, kib(99), kib(100),
+              25165824, 2460000, 8501000, 128, false, 2, 0x2882},
+    // printed under CUDA 13.0, driver 580.126; older drivers 23.61 to 23.68 GiB
+    CardModel{"rtx4090", "NVIDIA GeForce RTX 4090", 25250627584u, mib(386), 8, 9, 128, 1536, 24, kib(99), kib(100),
+              75497472, 2520000, 10501000, 384, false, 2, 0x2684},
+    // deviceQuery under CUDA 13.0; others 32076 to 32120 MiB
+    CardModel{"rtx5090", "NVIDIA GeForce RTX 5090", 33668857856u, mib(500), 12, 0, 170, 1536, 24, kib(99), kib(100),
+              100663296, 2407000, 14001000, 512, false, 2, 0x2b85},
+    // openxla/xla, specs/v100.txtpb
+    CardModel{"v100-16gb", "Tesla V100-SXM2-16GB", 16935682048u, mib(306), 7, 0, 80, 2048, 32, kib(96), kib(96),
+              6291456, 1530000, 877000, 4096, true, 6, 0x1db1},
+    // torch 2.5.1 and deviceQuery under CUDA 12.9
+    CardModel{"v100-32gb", "Tesla V100-SXM2-32GB", 34072559616u, mib(306), 7, 0, 80, 2048, 32, kib(96), kib(96),
+              6291456, 1530000, 877000, 4096, true, 6, 0x1db5},
+    // deviceQuery in a virtual machine, driver of CUDA 12.8. Context by the rule
+    CardModel{"a10", "NVIDIA A10", 23696375808u, mib(232), 8, 6, 72, 1536, 16, kib(99), kib(100),
+              6291456, 1695000, 6251000, 384, true, 2, 0x2236},
+    // openxla/xla, specs/a100_sxm_40.txtpb; older drivers 39.42 to 39.59 GiB
+    CardModel{"a100-40gb", "NVIDIA A100-SXM4-40GB", 42298834944u, mib(420), 8, 0, 108, 2048, 32, kib(163), kib(164),
+              41943040, 1410000, 1215000, 5120, true, 3, 0x20b0},
+    // torch 2.7.1 on CUDA 12.6; others 79.26 GiB
+    CardModel{"a100-80gb", "NVIDIA A100-SXM4-80GB", 85094825984u, mib(420), 8, 0, 108, 2048, 32, kib(163), kib(164),
+              41943040, 1410000, 1593000, 5120, true, 3, 0x20b2},
+    // torch's and llama.cpp's logs, driver 580.173; older drivers 21.96 to 22.05 GiB
+    CardModel{"l4", "NVIDIA L4", mib(22563), mib(192), 8, 9, 58, 1536, 24, kib(99), kib(100),
+              50331648, 2040000, 6251000, 192, true, 2, 0x27b8},
+    // printed by torch; llama.cpp's logs 45467 MiB. Context by the rule
+    CardModel{"l40s", "NVIDIA L40S", 47677177856u, mib(429), 8, 9, 142, 1536, 24, kib(99), kib(100),
+              100663296, 2520000, 9001000, 384, true, 2, 0x26b9},
+    // openxla/xla, specs/h100_sxm.txtpb; as often 85017755648 under the same CUDA 13.0, and nobody said why
+    CardModel{"h100", "NVIDIA H100 80GB HBM3", 84942979072u, mib(525), 9, 0, 132, 2048, 32, kib(227), kib(228),
+              52428800, 1980000, 2619000, 5120, true, 3, 0x2330},
+    // torch prints 143156 MiB; others 143166
+    CardModel{"h200", "NVIDIA H200", 150110011392u, mib(527), 9, 0, 132, 2048, 32, kib(227), kib(228),
+              62914560, 1980000, 3201000, 6144, true, 3, 0x2335},
+    // torch 2.7.1 and 2.13; others 182642 MiB
+    CardModel{"b200", "NVIDIA B200", 191503007744u, mib(615), 10, 0, 148, 2048, 32, kib(227), kib(228),
+              132644864, 1965000, 3996000, 7680, true, 4, 0x2901},
     // clang-format on
 };
 

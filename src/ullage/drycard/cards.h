@@ -29,6 +29,7 @@ struct CardModel {
   int memory_clock_khz;  // as the runtime reports it: half of the transfers per second
   int bus_bits;
   bool ecc;
+  int copy_engines;
   int pci_device;  // the device's id on the bus, without the vendor's
 
   static constexpr int kSharedPerBlock = 48 * 1024;

@@ -40,6 +40,7 @@ class Account:
         self.written = False
         self.values = None
         self.last_pass = []
+        self.peaks = {}  # by card, of what the program's calls to reset them would have made forgotten
 
     # ---- steps
 
@@ -112,10 +113,8 @@ class Account:
         cards = []
         if torch.cuda.is_initialized():
             for card in range(torch.cuda.device_count()):
-                cards.append({"allocated_peak": torch.cuda.max_memory_allocated(card),
-                              "requested_peak": torch.cuda.memory_stats(card).get("requested_bytes.all.peak", 0),
-                              "reserved_peak": torch.cuda.max_memory_reserved(card),
-                              "retries": torch.cuda.memory_stats(card).get("num_alloc_retries", 0)})
+                self.note_peaks(card)
+                cards.append({**self.peaks[card], "retries": torch.cuda.memory_stats(card).get("num_alloc_retries", 0)})
             if self.keeps_history:
                 torch.cuda.memory._dump_snapshot(f"{self.folder}/{self.process}.pickle")
         told = {"torch": torch.__version__, "seconds": time.monotonic() - self.began, "ended_by": self.ended_by,
@@ -126,6 +125,17 @@ class Account:
         with open(f"{self.folder}/{self.process}.part", "w") as file:
             json.dump(told, file)
         os.rename(file.name, f"{self.folder}/{self.process}.json")
+
+    def note_peaks(self, card):
+        stats = torch.cuda.memory_stats(card)
+        now = {name: stats.get(f"{name_in_torch}_bytes.all.peak", 0) for name, name_in_torch in
+               (("allocated_peak", "allocated"), ("requested_peak", "requested"), ("reserved_peak", "reserved"))}
+        before = self.peaks.setdefault(card, now)
+        self.peaks[card] = {name: max(peak, before[name]) for name, peak in now.items()}
+
+    def reset_peaks(self, card):
+        self.note_peaks(card)
+        self.real_reset_peaks(card)
 
     def save(self, what, to, *rest, **named):
         """torch.save: what would be written is made of zeros, so nothing that is there is written over."""
@@ -168,8 +178,11 @@ class Account:
         if self.values:
             self.values.is_on = True
         torch._C._cuda_attach_out_of_memory_observer(self.memory_ran_out)
+        self.real_reset_peaks, torch._C._cuda_resetPeakMemoryStats = torch._C._cuda_resetPeakMemoryStats, self.reset_peaks
         if self.keeps_history:
             torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
+            # The program's own calls would begin it again, or end it.
+            torch._C._cuda_record_memory_history = torch._C._cuda_record_memory_history_legacy = lambda *_, **__: None
 
 
 def innermost_line(frames):

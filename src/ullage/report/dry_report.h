@@ -30,6 +30,15 @@ struct DryReport {
     Bytes request;  // as the program asked
     Place place;
   };
+  // A size that hung on values of the card which nobody knows.
+  struct Bound {
+    std::string function;  // of torch: "nonzero"
+    std::string how;       // what the size was taken as: "the most", "one of each"
+    Place place;           // of the first call
+    std::uint64_t calls = 0;
+
+    bool is_the_most() const { return how == "the most"; }  // else the true size may be larger
+  };
   // Peaks of one card. `taken` is what nvidia-smi would show: `used`, which torch's allocator and others took of the
   // driver, and the contexts of the processes. `requested`, `allocated` and `reserved` are torch's own words, the
   // largest of any process; zero where torch said nothing.
@@ -56,11 +65,14 @@ struct DryReport {
   std::uint64_t steps = 0, optimizers = 0;
   Seconds wall;
   Bytes host_peak;               // resident bytes of the program's processes on this machine
+  Bytes host_total;              // of this machine, or of the control group
+  bool host_ran_out = false;     // the kernel killed the program for lack of this machine's memory
   Bytes pinned_peak;             // of these, locked for the card
   std::vector<Refused> refused;  // requests that torch could not serve
   std::optional<Failure> error;  // the exception that ended it
   std::uint64_t reads = 0;       // copies from a card of bytes that nobody knows: zeros were given
   Bytes read_bytes;
+  std::vector<Bound> bounds;                   // in the order of the calls
   std::vector<std::string> unknown_functions;  // that the program called and the dry card does not have
   std::vector<std::string> notes;              // of the stand-ins
   std::optional<Largest> largest;

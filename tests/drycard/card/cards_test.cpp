@@ -22,7 +22,7 @@ TEST(Cards, OfTheTableAreWhole) {
     const auto card = find_card(name);
     ASSERT_TRUE(card) << name;
     EXPECT_EQ(card->name, name);
-    EXPECT_EQ(card->total % (2 << 20), 0u) << name;
+    EXPECT_EQ(card->total % 4096, 0u) << name;
     EXPECT_LT(card->context, card->total / 8) << name;
     EXPECT_LE(CardModel::kSharedPerBlock, card->shared_per_block_optin) << name;
     EXPECT_LE(card->shared_per_block_optin, card->shared_per_multiprocessor) << name;

@@ -24,6 +24,7 @@ enum Error : int {
   kNoDevice = 100,
   kInvalidDevice = 101,
   kInvalidContext = 201,
+  kNoKernelImage = 209,
   kInvalidHandle = 400,
   kNotFound = 500,
   kNotReady = 600,

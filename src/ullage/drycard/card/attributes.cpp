@@ -8,6 +8,16 @@
 
 namespace ullage::drycard {
 
+namespace {
+
+// Of single to double precision: the large chips of a generation have many units for the latter.
+int double_ratio(const CardModel& card) {
+  if (card.major >= 12) return 64;
+  return card.minor == 0 ? 2 : 32;
+}
+
+}  // namespace
+
 int attribute_of(int attribute, int ordinal) {
   const CardModel& card = machine().model;
   switch (attribute) {
@@ -74,7 +84,7 @@ int attribute_of(int attribute, int ordinal) {
     case 39:
       return card.threads_per_multiprocessor;
     case 40:
-      return 3;
+      return card.copy_engines;
     case 41:
       return 1;  // unified addresses
     case 51:
@@ -96,7 +106,7 @@ int attribute_of(int attribute, int ordinal) {
     case 85:
       return ordinal;
     case 87:
-      return card.major * 10 + card.minor == 70 || card.minor == 0 ? 2 : 32;
+      return double_ratio(card);
     case 89:
     case 90:
     case 91:
@@ -120,7 +130,7 @@ int attribute_of(int attribute, int ordinal) {
     case 108:
       return card.major >= 8 ? card.l2 / 4 * 3 : 0;
     case 109:
-      return card.major >= 8 ? 128 << 20 : 0;
+      return card.major >= 8 ? 134213632 : 0;
     case 110:
       return 0;
     case 111:

@@ -40,7 +40,7 @@ Properties properties_of(int ordinal) {
   made.concurrentKernels = 1;
   made.ECCEnabled = card.ecc ? 1 : 0;
   made.pciBusID = bus_of(machine().card_of[ordinal]);
-  made.asyncEngineCount = 3;
+  made.asyncEngineCount = card.copy_engines;
   made.unifiedAddressing = 1;
   made.memoryBusWidth = card.bus_bits;
   made.l2CacheSize = card.l2;

@@ -133,6 +133,8 @@ ULLAGE_CARD_API int cuCtxPopCurrent_v2(void** context) {
   pushed.pop_back();
   return set_current_card(before);
 }
+ULLAGE_CARD_API int cuCtxPushCurrent(void* context) { return cuCtxPushCurrent_v2(context); }
+ULLAGE_CARD_API int cuCtxPopCurrent(void** context) { return cuCtxPopCurrent_v2(context); }
 ULLAGE_CARD_API int cuCtxGetDevice(int* ordinal) {
   *ordinal = current_card();
   return current_context() != nullptr ? kSuccess : kInvalidContext;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -48,7 +49,7 @@ std::mutex& modules_lock() {
   return *one;
 }
 
-// Kernels in the order of their registration: tens of thousands, looked up by few programs and seldom.
+// Kernels in the order of their registration, tens of thousands, until the first lookup.
 struct Functions {
   std::vector<std::pair<const void*, Module*>> registered;
   std::unordered_map<const void*, Module*> by_address;
@@ -94,7 +95,7 @@ void register_function(void** module, const void* function) {
   functions().registered.emplace_back(function, reinterpret_cast<Module*>(module));
 }
 
-int code_for(const void* function, int card) {
+std::optional<int> code_for(const void* function, int card) {
   const std::lock_guard hold(modules_lock());
   Functions& all = functions();
   for (const auto& [known, module] : all.registered) all.by_address[known] = module;
@@ -103,12 +104,13 @@ int code_for(const void* function, int card) {
   if (found == all.by_address.end() || found->second == nullptr) return card;
   Module& module = *found->second;
   if (!module.is_read) read_codes(module);
-  int best = 0;
+  if (module.codes.empty()) return card;
+  std::optional<int> best;
   for (const Code& code : module.codes) {
     const bool runs = code.capability <= card && (code.text || code.capability / 10 == card / 10);
-    if (runs && code.capability > best) best = code.capability;
+    if (runs && code.capability > best.value_or(0)) best = code.capability;
   }
-  return best > 0 ? best : card;
+  return best;
 }
 
 }  // namespace ullage::drycard

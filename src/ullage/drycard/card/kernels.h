@@ -9,6 +9,7 @@
 namespace ullage::drycard {
 
 inline constexpr int kRegistersOfKernel = 32;
+inline constexpr int kBlocksOfCluster = 8;  // the most that every card with clusters takes
 
 FunctionAttributes plain_kernel();
 int blocks_per_multiprocessor(int threads, std::size_t shared);

@@ -9,13 +9,17 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace ullage::drycard {
 namespace {
 
-Error launch(const void* stream) {
+int capability() { return machine().model.major * 10 + machine().model.minor; }
+
+Error launch(const void* kernel, const void* stream) {
   if (const Error error = use_current(); error != kSuccess) return error;
+  if (!code_for(kernel, capability())) return kNoKernelImage;
   note_work(stream, 1);
   return kSuccess;
 }
@@ -43,7 +47,7 @@ FunctionAttributes plain_kernel() {
   FunctionAttributes made = {};
   made.most_threads = 1024;
   made.registers = kRegistersOfKernel;
-  made.ptx_version = made.binary_version = machine().model.major * 10 + machine().model.minor;
+  made.ptx_version = made.binary_version = capability();
   made.most_dynamic_shared = CardModel::kSharedPerBlock;
   return made;
 }
@@ -62,17 +66,17 @@ int blocks_per_multiprocessor(int threads, std::size_t shared) {
   return blocks;
 }
 
-ULLAGE_CARD_API int cudaLaunchKernel(const void*, Dim3, Dim3, void**, std::size_t, void* stream) {
-  return noted(launch(stream));
+ULLAGE_CARD_API int cudaLaunchKernel(const void* kernel, Dim3, Dim3, void**, std::size_t, void* stream) {
+  return noted(launch(kernel, stream));
 }
-ULLAGE_CARD_API int cudaLaunchKernelExC(const LaunchConfig* config, const void*, void**) {
-  return noted(launch(config->stream));
+ULLAGE_CARD_API int cudaLaunchKernelExC(const LaunchConfig* config, const void* kernel, void**) {
+  return noted(launch(kernel, config->stream));
 }
-ULLAGE_CARD_API int cudaLaunchCooperativeKernel(const void*, Dim3, Dim3, void**, std::size_t, void* stream) {
-  return noted(launch(stream));
+ULLAGE_CARD_API int cudaLaunchCooperativeKernel(const void* kernel, Dim3, Dim3, void**, std::size_t, void* stream) {
+  return noted(launch(kernel, stream));
 }
-ULLAGE_CARD_API int __cudaLaunchKernel(void*, Dim3, Dim3, void**, std::size_t, void* stream) {
-  return noted(launch(stream));
+ULLAGE_CARD_API int __cudaLaunchKernel(void* kernel, Dim3, Dim3, void**, std::size_t, void* stream) {
+  return noted(launch(kernel, stream));
 }
 ULLAGE_CARD_API int cudaLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
   note_work(stream, 0);
@@ -91,8 +95,10 @@ ULLAGE_CARD_API int cuStreamAddCallback(void* stream, void (*function)(void*, in
 }
 
 ULLAGE_CARD_API int cudaFuncGetAttributes(FunctionAttributes* attributes, const void* function) {
+  const std::optional<int> code = code_for(function, capability());
+  if (!code) return noted(kNoKernelImage);
   *attributes = plain_kernel();
-  attributes->ptx_version = attributes->binary_version = code_for(function, attributes->binary_version);
+  attributes->ptx_version = attributes->binary_version = *code;
   return kSuccess;
 }
 ULLAGE_CARD_API int cudaFuncSetAttribute(const void*, int, int) { return kSuccess; }
@@ -117,11 +123,11 @@ ULLAGE_CARD_API int cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* share
   return kSuccess;
 }
 ULLAGE_CARD_API int cudaOccupancyMaxActiveClusters(int* clusters, const void*, const LaunchConfig*) {
-  *clusters = machine().model.multiprocessors / 8;
+  *clusters = machine().model.multiprocessors / kBlocksOfCluster;
   return kSuccess;
 }
 ULLAGE_CARD_API int cudaOccupancyMaxPotentialClusterSize(int* size, const void*, const LaunchConfig*) {
-  *size = 8;
+  *size = kBlocksOfCluster;
   return kSuccess;
 }
 

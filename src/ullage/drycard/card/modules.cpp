@@ -92,7 +92,9 @@ ULLAGE_CARD_API int cuFuncGetName(const char** name, void*) {
   return kSuccess;
 }
 ULLAGE_CARD_API int cuLinkCreate_v2(unsigned, int*, void**, void** state) { return make_handle(state); }
+ULLAGE_CARD_API int cuLinkCreate(unsigned, int*, void**, void** state) { return make_handle(state); }
 ULLAGE_CARD_API int cuLinkAddData_v2() { return kSuccess; }
+ULLAGE_CARD_API int cuLinkAddData() { return kSuccess; }
 ULLAGE_CARD_API int cuLinkComplete(void*, void** cubin, std::size_t* size) {
   static char none[16];
   *cubin = none;
@@ -122,7 +124,11 @@ ULLAGE_CARD_API int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* bl
   return kSuccess;
 }
 ULLAGE_CARD_API int cuOccupancyMaxActiveClusters(int* clusters, void*, const LaunchConfig*) {
-  *clusters = machine().model.multiprocessors / 8;
+  *clusters = machine().model.multiprocessors / kBlocksOfCluster;
+  return kSuccess;
+}
+ULLAGE_CARD_API int cuOccupancyMaxPotentialClusterSize(int* size, void*, const LaunchConfig*) {
+  *size = kBlocksOfCluster;
   return kSuccess;
 }
 ULLAGE_CARD_API int cuTensorMapEncodeTiled() { return kSuccess; }

@@ -28,6 +28,12 @@ const char* name_of(DryReport::EndedBy by) {
   return "";
 }
 
+const char* law_of(const DryReport& report) {
+  if (report.bounds.empty()) return "exact";
+  const bool above = std::ranges::all_of(report.bounds, [](const auto& one) { return one.is_the_most(); });
+  return above ? "bound" : "none";
+}
+
 Json cards_of(const DryReport& report) {
   Json cards = Json::array();
   for (const DryReport::Card& card : report.cards) {
@@ -59,6 +65,7 @@ void write_json(const DryReport& report, std::ostream& out) {
   json["steps"] = report.steps;
   json["seconds"] = report.wall.count;
   json["host_peak_bytes"] = report.host_peak.count;
+  json["host_ran_out"] = report.host_ran_out;
   json["pinned_peak_bytes"] = report.pinned_peak.count;
   json["refused"] = Json::array();
   for (const DryReport::Refused& one : report.refused) {
@@ -70,9 +77,16 @@ void write_json(const DryReport& report, std::ostream& out) {
         {"type", report.error->type}, {"text", report.error->text}, {"place", place_of(report.error->place)}};
   }
   json["unknown_reads"] = {{"count", report.reads}, {"bytes", report.read_bytes.count}};
+  json["law"] = law_of(report);
+  json["bounds"] = Json::array();
+  for (const DryReport::Bound& one : report.bounds) {
+    json["bounds"].push_back(
+        {{"function", one.function}, {"taken_as", one.how}, {"place", place_of(one.place)}, {"calls", one.calls}});
+  }
   json["unknown_functions"] = report.unknown_functions;
   json["notes"] = report.notes;
-  json["calibrated"] = report.reads == 0 && report.notes.empty() && report.unknown_functions.empty();
+  json["calibrated"] =
+      report.reads == 0 && report.bounds.empty() && report.notes.empty() && report.unknown_functions.empty();
   json["largest"] = nullptr;
   if (report.largest) {
     const auto number = [](std::optional<std::int64_t> value) { return value ? Json(*value) : Json(nullptr); };

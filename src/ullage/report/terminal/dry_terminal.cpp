@@ -106,6 +106,13 @@ void write_terminal(const DryReport& report, const std::string& prefix, std::ost
   }
   line(fmt::format("  {}; {} dry, {} of this machine's memory", end_text(report), to_string(report.wall),
                    to_string(report.host_peak)));
+  if (report.host_ran_out) {
+    line(fmt::format(
+        "  killed: the program filled this machine's memory ({}), not the card's. What it builds or loads on "
+        "the host takes memory here; what is made on the card (device=\"cuda\", map_location=\"cuda\") "
+        "takes none",
+        to_string(report.host_total)));
+  }
   if (report.error) line("  " + error_text(report));
   if (!report.refused.empty() && !report.ran_out()) {
     line(fmt::format("  {} request{} could not be served, the first of {}{}; the program went on",
@@ -117,6 +124,11 @@ void write_terminal(const DryReport& report, const std::string& prefix, std::ost
   if (report.reads > 0) {
     line(fmt::format("  not known: {} read{} of {} from the card gave zeros; sizes that hang on values may be larger",
                      report.reads, report.reads == 1 ? "" : "s", to_string(report.read_bytes)));
+  }
+  for (const DryReport::Bound& bound : report.bounds) {
+    line(fmt::format("  a {}: the size that {} gives{} hangs on values; {} was taken in {} call{}",
+                     bound.is_the_most() ? "bound" : "guess", clean(bound.function, true), text_of(bound.place),
+                     bound.how, bound.calls, bound.calls == 1 ? "" : "s"));
   }
   for (const std::string& note : report.notes) line("  not known: " + note);
   if (!report.unknown_functions.empty()) {
