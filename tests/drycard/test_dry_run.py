@@ -37,6 +37,21 @@ table = torch.nn.Embedding(50304, 64).cuda()
 table(torch.randint(0, 50304, (12, 1024), device="cuda")).sum().backward()  # sorts by cub
 """
 LAST_LINE = "import sys; sys.setswitchinterval(100)  # Python changes threads at waits alone" + EMBEDDING
+RANKS = """
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+def main(rank):
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", init_method="file://" + os.path.abspath("meeting"), rank=rank, world_size=2)
+    net = DistributedDataParallel(torch.nn.Linear(1024, 1024).cuda(), device_ids=[rank])
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        net(torch.randn(8, 1024, device="cuda")).sum().backward()
+        opt.step()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(main, nprocs=2)
+"""
 FAILS = """
 import torch
 total = torch.ones(3, device="cuda").sum()
@@ -61,6 +76,17 @@ scale.mul_(unknown.sum())
 part = torch.arange(10, device="cuda")
 part.view(2, 5)[1].zero_()
 print(scale.item(), part.tolist())
+done = torch.full((16,), False, device="cuda")
+length = 0
+going = torch.ones(16, dtype=torch.long, device="cuda")
+while not going.max() == 0:  # until it is long enough, or until a computed value says so, which nobody knows
+    length += 1
+    stop = (done | torch.full((16,), length >= 5, device="cuda")) | (unknown[:16, 0] > 0)
+    going = going & ~stop
+print(length, unknown.repeat_interleave(3, dim=0).shape[0], torch.ones(2, device="cuda").repeat_interleave(repeats=2).tolist())
+for _ in range(2):
+    net = torch.nn.Linear(2, 2).to("cuda")
+    print(net.weight.device, (torch.ones(1, 2, device="cuda") + 0).type(), net.weight.is_cuda, torch.equal(part, part + 0))
 held = torch.zeros(3, device="cuda", requires_grad=True)
 held.grad = torch.ones(3, device="cuda")
 (held * unknown[0, :3]).sum().backward()  # adds what nobody knows
@@ -71,6 +97,9 @@ VALUES_SAID = """False [2, 3] [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]] [0, 1]
 [0, 1, 1, 2, 2, 2] [1, 2]
 131072.0 True True
 0.0 [0, 1, 2, 3, 4, 0, 0, 0, 0, 0]
+5 300 [1.0, 1.0, 1.0, 1.0]
+cuda:0 torch.cuda.FloatTensor True True
+cuda:0 torch.cuda.FloatTensor True True
 [0.0, 0.0, 0.0]
 """
 # Action and size of every event of TRAIN, by the version of torch, on this card; cuDNN's workspaces are some of them.
@@ -81,7 +110,7 @@ class Dry:
     def __init__(self, bin_folder, cuda, cpu, folder):
         self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
         self.folder = pathlib.Path(folder)
-        for name, text in (("train", TRAIN), ("embedding", EMBEDDING), ("last_line", LAST_LINE), ("fails", FAILS), ("saves", SAVES), ("values", VALUES)):
+        for name, text in (("train", TRAIN), ("embedding", EMBEDDING), ("last_line", LAST_LINE), ("ranks", RANKS), ("fails", FAILS), ("saves", SAVES), ("values", VALUES)):
             (self.folder / f"{name}.py").write_text(text)
 
     def ullage(self, *words, code=0):
@@ -163,6 +192,16 @@ def test_a_backward_pass_as_the_last_line(dry: Dry) -> None:
             dry.ullage("run", "--dry", "--quiet", "--device", "t4", "--", dry.cuda, "last_line.py")
     finally:
         os.sched_setaffinity(0, cores)
+
+
+def test_two_cards(dry: Dry) -> None:
+    def peaks(program):
+        dry.ullage("run", "--dry", "--quiet", "--device", "t4*2", "--report", "two.json", "--", dry.cuda, program)
+        return [card["peak_bytes"] for card in json.loads((dry.folder / "two.json").read_text())["cards"]]
+    one = peaks("embedding.py")
+    assert one[0] > 0 and one[1] == 0, one
+    ranks = peaks("ranks.py")
+    assert ranks[0] == ranks[1] > 0, ranks
 
 
 def test_a_check_of_a_value_is_told_apart(dry: Dry) -> None:

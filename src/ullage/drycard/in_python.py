@@ -94,7 +94,7 @@ class Account:
             return
         if self.values:
             self.values.__exit__(None, None, None)
-        for card in range(torch.cuda.device_count()):
+        for card in filter(torch._C._cuda_hasPrimaryContext, range(torch.cuda.device_count())):
             leaf = torch.empty(0, device=torch.device("cuda", card), requires_grad=True)
             gradient = leaf.detach().clone()
             self.last_pass.append((leaf, gradient))  # so that the thread holds the last reference to neither

@@ -29,6 +29,10 @@ OVERWRITES = {"copy_", "fill_", "zero_"}
 BY_SHAPE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # no value of their first argument
 # What they do with an unknown input is what they do with zero: gradients are taken as finite.
 ZERO_WHERE_UNKNOWN = {"_amp_update_scale_"}
+# One input of these decides alone, whatever the other is: true where one is true, false where one is false. So a loop
+# that ends at a length or at a computed value ends at the length.
+DECIDED_BY = {"__or__": True, "__ror__": True, "__ior__": True, "bitwise_or": True, "logical_or": True,
+              "__and__": False, "__rand__": False, "__iand__": False, "bitwise_and": False, "logical_and": False}
 WRITES_ARGUMENTS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
 
 
@@ -48,8 +52,9 @@ COUNTS = {"nonzero": lambda args: [args[0]], "argwhere": lambda args: [args[0]],
 class Size:
     """Of a function that reads its result's size: what its reads give for a known result, and for unknown inputs."""
 
-    def __init__(self, known, unknown, how="the most"):
+    def __init__(self, known, unknown, how="the most", of=lambda args, named: args[0]):
         self.known, self.unknown, self.how = known, unknown, how
+        self.of = of  # what it reads; nothing, where that is no tensor
 
 
 def first_of(result):
@@ -61,10 +66,15 @@ def elements(args, named):
     return [args[0].numel() if dim is None else args[0].shape[dim]]
 
 
+def repeats(args, named):
+    return named["repeats"] if "repeats" in named else args[1] if len(args) > 1 else args[0]
+
+
 SIZES = {"unique": Size(lambda result: [first_of(result).shape[0]], elements),
          "unique_consecutive": Size(lambda result: [first_of(result).shape[0]], elements),
          # The sum, then whether all are above zero.
-         "repeat_interleave": Size(lambda result: [result.shape[0], 1], lambda args, named: [args[-1].numel(), 1], "one of each"),
+         "repeat_interleave": Size(lambda result: [result.shape[0], 1], lambda args, named: [repeats(args, named).numel(), 1],
+                                   "one of each", repeats),
          # The least, then the largest.
          "bincount": Size(lambda result: [0, result.shape[0] - 1], lambda args, named: [0, 0], "one bin")}
 
@@ -79,11 +89,13 @@ class Function:
         self.computed = name not in NOT_COMPUTED and not self.getter
         self.overwrites, self.by_shape = name in OVERWRITES, name in BY_SHAPE
         self.zero_where_unknown = name in ZERO_WHERE_UNKNOWN
+        self.decided_by = DECIDED_BY.get(name)
         self.writes_self = (name.endswith("_") and not name.endswith("__")) or name == "__setitem__" or name.startswith("__i")
         self.writes = WRITES_ARGUMENTS.get(name, ())
         self.counts, self.sizes = COUNTS.get(name), SIZES.get(name)
         # Nothing is to be done where the first argument is not known.
-        self.by_first = not (self.overwrites or self.by_shape or self.zero_where_unknown or self.writes or self.counts or self.sizes)
+        self.by_first = not (self.overwrites or self.by_shape or self.zero_where_unknown or self.writes or self.counts or self.sizes
+                             or self.decided_by is not None)
 
 
 class Unknown(Exception):
@@ -128,7 +140,7 @@ class Values(TorchFunctionMode):
             host = self.on_host(function, args, kwargs) if function.computed else None
         except Unknown:
             host = None
-        if function.counts or function.sizes:
+        if function.counts or function.sizes and isinstance(function.sizes.of(args, kwargs), torch.Tensor):
             return self.sized(func, function, args, kwargs, host)
         return self.followed(func, function, args, kwargs, host) if host else self.unfollowed(func, function, args, kwargs)
 
@@ -159,6 +171,27 @@ class Values(TorchFunctionMode):
                 return tensor.detach()
         raise Unknown
 
+    def shadow_or_shape(self, one):
+        if not isinstance(one, torch.Tensor):
+            return one
+        try:
+            return self.shadow(one)
+        except Unknown:
+            return self.shape_of(one)
+
+    def is_decided(self, args, by):
+        """Of two tensors, one unknown: is the other `by` throughout? Of numbers with several bits, only zero decides."""
+        if len(args) != 2 or not all(isinstance(one, torch.Tensor) and one.is_cuda for one in args):
+            return False
+        for one in args:
+            try:
+                value = self.shadow(one)
+            except Unknown:
+                continue
+            if one.dtype == torch.bool and bool(value.all() if by else not value.any()) or not by and not bool(value.any()):
+                return True
+        return False
+
     def shape_of(self, tensor):
         if tensor.numel() * tensor.element_size() > MOST_BYTES:
             raise Unknown
@@ -167,6 +200,9 @@ class Values(TorchFunctionMode):
     def on_host(self, function, args, kwargs):
         """Arguments for the CPU. None: it is no business of the card. Unknown: an input is."""
         self.of_card = False
+        if function.decided_by is not None and self.is_decided(args, function.decided_by):
+            self.of_card = True
+            return [self.shadow_or_shape(one) for one in args], {}
         made = [self.argument(function, at, one) for at, one in enumerate(args)]
         if function.name == "to" and len(args) > 1 and isinstance(args[1], torch.Tensor):
             raise Unknown  # like another tensor
@@ -263,12 +299,13 @@ class Values(TorchFunctionMode):
             return None
 
     def followed(self, func, function, args, kwargs, host):
-        with Answer(self, [0], known=True):
+        with Answer(self, [0], known=True) as answer:
             result = func(*args, **kwargs)
-        return self.note_result(function, args, kwargs, host, result, self.compute(func, host))
+        return self.note_result(function, args, kwargs, host, result, self.compute(func, host), answer.reads)
 
-    def note_result(self, function, args, kwargs, host, result, value):
-        """Keeps what the CPU says of the call; its own result where the program's is no tensor of the card."""
+    def note_result(self, function, args, kwargs, host, result, value, reads):
+        """Keeps what the CPU says of the call; its own result where the program's is no tensor and was read of the card.
+        What looks at no value (a type, a device, whether two tensors are of a kind) is true as it is."""
         if value is None and function.name != "__setitem__":
             self.forget_written(function, args, kwargs)
             return result
@@ -278,9 +315,9 @@ class Values(TorchFunctionMode):
                     self.keep_or_tell(args[0], host[0][0])
             if "out" in kwargs:
                 self.forget(kwargs["out"])
-            return self.keep_or_tell(result, value)
+            return self.keep_or_tell(result, value, reads)
 
-    def keep_or_tell(self, result, value):
+    def keep_or_tell(self, result, value, reads=0):
         if isinstance(result, torch.Tensor):
             if not isinstance(value, torch.Tensor) or value.shape != result.shape:
                 self.forget(result)
@@ -293,7 +330,7 @@ class Values(TorchFunctionMode):
             for one, its in zip(result, value):
                 self.keep_or_tell(one, its)
             return result
-        return result if result is None else value
+        return result if result is None or reads == 0 else value
 
     def sized(self, func, function, args, kwargs, host):
         value = None
@@ -309,10 +346,11 @@ class Values(TorchFunctionMode):
             return self.followed(func, function, args, kwargs, host) if host else self.unfollowed(func, function, args, kwargs)
         if not known:
             self.note_bound(function.name, function.sizes.how if function.sizes else "the most")
-        with Answer(self, numbers, known):
+        with Answer(self, numbers, known) as answer:
             result = func(*args, **kwargs)
         if host:
-            return self.note_result(function, args, kwargs, host, result, self.compute(func, host) if value is None else value)
+            value = self.compute(func, host) if value is None else value
+            return self.note_result(function, args, kwargs, host, result, value, answer.reads)
         self.forget_written(function, args, kwargs)
         return result
 
@@ -341,9 +379,10 @@ class Answer:
 
     def __enter__(self):
         self.values.answer(self.numbers, len(self.numbers), int(self.known))
+        return self
 
     def __exit__(self, *_):
-        self.values.answer(None, 0, 0)
+        self.reads = self.values.answer(None, 0, 0)
 
 
 def version_of(tensor):

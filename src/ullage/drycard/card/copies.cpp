@@ -3,12 +3,16 @@
 // ever read and no host memory stands behind a card. Between two places of the host a copy is a copy. Who knows better
 // what an op reads (values.py) says the numbers before.
 
+#include "ullage/drycard/card/copies.h"
+
 #include "ullage/drycard/card/memory.h"
 #include "ullage/drycard/card/streams.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 namespace ullage::drycard {
@@ -20,6 +24,7 @@ struct Answer {
   std::array<std::int64_t, kMost> numbers{};
   int count = 0;
   int next = 0;
+  int reads = 0;
   bool known = false;
 };
 thread_local Answer answer;
@@ -40,8 +45,41 @@ void remember(Address to, Address from, std::size_t bytes) {
   last_copy.to = to;
 }
 
-void give_answer(void* to, std::size_t bytes) {
+// Buffers that collectives wrote, the newest last.
+struct Handed {
+  static constexpr std::size_t kMost = 64;
+  std::mutex lock;
+  std::vector<std::pair<Address, std::vector<char>>> buffers;
+
+  // The whole of one of them, which is taken out; empty: it is none.
+  std::vector<char> take(Address at, std::size_t bytes) {
+    const std::lock_guard hold(lock);
+    const auto found =
+        std::ranges::find_if(buffers, [&](const auto& one) { return one.first == at && one.second.size() == bytes; });
+    if (found == buffers.end()) return {};
+    std::vector<char> content = std::move(found->second);
+    buffers.erase(found);
+    return content;
+  }
+  void put(Address at, std::vector<char> content) {
+    const std::lock_guard hold(lock);
+    std::erase_if(buffers, [&](const auto& one) { return one.first == at; });
+    if (buffers.size() == kMost) buffers.erase(buffers.begin());
+    buffers.emplace_back(at, std::move(content));
+  }
+};
+Handed& handed() {
+  static Handed* const one = new Handed;
+  return *one;
+}
+
+void give_answer(void* to, Address from, std::size_t bytes) {
   std::memset(to, 0, bytes);
+  ++answer.reads;
+  if (const std::vector<char> content = handed().take(from, bytes); !content.empty()) {
+    std::copy(content.begin(), content.end(), static_cast<char*>(to));
+    return;
+  }
   if (answer.count == 0) return;
   const std::int64_t number = answer.numbers[static_cast<std::size_t>(answer.next)];
   if (answer.next + 1 < answer.count) ++answer.next;
@@ -50,9 +88,12 @@ void give_answer(void* to, std::size_t bytes) {
 
 void move(Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return;
-  if (is_device(to)) return remember(to, from, bytes);
+  if (is_device(to)) {
+    if (std::vector<char> content = handed().take(from, bytes); !content.empty()) handed().put(to, std::move(content));
+    return remember(to, from, bytes);
+  }
   if (is_device(from)) {
-    give_answer(reinterpret_cast<void*>(to), bytes);
+    give_answer(reinterpret_cast<void*>(to), from, bytes);
   } else {
     std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
   }
@@ -153,12 +194,14 @@ Error read_symbol(void* to, std::size_t bytes) {
 }  // namespace
 
 // What the reads of this thread give from now on: `count` numbers in turn, 0 for zeros again. `known`: they are true,
-// and do not count as reads of what nobody knows.
-ULLAGE_CARD_API void ullage_drycard_answer_reads(const std::int64_t* numbers, int count, int known) {
+// and do not count as reads of what nobody knows. Returns how often this thread read since the last call.
+ULLAGE_CARD_API int ullage_drycard_answer_reads(const std::int64_t* numbers, int count, int known) {
+  const int reads = answer.reads;
   answer = {};
   answer.count = std::min(count, Answer::kMost);
   std::copy_n(numbers, answer.count, answer.numbers.begin());
   answer.known = known != 0;
+  return reads;
 }
 
 // The content of this thread's last copy from the host to a card, if that went to `to` and had that many bytes. 1: it
@@ -167,6 +210,11 @@ ULLAGE_CARD_API int ullage_drycard_last_copy(Address to, void* out, std::size_t 
   if (last_copy.to == 0 || last_copy.to != to || last_copy.bytes.size() != bytes) return 0;
   std::copy(last_copy.bytes.begin(), last_copy.bytes.end(), static_cast<char*>(out));
   return 1;
+}
+
+void hand_on(Address from, Address to, std::size_t bytes, int times) {
+  if (last_copy.to == 0 || last_copy.to != from || last_copy.bytes.size() != bytes) return;
+  for (int i = 0; i < times; ++i) handed().put(to + static_cast<std::size_t>(i) * bytes, last_copy.bytes);
 }
 
 ULLAGE_CARD_API int cudaMemcpy(void* to, const void* from, std::size_t bytes, int) {

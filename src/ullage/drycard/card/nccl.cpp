@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL: communicators that know their size and rank; what they carry is not there. Buffers that NCCL itself takes on a
-// card are not counted.
+// NCCL: communicators that know their size and rank. What they carry is not there, but for small buffers that were just
+// copied from the host: there each rank is taken to send the same. Buffers that NCCL itself takes on a card are not
+// counted.
 
+#include "ullage/drycard/card/copies.h"
 #include "ullage/drycard/card/memory.h"
+#include "ullage/drycard/card/streams.h"
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -27,7 +31,38 @@ int make(Communicator** communicator, int size, int rank, int card) {
   return 0;
 }
 
+// Of ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, and two of one byte.
+std::size_t size_of(int type) {
+  constexpr std::array<std::size_t, 12> kSizes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type >= 0 && static_cast<std::size_t>(type) < kSizes.size() ? kSizes[static_cast<std::size_t>(type)] : 1;
+}
+
+int collective(const void* from, void* to, std::size_t count, int type, int times, const void* stream) {
+  hand_on(reinterpret_cast<Address>(from), reinterpret_cast<Address>(to), count * size_of(type), times);
+  note_work(stream, 1);
+  return 0;
+}
+
 }  // namespace
+
+ULLAGE_CARD_API int ncclAllGather(const void* from, void* to, std::size_t count, int type,
+                                  const Communicator* communicator, void* stream) {
+  return collective(from, to, count, type, communicator->size, stream);
+}
+ULLAGE_CARD_API int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int, const Communicator*,
+                                  void* stream) {
+  return collective(from, to, count, type, 1, stream);
+}
+ULLAGE_CARD_API int ncclBcast(void* buffer, std::size_t count, int type, int, const Communicator*, void* stream) {
+  return collective(buffer, buffer, count, type, 1, stream);
+}
+// Of what is equal everywhere the least, the largest and the mean are that; a sum is not, and is not known.
+ULLAGE_CARD_API int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation,
+                                  const Communicator*, void* stream) {
+  constexpr int kMax = 2, kMin = 3, kMean = 4;
+  const bool stays = operation == kMax || operation == kMin || operation == kMean;
+  return collective(from, to, count, type, stays ? 1 : 0, stream);
+}
 
 ULLAGE_CARD_API int ncclGetVersion(int* version) {
   const char* text = std::getenv("ULLAGE_DRYCARD_NCCL");
