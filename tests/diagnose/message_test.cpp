@@ -330,6 +330,62 @@ TEST(Message, GetsOtherAdviceForAnotherCause) {
   EXPECT_NE(ids(one(cuda(8_GiB, 2_GiB, 2_GiB, 100_MiB, 500_MiB))), ids(one(cuda(16_GiB, 15_GiB, 15_GiB, 0_B, 2_GiB))));
 }
 
+TEST(Message, WithTorchsBoilerplateIsNoAssertion) {
+  OutOfMemory message;
+  message.teller = Teller::CudaDriver, message.form = "cuda-error", message.text = "CUDA error: out of memory";
+  message.before = {"Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."};
+  EXPECT_FALSE(cause(one(message), "index_error_in_disguise"));
+  message.before = {"CUDA error: device-side assert triggered"};
+  EXPECT_EQ(first(one(message)), "index_error_in_disguise");
+}
+
+TEST(Message, OfAServerGetsItsOwnSettings) {
+  OutOfMemory message = cuda(24_GiB, 22_GiB, 23_GiB, 100_MiB, 300_MiB);
+  const Diagnosis own = one(message);
+  EXPECT_TRUE(remedy(own, "gradient_checkpointing"));
+  message.before = {"(EngineCore pid=12) INFO vllm/v1/worker/gpu_worker.py: loading weights"};
+  const Diagnosis served = one(message);
+  EXPECT_TRUE(cause(served, "utilization_share"));
+  ASSERT_TRUE(remedy(served, "vllm_utilization"));
+  EXPECT_NE(remedy(served, "vllm_utilization")->action.find("--gpu-memory-utilization"), std::string::npos);
+  EXPECT_TRUE(remedy(served, "vllm_max_model_len"));
+  EXPECT_FALSE(remedy(served, "gradient_checkpointing")) << "nobody trains there";
+  EXPECT_FALSE(remedy(served, "smaller_batch"));
+}
+
+TEST(Message, OfTheHostGetsTheSettingOfWhoEndedIt) {
+  OutOfMemory message;
+  message.teller = Teller::KernelKill, message.form = "slurm-limit";
+  message.text = "slurmstepd: error: Exceeded job memory limit";
+  const Diagnosis slurm = one(message);
+  EXPECT_EQ(first(slurm), "host_memory");
+  ASSERT_TRUE(remedy(slurm, "slurm_mem"));
+  EXPECT_NE(remedy(slurm, "slurm_mem")->action.find("--mem="), std::string::npos);
+  message.teller = Teller::Cpu, message.form = "node-heap", message.text = "JavaScript heap out of memory";
+  const Diagnosis node = one(message);
+  EXPECT_EQ(first(node), "memory_fraction_cap");
+  EXPECT_TRUE(remedy(node, "node_heap"));
+}
+
+TEST(Message, OfOneBufferAboveALimitSaysSo) {
+  OutOfMemory message;
+  message.teller = Teller::Other, message.form = "webgpu-buffer";
+  message.text = "Buffer size (3185049600) exceeds the max buffer size limit (1073741824)";
+  message.before = {"WebGPU device error"};
+  const Diagnosis diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "buffer_limit");
+  EXPECT_TRUE(remedy(diagnosis, "webgpu_limits"));
+}
+
+TEST(Message, WithoutARequestMayStillTellAFullDevice) {
+  OutOfMemory message;
+  message.teller = Teller::Mps, message.form = "mps-short", message.text = "MPS backend out of memory";
+  message.allocated = 18_GiB, message.allowed = 18_GiB + 200_MiB;
+  EXPECT_EQ(first(one(message)), "device_full");
+  message.allocated = 2_GiB;
+  EXPECT_FALSE(cause(one(message), "device_full"));
+}
+
 TEST(Summary, TellsStuckBytesAndFailures) {
   trace::Log log;
   trace::MemorySummary summary;

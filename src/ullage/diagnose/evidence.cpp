@@ -128,6 +128,7 @@ Evidence evidence_of(const trace::OutOfMemory& message, const trace::Log& log) {
   check(evidence);
   derive(evidence);
   evidence.signs = signs_of(message);
+  evidence.tool = tool_of(message);
   return evidence;
 }
 

@@ -7,6 +7,7 @@
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/history.h"
 #include "ullage/diagnose/signs.h"
+#include "ullage/diagnose/tools.h"
 #include "ullage/trace/input.h"
 
 #include <optional>
@@ -27,6 +28,7 @@ struct Evidence {
   std::vector<std::string> notes;  // why not, and what else a person should know of the figures
   Bytes precision;
   Signs signs;
+  Tool tool = Tool::None;  // that speaks in the message
   const trace::OutOfMemory* message = nullptr;
   const trace::Log* log = nullptr;
   const trace::MemorySummary* summary = nullptr;

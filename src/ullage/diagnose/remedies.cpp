@@ -29,6 +29,35 @@ bool needs_python(std::string_view id) {
   return std::find(kIds.begin(), kIds.end(), id) != kIds.end();
 }
 
+// What the script of a training does; who serves a model has no such code.
+bool is_of_training(std::string_view id) {
+  constexpr std::array kIds = {"smaller_batch",       "gradient_checkpointing",
+                               "half_precision",      "half_precision_weights",
+                               "eight_bit_optimizer", "plain_optimizer",
+                               "foreach_false",       "fewer_workers",
+                               "no_pinning",          "ullage_run",
+                               "chunked_loss",        "expandable_segments",
+                               "max_split_size_mb"};
+  return std::find(kIds.begin(), kIds.end(), id) != kIds.end();
+}
+
+// PyTorch's own pool, in a server too.
+bool is_of_the_pool(std::string_view id) { return id == "expandable_segments" || id == "max_split_size_mb"; }
+
+void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<Remedy>& remedies) {
+  constexpr std::size_t kMost = 5;  // of one tool
+  std::size_t added = 0;
+  for (const ToolAdvice& one : tool_advice()) {
+    if (one.tool != evidence.tool) continue;
+    const bool host = is_of_host(cause.id);
+    const bool fits = one.what == ToolAdvice::For::Any || (one.what == ToolAdvice::For::Host) == host;
+    if (!fits || has(remedies, one.id) || added++ == kMost) continue;
+    Remedy remedy = known(std::string(one.action), std::string(one.why));
+    remedy.id = std::string(one.id);
+    remedies.push_back(std::move(remedy));
+  }
+}
+
 bool without_python(const Evidence& evidence) {
   return evidence.history && evidence.history->file && !is_python(evidence.history->file->file);
 }
@@ -48,9 +77,14 @@ std::vector<Remedy> remedies_of(const Evidence& evidence, const std::vector<Caus
   std::vector<Remedy> remedies;
   for (const Cause& cause : causes) {
     if (cause.confidence < kWorthAdvice && !remedies.empty()) continue;
+    if (evidence.tool != Tool::None && cause.id != "index_error_in_disguise")
+      add_tool_advice(evidence, cause, remedies);
     for (const RemedyRule& rule : all) {
       if (!is_for(rule, cause) || has(remedies, rule.id)) continue;
       if (needs_python(rule.id) && without_python(evidence)) continue;
+      if (serves(evidence.tool) && is_of_training(rule.id) && !(is_of_the_pool(rule.id) && evidence.told_by_pool())) {
+        continue;
+      }
       std::optional<Remedy> remedy = rule.rule({evidence, cause});
       if (!remedy) continue;
       remedy->id = std::string(rule.id);

@@ -28,6 +28,9 @@ std::optional<Finding> past_metal_cap(const Evidence& evidence) {
 
 std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
+  if (evidence.message && evidence.message->form.ends_with("-heap")) {
+    return Finding{0.6, {"the runtime limits its own heap: the machine may have plenty"}};
+  }
   if (!facts.allowed || !facts.requested) return std::nullopt;
   if (evidence.told_by(Teller::Mps)) return past_metal_cap(evidence);
   if (!evidence.told_by_pool() && !evidence.told_by(Teller::CudaMallocAsync)) return std::nullopt;
@@ -45,7 +48,15 @@ std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
 }
 
 std::optional<Finding> buffer_limit(const Evidence& evidence) {
-  if (!evidence.message || !evidence.facts.requested) return std::nullopt;
+  if (!evidence.message) return std::nullopt;
+  if (evidence.message->form.ends_with("-buffer")) {
+    return Finding{0.9, {"the words name a limit of one buffer or binding: how much is free does not matter"}};
+  }
+  // Level Zero fails so for one allocation above 4 GB, too.
+  if (evidence.told_by(Teller::Xpu) && evidence.tool == Tool::LlamaCpp) {
+    return Finding{0.4, {"drivers of Arc cards refuse one allocation of 4 GiB or more with the same words"}};
+  }
+  if (!evidence.facts.requested) return std::nullopt;
   const Facts& facts = evidence.facts;
   const std::string asked = to_string(*facts.requested);
   if (evidence.told_by(Teller::Metal)) {
@@ -70,8 +81,23 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
                               asked, facts.capacity ? to_string(*facts.capacity) : std::string("the device"))}};
 }
 
+// The engine took its share already: what comes on top finds the rest.
+std::optional<Finding> beside_the_share(const Evidence& evidence) {
+  const bool engine = evidence.tool == Tool::Vllm || evidence.tool == Tool::Sglang;
+  if (!engine || !evidence.message) return std::nullopt;
+  if (evidence.message->form == "sglang-startup") {
+    return Finding{0.6, {"what the engine takes at its start leaves no room for the KV cache"}};
+  }
+  const bool device = evidence.told_by(Teller::Cuda) || evidence.told_by(Teller::CudaDriver) ||
+                      evidence.told_by(Teller::Hip) || evidence.told_by(Teller::CudaMallocAsync);
+  if (!device || evidence.signs.has(Sign::Loading)) return std::nullopt;
+  return Finding{0.48,
+                 {"the engine takes a stated share of the card for itself; graphs, sampling and whoever else is on the "
+                  "card get the rest"}};
+}
+
 std::optional<Finding> utilization_share(const Evidence& evidence) {
-  if (!evidence.told_by(Teller::Vllm)) return std::nullopt;
+  if (!evidence.told_by(Teller::Vllm)) return beside_the_share(evidence);
   const Facts& facts = evidence.facts;
   if (!facts.requested || !facts.free) {
     return Finding{0.3, {"the engine reserves a share of the device at its start and did not find it free"}};

@@ -119,9 +119,12 @@ std::optional<Finding> device_full(const Evidence& evidence) {
   if (!evidence.message || facts.requested.value_or(Bytes{}) >= kGarbage) return std::nullopt;
   if (!facts.allocated) return full_without_figures(evidence);
   if (*facts.allocated == Bytes{} || !evidence.ceiling) return std::nullopt;
-  if (!facts.requested || *facts.requested > *evidence.ceiling) return std::nullopt;
-  if (const auto both = sum(facts.allocated, facts.requested); !both || *both > *evidence.ceiling) return std::nullopt;
-  if (facts.free && *facts.free >= *facts.requested && !facts.allowed) return std::nullopt;  // room was there
+  if (!facts.requested && share(facts.allocated, evidence.ceiling) < 0.7) return std::nullopt;
+  const Bytes requested = facts.requested.value_or(Bytes{});
+  if (requested > *evidence.ceiling) return std::nullopt;
+  if (const auto both = sum(facts.allocated, requested); !both || *both > *evidence.ceiling) return std::nullopt;
+  if (facts.requested && facts.free && *facts.free >= requested && !facts.allowed)
+    return std::nullopt;  // room was there
   const double live = share(facts.allocated, evidence.ceiling);
   std::vector<std::string> why{fmt::format("{} of {} ({:.0f} %) are live tensors", to_string(*facts.allocated),
                                            to_string(*evidence.ceiling), 100 * live)};

@@ -18,7 +18,7 @@ using trace::Teller;
 
 // The kernel's and the schedulers' own lines name the reason; "Killed" and exit code 137 do not.
 Finding killed(std::string_view form) {
-  for (std::string_view sure : {"kernel", "slurm", "lsf", "container"}) {
+  for (std::string_view sure : {"kernel", "slurm", "lsf", "container", "ray"}) {
     if (form.starts_with(sure)) return {0.95, {"who ended the process says that it was for lack of memory"}};
   }
   return {0.7,
@@ -31,6 +31,7 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   switch (evidence.message->teller) {
     case Teller::Cpu: {
+      if (evidence.message->form.ends_with("-heap")) return Finding{0.4, {"a heap in the machine's memory was full"}};
       if (facts.requested.value_or(Bytes{}) >= 64_GiB * 1024) return std::nullopt;
       const bool large = facts.requested.value_or(Bytes{}) >= 16_GiB;
       std::string asked = facts.requested ? to_string(*facts.requested) : std::string("a request");
@@ -87,6 +88,9 @@ std::optional<Finding> on_mps(const Evidence& evidence) {
 std::optional<Finding> unified_memory(const Evidence& evidence) {
   if (!evidence.message) return std::nullopt;
   if (evidence.told_by(Teller::Mps)) return on_mps(evidence);
+  if (evidence.message->form == "metal-insufficient") {
+    return Finding{0.4, {"host and GPU share one memory, and the system gives the GPU a part of it"}};
+  }
   const Facts& facts = evidence.facts;
   if (evidence.told_by(Teller::Vllm)) {
     if (!facts.capacity || is_a_cards_size(*facts.capacity)) return std::nullopt;

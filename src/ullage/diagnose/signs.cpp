@@ -112,6 +112,20 @@ std::string lower(std::string_view text) {
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
+// What torch adds to every error of CUDA's speaks of assertions and reports, and says nothing of this one.
+std::string without_boilerplate(std::string text) {
+  constexpr std::string_view kBoilerplate[] = {
+      "compile with `torch_use_cuda_dsa` to enable device-side assertions",
+      "compile with torch_use_cuda_dsa to enable device-side assertions",
+      "to enable device-side assertions",
+      "for debugging consider passing cuda_launch_blocking=1",
+  };
+  for (const std::string_view one : kBoilerplate) {
+    for (std::size_t at = text.find(one); at != std::string::npos; at = text.find(one)) text.erase(at, one.size());
+  }
+  return text;
+}
+
 // Not part of a longer word: what stands before and after is no letter.
 bool holds_word(std::string_view text, std::string_view word) {
   const auto letter = [&](std::size_t at) {
@@ -191,7 +205,7 @@ void Signs::look_at_frame(const trace::Frame& frame, std::string_view code) {
 }
 
 void Signs::look_at_line(std::string_view line) {
-  const std::string text = lower(line);
+  const std::string text = without_boilerplate(lower(line));
   for (const Word& word : kWords) {
     const bool found = word.in == In::Line     ? holds_word(text, word.text)
                        : word.in == In::Phrase ? holds(text, word.text)

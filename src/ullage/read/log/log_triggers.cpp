@@ -26,7 +26,11 @@ constexpr std::string_view kWords[] = {
     // programs
     "memory on dev", "on startup", "gpu memory ut", "desired gpu", "on device cuda", "cache blocks",
     "to serve at least", "within the budget", "below what the process needs", "exhausted: ", "oom when",
-    "requested buffer", "gpu memory (", "--mem-fraction-static",
+    "requested buffer", "gpu memory (", "--mem-fraction-static", "insufficient mem", "insufficient vram",
+    "kiogpucommand", "max buffer size", "maximum binding", "allocation limit", "vkallocate", "out_of_device",
+    "outofdevice", "out_of_host", "gpu video mem", "more system mem", "java.lang.outofmem", "paging file",
+    "winerror 1455", "low on memory", "all available ram", "to have died", "kernel crashed", "code = -9", "code -9",
+    "job memory limit", "step memory limit", "metal memory", "allocating dev",
     // tables
     "memory summary", "large pool"};
 

@@ -82,6 +82,20 @@ inline constexpr Clause kMetal[] = {
     {"Invalid buffer size: $", {&M::requested}},
 };
 
+// mlx/backend/metal/allocator.cpp
+inline constexpr Clause kMetalMalloc[] = {
+    {"Attempting to allocate $", {&M::requested}},
+    {"maximum allowed buffer size of $", {&M::largest_block}},
+};
+
+// llama.cpp, ggml-cuda.cu; Ollama, server/sched.go
+inline constexpr Clause kPinned[] = {
+    {"failed to allocate $ of pinned memory", {&M::requested}},
+};
+inline constexpr Clause kOllama[] = {
+    {"system memory ($) than is available ($)", {&M::requested, &M::free}},
+};
+
 // c10/core/impl/alloc_cpu.cpp; Torch 7 counted whole GiB.
 inline constexpr Clause kCpu[] = {
     {"you tried to allocate $", {&M::requested}},

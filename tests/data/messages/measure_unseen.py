@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often `ullage explain` is right on messages that nobody had when its rules were written (unseen.jsonl).
+
+usage: measure_unseen.py ULLAGE open|sealed [-v]
+
+The half of a message follows from its source, before anybody looked: `open` is there to write rules from; `sealed` is run
+to know how good they are, and not looked into. -v names the misses, and refuses to for the sealed half.
+"""
+import collections
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+
+UNTOLD = {"tool_bug", "other"}  # what no message tells: not counted as a cause
+ALARM = 0.3  # of a text that tells of no lack of memory: a cause above this is a false alarm
+
+
+def half_of(case: dict) -> str:
+    return "sealed" if int(hashlib.sha256(case["source"].encode()).hexdigest(), 16) % 2 else "open"
+
+
+def explain(ullage: str, text: str) -> tuple[list[tuple[str, float]], list[dict]]:
+    done = subprocess.run([ullage, "explain", "--json", "-"], input=text, capture_output=True, text=True)
+    if done.returncode != 0:
+        return [], []
+    told = json.loads(done.stdout)
+    return [(cause["id"], cause["confidence"]) for cause in told["causes"]], told["remedies"]
+
+
+def main() -> None:
+    ullage, half, verbose = sys.argv[1], sys.argv[2], "-v" in sys.argv
+    if half not in ("open", "sealed") or verbose and half == "sealed":
+        raise SystemExit(__doc__)
+    lines = (pathlib.Path(__file__).parent / "unseen.jsonl").read_text().splitlines()
+    cases = [case for case in map(json.loads, lines) if half_of(case) == half]
+    count, right, said = collections.Counter(), collections.Counter(), collections.Counter()
+    for case in cases:
+        causes, remedies = explain(ullage, case["text"])
+        ids, misses = [name for name, _ in causes], []
+        if "not_memory" in case["accepted"]:
+            count["no lack"] += 1
+            count["no alarm"] += not any(share > ALARM and name not in case["accepted"] for name, share in causes)
+        elif known := [name for name in case["accepted"] if name not in UNTOLD]:
+            count["cause"] += 1
+            count["told"] += bool(causes)
+            count["first"] += ids[:1] != [] and ids[0] in known
+            count["three"] += bool(set(ids[:3]) & set(known))
+            count["bold and wrong"] += any(share > 0.5 and name not in known for name, share in causes)
+            for name, share in causes:
+                said[int(share * 10)] += 1
+                right[int(share * 10)] += name in known
+            if not set(ids[:3]) & set(known):
+                misses.append(f"is {known}, said {causes[:3]}")
+        if case["fix_words"] and "not_memory" not in case["accepted"]:
+            count["fix"] += 1
+            advice = json.dumps(remedies).lower()
+            has = any(word in advice for word in case["fix_words"])
+            count["fix told"] += has
+            if not has:
+                misses.append(f"fixed by {case['fix_words']}, said {[one['id'] for one in remedies]}")
+        if verbose:
+            for miss in misses:
+                print(case["id"], case["tool"], miss)
+    share = {name: f"{count[name]} of {count[of]} ({count[name] / count[of]:.0%})"
+             for name, of in (("told", "cause"), ("first", "cause"), ("three", "cause"), ("bold and wrong", "cause"),
+                              ("fix told", "fix"), ("no alarm", "no lack")) if count[of]}
+    print(f"{half}: {len(cases)} texts")
+    for name, words in (("told", "a lack of memory is recognised"), ("first", "the settled cause is the first"),
+                        ("three", "... among the first three"), ("bold and wrong", "a wrong cause above 0.5"),
+                        ("fix told", "what worked is among the remedies"), ("no alarm", "no lack of memory, and none told")):
+        print(f"  {words:36} {share.get(name, '-')}")
+    print("  right, by confidence: ", ", ".join(f"{bin / 10:.1f}: {right[bin]} of {said[bin]}" for bin in sorted(said)))
+
+
+if __name__ == "__main__":
+    main()
