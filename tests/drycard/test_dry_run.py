@@ -110,7 +110,9 @@ class Dry:
     def __init__(self, bin_folder, cuda, cpu, folder):
         self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
         self.folder = pathlib.Path(folder)
-        for name, text in (("train", TRAIN), ("embedding", EMBEDDING), ("last_line", LAST_LINE), ("ranks", RANKS), ("fails", FAILS), ("saves", SAVES), ("values", VALUES)):
+        programs = {"train": TRAIN, "embedding": EMBEDDING, "last_line": LAST_LINE, "ranks": RANKS, "fails": FAILS,
+                    "saves": SAVES, "values": VALUES}
+        for name, text in programs.items():
             (self.folder / f"{name}.py").write_text(text)
 
     def ullage(self, *words, code=0):
@@ -176,6 +178,9 @@ def test_the_largest_batch(dry: Dry) -> None:
 def test_values_that_are_known_are_true(dry: Dry) -> None:
     said = dry.ullage("run", "--dry", "--report", "v.json", "--", dry.cuda, "values.py").stdout
     assert said == VALUES_SAID, said
+    told = json.loads((dry.folder / "v.json").read_text())
+    assert told["law"] == "bound" and told["bounds"], told
+    assert all(one["taken_as"] == "the most" and one["place"]["line"] for one in told["bounds"]), told["bounds"]
 
 
 def test_kernels_of_an_older_generation(dry: Dry) -> None:
@@ -195,13 +200,16 @@ def test_a_backward_pass_as_the_last_line(dry: Dry) -> None:
 
 
 def test_two_cards(dry: Dry) -> None:
-    def peaks(program):
+    def cards(program):
         dry.ullage("run", "--dry", "--quiet", "--device", "t4*2", "--report", "two.json", "--", dry.cuda, program)
-        return [card["peak_bytes"] for card in json.loads((dry.folder / "two.json").read_text())["cards"]]
-    one = peaks("embedding.py")
-    assert one[0] > 0 and one[1] == 0, one
-    ranks = peaks("ranks.py")
-    assert ranks[0] == ranks[1] > 0, ranks
+        return json.loads((dry.folder / "two.json").read_text())["cards"]
+    used, unused = cards("embedding.py")
+    assert used["peak_bytes"] > 0 and unused["peak_bytes"] == 0, (used, unused)
+    # Peaks of ranks are not compared: torch's watchdog lets go of the buffers of a collective when it comes to it, so that
+    # a rank may hold a segment more.
+    ranks = cards("ranks.py")
+    assert all(rank["context_bytes"] == used["context_bytes"] for rank in ranks), ranks
+    assert all(rank["allocated_peak_bytes"] >= 2 * 4 * MIB for rank in ranks), ranks  # weights and gradients
 
 
 def test_a_check_of_a_value_is_told_apart(dry: Dry) -> None:

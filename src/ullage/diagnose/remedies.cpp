@@ -36,13 +36,17 @@ bool is_of_training(std::string_view id) {
                                "eight_bit_optimizer", "plain_optimizer",
                                "foreach_false",       "fewer_workers",
                                "no_pinning",          "ullage_run",
-                               "chunked_loss",        "expandable_segments",
-                               "max_split_size_mb"};
+                               "chunked_loss"};
   return std::find(kIds.begin(), kIds.end(), id) != kIds.end();
 }
 
-// PyTorch's own pool, in a server too.
 bool is_of_the_pool(std::string_view id) { return id == "expandable_segments" || id == "max_split_size_mb"; }
+
+// Is it of use to the program that speaks?
+bool is_for_speaker(std::string_view id, const Evidence& evidence) {
+  if (!serves(evidence.tool)) return true;
+  return !is_of_training(id) && (!is_of_the_pool(id) || evidence.told_by_pool());
+}
 
 void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<Remedy>& remedies) {
   constexpr std::size_t kMost = 5;  // of one tool
@@ -82,9 +86,7 @@ std::vector<Remedy> remedies_of(const Evidence& evidence, const std::vector<Caus
     for (const RemedyRule& rule : all) {
       if (!is_for(rule, cause) || has(remedies, rule.id)) continue;
       if (needs_python(rule.id) && without_python(evidence)) continue;
-      if (serves(evidence.tool) && is_of_training(rule.id) && !(is_of_the_pool(rule.id) && evidence.told_by_pool())) {
-        continue;
-      }
+      if (!is_for_speaker(rule.id, evidence)) continue;
       std::optional<Remedy> remedy = rule.rule({evidence, cause});
       if (!remedy) continue;
       remedy->id = std::string(rule.id);

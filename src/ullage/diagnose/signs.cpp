@@ -93,7 +93,9 @@ constexpr Word kWords[] = {
     {Sign::Moving, In::Code, ".cuda("},
     {Sign::Moving, In::Code, ".to('cuda"},
     {Sign::Moving, In::Code, ".to(\"cuda"},
-    {Sign::DeviceAssert, In::Phrase, "device-side assert"},
+    // Not "to enable device-side assertions", which torch adds to every error of CUDA's.
+    {Sign::DeviceAssert, In::Line, "device-side assert"},
+    {Sign::DeviceAssert, In::Line, "device-side assertion"},
     {Sign::DeviceAssert, In::Phrase, "srcindex < srcselectdimsize"},
     {Sign::DeviceAssert, In::Phrase, "index out of bounds"},
     {Sign::DeviceAssert, In::Phrase, "t >= 0 && t < n_classes"},
@@ -104,27 +106,7 @@ constexpr Word kWords[] = {
     {Sign::Windows, In::Phrase, ":\\"},
 };
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c == '\\' ? '\\' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-// What torch adds to every error of CUDA's speaks of assertions and reports, and says nothing of this one.
-std::string without_boilerplate(std::string text) {
-  constexpr std::string_view kBoilerplate[] = {
-      "compile with `torch_use_cuda_dsa` to enable device-side assertions",
-      "compile with torch_use_cuda_dsa to enable device-side assertions",
-      "to enable device-side assertions",
-      "for debugging consider passing cuda_launch_blocking=1",
-  };
-  for (const std::string_view one : kBoilerplate) {
-    for (std::size_t at = text.find(one); at != std::string::npos; at = text.find(one)) text.erase(at, one.size());
-  }
-  return text;
-}
 
 // Not part of a longer word: what stands before and after is no letter.
 bool holds_word(std::string_view text, std::string_view word) {
@@ -162,6 +144,12 @@ std::string shortened(std::string_view line) {
 }
 
 }  // namespace
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
 
 std::string place(const trace::Frame& frame) {
   if (frame.file == "??" || frame.file.empty()) return frame.function;
@@ -205,7 +193,7 @@ void Signs::look_at_frame(const trace::Frame& frame, std::string_view code) {
 }
 
 void Signs::look_at_line(std::string_view line) {
-  const std::string text = without_boilerplate(lower(line));
+  const std::string text = lower(line);
   for (const Word& word : kWords) {
     const bool found = word.in == In::Line     ? holds_word(text, word.text)
                        : word.in == In::Phrase ? holds(text, word.text)

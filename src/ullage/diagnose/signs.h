@@ -57,6 +57,9 @@ class Signs {
 Signs signs_of(const trace::OutOfMemory& message);
 Signs signs_of(const trace::Stacks& stacks, trace::StackId stack);
 
+// The letters of ASCII as small ones.
+std::string lower(std::string_view text);
+
 // The last two components of a path and the line: "nets/model.py:42 forward".
 std::string place(const trace::Frame& frame);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/diagnose/tools.h"
 
+#include "ullage/diagnose/signs.h"
+
 #include <algorithm>
-#include <cctype>
 #include <string>
 
 namespace ullage::diagnose {
@@ -72,16 +73,10 @@ constexpr ToolWord kToolWords[] = {
     {Tool::Notebook, "after using all available ram"},
 };
 
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 Tool tool_in(std::string_view text) {
-  const std::string lower = lower_case(text);
+  const std::string words = lower(text);
   const auto found = std::ranges::find_if(
-      kToolWords, [&](const ToolWord& word) { return lower.find(word.text) != std::string::npos; });
+      kToolWords, [&](const ToolWord& word) { return words.find(word.text) != std::string::npos; });
   return found != std::end(kToolWords) ? found->tool : Tool::None;
 }
 
@@ -111,8 +106,8 @@ constexpr ToolAdvice kToolAdvice[] = {
      "--tp N (tensor parallel over several cards), a quantized model, or CPU offload (--cpu-offload-gb N, "
      "--dit-cpu-offload)",
      ""},
-    {Tool::LlamaCpp, "llama_layers", For::Device, "-ngl N (--n-gpu-layers): fewer layers on the card, the rest on the CPU",
-     ""},
+    {Tool::LlamaCpp, "llama_layers", For::Device,
+     "-ngl N (--n-gpu-layers): fewer layers on the card, the rest on the CPU", ""},
     {Tool::LlamaCpp, "llama_context", For::Device,
      "-c N (--ctx-size): a shorter context; -np 1; -fa with -ctk q8_0 -ctv q8_0 for a smaller KV cache", ""},
     {Tool::LlamaCpp, "llama_batch", For::Device, "-ub 256 -b 512 (--ubatch-size): smaller compute buffers; --no-warmup",
@@ -132,8 +127,8 @@ constexpr ToolAdvice kToolAdvice[] = {
     {Tool::Ollama, "ollama_context", For::Any,
      "a shorter context: num_ctx or OLLAMA_CONTEXT_LENGTH; OLLAMA_NUM_PARALLEL=1, OLLAMA_MAX_LOADED_MODELS=1", ""},
     {Tool::Ollama, "ollama_cache", For::Device, "OLLAMA_FLASH_ATTENTION=1 with OLLAMA_KV_CACHE_TYPE=q8_0", ""},
-    {Tool::Ollama, "ollama_layers", For::Device, "num_gpu N: fewer layers on the card; OLLAMA_GPU_OVERHEAD for a margin",
-     ""},
+    {Tool::Ollama, "ollama_layers", For::Device,
+     "num_gpu N: fewer layers on the card; OLLAMA_GPU_OVERHEAD for a margin", ""},
     {Tool::ComfyUi, "comfyui_offload", For::Device,
      "--lowvram (or --novram), --reserve-vram N; CPU offload in the loader node; unload models between the stages", ""},
     {Tool::ComfyUi, "comfyui_tiled", For::Device, "VAE Decode (Tiled) in place of VAE Decode", ""},
@@ -150,7 +145,8 @@ constexpr ToolAdvice kToolAdvice[] = {
     {Tool::Diffusers, "diffusers_smaller", For::Any,
      "quantized weights, fewer frames, a lower resolution, num_images_per_prompt=1", ""},
     {Tool::Mlx, "mlx_prompt", For::Any,
-     "a shorter prompt or smaller prefill chunks (--prefill-step-size 512, --max-num-batched-tokens), a quantized KV cache",
+     "a shorter prompt or smaller prefill chunks (--prefill-step-size 512, --max-num-batched-tokens), a quantized KV "
+     "cache",
      "attention over a long prompt makes one large buffer"},
     {Tool::Mlx, "mlx_cache", For::Any,
      "mx.set_cache_limit(N) and mx.clear_cache(); MLX_MAX_MB_PER_BUFFER for shorter command buffers", ""},
@@ -158,14 +154,17 @@ constexpr ToolAdvice kToolAdvice[] = {
      "macOS gives the GPU two thirds to three quarters of the memory"},
     {Tool::Mlx, "mlx_update", For::Any, "upgrade mlx and what is built on it", "several releases mended such errors"},
     {Tool::WebGpu, "webgpu_limits", For::Any,
-     "requestDevice({requiredLimits: {maxBufferSize, maxStorageBufferBindingSize}}) with adapter.limits", "the defaults "
+     "requestDevice({requiredLimits: {maxBufferSize, maxStorageBufferBindingSize}}) with adapter.limits",
+     "the defaults "
      "are 256 and 128 MiB, however much the card has"},
     {Tool::WebGpu, "webgpu_smaller", For::Any,
-     "a smaller input (resolution, resize, tile), a quantized model (dtype q8 or fp16), or a buffer split in parts", ""},
+     "a smaller input (resolution, resize, tile), a quantized model (dtype q8 or fp16), or a buffer split in parts",
+     ""},
     {Tool::OnnxRuntime, "onnx_input", For::Any,
      "a smaller input (resolution, resize, tile, batch), a quantized model, fewer execution threads", ""},
     {Tool::OnnxRuntime, "onnx_arena", For::Device,
-     "gpu_mem_limit and arena_extend_strategy=kSameAsRequested of the CUDA provider; cudnn_conv_use_max_workspace=0", ""},
+     "gpu_mem_limit and arena_extend_strategy=kSameAsRequested of the CUDA provider; cudnn_conv_use_max_workspace=0",
+     ""},
     {Tool::Vulkan, "vulkan_limits", For::Any,
      "smaller tiles or batches; keep below maxMemoryAllocationSize; a newer driver or release",
      "one allocation has a limit, and an integrated card a small heap of its own"},
@@ -196,11 +195,14 @@ constexpr ToolAdvice kToolAdvice[] = {
      "fewer tasks at once (num_cpus or memory of each), smaller buffers (replay, rollout, batch) and offload to disk; "
      "RAY_memory_usage_threshold=0.98",
      "Ray kills the largest task when the node's memory is 95 % full"},
-    {Tool::Slurm, "slurm_mem", For::Any, "#SBATCH --mem=64G (or --mem-per-cpu); sacct -j ID --format=MaxRSS,ReqMem tells",
+    {Tool::Slurm, "slurm_mem", For::Any,
+     "#SBATCH --mem=64G (or --mem-per-cpu); sacct -j ID --format=MaxRSS,ReqMem tells",
      "the job is killed at what it asked for, not at what the node has"},
-    {Tool::Kubernetes, "kubernetes_limit", For::Any, "a higher resources.limits.memory (and requests.memory) of the container",
+    {Tool::Kubernetes, "kubernetes_limit", For::Any,
+     "a higher resources.limits.memory (and requests.memory) of the container",
      "the container is killed at its limit, whatever the node has"},
-    {Tool::Docker, "docker_limit", For::Any, "docker run --memory=16g (Docker Desktop: its VM's memory), --shm-size=8g", ""},
+    {Tool::Docker, "docker_limit", For::Any, "docker run --memory=16g (Docker Desktop: its VM's memory), --shm-size=8g",
+     ""},
     {Tool::Notebook, "notebook_runtime", For::Any,
      "a runtime with more RAM; work in parts (chunks, generators, del and gc.collect()), smaller dtypes", ""},
 };
@@ -216,8 +218,8 @@ Tool tool_of(const trace::OutOfMemory& message) {
 }
 
 bool serves(Tool tool) {
-  constexpr std::array kTrain = {Tool::None, Tool::DeepSpeed,  Tool::Ray,    Tool::Slurm,
-                                 Tool::Kubernetes, Tool::Docker, Tool::Notebook};
+  constexpr std::array kTrain = {Tool::None,       Tool::DeepSpeed, Tool::Ray,     Tool::Slurm,
+                                 Tool::Kubernetes, Tool::Docker,    Tool::Notebook};
   return std::ranges::find(kTrain, tool) == kTrain.end();
 }
 

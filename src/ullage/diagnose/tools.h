@@ -4,7 +4,6 @@
 // Which program speaks in a message or around it. Remedies are then said in its own words: its options, variables and
 // calls. What a training script can do does not help who serves a model.
 
-#include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/recording/out_of_memory.h"
 
 #include <array>
@@ -38,7 +37,8 @@ enum class Tool {
   Notebook,
 };
 
-// By words in the message, the lines before it and the files of its traceback; a word of the message itself comes first.
+// By words in the message, the lines before it and the files of its traceback; a word of the message itself comes
+// first.
 Tool tool_of(const trace::OutOfMemory& message);
 
 // Does it run models for others, or something that is no training script of PyTorch's?

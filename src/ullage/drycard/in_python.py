@@ -39,8 +39,8 @@ class Account:
         self.lock = threading.Lock()
         self.written = False
         self.values = None
-        self.last_pass = []
-        self.peaks = {}  # by card, of what the program's calls to reset them would have made forgotten
+        self.last_pass = []  # tensors of finish()
+        self.peaks = {}  # by card; a program's call to reset its peaks leaves these as they are
 
     # ---- steps
 
@@ -113,8 +113,8 @@ class Account:
         cards = []
         if torch.cuda.is_initialized():
             for card in range(torch.cuda.device_count()):
-                self.note_peaks(card)
-                cards.append({**self.peaks[card], "retries": torch.cuda.memory_stats(card).get("num_alloc_retries", 0)})
+                stats = self.note_peaks(card)
+                cards.append({**self.peaks[card], "retries": stats.get("num_alloc_retries", 0)})
             if self.keeps_history:
                 torch.cuda.memory._dump_snapshot(f"{self.folder}/{self.process}.pickle")
         told = {"torch": torch.__version__, "seconds": time.monotonic() - self.began, "ended_by": self.ended_by,
@@ -128,10 +128,10 @@ class Account:
 
     def note_peaks(self, card):
         stats = torch.cuda.memory_stats(card)
-        now = {name: stats.get(f"{name_in_torch}_bytes.all.peak", 0) for name, name_in_torch in
-               (("allocated_peak", "allocated"), ("requested_peak", "requested"), ("reserved_peak", "reserved"))}
-        before = self.peaks.setdefault(card, now)
-        self.peaks[card] = {name: max(peak, before[name]) for name, peak in now.items()}
+        before = self.peaks.get(card, {})
+        self.peaks[card] = {f"{kind}_peak": max(stats.get(f"{kind}_bytes.all.peak", 0), before.get(f"{kind}_peak", 0))
+                            for kind in ("allocated", "requested", "reserved")}
+        return stats
 
     def reset_peaks(self, card):
         self.note_peaks(card)

@@ -171,14 +171,6 @@ class Values(TorchFunctionMode):
                 return tensor.detach()
         raise Unknown
 
-    def shadow_or_shape(self, one):
-        if not isinstance(one, torch.Tensor):
-            return one
-        try:
-            return self.shadow(one)
-        except Unknown:
-            return self.shape_of(one)
-
     def is_decided(self, args, by):
         """Of two tensors, one unknown: is the other `by` throughout? Of numbers with several bits, only zero decides."""
         if len(args) != 2 or not all(isinstance(one, torch.Tensor) and one.is_cuda for one in args):
@@ -200,9 +192,8 @@ class Values(TorchFunctionMode):
     def on_host(self, function, args, kwargs):
         """Arguments for the CPU. None: it is no business of the card. Unknown: an input is."""
         self.of_card = False
-        if function.decided_by is not None and self.is_decided(args, function.decided_by):
-            self.of_card = True
-            return [self.shadow_or_shape(one) for one in args], {}
+        self.zero_where_unknown = function.zero_where_unknown or (
+            function.decided_by is not None and self.is_decided(args, function.decided_by))
         made = [self.argument(function, at, one) for at, one in enumerate(args)]
         if function.name == "to" and len(args) > 1 and isinstance(args[1], torch.Tensor):
             raise Unknown  # like another tensor
@@ -221,7 +212,7 @@ class Values(TorchFunctionMode):
             try:
                 return self.shadow(one)
             except Unknown:
-                if function.zero_where_unknown:
+                if self.zero_where_unknown:
                     return self.shape_of(one)
                 raise
         if isinstance(one, (list, tuple)):
@@ -304,8 +295,8 @@ class Values(TorchFunctionMode):
         return self.note_result(function, args, kwargs, host, result, self.compute(func, host), answer.reads)
 
     def note_result(self, function, args, kwargs, host, result, value, reads):
-        """Keeps what the CPU says of the call; its own result where the program's is no tensor and was read of the card.
-        What looks at no value (a type, a device, whether two tensors are of a kind) is true as it is."""
+        """Keeps what the CPU says of the call. The CPU's result is the program's where the call read of the card.
+        A call that read nothing (of a type, of a device) has the right result already."""
         if value is None and function.name != "__setitem__":
             self.forget_written(function, args, kwargs)
             return result

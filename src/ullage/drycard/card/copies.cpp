@@ -61,9 +61,11 @@ struct Handed {
     buffers.erase(found);
     return content;
   }
+  // What stood at `at` is gone; nothing: and nobody knows what stands there now.
   void put(Address at, std::vector<char> content) {
     const std::lock_guard hold(lock);
     std::erase_if(buffers, [&](const auto& one) { return one.first == at; });
+    if (content.empty()) return;
     if (buffers.size() == kMost) buffers.erase(buffers.begin());
     buffers.emplace_back(at, std::move(content));
   }
@@ -89,7 +91,7 @@ void give_answer(void* to, Address from, std::size_t bytes) {
 void move(Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return;
   if (is_device(to)) {
-    if (std::vector<char> content = handed().take(from, bytes); !content.empty()) handed().put(to, std::move(content));
+    handed().put(to, handed().take(from, bytes));
     return remember(to, from, bytes);
   }
   if (is_device(from)) {

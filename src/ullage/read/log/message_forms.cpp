@@ -54,6 +54,8 @@ constexpr Lead kLeads[] = {
     {"hipErrorOutOfMemory", CudaDriver, "hip-error-name", "", kDriver},
     {"UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", Xpu, "xpu-driver", "", kDriver},
     {"UR_RESULT_ERROR_OUT_OF_RESOURCES", Xpu, "xpu-driver", "", kDriver},
+
+    // Backends that are not PyTorch's.
     {"[METAL] Command buffer execution failed: Insufficient Memory", Other, "metal-insufficient", "", {}},
     {"kIOGPUCommandBufferCallbackErrorOutOfMemory", Other, "metal-insufficient", "", {}},
     {"[metal::malloc] Attempting to allocate $", Metal, "metal-malloc", "", kMetalMalloc},
@@ -122,7 +124,6 @@ constexpr Lead kLeads[] = {
     {"is killed by signal: Bus error", SharedMemory, "dataloader-bus-error", "", {}},
     {"insufficient shared memory (shm)", SharedMemory, "dataloader-bus-error", "", {}},
     {"Bus error (core dumped)", SharedMemory, "bus-error", "", {}},
-
     {"model requires more system memory ($) than is available ($)", Cpu, "ollama-system", "", kOllama},
     {"model requires more system memory", Cpu, "ollama-system", "", {}},
     {"JavaScript heap out of memory", Cpu, "node-heap", "", {}},
