@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/plan/bound/bound.h"
 
+#include "seeds.h"
 #include "ullage/plan/verify/verifier.h"
 
 #include "plan/cheapest_schedule.h"
@@ -46,9 +47,9 @@ void compare(const Step& step, Ask ask, std::size_t most_states, Tally& tally) {
   }
 }
 
-void compare_random(const char* what, const Levers& levers, std::size_t ops, bool state, std::uint64_t seeds) {
+void compare_random(const char* what, const Levers& levers, std::size_t ops, bool state, std::uint64_t all) {
   Tally tally;
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(all); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Ask ask;
     ask.levers = levers;
@@ -58,7 +59,7 @@ void compare_random(const char* what, const Levers& levers, std::size_t ops, boo
   }
   std::printf("%s: %d budgets, %d without a schedule, %d at a cost, bound equal in %d; sums %.1f of %.1f s\n", what,
               tally.tried, tally.none, tally.costly, tally.equal, tally.bound, tally.best);
-  EXPECT_GT(tally.costly, int(seeds) / 4);
+  EXPECT_GT(tally.costly, int(seeds(all)) / 4);
   EXPECT_GT(tally.bound, 0.35 * tally.best);  // else it tells nothing
 }
 

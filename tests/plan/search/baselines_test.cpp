@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baselines.h"
 
+#include "seeds.h"
 #include "ullage/plan/bound/bound.h"
 #include "ullage/plan/search/planner.h"
 #include "ullage/plan/verify/verifier.h"
@@ -93,7 +94,7 @@ TEST(Baselines, SayWhichDoNotFit) {
 
 TEST(Baselines, AreSoundOnRandomSteps) {
   std::size_t fitting = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Step step = test::random_small_step(seed, 12, false);
     for (const OpIndex op : IdRange<OpIndex>{OpIndex{0}, OpIndex{6}}) step.ops[op].phase = trace::Phase::Forward;
@@ -103,7 +104,7 @@ TEST(Baselines, AreSoundOnRandomSteps) {
     fitting +=
         std::size_t(std::count_if(all.begin(), all.end(), [](const Baseline& b) { return b.schedule.has_value(); }));
   }
-  EXPECT_GT(fitting, 20u);
+  EXPECT_GT(fitting, seeds(20));
 }
 
 // Blocks of convolution, norm, relu, convolution and a sum with what the block received, forward and backward; the
@@ -154,7 +155,7 @@ std::size_t expect_a_plan_as_cheap(const Step& step, Ask ask) {
 TEST(Baselines, AreNeverCheaperThanAPlan) {
   std::size_t fitting = 0;
   for (const bool copies : {false, true}) {
-    for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds(25); ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       const Step step = test::random_step(seed, 40 + seed % 5 * 40);
       Ask ask = within(step.peak - (step.peak - step.level) / (2 + seed % 7));
@@ -172,7 +173,7 @@ TEST(Baselines, AreNeverCheaperThanAPlan) {
       }
     }
   }
-  EXPECT_GT(fitting, 80u);
+  EXPECT_GT(fitting, seeds(80));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "plan/random_schedule.h"
 #include "plan/random_step.h"
 #include "plan/sample_plan.h"
+#include "seeds.h"
 #include "ullage/plan/search/planner.h"
 #include "ullage/plan/verify/verifier.h"
 
@@ -35,7 +36,7 @@ double sum(const std::vector<LeverUse>& uses) {
 TEST(LeverUses, AddUpToWhatAnyScheduleCosts) {
   std::set<std::string> levers;
   std::size_t made = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(200); ++seed) {
     const Step step = test::random_step(seed, 12 + seed % 100);
     const auto schedule = test::random_schedule(step, seed);
     if (!schedule) continue;
@@ -44,7 +45,7 @@ TEST(LeverUses, AddUpToWhatAnyScheduleCosts) {
     EXPECT_NEAR(sum(uses), cost(step, *schedule, kRates), 1e-9) << "seed " << seed;
     for (const LeverUse& use : uses) levers.insert(use.lever);
   }
-  EXPECT_GT(made, 190u);
+  EXPECT_GT(made + seeds(10), seeds(200));
   EXPECT_EQ(levers, (std::set<std::string>{"batch-norm", "hold", "recompute", "spill", "state"}));
 }
 

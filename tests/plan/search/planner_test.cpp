@@ -3,6 +3,7 @@
 
 #include "plan/random_step.h"
 #include "plan/step_writer.h"
+#include "seeds.h"
 #include "ullage/plan/search/solver.h"
 #include "ullage/plan/verify/verifier.h"
 
@@ -264,7 +265,7 @@ TEST(Planner, MoreBytesNeverCostMore) {
 
 TEST(Planner, MoreLeversNeverCostMore) {
   std::size_t planned = 0;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
     const Step step = test::random_step(seed, 120);
     Ask ask = ask_for(step.peak - (step.peak - step.level) / 4, {.spill = false, .state = false});
     ask.effort = 60'000;
@@ -283,7 +284,7 @@ TEST(Planner, MoreLeversNeverCostMore) {
 // The search counts as the verifier does, never less: else what it found would be thrown away.
 TEST(Planner, FindsOnlyWhatTheVerifierPasses) {
   std::size_t found = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
     const Step step = test::random_step(seed, 40 + seed % 5 * 40);
     Ask ask = ask_for(step.peak - (step.peak - step.level) / (2 + seed % 7), {});
     ask.levers.spill = ask.levers.state = seed % 2 == 0;
@@ -298,13 +299,13 @@ TEST(Planner, FindsOnlyWhatTheVerifierPasses) {
     ASSERT_TRUE(plan.ok()) << seed << ": " << plan.error().text();
     EXPECT_LE(plan->overhead.count, best->outcome.seconds + 1e-9) << seed;
   }
-  EXPECT_GT(found, 15u);
+  EXPECT_GT(found, seeds(15));
 }
 
 // All levers together and each alone, on steps of every kind: what is planned is right to the byte and the second.
 TEST(Planner, IsRightOnRandomSteps) {
   std::size_t planned = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
     const Step step = test::random_step(seed, 40 + seed % 5 * 40);
     for (int which = 0; which < 5; ++which) {
       Levers levers{.recompute = which != 2 && which != 3,
@@ -321,7 +322,7 @@ TEST(Planner, IsRightOnRandomSteps) {
       planned += plan.outcome == Plan::Outcome::Planned ? 1 : 0;
     }
   }
-  EXPECT_GT(planned, 60u);
+  EXPECT_GT(planned, seeds(60));
 }
 
 }  // namespace
