@@ -75,7 +75,7 @@ class Running final : public Session, public PoolListener {
     pool_.emplace(*pager_, budget_, *this, device_->device(), Pool::Card{device_->marks(), device_->work()});
     charges_.emplace(
         *pager_, budget_, *pool_, [this](std::int64_t bytes) { record_charge(bytes); },
-        [this] { return planning_gives_way(); });
+        [this] { return somebody_gives_way(); });
     if (!settings_.record_file.empty()) recorder_.emplace(recorder_settings());
     watch_.emplace(*pager_, budget_, watch_settings());
     moves_ = tier != nullptr;
@@ -178,7 +178,7 @@ class Running final : public Session, public PoolListener {
     store::Pager::Settings settings = device_->pager_settings();
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
     settings.heal_faults &= settings_.stress != Stress::Strict;
-    settings.last_resort = [this] { return planning_gives_way(); };
+    settings.last_resort = [this] { return somebody_gives_way(); };
     if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
     return settings;
   }
@@ -189,6 +189,7 @@ class Running final : public Session, public PoolListener {
     settings.warn = settings_.warn;
     settings.peak = [this] { return device_->held_peak(); };
     settings.between_looks = device_->between_looks();
+    settings.outside_follows_steps = device_->is_the_process();
     return settings;
   }
 
@@ -231,8 +232,12 @@ class Running final : public Session, public PoolListener {
     if (at_once) following_->follow_this_thread();
   }
 
-  // What makes a plan is given up before the program is refused anything.
-  bool planning_gives_way() { return paging_ && paging_->planning_gives_way(); }
+  // Before the program is refused anything, what makes a plan is given up, and what is set aside and not used is lent.
+  // A card's libraries cannot do without what is set aside there.
+  bool somebody_gives_way() {
+    if (paging_ && paging_->planning_gives_way()) return true;
+    return device_->is_the_process() && budget_.lend();
+  }
 
   void record_charge(std::int64_t bytes) {
     for (Recorder* recorder : recorders()) recorder->charged(bytes);
