@@ -94,6 +94,7 @@ class Running final : public Session, public PoolListener {
     }
     begin_following();
     set_step_ended([this] { note_step(); });
+    set_interpreter_ends([this] { make_way_for_the_end(); });
     device_->install(*pool_);
     watch_->look(true);
     watch_->start();
@@ -292,11 +293,20 @@ class Running final : public Session, public PoolListener {
     if (recorder_) recorder_->after_fork_in_child();
     watch_->leave_to_parent();
     budget_.expect_nothing();
+    in_child_ = true;
     figures_->leave_to_parent(settings_.slot_of_child ? settings_.slot_of_child() : nullptr);
+  }
+
+  // Code that ran never before runs as an interpreter and its libraries end, and is read in faster than any look.
+  void make_way_for_the_end() {
+    if (in_child_ || !device_->is_the_process() || std::exchange(ending_, true)) return;
+    budget_.charge(store::Budget::kAtExit);
+    pager_->trim();
   }
 
   void say_goodbye() {
     if (has_nothing_) return;
+    make_way_for_the_end();
     device_->ending(*pager_);
     watch_->look(true);
     write_plan_figures();
@@ -324,6 +334,8 @@ class Running final : public Session, public PoolListener {
   std::optional<Following> following_;  // none: nobody wants to know of ops
   const bool in_python_ = in_python();
   bool steps_are_told_ = false;
+  bool ending_ = false;
+  bool in_child_ = false;     // by fork
   bool has_nothing_ = false;  // a child by fork whose parent's device it does not have
 };
 
