@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -236,6 +237,10 @@ class Running final : public Session, public PoolListener {
   // Before the program is refused anything, what makes a plan is given up, and what is set aside and not used is lent.
   // A card's libraries cannot do without what is set aside there.
   bool somebody_gives_way() {
+    if (charged_for_the_end_.exchange(false)) {
+      budget_.discharge(store::Budget::kAtExit);
+      return true;
+    }
     if (paging_ && paging_->planning_gives_way()) return true;
     return device_->is_the_process() && budget_.lend();
   }
@@ -300,7 +305,9 @@ class Running final : public Session, public PoolListener {
   // Code that ran never before runs as an interpreter and its libraries end, and is read in faster than any look.
   void make_way_for_the_end() {
     if (in_child_ || !device_->is_the_process() || std::exchange(ending_, true)) return;
+    budget_.planning(true);  // as there: nobody is refused for it, so the least does not hold it
     budget_.charge(store::Budget::kAtExit);
+    charged_for_the_end_ = true;
     pager_->trim();
   }
 
@@ -335,6 +342,7 @@ class Running final : public Session, public PoolListener {
   const bool in_python_ = in_python();
   bool steps_are_told_ = false;
   bool ending_ = false;
+  std::atomic<bool> charged_for_the_end_{false};
   bool in_child_ = false;     // by fork
   bool has_nothing_ = false;  // a child by fork whose parent's device it does not have
 };

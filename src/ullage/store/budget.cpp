@@ -30,12 +30,14 @@ Bytes Budget::beside_the_pool(Bytes pool_resident) {
   raise(outside_of_step_, saturating_sub(outside_now, Bytes{charged_.load()}));
   const Bytes needed = std::max(outside_now, charged_outside());
   const Bytes margin = kMargin + (tree_ != nullptr ? tree_->others() : Bytes{});
-  raise(needed_lately_, needed + margin);
   return std::max(needed, expected_outside()) + margin;
 }
 
 Bytes Budget::resident_limit(Bytes pool_resident) {
   const Bytes beside = beside_the_pool(pool_resident);
+  // Here alone: the store asks under its lock. In short_by() pages that it is about to count would look like outside.
+  const Bytes others = tree_ != nullptr ? tree_->others() : Bytes{};
+  raise(needed_lately_, std::max(outside(), charged_outside()) + kMargin + others);
   return unlimited() ? Bytes{UINT64_MAX / 2} : saturating_sub(stated(), beside);
 }
 
