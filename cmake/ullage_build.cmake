@@ -44,7 +44,7 @@ endfunction()
 # includes its own header first (tools/check_layers.py), and clang-tidy reads each source alone: that shows it for a header that
 # has a source. The target all_verify_interface_header_sets compiles the others one by one, and those of TORCH, which tidy skips.
 # TORCH: the module includes torch and gets its flags.
-# COLD: nothing waits for its speed; the address sanitizer's build compiles it without optimization, in 0.6 of the time.
+# COLD: no test needs its speed. The preset asan compiles it without optimization, which takes 0.6 of the time.
 function(ullage_module)
   cmake_parse_arguments(M "TORCH;COLD" "NAME;SHARED;BASE_DIR" "SOURCES;HEADERS;LINK;LINK_PRIVATE" ${ARGN})
   set(target "ullage_${M_NAME}")
@@ -137,7 +137,7 @@ function(ullage_test_program)
   target_link_libraries(${P_NAME} PRIVATE ${P_LINK})
   target_compile_features(${P_NAME} PRIVATE cxx_std_20)
   ullage_warnings(${P_NAME})
-  target_compile_options(${P_NAME} PRIVATE ${ULLAGE_TEST_OPTIMIZATION} -Wno-maybe-uninitialized)  # false alarms of -O1
+  target_compile_options(${P_NAME} PRIVATE ${ULLAGE_TEST_OPTIMIZATION} -Wno-maybe-uninitialized)  # false alarms from -O1 on
   if(P_TORCH)
     ullage_unity(${P_NAME} 5)
   endif()
