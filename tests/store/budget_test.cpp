@@ -102,6 +102,76 @@ TEST_F(BudgetTest, AChildsLibrariesHaveWhatTheyNeed) {
   EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - (305_MiB + Budget::kMargin));
 }
 
+TEST_F(BudgetTest, LendsWhatIsSetAsideAndNotUsed) {
+  resident = 115_MiB;
+  budget.resident_limit(0_B);
+  EXPECT_TRUE(budget.lend());
+  EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - (115_MiB + Budget::kMargin));
+  EXPECT_FALSE(budget.lend()) << "twice";
+  EXPECT_EQ(budget.expected_at_start(), 105_MiB + Budget::kWarmUp);
+}
+
+TEST_F(BudgetTest, LendsNothingOfWhatIsUsedOrCharged) {
+  resident = 105_MiB + Budget::kWarmUp;
+  budget.resident_limit(0_B);
+  EXPECT_FALSE(budget.lend());
+  resident = 105_MiB;
+  budget.resident_limit(0_B);
+  budget.charge(100_MiB);
+  EXPECT_TRUE(budget.lend());
+  EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - (205_MiB + Budget::kMargin)) << "the charge stays";
+}
+
+TEST_F(BudgetTest, SetsAsideWhatStepsShowOnceTheFirstHaveEnded) {
+  const auto step_with = [&](Bytes most) {
+    resident = most;
+    budget.resident_limit(0_B);
+    resident = 110_MiB;
+    budget.resident_limit(0_B);
+    budget.end_step();
+    return 1_GiB - budget.resident_limit(0_B) - Budget::kMargin;
+  };
+  const Bytes first = 105_MiB + Budget::kWarmUp;
+  EXPECT_EQ(step_with(150_MiB), first);
+  EXPECT_EQ(step_with(120_MiB), first);
+  EXPECT_EQ(step_with(118_MiB), 118_MiB);
+  EXPECT_EQ(step_with(112_MiB), 118_MiB) << "the most of any";
+  EXPECT_EQ(step_with(125_MiB), 125_MiB);
+}
+
+TEST_F(BudgetTest, AChargeIsNoPartOfWhatAStepShows) {
+  for (int step = 0; step < 3; ++step) {
+    budget.charge(40_MiB);
+    resident = 110_MiB + 40_MiB;
+    budget.resident_limit(0_B);
+    budget.discharge(40_MiB);
+    resident = 110_MiB;
+    budget.resident_limit(0_B);
+    budget.end_step();
+  }
+  EXPECT_EQ(budget.expected_outside(), 110_MiB);
+}
+
+// The pool's most and the outside's most count together only where they came together.
+TEST_F(BudgetTest, TheLeastIsTheMostThatWasNeededTogether) {
+  const Bytes start = Budget::least(105_MiB, Budget::kWarmUp);
+  const Bytes more = Budget::kMargin + Budget::kLeastAllowance;
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.note_least(1_MiB), start) << "no run begins below";
+  resident = 400_MiB;
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.note_least(10_MiB), 410_MiB + more);
+  resident = 120_MiB;
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.note_least(280_MiB), 410_MiB + more);
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.note_least(300_MiB), 420_MiB + more);
+  budget.planning(true);
+  resident = 300_MiB;
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.note_least(300_MiB), 420_MiB + more) << "planning gives way";
+}
+
 TEST_F(BudgetTest, NeverGoesBelowZeroAndSaysWhatIsMissing) {
   resident = 3_GiB;
   EXPECT_EQ(budget.resident_limit(0_B), 0_B);

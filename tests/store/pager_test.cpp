@@ -94,6 +94,21 @@ TEST_F(PagerTest, BeforeARefusalWhoeverCanGivesWay) {
   pager_->end_op();
 }
 
+TEST_F(PagerTest, SaysOnceWhatWasNeededAtOnce) {
+  open(16_MiB);
+  const Address first = make(3_MiB, 1), second = make(3_MiB, 2);
+  pager_->take_at_once();
+  ASSERT_FALSE(begin(1, {first, second}));
+  pager_->end_op();
+  EXPECT_EQ(pager_->take_at_once(), 6_MiB) << "of an op that has ended since";
+  EXPECT_EQ(pager_->take_at_once(), 0_B);
+  ASSERT_FALSE(begin(2, {first}));
+  EXPECT_EQ(pager_->take_at_once(), 3_MiB);
+  EXPECT_EQ(pager_->take_at_once(), 3_MiB) << "of one that is in flight";
+  pager_->end_op();
+  EXPECT_EQ(pager_->counts().at_once_peak, 6_MiB);
+}
+
 TEST_F(PagerTest, WhatDidNotChangeIsNotWrittenAgain) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);

@@ -217,6 +217,8 @@ const char* name(Outcome outcome) {
   return "failed";
 }
 
+bool least_is_partial(const RunReport& report) { return report.least_budget && report.outcome != Outcome::Done; }
+
 std::string device_name(const RunReport& report) {
   return report.card ? "cuda:" + std::to_string(*report.card) : "cpu";
 }

@@ -85,7 +85,7 @@ struct RunReport {
   std::optional<Bytes> plain_pool_peak;  // none when a request was refused: the plain program would have gone on
   std::optional<Bytes> plain_total;      // about what the plain program's process holds: that and what is outside
   std::optional<Bytes> refused_request;  // the last one that was refused
-  std::optional<Bytes> least_budget;     // that this run could have done with
+  std::optional<Bytes> least_budget;     // that this run could have done with, as far as it came
   Moving moving;
   std::optional<PlanFollowed> plan;  // of the process with the most steps that have one
   std::uint64_t recomputed_ops = 0;  // of all processes, planned or on demand
@@ -108,6 +108,9 @@ struct RunReport {
 };
 
 // As in the JSON: "cpu", "cuda:0".
+// The program did not end by itself: ops that it did not reach may need more than `least_budget`.
+bool least_is_partial(const RunReport& report);
+
 std::string device_name(const RunReport& report);
 
 // Of a card's bytes the runtime alone knows: what the operating system says of processes is of the machine's memory.

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -75,7 +76,7 @@ class Running final : public Session, public PoolListener {
     pool_.emplace(*pager_, budget_, *this, device_->device(), Pool::Card{device_->marks(), device_->work()});
     charges_.emplace(
         *pager_, budget_, *pool_, [this](std::int64_t bytes) { record_charge(bytes); },
-        [this] { return planning_gives_way(); });
+        [this] { return somebody_gives_way(); });
     if (!settings_.record_file.empty()) recorder_.emplace(recorder_settings());
     watch_.emplace(*pager_, budget_, watch_settings());
     moves_ = tier != nullptr;
@@ -94,6 +95,7 @@ class Running final : public Session, public PoolListener {
     }
     begin_following();
     set_step_ended([this] { note_step(); });
+    set_interpreter_ends([this] { make_way_for_the_end(); });
     device_->install(*pool_);
     watch_->look(true);
     watch_->start();
@@ -178,7 +180,7 @@ class Running final : public Session, public PoolListener {
     store::Pager::Settings settings = device_->pager_settings();
     settings.evict_all = settings_.stress == Stress::Ops || settings_.stress == Stress::Strict;
     settings.heal_faults &= settings_.stress != Stress::Strict;
-    settings.last_resort = [this] { return planning_gives_way(); };
+    settings.last_resort = [this] { return somebody_gives_way(); };
     if (store::Tree* tree = settings_.tree) settings.diverged = [tree](Bytes bytes) { tree->diverged(bytes); };
     return settings;
   }
@@ -189,6 +191,7 @@ class Running final : public Session, public PoolListener {
     settings.warn = settings_.warn;
     settings.peak = [this] { return device_->held_peak(); };
     settings.between_looks = device_->between_looks();
+    settings.outside_follows_steps = device_->is_the_process();
     return settings;
   }
 
@@ -231,8 +234,16 @@ class Running final : public Session, public PoolListener {
     if (at_once) following_->follow_this_thread();
   }
 
-  // What makes a plan is given up before the program is refused anything.
-  bool planning_gives_way() { return paging_ && paging_->planning_gives_way(); }
+  // Before the program is refused anything, what makes a plan is given up, and what is set aside and not used is lent.
+  // A card's libraries cannot do without what is set aside there.
+  bool somebody_gives_way() {
+    if (charged_for_the_end_.exchange(false)) {
+      budget_.discharge(store::Budget::kAtExit);
+      return true;
+    }
+    if (paging_ && paging_->planning_gives_way()) return true;
+    return device_->is_the_process() && budget_.lend();
+  }
 
   void record_charge(std::int64_t bytes) {
     for (Recorder* recorder : recorders()) recorder->charged(bytes);
@@ -287,11 +298,22 @@ class Running final : public Session, public PoolListener {
     if (recorder_) recorder_->after_fork_in_child();
     watch_->leave_to_parent();
     budget_.expect_nothing();
+    in_child_ = true;
     figures_->leave_to_parent(settings_.slot_of_child ? settings_.slot_of_child() : nullptr);
+  }
+
+  // Code that ran never before runs as an interpreter and its libraries end, and is read in faster than any look.
+  void make_way_for_the_end() {
+    if (in_child_ || !device_->is_the_process() || std::exchange(ending_, true)) return;
+    budget_.planning(true);  // as there: nobody is refused for it, so the least does not hold it
+    budget_.charge(store::Budget::kAtExit);
+    charged_for_the_end_ = true;
+    pager_->trim();
   }
 
   void say_goodbye() {
     if (has_nothing_) return;
+    make_way_for_the_end();
     device_->ending(*pager_);
     watch_->look(true);
     write_plan_figures();
@@ -319,6 +341,9 @@ class Running final : public Session, public PoolListener {
   std::optional<Following> following_;  // none: nobody wants to know of ops
   const bool in_python_ = in_python();
   bool steps_are_told_ = false;
+  bool ending_ = false;
+  std::atomic<bool> charged_for_the_end_{false};
+  bool in_child_ = false;     // by fork
   bool has_nothing_ = false;  // a child by fork whose parent's device it does not have
 };
 

@@ -5,13 +5,17 @@
 // so the pool gets what is left beside everything else the process holds:
 //
 //   stated  |== pool ==================|== outside: libraries, stacks, JIT code, decoders ==|= margin =|
-//                                        the larger of what is measured and what is expected
+//                                        the larger of what is measured and what is set aside
 //
-// Expected: torch holds about 72 MiB when the code that it ran as it was loaded is let go (kTorchAlone;
+// Set aside, at first: torch holds about 72 MiB when the code that it ran as it was loaded is let go (kTorchAlone;
 // runtime/pool/library_pages.h). In its first steps it touches 22 to 45 MiB more (library pages, oneDNN's generated
 // code), whatever the batch; so 48 MiB are set aside from the start instead of being missed later. In Python the rest
 // of importing torch and the first optimizer take 117 MiB (sympy is the largest). Margin: what may come between two
 // looks, and the kernel's own counting error (it counts pages per processor and adds up in batches of 32 to 64).
+//
+// What is set aside follows what is seen. After the first steps it is the most that stood outside in a later one.
+// Before a request is refused, what is set aside and not used is lent to the pool: the pool gives way when the outside
+// grows.
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"
@@ -31,6 +35,12 @@ class Budget final : public Limit {
   // What a child by fork copies of its parent's pages in its first moments, in Python: every look at an object writes
   // its count of references. Measured: 7 to 10 MiB in workers of a DataLoader.
   static constexpr Bytes kForkedInPython = 12_MiB;
+  static constexpr std::uint64_t kFirstSteps = 2;  // libraries warm up in them
+  // Code that is read in as a process ends. Measured: 7 to 10 MiB; 18 in Python, on a kernel that keeps files in huge
+  // pages.
+  static constexpr Bytes kAtExit = 24_MiB;
+  // What another run may hold more outside the pool than this one, by chance.
+  static constexpr Bytes kLeastAllowance = 2_MiB;
 
   // `stated` of zero: unlimited. `outside_start`: what the process holds now, before the pool has a byte. `warm_up`:
   // what it will take in its first steps. `resident`: resident bytes of the process now. `tree` outlives the budget;
@@ -53,11 +63,20 @@ class Budget final : public Limit {
   Bytes outside() const { return Bytes{outside_.load()}; }
   // The most it ever was when the limit was asked for.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
-  // The most that was ever to be kept beside the pool: the outside, the margin, the other processes.
-  Bytes beside_peak() const { return Bytes{beside_peak_.load()}; }
-  // What is set aside for the outside at least: measured at the start, plus warm-up, plus charges. These come on top of
-  // what stood there when the first of them was made.
+  // What is set aside for the outside at least, plus charges. These come on top of what stood there when the first of
+  // them was made.
   Bytes expected_outside() const;
+  // What was set aside at the start.
+  Bytes expected_at_start() const { return expected_at_start_; }
+
+  // The pool needs `at_once` bytes at this moment, or did since this was called last. Returns the least stated bytes
+  // that this run could have done with so far: the most that the pool and what it cannot displace ever needed together.
+  Bytes note_least(Bytes at_once);
+
+  // A step of the program ended.
+  void end_step();
+  // Lends the pool what is set aside and not used. False: nothing is.
+  bool lend();
 
   // By how many bytes the stated ones are too few for a pool of `pool_resident`; zero when they do.
   Bytes short_by(Bytes pool_resident);
@@ -65,26 +84,35 @@ class Budget final : public Limit {
   // Bytes that someone outside the pool is about to take, beside what stands there, and later returns.
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
+  // Planning begins or ends. What it takes is given up before a request is refused, so the least does not hold it.
+  void planning(bool begins) { planning_.store(begins); }
 
   Bytes stated() const { return Bytes{stated_.load()}; }
   bool unlimited() const { return stated() == Bytes{}; }
   // In a child by fork: its libraries are its parent's, and have what they need.
-  void expect_nothing() { expected_outside_.store(0); }
+  void expect_nothing() { set_aside_.store(0); }
   // From the next look on.
   void restate(Bytes stated) { stated_.store(stated.count); }
 
  private:
   Bytes beside_the_pool(Bytes pool_resident);
+  // What stood outside when the first charge was made, plus the charges; zero where nothing is charged.
+  Bytes charged_outside() const;
 
   std::atomic<std::uint64_t> stated_;
-  std::atomic<std::uint64_t> expected_outside_;
+  std::atomic<std::uint64_t> set_aside_;
+  const Bytes expected_at_start_;
   const std::function<Bytes()> resident_;
   Tree* const tree_;
   std::atomic<std::uint64_t> charged_{0};
   std::atomic<std::uint64_t> outside_at_charge_{0};  // zero: nothing is charged
   std::atomic<std::uint64_t> outside_;
   std::atomic<std::uint64_t> outside_peak_{0};
-  std::atomic<std::uint64_t> beside_peak_{0};
+  std::atomic<std::uint64_t> steps_{0};
+  std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
+  std::atomic<std::uint64_t> needed_lately_{0};    // the most beside the pool since note_least(), unused bytes aside
+  std::atomic<std::uint64_t> least_;
+  std::atomic<bool> planning_{false};
 };
 
 }  // namespace ullage::store

@@ -243,7 +243,10 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
   ++counts_.faults;
   const Waiting waiting(*this);
   const StorageId id = storage.id;
-  if (fruitless_ > kMostFruitless) return no_room_at_a_fault();
+  if (fruitless_ > kMostFruitless) {
+    if (!somebody_gives_way(lock)) return no_room_at_a_fault();
+    fruitless_ = 0;
+  }
   if (const std::optional<Shortage> missing = bring_back(lock, begin, id, For::Fault)) {
     if (missing->spill_failure.empty()) return no_room_at_a_fault();
     return {Fault::Failed, missing->spill_failure, {}};
@@ -260,7 +263,7 @@ Pager::FaultAnswer PagerCore::no_room_at_a_fault() {
     if (storage.healed_lately(counts_.faults, kLastFaults)) together += storage.span;
   }
   const Bytes at_once = std::max(note_at_once({}), together + store_.counts().slabs);
-  counts_.at_once_peak = std::max(counts_.at_once_peak, at_once);
+  keep_at_once(at_once);
   return {Fault::Failed, "there is no room for what is used at once", at_once};
 }
 
@@ -399,8 +402,19 @@ void PagerCore::unpin(Pageable& storage) {
 // What could not be done without at this moment, with `request` more.
 Bytes PagerCore::note_at_once(Bytes request) {
   const Bytes at_once = pinned_ + store_.counts().slabs + request;
-  counts_.at_once_peak = std::max(counts_.at_once_peak, at_once);
+  keep_at_once(at_once);
   return at_once;
+}
+
+void PagerCore::keep_at_once(Bytes at_once) {
+  counts_.at_once_peak = std::max(counts_.at_once_peak, at_once);
+  at_once_lately_ = std::max(at_once_lately_, at_once);
+}
+
+Bytes PagerCore::take_at_once() {
+  const Lock lock(lock_);
+  note_at_once({});
+  return std::exchange(at_once_lately_, {});
 }
 
 // Bytes that stand behind live storages.

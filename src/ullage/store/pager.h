@@ -124,6 +124,9 @@ class Pager {
   virtual bool under_pressure() const = 0;
   virtual void follow_from_now_on() = 0;
 
+  // The most that ops needed at once since this was called last, what cannot move included.
+  virtual Bytes take_at_once() = 0;
+
   virtual PagerCounts counts() const = 0;
   virtual const Store& store() const = 0;
 

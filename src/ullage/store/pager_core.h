@@ -45,6 +45,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void end_capture() override;
   bool under_pressure() const override { return under_pressure_.load(std::memory_order_relaxed); }
   void follow_from_now_on() override { under_pressure_.store(true); }
+  Bytes take_at_once() override;
   PagerCounts counts() const override;
   const Store& store() const override { return store_; }
   PlannedMoves& planned() override { return *this; }
@@ -112,6 +113,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void unpin(Pageable& storage);
   void close_frame(bool record);
   Bytes note_at_once(Bytes request);
+  void keep_at_once(Bytes at_once);
   Bytes present() const;
   Shortage shortage(const Refusal& refusal);
   void note_pressure();
@@ -152,7 +154,8 @@ class PagerCore final : public Pager, public PlannedMoves {
   Pageables storages_;
   UseHistory history_;
   PagerCounts counts_;
-  OpId evicted_at_;  // when something was evicted last
+  Bytes at_once_lately_;  // as counts_.at_once_peak, since take_at_once()
+  OpId evicted_at_;       // when something was evicted last
   // For the background, by a plan: copies to make, in this order.
   struct Order {
     Address at;

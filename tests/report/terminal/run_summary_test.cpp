@@ -105,7 +105,8 @@ TEST(RunSummary, OfARefusalNamesTheLeastBudgetThatTheRuntimeKnows) {
   slot.floor.store((2400_MiB + 1_B).count);
   run.exits(4);
   // Rounded up: the figure must do when it is typed in.
-  EXPECT_NE(summary(run).find("next: ullage run --memory 2401MiB dcgan --batch 8   (the least that would do)"),
+  EXPECT_NE(summary(run).find("next: ullage run --memory 2401MiB dcgan --batch 8   (at least: ops that were not "
+                              "reached may need more)"),
             std::string::npos)
       << summary(run);
 }
@@ -203,8 +204,8 @@ TEST(RunSummary, OfARefusalOnACardNamesTheCardAndTheLeastBudget) {
   slot.refused.store(1);
   slot.floor.store((2400_MiB).count);
   run.exits(4);
-  EXPECT_NE(summary(run).find("next: ullage run --device cuda:0 --memory 2400MiB dcgan --batch 8   (the least that "
-                              "would do)"),
+  EXPECT_NE(summary(run).find("next: ullage run --device cuda:0 --memory 2400MiB dcgan --batch 8   (at least: "
+                              "ops that were not reached may need more)"),
             std::string::npos)
       << summary(run);
 }

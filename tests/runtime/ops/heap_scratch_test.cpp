@@ -100,5 +100,21 @@ TEST_F(HeapScratchTest, WhatIsRefusedIsNotGivenBack) {
   EXPECT_EQ(given_back, 0_B);
 }
 
+// MKL's buffers grow with the largest product so far, up to a bound for each thread.
+TEST_F(HeapScratchTest, OfAProductIsChargedWhereItIsTwiceAsLargeAsAnyBefore) {
+  std::vector<Bytes> charged;
+  HeapScratch scratch([&](Bytes bytes, const std::string&) { charged.push_back(bytes); }, [](Bytes) {});
+  const auto multiply = [&](std::int64_t side) {
+    const at::Tensor left = at::empty({side, side}), right = at::empty({side, side});
+    OpCall call;
+    call.name = "aten::mm";
+    for (const at::Tensor* one : {&left, &right}) call.inputs.push_back(*storage_use(*one->unsafeGetTensorImpl()));
+    scratch.begin(call);
+    scratch.end(call, {}, true);
+  };
+  for (const std::int64_t side : {512, 512, 600, 1024, 2048, 2048}) multiply(side);
+  EXPECT_EQ(charged, (std::vector<Bytes>{2_MiB, kProductBuffers, kProductBuffers})) << "of one thread";
+}
+
 }  // namespace
 }  // namespace ullage::runtime

@@ -76,6 +76,7 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["step_seconds_median"] = or_null(report.step_median);
   write_moving(report.moving, json);
   json["least_budget_bytes"] = or_null(report.least_budget);
+  json["least_budget_is_partial"] = least_is_partial(report);
   json["recomputed_ops"] = report.recomputed_ops;
   json["recompute_seconds"] = report.recompute.count;
   json["tape_peak_bytes"] = report.tape.count;

@@ -122,7 +122,10 @@ std::string moving_line(const RunReport& report) {
     line += fmt::format("; {:.0f} % of the moving was hidden behind computing", 100 * moving.beside.count / all);
   }
   line += ')';
-  if (report.least_budget) line += "; least budget " + as_option(*report.least_budget);
+  if (report.least_budget) {
+    line += "; least budget " + as_option(*report.least_budget);
+    if (least_is_partial(report)) line += " so far";
+  }
   if (reason) line += "; it failed: " + moving.message;
   return line;
 }
@@ -164,7 +167,8 @@ std::string recording_line(const RunReport& report) {
 
 const char* why_that_budget(const RunReport& report) {
   if (report.refused == 0) return "   (the least that can start)";
-  return report.budget_to_try == report.least_budget ? "   (the least that would do)" : "   (serves what was refused)";
+  return report.budget_to_try == report.least_budget ? "   (at least: ops that were not reached may need more)"
+                                                     : "   (serves what was refused)";
 }
 
 // A run like this one, with `options`.

@@ -5,6 +5,8 @@
 #include <ATen/native/ConvUtils.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <vector>
 
 namespace ullage::runtime {
@@ -52,8 +54,22 @@ Bytes heap_scratch(const OpCall& call) {
   return call.name == "aten::convolution_backward" ? of_convolution_backward(call.arguments) : Bytes{};
 }
 
+Bytes product_inputs(const OpCall& call) {
+  static constexpr std::array<std::string_view, 4> kProducts = {"aten::addmm", "aten::mm", "aten::bmm",
+                                                                "aten::baddbmm"};
+  if (std::ranges::find(kProducts, call.name) == kProducts.end()) return {};
+  Bytes inputs{};
+  for (const StorageUse& use : call.inputs) inputs += use.size;
+  return inputs;
+}
+
 void HeapScratch::begin(OpCall& call) {
-  const Bytes bytes = heap_scratch(call);
+  Bytes bytes = heap_scratch(call);
+  // Twice as large as any before: a race or a slightly larger one costs no more than the margin covers.
+  if (const Bytes product = product_inputs(call); product.count > 2 * largest_product_.load()) {
+    largest_product_.store(product.count);
+    bytes = std::min(product, kProductBuffers * static_cast<std::uint64_t>(at::get_num_threads()));
+  }
   if (bytes == Bytes{}) return;
   charge_(bytes, std::string(call.name) + "'s scratch");
   charges.push_back({&call, bytes});

@@ -6,6 +6,10 @@
 
 #include "ullage/runtime/ops/op_call.h"
 
+#include "ullage/base/bytes.h"
+
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -16,6 +20,12 @@ namespace ullage::runtime {
 // each pixel for each place of the kernel, by operator new (ATen/native/ConvolutionMM2d.cpp). At 1024 x 1024 pixels and
 // 16 channels that is 64 MiB a thread.
 Bytes heap_scratch(const OpCall& call);
+
+// Where `call` is a matrix product: the bytes of its inputs; else zero. MKL copies parts of them into buffers that it
+// keeps for later products, 5 MiB a thread at most (measured with 1, 2 and 8 threads): a product takes more of them
+// only if it is larger than those before.
+Bytes product_inputs(const OpCall& call);
+constexpr Bytes kProductBuffers = 6_MiB;  // of a thread
 
 class HeapScratch final : public OpListener {
  public:
@@ -29,6 +39,7 @@ class HeapScratch final : public OpListener {
  private:
   const std::function<void(Bytes, const std::string&)> charge_;
   const std::function<void(Bytes)> discharge_;
+  std::atomic<std::uint64_t> largest_product_{0};  // bytes of its inputs
 };
 
 }  // namespace ullage::runtime

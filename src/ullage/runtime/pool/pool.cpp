@@ -157,12 +157,13 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
     text += fmt::format("; the op needs {} at once{}", with_count(shortage.at_once), tensors_in_flight());
   }
   text += fmt::format("; of the budget of {} the pool may hold {}", with_count(budget_.stated()), with_count(r.limit));
-  if (outside > budget_.expected_outside()) {
+  if (outside > budget_.expected_at_start()) {
     text += fmt::format("; memory outside the pool grew to {}, {} more than set aside for it", with_count(outside),
-                        to_string(outside - budget_.expected_outside()));
+                        to_string(outside - budget_.expected_at_start()));
   }
-  const Bytes needed = shortage.can_move && shortage.spill_failure.empty() ? shortage.at_once : r.needed;
-  return text + fmt::format("; a budget of {} would serve this request", with_count(needed + taken_off));
+  const bool all_moves = shortage.can_move && shortage.spill_failure.empty();
+  const Bytes serves = all_moves ? budget_.note_least(shortage.at_once) : r.needed + taken_off;
+  return text + fmt::format("; a budget of {} would serve this request", with_count(serves));
 }
 
 void Pool::refuse(const store::Shortage& shortage, const std::string& op) const {

@@ -18,10 +18,7 @@ namespace {
 // Imports grow in bursts: where the outside grew since the last look, it may by so many times as much before the next.
 constexpr std::uint64_t kGrowthToCome = 16;
 constexpr std::uint64_t kPeakEvery = 8;         // looks; the peak costs ten times a look
-constexpr std::uint64_t kFirstSteps = 2;        // libraries warm up in them
 constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
-// What another run may hold more outside the pool than this one, by chance.
-constexpr Bytes kFloorAllowance = 2_MiB;
 
 std::uint64_t now_us() {
   using namespace std::chrono;
@@ -84,7 +81,7 @@ void Watch::write_moves() {
   if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);
   if (!pager_.under_pressure() || budget_.unlimited()) return;
   slot_->pager.store(1);
-  store::raise_to(slot_->floor, (moves.at_once_peak + budget_.beside_peak() + kFloorAllowance).count);
+  store::raise_to(slot_->floor, budget_.note_least(pager_.take_at_once()).count);
 }
 
 void Watch::check_breach() {
@@ -96,9 +93,9 @@ void Watch::check_breach() {
   store::raise_to(slot_->over_budget, over.count);
   if (!first) return;
   const std::string text =
-      fmt::format("the process passed its budget of {} by {}: memory outside the pool is {} where {} was set aside",
+      fmt::format("the process passed its budget of {} by {}: memory outside the pool is {}; {} was set aside at first",
                   to_string(budget_.stated()), to_string(over), to_string(budget_.outside()),
-                  to_string(budget_.expected_outside()));
+                  to_string(budget_.expected_at_start()));
   slot_->message.set(text);
   if (settings_.warn) settings_.warn(text);
 }
@@ -109,6 +106,7 @@ void Watch::mark_step() {
 }
 
 void Watch::count_step() {
+  if (settings_.outside_follows_steps) budget_.end_step();
   const std::uint64_t now = now_us();
   const std::uint64_t took = now - step_began_us_;
   step_began_us_ = now;
@@ -121,7 +119,7 @@ void Watch::count_step() {
 }
 
 void Watch::check_growth(std::uint64_t step) {
-  if (budget_.unlimited() || step < kFirstSteps) return;
+  if (budget_.unlimited() || step < store::Budget::kFirstSteps) return;
   growth_.add(StepId{step}, budget_.outside());
   const Bytes needs = pager_.store().counts().live_peak;
   const Bytes outside = std::max(budget_.outside(), budget_.expected_outside());

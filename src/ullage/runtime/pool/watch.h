@@ -23,6 +23,7 @@ class Watch final {
     std::function<Bytes()> peak;                   // the most that the process held so far
     // Often enough for what grows between two looks to stay within the margin: 8 MiB in 8 ms is a gigabyte a second.
     std::chrono::milliseconds between_looks{8};
+    bool outside_follows_steps = true;  // what is set aside for it becomes what steps show; not on a card
   };
   // All must live for ever.
   Watch(store::Pager& pager, store::Budget& budget, Settings settings);

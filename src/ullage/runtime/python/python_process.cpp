@@ -15,18 +15,19 @@
 namespace ullage::runtime {
 namespace {
 
-// Runs in Python; %TOUCH%, %STEP%, %NAME% and %READY% are addresses of functions here, %RECORDING% is True or False.
-// Higher-order ops look keys up on their own and know nothing of fallbacks, so the key is made one that they pass over,
-// as they do with those of autocast and profiler.
+// Runs in Python; %TOUCH%, %STEP%, %END%, %NAME% and %READY% are addresses of functions here, %RECORDING% is True or
+// False. Higher-order ops look keys up on their own and know nothing of fallbacks, so the key is made one that they
+// pass over, as they do with those of autocast and profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
     import sys
     torch = sys.modules.get('torch')
     if torch is None or getattr(torch.__spec__, '_initializing', False):
         return
-    import ctypes, warnings
+    import atexit, ctypes, warnings
     touch = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)(%TOUCH%)
     step_ended = ctypes.CFUNCTYPE(None)(%STEP%)
+    interpreter_ends = ctypes.CFUNCTYPE(None)(%END%)
     ready = ctypes.CFUNCTYPE(None)(%READY%)
     region = 'torch._inductor.output_code'
 
@@ -134,6 +135,7 @@ def _ullage_prepare():
             warnings.warn(f'ullage: could not prepare this torch, some ops may be slow or refused: {error!r}')
 
     ready()
+    atexit.register(interpreter_ends)
     attempt(let_key_through)
     attempt(count_steps)
     if %RECORDING%:
@@ -164,6 +166,15 @@ std::function<void()>& step_function() {
 
 void step_ended() {
   if (step_function()) step_function()();
+}
+
+std::function<void()>& end_function() {
+  static auto* set = new std::function<void()>;
+  return *set;
+}
+
+void interpreter_ends() {
+  if (end_function()) end_function()();
 }
 
 void ready() { state.store(State::Done); }
@@ -197,7 +208,8 @@ std::string script() {
   const auto address_of = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
   for (const auto& [word, meaning] :
        {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%STEP%", address_of(&step_ended)},
-        std::pair{"%NAME%", address_of(&ullage_name_parameter)}, std::pair{"%READY%", address_of(&ready)},
+        std::pair{"%END%", address_of(&interpreter_ends)}, std::pair{"%NAME%", address_of(&ullage_name_parameter)},
+        std::pair{"%READY%", address_of(&ready)},
         std::pair{"%RECORDING%", std::string(recording() ? "True" : "False")}})
     text.replace(text.find(word), std::string(word).size(), meaning);
   return text;
@@ -245,6 +257,7 @@ void prepare_python_later() {
 
 void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }
 void set_step_ended(std::function<void()> ended) { step_function() = std::move(ended); }
+void set_interpreter_ends(std::function<void()> ends) { end_function() = std::move(ends); }
 
 }  // namespace ullage::runtime
 

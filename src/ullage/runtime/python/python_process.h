@@ -31,4 +31,8 @@ void set_touch(std::function<void(Address begin, Bytes size)> touch);
 // ended. (Of two called in turn, the first call of the first counts too.) Must not throw. Set before prepare_python().
 void set_step_ended(std::function<void()> ended);
 
+// Called as the interpreter begins to end, in the process that prepare_python() ran in and in its children by fork that
+// end as a program does. Must not throw. Set before prepare_python().
+void set_interpreter_ends(std::function<void()> ends);
+
 }  // namespace ullage::runtime
