@@ -49,14 +49,14 @@ TEST_F(PlainProgram, EndsWithTheSameBitsUnderABudgetBelowItsNeed) {
 
 // Its largest op needs two tensors at once. Once this ran for ever, two threads evicting each other's tensor.
 TEST_F(PlainProgram, IsRefusedBelowTheFloorAndRunsAtTheFloorItNames) {
-  const Finished below = run("170MiB");
+  const Finished below = run("145MiB");
   EXPECT_EQ(below.exit_code, 128 + 6) << "an exception that it does not catch";
   EXPECT_NE(below.err.find("aten::mul.Scalar asked for 32.00 MiB"), std::string::npos) << below.err;
   EXPECT_NE(below.err.find("the op needs 64."), std::string::npos) << below.err;
   EXPECT_NE(below.err.find("(inputs of 32.00 MiB)"), std::string::npos) << below.err;
-  EXPECT_LE(report()["process_peak_bytes"], 170 * kMiB);
+  EXPECT_LE(report()["process_peak_bytes"], 145 * kMiB);
   const std::uint64_t floor = report()["least_budget_bytes"];
-  EXPECT_GT(floor, 170 * kMiB);
+  EXPECT_GT(floor, 145 * kMiB);
   const Finished at = run(std::to_string(floor));
   EXPECT_EQ(at.exit_code, 0) << at.err;
   EXPECT_EQ(at.out, plain());

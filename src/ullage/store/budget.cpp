@@ -23,30 +23,21 @@ Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<B
       outside_(outside_start.count),
       least_(least(outside_start, warm_up).count) {}
 
-Bytes Budget::beside_the_pool(Bytes pool_resident) {
+Bytes Budget::margin() const { return kMargin + (tree_ != nullptr ? tree_->others() : Bytes{}); }
+
+Bytes Budget::resident_limit(Bytes pool_resident) {
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
   raise(outside_peak_, outside_now);
   raise(outside_of_step_, saturating_sub(outside_now, Bytes{charged_.load()}));
-  const Bytes needed = std::max(outside_now, charged_outside());
-  const Bytes margin = kMargin + (tree_ != nullptr ? tree_->others() : Bytes{});
-  return std::max(needed, expected_outside()) + margin;
-}
-
-Bytes Budget::resident_limit(Bytes pool_resident) {
-  const Bytes beside = beside_the_pool(pool_resident);
-  // Here alone: the store asks under its lock. In short_by() pages that it is about to count would look like outside.
-  const Bytes others = tree_ != nullptr ? tree_->others() : Bytes{};
-  raise(needed_lately_, std::max(outside(), charged_outside()) + kMargin + others);
-  return unlimited() ? Bytes{UINT64_MAX / 2} : saturating_sub(stated(), beside);
-}
-
-Bytes Budget::short_by(Bytes pool_resident) {
-  return unlimited() ? Bytes{} : saturating_sub(pool_resident + beside_the_pool(pool_resident), stated());
+  raise(needed_lately_, std::max(outside_now, charged_outside()) + margin());
+  if (unlimited()) return Bytes{UINT64_MAX / 2};
+  return saturating_sub(stated(), std::max({outside_now, charged_outside(), expected_outside()}) + margin());
 }
 
 void Budget::charge(Bytes bytes) {
   if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_.load());
+  raise(needed_lately_, charged_outside() + margin());
 }
 
 void Budget::discharge(Bytes bytes) {
@@ -63,9 +54,17 @@ Bytes Budget::expected_outside() const {
 }
 
 Bytes Budget::note_least(Bytes at_once) {
-  const Bytes beside{needed_lately_.exchange(0)};
-  if (!planning_.load()) raise(least_, at_once + beside + kLeastAllowance);
+  // What is charged now is needed in the time to come too, even if nobody asks for the limit in it.
+  const Bytes still_needed = charged_.load() > 0 ? charged_outside() + margin() : Bytes{};
+  const Bytes needed{needed_lately_.exchange(still_needed.count)};
+  if (!planning_.load()) beside_last_.store(needed.count);
+  raise(least_, at_once + std::min(needed, Bytes{beside_last_.load()}) + kLeastAllowance);
   return Bytes{least_.load()};
+}
+
+void Budget::planning(bool begins) {
+  planning_.store(begins);
+  if (!begins) needed_lately_.store(0);
 }
 
 void Budget::end_step() {

@@ -78,14 +78,12 @@ class Budget final : public Limit {
   // Lends the pool what is set aside and not used. False: nothing is.
   bool lend();
 
-  // By how many bytes the stated ones are too few for a pool of `pool_resident`; zero when they do.
-  Bytes short_by(Bytes pool_resident);
-
   // Bytes that someone outside the pool is about to take, beside what stands there, and later returns.
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
-  // Planning begins or ends. What it takes is given up before a request is refused, so the least does not hold it.
-  void planning(bool begins) { planning_.store(begins); }
+  // Planning begins or ends. What it takes is given up before a request is refused: meanwhile the least counts what
+  // stood beside the pool before.
+  void planning(bool begins);
 
   Bytes stated() const { return Bytes{stated_.load()}; }
   bool unlimited() const { return stated() == Bytes{}; }
@@ -95,7 +93,8 @@ class Budget final : public Limit {
   void restate(Bytes stated) { stated_.store(stated.count); }
 
  private:
-  Bytes beside_the_pool(Bytes pool_resident);
+  // Kept free beside all else: the margin, and what other processes of the tree hold.
+  Bytes margin() const;
   // What stood outside when the first charge was made, plus the charges; zero where nothing is charged.
   Bytes charged_outside() const;
 
@@ -111,6 +110,7 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> steps_{0};
   std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
   std::atomic<std::uint64_t> needed_lately_{0};    // the most beside the pool since note_least(), unused bytes aside
+  std::atomic<std::uint64_t> beside_last_{0};      // as needed_lately_, when note_least() was called before planning
   std::atomic<std::uint64_t> least_;
   std::atomic<bool> planning_{false};
 };

@@ -221,6 +221,11 @@ Bytes Store::excess() {
   return saturating_sub(counts_.resident - idle_.bytes(), ask_limit());
 }
 
+Bytes Store::over_limit() {
+  const std::lock_guard guard(lock_);
+  return saturating_sub(counts_.resident, ask_limit());
+}
+
 // A range of `size` with pages behind all of it; `asked` is what the caller wants to use of it.
 Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
   if (std::optional<Range> whole = idle_.take_whole(size)) {

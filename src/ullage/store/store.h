@@ -125,6 +125,8 @@ class Store final {
   Bytes room();
   // The other way round: by how much what stands behind live storages passes the limit.
   Bytes excess();
+  // By how much all resident bytes, idle ones included, pass the limit.
+  Bytes over_limit();
 
   // Does this address lie in the store's reservation?
   bool owns(Address at) const { return all_.contains(at); }

@@ -8,10 +8,11 @@ namespace ullage::runtime {
 
 // Evicts tensors if it must. Returns how many bytes are missing; if any are, nothing is set aside.
 Bytes Charges::set_aside(Bytes bytes) {
+  pager_.over_limit();  // measures what stands outside now: the charge comes on top of it
   budget_.charge(bytes);
   for (;;) {
     const Bytes given_back = pager_.trim();
-    const Bytes missing = budget_.short_by(pager_.store().counts().resident);
+    const Bytes missing = pager_.over_limit();
     if (missing == Bytes{}) return missing;
     if (given_back > Bytes{}) continue;  // pages may have become idle since
     if (last_resort_()) continue;
