@@ -88,16 +88,17 @@ def main() -> None:
             print(f"{percent} % of the pool, {budget / MIB:.1f} MiB: peak {peak / MIB:.1f}, moved out "
                   f"{told['spilled_bytes'] / MIB:.0f} MiB, the same bits; its floor {told['least_budget_bytes'] / MIB:.1f} MiB")
 
-        # At the floor that it named; and well below, where the op and its need are told at the first failing request.
+        # At the floor that it named; and 5 % below, where the op and its need are told at the first failing request. What
+        # stands outside the pool differs from run to run by a few MiB, and the figures with it.
         floor = told["least_budget_bytes"]
         code, said, peak, out, told = runs.run(floor, steps)
         assert code == 0 and peak <= floor and state(out) == state(plain), said
-        budget = floor - 24 * MIB
+        budget = floor * 95 // 100
         code, said, peak, out, told = runs.run(budget, steps)
         assert peak <= budget, f"{peak} bytes under a budget of {budget}"
         assert code == 4 and told["outcome"] == "infeasible" and told["exit_code"] == 4, (code, said, told)
         named = re.search(r"aten::\S+ asked for .* a budget of [^(]*\((\d+) bytes\) would serve this request", said)
-        assert named and budget < int(named[1]) <= floor + 2 * MIB, said
+        assert named and budget < int(named[1]) <= floor * 105 // 100, said
         print(f"at its floor of {floor / MIB:.1f} MiB the same bits; refused at {budget / MIB:.1f} MiB, exit code 4, "
               f"and {int(named[1]) / MIB:.1f} MiB named for the failing request")
 
