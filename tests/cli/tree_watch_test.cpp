@@ -3,14 +3,17 @@
 
 #include "ullage/store/process_memory.h"
 
+#include "folders.h"
 #include "forked_child.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -72,6 +75,39 @@ TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
   EXPECT_EQ(count_tree(*page, getpid())->size(), 2u);
   page->slots[1].ended.store(1);
   EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
+}
+
+// Two programs run the same libraries; the other one ends.
+TEST_F(TreeWatchTest, CountsAFilesPagesWholeThoughOthersOutsideTheTreeHaveThemToo) {
+  // Beside the programs: the temporary folder may be memory, whose pages count as no file's.
+  const std::string path = programs_folder() / ("tree_watch_test." + std::to_string(getpid()));
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(fd, 0);
+  unlink(path.c_str());
+  ASSERT_EQ(ftruncate(fd, static_cast<off_t>(kHeld.count)), 0);
+  const auto map = [fd] { return mmap(nullptr, kHeld.count, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0); };
+  const ForkedChild root([&] {
+    EXPECT_NE(map(), MAP_FAILED);
+    if (fork() == 0) {
+      for (;;) pause();
+    }
+  });
+  const auto counted = [&] {
+    page->tree_peak.store(0);
+    EXPECT_EQ(count_tree(*page, root.pid())->size(), 2u);
+    return Bytes{page->tree_peak.load()};
+  };
+  own.pid.store(0);  // this process is none of the tree
+  const Bytes alone = counted();
+  void* const here = map();
+  ASSERT_NE(here, MAP_FAILED);
+  const Bytes beside_another = counted();
+  munmap(here, kHeld.count);
+  EXPECT_GE(alone, kHeld);
+  EXPECT_GE(beside_another + 1_MiB, alone);
+  EXPECT_LE(beside_another, alone + 1_MiB);
+  for (const std::int32_t pid : store::process_tree(root.pid())) kill(pid, SIGKILL);
+  close(fd);
 }
 
 TEST_F(TreeWatchTest, TellsNothingWhenOneEnded) {

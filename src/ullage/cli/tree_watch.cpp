@@ -60,6 +60,25 @@ bool has_newcomer(const store::LedgerPage& page, const std::vector<TreeMember>& 
   });
 }
 
+// One process's part in the file pages of the tree.
+struct FilePages {
+  Bytes resident;
+  Bytes proportional;
+  Bytes alone;  // nobody else has them
+};
+
+// A page of a library that a process outside the tree has too counts in the tree as a part only, and whole once that
+// process ends, though nobody in the tree took anything. So it counts whole from the start. Returns what is to be added
+// for it to the pages of the process that has most, `largest`: the processes of a tree run the same libraries.
+Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t largest) {
+  Bytes once = files[largest].resident, counted{};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    counted += files[i].proportional;
+    if (i != largest) once += files[i].alone;
+  }
+  return saturating_sub(once, counted);
+}
+
 // `tree`: as of now.
 void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
   Bytes total{};
@@ -83,16 +102,22 @@ std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::
     return tree;
   }
   tree.reserve(pids.size());
+  std::vector<FilePages> files;
+  files.reserve(pids.size());
   for (const std::int32_t pid : pids) {
     if (store::LedgerSlot* slot = slot_of(page, pid)) {  // what it wrote there before it is counted is counted
       slot->rss_counted.store(slot->rss.load());
       slot->diverged_counted.store(slot->diverged.load());
     }
     const Bytes faulted = store::faulted_of(pid);
-    tree.push_back({pid, store::resident_of(pid), store::proportional_of(pid), faulted});
+    const store::SharedPages pages = store::shared_pages_of(pid);
+    tree.push_back({pid, store::resident_of(pid), pages.proportional, faulted});
+    files.push_back({store::file_pages_of(pid), pages.files_proportional, pages.clean_alone});
   }
   const auto ended = [](const TreeMember& member) { return member.proportional == Bytes{}; };
   if (std::ranges::any_of(tree, ended)) return std::nullopt;
+  const auto largest = static_cast<std::size_t>(std::ranges::max_element(files, {}, &FilePages::resident) - files.begin());
+  tree[largest].proportional += shared_with_outsiders(files, largest);
   tell(page, tree);
   return tree;
 }

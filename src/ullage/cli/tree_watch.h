@@ -20,7 +20,8 @@ namespace ullage::cli {
 struct TreeMember {
   std::int32_t pid = 0;
   Bytes resident;      // when it was counted
-  Bytes proportional;  // likewise, each page that n processes share as one part in n
+  // Likewise, each page that n processes share as one part in n, as if none of them were outside the tree.
+  Bytes proportional;
   Bytes faulted;       // likewise, store::faulted_of()
 };
 

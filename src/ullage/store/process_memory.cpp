@@ -70,11 +70,20 @@ Bytes resident_peak() {
 
 Bytes resident_of(std::int32_t pid) { return resident_in(of_process(pid, "statm").c_str()); }
 
-Bytes proportional_of(std::int32_t pid) {
+SharedPages shared_pages_of(std::int32_t pid) {
   char text[2048];
-  if (!read_small_file(of_process(pid, "smaps_rollup").c_str(), text)) return resident_of(pid);
-  const std::optional<Bytes> found = kilobytes_in(text, "\nPss:");
-  return found ? *found : resident_of(pid);
+  if (!read_small_file(of_process(pid, "smaps_rollup").c_str(), text)) return {resident_of(pid), file_pages_of(pid), {}};
+  const std::optional<Bytes> all = kilobytes_in(text, "\nPss:"), files = kilobytes_in(text, "\nPss_File:");
+  return {all ? *all : resident_of(pid), files ? *files : file_pages_of(pid),
+          kilobytes_in(text, "\nPrivate_Clean:").value_or(Bytes{})};
+}
+
+Bytes proportional_of(std::int32_t pid) { return shared_pages_of(pid).proportional; }
+
+Bytes file_pages_of(std::int32_t pid) {
+  char text[4096];
+  if (!read_small_file(of_process(pid, "status").c_str(), text)) return {};
+  return kilobytes_in(text, "\nRssFile:").value_or(Bytes{});
 }
 
 Bytes faulted_of(std::int32_t pid) {

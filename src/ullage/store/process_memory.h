@@ -19,9 +19,20 @@ Bytes resident_peak();
 // The same of another process of the same person; zero: it is gone.
 Bytes resident_of(std::int32_t pid);
 
-// Resident bytes of a process, each page shared by n processes counted as one part in n (Pss of smaps_rollup), so that
-// those of a tree add up; where the kernel does not say, resident_of(). Milliseconds for a large process.
+// Resident bytes of a process, in the kernel's accounts of shared pages (smaps_rollup). Milliseconds for a large process.
+struct SharedPages {
+  Bytes proportional;        // each page that n processes share counts as one part in n (Pss)
+  Bytes files_proportional;  // the part of it that is backed by files: code and data of libraries, mapped files
+  Bytes clean_alone;         // pages that this process alone has and has not written; nearly all are of files
+};
+// Where the kernel keeps no such accounts, every page counts whole.
+SharedPages shared_pages_of(std::int32_t pid);
+// SharedPages::proportional: those of a tree of processes add up.
 Bytes proportional_of(std::int32_t pid);
+
+// Resident bytes of a process that are backed by files, however many others have them too (RssFile of status). Zero: it
+// is gone.
+Bytes file_pages_of(std::int32_t pid);
 
 // What its page faults so far can have given it at most, a small page each (minflt of /proc/PID/stat). Zero: it is
 // gone.
