@@ -336,8 +336,13 @@ class Running final : public Session, public PoolListener {
   std::optional<Watch> watch_;
   bool moves_ = false;                   // there is a tier below the device
   std::optional<PlannedPaging> paging_;  // none: nothing is moved
-  HeapScratch heap_scratch_{[this](Bytes bytes, const std::string& op) { charge(bytes, op); },
-                            [this](Bytes bytes) { discharge(bytes); }};
+  // A take holds what each run of an op takes.
+  HeapScratch heap_scratch_{[this](HeapScratch::Scratch scratch, const std::string& op) {
+                              scratch.every_time ? charge(scratch.bytes, op) : charges_->reserve(scratch.bytes, op);
+                            },
+                            [this](HeapScratch::Scratch scratch) {
+                              scratch.every_time ? discharge(scratch.bytes) : charges_->release(scratch.bytes);
+                            }};
   std::optional<Following> following_;  // none: nobody wants to know of ops
   const bool in_python_ = in_python();
   bool steps_are_told_ = false;

@@ -63,9 +63,9 @@ std::variant<Address, Shortage> PagerCore::allocate(Bytes size) {
   if (std::holds_alternative<Refusal>(placed)) {
     under_pressure_.store(true);
     const Waiting waiting(*this);
-    int recounts = 0;
+    Tried tried;
     while (const auto* refusal = std::get_if<Refusal>(&placed)) {
-      if (std::optional<Shortage> none = make_room_or_recount(lock, *refusal, For::New, recounts)) return *none;
+      if (std::optional<Shortage> none = make_room_or_recount(lock, *refusal, For::New, tried)) return *none;
       placed = store_.allocate(size);
     }
   }

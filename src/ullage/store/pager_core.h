@@ -107,7 +107,12 @@ class PagerCore final : public Pager, public PlannedMoves {
   void await_written(Lock& lock, Address at);
   void diverge(Pageable& storage);
   void diverge(Bytes bytes);
-  std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts);
+  // What was tried already to meet one request.
+  struct Tried {
+    int recounts = 0;
+    bool once_more = false;
+  };
+  std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);
   bool somebody_gives_way(Lock& lock);
   void pin(Pageable& storage);
   void meet(Pageable& storage);

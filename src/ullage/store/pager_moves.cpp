@@ -45,12 +45,14 @@ PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For 
 
 // As make_room(); where there is nothing to evict, the limit is counted anew before the request is refused, and
 // again for some moments, as other processes may be about to give way. At last whoever can is asked to.
-std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, int& recounts) {
+std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
   if (!over) return shortage(refusal);
-  if (recounts++ < kMostRecounts && store_.recount_limit()) return std::nullopt;
-  return somebody_gives_way(lock) ? std::nullopt : std::optional(shortage(refusal));
+  if (tried.recounts++ < kMostRecounts && store_.recount_limit()) return std::nullopt;
+  // Once more: another thread's request may just have been given what there was to give.
+  if (somebody_gives_way(lock) || !std::exchange(tried.once_more, true)) return std::nullopt;
+  return shortage(refusal);
 }
 
 bool PagerCore::somebody_gives_way(Lock& lock) {
@@ -207,7 +209,7 @@ void PagerCore::make_writable(Address at, Pageable& storage) {
 
 // Resident when this returns nothing, or gone.
 std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId id, For whom) {
-  for (int recounts = 0;;) {
+  for (Tried tried;;) {
     Pageable* storage = find(at, id);
     if (storage == nullptr || storage->where == Where::Resident) return std::nullopt;
     const bool by_another = storage->recomputing() && storage->recomputing_on != std::this_thread::get_id();
@@ -226,7 +228,7 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
     }
     const std::variant<Address, Refusal> staged = store_.stage(at);
     if (const auto* refusal = std::get_if<Refusal>(&staged)) {
-      if (std::optional<Shortage> none = make_room_or_recount(lock, *refusal, whom, recounts)) return none;
+      if (std::optional<Shortage> none = make_room_or_recount(lock, *refusal, whom, tried)) return none;
       continue;
     }
     return read_in(lock, at, id, std::get<Address>(staged));

@@ -76,8 +76,8 @@ TEST_F(HeapScratchTest, IsNothingWhereOtherKernelsCompute) {
 
 TEST_F(HeapScratchTest, IsChargedForAsLongAsTheOpRuns) {
   Bytes charged;
-  HeapScratch scratch([&](Bytes bytes, const std::string&) { charged += bytes; },
-                      [&](Bytes bytes) { charged -= bytes; });
+  HeapScratch scratch([&](HeapScratch::Scratch one, const std::string&) { charged += one.bytes; },
+                      [&](HeapScratch::Scratch one) { charged -= one.bytes; });
   Backward outer(Sizes{}), inner(Sizes{.inputs = 8}), none(Sizes{.input_wanted = false});
   scratch.begin(outer.call);
   scratch.begin(none.call);
@@ -92,8 +92,8 @@ TEST_F(HeapScratchTest, IsChargedForAsLongAsTheOpRuns) {
 
 TEST_F(HeapScratchTest, WhatIsRefusedIsNotGivenBack) {
   Bytes given_back;
-  HeapScratch scratch([](Bytes, const std::string&) { throw std::runtime_error("no room"); },
-                      [&](Bytes bytes) { given_back += bytes; });
+  HeapScratch scratch([](HeapScratch::Scratch, const std::string&) { throw std::runtime_error("no room"); },
+                      [&](HeapScratch::Scratch one) { given_back += one.bytes; });
   Backward one(Sizes{});
   EXPECT_THROW(scratch.begin(one.call), std::runtime_error);
   scratch.end(one.call, {}, false);
@@ -103,7 +103,12 @@ TEST_F(HeapScratchTest, WhatIsRefusedIsNotGivenBack) {
 // MKL's buffers grow with the largest product so far, up to a bound for each thread.
 TEST_F(HeapScratchTest, OfAProductIsChargedWhereItIsTwiceAsLargeAsAnyBefore) {
   std::vector<Bytes> charged;
-  HeapScratch scratch([&](Bytes bytes, const std::string&) { charged.push_back(bytes); }, [](Bytes) {});
+  HeapScratch scratch(
+      [&](HeapScratch::Scratch one, const std::string&) {
+        EXPECT_FALSE(one.every_time);
+        charged.push_back(one.bytes);
+      },
+      [](HeapScratch::Scratch) {});
   const auto multiply = [&](std::int64_t side) {
     const at::Tensor left = at::empty({side, side}), right = at::empty({side, side});
     OpCall call;

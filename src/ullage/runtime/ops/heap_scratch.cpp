@@ -15,7 +15,7 @@ namespace {
 // What was charged for ops in flight on this thread, innermost last.
 struct Charge {
   const OpCall* call;
-  Bytes bytes;
+  HeapScratch::Scratch scratch;
 };
 thread_local std::vector<Charge> charges;
 
@@ -64,20 +64,20 @@ Bytes product_inputs(const OpCall& call) {
 }
 
 void HeapScratch::begin(OpCall& call) {
-  Bytes bytes = heap_scratch(call);
+  Scratch scratch{heap_scratch(call), true};
   // Twice as large as any before: a race or a slightly larger one costs no more than the margin covers.
   if (const Bytes product = product_inputs(call); product.count > 2 * largest_product_.load()) {
     largest_product_.store(product.count);
-    bytes = std::min(product, kProductBuffers * static_cast<std::uint64_t>(at::get_num_threads()));
+    scratch = {std::min(product, kProductBuffers * static_cast<std::uint64_t>(at::get_num_threads())), false};
   }
-  if (bytes == Bytes{}) return;
-  charge_(bytes, std::string(call.name) + "'s scratch");
-  charges.push_back({&call, bytes});
+  if (scratch.bytes == Bytes{}) return;
+  charge_(scratch, std::string(call.name) + "'s scratch");
+  charges.push_back({&call, scratch});
 }
 
 void HeapScratch::end(OpCall& call, std::span<const c10::IValue>, bool) noexcept {
   if (charges.empty() || charges.back().call != &call) return;
-  discharge_(charges.back().bytes);
+  discharge_(charges.back().scratch);
   charges.pop_back();
 }
 

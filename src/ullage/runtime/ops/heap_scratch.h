@@ -29,16 +29,21 @@ constexpr Bytes kProductBuffers = 6_MiB;  // of a thread
 
 class HeapScratch final : public OpListener {
  public:
-  // `charge` may throw: then the op does not run. Both are called with the same bytes.
-  HeapScratch(std::function<void(Bytes, const std::string& op)> charge, std::function<void(Bytes)> discharge)
+  struct Scratch {
+    Bytes bytes;
+    bool every_time;  // each run of the op takes it; else this run alone, since it is larger than those before
+    bool operator==(const Scratch&) const = default;
+  };
+  // `charge` may throw: then the op does not run. Both are called with the same scratch.
+  HeapScratch(std::function<void(Scratch, const std::string& op)> charge, std::function<void(Scratch)> discharge)
       : charge_(std::move(charge)), discharge_(std::move(discharge)) {}
 
   void begin(OpCall& call) override;
   void end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept override;
 
  private:
-  const std::function<void(Bytes, const std::string&)> charge_;
-  const std::function<void(Bytes)> discharge_;
+  const std::function<void(Scratch, const std::string&)> charge_;
+  const std::function<void(Scratch)> discharge_;
   std::atomic<std::uint64_t> largest_product_{0};  // bytes of its inputs
 };
 

@@ -104,25 +104,33 @@ void Planning::observed() {
   if (!facts_ && has_tried_kernels(*recording)) probe();
   note_room();
   const Bytes needed = kLeastHeap + Bytes{recording->size()} * kHeapToRecording;
+  {
+    const std::lock_guard hold(lock_);  // from here on it can be asked to give way: what is reserved others may need
+    busy_ = true;
+    stopping_.store(ended_);
+  }
   if (settings_.reserve && !settings_.reserve(needed)) {
+    not_busy();
     state_.store(State::GaveUp);
     if (settings_.say)
       settings_.say("no plan is made: there is no room for the " + to_string(needed) + " that it takes");
     return;
   }
-  std::unique_lock lock(lock_);
-  busy_ = true;
-  stopping_.store(ended_);
   start_thread([this, recording]() mutable {
     plan(*recording);
     recording.reset();
     malloc_trim(0);
     if (settings_.give_back) settings_.give_back();
-    const std::lock_guard done(lock_);
-    busy_ = false;
-    changed_.notify_all();
+    not_busy();
   });
+  std::unique_lock lock(lock_);
   if (settings_.wait) changed_.wait(lock, [this] { return !busy_; });
+}
+
+void Planning::not_busy() {
+  const std::lock_guard hold(lock_);
+  busy_ = false;
+  changed_.notify_all();
 }
 
 // Kernels are tried on a thread of their own, which sees none of the program's modes, and is over when this returns:

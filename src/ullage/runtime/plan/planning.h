@@ -66,6 +66,7 @@ class Planning final {
   void plan(const std::string& recording);
   void adopt(const std::string& recording);
   void note_room();
+  void not_busy();
   void gave_way();
 
   store::Pager& pager_;
@@ -82,7 +83,7 @@ class Planning final {
   std::atomic<bool> stopping_{false};  // whoever plans is to end
   std::mutex lock_;
   std::condition_variable changed_;
-  bool busy_ = false;   // the thread plans
+  bool busy_ = false;   // bytes are reserved for planning, or the thread plans
   bool ended_ = false;  // the process ends
   bool in_child_ = false;
 };

@@ -8,6 +8,7 @@ namespace ullage::runtime {
 
 // Evicts tensors if it must. Returns how many bytes are missing; if any are, nothing is set aside.
 Bytes Charges::set_aside(Bytes bytes) {
+  bool tried_again = false;
   pager_.over_limit();  // measures what stands outside now: the charge comes on top of it
   budget_.charge(bytes);
   for (;;) {
@@ -15,13 +16,14 @@ Bytes Charges::set_aside(Bytes bytes) {
     const Bytes missing = pager_.over_limit();
     if (missing == Bytes{}) return missing;
     if (given_back > Bytes{}) continue;  // pages may have become idle since
-    if (last_resort_()) continue;
+    // Once more: another thread's request may just have been given what there was to give.
+    if (last_resort_() || !std::exchange(tried_again, true)) continue;
     budget_.discharge(bytes);
     return missing;
   }
 }
 
-void Charges::charge(Bytes bytes, const std::string& what) {
+void Charges::reserve(Bytes bytes, const std::string& what) {
   const Bytes missing = set_aside(bytes);
   if (missing > Bytes{}) {
     const store::StoreCounts counts = pager_.store().counts();
@@ -29,11 +31,15 @@ void Charges::charge(Bytes bytes, const std::string& what) {
     const auto why = store::Refusal::Reason::OverLimit;
     pool_.refuse(store::Refusal{why, bytes, counts.live, counts.resident, limit, limit + missing}, what);
   }
+}
+
+void Charges::charge(Bytes bytes, const std::string& what) {
+  reserve(bytes, what);
   note_(static_cast<std::int64_t>(bytes.count));
 }
 
 void Charges::discharge(Bytes bytes) {
-  budget_.discharge(bytes);
+  release(bytes);
   note_(-static_cast<std::int64_t>(bytes.count));
 }
 

@@ -28,6 +28,10 @@ class Charges final {
   void charge(Bytes bytes, const std::string& what);
   void discharge(Bytes bytes);
 
+  // As charge() and discharge(), but nobody is told of it.
+  void reserve(Bytes bytes, const std::string& what);
+  void release(Bytes bytes) { budget_.discharge(bytes); }
+
   // Sets `bytes` aside for good. False: no room can be made, and nothing is set aside.
   bool grant(Bytes bytes) { return set_aside(bytes) == Bytes{}; }
 
