@@ -149,11 +149,32 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   EXPECT_LT(*follow_tree(*page, tree), 1_MiB) << "it was not forked moments ago";
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   slot.forked_at.store(std::uint64_t(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  slot.made_by_fork.store(1);
   slot.copies_expected.store((3_MiB).count);
   EXPECT_GE(*follow_tree(*page, tree), kHeld - 1_MiB);
   EXPECT_EQ(slot.copies_expected.load(), 0u) << "it has them";
   EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);  // it shares with the system too
   kill(pids[1], SIGKILL);
+  munmap(shared, kHeld.count);
+}
+
+// A parent copies, too: it writes to its heap and its counts of references as the child does.
+TEST_F(TreeWatchTest, TakesWhatAProcessWritesThatJustForkedForItsOwn) {
+  char* shared = static_cast<char*>(
+      mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
+  ASSERT_NE(shared, MAP_FAILED);
+  madvise(shared, kHeld.count, MADV_NOHUGEPAGE);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const ForkedChild child([] {});
+  own.forked_at.store(std::uint64_t(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  own.copies_expected.store((kHeld * 2).count);
+  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const Bytes before{own.others.load()}, peak{page->tree_peak.load()};
+  for (std::uint64_t i = 0; i < kHeld.count; i += 4096) shared[i] = 1;
+  EXPECT_GE(*follow_tree(*page, tree), kHeld - 1_MiB);
+  EXPECT_EQ(Bytes{own.copies_expected.load()}, kHeld * 2) << "its faults are no copies for certain";
+  EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB) << "the child keeps what it wrote over";
+  EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 8_MiB) << "a guess is no peak";
   munmap(shared, kHeld.count);
 }
 

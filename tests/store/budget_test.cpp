@@ -18,6 +18,7 @@ struct OtherProcesses final : Tree {
   }
   void lease(Bytes bytes) override { leased += bytes; }
   void end_lease(Bytes bytes, Bytes took) override { leased -= bytes, taken += took; }
+  void forked() override {}
   void diverged(Bytes) override {}
   bool can_count = true;
   Bytes counted, leased, taken;

@@ -166,5 +166,15 @@ TEST_F(PagerForkPages, AChildGetsWhatThereIsRoomForTwice) {
   EXPECT_EQ(diverged_, shared);
 }
 
+// Pages that the parent evicts later stay with the child for its life.
+TEST_F(PagerForkPages, AChildGetsNothingOfAProcessThatEvicts) {
+  open(16_MiB, 1_GiB, counting());
+  const Address first = make(5_MiB, 1), second = make(4_MiB, 2), third = make(8_MiB, 3);
+  fork_once();
+  EXPECT_EQ(store_->counts().resident, Bytes{});
+  EXPECT_TRUE(holds(first, 5_MiB, 1) && holds(second, 4_MiB, 2) && holds(third, 8_MiB, 3));
+  EXPECT_EQ(diverged_, Bytes{});
+}
+
 }  // namespace
 }  // namespace ullage::store

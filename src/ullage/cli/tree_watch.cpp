@@ -18,10 +18,10 @@ namespace {
 // walks all pages of all processes for it.
 constexpr std::chrono::milliseconds kBetweenCounts{50};
 constexpr int kRest = 20;
-// A young process may have copied so much of its parent's pages that it is counted after a shorter rest.
+// Processes that just forked may have copied so much of each other's pages that they are counted after a shorter rest.
 constexpr Bytes kWorthACount = 2_MiB;
 constexpr int kLeastRest = 3;
-constexpr std::chrono::milliseconds kYoung{2000};
+constexpr std::chrono::milliseconds kCopiesLast{2000};
 // Between two looks at how those that were counted grew.
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 
@@ -48,10 +48,10 @@ store::LedgerSlot* slot_of(store::LedgerPage& page, std::int32_t pid) {
   return slot != page.slots.end() ? &*slot : nullptr;
 }
 
-// Made by fork moments ago: it has not yet copied what it writes to of its parent's pages.
-bool is_young(const store::LedgerSlot& slot) {
-  const std::chrono::milliseconds born{slot.forked_at.load()};
-  return born.count() != 0 && std::chrono::steady_clock::now().time_since_epoch() - born < kYoung;
+// It forked or was made by fork moments ago, and has not yet copied all that it writes to of the pages it shares.
+bool has_just_forked(const store::LedgerSlot& slot) {
+  const std::chrono::milliseconds forked{slot.forked_at.load()};
+  return forked.count() != 0 && std::chrono::steady_clock::now().time_since_epoch() - forked < kCopiesLast;
 }
 
 bool has_newcomer(const store::LedgerPage& page, const std::vector<TreeMember>& tree) {
@@ -79,15 +79,15 @@ Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t lar
   return saturating_sub(once, counted);
 }
 
-// `tree`: as of now.
-void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
+// `tree`: as of now. `guessed` of it are no count, and no part of the peak.
+void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes guessed = {}) {
   Bytes total{};
   for (const TreeMember& member : tree) total += member.proportional;
   for (store::LedgerSlot& slot : page.slots) {
     const auto own = std::ranges::find(tree, slot.pid.load(), &TreeMember::pid);
     slot.others.store(own != tree.end() ? saturating_sub(total, own->resident).count : 0);
   }
-  store::raise_to(page.tree_peak, total.count);
+  store::raise_to(page.tree_peak, saturating_sub(total, guessed).count);
 }
 
 }  // namespace
@@ -97,6 +97,7 @@ std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::
   const std::vector<std::int32_t> pids = members(page, root);
   std::vector<TreeMember> tree;
   if (pids.size() == 1) {
+    if (store::LedgerSlot* slot = slot_of(page, pids.front())) slot->copies_expected.store(0);
     tell(page, tree);
     tree.push_back({pids.front(), {}, {}, {}});
     return tree;
@@ -133,7 +134,7 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
     if (member.resident == Bytes{}) return std::nullopt;
     member.proportional = saturating_sub(member.proportional + member.resident, before);
     if (slot == nullptr) continue;
-    if (!is_young(*slot)) {
+    if (!has_just_forked(*slot)) {
       slot->copies_expected.store(0);
       continue;
     }
@@ -142,10 +143,11 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
     const Bytes copies = saturating_sub(faulted, member.faulted + grown);
     member.proportional += copies;
     copied += copies;
+    if (slot->made_by_fork.load() == 0) continue;  // its faults are its kernels' scratch too
     const Bytes expected{slot->copies_expected.load()};
     slot->copies_expected.store(std::min(expected, saturating_sub(store::Budget::kForkedInPython, faulted)).count);
   }
-  tell(page, now);
+  tell(page, now, copied);
   return copied;
 }
 

@@ -32,8 +32,8 @@ struct TreeMember {
 // counted, and nothing is written.
 std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root);
 // The same for those counted before, as they grew since: microseconds each. Growth is taken for their own; so is what a
-// process that was made by fork moments ago has faulted, since it writes to its parent's pages then, one by one, and
-// the copies do not show in its resident bytes. Returns those bytes. Nothing: one of them ended, and nothing was
+// process has faulted that forked or was made by fork moments ago, since both sides then write to the pages they share,
+// one by one, and the copies do not show in their resident bytes. Returns those bytes. Nothing: one of them ended, and nothing was
 // written; its pages are others' now.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 

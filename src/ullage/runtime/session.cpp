@@ -282,8 +282,13 @@ class Running final : public Session, public PoolListener {
     if (!device_->is_kept_by_forks()) {
       pthread_atfork(nullptr, nullptr, child);
     } else {
-      pthread_atfork([] { running->pager_->before_fork(); }, [] { running->pager_->after_fork_in_parent(); }, child);
+      pthread_atfork([] { running->pager_->before_fork(); }, [] { running->after_fork_in_parent(); }, child);
     }
+  }
+
+  void after_fork_in_parent() {
+    pager_->after_fork_in_parent();
+    if (settings_.tree != nullptr) settings_.tree->forked();
   }
 
   void after_fork_in_child() {

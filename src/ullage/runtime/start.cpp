@@ -39,8 +39,16 @@ store::LedgerSlot* own_slot = nullptr;
 bool in_child = false;
 bool begun_here = false;  // by begin_budget()
 
-// What the child holds at first are its parent's pages, which are counted there. `counted`: there is a launcher, which
-// sees what of them the child has copied; with nobody to see it, nothing is expected that would never be taken back.
+// Both sides of a fork copy what they write of the pages that they share. The launcher sees what they have copied; with
+// nobody to see it, nothing is expected that would never be taken back.
+void expect_copies() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  own_slot->forked_at.store(
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  if (in_python()) own_slot->copies_expected.store(store::Budget::kForkedInPython.count);
+}
+
+// What the child holds at first are its parent's pages, which are counted there. `counted`: there is a launcher.
 store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   if (ledger.page().card.load() != 0) return nullptr;  // the card is its parent's
   const store::LedgerSlot* parent = own_slot;
@@ -48,10 +56,8 @@ store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   in_child = true;
   if (own_slot == nullptr) return nullptr;
   if (parent != nullptr) own_slot->others.store(parent->others.load());
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  own_slot->forked_at.store(
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
-  if (counted && in_python()) own_slot->copies_expected.store(store::Budget::kForkedInPython.count);
+  own_slot->made_by_fork.store(1);
+  if (counted) expect_copies();
   const Bytes resident = store::resident_now();
   own_slot->rss_counted.store(resident.count);
   own_slot->rss.store(resident.count);
@@ -80,6 +86,9 @@ class LedgerTree final : public store::Tree {
     if (own_slot == nullptr) return;
     own_slot->rss.fetch_add(taken.count);  // until somebody looks
     own_slot->leased.fetch_sub(leased.count);
+  }
+  void forked() override {
+    if (counted_ && own_slot != nullptr) expect_copies();
   }
   void diverged(Bytes bytes) override {
     if (counted_ && own_slot != nullptr) own_slot->diverged.fetch_add(bytes.count);

@@ -209,6 +209,8 @@ LedgerSlot* Ledger::claim_slot() {
     if (slot.pid.load() != self) continue;
     slot.ended.store(0);
     slot.forked_at.store(0);
+    slot.made_by_fork.store(0);
+    slot.copies_expected.store(0);
     return &slot;
   }
   for (LedgerSlot& slot : page_->slots) {
@@ -242,8 +244,9 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
   for (const LedgerSlot& slot : page.slots) {
     const bool is_own = own != nullptr && &slot == own;
     if (!is_own && !is_alive(slot)) continue;
-    if (!is_own) sum += grown(slot.rss, slot.rss_counted) + Bytes{slot.leased.load() + slot.copies_expected.load()};
-    sum += grown(slot.diverged, slot.diverged_counted);
+    if (!is_own) sum += grown(slot.rss, slot.rss_counted) + Bytes{slot.leased.load()};
+    // Nor do its own copies of shared pages show in what it holds.
+    sum += Bytes{slot.copies_expected.load()} + grown(slot.diverged, slot.diverged_counted);
   }
   return sum;
 }

@@ -60,8 +60,9 @@ struct LedgerSlot {
   Word others{0};            // resident bytes of the tree's other processes, pages that are shared counted once ...
   Word rss_counted{0};       // ... and rss when the launcher counted them
   Word leased{0};            // bytes that it is about to take
-  Word forked_at{0};         // milliseconds of the steady clock; 0: it was not made by fork
-  Word copies_expected{0};   // bytes: what it is about to write to of its parent's pages
+  Word forked_at{0};         // milliseconds of the steady clock: when it last forked or was made by fork; 0: never
+  Word made_by_fork{0};      // 1: it was
+  Word copies_expected{0};   // bytes: what it is about to write to of the pages that it shares since
   Word diverged{0};          // bytes of pages shared with a fork that this process wrote or gave up: the other has them
   Word diverged_counted{0};  // ... and when the launcher counted
   Word rss_peak{0};          // VmHWM at the last look
@@ -122,7 +123,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 8;
+  static constexpr std::uint32_t kLayout = 9;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;

@@ -326,12 +326,16 @@ void PagerCore::before_fork() {
   Lock lock(lock_);
   recompute_all(lock);
   // What is resident now becomes the child's too: a page that either writes is copied then, one that is evicted stays
-  // with the child, which cannot write anything out itself. So it gets no more than there would be room for twice.
-  while (!in_child_ && store_.room() < store_.counts().limit / 2) {
+  // with the child for its life, which cannot write anything out itself. So it gets nothing where storages are evicted
+  // anyway, and else no more than there would be room for twice.
+  const Bytes spilled = counts_.spilled;
+  const bool evicts = spilled > spilled_for_forks_;
+  while (!in_child_ && store_.room() < (evicts ? store_.counts().limit : store_.counts().limit / 2)) {
     under_pressure_.store(true);
     if (make_room(lock, Refusal{}, For::New) == Evicted::None) break;
   }
   changed_.wait(lock, [this] { return moves_ == 0 && recomputes_ == 0; });
+  if (!evicts) spilled_for_forks_ += counts_.spilled - spilled;
   store_.drop_idle();
   for (auto& [at, storage] : storages_) storage.shared = storage.shared || storage.where == Where::Resident;
   if (spill_ != nullptr) spill_->before_fork();

@@ -183,6 +183,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   int fruitless_ = 0;           // evictions in a row of what a fault had only just brought back
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
+  Bytes spilled_for_forks_;  // while nothing else was spilled
   Bytes childs_share_;  // of a forked child: what it keeps present at most of what it can read again
   std::atomic<bool> under_pressure_{false};
   std::atomic<std::uint64_t> waited_ns_{0};

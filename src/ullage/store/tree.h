@@ -22,6 +22,9 @@ class Tree {
   // It took `taken` of them.
   virtual void end_lease(Bytes leased, Bytes taken) = 0;
 
+  // This process forked, or was made by fork, a moment ago: it and the other now copy what they write of each other's
+  // pages, and the copies do not show in what either holds.
+  virtual void forked() = 0;
   // Bytes that this process and its fork's children shared and no longer do: one has written them or given them up, so
   // that the other's are now more.
   virtual void diverged(Bytes bytes) = 0;
