@@ -12,6 +12,7 @@ Bytes read_resident() { return resident; }
 
 struct OtherProcesses final : Tree {
   Bytes others() override { return store::others; }
+  Bytes expected() override { return expects; }
   bool count() override {
     store::others = counted;
     return can_count;
@@ -21,7 +22,7 @@ struct OtherProcesses final : Tree {
   void forked() override {}
   void diverged(Bytes) override {}
   bool can_count = true;
-  Bytes counted, leased, taken;
+  Bytes counted, expects, leased, taken;
 };
 
 class BudgetTest : public testing::Test {
@@ -140,6 +141,15 @@ TEST_F(BudgetTest, SetsAsideWhatStepsShowOnceTheFirstHaveEnded) {
   EXPECT_EQ(step_with(125_MiB), 125_MiB);
 }
 
+TEST_F(BudgetTest, AStepInWhichNobodyAskedShowsNothing) {
+  for (std::uint64_t step = 0; step <= Budget::kFirstSteps; ++step) budget.end_step();
+  EXPECT_EQ(budget.expected_outside(), 105_MiB + Budget::kWarmUp);
+  resident = 120_MiB;
+  budget.resident_limit(0_B);
+  budget.end_step();
+  EXPECT_EQ(budget.expected_outside(), 120_MiB);
+}
+
 TEST_F(BudgetTest, AChargeIsNoPartOfWhatAStepShows) {
   for (int step = 0; step < 3; ++step) {
     budget.charge(40_MiB);
@@ -173,6 +183,13 @@ TEST_F(BudgetTest, TheLeastIsTheMostThatWasNeededTogether) {
   EXPECT_EQ(budget.note_least(300_MiB), 420_MiB + more) << "planning gives way";
   budget.resident_limit(0_B);
   EXPECT_EQ(budget.note_least(310_MiB), 430_MiB + more) << "the pool does not";
+}
+
+TEST_F(BudgetTest, TheLeastHoldsTheOtherProcessesButNotWhatIsOnlyExpectedOfThem) {
+  others = 50_MiB;
+  tree.expects = 36_MiB;
+  budget.resident_limit(0_B);
+  EXPECT_EQ(budget.note_least(100_MiB), 105_MiB + 14_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance);
 }
 
 // An op's scratch is charged when it begins. It may take idle pages, for which nobody asks for the limit, and a look

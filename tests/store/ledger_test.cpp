@@ -346,6 +346,7 @@ TEST_F(LedgerTest, PagesThatWereSharedAndAreNoMoreAreTheOthersToo) {
   EXPECT_EQ(others_of(ledger.page(), &other), 7_MiB);
   own->copies_expected.store((2_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), &other), 9_MiB);
+  EXPECT_EQ(expected_of(ledger.page()), 2_MiB);
   EXPECT_EQ(others_of(ledger.page(), own), 102_MiB) << "its copies do not show in what it holds itself";
   own->copies_expected.store(0);
   own->leased.store(0);

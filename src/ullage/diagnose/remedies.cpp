@@ -55,7 +55,8 @@ void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<R
     if (one.tool != evidence.tool) continue;
     const bool host = is_of_host(cause.id);
     const bool fits = one.what == ToolAdvice::For::Any || (one.what == ToolAdvice::For::Host) == host;
-    if (!fits || has(remedies, one.id) || added++ == kMost) continue;
+    if (!fits || has(remedies, one.id) || added == kMost) continue;
+    ++added;
     Remedy remedy = known(std::string(one.action), std::string(one.why));
     remedy.id = std::string(one.id);
     remedies.push_back(std::move(remedy));

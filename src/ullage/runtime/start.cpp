@@ -78,6 +78,7 @@ class LedgerTree final : public store::Tree {
     if (in_child && own_slot != nullptr) own_slot->rss.store(store::resident_now().count);
     return store::others_of(page_, own_slot);
   }
+  Bytes expected() override { return store::expected_of(page_); }
   bool count() override { return counted_ && others() > Bytes{} && store::await_count(page_, kWorthWaiting); }
   void lease(Bytes bytes) override {
     if (own_slot != nullptr) own_slot->leased.fetch_add(bytes.count);

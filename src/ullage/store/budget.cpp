@@ -23,21 +23,27 @@ Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<B
       outside_(outside_start.count),
       least_(least(outside_start, warm_up).count) {}
 
-Bytes Budget::margin() const { return kMargin + (tree_ != nullptr ? tree_->others() : Bytes{}); }
+Bytes Budget::others() const { return tree_ != nullptr ? tree_->others() : Bytes{}; }
+
+Bytes Budget::needed_beside(Bytes outside, Bytes others) const {
+  const Bytes expected = others > Bytes{} ? tree_->expected() : Bytes{};
+  return std::max(outside, charged_outside()) + kMargin + saturating_sub(others, expected);
+}
 
 Bytes Budget::resident_limit(Bytes pool_resident) {
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
   raise(outside_peak_, outside_now);
   raise(outside_of_step_, saturating_sub(outside_now, Bytes{charged_.load()}));
-  raise(needed_lately_, std::max(outside_now, charged_outside()) + margin());
+  const Bytes others_now = others();
+  raise(needed_lately_, needed_beside(outside_now, others_now));
   if (unlimited()) return Bytes{UINT64_MAX / 2};
-  return saturating_sub(stated(), std::max({outside_now, charged_outside(), expected_outside()}) + margin());
+  return saturating_sub(stated(), std::max(outside_now, expected_outside()) + kMargin + others_now);
 }
 
 void Budget::charge(Bytes bytes) {
   if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_.load());
-  raise(needed_lately_, charged_outside() + margin());
+  raise(needed_lately_, needed_beside({}, others()));
 }
 
 void Budget::discharge(Bytes bytes) {
@@ -55,7 +61,7 @@ Bytes Budget::expected_outside() const {
 
 Bytes Budget::note_least(Bytes at_once) {
   // What is charged now is needed in the time to come too, even if nobody asks for the limit in it.
-  const Bytes still_needed = charged_.load() > 0 ? charged_outside() + margin() : Bytes{};
+  const Bytes still_needed = charged_.load() > 0 ? needed_beside({}, others()) : Bytes{};
   const Bytes needed{needed_lately_.exchange(still_needed.count)};
   if (!planning_.load()) beside_last_.store(needed.count);
   raise(least_, at_once + std::min(needed, Bytes{beside_last_.load()}) + kLeastAllowance);
@@ -68,9 +74,9 @@ void Budget::planning(bool begins) {
 }
 
 void Budget::end_step() {
-  const std::uint64_t most = outside_of_step_.exchange(0), steps = ++steps_;
-  if (steps <= kFirstSteps || most == 0) return;
-  set_aside_.store(steps == kFirstSteps + 1 ? most : std::max(most, set_aside_.load()));
+  const std::uint64_t most = outside_of_step_.exchange(0);
+  if (++steps_ <= kFirstSteps || most == 0) return;  // zero: nobody asked for the limit in this step
+  set_aside_.store(std::exchange(follows_steps_, true) ? std::max(most, set_aside_.load()) : most);
 }
 
 bool Budget::lend() {

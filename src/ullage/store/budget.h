@@ -93,8 +93,11 @@ class Budget final : public Limit {
   void restate(Bytes stated) { stated_.store(stated.count); }
 
  private:
-  // Kept free beside all else: the margin, and what other processes of the tree hold.
-  Bytes margin() const;
+  // What other processes of the tree hold.
+  Bytes others() const;
+  // What a request that is refused could not have had: what stands outside the pool or is charged, the margin, and what
+  // others hold, without what is only expected of them.
+  Bytes needed_beside(Bytes outside, Bytes others) const;
   // What stood outside when the first charge was made, plus the charges; zero where nothing is charged.
   Bytes charged_outside() const;
 
@@ -113,6 +116,7 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> beside_last_{0};      // as needed_lately_, when note_least() was called before planning
   std::atomic<std::uint64_t> least_;
   std::atomic<bool> planning_{false};
+  bool follows_steps_ = false;  // of end_step(): what is set aside is what a step showed
 };
 
 }  // namespace ullage::store

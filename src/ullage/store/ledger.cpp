@@ -251,6 +251,14 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
   return sum;
 }
 
+Bytes expected_of(const LedgerPage& page) {
+  Bytes sum{};
+  for (const LedgerSlot& slot : page.slots) {
+    if (is_alive(slot)) sum += Bytes{slot.copies_expected.load()};
+  }
+  return sum;
+}
+
 bool await_count(LedgerPage& page, std::chrono::milliseconds most) {
   const auto until = std::chrono::steady_clock::now() + most;
   const auto await = [until](const auto& done) {

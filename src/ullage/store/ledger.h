@@ -206,6 +206,8 @@ bool is_alive(const LedgerSlot& slot);
 // Resident bytes of the tree's other processes, for the one that writes `own` (null: for one without a slot): what the
 // launcher counted last, and by how much those that write into the ledger grew since.
 Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
+// The part of others_of() that is expected and not there yet: copies of pages that a fork shares.
+Bytes expected_of(const LedgerPage& page);
 
 // Waits until children by fork have copied what they are expected to, has the launcher count the tree, and waits until
 // it has. False: it did not within `most`.

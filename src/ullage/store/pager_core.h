@@ -113,6 +113,7 @@ class PagerCore final : public Pager, public PlannedMoves {
     bool once_more = false;
   };
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);
+  bool recount_limit(Lock& lock);
   bool somebody_gives_way(Lock& lock);
   void pin(Pageable& storage);
   void meet(Pageable& storage);

@@ -49,10 +49,18 @@ std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusa
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
   if (!over) return shortage(refusal);
-  if (tried.recounts++ < kMostRecounts && store_.recount_limit()) return std::nullopt;
+  if (tried.recounts++ < kMostRecounts && recount_limit(lock)) return std::nullopt;
   // Once more: another thread's request may just have been given what there was to give.
   if (somebody_gives_way(lock) || !std::exchange(tried.once_more, true)) return std::nullopt;
   return shortage(refusal);
+}
+
+// Waits for the launcher, up to some seconds; other threads use the pager meanwhile.
+bool PagerCore::recount_limit(Lock& lock) {
+  lock.unlock();
+  const bool counted = store_.recount_limit();
+  lock.lock();
+  return counted;
 }
 
 bool PagerCore::somebody_gives_way(Lock& lock) {

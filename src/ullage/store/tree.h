@@ -14,6 +14,8 @@ class Tree {
 
   // Resident bytes of the others, pages that are shared counted once, leases included; an estimate from above.
   virtual Bytes others() = 0;
+  // The part of it that is expected and not there yet: a request that is refused is so only after it has come or not.
+  virtual Bytes expected() = 0;
   // Has them counted anew. False: they were not, or there are none.
   virtual bool count() = 0;
 

@@ -125,29 +125,6 @@ inline std::uint64_t PickleParser::take(std::size_t bytes) {
   return value;
 }
 
-// As many fetches as follow each other: the frames of a stack, nearly all of a file. Written for speed, with everything
-// in registers; the room on the stack is made for all of them before.
-bool PickleParser::fetch_run() {
-  const std::byte* const end = file_.data() + file_.size();
-  const std::byte* at = file_.data() + opcode_;
-  while (end - at >= 5) {
-    const auto opcode = PickleOpcode(*at);
-    if (opcode != PickleOpcode::BinGet && opcode != PickleOpcode::LongBinGet) break;
-    const bool is_short = opcode == PickleOpcode::BinGet;
-    const std::uint64_t index = little_endian(at + 1, is_short ? 1 : 4);
-    if (index >= memo_.size() || memo_[index].kind() == Kind::Absent || stack_.size() >= limits_.stack) break;
-    stack_.push_back(memo_[index]);
-    at += is_short ? 2 : 5;
-  }
-  if (at != file_.data() + opcode_) {
-    at_ = std::uint64_t(at - file_.data());
-    return true;
-  }
-  // The end of the file is near, or something is wrong.
-  const std::size_t bytes = PickleOpcode(*at) == PickleOpcode::BinGet ? 1 : 4;
-  return has(bytes) && get(take(bytes));
-}
-
 // A frame says how many bytes follow, for readers that fetch them in one piece; its opcodes are like any others.
 bool PickleParser::skip_frame() {
   if (!has(8)) return false;

@@ -28,7 +28,6 @@ class PickleParser final {
   std::uint64_t left() const { return file_.size() - at_; }
   bool has(std::uint64_t bytes) { return left() >= bytes || cut_short(bytes); }
   std::uint64_t take(std::size_t bytes);  // of those that has() found
-  bool fetch_run();
   bool skip_frame();
   bool string(std::size_t length_bytes, Kind kind = Kind::String);
   bool long_integer(std::size_t length_bytes);
