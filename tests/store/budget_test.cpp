@@ -206,9 +206,12 @@ TEST_F(BudgetTest, TheLeastHoldsAChargeUntilItIsDischarged) {
   EXPECT_EQ(budget.note_least(200_MiB), 314_MiB + more);
 }
 
-TEST_F(BudgetTest, NeverGoesBelowZero) {
+TEST_F(BudgetTest, NeverGoesBelowZeroAndSaysWhatIsMissing) {
   resident = 3_GiB;
   EXPECT_EQ(budget.resident_limit(0_B), 0_B);
+  EXPECT_EQ(budget.missing(0_B), 2_GiB + Budget::kMargin);
+  resident = 105_MiB + 300_MiB;
+  EXPECT_EQ(budget.missing(300_MiB), 0_B);
 }
 
 TEST_F(BudgetTest, OfZeroBytesIsNone) {

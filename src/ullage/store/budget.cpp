@@ -30,15 +30,24 @@ Bytes Budget::needed_beside(Bytes outside, Bytes others) const {
   return std::max(outside, charged_outside()) + kMargin + saturating_sub(others, expected);
 }
 
-Bytes Budget::resident_limit(Bytes pool_resident) {
+Bytes Budget::beside(Bytes pool_resident) {
   const Bytes outside_now = saturating_sub(resident_(), pool_resident);
   outside_.store(outside_now.count);
   raise(outside_peak_, outside_now);
   raise(outside_of_step_, saturating_sub(outside_now, Bytes{charged_.load()}));
   const Bytes others_now = others();
   raise(needed_lately_, needed_beside(outside_now, others_now));
-  if (unlimited()) return Bytes{UINT64_MAX / 2};
-  return saturating_sub(stated(), std::max(outside_now, expected_outside()) + kMargin + others_now);
+  return std::max(outside_now, expected_outside()) + kMargin + others_now;
+}
+
+Bytes Budget::resident_limit(Bytes pool_resident) {
+  const Bytes taken = beside(pool_resident);
+  return unlimited() ? Bytes{UINT64_MAX / 2} : saturating_sub(stated(), taken);
+}
+
+Bytes Budget::missing(Bytes pool_resident) {
+  const Bytes taken = beside(pool_resident);
+  return unlimited() ? Bytes{} : saturating_sub(pool_resident + taken, stated());
 }
 
 void Budget::charge(Bytes bytes) {

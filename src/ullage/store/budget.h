@@ -51,6 +51,7 @@ class Budget final : public Limit {
   static Bytes least(Bytes outside_start, Bytes warm_up) { return outside_start + warm_up + kMargin; }
 
   Bytes resident_limit(Bytes pool_resident) override;
+  Bytes missing(Bytes pool_resident) override;
   bool recount() override { return !unlimited() && tree_ != nullptr && tree_->count(); }
   void lease(Bytes bytes) override {
     if (tree_ != nullptr) tree_->lease(bytes);
@@ -93,6 +94,8 @@ class Budget final : public Limit {
   void restate(Bytes stated) { stated_.store(stated.count); }
 
  private:
+  // Measures what stands outside the pool. Returns all that the pool may not have of the stated bytes.
+  Bytes beside(Bytes pool_resident);
   // What other processes of the tree hold.
   Bytes others() const;
   // What a request that is refused could not have had: what stands outside the pool or is charged, the margin, and what

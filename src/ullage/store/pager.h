@@ -107,8 +107,8 @@ class Pager {
   // Gives back idle pages, down to `headroom` below the limit, and evicts as long as the limit is passed: it may have
   // sunk. Returns the bytes of idle pages given back.
   virtual Bytes trim(Bytes headroom = {}) = 0;
-  // Asks for the limit. Returns by how many bytes the resident ones, idle ones included, pass it.
-  virtual Bytes over_limit() = 0;
+  // As Store::missing().
+  virtual Bytes missing() = 0;
   // Gives back what no storage has.
   virtual Bytes drop_idle() = 0;
   // Evicts every storage that no op in flight uses. For tests.

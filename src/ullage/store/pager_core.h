@@ -38,7 +38,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   std::optional<Shortage> bring_back(Address at) override;
   FaultAnswer on_fault(Address at) override;
   Bytes trim(Bytes headroom) override;
-  Bytes over_limit() override { return store_.over_limit(); }
+  Bytes missing() override { return store_.missing(); }
   Bytes drop_idle() override;
   void evict_all() override;
   void run_in_background() override;

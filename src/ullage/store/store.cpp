@@ -221,9 +221,9 @@ Bytes Store::excess() {
   return saturating_sub(counts_.resident - idle_.bytes(), ask_limit());
 }
 
-Bytes Store::over_limit() {
+Bytes Store::missing() {
   const std::lock_guard guard(lock_);
-  return saturating_sub(counts_.resident, ask_limit());
+  return limit_.missing(counts_.resident);
 }
 
 // A range of `size` with pages behind all of it; `asked` is what the caller wants to use of it.

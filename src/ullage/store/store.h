@@ -34,6 +34,8 @@ class Limit {
  public:
   virtual ~Limit() = default;
   virtual Bytes resident_limit(Bytes resident) = 0;
+  // By how many bytes `resident` passes the limit. Where even a limit of zero would be passed, what is lacking there too.
+  virtual Bytes missing(Bytes resident) { return saturating_sub(resident, resident_limit(resident)); }
   // Asked before a request is refused: the limit rests on an estimate, and is now known better. False: it is not.
   virtual bool recount() { return false; }
   // Before the limit is asked for `bytes` more, and after they were taken, or some of them, or none.
@@ -125,8 +127,8 @@ class Store final {
   Bytes room();
   // The other way round: by how much what stands behind live storages passes the limit.
   Bytes excess();
-  // By how much all resident bytes, idle ones included, pass the limit.
-  Bytes over_limit();
+  // The same for all resident bytes, idle ones included: Limit::missing().
+  Bytes missing();
 
   // Does this address lie in the store's reservation?
   bool owns(Address at) const { return all_.contains(at); }

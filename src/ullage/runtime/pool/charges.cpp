@@ -9,11 +9,11 @@ namespace ullage::runtime {
 // Evicts tensors if it must. Returns how many bytes are missing; if any are, nothing is set aside.
 Bytes Charges::set_aside(Bytes bytes) {
   bool tried_again = false;
-  pager_.over_limit();  // measures what stands outside now: the charge comes on top of it
+  pager_.missing();  // measures what stands outside now: the charge comes on top of it
   budget_.charge(bytes);
   for (;;) {
     const Bytes given_back = pager_.trim();
-    const Bytes missing = pager_.over_limit();
+    const Bytes missing = pager_.missing();
     if (missing == Bytes{}) return missing;
     if (given_back > Bytes{}) continue;  // pages may have become idle since
     // Once more: another thread's request may just have been given what there was to give.
