@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bytes, addresses and times as types of their own, so that a count of one is never taken for another.
-// Arithmetic is integral and checked: passing 2^64 or going below zero throws ContractError.
+// Bytes, addresses and times as separate types, so that one is never mistaken for another. Arithmetic on bytes and
+// addresses is integral and checked: a result of 2^64 or more, or below zero, throws ContractError.
 
 #include "ullage/base/check.h"
 
@@ -36,10 +36,10 @@ struct Bytes {
   constexpr Bytes& operator-=(Bytes b) { return *this = *this - b; }
 };
 
-// a - b, or zero where b is larger.
+// a - b, or zero if b is larger.
 constexpr Bytes saturating_sub(Bytes a, Bytes b) { return a > b ? a - b : Bytes{}; }
 
-// The least multiple of `unit` that is not below `a`; `unit` is a power of two.
+// Rounds up or down to a multiple of `unit`. ContractError unless `unit` is a power of two.
 constexpr Bytes round_up(Bytes a, Bytes unit) {
   ULLAGE_CHECK(unit.count != 0 && (unit.count & (unit.count - 1)) == 0, "unit is no power of two");
   return {(a + unit - Bytes{1}).count & ~(unit.count - 1)};
@@ -49,7 +49,7 @@ constexpr Bytes round_down(Bytes a, Bytes unit) {
   return {a.count & ~(unit.count - 1)};
 }
 
-// A place in the address space of the process (or of a simulated one).
+// A place in the address space of the process, or of a simulated device.
 struct Address {
   std::uint64_t value = 0;
 

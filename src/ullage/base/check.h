@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checks of contracts between pieces of the house. They are always on, in release builds too: a broken
-// contract in an accountant of bytes must never be carried on silently.
+// Checks of contracts between parts of Ullage. They stay on in release builds: if a contract is broken, the counts of
+// bytes can be wrong, and the program must not go on with them silently.
 
 #include <stdexcept>
 #include <string>
 
 namespace ullage {
 
-// Thrown when a caller breaks a contract that the callee states; never for bad input of a person.
+// Thrown if a caller breaks a contract of the callee. Bad input from a person gives an Error (result.h) instead.
 class ContractError final : public std::logic_error {
  public:
   using std::logic_error::logic_error;

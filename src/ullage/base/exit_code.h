@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How every command of Ullage ends. A contract with scripts: docs/cli.md.
+// The exit codes of all commands. Scripts rely on them, and docs/cli.md documents them.
 
 namespace ullage {
 
 enum class ExitCode : int {
   Done = 0,
-  Failed = 1,        // for another reason than those below
-  WrongUse = 2,      // an option, a value, a verb
-  BadInput = 3,      // an input file cannot be read, or is not what it says
+  Failed = 1,        // for any reason not listed below
+  WrongUse = 2,      // an unknown or invalid option, value or verb
+  BadInput = 3,      // an input file cannot be read, or is damaged or of another kind
   Infeasible = 4,    // the budget cannot be met
   Interrupted = 130  // 128 + SIGINT
 };

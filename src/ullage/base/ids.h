@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ids of steps, events, ops and storages: one word each, compared but never added, never mixed. Indices into arrays of
-// one's own are ids too (table.h), of a smaller number where there are many of them.
+// Ids of steps, events, ops and storages. Each kind is a type of its own: ids of one kind can be compared, ids of two
+// kinds do not mix, and no id can be added. An index into a private array is an id too (table.h); its `Number` is
+// smaller if many are stored.
 
 #include <compare>
 #include <cstdint>

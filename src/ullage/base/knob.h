@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a person may vary of a program: in runtime.h a program names them, a recording keeps them, a prediction goes by
-// them.
+// What a person may vary in a program. The program names them through runtime.h, a trace file keeps them, and
+// `ullage predict` extrapolates over them.
 
 #include <cstdint>
 #include <string>
@@ -16,12 +16,12 @@ struct Knob {
   friend bool operator==(const Knob&, const Knob&) = default;
 };
 
-// An option of a shipped program that changes what it does, so that no law goes over it: a side of pictures that takes
-// more layers. Named as on the command line, without the dashes.
+// An option of a shipped program that changes what the program does, so that no law of the prediction covers it. For
+// example, a larger image side takes more layers. Named as on the command line, without the dashes.
 struct Choice {
   std::string name;                  // "image-size"
-  std::int64_t value = 0;            // that was recorded
-  std::vector<std::int64_t> values;  // that it may have, ascending; more means more memory
+  std::int64_t value = 0;            // the recorded one
+  std::vector<std::int64_t> values;  // allowed ones, ascending; a larger value takes more memory
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes a file under a new name beside it and renames it: whoever looks sees the old file or the new one, never half
-// of one.
+// Replaces a file in one step: writes under a temporary name in the same folder, then renames. Readers see the old file
+// or the whole new one, never a part.
 
 #include "ullage/base/result.h"
 
@@ -12,11 +12,11 @@
 
 namespace ullage {
 
-// On failure, the writer's own included, the old file, if any, is untouched and nothing is left behind. System: the
-// operating system refused; `where` is the path.
+// Lets `writer` fill the new file, then puts it at `path`. If anything fails, `path` is unchanged and the temporary
+// file is removed. Returns the writer's own error, or System with the path as `where` if the operating system refused.
 Status replace_file(const std::string& path, const std::function<Status(std::ostream&)>& writer);
 
-// The name it is written under until then, one for each process: to try beforehand whether that can be made.
+// The temporary name, which contains the process id. A caller can create it beforehand to test if writing is allowed.
 std::string name_before(const std::string& path);
 
 }  // namespace ullage

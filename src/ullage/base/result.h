@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a function returns that may meet bad input: the value, or what was wrong with the input and where.
+// Results of functions that may meet bad input: a value, or an error that says what is wrong with the input and where.
 
 #include "ullage/base/check.h"
 
@@ -13,14 +13,14 @@ namespace ullage {
 
 struct Error {
   enum class Kind {
-    BadArgument,  // a person's option or value
-    NotFound,     // a file or folder that is not there
-    BadFile,      // a file that is not what it says, or is damaged
+    BadArgument,  // an option or value that a person gave
+    NotFound,     // a file or folder does not exist
+    BadFile,      // a file is damaged or of another kind
     System,       // the operating system refused
   };
   Kind kind = Kind::BadArgument;
-  std::string message;  // lower case, both numbers, no full stop
-  std::string where;    // file, file:offset or option; may be empty
+  std::string message;  // lower case, no full stop; names the actual number and the expected one
+  std::string where;    // a file, file:offset or an option; may be empty
 
   // "where: message", or the message alone.
   std::string text() const { return where.empty() ? message : where + ": " + message; }
@@ -35,7 +35,7 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  // The value; ContractError when there is none.
+  // The value. ContractError if this is an error.
   T& value() & { return check(), std::get<0>(state_); }
   const T& value() const& { return check(), std::get<0>(state_); }
   T&& value() && { return check(), std::get<0>(std::move(state_)); }
@@ -54,19 +54,19 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// The result of work that yields nothing but may fail.
+// The result of work that returns no value but may fail.
 using Status = Result<std::monostate>;
 inline Status success() { return Status(std::monostate{}); }
 
 }  // namespace ullage
 
-// For a function that returns a Result: if the expression has an error, returns it.
+// For use in a function whose result can be made from an Error: if the expression is an error, returns that error.
 //
-//   ULLAGE_TRY(check(file));                                    // a Status, or a Result whose value nobody needs
+//   ULLAGE_TRY(check(file));                                    // a Status, or a Result whose value is not needed
 //   ULLAGE_TRY_VALUE(const Header header, read_header(file));   // declares `header`
-//   ULLAGE_TRY_VALUE(store_, Store::create(pages));             // assigns to what is there
+//   ULLAGE_TRY_VALUE(store_, Store::create(pages));             // assigns to an existing variable
 //
-// ULLAGE_TRY_VALUE is several statements: inside `if` and `for` it needs braces.
+// ULLAGE_TRY_VALUE expands to several statements, so it needs braces inside `if` and `for`.
 #define ULLAGE_TRY(...)                                                                     \
   do {                                                                                      \
     if (auto ullage_tried = (__VA_ARGS__); !ullage_tried.ok()) return ullage_tried.error(); \

@@ -8,7 +8,7 @@
 namespace ullage {
 namespace {
 
-__extension__ using Wide = unsigned __int128;  // products of two words, exact
+__extension__ using Wide = unsigned __int128;  // holds the exact product of two 64-bit numbers
 
 struct Unit {
   std::string_view name;
@@ -47,13 +47,12 @@ Error bad_size(std::string_view text, const std::string& why) {
           "'" + std::string(text) + "' is no size: " + why + "; write for example 900MiB, 1.5GiB, 2GB or 4096", ""};
 }
 
-// Digits before and after the point as an exact fraction whole + part / scale, so that "1.1GiB" has no rounding of
-// doubles.
+// A decimal number as the exact fraction whole + part / scale. A double would round "1.1GiB".
 struct Decimal {
   Wide whole = 0;
   std::uint64_t part = 0;
   std::uint64_t scale = 1;
-  std::size_t length = 0;  // characters read; 0 when there is no number
+  std::size_t length = 0;  // characters read; 0 if the text does not begin with a number
 };
 
 Decimal read_decimal(std::string_view text) {
@@ -65,7 +64,7 @@ Decimal read_decimal(std::string_view text) {
   }
   if (i < text.size() && text[i] == '.') {
     for (++i; i < text.size() && is_digit(text[i]); ++i, ++digits) {
-      if (d.scale >= 1'000'000'000'000ull) continue;  // past 12 decimals a digit is below a byte of any unit
+      if (d.scale >= 1'000'000'000'000ull) continue;  // after 12 decimals a digit is less than a byte, even in TiB
       d.part = d.part * 10 + unsigned(text[i] - '0');
       d.scale *= 10;
     }
@@ -103,7 +102,7 @@ std::string to_string(Bytes bytes) {
   if (unit == 0) {
     std::snprintf(text, sizeof text, "%llu B", static_cast<unsigned long long>(bytes.count));
   } else {
-    // Rounded down, so that a figure never reads as more than it is ("1024.00 MiB").
+    // Rounds down, so that the text never says more than there is and never "1024.00 MiB".
     const auto hundredths = static_cast<unsigned long long>(static_cast<Wide>(bytes.count) * 100 / scale);
     std::snprintf(text, sizeof text, "%llu.%02llu %s", hundredths / 100, hundredths % 100, kNames[unit]);
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A vector that is indexed by one kind of id. Each array has its kind, and what stands for one of its items is an id of
-// that kind; so no cast is needed where it is used, and an index of another array does not compile:
+// A vector that is indexed by one kind of id. Each array has its own kind of id, so the index needs no cast, and an
+// index of another array does not compile:
 //
 //   using SlotIndex = Id<struct SlotTag, std::int32_t>;
 //   Table<SlotIndex, Slot> slots;
 //   for (const SlotIndex slot : slots.ids()) use(slots[slot]);
 //
-// Like a vector it does not look whether an index is within it. Ids are in the order of the items, from zero on.
+// Ids count the items from zero. As in a vector, operator[] does not check the index.
 
 #include "ullage/base/ids.h"
 
@@ -21,7 +21,7 @@
 
 namespace ullage {
 
-// Ids that follow one another, half open; `from` is never behind `until`.
+// Consecutive ids [from, until). `from` is never above `until`.
 template <class Index>
 struct IdRange {
   Index from{};
@@ -75,8 +75,8 @@ class Table final {
 
   std::size_t size() const { return items_.size(); }
   bool empty() const { return items_.empty(); }
-  bool has(Index index) const { return place(index) < items_.size(); }  // of none: false
-  Index next_id() const { return id_at(items_.size()); }                // one behind the last
+  bool has(Index index) const { return place(index) < items_.size(); }  // false for a negative index too
+  Index next_id() const { return id_at(items_.size()); }                // of the item that push_back() adds next
   IdRange<Index> ids() const { return {id_at(0), next_id()}; }
   Index id_of(const_iterator at) const { return id_at(static_cast<std::size_t>(at - items_.begin())); }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Threads of Ullage's own, with all signals blocked that somebody may send, so that handlers run where they ran before.
+// Starts Ullage's own threads. They block all signals but those of faults, so that the program's signal handlers still
+// run on the program's threads.
 
 #include <pthread.h>
 #include <signal.h>
@@ -16,7 +17,8 @@ inline std::thread make_thread(std::function<void()> body) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  // An instruction's own: blocked ones end the process. What torch starts for such a thread inherits this, too.
+  // These come from the thread's own instructions. If they were blocked, the kernel would kill the process.
+  // Threads that torch starts from this thread inherit the mask.
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread thread(std::move(body));
@@ -24,8 +26,8 @@ inline std::thread make_thread(std::function<void()> body) {
   return thread;
 }
 
-// One that may live as long as the process: what `body` uses lives for ever. The process's end does not wait for it,
-// and torch's own globals are gone then: such a thread calls torch only where nothing else is possible.
+// Starts a detached thread that may run until the process ends; whatever `body` uses must live for ever. The exiting
+// process does not wait for it, and torch's globals are destroyed by then. So `body` avoids calls to torch if it can.
 inline void start_thread(std::function<void()> body) { make_thread(std::move(body)).detach(); }
 
 }  // namespace ullage

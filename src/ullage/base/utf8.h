@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// UTF-8, a character at a time, for text of foreign files that may be any bytes.
+// Reads UTF-8 one character at a time, from text of foreign files that may hold any bytes.
 
 #include <array>
 #include <cstddef>
@@ -12,13 +12,14 @@ namespace ullage {
 
 struct Utf8Character {
   std::uint32_t code = 0;
-  std::size_t length = 0;  // bytes; 0: no character begins here
+  std::size_t length = 0;  // bytes; 0: no valid character begins here
 
-  // Half of a UTF-16 pair: no character by RFC 3629, but Python writes them into its pickles.
+  // Half of a UTF-16 pair. RFC 3629 forbids it, but Python writes such halves into its pickles.
   bool surrogate() const { return code >= 0xd800 && code <= 0xdfff; }
 };
 
-// The one at the beginning of a text that is not empty: no overlong forms, nothing above 0x10ffff; surrogates pass.
+// The character at the beginning of `text`, which must not be empty. Rejects overlong forms and codes above 0x10ffff;
+// accepts surrogates.
 inline Utf8Character first_utf8(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);

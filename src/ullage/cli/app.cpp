@@ -41,11 +41,10 @@ std::string about_verb(const std::string& word) {
   return message + suggestion(word, kVerbs);
 }
 
-// Gives CLI11 words that are all options of `app` or its positionals. The exit
-// code when that is the end of it already: help and version, or a value that
-// does not fit.
+// Lets CLI11 parse `words`, all of which must be options or positionals of `app`. Returns the exit code if nothing is
+// left to do: after --help and --version, or if a value is wrong.
 std::optional<int> parse(CLI::App& app, WordList words, const std::string& help, Streams streams) {
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  std::reverse(words.begin(), words.end());  // CLI11 takes the last word first
   try {
     app.parse(words);
   } catch (const CLI::CallForHelp&) {
@@ -68,8 +67,7 @@ int run_verb_run(CLI::App& verb, RunOptions& options, const WordList& words, Str
   return run_run(options, streams);
 }
 
-// Options may stand behind a file; behind a program's name they are the
-// program's.
+// If the target is a file of takes, options may also follow it. What follows a program's name belongs to the program.
 int run_verb_predict(CLI::App& verb, PredictOptions& options, const WordList& words, Streams streams) {
   Result<Split> split = split_words(verb, words);
   if (split && !split->target.empty() && is_take_file(split->target.front())) split = gather_words(verb, words);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The command line as a whole: finds the verb and hands on to it.
+// The whole command line: finds the verb (run, predict, plan, explain, help), parses its options and runs it. A new
+// verb is added in app.cpp.
 
 #include "ullage/cli/streams.h"
 
@@ -10,7 +11,7 @@
 
 namespace ullage::cli {
 
-// `words` are those behind "ullage". Returns the exit code.
+// Runs the command line `words`: the arguments without the program's own name. Returns the exit code.
 int run_ullage(const std::vector<std::string>& words, Streams streams);
 
 }  // namespace ullage::cli

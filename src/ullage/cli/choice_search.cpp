@@ -11,7 +11,8 @@ namespace {
 using predict::LargestThatFits;
 using predict::Prediction;
 
-// None: its rehearsal failed, or it tells nothing.
+// Predicts the program with the option `name` at `value`. Returns nothing if the rehearsal failed or the program has no
+// such option. Sets `stopped` if a signal ended it; does nothing once that is set.
 std::optional<Prediction> at_choice(const RecordedProgram& program, const std::string& name, std::int64_t value,
                                     predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
   if (stopped) return std::nullopt;
@@ -19,12 +20,12 @@ std::optional<Prediction> at_choice(const RecordedProgram& program, const std::s
   if (other == nullptr) return std::nullopt;
   question.memory.reset();
   question.cuda.reset();
-  std::ostringstream unheard;  // a person asked about another value
+  std::ostringstream unheard;  // its notes are about a value that the person did not ask for
   std::variant<Made, Failure> made = make_prediction(*other, question, progress, unheard);
   auto* found = std::get_if<Made>(&made);
   if (found == nullptr) {
     auto& failure = std::get<Failure>(made);
-    if (failure.lines.empty()) stopped = std::move(failure);  // by a signal
+    if (failure.lines.empty()) stopped = std::move(failure);  // a failure without lines means a signal
     return std::nullopt;
   }
   return std::move(found->prediction);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The largest value of an option that fits, where no law goes over it: each value is rehearsed by itself.
+// Finds the largest value of an option that fits the memory asked about. It is for options that no law covers (Choice,
+// base/knob.h): each value is rehearsed separately.
 
 #include "ullage/cli/prediction_maker.h"
 
@@ -9,9 +10,9 @@
 
 namespace ullage::cli {
 
-// Adds a row to the prediction for each choice of the program: upwards from what was asked for if that fits, else
-// downwards. Nothing where no memory was asked about. A value whose rehearsal fails does not fit. A signal that came
-// meanwhile is returned as the failure it is.
+// Adds one row to `made.prediction.largest` for each choice of the program. Tries larger values while they fit if the
+// value asked for fits, else smaller ones until one fits. A value whose rehearsal fails counts as one that does not
+// fit. Adds nothing if the question has no memory. Returns the failure if a signal ended a rehearsal.
 std::optional<Failure> add_largest_choices(const RecordedProgram& program, const predict::Question& question,
                                            Progress& progress, Made& made);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst of the kernel.
+// The formats are described in Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst of the kernel.
 #include "ullage/cli/control_groups.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Version 1 has no word for "none" but the largest multiple of a page; nobody owns 2^62 bytes.
+// Version 1 has no word for "no limit": it shows the largest multiple of a page. No machine has 2^62 bytes.
 constexpr Bytes kNoLimit{1ull << 62};
 
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -22,7 +22,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return error == std::errc{} && end != text.data() ? std::optional(value) : std::nullopt;
 }
 
-// The number behind `key` in a file of lines "key number"; with an empty key, the number that the file is.
+// Returns the number that follows `key` in a file of lines "key number". With an empty key, the file is one number.
 std::optional<std::uint64_t> read_number(const fs::path& file, std::string_view key = "") {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -48,7 +48,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-// The parts of a group's path; ".." (a group above the container's own root) is nothing we can reach.
+// Splits a group's path. Drops "..": it stands for a group above the container's own root, which we cannot reach.
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   for (const fs::path& part : fs::path(path)) {
@@ -57,7 +57,7 @@ std::vector<std::string> parts_of(std::string_view path) {
   return parts;
 }
 
-// Adds the group that `path` names below `mount`, and its ancestors up to the mount itself.
+// Adds to `groups` the group that `path` names below `mount`, and its ancestors up to the mount itself.
 void add_with_ancestors(const fs::path& mount, std::string_view path, std::vector<fs::path>& groups) {
   if (!is_folder(mount)) return;
   const std::vector<std::string> parts = parts_of(path);

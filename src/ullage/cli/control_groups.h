@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the control groups of a process say of memory: the limit they set and the processes they killed. Version 1 and
-// version 2 of the kernel's interface, side by side where a machine has both; files that are not there say nothing.
+// Reads what the control groups of this process say about memory: their limits and how many processes they killed.
+// Reads versions 1 and 2 of the kernel's interface, both if the machine has both. A missing file counts as no
+// information.
 
 #include "ullage/base/bytes.h"
 
@@ -13,22 +14,23 @@
 
 namespace ullage::cli {
 
-// Where the kernel's own file systems stand; tests put trees of their own there.
+// Where the kernel's file systems are mounted. Tests put trees of their own there.
 struct MachineRoots {
   std::filesystem::path cgroup = "/sys/fs/cgroup";
   std::filesystem::path proc = "/proc";
 };
 
-// The folders of the groups this process is in, its own and all their ancestors up to the root of the mount. In a
-// container /proc/self/cgroup may name the path as seen from the host, of which only the end (or nothing) exists below
-// the mount: the longest end that exists is taken, and the mount's root always.
+// Returns the folders of the groups that this process is in: its own and all ancestors up to the root of the mount. In
+// a container /proc/self/cgroup may name the path as the host sees it; then only the end of the path, or nothing,
+// exists below the mount. So the longest end that exists is taken; the root of the mount is always added.
 std::vector<std::filesystem::path> memory_groups(const MachineRoots& roots);
 
-// The least limit that any of the groups sets; none when there is no limit.
+// Returns the smallest limit that any of the groups sets; nothing if there is none.
 std::optional<Bytes> group_limit(const std::vector<std::filesystem::path>& groups);
 
-// How many processes were killed for lack of memory, summed over the groups (a kill may count in several; only a rise
-// matters). Where no group can be read, the whole machine's count (/proc/vmstat). None when that is unreadable too.
+// Returns how many processes were killed for lack of memory, summed over the groups. One kill may count in several
+// groups, so only a rise means something. If no group can be read, returns the count of the whole machine
+// (/proc/vmstat); nothing if that cannot be read either.
 std::optional<std::uint64_t> oom_kills(const std::vector<std::filesystem::path>& groups, const MachineRoots& roots);
 
 }  // namespace ullage::cli

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The card that a dry run claims to have, as a person names it: "cuda", "cuda:24GiB", "rtx3090", each with "*2" for
-// two.
+// Parses the card that a dry run pretends to have, as a person writes it: "cuda", "cuda:24GiB" or "rtx3090", each with
+// "*2" for two of them.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -17,11 +17,11 @@ struct DryCard {
   int count = 1;
 };
 
-// "cuda" is the A100 with 80 GB; of "cuda:SIZE" only the memory is known. BadArgument: nobody knows the name, all that
-// are known are listed; a size below 256 MiB; more than 16 cards.
+// "cuda" is the A100 with 80 GB. "cuda:SIZE" states only how much memory the card has. BadArgument if the name is
+// unknown (the message lists all known ones), if SIZE is below 256 MiB, or if the count is not 1 to 16.
 Result<DryCard> read_dry_card(const std::string& device);
 
-// Is it a name of the table, rather than "cpu", "cuda" or "cuda:..."?
+// Returns whether `device` names a card of the table, rather than "cpu", "cuda" or "cuda:...".
 bool names_a_card(const std::string& device);
 
 }  // namespace ullage::cli

@@ -46,7 +46,7 @@ Status copy_to(const ReportFile& file, const fs::path& from) {
   });
 }
 
-// Writes the files that were asked for, and says where they are.
+// Writes the memory history and the report if they were asked for. Says on `err` what failed; returns the exit code.
 int write_dry_files(const std::optional<ReportFile>& history, const std::string& history_name,
                     const std::optional<ReportFile>& report, DryDone& done, std::ostream& err) {
   int code = 0;
@@ -150,8 +150,11 @@ class DryPredictor final {
     return start_.runner.run(program, order);
   }
 
-  // Tries sizes from `first` on, whose answer is known. What two sizes took says where the card should be full, and
-  // that is tried next. The answer is near: what fails there is left in steps that double, and the rest is cut in two.
+  // Searches for the largest size that fits; what happened at `first` is `answer`. The line through the bytes of the
+  // last two sizes that fit says at which size the card should be full, and that size is tried next. Once a size was
+  // too large, the search takes turns between that line and steps down from the size that was too large. The steps
+  // double, because the answer is near there; when they reach the size that fits, bisection goes on. Ends early if a
+  // run did not use the card or failed for another reason.
   Largest largest(std::int64_t first, const report::DryReport& answer) {
     Largest found{question_.knobs->at.front().name, {}, {}};
     note(first, answer, found);
@@ -190,7 +193,8 @@ class DryPredictor final {
     return took_.size() < 2 || step_ >= between ? *found.fits + between / 2 : *found.too_large - step_ / 2;
   }
 
-  // The size at which the card is full if what the last two took goes on in a line; above `fits`.
+  // Returns the size, above `fits`, at which the card is full if the bytes of the last two sizes that fit grow along a
+  // line.
   std::int64_t full_at(std::int64_t fits) const {
     const auto& [size, bytes] = took_[took_.size() - 1];
     const auto& [size_before, bytes_before] = took_[took_.size() - 2];
@@ -205,10 +209,9 @@ class DryPredictor final {
   const DryQuestion& question_;
   const PredictOptions& options_;
   Progress& progress_;
-  std::vector<std::pair<std::int64_t, double>>
-      took_;  // sizes that fit, in the order of the tries, and bytes of the card
+  std::vector<std::pair<std::int64_t, double>> took_;  // in the order tried: sizes that fit, bytes of the card
   std::int64_t step_ = 1;
-  bool guessed_ = false;  // what was tried last, by the line
+  bool guessed_ = false;  // the last turn was the line's
 };
 
 void write_owners(const DryDone& done, const std::string& name, Streams streams) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// `ullage run --dry` and `ullage predict --device CARD -- COMMAND`: a CUDA program with no card.
+// `ullage run --dry` and `ullage predict --device CARD -- COMMAND`: runs a CUDA program on a machine without a card.
 
 #include "ullage/cli/predict_command.h"
 #include "ullage/cli/run_command.h"
@@ -9,14 +9,16 @@
 
 namespace ullage::cli {
 
-// Runs the program to its end, its output shown. Returns its exit code.
+// Runs the program to its end and shows its output. Returns the program's exit code. If that is 0, returns 1 if a file
+// could not be written. If the program was not started, returns one of Ullage's own codes.
 int run_dry(const RunOptions& options, Streams streams);
 
-// Is it the dry card that answers? It does where a command's torch is a CUDA build, and where a card of the table is
-// named or no sizes are given, so that nothing else could.
+// Returns whether a dry run answers this question. The target must be a command and the device not "cpu". In addition,
+// one of these must hold: no size is varied, which only a dry run can answer; a card of the table is named; the
+// command's torch is a CUDA build.
 bool predicts_dry(const PredictOptions& options);
 
-// Returns the exit code. The answer goes to `out`.
+// Writes the answer to `out`. Returns the exit code.
 int predict_dry(const PredictOptions& options, Streams streams);
 
 }  // namespace ullage::cli

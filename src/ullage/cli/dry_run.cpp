@@ -47,7 +47,7 @@ Status write_file(const fs::path& file, std::string_view text) {
   return Error{Error::Kind::System, "cannot be written", file.string()};
 }
 
-// The account that the program's processes write; a fresh one is all zero.
+// Makes the file that the program's processes write their account into. A fresh account is all zeros.
 Status make_account(const fs::path& file) { return write_file(file, std::string(sizeof(drycard::CardLedger), '\0')); }
 
 std::unique_ptr<drycard::CardLedger> read_account(const fs::path& file) {
@@ -63,7 +63,8 @@ DryReport::Place place_of(const Json& json) {
   return {json.value("file", std::string()), json.value("line", 0), json.value("function", std::string())};
 }
 
-// What one Python of the program wrote (drycard/in_python.py); others' figures stay where they are larger.
+// Adds to `report` what one Python process of the program wrote (drycard/in_python.py). Several processes may report:
+// of steps and peaks the largest stays, of errors the first that is read.
 void add_python(const Json& json, DryReport& report) {
   report.torch = json.value("torch", std::string());
   const std::uint64_t steps = json.value("steps", std::uint64_t{0});
@@ -91,7 +92,8 @@ void add_python(const Json& json, DryReport& report) {
   }
 }
 
-// The backward pass runs on a thread that has no line of the program; the error that came of it has.
+// Gives a refused request without a place that of the error which ended the program. The backward pass runs on a thread
+// that shows no line of the program, but the error that follows from it does.
 void add_places(DryReport& report) {
   if (!report.error) return;
   for (DryReport::Refused& one : report.refused) {
@@ -99,7 +101,8 @@ void add_places(DryReport& report) {
   }
 }
 
-// What the Pythons wrote; the history of the one that took most.
+// Adds what all Python processes of the program wrote. Returns the memory history of the one that reserved most; empty
+// if none was written.
 fs::path add_pythons(const fs::path& folder, DryReport& report) {
   fs::path history;
   std::uint64_t most = 0;
@@ -133,7 +136,8 @@ void add_account(const drycard::CardLedger& account, DryReport& report) {
   }
 }
 
-// A library of that name beside torch, or in a package of NVIDIA's of the same environment. Empty: it is not there.
+// Returns the library `name` beside torch or in one of NVIDIA's packages of the same environment; empty if it is in
+// neither.
 fs::path nvidia_library(const fs::path& torch_lib, const std::string& name) {
   std::error_code ignored;
   if (fs::exists(torch_lib / name, ignored)) return torch_lib / name;
@@ -179,7 +183,7 @@ Result<DryRunner> DryRunner::make(const TorchFound& torch) {
   request.torch_lib_folder = torch.lib.string();
   request.out_folder = (root / "lib").string();
   request.drycard_library = library.string();
-  for (const char* nvrtc : {"libnvrtc.so.12", "libnvrtc.so.13"}) {  // cuDNN compiles engines by it, which needs no card
+  for (const char* nvrtc : {"libnvrtc.so.12", "libnvrtc.so.13"}) {  // cuDNN compiles engines with it and needs no card
     if (!nvidia_library(torch.lib, nvrtc).empty()) request.real.emplace_back(nvrtc);
   }
   runner.cudnn_ = nvidia_library(torch.lib, "libcudnn_graph.so.9").string();
@@ -237,7 +241,8 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   report.exit_code = end.exit_code, report.wall = end.wall;
   report.host_peak = host.tree_peak.value_or(host.process_peak);
   report.host_total = most_there_is(read_machine_memory(program.roots)).value_or(Bytes{});
-  // Where no control group tells, a kill with most of the memory taken is taken for one.
+  // If the control groups do not say it, a SIGKILL counts as one for lack of memory if three quarters of the machine's
+  // memory were in use.
   report.host_ran_out =
       host.outcome == report::Outcome::KilledByKernel ||
       (end.signal == SIGKILL && report.host_total > Bytes{} && report.host_peak >= report.host_total / 4 * 3);

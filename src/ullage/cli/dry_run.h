@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs a CUDA program with no card: PyTorch's own CUDA build on stand-ins for CUDA's libraries (drycard).
+// Runs a CUDA program on a machine without a card: PyTorch's own CUDA build on stand-ins for CUDA's libraries
+// (drycard).
 
 #include "ullage/cli/dry_card.h"
 #include "ullage/cli/take_runner.h"
@@ -18,41 +19,43 @@
 namespace ullage::cli {
 
 struct DryOrder {
-  std::string device;  // as the person named it
+  std::string device;  // as the person wrote it
   DryCard card;
-  bool history = false;        // torch's memory history is kept
-  std::uint64_t steps = 0;     // end behind so many; 0: at the program's own end
-  Seconds limit{};             // end after that time; 0: never
-  bool quiet_program = false;  // what it prints goes to a file, and is shown where it failed
+  bool history = false;        // keep torch's memory history
+  std::uint64_t steps = 0;     // end after so many steps; 0: at the program's own end
+  Seconds limit{};             // end after this time; 0: never
+  bool quiet_program = false;  // its output goes to a file; DryDone::last_lines has the end of it
 };
 
 struct DryDone {
   report::DryReport report;
   std::filesystem::path history;        // in the scratch folder; empty: none was written
-  std::vector<std::string> last_lines;  // of a quiet program
+  std::vector<std::string> last_lines;  // of a quiet program's output
 };
 
-// The stand-ins for one torch; they serve many runs. All files are in a scratch folder, removed at the end.
+// Holds the stand-ins for one torch and runs programs on them, any number of times. All its files are in a scratch
+// folder that is removed with it.
 class DryRunner final {
  public:
-  // BadArgument: this torch is no CUDA build, and how to get one. Others: as drycard::make_stand_ins().
+  // BadArgument if this torch is not a CUDA build; the message says how to get one. NotFound if libullage_drycard.so is
+  // missing. Other errors: as find_preload(), ScratchFolder::make() and drycard::make_stand_ins().
   static Result<DryRunner> make(const TorchFound& torch);
 
-  // The program's own failures are in the report. The refusal: it was not started.
+  // Returns a Refusal only if the program was not started. A failure of the program itself is in the report.
   std::variant<DryDone, Refusal> run(const Launch& program, const DryOrder& order);
 
  private:
   DryRunner(ScratchFolder folder) : folder_(std::move(folder)) {}
 
   ScratchFolder folder_;
-  std::string preload_;  // all of LD_PRELOAD
-  std::string cudnn_;    // its libcudnn_graph; empty: it is not there
+  std::string preload_;  // the value of LD_PRELOAD
+  std::string cudnn_;    // path of the real libcudnn_graph.so.9; empty: not installed
   int cuda_major_ = 0;
   std::vector<std::string> notes_;
   int runs_ = 0;
 };
 
-// Why a command whose torch has no CUDA cannot be run dry, and what to do.
+// Says why a command whose torch is a CPU build cannot be run dry, and what to do.
 Error no_cuda_build(const TorchFound& torch);
 
 }  // namespace ullage::cli

@@ -32,7 +32,7 @@ bool same_file(const fs::path& a, const fs::path& b) {
   return fs::equivalent(a, b, failed) && !failed;
 }
 
-// Found out before any work: a place that cannot be written, or that is the input itself.
+// Refuses, before any work starts, an output that cannot be written or that is the input itself.
 Result<ReportFile> prepare(const std::string& name, const std::string& what, const std::string& option,
                            const std::string& input) {
   if (name == "-") return wrong(what + " goes to a file, not to standard output", option);
@@ -64,7 +64,7 @@ Result<ExplainFiles> prepare_explain_files(const ExplainOptions& options) {
   return prepared;
 }
 
-// Empty: it can be converted.
+// Says why `input` cannot be converted; empty if it can.
 std::string no_conversion(const std::vector<std::string>& convert, const trace::Input& input) {
   if (convert.empty() || std::holds_alternative<trace::Recording>(input)) return "";
   if (std::holds_alternative<trace::UnderstoodFile>(input)) return "";
@@ -138,7 +138,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* verb = app.add_subcommand("explain", "say why memory ran out, and what to do");
   set_usage(*verb, "ullage explain [OPTIONS] FILE|-");
   verb->group("Verbs");
-  // The words themselves come from gather_words; this is for the help text.
+  // gather_words collects the files; this option only makes the help text list them.
   verb->add_option(
           "FILE", [](const CLI::results_t&) { return true; },
           "a log with the error in it, a memory snapshot (torch.cuda.memory.\n_dump_snapshot), a trace of ullage run "

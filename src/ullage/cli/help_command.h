@@ -17,7 +17,8 @@ struct HelpOptions {
 
 CLI::App* add_help(CLI::App& app, HelpOptions& options);
 
-// `app` is the root with all its verbs; `options.verb` is one of them or empty. Returns the exit code.
+// Prints the help of `options.verb`, or the overview if that is empty. `app` is the root with all its verbs, and the
+// verb must be one of them. Returns the exit code.
 int run_help(const HelpOptions& options, const CLI::App& app, Streams streams);
 
 }  // namespace ullage::cli

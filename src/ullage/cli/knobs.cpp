@@ -17,7 +17,7 @@ namespace {
 
 using Axis = predict::Grid::Axis;
 
-// Beyond this no count of bytes of a tensor is one.
+// The largest size accepted. No tensor with a larger one has a realistic count of bytes.
 constexpr std::int64_t kMostSize = std::int64_t{1} << 40;
 constexpr std::size_t kMostKnobs = 2;
 
@@ -49,7 +49,7 @@ Result<Knob> read_knob(const std::string& text) {
   return Knob{name, *value};
 }
 
-// With no values where the person stated none.
+// Returns an axis without values if the person stated none.
 Result<Axis> read_axis(const std::string& text) {
   const std::size_t equals = text.find('=');
   Axis axis{text.substr(0, equals), {}};
@@ -96,7 +96,7 @@ Result<std::vector<Axis>> read_axes(const std::vector<std::string>& vary) {
   return axes;
 }
 
-// Fills in the sizes of an axis without any. False: the target is below them.
+// Fills in the sizes of an axis that has none. Returns false if the target is below those sizes.
 bool choose(Axis& axis, std::int64_t target) {
   if (!axis.values.empty()) return true;
   for (std::size_t i = 0; i < kSizes; ++i) axis.values.push_back(kLeastSize + static_cast<std::int64_t>(i));
@@ -202,7 +202,7 @@ std::vector<std::string> fill(const std::vector<std::string>& words, const std::
 Status check_placeholders(const std::vector<std::string>& words, const std::vector<Knob>& knobs) {
   for (const Knob& knob : knobs) {
     const std::vector<Knob> one = {knob};
-    // Words in which only the text `{{batch}}` stands are not the same afterwards, but do not vary either.
+    // Compares two fillings, because `{{batch}}` changes when it is filled in but does not depend on the value.
     const std::vector<Knob> other = {{knob.name, knob.value + 1}};
     if (fill(words, one) != fill(words, other)) continue;
     return wrong(fmt::format("{} is in no word of the command: write it where the size of {} stands",

@@ -28,15 +28,16 @@ CStrings pointers(const std::vector<std::string>& words) {
   return out;
 }
 
-// `library` and then what `before` lists; the loader takes blanks and colons for ends of names.
+// Returns `library` followed by the entries of `before`. Blanks and colons end a name, as for the loader. If `before`
+// begins with `library` already (a run inside a run), it stays as it is.
 std::string preload_list(const std::string& library, const char* before) {
   if (before == nullptr || *before == '\0') return library;
   const std::string_view rest = before;
-  if (rest.substr(0, rest.find_first_of(" :")) == library) return std::string(rest);  // a run inside a run
+  if (rest.substr(0, rest.find_first_of(" :")) == library) return std::string(rest);
   return library + ":" + std::string(rest);
 }
 
-// A script without a first line "#!" is the shell's, as execvp has it.
+// Runs a script that has no "#!" line with /bin/sh, as execvp does.
 void exec_by_shell(const std::filesystem::path& file, CStrings words) {
   std::string shell = "/bin/sh";
   std::string script = file.string();
@@ -45,7 +46,7 @@ void exec_by_shell(const std::filesystem::path& file, CStrings words) {
   ::execv(shell.c_str(), words.data());
 }
 
-// Folder and outputs as asked for; false with errno where they cannot be had.
+// Changes the folder and redirects the outputs as asked for. Returns false and leaves errno if that fails.
 bool set_up(const Launch& launch) {
   if (!launch.folder.empty() && ::chdir(launch.folder.c_str()) != 0) return false;
   if (launch.outputs.empty()) return true;
@@ -74,7 +75,7 @@ bool set_up(const Launch& launch) {
   ::_exit(127);
 }
 
-// Blocks until the child has become the program (0) or could not (its errno).
+// Waits until the child has executed the program (returns 0) or failed to (returns its errno).
 int exec_failure(int heard) {
   int reason = 0;
   ssize_t n = 0;
@@ -89,8 +90,8 @@ struct Ended {
   rusage usage = {};
 };
 
-// Waits without taking the process away first: as long as it stands as a zombie, no other process has its number and a
-// signal that is passed on cannot hit a stranger.
+// Waits for the child's end, and only then reaps it. While it is a zombie its process id is not used again, so a signal
+// that is passed on cannot hit another process.
 Ended wait_for(pid_t child, SignalForwarder& signals) {
   siginfo_t info = {};
   while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
@@ -109,7 +110,7 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store:
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return NotStarted{errno};
   ::signal(SIGCHLD,
-           SIG_DFL);  // where a parent ignored it, the kernel would take the child away before we read its figures
+           SIG_DFL);  // if our parent ignored it, the kernel would reap the child before we read its figures
   const auto groups = memory_groups(launch.roots);
   const auto kills_before = oom_kills(groups, launch.roots);
   const auto start = std::chrono::steady_clock::now();

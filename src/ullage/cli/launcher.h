@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Starts a program as a child with the ledger in its environment and waits for its end. The launcher stays the parent,
-// so that there is someone to tell what happened, even when the kernel killed the program.
+// Starts a program as a child with the ledger in its environment, and waits for its end. The launcher stays the parent,
+// so that it can report what happened even if the kernel killed the program.
 
 #include "ullage/cli/control_groups.h"
 #include "ullage/cli/signals.h"
@@ -18,23 +18,23 @@
 namespace ullage::cli {
 
 struct Launch {
-  std::filesystem::path file;      // what is executed
-  std::vector<std::string> words;  // its argv, the first included
-  MachineRoots roots;              // where out-of-memory kills are counted
-  std::string preload;             // a library for LD_PRELOAD, in front of what is there; empty: none
-  std::vector<std::pair<std::string, std::string>> environment;  // set for it, beside what is there
-  std::filesystem::path folder;                                  // where it runs, then `file` is absolute; empty: here
-  std::filesystem::path outputs;  // a file for its stdout and stderr, and its stdin is empty; else they are ours
+  std::filesystem::path file;                                    // the executable
+  std::vector<std::string> words;                                // its argv, argv[0] included
+  MachineRoots roots;                                            // where kills for lack of memory are counted
+  std::string preload;                                           // for LD_PRELOAD, before what is there; empty: nothing
+  std::vector<std::pair<std::string, std::string>> environment;  // added to what it inherits
+  std::filesystem::path folder;                                  // where it runs, `file` must be absolute; empty: here
+  std::filesystem::path outputs;  // its stdout and stderr are appended there, its stdin is empty; empty: it has ours
 };
 
-// The program could not be started; `reason` is an errno.
+// The program could not be started. `reason` is an errno.
 struct NotStarted {
   int reason = 0;
 };
 
-// The child stays in this process group (job control and Ctrl-C work as without Ullage) and gets SIGTERM should this
-// process die before it. While it runs its whole tree is counted into the ledger. Fills command, exit_code, signal,
-// peak, wall and oom_kills of ProcessEnd.
+// The child stays in this process group, so job control and Ctrl-C work as without Ullage. It gets SIGTERM if this
+// process dies first. While it runs, its whole process tree is counted into the ledger. Fills in command, exit_code,
+// signal, peak, wall and oom_kills of ProcessEnd.
 std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store::Ledger& ledger,
                                                     SignalForwarder& signals);
 

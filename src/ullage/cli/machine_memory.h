@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How many bytes the machine gives: what `--memory auto` means, and what a stated budget is held against.
+// How many bytes this machine gives a program: the meaning of `--memory auto`, and the limit that a stated budget is
+// compared with.
 
 #include "ullage/base/bytes.h"
 #include "ullage/cli/control_groups.h"
@@ -12,18 +13,18 @@ namespace ullage::cli {
 
 struct MachineMemory {
   std::optional<Bytes> total;      // MemTotal
-  std::optional<Bytes> available;  // MemAvailable: free, or freed at no loss
-  std::optional<Bytes> limit;      // the least limit of the control groups
+  std::optional<Bytes> available;  // MemAvailable: free, or can be freed without loss
+  std::optional<Bytes> limit;      // the smallest limit of the control groups
 };
 
-// Reads /proc/meminfo and the control groups; what cannot be read stays empty.
+// Reads /proc/meminfo and the control groups. A figure that cannot be read stays empty.
 MachineMemory read_machine_memory(const MachineRoots& roots);
 
-// The smaller of limit and available memory, less 5 % (of one byte too few, a machine swaps or kills). Zero: unlimited,
-// when neither is known.
+// Returns the smaller of the limit and the available memory, less 5 %: one byte too few makes a machine swap or kill.
+// Returns zero, which means unlimited, if neither is known.
 Bytes auto_budget(const MachineMemory& memory);
 
-// The most a budget can sensibly be: the smaller of all memory and the limit.
+// Returns the largest sensible budget: the smaller of the total memory and the limit. Nothing if neither is known.
 std::optional<Bytes> most_there_is(const MachineMemory& memory);
 
 }  // namespace ullage::cli

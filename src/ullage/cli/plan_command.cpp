@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 using Outcome = plan::Plan::Outcome;
 
-// Of the words between commas; all are off but those named.
+// Turns on the levers named in `text`, separated by commas; all others are off.
 Result<plan::Levers> levers_of(const std::string& text) {
   plan::Levers levers = plan::kNoLevers;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -61,7 +61,7 @@ Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
   return std::optional(size);
 }
 
-// All of it but measured rates.
+// Reads the question from the options. Rates are filled in only if --rate states them.
 Result<PlanQuestion> question_of(const PlanOptions& options) {
   PlanQuestion question;
   if (!options.memory && !options.curve) return wrong("nothing is asked: --memory SIZE, or --curve", "");
@@ -84,7 +84,8 @@ struct PlanFiles {
   std::optional<ReportFile> plan, page;
 };
 
-// Found out before any work: a place that cannot be written, or that is the input itself.
+// Refuses, before any work starts, an output that cannot be written or that is the input itself. Returns nothing if
+// `name` is empty.
 Result<std::optional<ReportFile>> prepare_to_plan(const std::string& name, const std::string& what,
                                                   const std::string& option, const std::string& input) {
   if (name.empty()) return std::optional<ReportFile>();
@@ -105,7 +106,7 @@ Result<PlanFiles> prepare_plan_files(const PlanOptions& options) {
   return PlanFiles{plan, page};
 }
 
-// The middle one of those that cost something; where none does, the one that fits as it is.
+// Returns the middle one of the plans that cost time; if there is none, the last, which fits without a plan.
 const plan::Plan& middle(const std::vector<plan::Plan>& curve) {
   std::vector<const plan::Plan*> planned;
   for (const plan::Plan& plan : curve) {
@@ -114,7 +115,8 @@ const plan::Plan& middle(const std::vector<plan::Plan>& curve) {
   return planned.empty() ? curve.back() : *planned[planned.size() / 2];
 }
 
-// What to do next: run with the plan, keep it, or ask for what can be had. Empty: nothing that could be typed.
+// Returns the command to type next: run with the plan, write the plan to a file, or ask for a budget that can be kept.
+// Empty if no command helps.
 std::string next_command(const PlanOptions& options, const report::PlanReport& report) {
   const std::vector<std::string> file = {options.files.front()};
   if (!report.planned) {
@@ -148,7 +150,7 @@ void answer(const PlanOptions& options, const report::PlanReport& report, std::o
   out.flush();
 }
 
-// Returns the exit code so far.
+// Writes the plan, unless none keeps to the memory, and the page. Returns the exit code of the verb.
 int write_files(const PlanOptions& options, const PlanFiles& prepared, const report::PlanReport& report,
                 std::ostream& err) {
   const auto write = [&](const ReportFile& file, const std::string& name, const auto& writer) {
@@ -177,7 +179,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   CLI::App* verb = app.add_subcommand("plan", "say how a recorded program fits into stated bytes, and at what cost");
   set_usage(*verb, "ullage plan [OPTIONS] FILE.ullage");
   verb->group("Verbs");
-  // The words themselves come from gather_words; this is for the help text.
+  // gather_words collects the files; this option only makes the help text list them.
   verb->add_option(
           "FILE", [](const CLI::results_t&) { return true; },
           "a trace of 'ullage run --record', two whole steps or more")

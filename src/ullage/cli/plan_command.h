@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// `ullage plan`: how a recorded program would fit into stated bytes, and what that would cost.
+// `ullage plan`: says how a recorded program would fit into the stated bytes and what that would cost in time.
 
 #include "ullage/cli/control_groups.h"
 #include "ullage/cli/streams.h"
@@ -17,24 +17,24 @@
 namespace ullage::cli {
 
 struct PlanOptions {
-  std::vector<std::string> files;     // as typed; one is wanted
-  std::optional<std::string> memory;  // of the whole process
+  std::vector<std::string> files;     // as typed; exactly one is accepted
+  std::optional<std::string> memory;  // for the whole process; none: only the curve is wanted
   std::optional<std::string> levers;  // "recompute,spill"; none: all
-  std::optional<std::size_t> step;    // from 1; none: a typical one
-  std::optional<std::string> rate;    // bytes a second to and from the disk; none: measured
-  std::optional<std::size_t> top;     // sites told by name
+  std::optional<std::size_t> step;    // counted from 1; none: a typical one
+  std::optional<std::string> rate;    // bytes per second to and from the disk; none: measured
+  std::optional<std::size_t> top;     // how many sites to name; none: 10
   std::uint64_t seed = 1;
-  std::optional<std::uint64_t> effort;  // millions of ops simulated; none: the planner's own
+  std::optional<std::uint64_t> effort;  // millions of simulated ops; none: the default of plan::Ask
   bool curve = false;
   bool json = false;
-  std::string out;     // empty: the plan is not kept
-  std::string html;    // empty: no page
-  MachineRoots roots;  // of the machine; tests put others here
+  std::string out;     // where the plan is written; empty: nowhere
+  std::string html;    // where the page is written; empty: nowhere
+  MachineRoots roots;  // tests put their own here
 };
 
 CLI::App* add_plan(CLI::App& app, PlanOptions& options);
 
-// Returns the exit code. The answer goes to `out`, everything else to `err`.
+// Writes the answer to `out` and everything else to `err`. Returns the exit code.
 int run_plan(const PlanOptions& options, Streams streams);
 
 }  // namespace ullage::cli

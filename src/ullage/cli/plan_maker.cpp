@@ -18,11 +18,12 @@ using Outcome = plan::Plan::Outcome;
 
 constexpr Bytes kUnlimited{UINT64_MAX / 2};
 
-// Bytes a second between a card and locked memory, each way: PCIe 3.0 x16, the slowest that cards of today stand on.
-// The card that was recorded need not be here, and a run that plans for itself measures.
+// Bytes per second between a card and locked memory, each way: PCIe 3.0 x16, the slowest link that today's cards use.
+// It is not measured, because the recorded card may not be in this machine. A run that plans for itself measures.
 constexpr double kSlowLink = 12e9;
 
-// The bound is looked for outside of plan::fit(), since the solver comes into no program that Ullage runs in.
+// Adds the lower bound to a plan that costs time. plan::fit() does not do this: it is also part of the programs that
+// Ullage runs in, and these must not contain the solver.
 void add_bound(const plan::Step& step, plan::Ask ask, plan::Plan& plan) {
   if (plan.outcome != Outcome::Planned || plan.bound) return;
   ask.budget = plan.budget;

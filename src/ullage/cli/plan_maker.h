@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From a recording to what `ullage plan` tells: the step, its plan, the verifier's timelines, the curve.
+// Makes what `ullage plan` reports from a recorded take: the step, its plan, the verifier's timelines and the curve.
 
 #include "ullage/cli/progress.h"
 #include "ullage/report/plan_report.h"
@@ -15,22 +15,22 @@
 namespace ullage::cli {
 
 struct PlanQuestion {
-  std::optional<Bytes> memory;      // of the whole process; none: only the curve is asked for
-  std::optional<std::size_t> step;  // from 0; none: a typical one
+  std::optional<Bytes> memory;      // for the whole process; none: only the curve is wanted
+  std::optional<std::size_t> step;  // counted from 0; none: a typical one
   plan::Levers levers;
   plan::Rates rates;
   std::uint64_t seed = 1;
-  std::uint64_t effort = plan::Ask{}.effort;  // as there
+  std::uint64_t effort = plan::Ask{}.effort;  // in simulated ops, as in plan::Ask
   bool curve = false;
 };
 
-// How fast bytes leave the device and come back, where the question's levers want to. Of a processor's memory that is
-// measured; where nothing can be spilled that is said on `err`, and nothing is planned to be. Of a card's it is an
-// estimate.
+// Fills in how fast bytes leave the device and come back, if a lever of the question spills. For the process's memory
+// the rates are measured; if nothing can be spilled, a warning goes to `err` and the spilling levers are turned off.
+// For a card they are an estimate.
 void add_rates(PlanQuestion& question, const std::string& device, std::ostream& err);
 
-// BadArgument: there is no such step. BadFile: the file has no step that can be planned, or a plan that was made does
-// not pass the verifier.
+// Plans the step. BadArgument if there is no step of that number. BadFile if the file has no step that can be planned,
+// or if a plan does not pass the verifier. `name` is the file's, for messages.
 Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQuestion& question,
                                             const std::string& name, Progress& progress);
 

@@ -22,7 +22,7 @@ Result<report::PlanReport> plan_prediction(const predict::Prediction& prediction
                                            Progress& progress) {
   trace::TraceFile file;
   file.takes = {prediction.take};
-  // What the process holds beside its pool is planned with as it was predicted.
+  // The planner takes the bytes outside the pool from the take; these are the predicted ones.
   file.takes[0].process.outside_peak = saturating_sub(prediction.process_peak, prediction.pool_resident_peak);
   question.memory = prediction.memory;
   return make_plan_report(std::move(file), question, "what was predicted", progress);

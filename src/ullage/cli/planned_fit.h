@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Whether `ullage run` can carry out, within a memory, what was predicted not to fit it plainly.
+// Finds out whether `ullage run` can fit a program into a memory that it does not fit plainly, as predicted.
 
 #include "ullage/cli/plan_maker.h"
 #include "ullage/cli/progress.h"
@@ -11,13 +11,13 @@
 
 namespace ullage::cli {
 
-// Plans the prediction's take for its `memory` and says so in `planned`. Nothing where it fits plainly, where no memory
-// was asked about, or where its steps cannot be planned: why is said on `err`, as is a place that nothing can be moved
-// to.
+// Plans the prediction's take for its `memory` and stores the result in `planned`. Leaves `planned` empty if the
+// program fits plainly, if no memory was asked about, or if its steps cannot be planned. Writes to `err` why no plan
+// was made, or that there is no place to spill to.
 void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::ostream& err);
 
-// Its plan, as `ullage plan` makes it. The prediction has a memory; the question's is not looked at. Errors as of
-// make_plan_report().
+// Returns the plan of the prediction's take, as `ullage plan` makes it, for the prediction's memory. The prediction
+// must have one; `question.memory` is ignored. Errors: as make_plan_report().
 Result<report::PlanReport> plan_prediction(const predict::Prediction& prediction, PlanQuestion question,
                                            Progress& progress);
 

@@ -33,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What was asked, checked before any work.
+// What was asked, checked before any work starts.
 struct Asked {
   predict::Question question;
   std::optional<ReportFile> keep;
@@ -77,7 +77,7 @@ int tell(const Failure& failure, std::ostream& err) {
 
 int refused(const Error& error, std::ostream& err) { return tell({to_int(ExitCode::WrongUse), {error.text()}}, err); }
 
-// `target`: as typed behind `ullage run`; empty where a file was read.
+// Returns the command to type next. `target` is what would be typed after `ullage run`; empty if a file was read.
 std::string next_command(const PredictOptions& options, const predict::Prediction& prediction,
                          const std::vector<std::string>& target) {
   if (target.empty()) return report::command_line("explain", {options.target.front()});
@@ -127,7 +127,8 @@ int predict_file(const PredictOptions& options, Asked asked, Streams streams) {
   return answer(options, asked, std::get<Made>(made), {}, streams);
 }
 
-// The takes of small sizes need little; the run at the very size is kept to what the machine gives and moves the rest.
+// Returns the budget for the runs: what the machine gives, or the memory asked about if that is less. Takes of small
+// sizes need less anyway; a run at the target size spills what does not fit.
 Bytes budget_of(const PredictOptions& options, const Asked& asked) {
   const Bytes machine = auto_budget(read_machine_memory(options.roots));
   if (!asked.question.memory) return machine;
@@ -141,7 +142,7 @@ store::SpillPlace spill_place(std::ostream& err) {
   return {};
 }
 
-// What to run, and how a person would run it at the target.
+// What to record, and the words with which a person would run it at the target size.
 struct Source {
   std::unique_ptr<RecordedProgram> program;
   std::vector<std::string> target;
@@ -182,7 +183,7 @@ int predict_program(const PredictOptions& options, const Asked& asked, Streams s
   const std::vector<std::string> words = launch.words;
   const store::SpillPlace spill = spill_place(streams.err);
 
-  const bool shipped = options.target.front() != "--";  // its rehearsal writes nothing, wherever it runs
+  const bool shipped = options.target.front() != "--";  // a rehearsal writes nothing, wherever it runs
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
   TakeRunner runner(std::move(launch), budget_of(options, asked), spill, options.here || shipped, progress);
   Result<Source> source = shipped ? shipped_source(options, std::move(runner), words)

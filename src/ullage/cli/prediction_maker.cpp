@@ -17,17 +17,17 @@ using predict::NotTold;
 using predict::Prediction;
 using predict::Question;
 
-constexpr std::uint64_t kLoose = 100;  // a bound that lifts the peak by more than this part of it is not good enough
-constexpr int kOtherSizes = 2;         // times that other sizes are tried before the target itself is run
+constexpr std::uint64_t kLoose = 100;  // a bound is loose if its slack is more than the peak divided by this
+constexpr int kOtherSizes = 2;         // how often other sizes are tried before the target itself is run
 
 Failure wrong(const Error& error) { return {to_int(ExitCode::WrongUse), {error.text()}}; }
 
-// The takes are one, of a run at the target: no law is asked for.
+// Returns whether the file holds one take, of a run at the target, so that no law is needed.
 bool is_of_target(const trace::TraceFile& file, const std::vector<Knob>& at) {
   return file.takes.size() == 1 && file.takes.front().knobs == at;
 }
 
-// A bound too far above what the takes show: a run says more.
+// Returns whether the prediction is a bound too far above what the takes show. Then a run at the target says more.
 bool is_loose(const Prediction& prediction) {
   return prediction.law == predict::Law::Bound && prediction.slack * kLoose > prediction.process_peak;
 }
@@ -62,8 +62,8 @@ std::string names_of(const std::vector<Knob>& knobs) {
   return text.empty() ? "none" : text;
 }
 
-// What the bounds of the takes said of other sizes, and of the size that was run what it showed: where that fits, the
-// largest is no smaller.
+// Copies the largest values that fit from the bound to the measured prediction. If the measured run fits the memory,
+// each of them is at least the value that was run.
 void keep_largest(const Prediction& bound, Prediction& prediction) {
   prediction.largest = bound.largest;
   prediction.largest_square = bound.largest_square;
@@ -81,7 +81,8 @@ void keep_largest(const Prediction& bound, Prediction& prediction) {
   if (std::all_of(sides.begin(), sides.end(), alike)) raise(prediction.largest_square->found);
 }
 
-// The target of a file of takes: what was asked for, else what the file says.
+// Returns the target of each knob of a file of takes: what was asked for, else what the file states. BadArgument if a
+// knob is unknown or has neither.
 Result<std::vector<Knob>> target_of(const trace::TraceFile& file, const std::vector<Knob>& asked) {
   std::vector<Knob> at = file.takes.front().knobs;
   for (const Knob& knob : asked) {

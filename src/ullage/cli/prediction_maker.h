@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From a program to a prediction: takes at small sizes, other sizes where these do not tell, and in the end a run at
-// the very size.
+// Makes a prediction from a program. Takes at small sizes come first. If they do not allow a prediction, other sizes
+// are tried, twice at most. At last the program is run at the target size itself.
 
 #include "ullage/cli/recorded_program.h"
 #include "ullage/predict/predict.h"
@@ -14,14 +14,16 @@ namespace ullage::cli {
 
 struct Made {
   predict::Prediction prediction;
-  trace::TraceFile takes;  // that it was made from
+  trace::TraceFile takes;  // the takes that it was made from
 };
 
-// `question.at` is that of the takes. What is tried, and why, is said on `err`.
+// Records takes of `program` and predicts from them. Ignores `question.at`, because the takes name the target. Writes
+// to `err` what is tried and why.
 std::variant<Made, Failure> make_prediction(RecordedProgram& program, const predict::Question& question,
                                             Progress& progress, std::ostream& err);
 
-// From takes that were recorded earlier. `question.at` may name some of the knobs; the others are as the file says.
+// Predicts from takes that were recorded earlier. `question.at` may set some of the knobs; the others keep the target
+// that the file states. `name` is the file's, for messages.
 std::variant<Made, Failure> make_prediction(trace::TraceFile takes, const predict::Question& question,
                                             const std::string& name);
 

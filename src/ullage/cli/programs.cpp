@@ -87,7 +87,8 @@ FoundCommand find_command(const std::string& word, const std::string& path) {
         (folder.empty() ? fs::path(".") : fs::path(folder)) / word;  // an empty part is the working folder
     const Kind kind = kind_of(file);
     if (kind == Kind::Executable) return judge(file, kind, word);
-    // Remembered, as a later folder may hold one that can be executed; a folder of that name is no reason to stop.
+    // Keeps the first file that cannot be executed as the answer, in case no later folder has one that can. A folder of
+    // that name is skipped.
     if (kind == Kind::Locked && best.exit_code == 127) best = judge(file, kind, word);
     if (colon == std::string_view::npos) return best;
     rest.remove_prefix(colon + 1);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which file a TARGET is: a program that Ullage ships (`dcgan` is the executable ullage-dcgan beside ullage, as git
-// finds its commands) or a command of the person's, looked up on PATH as a shell does.
+// Finds the file of a TARGET. It is either a program that Ullage ships or a command. A shipped program such as `dcgan`
+// is the executable ullage-dcgan beside ullage, as git finds its commands. A command is looked up on PATH as a shell
+// does.
 
 #include "ullage/base/result.h"
 
@@ -12,22 +13,22 @@
 
 namespace ullage::cli {
 
-// The folder of the running executable.
+// Returns the folder of the running executable.
 std::filesystem::path own_folder();
 
-// Names of the shipped programs in `folder`, sorted: "dcgan" for an executable file ullage-dcgan.
+// Returns the names of the shipped programs in `folder`, sorted: "dcgan" for an executable file ullage-dcgan.
 std::vector<std::string> shipped_programs(const std::filesystem::path& folder);
 
-// libullage_preload.so beside ullage in `folder` or in the folder lib beside that; empty where there is none.
-// BadArgument where its path cannot stand in LD_PRELOAD, whose names end at a blank or a colon.
+// Returns libullage_preload.so from `folder`, where ullage is, or from the folder lib beside it; empty if it is in
+// neither. BadArgument if its path has a blank or a colon, because these end a name in LD_PRELOAD.
 Result<std::filesystem::path> find_preload(const std::filesystem::path& folder);
 
 struct FoundCommand {
   std::filesystem::path file;
-  int exit_code = 0;    // 126: there, but not to be executed; 127: not there
+  int exit_code = 0;    // 126: it cannot be executed; 127: it is not there
   std::string message;  // when exit_code is not 0
 };
-// `path` is the value of PATH. A word with a slash is a file of its own.
+// Looks `word` up in `path`, the value of PATH. A word with a slash is taken as a file's path.
 FoundCommand find_command(const std::string& word, const std::string& path);
 
 }  // namespace ullage::cli

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What long work is at, on stderr: on a terminal one line that is rewritten every second and goes away at the end,
-// elsewhere a line every five seconds. Work that takes less than a second says nothing.
+// Shows on stderr what long work is doing. On a terminal it is one line, rewritten every second and erased at the end;
+// elsewhere it is a new line every five seconds. Work shorter than that interval shows nothing.
 
 #include <condition_variable>
 #include <functional>
@@ -15,16 +15,17 @@ namespace ullage::cli {
 
 class Progress final {
  public:
-  // While a stage runs nobody else may write to `err`.
+  // While a stage runs, nothing else may write to `err`.
   Progress(std::ostream& err, bool terminal);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void stage(std::string name);
-  // As above with a name that changes while the stage runs; it is asked for by a thread of this object's.
+  // The same with a name that changes while the stage runs. A thread of this object calls `name`, until pause() or the
+  // next stage.
   void stage(std::function<std::string()> name);
-  // Says nothing until the next stage and takes the line away: others may write now.
+  // Shows nothing until the next stage, and erases the line on a terminal. Until then others may write to `err`.
   void pause();
 
  private:
@@ -36,7 +37,7 @@ class Progress final {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::function<std::string()> stage_;  // empty: paused
-  bool told_ = false;                   // a line stands on the terminal
+  bool told_ = false;                   // a line was written since the last pause
   bool over_ = false;
   std::thread watcher_;
 };

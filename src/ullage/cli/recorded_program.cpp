@@ -12,7 +12,7 @@
 namespace ullage::cli {
 namespace {
 
-// The first step makes the optimizer's state, the second is like all others, the third shows that it is.
+// The first step creates the optimizer's state, the second is like all later ones, and the third confirms that.
 constexpr std::uint64_t kSteps = 3;
 
 predict::Grid grid_at(const std::vector<Knob>& knobs) {
@@ -21,7 +21,7 @@ predict::Grid grid_at(const std::vector<Knob>& knobs) {
   return grid;
 }
 
-// Larger sizes than those that a program failed at.
+// Returns --vary options with larger sizes than `point`, where the program failed.
 std::string larger(const std::vector<Knob>& point) {
   std::string text;
   for (const Knob& knob : point) {
@@ -52,7 +52,8 @@ const trace::Take* RecordedCommand::known(const std::vector<Knob>& point) const 
   return take == all_.takes.end() ? nullptr : &*take;
 }
 
-// Said once: it is the same at every size.
+// Writes a note if the program ended by itself before kSteps whole steps. Writes it once, because every size would
+// repeat it.
 void RecordedCommand::note_end(const std::vector<Knob>& point, const TakeDone& done) {
   if (done.stopped || done.steps >= kSteps || std::exchange(noted_, true)) return;
   progress_.pause();
@@ -67,7 +68,7 @@ void RecordedCommand::note_end(const std::vector<Knob>& point, const TakeDone& d
 std::optional<Failure> RecordedCommand::add_take(const std::vector<Knob>& point) {
   std::variant<TakeDone, Failure> ended = runner_.run({in_words(point), fill(words_, point), kSteps, ""});
   if (auto* failure = std::get_if<Failure>(&ended)) {
-    // Of the target itself nothing larger is wanted.
+    // A failure at the target itself is not about small sizes.
     if (failure->by_program && point != knobs_.at) {
       failure->lines.push_back(
           "a program may need more than so small a size (BatchNorm more than one value a channel); "

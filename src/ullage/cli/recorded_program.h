@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the takes of a prediction come from: a command that is started once for each size, or a program that Ullage
-// ships, which tries all sizes itself in one process.
+// Records the takes of a prediction. They come from a command that is started once for each size, or from a shipped
+// program, which tries all sizes in one process.
 
 #include "ullage/cli/knobs.h"
 #include "ullage/cli/take_runner.h"
@@ -23,20 +23,20 @@ using Recorded = std::variant<trace::TraceFile, Failure>;
 class RecordedProgram {
  public:
   virtual ~RecordedProgram() = default;
-  // At the sizes to begin with. One take at the target itself, where that is below them.
+  // Records takes at the sizes to begin with. If the target is below these, records one take at the target instead.
   virtual Recorded first() = 0;
-  // At other sizes, of the knobs that first() had.
+  // Records takes at other sizes of the same knobs.
   virtual Recorded at_sizes(const predict::Grid& grid) = 0;
-  // One take at the target.
+  // Records one take at the target.
   virtual Recorded at_target(const std::vector<Knob>& target) = 0;
-  // The same with another value of an option; it is refused memory above what it is given instead of moving tensors
-  // out. Null: the program has no such options.
+  // Returns this program with another value of an option. It does not spill: requests above its budget are refused.
+  // Returns null if the program has no such options.
   virtual std::unique_ptr<RecordedProgram> with(const std::string&, std::int64_t) const { return nullptr; }
 };
 
 class RecordedCommand final : public RecordedProgram {
  public:
-  // `words`: with the placeholders. What is worth a word beside the answer goes to `err`.
+  // `words` contain the placeholders. Notes go to `err`.
   RecordedCommand(TakeRunner runner, std::vector<std::string> words, Knobs knobs, Progress& progress,
                   std::ostream& err);
   Recorded first() override;
@@ -54,13 +54,13 @@ class RecordedCommand final : public RecordedProgram {
   Knobs knobs_;
   Progress& progress_;
   std::ostream& err_;
-  trace::TraceFile all_;  // every take so far
-  bool noted_ = false;    // that the program ends by itself
+  trace::TraceFile all_;  // every take recorded so far
+  bool noted_ = false;    // the note that the program ends by itself was written
 };
 
 class RecordedRehearsal final : public RecordedProgram {
  public:
-  // `words`: of the shipped program, its name first.
+  // `words` are the shipped program's, its name first.
   RecordedRehearsal(TakeRunner runner, std::vector<std::string> words);
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;

@@ -18,11 +18,11 @@ Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& 
   if (path.empty()) return Error{Error::Kind::BadArgument, what + " needs a file name", option};
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
-  // Renaming over /dev/null would take the device away from the whole machine.
+  // Renaming a file over /dev/null would remove that device for the whole machine.
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     return Error{Error::Kind::BadArgument, what + " must be a file, this is a folder or a device", path.string()};
   }
-  // A link keeps its name and its target gets the report.
+  // If the path is a symbolic link, the link stays and the file that it points to is replaced.
   const fs::path target = fs::exists(status) ? fs::canonical(path, failed) : fs::absolute(path, failed);
   const ReportFile file(target.empty() ? path : target.lexically_normal(), what);
   const std::string fresh = name_before(file.path_.string());
@@ -36,7 +36,7 @@ Result<ReportFile> ReportFile::prepare(const fs::path& path, const std::string& 
 }
 
 Status ReportFile::write(const Writer& writer) const {
-  bool its_own = false;  // what failed
+  bool its_own = false;  // the writer failed, not the file
   Status written = replace_file(path_.string(), [&](std::ostream& out) {
     Status done = writer(out);
     its_own = !done;

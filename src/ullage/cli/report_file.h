@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file that is asked for (`--report`, `--html`, `--convert`): tried before the work starts, so that an hour of it is
-// not followed by "permission denied"; written to a new name and renamed, so that it is the old file or the new one and
-// never half of one.
+// A file that the person asked for (`--report`, `--html`, `--convert`). It is tried before the work starts, so that
+// "permission denied" does not come after an hour of work. It is written under another name and then renamed, so that
+// it is always the whole old file or the whole new one.
 
 #include "ullage/base/result.h"
 #include "ullage/report/run_report.h"
@@ -19,15 +19,16 @@ class ReportFile final {
  public:
   using Writer = std::function<Status(std::ostream&)>;
 
-  // Tries to make and remove a file beside `path`. An existing file is left as it is. Errors speak of `what`.
+  // Checks that the file can be written: creates and removes a file beside `path`. An existing file is left as it is.
+  // BadArgument if it cannot be written, or if `path` is a folder or a device. Messages call the file `what`.
   static Result<ReportFile> prepare(const std::filesystem::path& path, const std::string& what = "the report",
                                     const std::string& option = "--report");
 
-  // Replaces the file. On failure, the writer's own included, the old one, if any, is untouched.
+  // Replaces the file. If that or the writer fails, an existing file stays untouched.
   Status write(const Writer& writer) const;
   Status write(const report::RunReport& report) const;
 
-  // Without links; two that are equal are one file.
+  // The absolute path; if the file exists, symbolic links are resolved. Two equal paths are one file.
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -26,16 +26,16 @@
 namespace ullage::cli {
 namespace {
 
-// What the program may hold, and of which memory.
+// How many bytes the program may hold, and on which device.
 struct Room {
   std::optional<unsigned> card;  // none: the process's memory
-  Bytes budget;                  // zero: unlimited; of a card: what is free there, less 5 %
-  Bytes host_memory;             // for what leaves the card
+  Bytes budget;                  // zero: unlimited; on a card: what is free there, less 5 %
+  Bytes host_memory;             // most locked memory for what leaves the card
 };
 
-constexpr unsigned kMostCards = 128;  // torch numbers them in a signed byte
+constexpr unsigned kMostCards = 128;  // torch numbers cards in a signed byte
 
-// None: the processor.
+// Returns the number of the card; nothing for "cpu".
 Result<std::optional<unsigned>> run_card(const std::string& device) {
   if (device == "cpu") return std::optional<unsigned>();
   if (device == "cuda") return std::optional(0u);
@@ -54,7 +54,8 @@ Result<Bytes> size_of(const std::string& text, const std::string& option) {
   return size;
 }
 
-// A half stays for the program and for others: locked memory cannot be taken back.
+// Returns the most locked memory for what leaves the card. The default is half of the machine's memory: the program and
+// others need the rest, and locked memory cannot be taken back.
 Result<Bytes> host_memory_of(const RunOptions& options, const MachineMemory& machine) {
   if (!options.host_memory) return most_there_is(machine).value_or(Bytes{}) / 2;
   if (options.host_memory == "none") return Bytes{};
@@ -85,8 +86,9 @@ Result<Room> room_of(const RunOptions& options, std::ostream& err) {
   return Room{card, budget, host_memory};
 }
 
-// Where tensors go that do not fit, those of a card when `room` has no more for them. What the person named must do;
-// where nothing was named a lack is only told, as the run may fit without.
+// Returns where tensors go that do not fit (with a card: those that do not fit its host memory either). A folder that
+// the person named must be usable. If none was named and no default is usable, only a warning is written, because the
+// run may fit without spilling.
 Result<store::SpillPlace> spill_place_of(const RunOptions& options, const Room& room, std::ostream& err) {
   if (options.spill == "none") return store::SpillPlace{};
   if (options.spill) {
@@ -102,7 +104,7 @@ Result<store::SpillPlace> spill_place_of(const RunOptions& options, const Room& 
   return store::SpillPlace{};
 }
 
-// The files that were asked for, tried before the program starts.
+// The files that were asked for, checked before the program starts.
 struct Files {
   std::optional<ReportFile> report, trace;
 };
@@ -121,7 +123,7 @@ Result<Files> prepare_files(const RunOptions& options) {
   return files;
 }
 
-// The plan to begin with, looked at before the program starts: its absolute path, empty where none is asked for.
+// Checks the plan that was asked for before the program starts. Returns its absolute path, or empty if there is none.
 std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room& room, std::ostream& err) {
   if (!options.plan) return "";
   const auto refused = [](ExitCode code, const std::string& message) {
@@ -149,14 +151,14 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room
   return std::filesystem::absolute(*options.plan).string();
 }
 
-// Why the trace that was asked for is not there.
+// Says why the trace that was asked for was not written.
 std::string no_trace(const report::RunReport& report) {
   const std::string file = *report.end.record_file + ": the trace was not written";
   if (!report.attached) return file + ": Ullage's runtime was in no process of the program";
   return report.message.empty() ? file : file + ": " + report.message;
 }
 
-// Writes what there is to tell; the exit code is the command's unless only Ullage failed.
+// Writes the report and the summary. Returns the command's exit code, or 1 if that is 0 but a file was not written.
 int tell(const report::RunReport& report, const Files& files, bool quiet, std::ostream& err) {
   int exit_code = report.end.exit_code;
   const auto failed = [&](const std::string& message) {
@@ -249,9 +251,9 @@ int run_run(const RunOptions& options, Streams streams) {
   if (!ledger && ledger.error().kind == Error::Kind::BadArgument) return wrong(ledger.error());
   if (!ledger) return refuse({to_int(ExitCode::Failed), ledger.error().text()}, "run", streams.err);
   streams.err.flush();
-  SignalForwarder signals;  // outlives the program: a late Ctrl-C does not take the summary away
+  SignalForwarder signals;  // outlives the program, so that a late Ctrl-C does not lose the summary
   auto ended = launch(program, *ledger, signals);
-  std::signal(SIGPIPE, SIG_IGN);  // a reader of stderr that went away does not change the exit code
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of stderr that has gone must not change the exit code
   if (const auto* failure = std::get_if<NotStarted>(&ended)) {
     return refuse(not_started(program, failure->reason), "run", streams.err);
   }

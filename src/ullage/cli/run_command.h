@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// `ullage run`: a program under a budget, with a summary and a report at its end.
+// `ullage run`: runs a program under a budget and writes a summary and a report when it ends.
 
 #include "ullage/cli/control_groups.h"
 #include "ullage/cli/streams.h"
@@ -15,23 +15,24 @@
 namespace ullage::cli {
 
 struct RunOptions {
-  bool dry = false;  // with no card: dry_command.h
+  bool dry = false;  // run without a card: dry_command.h
   std::string memory = "auto";
-  std::string device = "cpu";              // whose memory that is: "cpu", "cuda", "cuda:N"
-  std::optional<std::string> host_memory;  // for what leaves a card; none: half of the machine's
-  std::optional<std::string> spill;        // "DIR" or "DIR:SIZE"; none: a temporary folder
-  std::string report;                      // empty: none
+  std::string device = "cpu";              // whose memory is budgeted: "cpu", "cuda", "cuda:N"
+  std::optional<std::string> host_memory;  // locked memory for what leaves a card; none: half of the machine's
+  std::optional<std::string> spill;        // "DIR", "DIR:SIZE" or "none"; not set: a temporary folder
+  std::string report;                      // the report's file; empty: none
   std::optional<std::string> record;       // the trace's file; none: nothing is recorded
-  std::optional<std::string> plan;         // a plan to begin with; none: one is made when it is needed
-  bool no_plan = false;                    // everything is decided on demand
+  std::optional<std::string> plan;         // a plan to follow from the start; none: one is made when needed
+  bool no_plan = false;                    // no plan is made or followed
   bool quiet = false;
-  std::vector<std::string> target;  // first a shipped program's name, or "--" and then a command
-  MachineRoots roots;               // of the machine; tests put others here
+  std::vector<std::string> target;  // a shipped program's name, or "--" and a command; then its arguments
+  MachineRoots roots;               // tests put their own here
 };
 
 CLI::App* add_run(CLI::App& app, RunOptions& options);
 
-// Returns the command's own exit code, or one of Ullage's when it was not started.
+// Returns the command's own exit code, or one of Ullage's if the command was not started. If the command succeeded but
+// its report or trace was not written, returns 1.
 int run_run(const RunOptions& options, Streams streams);
 
 }  // namespace ullage::cli

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<int, 4> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-// A handler can only reach what is global.
+// Global, because a signal handler can reach nothing else.
 std::atomic<pid_t> g_child{0};
 std::atomic<int> g_received{0};
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -24,7 +24,7 @@ void handle(int number, siginfo_t* info, void*) {
   const int kept = errno;
   const pid_t child = g_child.load();
   g_received.store(number);
-  // Codes up to 0 (SI_USER, SI_QUEUE, SI_TKILL) are a process's; those above 0 are the kernel's: the terminal.
+  // si_code up to 0 (SI_USER, SI_QUEUE, SI_TKILL): a process sent it. Above 0: the kernel did, for the terminal.
   if (child > 0 && info->si_code <= 0) ::kill(child, number);
   errno = kept;
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Signals while a program runs. A terminal sends Ctrl-C to the whole process group, so the program has it already and
-// the launcher only stays alive; a signal that some process sent to the launcher alone is passed on. One that was sent
-// by a process to the whole group may reach the program twice: nothing tells the launcher that it was not the only one.
+// Handles signals while a program runs. A terminal sends Ctrl-C to the whole process group, so the program has it
+// already and the launcher only survives it. A signal that a process sent to the launcher alone is passed on. If a
+// process signals the whole group, the program may get the signal twice, because the launcher cannot see that others
+// got it too.
 
 #include <sys/types.h>
 
 namespace ullage::cli {
 
-// While it lives SIGINT, SIGTERM, SIGHUP and SIGQUIT do not end this process. One that was ignored at the start (nohup)
-// stays ignored, here and in the program. At most one at a time.
+// While this object lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT do not end this process. A signal that was ignored
+// before (nohup) stays ignored, here and in the program. Only one object may exist at a time: the handler's state is
+// global.
 class SignalForwarder final {
  public:
   SignalForwarder();
@@ -18,17 +20,18 @@ class SignalForwarder final {
   SignalForwarder(const SignalForwarder&) = delete;
   SignalForwarder& operator=(const SignalForwarder&) = delete;
 
-  // Keeps them waiting: between fork and forward_to, and while the program's process is taken away.
+  // hold() blocks these signals and release() unblocks them: from before fork until forward_to().
   void hold();
   void release();
 
-  // In the child, after fork: as if this object had never been.
+  // Call in the child after fork: restores handlers and mask as they were before this object.
   void undo_in_child();
 
-  // From now on they go to `child`; 0: to nobody.
+  // Sets the process that signals are passed on to; 0: none.
   void forward_to(pid_t child);
 
-  // The last of them that came while it lived, whoever else got it; 0: none.
+  // Returns the last of these signals that arrived while the latest object lived, also if the program got it too; 0:
+  // none.
   static int received();
 
  private:

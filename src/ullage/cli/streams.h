@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where a verb writes: what was asked for goes to `out`, what Ullage has to say beside it to `err`.
+// Where a verb writes: the answer goes to `out`, all other messages of Ullage to `err`.
 
 #include <iosfwd>
 

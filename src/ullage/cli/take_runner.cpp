@@ -26,11 +26,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLastLines = 8;      // of a program that failed
-constexpr std::size_t kLongestLine = 400;  // characters; a long one may be a whole dump
+constexpr std::size_t kLastLines = 8;
+constexpr std::size_t kLongestLine = 400;  // characters; a longer line may be a whole dump
 
-// The words that name something here and nothing in the scratch folder: why a program that works here may fail there.
-// The first is the program itself, which was found.
+// Returns the words that name a file here but not in the scratch folder, which may be why the program fails there.
+// Skips the first word: the program itself was found.
 std::string relative_names(const std::vector<std::string>& words) {
   std::string names;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -43,7 +43,7 @@ std::string relative_names(const std::vector<std::string>& words) {
   return names;
 }
 
-// "batch 2: step 2 of 3", from what the runtime has counted so far.
+// Returns "batch 2: step 2 of 3", from what the runtime has counted so far.
 std::string stage_of(const TakeOrder& order, const store::LedgerPage& page) {
   std::uint64_t steps = 0;
   for (const store::LedgerSlot& slot : page.slots) {
@@ -111,7 +111,7 @@ bool is_interpreter(const fs::path& file) {
 
 std::vector<std::string> last_lines_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  // What stands before the last few kilobytes is not looked at: a program may print gigabytes.
+  // Reads only the last 64 KiB, because a program may print gigabytes.
   in.seekg(0, std::ios::end);
   const auto size = static_cast<std::streamoff>(in.tellg());
   in.seekg(std::max<std::streamoff>(0, size - std::streamoff{1 << 16}));
@@ -160,9 +160,10 @@ Launch TakeRunner::launch_of(const TakeOrder& order, const fs::path& scratch) co
   if (here_) return launch;
   launch.folder = scratch / "work";
   std::error_code ignored;
-  fs::create_directory(launch.folder, ignored);  // where that fails, entering it does and says so
+  fs::create_directory(launch.folder, ignored);  // if that fails, the chdir into it fails too and is reported
   launch.file = fs::absolute(launch.file);
-  // A script behind an interpreter is part of the command; any other file may be one that the program writes.
+  // The script of an interpreter is part of the command, so its path is made absolute. Any other file may be one that
+  // the program writes.
   if (!is_interpreter(launch.file)) return launch;
   const auto script = std::find_if(launch.words.begin() + 1, launch.words.end(), [&](const std::string& word) {
     return !word.empty() && word.front() != '-' && fs::is_regular_file(word, ignored);
@@ -178,14 +179,14 @@ TakeRunner TakeRunner::without_spill() const {
 }
 
 std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
-  SignalForwarder signals;  // first, so that it outlives the folder: a late Ctrl-C does not leave that behind
+  SignalForwarder signals;  // first, so that it outlives the folder: a late Ctrl-C does not leave the folder behind
   const Result<ScratchFolder> scratch = ScratchFolder::make();
   if (!scratch) return Failure{to_int(ExitCode::Failed), {scratch.error().text()}};
   const fs::path trace = scratch->path() / "take.ullage";
   const Launch program = launch_of(order, scratch->path());
   store::LedgerSettings settings{budget_, spill_.folder, spill_.most};
   settings.record_file = trace.string(), settings.stop_after = order.stop_after, settings.rehearsal = order.rehearsal;
-  settings.no_plan = true;  // it ends before a plan would be followed
+  settings.no_plan = true;  // the program ends before it could follow a plan
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
 

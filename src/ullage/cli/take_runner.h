@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs a program once under the recorder, in a folder of its own, and reads what was recorded. Its outputs go to a file
-// there; the last lines are told when it fails.
+// Runs a program once under the recorder and reads what was recorded. The program runs in an empty folder of its own,
+// unless it is a shipped program or the person asked for --here. Its output goes to a file; if it fails, the last lines
+// are shown.
 
 #include "ullage/base/bytes.h"
 #include "ullage/cli/launcher.h"
@@ -19,17 +20,17 @@
 
 namespace ullage::cli {
 
-// What stands behind a prediction that cannot be made: lines for stderr, and the exit code.
+// Why a prediction cannot be made: lines for stderr, and the exit code. Without lines: a signal.
 struct Failure {
   int exit_code = 1;
   std::vector<std::string> lines;
-  bool by_program = false;  // it ended with a failure of its own
+  bool by_program = false;  // the program itself failed
 };
 
-// A new folder among the temporary ones, removed with all that is in it.
+// A new temporary folder, removed with everything in it at the end.
 class ScratchFolder final {
  public:
-  // In TMPDIR, else /tmp. System: it cannot be made.
+  // Makes it in TMPDIR, else in /tmp. System if that fails.
   static Result<ScratchFolder> make();
 
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -43,31 +44,33 @@ class ScratchFolder final {
   std::filesystem::path path_;  // empty: moved from
 };
 
-// What a program printed last into `file`, each line made fit for a terminal.
+// Returns the last 8 lines in `file` that are not empty, shortened and made harmless for a terminal.
 std::vector<std::string> last_lines_of(const std::filesystem::path& file);
 
 struct TakeOrder {
   std::string name;                // "batch 2": for progress and errors
-  std::vector<std::string> words;  // of the program, filled in
+  std::vector<std::string> words;  // of the program, placeholders filled in
   std::uint64_t stop_after = 0;    // see store::LedgerSettings
-  std::string rehearsal;           // likewise
+  std::string rehearsal;           // see store::LedgerSettings
 };
 
 struct TakeDone {
   trace::TraceFile file;
-  std::uint64_t steps = 0;  // whole ones
-  bool stopped = false;     // it was ended at a border; else it ended by itself
+  std::uint64_t steps = 0;  // whole steps recorded
+  bool stopped = false;     // the recorder ended it at a step's end; else it ended by itself
 };
 
 class TakeRunner final {
  public:
-  // `program`: its words are those of the orders; `here`: it runs where we are. `budget` zero: unlimited.
+  // `program.words` are ignored, because each order has its own. With `here` the program runs in the working folder. A
+  // `budget` of zero means unlimited.
   TakeRunner(Launch program, Bytes budget, store::SpillPlace spill, bool here, Progress& progress);
 
-  // Nothing is moved out of memory: what does not fit is refused, and the run fails.
+  // Returns a runner that does not spill: what does not fit is refused, and the run fails.
   TakeRunner without_spill() const;
 
-  // A signal that ended it, or came meanwhile, is a failure with exit code 128 + n and no words.
+  // Runs the program. If a signal ended it, or arrived meanwhile, returns a failure with exit code 128 + n and no
+  // lines.
   std::variant<TakeDone, Failure> run(const TakeOrder& order);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a verb that runs programs was given to run: a shipped program with its words, or "--" and a command.
+// Finds what a verb is to run: a shipped program with its arguments, or "--" and a command.
 
 #include "ullage/cli/launcher.h"
 
@@ -12,25 +12,26 @@
 
 namespace ullage::cli {
 
-// A line on stderr and the exit code that goes with it.
+// Why something was refused: a line for stderr, and the exit code.
 struct Refusal {
   int exit_code = 2;
   std::string message;
 };
-// Says it, and where help is ("ullage help <verb>") where the use was wrong. Returns the exit code.
+// Writes the refusal to `err`; for wrong use also where to find help ("ullage help <verb>"). Returns its exit code.
 int refuse(const Refusal& refusal, const std::string& verb, std::ostream& err);
 Refusal not_started(const Launch& launch, int reason);
 
-// "programs here: dcgan", or that there are none.
+// Returns "programs here: dcgan", or that there are none.
 std::string programs_here();
 
-// Where commands are looked up: PATH, or what a shell takes without it.
+// Returns where commands are looked up: PATH, or a shell's default if PATH is not set.
 std::string search_path();
 
-// `target`: first a shipped program's name, or "--" and then a command. No library is preloaded yet.
+// Finds the executable. `target` is a shipped program's name or "--" and a command, each with arguments. Leaves
+// Launch::preload empty.
 std::variant<Launch, Refusal> find_target(const std::vector<std::string>& target, const std::string& verb);
 
-// The library to preload; "" with a warning where its path cannot be preloaded.
+// Returns the library to preload. Returns "" if there is none, and with a warning if its path cannot be preloaded.
 std::string preload_of(std::ostream& err);
 
 }  // namespace ullage::cli

@@ -23,7 +23,7 @@ bool is_python(const fs::path& file) {
   return name.starts_with("python") || name.starts_with("pypy");
 }
 
-// Of a script "#!/usr/bin/env python3" and the like: the interpreter's file.
+// Returns the file of the Python that a script names in its first line, such as "#!/usr/bin/env python3".
 std::optional<fs::path> python_of_script(const fs::path& script) {
   std::ifstream in(script, std::ios::binary);
   std::string line;
@@ -37,7 +37,7 @@ std::optional<fs::path> python_of_script(const fs::path& script) {
   return std::nullopt;
 }
 
-// What `python` prints when it runs `text`; nothing where it fails.
+// Returns what `python` prints when it runs `text`; empty if it fails.
 std::string said_by(const fs::path& python, const char* text) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return {};

@@ -14,18 +14,21 @@
 namespace ullage::cli {
 namespace {
 
-// Between two counts: the larger of this and so many times what the last one took of a processor, since the kernel
-// walks all pages of all processes for it.
+// The time between two counts is kBetweenCounts, or kRest times the processor time of the last count if that is longer:
+// the kernel walks all pages of all processes for it.
 constexpr std::chrono::milliseconds kBetweenCounts{50};
 constexpr int kRest = 20;
-// Processes that just forked may have copied so much of each other's pages that they are counted after a shorter rest.
+// If processes that just forked copied more than this of each other's pages, the next count may come earlier: after
+// kLeastRest times that processor time.
 constexpr Bytes kWorthACount = 2_MiB;
 constexpr int kLeastRest = 3;
+// For how long both sides of a fork are expected to copy pages.
 constexpr std::chrono::milliseconds kCopiesLast{2000};
-// Between two looks at how those that were counted grew.
+// The time between two looks at how the counted processes grew.
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 
-// Those that hold memory. Who has a slot may have been left by its parent, and descend from nobody of the tree.
+// Returns the processes that count: those of the tree that hold memory, and `root` always. A process with a slot
+// belongs to the tree even if its parent has ended, so that it no longer descends from `root`.
 std::vector<std::int32_t> members(const store::LedgerPage& page, std::int32_t root) {
   std::vector<std::int32_t> pids = store::process_tree(root);
   for (const store::LedgerSlot& slot : page.slots) {
@@ -42,13 +45,14 @@ std::chrono::nanoseconds processor_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// Null: the process writes into none.
+// Returns null if the process has no slot.
 store::LedgerSlot* slot_of(store::LedgerPage& page, std::int32_t pid) {
   const auto slot = std::ranges::find_if(page.slots, [pid](const auto& one) { return one.pid.load() == pid; });
   return slot != page.slots.end() ? &*slot : nullptr;
 }
 
-// It forked or was made by fork moments ago, and has not yet copied all that it writes to of the pages it shares.
+// Returns whether the process forked, or was made by fork, less than kCopiesLast ago: it is still copying shared pages
+// that it writes to.
 bool has_just_forked(const store::LedgerSlot& slot) {
   const std::chrono::milliseconds forked{slot.forked_at.load()};
   return forked.count() != 0 && std::chrono::steady_clock::now().time_since_epoch() - forked < kCopiesLast;
@@ -60,16 +64,17 @@ bool has_newcomer(const store::LedgerPage& page, const std::vector<TreeMember>& 
   });
 }
 
-// One process's part in the file pages of the tree.
+// The resident bytes of one process that are backed by files.
 struct FilePages {
   Bytes resident;
-  Bytes proportional;
-  Bytes alone;  // nobody else has them
+  Bytes proportional;  // a page that n processes share counts 1/n
+  Bytes alone;         // pages that no other process has
 };
 
-// A page of a library that a process outside the tree has too counts in the tree as a part only, and whole once that
-// process ends, though nobody in the tree took anything. So it counts whole from the start. Returns what is to be added
-// for it to the pages of the process that has most, `largest`: the processes of a tree run the same libraries.
+// Returns how many bytes the proportional figures lack because processes outside the tree map the same libraries. Such
+// a page counts in part only, and would count whole as soon as the other process ends, although no process of the tree
+// allocated anything. So it counts whole from the start. The processes of a tree mostly run the same libraries: the
+// pages of the process `largest`, which has most, stand for them, and the others add what they have alone.
 Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t largest) {
   Bytes once = files[largest].resident, counted{};
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -79,7 +84,8 @@ Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t lar
   return saturating_sub(once, counted);
 }
 
-// `tree`: as of now. `guessed` of it are no count, and no part of the peak.
+// Writes into each slot what the other processes hold, and raises the tree's peak. `tree` has the present figures.
+// `guessed` bytes of them are an estimate, and are left out of the peak.
 void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes guessed = {}) {
   Bytes total{};
   for (const TreeMember& member : tree) total += member.proportional;
@@ -106,7 +112,7 @@ std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::
   std::vector<FilePages> files;
   files.reserve(pids.size());
   for (const std::int32_t pid : pids) {
-    if (store::LedgerSlot* slot = slot_of(page, pid)) {  // what it wrote there before it is counted is counted
+    if (store::LedgerSlot* slot = slot_of(page, pid)) {  // read before the count, so the count includes it
       slot->rss_counted.store(slot->rss.load());
       slot->diverged_counted.store(slot->diverged.load());
     }
@@ -117,7 +123,8 @@ std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::
   }
   const auto ended = [](const TreeMember& member) { return member.proportional == Bytes{}; };
   if (std::ranges::any_of(tree, ended)) return std::nullopt;
-  const auto largest = static_cast<std::size_t>(std::ranges::max_element(files, {}, &FilePages::resident) - files.begin());
+  const auto largest =
+      static_cast<std::size_t>(std::ranges::max_element(files, {}, &FilePages::resident) - files.begin());
   tree[largest].proportional += shared_with_outsiders(files, largest);
   tell(page, tree);
   return tree;
@@ -184,7 +191,7 @@ void TreeWatch::count() {
   const std::chrono::nanoseconds before = processor_time();
   std::optional<std::vector<TreeMember>> counted = count_tree(page_, root_);
   next_count_ = least_rest_ = Clock::now();
-  if (!counted) return;  // again at the next look
+  if (!counted) return;  // is_due() asks again at the next look
   tree_ = std::move(*counted);
   page_.counts_made.store(asked);
   const std::chrono::nanoseconds took = processor_time() - before;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A thread of the launcher that counts what all processes of the program hold together, pages that they share once: a
-// budget is the tree's, and none of its processes could know what the others share with it.
+// A thread of the launcher that counts what all processes of the program hold together. Pages that they share count
+// once. The budget is for the whole tree, and no process of it can see what it shares with the others.
 
 #include "ullage/store/ledger.h"
 
@@ -19,25 +19,25 @@ namespace ullage::cli {
 // One process of the tree.
 struct TreeMember {
   std::int32_t pid = 0;
-  Bytes resident;      // when it was counted
-  // Likewise, each page that n processes share as one part in n, as if none of them were outside the tree.
+  Bytes resident;  // when it was counted
+  // At that time. A page that n processes of the tree share counts 1/n; processes outside the tree do not matter.
   Bytes proportional;
-  Bytes faulted;       // likewise, store::faulted_of()
+  Bytes faulted;  // at that time: store::faulted_of()
 };
 
-// Counts `root`, which is the program, its descendants and whoever has a slot; writes into each slot of `page` what the
-// tree's other processes hold, and raises the tree's peak. Milliseconds where there are several. A process that is
-// alone shares nothing and is not counted. Nothing: one of them ended meanwhile, so that nobody had the pages that the
-// others share with it; nothing was written. Where the budget is a card's, resident bytes are none of it: nobody is
-// counted, and nothing is written.
+// Counts `root` (the program), its descendants and every process that has a slot. Writes into each slot of `page` what
+// the other processes of the tree hold, and raises the tree's peak. Takes milliseconds if there are several processes.
+// A process that is alone shares nothing, so its bytes are not counted. Returns nothing if a process ended meanwhile:
+// the pages that it shared may be missing from the sum, which is then not written. If the budget is a card's, counts
+// and writes nothing, because resident bytes do not belong to it.
 std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root);
-// The same for those counted before, as they grew since: microseconds each. Growth is taken for their own; so is what a
-// process has faulted that forked or was made by fork moments ago, since both sides then write to the pages they share,
-// one by one, and the copies do not show in their resident bytes. Returns those bytes. Nothing: one of them ended, and nothing was
-// written; its pages are others' now.
+// Estimates the same for the processes in `tree` from how they grew since count_tree(), in microseconds each. What a
+// process grew by counts as its own. Both sides of a fork copy shared pages as they write to them, for some moments.
+// These copies do not show in their resident bytes, so the bytes that they faulted meanwhile count too. Returns the
+// bytes of such copies. Returns nothing, and writes no sum, if a process ended: its pages belong to the others now.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 
-// Looks as long as it lives. The page must outlive it. No signal is delivered to its thread.
+// Watches the tree for as long as the object lives. The page must outlive it. Its thread receives no signals.
 class TreeWatch final {
  public:
   TreeWatch(store::LedgerPage& page, std::int32_t root);
@@ -56,9 +56,9 @@ class TreeWatch final {
   std::mutex lock_;
   std::condition_variable changed_;
   bool over_ = false;
-  std::vector<TreeMember> tree_;    // as counted last
-  Clock::time_point next_count_{};  // at the latest
-  Clock::time_point least_rest_{};  // the earliest, unless somebody waits for it
+  std::vector<TreeMember> tree_;    // of the last count
+  Clock::time_point next_count_{};  // the next count is no later than this
+  Clock::time_point least_rest_{};  // and no earlier than this, unless a process asks for it or is new
   std::thread thread_;
 };
 

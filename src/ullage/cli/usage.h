@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// CLI11's help text with a usage line of our own.
+// Gives CLI11's help text our own usage line.
 
 #include <CLI/App.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace ullage::cli {
 
-// Gives `app` the line "usage: <usage>", and the options --help and --version.
+// Sets the line "usage: <usage>" and the options --help and --version of `app`.
 void set_usage(CLI::App& app, const std::string& usage);
 
 }  // namespace ullage::cli

@@ -6,7 +6,7 @@
 namespace ullage::cli {
 namespace {
 
-// Optimal string alignment: edits of one letter, and swaps of two neighbours, each cost 1.
+// Optimal string alignment: adding, dropping or changing a letter and swapping two neighbours each cost 1.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The words of a command line before CLI11 reads them: which are Ullage's and which the program's, and what a person
-// may have meant by a word that is none of either.
+// Splits the words of a command line before CLI11 reads them: which are Ullage's and which the program's. Also finds
+// what a person may have meant by an unknown word.
 
 #include "ullage/base/result.h"
 
@@ -16,28 +16,29 @@
 
 namespace ullage::cli {
 
-// The candidate nearest to `word` by letters added, dropped, changed or swapped; none when all are too far to be meant.
+// Returns the candidate nearest to `word`, counting letters added, dropped, changed or swapped; nothing if each of them
+// needs more edits than a third of its letters (one edit in a short word).
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// ", did you mean 'run'?" or nothing.
+// Returns ", did you mean 'run'?", or an empty text.
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
-// BadArgument: `where` names the option.
+// Makes a BadArgument; `where` names the option.
 inline Error wrong(std::string message, std::string where) {
   return {Error::Kind::BadArgument, std::move(message), std::move(where)};
 }
 
-// The words of `verb` cut in two: its options, and from the first word that is no option (or from "--") everything
-// else, which belongs to the program untouched.
+// The words of a verb in two parts: its options, and everything from the first word that is no option, or from "--",
+// on. That part belongs to the program untouched.
 struct Split {
   std::vector<std::string> options;
-  std::vector<std::string> target;  // first the program's name or "--"; empty when there is none
+  std::vector<std::string> target;  // first the program's name or "--"; empty if there is none
 };
-// BadArgument for an unknown option (with a suggestion), and for an option whose value is missing.
+// Returns BadArgument for an unknown option (with a suggestion) and for an option without its value.
 Result<Split> split_words(const CLI::App& verb, const std::vector<std::string>& words);
 
-// For a verb whose options may stand before and behind its other words, which are the target; behind "--" no word is an
-// option. BadArgument as above.
+// The same for a verb whose options may stand before and after its other words. Those words are the target; "--" is
+// dropped from it, and no word after "--" is an option.
 Result<Split> gather_words(const CLI::App& verb, const std::vector<std::string>& words);
 
 }  // namespace ullage::cli

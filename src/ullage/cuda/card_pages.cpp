@@ -61,7 +61,7 @@ bool CardPages::move(Address from, Address to, Bytes length) {
     driver_.fresh(to, length);
     return true;
   }
-  // Back behind `from`, as the caller believes them to be.
+  // Maps the pages behind `from` again, where the caller expects them.
   for (Bytes done; done < length; done += granularity()) {
     auto page = behind_.extract((to + done).value);
     page.key() = (from + done).value;
@@ -71,7 +71,7 @@ bool CardPages::move(Address from, Address to, Bytes length) {
   return false;
 }
 
-// All or none of them.
+// Maps all pages of the range, or none.
 bool CardPages::map_all(Address at, Bytes length) {
   Bytes done;
   while (done < length && driver_.map(at + done, behind_.at((at + done).value)) == kSuccess) done += granularity();
@@ -82,7 +82,7 @@ bool CardPages::map_all(Address at, Bytes length) {
 
 void CardPages::drop(Address at, Bytes length) {
   if (length == Bytes{}) return;
-  static_cast<void>(driver_.synchronize(at, length));  // a card that failed has nothing running either
+  static_cast<void>(driver_.synchronize(at, length));  // if the card has failed, nothing runs any more either
   driver_.unmap(at, length);
   for (Bytes done; done < length; done += granularity()) {
     const auto page = behind_.find((at + done).value);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A card's memory as the store sees it: addresses for life, and pages of 2 MiB that are mapped behind them, handed on
-// and given back. Kernels run later than they are launched, so pages are taken away from an address only after the card
-// has done what it was given on them (Driver::synchronize); nobody is told when somebody touches what is not there, so
-// all access is announced (store::Pager::Settings: heal_faults and notices_writes are false).
+// Implements store::Pages on a card: addresses are for life, and pages of 2 MiB are mapped behind them, handed on and
+// given back. Kernels run later than they are launched, so pages leave an address only after the card has done its work
+// on them (Driver::synchronize). A touch where there are no pages is not reported, so every access must be announced
+// (store::Pager::Settings: heal_faults and notices_writes are false).
 //
-// This is what makes the pager of the CPU the pager of a card: a pointer into a storage stays good while its bytes
-// leave and come back, which no pool of cudaMalloc can promise.
+// So the pager of the CPU can be the pager of a card: a pointer into a storage stays valid while its bytes leave and
+// come back. No pool of cudaMalloc can promise that.
 
 #include "ullage/cuda/driver.h"
 #include "ullage/store/pages.h"
@@ -20,7 +20,7 @@ namespace ullage::cuda {
 // Not thread-safe: the store calls under its lock.
 class CardPages final : public store::Pages {
  public:
-  // `driver` must outlive it, and so must the card's work on what it mapped.
+  // `driver` must outlive this object. The destructor waits for the card's work before it unmaps the pages.
   explicit CardPages(Driver& driver) : driver_(driver) {}
   ~CardPages() override;
   CardPages(const CardPages&) = delete;
@@ -28,11 +28,11 @@ class CardPages final : public store::Pages {
 
   Bytes granularity() const override { return driver_.page(); }
   Result<store::AddressRange> reserve(Bytes wanted) override;
-  // `kind` is Huge: a card has no smaller pages, and refuses them.
+  // Returns false unless `kind` is Huge, because a card has no smaller pages.
   bool fill(Address at, Bytes length, store::PageKind kind) override;
   bool move(Address from, Address to, Bytes length) override;
   void drop(Address at, Bytes length) override;
-  // There is nothing to say: what is mapped can be read and written, and nothing tells who does.
+  // Has no effect: what is mapped can be read and written, and no access is reported.
   bool protect(Address, Bytes, store::Access) override { return true; }
 
  private:
@@ -40,7 +40,7 @@ class CardPages final : public store::Pages {
 
   Driver& driver_;
   store::AddressRange reserved_{};
-  std::unordered_map<std::uint64_t, abi::Handle> behind_;  // by address
+  std::unordered_map<std::uint64_t, abi::Handle> behind_;  // pages by the address that they are mapped at
 };
 
 }  // namespace ullage::cuda

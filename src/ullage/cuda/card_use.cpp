@@ -11,14 +11,14 @@
 namespace ullage::cuda {
 namespace {
 
-// NVML's total is all that is soldered on, the driver's is up to a twentieth less on small cards. An instance of a
-// divided card (MIG) that has not all of it has half at most.
+// Are these totals of the same device? NVML counts all memory that is soldered on; the driver's total is up to a
+// twentieth less on small cards. An instance of a divided card (MIG) has all of the card or half of it at most.
 bool is_same_total(Bytes nvml, Bytes driver) {
   const auto [less, more] = std::minmax(nvml, driver);
   return more - less <= more / 10;
 }
 
-// Of the card that the driver speaks of.
+// Opens NVML for the driver's card. BadArgument if NVML's total is that of another device.
 Result<std::unique_ptr<Nvml>> nvml_for(Driver& driver, const std::string& library) {
   ULLAGE_TRY_VALUE(const std::string bus_id, driver.bus_id());
   ULLAGE_TRY_VALUE(const Driver::Memory memory, driver.memory());
@@ -58,10 +58,10 @@ std::unique_ptr<CardUse> CardUse::of(Driver& driver, const std::string& nvml, Cl
 
 Bytes CardUse::now() {
   if (nvml_ != nullptr) {
-    const std::unique_lock asking(asking_, std::try_to_lock);  // nobody waits for another's question
+    const std::unique_lock asking(asking_, std::try_to_lock);  // no thread waits for another's question
     if (asking && clock_() >= next_question_) ask();
   }
-  const Bytes others = this->others();  // first: what they take in between counts as this process's
+  const Bytes others = this->others();  // before used(): what others take in between counts as this process's
   return saturating_sub(used(), others);
 }
 
@@ -75,7 +75,7 @@ CardUse::Knowledge CardUse::knowledge() const {
   return knowledge_;
 }
 
-// Of the card, by all.
+// Returns the used bytes of the card, whoever uses them.
 Bytes CardUse::used() {
   const Result<Driver::Memory> memory = driver_.memory();
   const std::lock_guard lock(mutex_);
@@ -83,8 +83,8 @@ Bytes CardUse::used() {
   return used_;
 }
 
-// This process and others may take and give while NVML is asked. The less of what was used before and after: what was
-// taken counts as this process's, and what it gave back is not taken for others'.
+// Memory may be taken and given back while NVML is asked. So the smaller of the used bytes before and after counts.
+// Then what was taken meanwhile counts as this process's, and what this process gave back does not count as others'.
 void CardUse::ask() {
   const Bytes before = used();
   const Result<std::vector<Nvml::Process>> listed = nvml_->processes();
@@ -96,7 +96,8 @@ void CardUse::ask() {
   if (found.knowledge.way != Way::Unknown) others_ = saturating_sub(std::min(before, after), found.own);
 }
 
-// Who has a context on the card is listed: a single one is this process, and keeps its number when others come.
+// NVML lists every process with a context on the card. So a single one is this process, and its pid in the list stays
+// the same when others come.
 CardUse::Found CardUse::find(const std::vector<Nvml::Process>& listed) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   Way way = Way::OwnEntry;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What this process holds of a card, as nvidia-smi shows it: its context, libraries' kernels and every allocator's
-// memory, so that a budget can be kept on all of it.
+// Measures what this process holds of a card, as nvidia-smi shows it: its context, the kernels of libraries, and the
+// memory of every allocator. So a budget can be kept on all of it.
 //
 //   |=== others, the driver ===|====== this process ======|........ free ........| total
 //     as NVML said last          whatever else is used      as the driver says now
 //
-// NVML, the only one that knows processes apart, takes milliseconds, so it is asked now and then. In between all that
-// changes counts as this process's: a budget is kept too well when others take some, and too badly, until the next
-// question, by what they give back.
+// Only NVML can tell processes apart. It takes milliseconds, so it is asked only now and then. In between, every change
+// counts as this process's. If others take memory, too much counts as this process's, which then keeps below its budget
+// more than it must. If others give memory back, too little counts until NVML is asked again.
 
 #include "ullage/base/bytes.h"
 #include "ullage/cuda/driver.h"
@@ -31,8 +31,8 @@ class CardUse final {
  public:
   enum class Way {
     OwnEntry,   // NVML lists this process
-    OnlyEntry,  // it listed a single one, by another number: this one, seen from outside of its container
-    Unknown,    // others() is as known before, and at first zero: all that is used counts as this process's
+    OnlyEntry,  // NVML listed a single process by another pid: this one, as seen from outside of its container
+    Unknown,    // others() is what was known before; at first zero: all used bytes count as this process's
   };
   struct Knowledge {
     Way way = Way::Unknown;
@@ -40,18 +40,18 @@ class CardUse final {
   };
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  // At the least. A question takes 4.5 ms on an RTX 4090 with driver 610, under a lock that all who allocate on the
-  // card need (github.com/flightlessmango/MangoHud, pull request 2104).
+  // The least time between two questions to NVML. A question takes 4.5 ms on an RTX 4090 with driver 610, under a lock
+  // that everyone who allocates on the card needs (github.com/flightlessmango/MangoHud, pull request 2104).
   static constexpr std::chrono::milliseconds kBetweenQuestions{250};
 
-  // The driver must outlive it. Asks NVML for the first time; whatever is wrong with that is in knowledge().
+  // `driver` must outlive the result. Asks NVML for the first time; if that fails, knowledge() has the reason.
   static std::unique_ptr<CardUse> of(Driver& driver, const std::string& nvml = "libnvidia-ml.so.1",
                                      Clock clock = std::chrono::steady_clock::now);
 
-  // A question to the driver, microseconds; to NVML too where that is due and no other thread asks it. A card that does
-  // not answer any more holds what it held.
+  // Returns what this process holds of the card. Asks the driver (microseconds), and NVML too if that is due and no
+  // other thread is asking it. If the card does not answer any more, its last answer counts.
   Bytes now();
-  // With what the driver keeps for itself.
+  // What others hold of the card, and what the driver keeps for itself.
   Bytes others() const;
   Knowledge knowledge() const;
 
@@ -71,11 +71,11 @@ class CardUse final {
   const Clock clock_;
   std::unique_ptr<Nvml> nvml_;  // null: not to be asked
 
-  std::mutex asking_;  // for the next two; taken before the other
+  std::mutex asking_;  // guards the next two; taken before mutex_
   std::chrono::steady_clock::time_point next_question_;
-  std::optional<std::uint32_t> outer_pid_;  // this process's number in NVML's list, once found out
+  std::optional<std::uint32_t> outer_pid_;  // this process's pid in NVML's list, once found out
 
-  mutable std::mutex mutex_;  // for what follows
+  mutable std::mutex mutex_;  // guards what follows
   Bytes used_;
   Bytes others_;
   Knowledge knowledge_;

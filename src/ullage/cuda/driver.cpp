@@ -10,7 +10,8 @@ namespace ullage::cuda {
 
 using abi::kSuccess;
 
-// By the names that the library exports; a suffix _v2 is the form with 64-bit sizes.
+// The functions of the library. find() has the names that it exports. If a name ends in _v2, cuda.h maps the plain name
+// to it.
 struct Driver::Functions {
   abi::Result (*init)(unsigned flags);
   abi::Result (*error_string)(abi::Result error, const char** text);
@@ -41,7 +42,7 @@ struct Driver::Functions {
   abi::Result (*pin)(void* host, std::size_t size, unsigned flags);
   abi::Result (*unpin)(void* host);
 
-  // The name of the first function that is missing; null: all are there.
+  // Looks all of them up. Returns the name of the first that is missing; null if none is.
   const char* find(void* library);
 };
 
@@ -75,7 +76,7 @@ const char* Driver::Functions::find(void* library) {
   return take.missing();
 }
 
-// The primary context is current here as long as this lives.
+// Makes the primary context current on this thread for as long as the object lives.
 class Driver::InContext final {
  public:
   explicit InContext(const Driver& driver) : driver_(driver), pushed_(driver.call_->push_context(driver.context_)) {}
@@ -98,7 +99,7 @@ Result<std::unique_ptr<Driver>> Driver::open(int device, const std::string& libr
 }
 
 Status Driver::begin(int device, const std::string& library) {
-  // Never closed: torch's own runtime uses it too.
+  // The library is never closed, because torch's own runtime uses it too.
   void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr)
     return Error{Error::Kind::NotFound, "no NVIDIA driver on this machine: " + std::string(dlerror()), ""};
@@ -173,7 +174,6 @@ abi::Result Driver::allow(Address at, Bytes size) {
 
 Status Driver::synchronize() {
   const InContext here(*this);
-  // An error of a kernel that ran before comes out here.
   if (const abi::Result done = call_->synchronize(); done != kSuccess) return error("the card's work failed", done);
   return success();
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One card, through its driver library, which is looked up where the process runs and never linked. What is used:
-// virtual memory (addresses reserved apart from the bytes behind them, in pages of 2 MiB), copies to and from the host,
-// pinned host memory, and what the card has left. Source: CUDA Driver API, "Virtual Memory Management".
+// Gives access to one card by its driver library, which is looked up at run time and never linked. It uses virtual
+// memory: addresses are reserved apart from the bytes behind them, in pages of 2 MiB. It also copies to and from the
+// host, locks host memory, and asks what the card has left. Source: CUDA Driver API, "Virtual Memory Management".
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -17,70 +17,72 @@
 
 namespace ullage::cuda {
 
-// Whoever knows when the card was last given work on some bytes. Thread-safe.
+// Knows when the card was last given work on some bytes. Thread-safe.
 class Work {
  public:
   virtual ~Work() = default;
-  // Waits until the card has done all that it was given on these bytes. False: it is not known what that is.
+  // Waits until the card has done all work on these bytes that it was given. False: that work is not known.
   virtual bool done(Address at, Bytes size) = 0;
-  // Pages were just mapped there: nothing has used them at these addresses.
+  // Pages were just mapped at these addresses, so no work has used them there yet.
   virtual void fresh(Address at, Bytes size) = 0;
 };
 
-// Thread-safe, from threads without a context too: works in the device's primary context, the one torch uses, and
+// Thread-safe, on threads without a context too. Works in the device's primary context, the one that torch uses, and
 // leaves each thread's current context as it was.
 class Driver final : public store::Bridge {
  public:
-  // NotFound: no driver here, or no such device. BadArgument: the card lacks what is used.
+  // NotFound: there is no driver here, or no such device. BadArgument: the driver lacks a function that is used.
+  // System: the driver refused (a card without virtual memory management, for one).
   static Result<std::unique_ptr<Driver>> open(int device, const std::string& library = "libcuda.so.1");
   ~Driver() override;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
   struct Memory {
-    Bytes free;  // of the whole card, whoever holds the rest
+    Bytes free;  // of the whole card, all processes included
     Bytes total;
   };
   Result<Memory> memory();
 
-  // Where the card is, "0000:3B:00.0"; for an instance of a divided card (MIG) where the whole one is.
+  // The card's PCI address, such as "0000:3B:00.0"; for an instance of a divided card (MIG) that of the whole card.
   Result<std::string> bus_id();
 
-  // The least that can be mapped; addresses and sizes below are multiples of it.
+  // The least that can be mapped. Addresses and sizes below are multiples of it.
   Bytes page() const { return page_; }
 
-  // Addresses with nothing behind them.
+  // Reserves addresses with nothing behind them.
   Result<store::AddressRange> reserve(Bytes size);
   void unreserve(store::AddressRange range);
 
-  // One page of the card's memory. Anything but success: `handle` means nothing; kOutOfMemory: the card is full.
+  // Allocates one page of the card's memory. Unless it returns kSuccess, `handle` is undefined. kOutOfMemory: the card
+  // is full.
   abi::Result create(abi::Handle& handle);
   void release(abi::Handle handle);
-  // One page behind an address; nobody may touch it before allow().
+  // Maps one page at an address; nobody may touch it before allow().
   abi::Result map(Address at, abi::Handle handle);
-  // All maps of the range; what was given to the card before must have ended (synchronize()).
+  // Unmaps the pages of the range. The card's work on them must have ended (synchronize()).
   abi::Result unmap(Address at, Bytes size);
-  // The device may read and write what is mapped in the range.
+  // Lets the device read and write what is mapped in the range.
   abi::Result allow(Address at, Bytes size);
 
-  // Waits until the device has done all that it was given.
+  // Waits until the device has done all work that it was given. An error may be that of any earlier kernel.
   Status synchronize();
-  // Until it has done what touches these bytes, as far as anybody knows that.
+  // Waits until the device has done the work on these bytes; all work if there is no Work or it does not know.
   Status synchronize(Address at, Bytes size);
-  // Tells who knows: pages were just mapped there.
+  // Tells the Work that pages were just mapped there.
   void fresh(Address at, Bytes size);
-  // Who knows, from now on; must outlive the driver's use. Null: nobody.
+  // Sets the Work to ask from now on, which must outlive the driver's use. Null: none.
   void set_work(Work* work) { work_.store(work); }
 
-  // After a synchronize() of these bytes.
+  // Both wait for the work on these bytes on the card first, and return when the copy is done.
   Status copy_out(Address from, void* into, Bytes size) override;
   Status copy_in(const void* from, Address into, Bytes size) override;
 
-  // Locks host memory, so that copies go at full speed. System: the host has not so much that can be locked.
+  // Locks host memory, so that copies go at full speed. System: the host cannot lock so much.
   Status pin(void* host, Bytes size);
   void unpin(void* host);
 
-  // "out of memory (2)"
+  // Returns the driver's text and the number, such as "out of memory (2)".
   std::string text(abi::Result result) const;
   Error error(const std::string& what, abi::Result result) const;
 
@@ -94,7 +96,7 @@ class Driver final : public store::Bridge {
   std::unique_ptr<Functions> call_;
   abi::Device device_ = 0;
   abi::Context context_ = nullptr;
-  abi::Stream stream_ = nullptr;  // of copies
+  abi::Stream stream_ = nullptr;  // for copies
   std::atomic<Work*> work_{nullptr};
   Bytes page_;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The few types and numbers of the CUDA driver's C interface that Ullage uses, so that it builds without CUDA's
-// headers. They have been the same since CUDA 11.2 (a driver is compatible with all older callers); tests/cuda holds
-// them against cuda.h where that is there.
+// The few types and numbers of the CUDA driver's C interface that Ullage uses. They are repeated here so that Ullage
+// builds without CUDA's headers. They have been the same since CUDA 11.2 (a driver is compatible with all older
+// callers). If cuda.h is installed, tests/cuda compares them with it.
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,8 @@
 namespace ullage::cuda {
 namespace {
 
-// Locking costs a call and some time for each page; this is 25 ms of copying.
+// Memory is locked in pieces of this size. Locking costs a call and some time for each page. A piece is 25 ms of
+// copying.
 constexpr Bytes kLockedAtOnce = 64_MiB;
 
 void* pointer(Address at) { return reinterpret_cast<void*>(at.value); }
@@ -68,7 +69,7 @@ std::optional<store::SpillSlot> HostTier::take_here(Bytes size) {
   return store::SpillSlot{offset.count, size, next_serial_++, /*height=*/1};
 }
 
-// False: the host locks no more, now. What is locked already is used on.
+// Locks memory up to the offset `end`. False: the host locks no more at present. What is locked already stays in use.
 bool HostTier::lock_up_to(Bytes end) {
   while (counts_.locked < end) {
     const Bytes piece = std::min(kLockedAtOnce, memory_.size - counts_.locked);
@@ -88,8 +89,8 @@ Status HostTier::read(const store::SpillSlot& slot, Address into) {
   return in_pieces(slot, [&](void* here, Bytes done, Bytes part) { return driver_.copy_in(here, into + done, part); });
 }
 
-// A copy lies in one range that was locked at once: of two that adjoin drivers refuse it (sgl-project/sglang pull
-// request 36798).
+// Copies a slot in parts, each of which lies in one piece that was locked at once. Drivers refuse a copy across two
+// adjoining pieces (sgl-project/sglang pull request 36798).
 template <class Copy>
 Status HostTier::in_pieces(const store::SpillSlot& slot, const Copy& copy) const {
   for (Bytes done; done < slot.size;) {

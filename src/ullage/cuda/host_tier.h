@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tier between a card and the disk: host memory that is locked, so that the card copies at full speed. One range of
-// addresses, locked piece by piece as it fills; what finds no room goes to the tier below.
+// The tier between a card and the disk: host memory that is locked, so that copies to and from the card go at full
+// speed. It is one range of addresses that is locked piece by piece as it fills. What finds no room goes to the tier
+// below.
 //
 //   0 |=slot=|gap|==slot==|=slot=|.......................| most
 //     locked, in pieces of 64 MiB   not yet
@@ -23,11 +24,11 @@ class HostTier final : public store::Tier {
     Bytes in_use;
     Bytes in_use_peak;
     Bytes locked;
-    Bytes passed_down;  // slots that went to the tier below, all together
+    Bytes passed_down;  // slots taken in the tier below so far
   };
 
-  // `most`: of host memory, rounded down to 4096; zero is fine. `below` takes what does not fit; null: nothing does.
-  // Both must outlive it. System: the host has no such addresses.
+  // `most`: bytes of host memory, rounded down to a multiple of 4096; may be zero. `below`: the tier for what does not
+  // fit; null: there is none. `driver` and `below` must outlive the result. System: the host has no such addresses.
   static Result<std::unique_ptr<HostTier>> open(Driver& driver, Bytes most, store::Tier* below);
   ~HostTier() override;
   HostTier(const HostTier&) = delete;

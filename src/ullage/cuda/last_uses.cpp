@@ -9,7 +9,7 @@ namespace ullage::cuda {
 void LastUses::used(Address begin, Bytes size, Point at) {
   const Address end = begin + size;
   if (const auto same = uses_.find(begin); same != uses_.end() && same->second.end == end) {
-    same->second.at = at;  // a storage again
+    same->second.at = at;  // the usual case: the same storage again
     return;
   }
   cut_at(begin);
@@ -18,7 +18,7 @@ void LastUses::used(Address begin, Bytes size, Point at) {
   uses_.emplace(begin, Use{end, at});
 }
 
-// What lies around this address becomes two.
+// Splits the use that lies around this address in two.
 void LastUses::cut_at(Address at) {
   const auto after = uses_.upper_bound(at);
   if (after == uses_.begin()) return;

@@ -15,7 +15,7 @@ struct Nvml::Functions {
   nvml_abi::Result (*memory)(nvml_abi::Device device, nvml_abi::Memory* memory);
   nvml_abi::Result (*processes)(nvml_abi::Device device, unsigned* count, nvml_abi::Process* processes);
 
-  // The name of the first function that is missing; null: all are there.
+  // Looks all functions up. Returns the name of the first that is missing; null if none is.
   const char* find(void* library);
 };
 
@@ -26,8 +26,8 @@ const char* Nvml::Functions::find(void* library) {
   take(error_string, "nvmlErrorString");
   take(device, "nvmlDeviceGetHandleByPciBusId_v2");
   take(memory, "nvmlDeviceGetMemoryInfo");
-  // Not _v3, which has the same structure today: drivers 535.43 to 535.86 write 32 bytes for each process there, and
-  // 535.98 has none (github.com/XuehaiPan/nvitop, pull requests 79 and 89).
+  // _v3 has the same structure today but is not used: drivers 535.43 to 535.86 write 32 bytes for each process there.
+  // Driver 535.98 has no _v3 (github.com/XuehaiPan/nvitop, pull requests 79 and 89).
   take(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
   return take.missing();
 }
@@ -39,7 +39,7 @@ Result<std::unique_ptr<Nvml>> Nvml::open(const std::string& bus_id, const std::s
 }
 
 Status Nvml::begin(const std::string& bus_id, const std::string& library) {
-  // Never closed: torch may use it too.
+  // The library is never closed, because torch may use it too.
   void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) return Error{Error::Kind::NotFound, "no NVML on this machine: " + std::string(dlerror()), ""};
   auto functions = std::make_unique<Functions>();
@@ -54,7 +54,7 @@ Status Nvml::begin(const std::string& bus_id, const std::string& library) {
   return success();
 }
 
-// NVML counts who started it.
+// NVML counts its starts, so this ends only our own.
 Nvml::~Nvml() {
   if (started_) call_->end();
 }
@@ -71,7 +71,7 @@ Result<std::vector<Nvml::Process>> Nvml::processes() {
   auto count = static_cast<unsigned>(listed.size());
   nvml_abi::Result done = call_->processes(device_, &count, listed.data());
   while (done == nvml_abi::kTooSmall && count > listed.size()) {
-    listed.resize(count * std::size_t{2});  // more may come meanwhile
+    listed.resize(count * std::size_t{2});  // more processes may come meanwhile
     count = static_cast<unsigned>(listed.size());
     done = call_->processes(device_, &count, listed.data());
   }

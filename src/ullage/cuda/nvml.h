@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What NVML, the library behind nvidia-smi, says of one card: how much of it each process holds, which the driver's own
-// interface does not say. Looked up where the process runs and never linked.
+// Asks NVML, the library behind nvidia-smi, how much of one card each process holds. The driver's own interface does
+// not say that. NVML is looked up at run time and never linked.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -20,23 +20,23 @@ namespace ullage::cuda {
 class Nvml final {
  public:
   struct Process {
-    // As the asking process would see it; older drivers give the host's, whoever asks.
+    // As the asking process sees it; older drivers give the host's pid, whoever asks.
     std::uint32_t pid;
-    // All allocators, contexts and kernels; managed memory is left out. Nothing: NVML does not know (WSL).
+    // Bytes of all allocators, contexts and kernels, without managed memory. Nothing: NVML does not know (WSL).
     std::optional<Bytes> used;
   };
 
-  // Of the card at that PCI bus (Driver::bus_id()); some 100 ms. NotFound: no such library. BadArgument: it is too old.
-  // System: it has no such card, or does not let this process ask.
+  // Opens NVML for the card at this PCI address (Driver::bus_id()). Takes some 100 ms. NotFound: there is no such
+  // library. BadArgument: it is too old. System: it has no such card, or does not let this process ask.
   static Result<std::unique_ptr<Nvml>> open(const std::string& bus_id, const std::string& library);
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // Of the whole card, with what the driver keeps for itself and does not count as its total.
+  // Bytes of the whole card, including what the driver keeps for itself and leaves out of its own total.
   Result<Bytes> total();
-  // Those with a context on the card; in a container one may come several times. Takes milliseconds, and other threads'
-  // calls of the driver wait meanwhile.
+  // Lists the processes with a context on the card. In a container a process may be listed several times. Takes
+  // milliseconds, and other threads' calls of the driver wait meanwhile.
   Result<std::vector<Process>> processes();
 
  private:

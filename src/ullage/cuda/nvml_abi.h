@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The few types and numbers of NVML's C interface that Ullage uses, so that it builds without NVIDIA's headers. Source:
-// nvml.h 13.3.29 (github.com/NVIDIA/go-nvml, pkg/nvml/nvml.h), the same in nvidia-ml-py 13.615.
+// The few types and numbers of NVML's C interface that Ullage uses. They are repeated here so that Ullage builds
+// without NVIDIA's headers. Source: nvml.h 13.3.29 (github.com/NVIDIA/go-nvml, pkg/nvml/nvml.h); nvidia-ml-py 13.615
+// has the same.
 
 #include <cstddef>
 #include <cstdint>

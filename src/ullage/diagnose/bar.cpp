@@ -13,12 +13,13 @@ namespace {
 using PartKind = Bar::Part::Kind;
 using trace::Teller;
 
-// Fills a bar of a known total from the left; what a rounded figure says too much is taken off that figure.
+// Fills a bar of a known total from the left. A printed figure is rounded, so up to `slack` bytes beyond what is left
+// are cut off.
 class Filler {
  public:
   Filler(Bytes total, Bytes slack) : left_(total), slack_(slack) { bar_.total = total; }
 
-  // False: the figure does not fit even with the rounding of printed figures.
+  // False if the figure exceeds what is left by more than `slack`.
   bool add(PartKind kind, std::string name, Bytes bytes) {
     if (bytes > left_) {
       if (bytes - left_ > slack_) return fits_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The device, or what is known of it, as one bar whose parts add up exactly.
+// Draws the device, or what is known of it, as one bar whose parts add up exactly.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/evidence.h"
@@ -10,7 +10,7 @@
 
 namespace ullage::diagnose {
 
-// None where the figures are too few or contradict each other; a reason worth telling is then in evidence.notes.
+// None if the figures are too few or contradict each other. Contradictions are explained in evidence.notes.
 std::optional<Bar> bar_of(const Evidence& evidence);
 
 // "GPU 0", "NPU 3", "the CPU".

@@ -55,7 +55,7 @@ Diagnosis judge(const History& history, Source source) {
   return diagnosis;
 }
 
-// A snapshot in which no device has a segment or an event.
+// For a snapshot in which no device has a segment or an event.
 Diagnosis empty(const trace::Recording& recording, const Question& question) {
   Diagnosis diagnosis;
   diagnosis.source = {"snapshot", question.file, recording.torch, layout_name(recording.layout), 0, 1};
@@ -84,7 +84,7 @@ std::vector<Bytes> peaks_of(const trace::TraceFile& file) {
   return peaks;
 }
 
-// The one knob in which a take has less than another and is the same otherwise.
+// Returns the one knob that is lower `then` than `now`, if all others are equal; else none.
 std::optional<std::size_t> lower_knob(const std::vector<Knob>& then, const std::vector<Knob>& now) {
   if (then.size() != now.size()) return std::nullopt;
   std::optional<std::size_t> lower;

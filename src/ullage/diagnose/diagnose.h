@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From an input to diagnoses: one for each error of a log, for each device of a snapshot or profile, for each table,
-// for each take of a trace.
+// Turns an input into diagnoses: one for each error and each memory_summary table of a log, each device of a snapshot
+// or profile, each take of a trace.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"
@@ -14,12 +14,12 @@
 namespace ullage::diagnose {
 
 struct Question {
-  std::string file;                // for Source
-  std::optional<unsigned> device;  // that device alone; a trace has none
+  std::string file;                // copied to Source
+  std::optional<unsigned> device;  // diagnose only this device; a trace has no devices
   std::optional<trace::At> at;     // none: the out-of-memory event if there is one, else the peak
 };
 
-// Empty when the input has nothing of the device asked for.
+// Empty if the input has nothing about the device asked for, or no such moment.
 std::vector<Diagnosis> diagnose(const trace::Recording& recording, const Question& question);
 std::vector<Diagnosis> diagnose(const trace::Log& log, const Question& question);
 std::vector<Diagnosis> diagnose(const trace::Profile& profile, const Question& question);

@@ -12,14 +12,14 @@ namespace {
 
 using trace::Teller;
 
-// Both figures of the pool where one of them follows.
+// Computes `reserved` or `unallocated` if it follows from the other figures.
 void complete(Facts& facts) {
   if (!facts.reserved) facts.reserved = sum(facts.allocated, facts.unallocated);
   if (!facts.unallocated) facts.unallocated = difference(facts.reserved, facts.allocated);
 }
 
-// In a container the driver does not tell PyTorch its own number, so the program's own line reads "Process 123 has".
-// The line with the fewest bytes that can hold this pool is then the program's.
+// In a container PyTorch does not learn its own process number from the driver, so the message lists this program like
+// any other: "Process 123 has". The process with the fewest bytes that can hold this pool is taken for this program.
 void find_own_process(Evidence& evidence) {
   evidence.other_processes = evidence.message->processes;
   if (evidence.facts.process || !evidence.facts.reserved || *evidence.facts.reserved == Bytes{}) return;
@@ -42,7 +42,8 @@ void contradict(Evidence& evidence, std::string why) {
   evidence.notes.push_back(std::move(why));
 }
 
-// Figures that cannot be true together: Windows, APUs and other unified memory (the driver moves bytes to the host).
+// Looks for figures that cannot be true together. They occur on Windows, APUs and other unified memory, where the
+// driver moves bytes to the host.
 void check(Evidence& evidence) {
   const Facts& facts = evidence.facts;
   const Bytes slack = std::max(evidence.precision * 4, 1_MiB);
@@ -102,7 +103,7 @@ double share(std::optional<Bytes> a, std::optional<Bytes> b) {
 }
 
 bool Evidence::told_by_pool() const {
-  if (told_by(Teller::Other) && facts.reserved) return true;  // of an accelerator whose words are PyTorch's own
+  if (told_by(Teller::Other) && facts.reserved) return true;  // an accelerator's backend with PyTorch's wording
   return told_by(Teller::Cuda) || told_by(Teller::Hip) || told_by(Teller::Xpu) || told_by(Teller::Npu);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything that a rule may look at, from whatever input there is. A pointer is null where the input is of another
-// kind; a figure is absent where nobody said it and arithmetic does not give it.
+// Everything that a rule may look at, whatever the input is. A pointer is null if the input is of another kind. A
+// figure is absent if it is neither stated nor computable. "Pool" means PyTorch's caching allocator here.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/history.h"
@@ -18,26 +18,26 @@ namespace ullage::diagnose {
 
 struct Evidence {
   Facts facts;
-  std::optional<Bytes> ceiling;      // the least of capacity and what the process is allowed
-  std::optional<Bytes> outside;      // of the device: neither PyTorch's pool of this process nor free
-  std::optional<Bytes> own_outside;  // this process's, not its pool's; known only where the process's figure is
-  std::optional<Bytes> others;       // of other processes; known only where the process's figure is
-  std::vector<trace::ProcessUse> other_processes;  // named in the message, this process left out
+  std::optional<Bytes> ceiling;      // the smaller of capacity and what the process is allowed
+  std::optional<Bytes> outside;      // on the device: neither in this process's pool nor free
+  std::optional<Bytes> own_outside;  // this process's, outside its pool; known only if facts.process is
+  std::optional<Bytes> others;       // of other processes; known if facts.process is, or if they are named
+  std::vector<trace::ProcessUse> other_processes;  // named in the message, without this process
   std::optional<Bytes> private_pools, other_allocations;
   bool consistent = true;          // the figures can be true together
-  std::vector<std::string> notes;  // why not, and what else a person should know of the figures
+  std::vector<std::string> notes;  // why not, and what else a person should know about the figures
   Bytes precision;
   Signs signs;
-  Tool tool = Tool::None;  // that speaks in the message
+  Tool tool = Tool::None;  // the program that the message comes from
   const trace::OutOfMemory* message = nullptr;
   const trace::Log* log = nullptr;
   const trace::MemorySummary* summary = nullptr;
   const History* history = nullptr;
 
   bool told_by(trace::Teller teller) const { return message && message->teller == teller; }
-  // One of PyTorch's pools on a card: CUDA, HIP, XPU, NPU.
+  // By a caching allocator of PyTorch: CUDA, HIP, XPU, NPU, or a backend with PyTorch's wording.
   bool told_by_pool() const;
-  // cuBLAS, cuDNN and the like, NCCL too.
+  // By cuBLAS, cuDNN or a similar library, NCCL included.
   bool told_by_library() const;
 };
 
@@ -45,11 +45,11 @@ Evidence evidence_of(const trace::OutOfMemory& message, const trace::Log& log);
 Evidence evidence_of(const trace::MemorySummary& summary);
 Evidence evidence_of(const History& history);
 
-// a + b, or none where that passes 2^63: figures of a text may be anything.
+// a + b. None if one is not known or the sum passes 2^63, because figures in a text may be anything.
 std::optional<Bytes> sum(std::optional<Bytes> a, std::optional<Bytes> b);
-// a - b, or none where b is larger or one is not known.
+// a - b. None if b is larger or one is not known.
 std::optional<Bytes> difference(std::optional<Bytes> a, std::optional<Bytes> b);
-// a / b; 0 where b is not known or zero.
+// a / b. 0 if one is not known or b is zero.
 double share(std::optional<Bytes> a, std::optional<Bytes> b);
 
 }  // namespace ullage::diagnose

@@ -111,7 +111,7 @@ std::string line_of_summary(const Evidence& evidence) {
   return fmt::format("{}: {}{}", device_name(evidence), held.empty() ? "a table without byte rows" : held, end);
 }
 
-// Where the memory of this kind of device is recorded.
+// Returns how to record a snapshot on this kind of device.
 std::string record(const Evidence& evidence) {
   const char* device = evidence.told_by(Teller::Xpu) ? "xpu" : evidence.told_by(Teller::Npu) ? "npu" : "cuda";
   return fmt::format(

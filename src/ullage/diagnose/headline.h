@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One line that says what happened, with its figures; what to record to be sure; the next command.
+// The texts around a diagnosis: one line that says what happened, what to record to be sure, the next command, notes.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/evidence.h"
@@ -13,15 +13,16 @@ namespace ullage::diagnose {
 
 std::string headline_of(const Evidence& evidence);
 
-// What this kind of input cannot tell, and how to record what can. Empty when the first cause is as good as proven.
+// Returns what this kind of input cannot show, and how to record it. Empty if the first cause has a confidence of 0.9
+// or more, or if a further recording would not help.
 std::string to_know_more(const Evidence& evidence, const std::vector<Cause>& causes);
 
-// On a CUDA device.
+// Returns how to record a snapshot on a CUDA device.
 std::string how_to_record();
 
 std::string next_command(const Evidence& evidence, const std::string& file);
 
-// What a person should know of the figures before trusting them.
+// Returns what a person should know about the figures before trusting them.
 std::vector<std::string> notes_of(const Evidence& evidence, const std::vector<Cause>& causes);
 
 }  // namespace ullage::diagnose

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a recording (of one device: a snapshot or a profile; or one take of Ullage's own) says at one moment, worked out
-// once for all rules: who held the bytes, how the pool lay, what the program was doing, what grew from step to step.
+// What a recording says at one moment, worked out once for all rules: who held the bytes, where the free memory lay,
+// what the program was doing, what grew from step to step. The recording is one device of a snapshot or profile, or one
+// take of Ullage's own trace.
 
 #include "ullage/diagnose/pool_layout.h"
 #include "ullage/diagnose/roles.h"
@@ -21,10 +22,10 @@
 namespace ullage::diagnose {
 
 struct History {
-  const trace::Recording* recording = nullptr;       // null for a profile
-  const trace::DeviceRecording* recorded = nullptr;  // likewise
-  const trace::Profile::Device* profiled = nullptr;  // null but for a profile
-  const trace::UnderstoodFile* file = nullptr;       // null but for Ullage's own, as the two below
+  const trace::Recording* recording = nullptr;       // only of a snapshot, as `recorded`; else null
+  const trace::DeviceRecording* recorded = nullptr;  // the same recording's device
+  const trace::Profile::Device* profiled = nullptr;  // only of a profile; else null
+  const trace::UnderstoodFile* file = nullptr;       // only of Ullage's own trace, as the next two; else null
   const trace::Take* take = nullptr;
   const trace::TakeMeaning* meaning = nullptr;
   const trace::Stacks* stacks = nullptr;
@@ -33,28 +34,28 @@ struct History {
   trace::Levels levels;
   trace::Moment moment;
   trace::Moment peak;                                   // of live bytes
-  std::optional<trace::event::OutOfMemory> oom;         // the failure, when the moment is one
-  std::uint64_t ooms = 0;                               // in the whole history
+  std::optional<trace::event::OutOfMemory> oom;         // set if the moment is a failure
+  std::uint64_t ooms = 0;                               // out-of-memory events in the whole history
   trace::Phase phase = trace::Phase::Unknown;           // of the moment
   Signs signs;                                          // of the stack at the moment
   std::vector<trace::Owner> owners;                     // at the moment
   std::array<Bytes, trace::kCategories> by_category{};  // of `owners`; index: trace::Category
   std::vector<trace::Category> categories;              // index: StorageId
   Roles roles;
-  bool has_history = false;  // more than a stray event
+  bool has_history = false;  // the recording has an allocation event
   trace::Steps steps;
   std::vector<trace::Growth> growth;
   Bytes reserved_peak;
   std::optional<PoolLayout> layout;
   bool device_is_cpu = false;
-  std::optional<TakeFacts> told;  // of a take
+  std::optional<TakeFacts> told;  // only of a take
 
   Bytes of(trace::Category category) const { return by_category[static_cast<std::size_t>(category)]; }
   bool failed() const { return oom.has_value(); }
 };
 
-// What must be filled in before: trace, stacks and one of recorded, profiled or all that is of a take. False: it has
-// nothing at the moment asked for.
+// Fills in the rest of `history`. The caller must have set trace, stacks, device_is_cpu and the pointers of one kind of
+// recording. False if the recording does not have the moment asked for.
 bool work_out(History& history, std::optional<trace::At> at);
 
 }  // namespace ullage::diagnose

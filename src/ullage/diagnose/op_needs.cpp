@@ -9,10 +9,10 @@
 namespace ullage::diagnose {
 namespace {
 
-// Ops of a thread nest; the outermost one of each, by OpId.
+// Returns for each op, by OpId, the outermost op around it (ops of one thread nest), or itself.
 std::vector<OpId> outermost_ops(const trace::Take& take) {
   std::vector<OpId> outermost(take.details.size(), trace::kNoOp);
-  std::map<std::uint32_t, std::vector<OpId>> open;  // by thread: those in flight
+  std::map<std::uint32_t, std::vector<OpId>> open;  // the ops in flight, by thread
   for (const trace::Event& event : take.trace.events) {
     const auto* begun = std::get_if<trace::event::OpBegin>(&event.what);
     const auto* ended = std::get_if<trace::event::OpEnd>(&event.what);
@@ -33,7 +33,7 @@ bool can_be_cut(const std::string& name) {
   return name.find("_foreach_") != std::string::npos || name.find("_fused_") != std::string::npos;
 }
 
-// What every outermost op was given and had made so far, and the most of it.
+// For each outermost op: the bytes it was given, the live bytes it has made so far, and the most of these at once.
 class Needs final {
  public:
   explicit Needs(const trace::Take& take)
@@ -44,7 +44,7 @@ class Needs final {
         most_made_(take.details.size()),
         counted_(take.trace.storages.size(), trace::kNoOp) {}
 
-  // Looks at the events up to `end`.
+  // Counts the events before `end`.
   void run(EventId end) {
     for (std::size_t i = 0; i < end.value && i < take_.trace.events.size(); ++i) {
       const auto& what = take_.trace.events[i].what;
@@ -81,7 +81,7 @@ class Needs final {
     made = sum(made, storage.bytes).value_or(made);
     most_made_[root.value] = std::max(most_made_[root.value], made);
   }
-  // Of what died after its op the op is no longer anybody's concern.
+  // A storage that dies after its op has ended no longer matters for the op's need.
   void take_off(StorageId id, EventId at) {
     const trace::Storage& storage = take_.trace.storages[id.value];
     const OpId root = root_of(storage.op);
@@ -91,8 +91,8 @@ class Needs final {
 
   const trace::Take& take_;
   std::vector<OpId> outermost_;
-  std::vector<Bytes> given_, made_, most_made_;  // by OpId of the outermost
-  std::vector<OpId> counted_;                    // by StorageId: for which op it was counted last
+  std::vector<Bytes> given_, made_, most_made_;  // by OpId of the outermost op
+  std::vector<OpId> counted_;                    // by StorageId: the outermost op for which it was counted last
 };
 
 Need need_of(const trace::Take& take, OpId op, Bytes bytes) {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How many bytes one op needs at once: no pager can do with fewer. An op within another is a part of it.
+// How many bytes must be resident at once for one op: no pager can do with fewer. An op inside another counts as a part
+// of the outer one.
 
 #include "ullage/diagnose/take_facts.h"
 
 namespace ullage::diagnose {
 
-// Of all ops that cannot be cut: a list op (`_foreach_`, `_fused_`) is run slice by slice where a budget asks for it.
-// None: no op was recorded.
+// Returns the largest need of all ops, except list ops (`_foreach_`, `_fused_`) and their slices: Ullage runs a list op
+// slice by slice if the budget requires it. None if no other op was recorded.
 std::optional<Need> largest_need(const trace::Take& take);
 
-// Of the op that was in flight at an out-of-memory event, what it asked for included.
+// Returns the need of the op in flight at an out-of-memory event, with the bytes that were refused. None if no op was
+// in flight.
 std::optional<Need> need_of_failed(const trace::Take& take, EventId event);
 
 }  // namespace ullage::diagnose

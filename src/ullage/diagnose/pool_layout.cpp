@@ -8,10 +8,10 @@
 namespace ullage::diagnose {
 namespace {
 
-// No pool is larger; what a damaged file says beyond it is not added up, because sums of bytes must not pass 2^64.
+// No pool is larger. Larger figures of a damaged file are not added up, because sums of bytes must not pass 2^64.
 constexpr Bytes kLargestPool{std::uint64_t{1} << 56};
 
-// [begin, end) of addresses. Segments of their own never merge; the pages of expandable ones do.
+// Ranges [begin, end) of addresses. Ordinary segments never merge; the pages of expandable segments do.
 class Ranges {
  public:
   void add(Address begin, Bytes bytes, bool merges) {
@@ -49,7 +49,7 @@ class Ranges {
   std::map<std::uint64_t, std::uint64_t> ranges_;
 };
 
-// Backwards from the segments at the end to those at the moment.
+// Returns the segments at the moment: takes those at the end of the recording and undoes the events back to the moment.
 Ranges segments_at(const trace::DeviceRecording& recorded, const trace::Moment& moment) {
   Ranges ranges;
   for (const trace::Segment& segment : recorded.segments) ranges.add(segment.address, segment.size, segment.expandable);
@@ -74,7 +74,7 @@ struct Within {
   std::unordered_map<std::string, Bytes> by_owner;
 };
 
-// The storages of one segment are neighbours in `live`, which is sorted by address.
+// Looks into one segment. `live` is sorted by address, so the segment's storages are neighbours, from `next` on.
 Within look_into(std::uint64_t begin, std::uint64_t end, const trace::Trace& trace, const std::vector<StorageId>& live,
                  std::size_t& next, const std::vector<trace::StackMeaning>& meanings) {
   constexpr Bytes kAlignment = 512_B;  // of blocks, torch/csrc/cuda: kMinBlockSize
@@ -83,7 +83,7 @@ Within look_into(std::uint64_t begin, std::uint64_t end, const trace::Trace& tra
   for (; next < live.size(); ++next) {
     const trace::Storage& storage = trace.storages[live[next].value];
     if (storage.address.value >= end) break;
-    if (storage.address.value < begin) continue;  // in no segment
+    if (storage.address.value < begin) continue;  // it lies in no segment
     if (storage.address.value > covered) {
       within.largest_hole = std::max(within.largest_hole, Bytes{storage.address.value - covered});
     }

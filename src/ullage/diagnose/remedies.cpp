@@ -10,7 +10,7 @@ namespace ullage::diagnose {
 namespace {
 
 constexpr std::size_t kMostRemedies = 8;
-constexpr double kWorthAdvice = 0.1;
+constexpr double kWorthAdvice = 0.1;  // a less probable cause gets remedies only if there are none yet
 
 bool is_for(const RemedyRule& rule, const Cause& cause) {
   return std::find(rule.causes.begin(), rule.causes.end(), cause.id) != rule.causes.end();
@@ -20,7 +20,7 @@ bool has(const std::vector<Remedy>& remedies, std::string_view id) {
   return std::any_of(remedies.begin(), remedies.end(), [&](const Remedy& remedy) { return remedy.id == id; });
 }
 
-// Code and libraries that a program without Python does not have.
+// Returns whether the remedy needs code or a library that only a Python program has.
 bool needs_python(std::string_view id) {
   constexpr std::array kIds = {
       "gradient_checkpointing", "half_precision",  "eight_bit_optimizer", "foreach_false", "chunked_loss",
@@ -29,7 +29,7 @@ bool needs_python(std::string_view id) {
   return std::find(kIds.begin(), kIds.end(), id) != kIds.end();
 }
 
-// What the script of a training does; who serves a model has no such code.
+// Returns whether the remedy changes a training script. A program that serves a model has no such code.
 bool is_of_training(std::string_view id) {
   constexpr std::array kIds = {"smaller_batch",       "gradient_checkpointing",
                                "half_precision",      "half_precision_weights",
@@ -42,14 +42,14 @@ bool is_of_training(std::string_view id) {
 
 bool is_of_the_pool(std::string_view id) { return id == "expandable_segments" || id == "max_split_size_mb"; }
 
-// Is it of use to the program that speaks?
+// Returns whether the remedy is of use to the program that the message comes from.
 bool is_for_speaker(std::string_view id, const Evidence& evidence) {
   if (!serves(evidence.tool)) return true;
   return !is_of_training(id) && (!is_of_the_pool(id) || evidence.told_by_pool());
 }
 
 void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<Remedy>& remedies) {
-  constexpr std::size_t kMost = 5;  // of one tool
+  constexpr std::size_t kMost = 5;  // advice of one tool for one cause
   std::size_t added = 0;
   for (const ToolAdvice& one : tool_advice()) {
     if (one.tool != evidence.tool) continue;
@@ -96,7 +96,7 @@ std::vector<Remedy> remedies_of(const Evidence& evidence, const std::vector<Caus
       remedies.push_back(std::move(*remedy));
     }
   }
-  // Cut first, so that what is for the most probable cause stays, then sort.
+  // Cuts before sorting, so that the remedies for the most probable causes stay.
   if (remedies.size() > kMostRemedies) remedies.resize(kMostRemedies);
   std::stable_sort(remedies.begin(), remedies.end(), [](const Remedy& a, const Remedy& b) {
     return a.saves.has_value() && (!b.saves.has_value() || *a.saves > *b.saves);

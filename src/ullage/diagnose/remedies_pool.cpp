@@ -10,7 +10,7 @@ namespace {
 
 using trace::Teller;
 
-// The variable that this version of torch reads.
+// Returns the environment variable from which this version of torch reads its allocator's settings.
 std::string variable(const Evidence& evidence) {
   if (evidence.message) {
     for (const char* name : {"PYTORCH_HIP_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
@@ -22,7 +22,7 @@ std::string variable(const Evidence& evidence) {
   return "PYTORCH_CUDA_ALLOC_CONF";
 }
 
-// Wordings of torch before 1.10, which has neither setting.
+// Returns whether the wording is that of torch before 1.10, which has neither setting.
 bool is_old(const Evidence& evidence) {
   return evidence.message && (evidence.told_by(Teller::Cuda) || evidence.told_by(Teller::Hip)) &&
          evidence.message->text.find("max_split_size_mb") == std::string::npos &&
@@ -34,7 +34,7 @@ Bytes reserved_under(const History& history, const sim::CachingSettings& setting
   return sim::what_if(*history.recorded, settings, sim::settings_of(*history.recording)).reserved_peak;
 }
 
-// Both runs on the model, so that what the model does not know of the recording cancels out.
+// Runs both settings on the model, so that what the model does not know about the recording cancels out.
 std::optional<Remedy> simulated(const History& history, const sim::CachingSettings& changed, std::string action) {
   if (!history.recorded || history.recorded->events.empty()) return std::nullopt;
   const Bytes now = reserved_under(history, sim::settings_of(*history.recording));
@@ -56,7 +56,7 @@ std::optional<Remedy> expandable_segments(const Asked& asked) {
     settings.expandable_segments = true;
     return simulated(*evidence.history, settings, std::move(action));
   }
-  if (evidence.signs.has(Sign::Windows)) return std::nullopt;  // not built there
+  if (evidence.signs.has(Sign::Windows)) return std::nullopt;  // torch for Windows does not have it
   if (is_old(evidence)) action = "torch 2.1 or later with " + action;
   return Remedy{"", std::move(action), evidence.facts.unallocated, Basis::Computed,
                 "at most: all that is cached but not allocated"};

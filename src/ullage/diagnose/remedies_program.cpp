@@ -35,7 +35,7 @@ bool not_torch(const Evidence& evidence) {
   return evidence.told_by(Teller::Jax) || evidence.told_by(Teller::TensorFlow);
 }
 
-// As another take of the same file had it: measured, not guessed.
+// Proposes what another take of the same file ran with. Its saving is measured, not guessed.
 std::optional<Remedy> as_recorded(const History& history) {
   if (!history.told || !history.told->smaller) return std::nullopt;
   const SmallerTake& smaller = *history.told->smaller;
@@ -211,7 +211,7 @@ std::optional<Remedy> data_on_host(const Asked& asked) {
   return computed("keep the data on the host and move one batch at a time to the device", inputs);
 }
 
-// Only those of an earlier step are in the way. More of them than parameters: they are told wrongly.
+// Only gradients of an earlier step can be freed. If they exceed the parameters, they were not recognised correctly.
 std::optional<Remedy> free_gradients(const Asked& asked) {
   const History& history = *asked.evidence.history;
   const Bytes old = saving(history, Role::OldGradient);

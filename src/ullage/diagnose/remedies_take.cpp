@@ -14,7 +14,7 @@ const TakeFacts* told(const Asked& asked) {
   return asked.evidence.history && asked.evidence.history->told ? &*asked.evidence.history->told : nullptr;
 }
 
-// What is not in use goes to disk; what the op that needs most needs at once has to stay.
+// Tensors not in use can go to disk. What the op with the largest need needs at once must stay in memory.
 std::optional<Remedy> run_below_peak(const Asked& asked) {
   const TakeFacts* facts = told(asked);
   const History* history = asked.evidence.history;
@@ -38,7 +38,7 @@ std::optional<Remedy> larger_budget(const Asked& asked) {
       fmt::format("the least that would have served this request; {} may go on to ask for more", facts->need->op)};
 }
 
-// "dcgan --batch 64" of the programs that come with Ullage; empty: another.
+// Returns "dcgan --batch 64" if the command runs a program that comes with Ullage (ullage-dcgan); else empty.
 std::string shipped(const std::vector<std::string>& command) {
   if (command.empty()) return "";
   const std::string name =
@@ -54,7 +54,7 @@ std::optional<Remedy> predict(const Asked& asked) {
   const std::vector<std::string>& command = asked.evidence.history->file->file.command;
   const bool has_marks = std::any_of(command.begin(), command.end(),
                                      [](const std::string& word) { return word.find('{') != std::string::npos; });
-  if (has_marks) return std::nullopt;  // such a file is predict's own
+  if (has_marks) return std::nullopt;  // `ullage predict` recorded such a file itself
   std::string action = shipped(command);
   action = action.empty() ? fmt::format(
                                 "ullage predict --memory SIZE --vary batch=2,3,4 --at batch=32 -- {}, with "

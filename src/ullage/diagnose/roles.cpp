@@ -46,7 +46,7 @@ StackKind kind_of(const trace::Frame& frame) {
   return kind;
 }
 
-// Every frame and every stack is looked at once.
+// Looks at each frame and each stack only once.
 std::vector<StackKind> kinds_of_stacks(const trace::Stacks& stacks) {
   std::vector<StackKind> frames(stacks.frame_count());
   for (std::uint32_t i = 0; i < stacks.frame_count(); ++i) frames[i] = kind_of(stacks.frame(trace::FrameId{i}));
@@ -61,7 +61,7 @@ std::uint8_t bit(Role role) { return static_cast<std::uint8_t>(role); }
 
 std::uint8_t role_of(const trace::Storage& storage, const StackKind& kind, const trace::StackMeaning& meaning,
                      Category category) {
-  constexpr Bytes kWorthNaming = 1_MiB;  // below it logits and scores are no cause
+  constexpr Bytes kWorthNaming = 1_MiB;  // smaller logits and scores are no cause
   std::uint8_t role = 0;
   const bool optimizer = meaning.phase == trace::Phase::Optimizer;
   if (optimizer && kind.foreach && category == Category::Temporaries) role |= bit(Role::Foreach);
@@ -81,7 +81,8 @@ std::uint8_t role_of(const trace::Storage& storage, const StackKind& kind, const
   return role;
 }
 
-// What was read from a file and has a twin of its size among the live parameters that were made otherwise.
+// Marks live storages that were read from a file and match, by size, a live parameter that was not. Each parameter
+// matches one.
 void find_twins(Roles& roles, const trace::Trace& trace, const std::vector<StackKind>& kinds,
                 const std::vector<StorageId>& live, const std::vector<Category>& categories) {
   std::map<Bytes, std::uint64_t> parameters_by_size;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a storage was for, finer than its category: logits, attention scores, the twin of a parameter that was read from
-// a file. Told from the functions in its stack, and for twins and old gradients from what else is live. Of Logits,
-// AttentionScores and Cache a storage has at most one, so their bytes may be added.
+// Finds what a storage was for, in finer terms than its category: logits, attention scores, the twin of a parameter
+// that was read from a file. The functions in its stack decide; for twins and old gradients, also what else is live. A
+// storage has at most one of Logits, AttentionScores and Cache, so their bytes may be added.
 
 #include "ullage/trace/meaning/levels.h"
 #include "ullage/trace/meaning/owners.h"
@@ -25,10 +25,10 @@ enum class Role : std::uint8_t {
   Evaluation = 8,    // an activation made in an evaluation
   Foreach = 16,      // a temporary of a foreach optimizer
   LoadedAgain = 32,  // read from a file; a parameter of its size is live too
-  OldGradient = 64,  // of an earlier step than the one of the moment
+  OldGradient = 64,  // a gradient from a step before the moment's
 };
 
-// Storages of one role live at the moment, and the place of the largest.
+// The storages of one role that are live at the moment, and the place (`where`) of the largest.
 struct Kind {
   Bytes bytes;
   std::uint64_t storages = 0;
@@ -39,9 +39,9 @@ struct Kind {
 struct Roles {
   std::vector<std::uint8_t> of;   // bits of Role; index: StorageId
   std::array<Kind, 7> at_moment;  // by bit
-  Bytes made_in_evaluation;       // up to the moment, dead ones included; at most 2^63
-  bool trains = false;            // some stack is of a backward pass or an optimizer
-  bool foreach = false;           // some stack is of a foreach optimizer
+  Bytes made_in_evaluation;       // before or at the moment, also if freed since; at most 2^63
+  bool trains = false;            // some stack belongs to a backward pass or an optimizer
+  bool foreach = false;           // some stack belongs to a foreach optimizer
 
   const Kind& kind(Role role) const;
 };

@@ -6,10 +6,11 @@
 namespace ullage::diagnose {
 namespace {
 
-constexpr double kLeastConfidence = 0.05;  // what is less probable only takes a reader's time
+constexpr double kLeastConfidence = 0.05;  // a less probable cause only takes the reader's time
 constexpr std::size_t kMostCauses = 6;
 
-// The first keeps what its rule said; the others share what is left of 1.
+// If the confidences add up to more than 1, the most likely cause keeps its own and the others are scaled down to share
+// the rest.
 void share_one(std::vector<Cause>& causes) {
   double others = 0;
   for (std::size_t i = 1; i < causes.size(); ++i) others += causes[i].confidence;
@@ -37,7 +38,7 @@ std::vector<Cause> causes_of(const Evidence& evidence) {
     causes.push_back({std::string(rule.id), std::string(rule.title), std::clamp(found->confidence, 0.0, 1.0),
                       std::move(found->evidence)});
   }
-  // Of equals the one whose family is told apart more easily stands first: the order of the families above.
+  // Equal confidences keep the order of the families above, in which those that are easiest to tell apart come first.
   const auto by_confidence = [](const Cause& a, const Cause& b) { return a.confidence > b.confidence; };
   std::stable_sort(causes.begin(), causes.end(), by_confidence);
   if (evidence.message) share_one(causes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Causes as data: a table of rules, each a small function from the evidence to a finding or nothing. A rule knows
-// nothing of other rules; one file for each family. docs/explain.md tells each in words.
+// The causes as data: a table of rules, each a small function from the evidence to a finding or nothing. A rule does
+// not know other rules. Each family has a file. docs/explain.md describes each rule.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/evidence.h"
@@ -37,11 +37,12 @@ std::span<const CauseRule> devices_rules();
 std::span<const CauseRule> host_rules();
 std::span<const CauseRule> not_memory_rules();
 
-// Every rule there is, each id once.
+// Returns every rule there is, each id once.
 std::vector<CauseRule> all_rules();
 
-// What the rules find, most probable first. For a message the confidences are shares of one: they add up to at most 1,
-// since each is the probability that it alone made the request fail.
+// Returns the causes that the rules find, most probable first: at most six, each with a confidence of at least 0.05.
+// For a message the confidences add up to at most 1, since each is the probability that the cause alone made the
+// request fail.
 std::vector<Cause> causes_of(const Evidence& evidence);
 
 }  // namespace ullage::diagnose

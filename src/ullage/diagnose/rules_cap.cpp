@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A limit below the device's size: a fraction set by the program, a watermark, the largest block a driver makes.
+// Causes: a limit below the device's size. It is a fraction set by the program, a watermark, or a driver's largest
+// block.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -52,7 +53,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
   if (evidence.message->form.ends_with("-buffer")) {
     return Finding{0.9, {"the words name a limit of one buffer or binding: how much is free does not matter"}};
   }
-  // Level Zero fails so for one allocation above 4 GB, too.
+  // Level Zero fails with the same words for one allocation above 4 GB.
   if (evidence.told_by(Teller::Xpu) && evidence.tool == Tool::LlamaCpp) {
     return Finding{0.4, {"drivers of Arc cards refuse one allocation of 4 GiB or more with the same words"}};
   }
@@ -69,7 +70,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
   }
   if (facts.capacity && *facts.requested > *facts.capacity) return std::nullopt;
   const bool nothing_held = facts.allocated == Bytes{};
-  const bool of_old_driver = !facts.free;  // the wording without a free figure is that of torch before 2.8 or so
+  const bool of_old_driver = !facts.free;  // torch up to 2.8 prints no free figure for XPU
   if (*facts.requested >= 4_GiB) {
     return Finding{of_old_driver ? 0.8 : 0.4,
                    {fmt::format("{} in one block: drivers of Arc cards make none of 4 GiB or more", asked)}};
@@ -81,7 +82,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
                               asked, facts.capacity ? to_string(*facts.capacity) : std::string("the device"))}};
 }
 
-// The engine took its share already: what comes on top finds the rest.
+// The engine has taken its share of the card already. Anything else must fit into the rest.
 std::optional<Finding> beside_the_share(const Evidence& evidence) {
   const bool engine = evidence.tool == Tool::Vllm || evidence.tool == Tool::Sglang;
   if (!engine || !evidence.message) return std::nullopt;
@@ -107,7 +108,7 @@ std::optional<Finding> utilization_share(const Evidence& evidence) {
                               to_string(*facts.free))}};
 }
 
-// A pager can put aside all but what the op in flight was given and makes: if that is too much, nothing else helps.
+// A pager can evict all but what the op in flight was given and makes. If that is too much, only a larger budget helps.
 std::optional<Finding> op_needs_too_much(const History& history) {
   if (!history.take || !history.failed()) return std::nullopt;
   if (!history.told->need) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The device is too small for what is asked of it: by one request, by the sum, or by what already lives there.
+// Causes: the device is too small for one request, for the sum of requests, or for what is live already.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -14,9 +14,9 @@ namespace {
 
 using trace::Teller;
 
-constexpr Bytes kGarbage = 64_GiB * 1024;  // told by garbage_size
+constexpr Bytes kGarbage = 64_GiB * 1024;  // from here on, the rule garbage_size is enough
 
-// An APU or a runtime that shows a part of the host's memory as the card's: no card has that many bytes.
+// On HIP with nothing allocated: an APU or its runtime may show a part of the host's memory as the card's capacity.
 bool capacity_is_doubtful(const Evidence& evidence) {
   return evidence.told_by(Teller::Hip) && evidence.facts.allocated.value_or(1_B) == Bytes{};
 }
@@ -36,7 +36,7 @@ std::optional<Finding> single_request_too_big(const Evidence& evidence) {
                    {fmt::format("one request of {} is more than this process could get if it held nothing else: {}",
                                 asked, to_string(*most))}};
   }
-  // The whole process fits a large machine rather seldom above this size in one piece.
+  // A single request of this size seldom fits even a large machine.
   if (evidence.told_by(Teller::Cpu) && *facts.requested >= 16_GiB) {
     return Finding{0.5, {fmt::format("one request of {} of host memory in one piece", asked)}};
   }
@@ -60,8 +60,8 @@ std::optional<Finding> too_big_for_device(const Evidence& evidence) {
        "no order of blocks and no other setting of the pool would hold both"}};
 }
 
-// How much of the device is live tensors decides; a message cannot tell tensors that are needed from those that are
-// kept by mistake, so it never says more than one half.
+// Returns the confidence by the share of the device that is live tensors. It is never above one half, because a message
+// cannot show whether tensors are needed or kept by mistake.
 double confidence_of_share(double live_share) {
   if (live_share >= 0.85) return 0.5;
   if (live_share >= 0.7) return 0.45;

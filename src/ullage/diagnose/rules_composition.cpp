@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the peak of a recording is made of, where nothing more special was found.
+// Causes: what the live bytes of a recording are made of, for when no other family finds anything more specific.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -32,7 +32,7 @@ std::optional<Finding> made_of(const Evidence& evidence, Category category, doub
   return Finding{part >= 0.6 ? 0.75 : part >= 0.35 ? 0.55 : 0.35, std::move(why)};
 }
 
-// Of a trace: what is kept for the backward pass, by layer.
+// Adds the layers that keep most for the backward pass. Only a trace has them.
 void say_layers(const TakeFacts& told, std::vector<std::string>& why) {
   if (told.saved_by.empty()) return;
   std::string layers;
@@ -67,11 +67,11 @@ std::optional<Finding> workspace(const Evidence& evidence) {
 }
 std::optional<Finding> library(const Evidence& evidence) { return made_of(evidence, Category::Library, 0.1); }
 std::optional<Finding> inputs(const Evidence& evidence) {
-  const bool host = evidence.history && evidence.history->device_is_cpu;  // where inputs belong
+  const bool host = evidence.history && evidence.history->device_is_cpu;  // inputs belong there
   return host ? std::nullopt : made_of(evidence, Category::Inputs, 0.2);
 }
 
-// A recording of an end state alone: what of the pool nobody uses.
+// For a snapshot without history: the part of the caching allocator's memory that nothing uses.
 std::optional<Finding> cached_unused(const Evidence& evidence) {
   if (!evidence.history || evidence.history->has_history || !evidence.history->layout) return std::nullopt;
   const PoolLayout& layout = *evidence.history->layout;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Several devices or processes, and work that lies unevenly on them.
+// Causes: work lies unevenly on several devices or processes.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -14,7 +14,8 @@
 namespace ullage::diagnose {
 namespace {
 
-// Contexts of ranks that opened device 0 without working there: 0.3 to 1 GiB each, all nearly alike.
+// Counts processes of about the size of a bare context, 0.3 to 1 GiB. Ranks that opened device 0 without working there
+// look like this.
 std::size_t stray_contexts(const std::vector<trace::ProcessUse>& processes) {
   return static_cast<std::size_t>(std::count_if(
       processes.begin(), processes.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The pool holds enough bytes, but not in one piece, or not where they can be used.
+// Causes: the caching allocator holds enough bytes, but not in one piece, or not where they can be used.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -15,7 +15,7 @@ namespace {
 
 using trace::Teller;
 
-// PyTorch gives all it can back to the device before it fails, so cached bytes in a message lie beside live blocks.
+// PyTorch gives back all it can to the device before it fails, so cached bytes in a message lie beside live blocks.
 std::optional<Finding> in_message(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (!facts.requested || !facts.unallocated || !facts.reserved || *facts.unallocated == Bytes{}) return std::nullopt;
@@ -65,7 +65,7 @@ std::optional<Finding> at_failure(const Evidence& evidence) {
   return Finding{part >= 0.1 ? 0.9 : 0.6, std::move(why)};
 }
 
-// Nothing failed, yet the pool held far more than was ever live.
+// Nothing failed, yet the allocator reserved far more than was ever live.
 std::optional<Finding> without_failure(const Evidence& evidence) {
   const History& history = *evidence.history;
   const Bytes gap = saturating_sub(history.reserved_peak, history.peak.live);
@@ -81,7 +81,7 @@ std::optional<Finding> without_failure(const Evidence& evidence) {
   return Finding{sure * 0.5, std::move(why)};
 }
 
-// A table without the row that tells pieces from free segments.
+// For a table without the row "Non-releasable memory", which separates pieces beside live blocks from free segments.
 std::optional<Finding> unused_after_failure(const Evidence& evidence) {
   const double part = share(evidence.facts.unallocated, evidence.facts.reserved);
   if (evidence.summary->ooms.value_or(0) == 0 || part < 0.3) return std::nullopt;

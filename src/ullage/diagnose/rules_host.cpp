@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory of the host: the program's own, pinned, shared between processes, or one memory for host and device.
+// Causes in the host's memory: the program's own, pinned, shared between processes, or one memory for host and device.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -67,7 +67,8 @@ std::optional<Finding> shared_memory(const Evidence& evidence) {
       0.92, {"loader workers hand tensors over in /dev/shm, which containers limit to 64 MiB unless told otherwise"}};
 }
 
-// Sizes of discrete cards lie within 3 % below one of these; a part of the host's memory seldom does.
+// A discrete card's capacity lies from 3 % below to 0.5 % above one of these sizes (GiB). A part of the host's memory
+// seldom does.
 bool is_a_cards_size(Bytes capacity) {
   const double gib = static_cast<double>(capacity.count) / static_cast<double>((1_GiB).count);
   for (double size :

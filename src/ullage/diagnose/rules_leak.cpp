@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory that grows from step to step.
+// Causes: memory that grows from step to step.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"

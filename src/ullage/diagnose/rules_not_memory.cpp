@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Errors that read like a shortage and are none.
+// Errors that read like a lack of memory but have another cause.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Device memory that is not in this process's pool: other processes, other users inside this process, libraries that
-// came too late to get any, and a driver that refuses although it says there is room.
+// Causes outside this process's caching allocator (the pool): other processes, other users of memory in this process,
+// libraries that asked too late to get any, and a driver that refuses although it reports enough free memory.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -15,7 +15,8 @@ namespace {
 
 using trace::Teller;
 
-// A CUDA context takes 0.3 to 0.6 GiB, a desktop some more: so much outside the pool says nothing of other processes.
+// A CUDA context takes 0.3 to 0.6 GiB, a desktop some more. So this much outside the pool is no sign of other
+// processes.
 constexpr Bytes kContext = 700_MiB;
 constexpr Bytes kContextAndDesktop = 1300_MiB;
 
@@ -34,13 +35,13 @@ double confidence_of_others(Bytes others, const Evidence& evidence) {
   return part >= 0.5 ? 0.8 : part >= 0.25 ? 0.65 : part >= 0.1 ? 0.4 : 0.15;
 }
 
-// The difference of what is on the device and what this pool holds: others' and this process's own outside together.
+// Judges by `outside`, which is other processes' memory and this process's own outside the pool together.
 std::optional<Finding> others_from_difference(const Evidence& evidence) {
   if (!evidence.outside || *evidence.outside < kContextAndDesktop) return std::nullopt;
   const Facts& facts = evidence.facts;
   const Bytes beyond = saturating_sub(*evidence.outside, kContext);
   double sure = confidence_of_others(beyond, evidence);
-  if (facts.allocated.value_or(Bytes{}) > Bytes{}) sure *= 0.9;  // it may be this process's own, outside the pool
+  if (facts.allocated.value_or(Bytes{}) > Bytes{}) sure *= 0.9;  // it may be this process's own memory outside the pool
   return Finding{sure,
                  {fmt::format("of {} only {} are this pool's and {} free: {} are somebody else's, and a CUDA context "
                               "explains at most about {}",
@@ -134,7 +135,7 @@ std::optional<Finding> library_workspace(const Evidence& evidence) {
   return Finding{0.3, {"cuDNN's algorithms ask for workspaces; with cudnn.benchmark it tries the largest ones too"}};
 }
 
-// There was room by the driver's own figure, and it refused.
+// The driver refused, although its own figure says that there was room.
 std::optional<Finding> driver_refused(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (!evidence.told_by_pool() || !facts.free || !facts.requested || *facts.free < *facts.requested)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What one step asks for at the wrong time or twice: a graph in validation, optimizer state, logits, attention
-// matrices, a checkpoint beside the weights it was loaded into.
+// Causes within a step that asks for memory at the wrong time or twice: a graph in validation, optimizer state, logits,
+// attention matrices, a checkpoint beside the weights into which it was loaded.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"
@@ -18,13 +18,13 @@ using trace::Category;
 
 double by_share(double part) { return part >= 0.5 ? 0.8 : part >= 0.3 ? 0.6 : part >= 0.15 ? 0.4 : 0.2; }
 
-// Figures that explain the failure by themselves make a hint from a stack's names say less.
+// Halves the confidence of a hint from names in a stack if the figures alone explain the failure.
 double hint(const Evidence& evidence, double sure) {
   const Facts& facts = evidence.facts;
   return facts.requested && facts.capacity && *facts.requested > *facts.capacity ? sure * 0.5 : sure;
 }
 
-// Without a graph nearly all that an evaluation makes is gone at once; with one it stands until the evaluation's end.
+// Without a graph nearly all that an evaluation makes is freed at once; with one it stays until the evaluation ends.
 std::optional<Finding> graph_in_history(const History& history) {
   const Kind& kept = history.roles.kind(Role::Evaluation);
   const double part = share(kept.bytes, history.moment.live);

@@ -8,11 +8,12 @@ namespace ullage::diagnose {
 namespace {
 
 Bytes of(Bytes bytes, Part part) {
-  // Divided first: a size of a damaged file times the numerator might pass 2^64.
+  // Divides first: the numerator times a size from a damaged file might pass 2^64.
   return Bytes{bytes.count / part.denominator * part.numerator};
 }
 
-// changes[e]: bytes that leave the level at event e, and that come back.
+// For event e: the bytes that the level loses because a storage is born smaller, and that it regains at the storage's
+// death.
 struct Change {
   std::uint64_t gone = 0;
   std::uint64_t back = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// By how much the peak of live bytes would fall if some storages were smaller or not there: the whole recording is
-// looked at, because another moment becomes the peak when the first one is lowered.
+// Computes by how much the peak of live bytes would fall if some storages were smaller or not there. It looks at the
+// whole recording, because another moment may become the peak once the first is lowered.
 
 #include "ullage/diagnose/history.h"
 
@@ -10,14 +10,15 @@
 
 namespace ullage::diagnose {
 
-// What part of its bytes a storage would lose: numerator / denominator.
+// The part of its bytes that a storage would lose: numerator / denominator.
 struct Part {
   std::uint64_t numerator = 1;
   std::uint64_t denominator = 1;
 };
 
-// Storages of a category, or those of a role, lose `part`. The peak is that of the whole recording; of a failure it is
-// the highest level up to it, the refused request included.
+// Returns by how many bytes the peak falls if all storages of a category, or of a role, lose `part`. The peak is that
+// of the whole recording. If the moment is a failure, it is the highest level up to the failure, with the refused
+// request added.
 Bytes saving(const History& history, trace::Category category, Part part = {});
 Bytes saving(const History& history, Role role, Part part = {});
 

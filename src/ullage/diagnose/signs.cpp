@@ -93,7 +93,7 @@ constexpr Word kWords[] = {
     {Sign::Moving, In::Code, ".cuda("},
     {Sign::Moving, In::Code, ".to('cuda"},
     {Sign::Moving, In::Code, ".to(\"cuda"},
-    // Not "to enable device-side assertions", which torch adds to every error of CUDA's.
+    // As whole words, so that "to enable device-side assertions" does not match: torch adds it to every CUDA error.
     {Sign::DeviceAssert, In::Line, "device-side assert"},
     {Sign::DeviceAssert, In::Line, "device-side assertion"},
     {Sign::DeviceAssert, In::Phrase, "srcindex < srcselectdimsize"},
@@ -108,7 +108,7 @@ constexpr Word kWords[] = {
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// Not part of a longer word: what stands before and after is no letter.
+// Returns whether `word` stands in `text` with no letter directly before or after it.
 bool holds_word(std::string_view text, std::string_view word) {
   const auto letter = [&](std::size_t at) {
     return at < text.size() && std::isalpha(static_cast<unsigned char>(text[at]));
@@ -124,7 +124,7 @@ std::string_view last_component(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-// The number after "epoch" or "step" in a printed line; none where there is no such word.
+// Returns the number after a word such as "epoch" in a printed line; none if the word or the number is missing.
 std::optional<std::uint64_t> number_after(std::string_view line, std::string_view word) {
   std::size_t at = line.find(word);
   if (at == std::string_view::npos) return std::nullopt;
@@ -214,7 +214,7 @@ Signs signs_of(const trace::OutOfMemory& message) {
   for (std::size_t i = 0; i < message.traceback.size(); ++i) {
     signs.look_at_frame(message.traceback[i], i < message.code.size() ? message.code[i] : std::string_view());
   }
-  // The newest line says most.
+  // The newest line comes first, because it says most and the first hit stays.
   for (std::size_t i = message.before.size(); i-- > 0;) signs.look_at_line(message.before[i]);
   signs.look_at_line(message.text);
   return signs;

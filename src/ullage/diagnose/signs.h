@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a program was doing, read from the names in its stack and from the lines it printed: "in an evaluation loop",
-// "in optimizer.step". A sign is a hint with the words it was seen in, never a proof. The words looked for are one
-// table, signs.cpp.
+// Guesses what a program was doing from names in its stack and lines that it printed: "in an evaluation loop", "in
+// optimizer.step". A sign is a hint together with the words in which it was seen, never a proof. The words to look for
+// are a table in signs.cpp.
 
 #include "ullage/trace/recording/out_of_memory.h"
 #include "ullage/trace/recording/stacks.h"
@@ -20,7 +20,7 @@ enum class Sign {
   Evaluation,
   OptimizerStep,
   Backward,
-  Loading,  // a checkpoint or weights from a file
+  Loading,  // of a checkpoint or weights from a file
   Loss,     // cross entropy, a head of the vocabulary's width
   Attention,
   Generation,
@@ -29,10 +29,10 @@ enum class Sign {
   Distributed,   // a process for each device
   PinnedMemory,
   LoaderWorker,
-  Moving,  // a module or tensor to the device
-  FirstStep,
-  LaterStep,
-  DeviceAssert,  // an index or class number out of range, told by the device
+  Moving,        // a module or tensor to the device
+  FirstStep,     // a printed line shows a first step, 0 or 1
+  LaterStep,     // a printed line shows step 20 or later, or epoch 2 or later
+  DeviceAssert,  // the device reported an index or class number out of range
   RetainGraph,   // retain_graph, create_graph
   Windows,
   Count,
@@ -40,12 +40,13 @@ enum class Sign {
 
 class Signs {
  public:
-  // `code` is the line of source where the traceback shows it; may be empty. Innermost frames first: the first wins.
+  // Call it for innermost frames first: the first place of a sign stays. `code` is the frame's line of source, or
+  // empty.
   void look_at_frame(const trace::Frame& frame, std::string_view code);
   // A line that the program printed.
   void look_at_line(std::string_view line);
 
-  // "valid.py:88 validate"; empty: not seen.
+  // Returns the words in which the sign was seen ("valid.py:88 validate"), or empty.
   const std::string& where(Sign sign) const { return seen_[static_cast<std::size_t>(sign)]; }
   bool has(Sign sign) const { return !where(sign).empty(); }
 
@@ -57,10 +58,10 @@ class Signs {
 Signs signs_of(const trace::OutOfMemory& message);
 Signs signs_of(const trace::Stacks& stacks, trace::StackId stack);
 
-// The letters of ASCII as small ones.
+// `text` with ASCII letters in lower case.
 std::string lower(std::string_view text);
 
-// The last two components of a path and the line: "nets/model.py:42 forward".
+// Returns the last two components of the frame's path, the line and the function: "nets/model.py:42 forward".
 std::string place(const trace::Frame& frame);
 
 }  // namespace ullage::diagnose

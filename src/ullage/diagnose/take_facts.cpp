@@ -13,9 +13,9 @@
 namespace ullage::diagnose {
 namespace {
 
-constexpr std::string_view kAfter = "after ";  // of a layer without parameters of its own: take_names.h
+constexpr std::string_view kAfter = "after ";  // begins the place of an op that uses no parameter (take_names.h)
 
-// The op in flight that began last; of those that failed, where one did.
+// Returns the op in flight at the event that began last. If ops in flight failed, the one of those that began last.
 std::optional<OpId> op_at(const trace::Take& take, EventId event) {
   std::optional<OpId> found, failed;
   for (std::size_t i = 0; i < take.details.size(); ++i) {
@@ -28,7 +28,7 @@ std::optional<OpId> op_at(const trace::Take& take, EventId event) {
   return failed ? failed : found;
 }
 
-// An allocation knows its op; at any other event it is what is in flight.
+// The op of an allocation is recorded. At any other event it is the op in flight.
 std::optional<OpId> op_of(const trace::Take& take, EventId event) {
   if (event >= take.trace.end()) return std::nullopt;
   const auto* born = std::get_if<trace::event::Allocation>(&take.trace.events[event.value].what);
@@ -40,7 +40,7 @@ std::optional<OpId> op_of(const trace::Take& take, EventId event) {
   return op_at(take, event);
 }
 
-// The part that the program named and was in last, if it had not left it.
+// Returns the part, named by the program, in which the event lies; empty if the program was in none.
 std::string part_at(const trace::Take& take, EventId event) {
   std::string part;
   for (const trace::BorderTold& border : take.borders) {
@@ -51,7 +51,7 @@ std::string part_at(const trace::Take& take, EventId event) {
   return part;
 }
 
-// What of the storages autograd had kept and not let go of before the event.
+// Returns which storages autograd keeps after the event: saved, and not released yet. By StorageId.
 std::vector<bool> saved_until(const trace::Take& take, EventId event) {
   std::vector<std::int64_t> kept(take.trace.storages.size());
   for (std::size_t i = 0; i <= event.value && i < take.trace.events.size(); ++i) {
@@ -64,13 +64,15 @@ std::vector<bool> saved_until(const trace::Take& take, EventId event) {
   return saved;
 }
 
-// The synthetic frames of take_meaning.h: op, layer or node (or nothing), phase, category.
+// Returns the layer in a stack of take_meaning.h's made-up frames: op, layer or graph node (may be empty), phase,
+// category.
 std::string layer_of(const trace::Stacks& stacks, trace::StackId stack) {
   const auto frames = stacks.frames(stack);
   return frames.size() == 4 ? stacks.frame(frames[1]).function : "";
 }
 
-// What an op makes that has no parameters counts with the layer before it.
+// Returns the name under which a saved storage counts. What an op without parameters makes counts with the layer before
+// it.
 std::string layer_or_op(const trace::Stacks& stacks, trace::StackId stack) {
   std::string layer = layer_of(stacks, stack);
   if (layer.starts_with(kAfter)) return layer.substr(kAfter.size());
@@ -84,7 +86,7 @@ std::string most_of(const std::map<std::string, Bytes>& by_line) {
   return most != by_line.end() ? most->first : "";
 }
 
-// Parameters are kept too, but do not live for that; activations alone are told.
+// Adds up the saved activations by layer. Saved parameters are left out: they would be live anyway.
 void add_saved(const trace::Take& take, const trace::TakeMeaning& meaning, EventId event, TakeFacts& facts) {
   const std::vector<bool> saved = saved_until(take, event);
   std::map<std::string, SavedBy> by_name;
@@ -135,7 +137,7 @@ Place place_at(const trace::Take& take, const trace::TakeMeaning& meaning, std::
   if (const std::optional<OpId> op = op_of(take, *event)) {
     place.op = take.trace.ops[op->value].name, place.layer = take.details[op->value].layer;
     if (place.layer.empty()) place.layer = layer_of(meaning.stacks, take.trace.ops[op->value].stack);
-    if (place.layer == take.details[op->value].node) place.layer.clear();  // no layer, and the op's name says as much
+    if (place.layer == take.details[op->value].node) place.layer.clear();  // no layer: the op's name says as much
     place.line = take.details[op->value].line;
   }
   place.part = part_at(take, *event);

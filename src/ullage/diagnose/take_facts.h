@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What only Ullage's own recording tells: in which op, layer and step a moment lies, what an op needs at once, what
-// autograd keeps by layer.
+// The facts that only Ullage's own traces contain: the op, layer and step of a moment, what an op needs at once, and
+// what autograd keeps for the backward pass, by layer.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/meaning/levels.h"
@@ -19,9 +19,9 @@ namespace ullage::diagnose {
 // Where in the program an event lies.
 struct Place {
   std::string op;     // "aten::convolution_backward"; empty: between ops
-  std::string layer;  // "netG.main.6"; where the program told no names, or the op has none, what else is known
-  std::string line;   // of the program, that called the op: "train.py:57"; empty: not known
-  std::string part;   // that the program named itself: "sampling"
+  std::string layer;  // "netG.main.6"; else "after netG.main.6", "parameter 3 [512, 256, 4, 4]" or empty
+  std::string line;   // the program's line that called the op, "train.py:57"; empty: unknown
+  std::string part;   // a part that the program named, "sampling"; empty: none
   trace::Phase phase = trace::Phase::Unknown;
   std::uint64_t step = 0;  // from 1; 0: no step was found
   friend bool operator==(const Place&, const Place&) = default;
@@ -29,40 +29,40 @@ struct Place {
 
 // "aten::convolution_backward of netD.main.6", "aten::relu after netD.main.6 (train.py:57)", "between two ops".
 std::string op_in_words(const Place& place);
-// " (train.py:57)", to go behind what was made there; empty where the line is not known.
+// " (train.py:57)", to be appended to what was made there; empty if the line is not known.
 std::string line_in_words(const std::string& line);
-// "backward of step 2", "sampling"; empty: not known.
+// "backward of step 2", "sampling"; empty if unknown.
 std::string time_in_words(const Place& place);
 
-// What has to be there while one op runs, whatever a pager puts aside: what it was given, and the most of what it made
-// that was live at once.
+// The bytes that must be resident while one op runs, whatever a pager evicts: what the op was given, plus the most that
+// it had made and was live at once.
 struct Need {
   trace::OpDetail detail;  // without uses
   std::string op;
   Bytes bytes;
 };
 
-// Of one layer, or of an op where the program told no layers.
+// What autograd keeps of one layer, or of one op if the layer is not known.
 struct SavedBy {
   std::string name;
-  std::string line;  // of the program: that which made most of it; empty: not known
+  std::string line;  // the program's line that made most of it; empty: unknown
   Bytes bytes;
   std::uint64_t storages = 0;
 };
 
-// Another take of the file, recorded with less of one thing and the same of all others.
+// Another take of the same file, recorded with a lower value of one knob and the same values of all others.
 struct SmallerTake {
-  Knob then, now;
-  Bytes peak;  // of live bytes; below that of this take
+  Knob then, now;  // the knob in the other take and in this one
+  Bytes peak;      // of live bytes in the other take; below that of this take
 };
 
 struct TakeFacts {
   Place place;                         // of the moment
-  std::optional<Need> need;            // of the op that failed at the moment; else of that which needs most
-  Bytes saved;                         // for the backward pass, at the moment; each storage counts once
+  std::optional<Need> need;            // of the op that failed at the moment; without a failure, the largest need
+  Bytes saved;                         // activations for the backward pass, at the moment; each storage counts once
   std::vector<SavedBy> saved_by;       // largest first; they add up to `saved`
   std::uint64_t sliced = 0;            // ops that are slices of list ops
-  std::optional<SmallerTake> smaller;  // the next smaller one; filled by who knows the whole file
+  std::optional<SmallerTake> smaller;  // the one with the next lower peak; diagnose.cpp sets it
 };
 
 TakeFacts take_facts(const trace::Take& take, const trace::TakeMeaning& meaning, const trace::Moment& moment);

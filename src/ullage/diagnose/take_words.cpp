@@ -15,7 +15,8 @@
 namespace ullage::diagnose {
 namespace {
 
-// What a run keeps beside its pool; at least what torch takes by itself, where the trace does not say.
+// Returns the bytes of the budget that a run needs outside its pool, with the margin. On the CPU at least what torch
+// alone takes, because the trace may not say.
 Bytes beside_the_pool(const History& history) {
   using store::Budget;
   const trace::ProcessFigures& process = history.take->process;
@@ -81,7 +82,8 @@ void add_takes(const History& history, std::vector<std::string>& notes) {
   }
 }
 
-// False of the takes of a rehearsal: its command names the size to be predicted, and they are of smaller ones.
+// False for a take of a rehearsal, unless its command has marks: the command names the size to be predicted, and the
+// take is of a smaller one.
 bool runs_as_recorded(const History& history) {
   const trace::TraceFile& file = history.file->file;
   return file.at.empty() || file.at == history.take->knobs || command_of(history) != file.command;

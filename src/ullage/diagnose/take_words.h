@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is said of a take of Ullage's own recording beside causes: the headline, the notes, what to record, the next
-// command. headline.h asks here where the history is a take.
+// The texts about a take of Ullage's own trace, apart from its causes: the headline, the notes, what to record, the
+// next command. headline.cpp calls these functions if the history is a take.
 
 #include "ullage/diagnose/history.h"
 
@@ -11,30 +11,31 @@
 
 namespace ullage::diagnose {
 
-// `device` as bar.h names it.
+// `device` is the name that device_name() gives.
 std::string take_headline(const History& history, const std::string& device);
 
-// What the figures leave out, first what bears on them most.
+// Returns what the figures leave out, the most important first.
 std::vector<std::string> take_notes(const History& history);
 
-// Empty: nothing is open.
+// Returns what to record to be sure; empty if nothing more is needed.
 std::string take_to_know_more(const History& history);
 
-// `file`: quoted as a shell takes it.
+// Returns the next command. `file` must be quoted for a shell.
 std::string take_next(const History& history, const std::string& file);
 
-// "ullage run --memory 768MiB -- python train.py": with enough for the op that needs most. Empty where no op is known,
-// and where the command is that of another size.
+// "ullage run --memory 768MiB -- python train.py", with the memory that the take's need requires. Empty
+// if no need is known, or if the file's command runs another size than the take.
 std::string run_command(const History& history);
 
-// As the take was started: "{batch}" in the command of a file of several sizes is the take's own.
+// Returns the command that ran the take: marks such as "{batch}" in the file's command are replaced by the take's
+// values.
 std::vector<std::string> command_of(const History& history);
 
-// As a shell takes it; what is longer than a line ends in "...".
+// Quoted for a shell. A command of more than 200 characters is cut and ends in "...".
 std::string command_in_words(const std::vector<std::string>& command);
 std::string shell_word(const std::string& word);
 
-// The program is one of Python, as far as its command tells.
+// Returns whether the command looks like that of a Python program.
 bool is_python(const trace::TraceFile& file);
 
 }  // namespace ullage::diagnose

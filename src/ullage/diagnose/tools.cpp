@@ -14,7 +14,7 @@ struct ToolWord {
   std::string_view text;  // lower case
 };
 
-// The more particular first: a server is written in PyTorch, and runs in a container.
+// More specific tools first, because the first match counts: a server may use PyTorch and run in a container.
 constexpr ToolWord kToolWords[] = {
     {Tool::Vllm, "vllm"},
     {Tool::Vllm, "cumem_allocator"},

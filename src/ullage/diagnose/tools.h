@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which program speaks in a message or around it. Remedies are then said in its own words: its options, variables and
-// calls. What a training script can do does not help who serves a model.
+// Finds the program that a message comes from. Its remedies are then its own options, variables and calls: what helps
+// in a training script is of no use to a person who serves a model.
 
 #include "ullage/trace/recording/out_of_memory.h"
 
@@ -13,7 +13,7 @@
 namespace ullage::diagnose {
 
 enum class Tool {
-  None,  // nobody that is known: a script of one's own
+  None,  // none that is known: the person's own script
   Vllm,
   Sglang,
   LlamaCpp,
@@ -37,25 +37,25 @@ enum class Tool {
   Notebook,
 };
 
-// By words in the message, the lines before it and the files of its traceback; a word of the message itself comes
-// first.
+// Looks for words in the message; if it has none, in the lines before it and in the file names of its traceback.
 Tool tool_of(const trace::OutOfMemory& message);
 
-// Does it run models for others, or something that is no training script of PyTorch's?
+// Returns false for a PyTorch training script and for what runs one (DeepSpeed, Ray, a scheduler, a container, a
+// notebook), true for any other tool.
 bool serves(Tool tool);
 
 // A setting of one tool.
 struct ToolAdvice {
   Tool tool;
   std::string_view id;
-  enum class For { Device, Host, Any } what;  // which memory it is for
+  enum class For { Device, Host, Any } what;  // which memory it saves
   std::string_view action;
   std::string_view why;
 };
-// In the order in which they are to be tried.
+// Returns the settings of all tools; those of one tool in the order in which to try them.
 std::span<const ToolAdvice> tool_advice();
 
-// Is this cause one of the host's memory? Else of a device's.
+// Returns whether this cause is about the host's memory rather than a device's.
 bool is_of_host(std::string_view cause);
 
 }  // namespace ullage::diagnose

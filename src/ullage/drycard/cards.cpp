@@ -10,11 +10,14 @@ namespace {
 constexpr std::uint64_t mib(std::uint64_t count) { return count << 20; }
 constexpr int kib(int count) { return count * 1024; }
 
-// Sources: what public printouts say. The comment at each card: its total memory. Drivers from 555 on keep some 0.1 GiB
-// more for their own firmware; these are totals under them, where any was found. Machines with one driver differ by 2
-// to 20 MiB. Contexts: measured where others measured them (an empty process in nvidia-smi, or total less free), within
-// 5 %; else by the rule that fits these, 29 MiB and 1.88 KiB for each thread that the card can hold. The first product
-// of matrices adds 30 to 100 MiB, which is not counted. All else: deviceQuery of such cards and NVIDIA's data sheets.
+// The figures come from public printouts.
+// Total memory: the comment above each card names the source. Drivers from 555 on keep about 0.1 GiB more for their own
+// firmware; these are totals under such drivers, if any were found. Machines with the same driver differ by 2 to 20
+// MiB.
+// Context: within 5 %, as others measured it (an empty process in nvidia-smi, or total less free). If nobody did, it is
+// computed by the rule that fits the measured ones: 29 MiB and 1.88 KiB for each thread that the card can hold. The
+// first matrix product adds 30 to 100 MiB, which are not counted.
+// Everything else: deviceQuery of such cards and NVIDIA's data sheets.
 constexpr std::array kCards = {
     // clang-format off
     // printed under CUDA 13.0; older drivers 14.58 to 14.76 GiB
@@ -59,7 +62,7 @@ constexpr std::array kCards = {
     // printed by torch; llama.cpp's logs 45467 MiB. Context by the rule
     CardModel{"l40s", "NVIDIA L40S", 47677177856u, mib(429), 8, 9, 142, 1536, 24, kib(99), kib(100),
               100663296, 2520000, 9001000, 384, true, 2, 0x26b9},
-    // openxla/xla, specs/h100_sxm.txtpb; as often 85017755648 under the same CUDA 13.0, and nobody said why
+    // openxla/xla, specs/h100_sxm.txtpb; 85017755648 is seen as often under the same CUDA 13.0, the reason is not known
     CardModel{"h100", "NVIDIA H100 80GB HBM3", 84942979072u, mib(525), 9, 0, 132, 2048, 32, kib(227), kib(228),
               52428800, 1980000, 2619000, 5120, true, 3, 0x2330},
     // torch prints 143156 MiB; others 143166

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The cards that a dry card can be: what a driver and the runtime say of them. Pure data, for the library that stands
-// in for the card and for the command that names one.
+// The cards that a dry card can pretend to be: what the driver and the runtime say of them. This is pure data, used by
+// the library that stands in for the card and by the command that names one. A new card is a row in cards.cpp.
 
 #include <cstdint>
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace ullage::drycard {
 
-// Bytes unless said otherwise. What programs take memory by stands here: launch configurations and scratch depend on
+// Sizes are bytes. These figures decide how much memory a program takes: launches and scratch depend on
 // multiprocessors, threads and shared memory; kernels are chosen by the compute capability.
 struct CardModel {
-  std::string_view name;     // by which it is asked for: "a100-80gb"
+  std::string_view name;     // the name to ask for: "a100-80gb"
   std::string_view product;  // as the driver names it: "NVIDIA A100-SXM4-80GB"
-  std::uint64_t total;       // as cudaMemGetInfo and torch report it, less than what the data sheet says
-  std::uint64_t context;     // what a process takes before its first tensor
+  std::uint64_t total;       // as cudaMemGetInfo and torch report it; less than the data sheet says
+  std::uint64_t context;     // what a process holds before its first tensor
   int major, minor;          // compute capability
   int multiprocessors;
   int threads_per_multiprocessor;
@@ -25,24 +25,25 @@ struct CardModel {
   int shared_per_block_optin;
   int shared_per_multiprocessor;
   int l2;
-  int clock_khz;         // of the multiprocessors, boost
-  int memory_clock_khz;  // as the runtime reports it: half of the transfers per second
+  int clock_khz;         // boost clock of the multiprocessors
+  int memory_clock_khz;  // as the runtime reports it: half the transfers per second
   int bus_bits;
   bool ecc;
   int copy_engines;
-  int pci_device;  // the device's id on the bus, without the vendor's
+  int pci_device;  // the PCI device id, without the vendor's
 
   static constexpr int kSharedPerBlock = 48 * 1024;
-  static constexpr int kRegisters = 65536;  // per block and per multiprocessor, of all of them
+  static constexpr int kRegisters = 65536;  // per block and per multiprocessor; the same on all cards
 };
 
-// Names in any case, "NVIDIA" and "GeForce" and blanks left out: "RTX 3090", "rtx3090" and "A100_80GB" will do.
+// Finds a card by its name. Case, blanks, "NVIDIA" and "GeForce" do not matter: "RTX 3090", "rtx3090" and "A100_80GB"
+// work.
 std::optional<CardModel> find_card(std::string_view name);
 
-// A card of which only the size is known: like an A100 with that memory.
+// Returns a card of which only the memory is known: an A100 with that memory.
 CardModel card_of_size(std::uint64_t total);
 
-// Every name that find_card knows in its short form, in the order of the table.
+// Returns the short names that find_card knows, in the order of the table.
 std::vector<std::string_view> card_names();
 
 }  // namespace ullage::drycard

@@ -12,10 +12,10 @@ namespace {
 struct Family {
   std::string_view library;
   std::string_view prefix;    // of its functions
-  bool capital_next = false;  // "cudaMalloc" is one of "cuda", "cudart_function" is none
+  bool capital_next = false;  // a capital must follow: "cudaMalloc" belongs to "cuda", "cudart_function" does not
 };
 
-// A function belongs to the longest prefix that it has.
+// A function belongs to the longest prefix that fits.
 constexpr std::array kFamilies = {
     Family{"libcuda", "cu", true},
     Family{"libcudart", "cuda", true},
@@ -53,13 +53,13 @@ bool is_hash(std::string_view text) {
 
 std::string_view cuda_library(std::string_view soname) {
   std::string_view stem = soname.substr(0, soname.find(".so"));
-  if (stem.size() == soname.size() || soname.find('/') != soname.npos) return {};  // names become files of a folder
+  if (stem.size() == soname.size() || soname.find('/') != soname.npos) return {};  // sonames become file names
   if (const auto dash = stem.rfind('-'); dash != stem.npos && is_hash(stem.substr(dash + 1)))
     stem = stem.substr(0, dash);
   for (const auto& family : kFamilies) {
     if (stem == family.library) return family.library;
   }
-  // Parts of cuDNN ("libcudnn_ops"), which nobody needs whose libcudnn is a stub.
+  // Parts of cuDNN ("libcudnn_ops") count as cuDNN. Only the real libcudnn needs them, never a stub.
   return stem.substr(0, 9) == "libcudnn_" ? std::string_view("libcudnn") : std::string_view();
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// in_python.py and values.py as text: what a Python of a dry run does beside its program. The launcher writes them into
-// files. libullage_preload.so finds the name of the first in ULLAGE_DRYCARD_SCRIPT, which finds the second's.
+// The texts of in_python.py and values.py: what a Python process of a dry run does beside its program. The launcher
+// writes them into files. libullage_preload.so runs the first, whose path is in ULLAGE_DRYCARD_SCRIPT. The first runs
+// the second (ULLAGE_DRYCARD_VALUES).
 
 #include <string_view>
 

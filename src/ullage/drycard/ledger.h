@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The account of a dry card: a file that the launcher makes and maps, and that every process of the program writes
-// live, so that it says what was taken also after _exit, abort or a kill.
+// The account of a dry card. It is a file that the launcher makes and every process of the program maps and writes
+// while it runs. So it says what was taken also after _exit, abort or a kill.
 //
 //   launcher: a zeroed file of sizeof(CardLedger) bytes, its path in ULLAGE_DRYCARD_LEDGER -> wait -> read
-//   program:  maps the file at its first CUDA call; makes it if it is not there; a file of another layout is left alone
-//             and the program keeps a private account
+//   program:  maps the file at its first CUDA call, and makes it if it is missing. If the file has another layout,
+//             leaves it alone and keeps a private account
 //
-// Every field is an atomic word; there are no locks, because a writer may die at any instruction. All sizes are bytes.
+// Every field is an atomic word. There are no locks, because a writer may die at any instruction. All sizes are bytes.
 
 #include <array>
 #include <atomic>
@@ -23,19 +23,19 @@ static_assert(LedgerWord::is_always_lock_free);
 
 inline constexpr std::size_t kMostCards = 16;
 
-// What one card had to give and gave.
+// What one card had and what was taken of it.
 struct LedgerCard {
-  LedgerWord total{0};       // as the driver reports it; 0: no process has looked at the card
-  LedgerWord context{0};     // of each process that uses the card, in `taken` and not in `used`
-  LedgerWord used{0};        // of all living processes, at the last change
-  LedgerWord peak{0};        // the most that `used` was
-  LedgerWord taken_peak{0};  // the most of `used` and the contexts together: what nvidia-smi would have shown
+  LedgerWord total{0};       // as the driver reports it; 0: no process has used CUDA yet
+  LedgerWord context{0};     // of each process that uses the card; in `taken_peak`, not in `used`
+  LedgerWord used{0};        // what all living processes hold, at the last change
+  LedgerWord peak{0};        // the peak of `used`
+  LedgerWord taken_peak{0};  // the peak of `used` and the contexts together: what nvidia-smi would have shown
   LedgerWord largest{0};     // the largest single request that was granted
-  LedgerWord managed{0};     // of `used`, what cudaMallocManaged gave (it has host memory behind it, where touched)
-  LedgerWord processes{0};   // that have made a context on it
+  LedgerWord managed{0};     // the part of `used` from cudaMallocManaged (touched pages also take host memory)
+  LedgerWord processes{0};   // how many processes made a context on it
 };
 
-// What one living process holds. The slot of a process that is gone is taken by the next.
+// What one living process holds. The next process takes over the slot of one that is gone.
 struct LedgerProcess {
   std::atomic<std::int32_t> pid{0};  // 0: free
   std::atomic<std::uint32_t> reserved{0};
@@ -43,7 +43,7 @@ struct LedgerProcess {
   std::array<LedgerWord, kMostCards> context{};
 };
 
-// The name of a function that the program called and the card has no implementation of. `set` is written last.
+// The name of a function that the program called and the card does not implement. `set` is written last.
 struct LedgerName {
   static constexpr std::size_t kLength = 80;
   std::atomic<std::uint32_t> set{0};  // 0: free, 1: being written, 2: there
@@ -56,27 +56,27 @@ struct CardLedger {
   static constexpr std::size_t kNames = 64;
   static constexpr std::size_t kProcesses = 64;
 
-  LedgerWord magic{0};  // kMagic, written by the launcher or by the first process
+  LedgerWord magic{0};  // kMagic, written by the first process that maps the file
   std::atomic<std::uint32_t> layout{0};
-  std::atomic<std::uint32_t> cards{0};  // how many are in the machine; 0: no process has looked
+  std::atomic<std::uint32_t> cards{0};  // cards in the machine; 0: no process has used CUDA yet
 
   LedgerWord refused{0};          // requests for device memory that did not fit
   LedgerWord refused_request{0};  // bytes of the last of them, as the program asked
-  LedgerWord refused_card{0};     // and its card
-  LedgerWord pinned{0};           // host memory that is locked: cudaHostAlloc, cudaHostRegister
+  LedgerWord refused_card{0};     // the card of that request
+  LedgerWord pinned{0};           // pinned host memory: cudaHostAlloc, cudaHostRegister
   LedgerWord pinned_peak{0};
-  LedgerWord launches{0};  // kernels that would have run, of graphs too
-  LedgerWord reads{0};     // copies from a card to the host: of bytes that nobody knows, zeros were given
+  LedgerWord launches{0};  // kernels that would have run, also those of graphs
+  LedgerWord reads{0};     // copies of unknown bytes from a card to the host, which gave zeros
   LedgerWord read_bytes{0};
   LedgerWord synchronized{0};      // waits for a stream, an event or a card
-  LedgerWord processes{0};         // that have made a context on some card
-  LedgerWord unknown_calls{0};     // of functions without an implementation
-  LedgerWord unanswered_plans{0};  // of cuDNN, whose workspace counts as none: the real library was not there
-  LedgerWord unanswered_rnns{0};   // calls of recurrent networks of cuDNN, whose spaces count as none
+  LedgerWord processes{0};         // processes that made a context on some card
+  LedgerWord unknown_calls{0};     // calls of functions that are not implemented
+  LedgerWord unanswered_plans{0};  // plans of cuDNN whose workspace counts as 0, because the real library was missing
+  LedgerWord unanswered_rnns{0};   // calls of cuDNN's recurrent networks, whose spaces count as 0
 
   std::array<LedgerCard, kMostCards> card;
   std::array<LedgerProcess, kProcesses> process;
-  std::array<LedgerName, kNames> unknown;  // in the order of their first call; each name once
+  std::array<LedgerName, kNames> unknown;  // each name once, in the order of the first calls
 };
 static_assert(std::is_standard_layout_v<CardLedger>);
 

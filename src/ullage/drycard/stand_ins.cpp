@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCallee = "ullage_drycard_unknown";
-// Opened by dlopen, so that nothing needs them by name.
+// Programs open these with dlopen, so no shared object needs them by name.
 constexpr std::array kAlways = {"libcuda.so.1", "libnvidia-ml.so.1"};
 
 struct SharedObject {
@@ -60,13 +60,13 @@ Error system_refused(const std::string& path, const char* what, const std::error
           path};
 }
 
-// Is it a name of a shared object: "libc10.so", "libgomp.so.1", but not "x.source"?
+// Returns whether it is the name of a shared object: "libc10.so" or "libgomp.so.1", but not "x.source".
 bool is_shared_name(const std::string& name) {
   const auto at = name.find(".so");
   return at != name.npos && (at + 3 == name.size() || name[at + 3] == '.');
 }
 
-// Plain files (and links to some) with such a name, in the order of their names.
+// Returns the plain files, and links to such, that have the name of a shared object, sorted by name.
 template <class Iterator>
 Result<std::vector<std::string>> shared_objects_in(const std::string& folder) {
   std::error_code why;
@@ -85,13 +85,13 @@ Result<std::vector<std::string>> shared_objects_in(const std::string& folder) {
   return found;
 }
 
-// What is wanted of one CUDA library.
+// What is wanted from one CUDA library.
 struct Wanted {
-  std::map<std::string, std::set<std::string>> functions;  // with the versions that are asked for; "" is none
+  std::map<std::string, std::set<std::string>> functions;  // not in the dry card; with the wanted versions ("": none)
   std::set<std::string> implemented;
 };
 
-// A reference that names no library.
+// A wanted symbol without a version, so that it does not say which library has it.
 struct Reference {
   std::string name;
   const SharedObject* from = nullptr;
@@ -185,8 +185,8 @@ class StandInMaker final {
     return success();
   }
 
-  // Others' files that cannot be read, or are for another machine, are left out with a note: many a package brings
-  // some.
+  // Opens a shared object. A file of another package that cannot be read, or is for another machine, is left out with a
+  // note, because many packages contain some. So is a text for the linker in torch's folder.
   Status open(const std::string& path, bool of_torch) {
     auto opened = open_shared_object(path, of_torch);
     if (opened && opened->elf.machine() != kX86_64) opened = wrong_machine(*opened);
@@ -196,8 +196,8 @@ class StandInMaker final {
       made_.notes.push_back("not looked at: " + opened.error().text());
       return success();
     }
-    // A real CUDA library beside torch, as some wheels have them: a stub comes before it, so its own wants do not
-    // count.
+    // A real CUDA library, which some wheels have beside torch, is skipped: its stub comes before it, so what it wants
+    // does not matter.
     if (cuda_library(opened->elf.soname()).empty()) objects_.push_back(std::move(*opened));
     return success();
   }
@@ -206,7 +206,8 @@ class StandInMaker final {
     return file && !ElfFile::is_elf(file->bytes());
   }
 
-  // Packages bring a file for each CUDA that they know; those for another one than torch's are never loaded beside it.
+  // Drops files that are built for another CUDA than torch's. Packages bring a file for each CUDA version that they
+  // support, and the others are never loaded beside torch.
   void drop_other_majors() {
     for (const auto& object : objects_) {
       if (object.of_torch && made_.cuda_major == 0) made_.cuda_major = cuda_major_of(object);
@@ -251,7 +252,8 @@ class StandInMaker final {
 
   void want(const std::string& soname, const std::string& name, const std::string& version) {
     Wanted& wanted = libraries_[soname];
-    // The version must be there even if no stub has it: the loader looks for it before it looks for symbols.
+    // The stub must have the version even if none of its functions uses it, because the loader checks versions before
+    // symbols.
     wanted_versions_[soname].insert(version);
     if (implemented_.count(name) != 0) {
       wanted.implemented.insert(name);
@@ -260,7 +262,7 @@ class StandInMaker final {
     }
   }
 
-  // A name that looks like one of CUDA's may be a function of torch or of the package itself.
+  // Drops references that torch or the packages define themselves, although their names look like CUDA's.
   Status drop_what_users_have() {
     std::unordered_set<std::string_view> looked_for;
     for (const auto& reference : references_) looked_for.insert(reference.name);
@@ -286,14 +288,14 @@ class StandInMaker final {
             fmt::format("{} wants {}, and nothing needs a {}", reference.from->path, reference.name, library));
         continue;
       }
-      // A linker that finds a symbol in a library with versions writes the version down: this one was not there, and a
-      // program may ask whether it is.
+      // A linker that finds a symbol in a library with versions writes the version down. So the linker did not find
+      // this one, and a program may ask whether it exists: it gets no stub.
       if (reference.weak && !versions_of(*soname).empty()) continue;
       want(*soname, reference.name, "");
     }
   }
 
-  // The library of that name that this file needs, else one that any file needs.
+  // Returns the library of that name that this file needs, else one that any file needs.
   std::optional<std::string> soname_for(std::string_view library, const SharedObject& object) const {
     for (const auto soname : object.elf.needed()) {
       if (cuda_library(soname) == library) return std::string(soname);
@@ -342,7 +344,7 @@ class StandInMaker final {
     StubLibrary library{soname, {made_.preload.front()}, versions_of(soname), {}, kCallee};
     for (const auto& [name, versions] : wanted.functions) {
       for (const auto& version : versions) {
-        if (version.empty() && versions.size() > 1) continue;  // whoever asks for none takes one of the others
+        if (version.empty() && versions.size() > 1) continue;  // a lookup without a version gets one of the others
         const auto at = std::find(library.versions.begin(), library.versions.end(), version);
         const auto index = at == library.versions.end() ? 0 : at - library.versions.begin();
         library.functions.push_back({name, static_cast<std::size_t>(index)});
@@ -353,7 +355,7 @@ class StandInMaker final {
 
   const StandInRequest& request_;
   StandIns made_;
-  std::set<std::string> implemented_;  // all that the dry card's library exports
+  std::set<std::string> implemented_;  // everything that the dry card's library exports
   std::vector<SharedObject> objects_;
   std::vector<Reference> references_;
   std::map<std::string, Wanted> libraries_;  // by soname

@@ -13,15 +13,15 @@
 namespace ullage::plan {
 namespace {
 
-// Each is planned and verified.
+// Each try plans and verifies.
 constexpr int kPageTries = 5;
 constexpr int kLeastTries = 6;
 
-// Of a pool's limit, what a plan may fill with pages.
+// The part of a pool's limit that a plan may fill with pages.
 Bytes filled(Bytes limit) { return saturating_sub(limit, kept_back(limit)); }
 
-// The least limit of which `pages` may be filled. One more byte of limit is at most one more to be filled: so it is
-// never passed by.
+// The least limit that leaves a plan `pages` to fill. filled() grows by at most one byte per byte of limit, so the loop
+// does not overshoot.
 Bytes limit_for(Bytes pages) {
   Bytes limit = pages;
   while (filled(limit) < pages) limit += pages - filled(limit);
@@ -42,8 +42,8 @@ Error not_held(const Error& error, const std::string& name) {
   return {Error::Kind::BadFile, "the plan does not hold: " + error.text(), name};
 }
 
-// What would do where there is no plan: a planner's least may be a bound that no plan reaches, so plans are made
-// between it and what plain execution needs. With their pages, so that the memory that is named can be had.
+// Finds the least budget to name if there is no plan. The planner's own `least` may be a bound that no plan reaches, so
+// this bisects between it and the plain peak by making plans. The pages of those plans go into `rounding`.
 Status look_for_least(const Step& step, const FitQuestion& question, Fit& found) {
   Ask ask = question.ask;
   Bytes below = found.plan.least, least = std::max(found.plan.plain_peak, found.plan.least);
@@ -56,7 +56,7 @@ Status look_for_least(const Step& step, const FitQuestion& question, Fit& found)
       if (!verified) return not_held(verified.error(), question.name);
       least = verified->peak;
       found.beside.rounding = std::max(found.beside.rounding, saturating_sub(verified->resident, least));
-      if (i == 0) break;  // the planner's least it is
+      if (i == 0) break;  // a plan for the planner's least exists: nothing below it is worth a try
     } else {
       below = ask.budget;
     }
@@ -99,7 +99,7 @@ Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optio
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify) {
   Fit made{{}, beside, {}};
   for (int tries = 0; tries < kPageTries; ++tries) {
-    // A pool of nothing is asked for where nothing is left: the answer has the least that would do.
+    // If nothing is left for tensors, asks for one byte: the answer then names the least budget that would do.
     const Bytes budget = std::max(made.beside.budget_of(memory), Bytes{1});
     made.plan = make(budget);
     if (made.plan.outcome != Plan::Outcome::Planned) return made;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one place that plans: from a take, a memory and what stands beside the pool to a verified plan, or to the least
-// memory that would do. `ullage plan`, `ullage predict` and a run that plans for itself all ask here.
+// The entry point for planning: takes a recorded step, a memory and the bytes needed beside tensors, and gives a
+// verified plan or the least budget for which one exists. `ullage plan`, `ullage predict` and live runs call it.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/model/plan.h"
@@ -19,64 +19,66 @@
 
 namespace ullage::plan {
 
-// The memory of a process in parts: the bytes of tensors that a plan keeps to, and what there must be beside them.
+// The memory of a process in parts: the budget of a plan, which counts bytes of tensors, and what must fit beside it.
 //
 //   memory  |== budget: tensors ==|= rounding =|= kept free =|== outside ==|= margin =|
 //           |== pages that a plan may fill ====|
 struct BesideTensors {
-  Bytes outside{};   // of the process, not the pool's
+  Bytes outside{};   // resident bytes of the process that are not the pool's
   Bytes margin{};    // store::Budget::kMargin
-  Bytes rounding{};  // whole pages and slabs behind the bytes asked for
+  Bytes rounding{};  // what whole pages and slabs take beyond the bytes asked for
 
-  // What else a plan leaves free (room.h), so that a run can follow it, for a budget.
+  // What a plan of this budget leaves free besides, so that a run can follow it (room.h).
   Bytes kept_free(Bytes budget) const;
-  // The least memory in which a plan can have `budget` bytes of tensors: both, and all of the above.
+  // The least memory of the process in which a plan may hold `budget` bytes of tensors.
   Bytes memory_for(Bytes budget) const;
-  // The bytes of tensors for which there is room in `memory`; zero where there is none.
+  // The bytes of tensors that fit in `memory`; zero if there is no room.
   Bytes budget_of(Bytes memory) const;
 };
 
-// For a run that begins anew: what the recorded one held outside its pool, on a processor at least what torch takes.
+// What a new run of the recorded program needs beside tensors. `outside` is what the recorded run held or reserved
+// outside its pool, and on the CPU at least what torch takes (store::Budget::kTorchAlone, kWarmUp).
 BesideTensors beside_recorded(const Step& step, Kernels kernels);
 
-// The step of a recording's last take that is planned (of several, which are of small sizes, the last is the largest):
-// step `which` from zero, or else a typical one. BadArgument: there is no step `which`. BadFile: nothing in it can be
-// planned. `name`: the recording's, for messages.
+// The step to plan: step `which`, counted from zero, else the most frequent one. It is taken from the file's last take,
+// because takes for a prediction ascend in size. BadArgument: step `which` cannot be planned. BadFile: no step can, or
+// the take contradicts itself. `name` is the recording's, for messages.
 Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optional<std::size_t> which,
                           const std::string& name);
 
 struct FitQuestion {
-  Bytes memory;          // of the process; or the limit of a pool, when nothing stands outside or is margin
-  BesideTensors beside;  // `rounding` may be less than the step's own
-  Ask ask{};             // `budget` is worked out
-  std::string name{};    // of the recording, for messages
-  std::function<void(const char*)> stage{};  // what goes on; may be empty
+  Bytes memory;                              // of the process; or a pool's limit, if `outside` and `margin` are zero
+  BesideTensors beside;                      // `rounding` below step.overhead is raised to it
+  Ask ask{};                                 // `budget` is ignored: it is worked out from `memory`
+  std::string name{};                        // of the recording, for messages
+  std::function<void(const char*)> stage{};  // called with the name of each stage that begins; may be empty
 };
 
 struct Fit {
-  Plan plan;                     // Infeasible: `least` is a budget for which a plan was made, or the plain peak
-  BesideTensors beside;          // with the pages that the plan needs, or the least one
-  Table<OpIndex, Bytes> levels;  // Verified's; empty without a schedule
+  Plan plan;                     // if Infeasible, `least` is the peak of a plan that was found, else the plain peak
+  BesideTensors beside;          // `rounding` suffices for this plan, or for the one that gave `plan.least`
+  Table<OpIndex, Bytes> levels;  // as in Verified; empty if there is no schedule
 };
 
-// The plan has passed the verifier, pages and all: they and what is kept free stay within the memory. BadFile: a plan
-// that was made did not.
+// Plans so that the pages of the plan, and all that must fit beside them, stay within the memory. A returned plan has
+// passed the verifier. BadFile: the verifier refused a plan that the planner made.
 Result<Fit> fit(const Step& step, const FitQuestion& question);
 
-// The curve's searches may have found a cheaper plan for the fit's budget than the search for it alone: that is taken,
-// where its pages fit. The point of the fit then stands in the curve. BadFile: as above.
+// Replaces the fit's plan by a plan of `curve` for the same budget if that is cheaper and its pages fit: the searches
+// for the curve may find more. Then puts the fit's plan into the curve. BadFile: as for fit().
 Status join_curve(const Step& step, const std::string& name, std::vector<Plan>& curve, Fit& fit);
 
-// Of these the above are made; tests put others here.
+// fit() makes plans and verifies them through these; tests pass their own to fit_pages().
 using MakePlan = std::function<Plan(Bytes budget)>;
 using VerifyPlan = std::function<Result<Verified>(const Schedule&, Bytes budget)>;
 
-// How many bytes pages and slabs take on top is known of the plain step: `beside` has it. Where a plan needs more, that
-// is set aside and planned again. Where this leads nowhere the plan is Infeasible, and its least is the budget of the
-// last one: with the pages that one needs, `beside` has them too, it fits. An error is the verifier's.
+// Plans with `beside.rounding`, which is that of the plain step. If the plan's pages take more, reserves that too and
+// plans again. After five tries it gives up: the plan is Infeasible and its `least` is the budget of the last try, for
+// which the returned rounding suffices. Returns an error only if the verifier does.
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify);
 
-// The point of `plan` in a curve; more bytes still never cost more.
+// Puts `plan` into a curve, which ascends by budget. It replaces dearer plans of larger budgets, so that more bytes
+// still never cost more.
 void put_into_curve(const Plan& plan, std::vector<Plan>& curve);
 
 }  // namespace ullage::plan

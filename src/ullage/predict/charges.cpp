@@ -7,13 +7,13 @@
 namespace ullage::predict {
 namespace {
 
-constexpr std::int64_t kMostCharged = std::int64_t{1} << 60;  // two of them can be added
+constexpr std::int64_t kMostCharged = std::int64_t{1} << 60;  // so that two can be added without overflow
 
 std::int64_t bounded_sum(std::int64_t level, std::int64_t more) {
   return std::clamp<std::int64_t>(level + std::clamp(more, -kMostCharged, kMostCharged), 0, kMostCharged);
 }
 
-// Each by its law; a law is of what comes or of what goes, never of both.
+// Evaluates each charge by its law. Returns false if one follows none, or has both signs among the takes.
 bool by_law(const trace::TraceFile& file, const Sequence& sequence, Target& target, trace::Take& into) {
   std::vector<std::int64_t> counts(sequence.order.size());
   for (std::size_t i = 0; i < into.charges.size(); ++i) {
@@ -33,14 +33,14 @@ bool by_law(const trace::TraceFile& file, const Sequence& sequence, Target& targ
   return true;
 }
 
-// By how much the knobs at the event pass those of a take; at least 1.
+// The factor by which the knobs at the event exceed those of a take; at least 1.
 double growth(const trace::Take& take, const Target& target, const Sequence& sequence, EventId event) {
   double times = 1;
   for (std::size_t axis = 0; axis < sequence.grid.axes.size(); ++axis) {
     const Grid::Axis& of = sequence.grid.axes[axis];
     const std::int64_t small = std::ranges::find(take.knobs, of.name, &Knob::name)->value;
     const double ratio = double(target.knobs(event)[axis]) / double(std::max<std::int64_t>(small, 1));
-    // A side of a picture, or a length, can count twice.
+    // Bytes may grow with the square of a side or a length. With four values or two knobs, assumes that they do.
     times *= std::max(1.0, of.values.size() > 3 || sequence.grid.axes.size() > 1 ? ratio * ratio : ratio);
   }
   return times;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a program takes outside the pool and tells: a decoder's buffers.
+// Charges: bytes that a program takes outside the pool and reports, such as a decoder's buffers.
 
 #include "ullage/predict/evaluation.h"
 
 namespace ullage::predict {
 
-// Most bytes at once.
+// The most bytes that are charged at once.
 Bytes charges_peak(const trace::Take& take);
 
-// The charges of `into` as they are at the target. True: each follows its law. Else what is told at once is never below
-// the largest level that a take had there, grown as fast as the knobs.
+// Sets the charges of `into` to those at the target. Returns true if each follows a law. Else they are a bound: after
+// each charge the level is the largest that any take had there, scaled by the growth of the knobs. A growth is squared
+// if the knob may be a side or a length.
 bool write_charges(const trace::TraceFile& file, const Sequence& sequence, Target& target, trace::Take& into);
 
 }  // namespace ullage::predict

@@ -48,7 +48,8 @@ bool Comparison::said(const char* detail) {
   return false;
 }
 
-// The same storage in both? Storages that neither was paired with become a pair, if both are from before.
+// Do the two storages correspond? If both are still unpaired, they become a pair, provided that both are from before or
+// neither is.
 bool Comparison::pair(StorageId mine, StorageId theirs) {
   if (partner_[mine.value] == theirs) return true;
   if (partner_[mine.value] != kNoPartner || partner_of_other_[theirs.value] != kNoPartner) return false;
@@ -85,7 +86,7 @@ bool Comparison::same_op(OpId op, OpId other) {
   return same_tensors(op, false);
 }
 
-// Of the same kind.
+// Compares two events of the same kind.
 bool Comparison::same_event(const trace::Event& mine, const trace::Event& theirs) {
   if (const auto* born = as<e::Allocation>(mine)) {
     const StorageId other = as<e::Allocation>(theirs)->storage;
@@ -117,7 +118,7 @@ bool Comparison::same_role(const trace::RoleSeen& mine, const trace::RoleSeen& t
   return mine.role == theirs.role && mine.name == theirs.name && pair(mine.storage, theirs.storage);
 }
 
-// What stands beside the events, up to here.
+// Compares the borders, roles and charges of both takes up to the current event.
 bool Comparison::same_notes() {
   const auto due = [](const auto& notes, std::size_t next, std::size_t at) {
     return next < notes.size() && notes[next].at.value <= at;
@@ -146,7 +147,7 @@ bool Comparison::same_notes() {
   }
 }
 
-// See the head of comparison.h.
+// Passes over a birth of the first take if the process kept that storage from an earlier take (comparison.h says when).
 bool Comparison::pass_over_kept() {
   if (spare_.empty() || first_.at >= first_.take.trace.events.size()) return false;
   const auto* born = as<e::Allocation>(first_.take.trace.events[first_.at]);
@@ -176,7 +177,7 @@ void Comparison::skip_left_out() {
   while (other_.skips(other_.at)) ++other_.at;
 }
 
-// One event, or a run of them; false: they part.
+// Compares one event or a run of them and moves on. Returns false if the takes differ.
 bool Comparison::step() {
   skip_left_out();
   if (pass_over_kept()) return true;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Two takes, event by event: the walk behind compare(). Storages are known again by the order of their births; those
-// from before by what is first done to them.
+// Compares two takes event by event, for compare(). Storages are paired in the order of their births; those from before
+// are paired when they are first used.
 //
-// Deaths with nothing else between them (and what is given up with them) come in any order: containers that are let go
-// at once keep none. So do births and deaths of several threads within one op:
+// Deaths with nothing else between them (and the Unsave events among them) may come in any order, because containers
+// free their tensors in no fixed order. So may births and deaths of several threads within one op:
 //
-//   first   ... OpBegin  born a  born b  died a  OpEnd      within one op, between other events: a run of births
-//   other   ... OpBegin  born x  born y  died y  OpEnd      and deaths; as sets where threads without an op take part
+//   first   ... OpBegin  born a  born b  died a  OpEnd      A run: births and deaths with no other event between them.
+//   other   ... OpBegin  born x  born y  died y  OpEnd      Compared as sets if threads without an op take part.
 //
-// A process makes some storages once and keeps them. A later take of the same process has them from before; so a birth
-// of the first take that the other one lacks, of a storage that outlives the take, is passed over where the other has
-// one of the same size from before that nobody was paired with.
+// A process makes some storages once and keeps them, so a later take of the same process has them from before. So a
+// birth that only the first take has is passed over on two conditions: the storage outlives the take, and the other
+// take has an unpaired storage of the same size from before.
 
 #include "ullage/predict/sequence.h"
 
@@ -26,15 +26,15 @@ namespace ullage::predict {
 
 class Comparison final {
  public:
-  // `index` of the other take, for messages. Takes and what is left out of them (varying_blocks.h; index: StorageId)
-  // must outlive the comparison.
+  // `left_out`: storages to skip (varying_blocks.h), by StorageId. `index` is that of the other take, for messages. The
+  // comparison keeps references to the takes and lists.
   Comparison(const trace::Take& first, const std::vector<bool>& left_out, const trace::Take& other,
              const std::vector<bool>& other_left_out, std::size_t index);
 
-  // None: they do the same. To be called once; the rest may be asked for afterwards.
+  // Returns the first difference; nothing if the takes do the same. Call once; the getters are valid afterwards.
   std::optional<Difference> run();
 
-  // Index: StorageId of the first.
+  // Index: StorageId of the first take.
   const std::vector<StorageId>& partners() const { return partner_; }
   const std::vector<EventRange>& unordered() const { return unordered_; }
 
@@ -45,9 +45,9 @@ class Comparison final {
 
     const trace::Take& take;
     const std::vector<bool>& left_out;
-    std::vector<bool> by_worker;  // index: EventId; a birth on a thread with no op, while an op is running elsewhere
+    std::vector<bool> by_worker;  // index: EventId; a birth on a thread without an op while another thread runs one
     std::size_t at = 0;
-    std::size_t role = 0, border = 0, charge = 0;  // next to be compared
+    std::size_t role = 0, border = 0, charge = 0;  // index of the next to compare
   };
   static std::size_t end_of_run(const trace::Take& take, std::size_t from);
   static bool any_worker(const Side& side, std::size_t end);
@@ -68,11 +68,11 @@ class Comparison final {
 
   Side first_, other_;
   std::size_t index_;
-  std::size_t run_end_ = 0;  // of the run that the first is in
+  std::size_t run_end_ = 0;  // of the current run of births and deaths in the first take
   std::vector<StorageId> partner_, partner_of_other_;
   std::vector<EventRange> unordered_;
-  std::unordered_multimap<std::uint64_t, StorageId> spare_;  // from before in the other, by bytes
-  std::string detail_;                                       // of the first difference, if the event does not tell
+  std::unordered_multimap<std::uint64_t, StorageId> spare_;  // storages from before of the other take, by bytes
+  std::string detail_;                                       // more on the first difference, if the event is not enough
 };
 
 }  // namespace ullage::predict

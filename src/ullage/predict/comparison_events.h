@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Small questions about events, for comparison.cpp and comparison_sets.cpp.
+// Helpers for events, used by comparison.cpp and comparison_sets.cpp.
 
 #include "ullage/trace/recording/trace.h"
 
@@ -18,7 +18,7 @@ inline bool is_birth_or_death(const trace::Event& event) {
   return as<trace::event::Allocation>(event) || as<trace::event::Free>(event);
 }
 
-// Of a birth or a death.
+// The storage of a birth, a death or a request to free; null for other events.
 inline const StorageId* storage_of(const trace::Event& event) {
   if (const auto* born = as<trace::event::Allocation>(event)) return &born->storage;
   if (const auto* died = as<trace::event::Free>(event)) return &died->storage;
@@ -26,7 +26,7 @@ inline const StorageId* storage_of(const trace::Event& event) {
   return nullptr;
 }
 
-// A storage dies, or is given up by autograd.
+// Does a storage die, is its free requested, or does autograd release it?
 inline bool is_death(const trace::Event& event) {
   return as<trace::event::Free>(event) || as<trace::event::FreeRequest>(event) || as<trace::event::Unsave>(event);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events whose order does not count, compared as sets.
+// Compares runs of events whose order does not matter as sets.
 #include "ullage/predict/comparison.h"
 #include "ullage/predict/comparison_events.h"
 
@@ -13,10 +13,11 @@ namespace e = trace::event;
 
 namespace {
 
-// The storages of a run of births and deaths, in an order that does not depend on who came first.
+// The storages of a run of births and deaths. `within` and `surviving` are sorted by bytes, so that their order does
+// not depend on which thread was first.
 struct Run {
-  std::vector<StorageId> within, surviving;  // born in it
-  std::vector<StorageId> gone;               // born before it, dead in it
+  std::vector<StorageId> within, surviving;  // born in the run; they die in it, or live on
+  std::vector<StorageId> gone;               // born before the run, die in it
 };
 
 Run run_of(const trace::Take& take, const std::vector<bool>& left_out, std::size_t begin, std::size_t end) {
@@ -37,9 +38,9 @@ Run run_of(const trace::Take& take, const std::vector<bool>& left_out, std::size
   return run;
 }
 
-// A storage that dies, or is given up by autograd.
+// An event of is_death().
 struct Death {
-  std::size_t kind;  // of the event
+  std::size_t kind;  // index of the event's type
   StorageId storage;
   std::size_t event;
 };
@@ -68,7 +69,7 @@ bool Comparison::any_worker(const Side& side, std::size_t end) {
   return std::find(begin + std::ptrdiff_t(side.at), begin + std::ptrdiff_t(end), true) != begin + std::ptrdiff_t(end);
 }
 
-// Both runs as sets: by bytes, those that die within it apart from those that do not.
+// Compares both runs as sets. Pairs their storages by bytes: those that die within the run, then those that live on.
 bool Comparison::same_run(std::size_t end, std::size_t other_end) {
   const Run mine = run_of(first_.take, first_.left_out, first_.at, end);
   const Run theirs = run_of(other_.take, other_.left_out, other_.at, other_end);
@@ -94,14 +95,14 @@ bool Comparison::same_run(std::size_t end, std::size_t other_end) {
   return true;
 }
 
-// All deaths from here on, up to something else, as sets.
+// Compares all deaths from here to the next event of another kind as sets.
 bool Comparison::same_deaths() {
   const std::vector<Death> mine = deaths_from(first_.take, first_.left_out, first_.at);
   const std::vector<Death> theirs = deaths_from(other_.take, other_.left_out, other_.at);
-  // Kind and storage of the other, and its event. A storage can be given up as often as it was saved.
+  // Kind and storage, and the event, of each death of the other take. Autograd may release a storage several times.
   std::multimap<std::pair<std::size_t, StorageId>, std::size_t> missing;
   for (const Death& death : theirs) missing.emplace(std::pair{death.kind, death.storage}, death.event);
-  std::vector<const Death*> unknown;  // from before, and met for the first time
+  std::vector<const Death*> unknown;  // storages from before that are not paired yet
   for (const Death& death : mine) {
     const StorageId partner = partner_[death.storage.value];
     if (partner == kNoPartner) {

@@ -13,7 +13,7 @@ namespace {
 constexpr trace::StreamId kStream{0};
 constexpr Bytes kNoLimit{1ull << 50};  // more than any card has; the ranges of expandable segments still fit 64 bits
 
-// The history put through the model, on a card of some size.
+// Runs the history through the allocator's model, on a card of `total` bytes.
 class Card final {
  public:
   Card(const CudaHistory& history, const sim::CachingSettings& settings, Bytes total)
@@ -22,7 +22,7 @@ class Card final {
     requested_.resize(history.rows.size());
   }
 
-  // What is not the allocator's. False: there is not even so much.
+  // Takes the bytes outside the allocator from the card. Returns false if it does not have that many.
   bool take_outside() {
     return history_.outside == Bytes{} ||
            (history_.outside <= device_.total() && device_.allocate(history_.outside).has_value());
@@ -45,7 +45,7 @@ class Card final {
   }
 
   const sim::CachingStats& stats() const { return model_.stats(); }
-  // Of each row of the history, at the peak of allocated bytes: as requested.
+  // The requested bytes of each row of the history when the allocated bytes are at their peak.
   const std::vector<Bytes>& at_peak() const { return at_peak_; }
 
  private:
@@ -89,7 +89,7 @@ void add_rows(const CudaHistory& history, const Card& card, Cuda& cuda) {
 }
 
 std::string op_of(const trace::Take& take, EventId event) {
-  // The last op that began before it and has not ended.
+  // The last op that began at or before the event and has not ended.
   for (std::size_t op = take.details.size(); op-- > 0;)
     if (take.details[op].begin <= event && event <= take.details[op].end) return take.trace.ops[op].name;
   return {};

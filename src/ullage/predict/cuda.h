@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a CUDA run of the program would ask torch's caching allocator for, worked out from a take of the CPU by the
-// rules of cuda_rules.h. cuda.cpp puts it through the allocator's model: on_cuda() of predict.h.
+// What a CUDA run of the program would request from torch's caching allocator, computed from a take of the CPU by the
+// rules of cuda_rules.h. on_cuda() (predict.h, cuda.cpp) sends these requests through the allocator's model.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
@@ -18,12 +18,12 @@ namespace ullage::predict {
 
 struct CudaBlock {
   Bytes bytes;      // as requested; above zero
-  std::size_t row;  // in CudaHistory::rows
+  std::size_t row;  // index in CudaHistory::rows
 };
 
-// In the order in which the program makes them. Two for each block, but for those that live to the end.
+// Each block has two requests, or one if it lives to the end.
 struct CudaRequest {
-  EventId event;  // of the take at which it is made
+  EventId event;  // of the take, at which the request is made
   std::size_t block = 0;
   bool frees = false;
 };
@@ -31,15 +31,15 @@ struct CudaRequest {
 struct CudaHistory {
   std::vector<Row> rows;  // names and sources; bytes are zero
   std::vector<CudaBlock> blocks;
-  std::vector<CudaRequest> requests;
-  Bytes outside;                  // the allocator; of the rows `outside_rows`
-  std::vector<Row> outside_rows;  // also those of no bytes
+  std::vector<CudaRequest> requests;  // in the order in which the program makes them
+  Bytes outside;                      // bytes of the card outside the allocator; the sum of `outside_rows`
+  std::vector<Row> outside_rows;      // includes rows of zero bytes, for what is not known
 };
 
-// `capacity` of the card asked about, where there is one.
+// `capacity` is that of the card asked about, if any.
 CudaHistory cuda_history(const trace::TraceFile& file, const trace::Take& take, std::optional<Bytes> capacity);
 
-// The program is Python's, whose optimizers take lists on CUDA by default.
+// Is the program written in Python? Python's optimizers use lists of parameters on CUDA by default.
 bool is_python(const trace::TraceFile& file);
 
 }  // namespace ullage::predict

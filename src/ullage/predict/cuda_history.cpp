@@ -13,7 +13,7 @@ namespace {
 
 using trace::Take;
 
-constexpr Bytes kLargeCard{70ull << 30};  // only Hopper and later are sold with so much, but for one A100
+constexpr Bytes kLargeCard{70ull << 30};  // only Hopper and later cards are sold with this much, except one A100
 
 class Translator final {
  public:
@@ -66,7 +66,7 @@ class Translator final {
     return at.value < meaning_.phases.size() ? meaning_.phases[at.value] : trace::Phase::Unknown;
   }
 
-  // The op that a storage was born in: its own, or the innermost one while a thread without an op helps it.
+  // The op that a storage was born in. If its thread has no op, that is the innermost one running.
   OpId op_of(StorageId id) const {
     const OpId own = take_.trace.storages[id.value].op;
     if (own != trace::kNoOp || running_.empty()) return own;
@@ -88,7 +88,7 @@ class Translator final {
     return false;
   }
 
-  // A temporary of one call of an optimizer that takes lists.
+  // Is it a temporary of one call of an optimizer that takes lists of parameters?
   bool held(StorageId id) const {
     const trace::Storage& storage = take_.trace.storages[id.value];
     return holds_lists_ && !storage.from_before && storage.born < storage.died &&
@@ -185,11 +185,11 @@ class Translator final {
   bool holds_lists_ = false;
   CudaHistory history_;
   std::vector<std::size_t> block_of_;           // index: StorageId
-  std::vector<std::uint64_t> optimizer_until_;  // index: EventId; the first event from there in another phase
+  std::vector<std::uint64_t> optimizer_until_;  // index: EventId; the next event, or this one, in another phase
   std::vector<OpId> running_;                   // innermost last
   std::vector<Within> within_;                  // blocks that live as long as an op
-  std::vector<std::size_t> held_;               // until the optimizer's call ends
-  std::vector<std::set<bool>> threads_met_;     // index: rule; forward, backward
+  std::vector<std::size_t> held_;               // dead temporaries that live on until the optimizer's call ends
+  std::vector<std::set<bool>> threads_met_;     // index: rule; contains OpDetail::backward of the threads met
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a CUDA run of a program asks for other memory than its CPU run: one table, each row with its source. Nothing here
-// was compared with a card yet, so a prediction made with it says that it is not calibrated.
+// How the memory requests of a CUDA run differ from those of a CPU run: one table, each row with its source. No row has
+// been compared with a card yet, so predictions made with it say that they are not calibrated.
 
 #include "ullage/base/bytes.h"
 
@@ -13,22 +13,24 @@
 namespace ullage::predict {
 
 enum class CudaEffect : std::uint8_t {
-  RemoveWithin,   // blocks born and freed within one run of such an op: scratch of a CPU kernel
-  RemoveNumbers,  // of these those of at most `bytes`
-  RemoveVarying,  // of these those that varying_scratch() speaks of
-  AddForThread,  // `bytes` at the first such op of each thread, kept for good; `large_card` on a card of 70 GiB or more
-  AddWithin,     // `bytes` while such an op runs
-  HoldInLists,   // temporaries of one call of an optimizer live until it ends, those of `ops` are done in place
-  AddToProcess,  // `bytes` outside the allocator
-  Unknown,       // there is more, and nobody knows how much: a row of no bytes
+  RemoveWithin,   // removes blocks born and freed within one such op: scratch of a CPU kernel
+  RemoveNumbers,  // the same, but only blocks of at most `bytes`
+  RemoveVarying,  // the same, but only blocks of at most varying_scratch() of the op
+  // Adds `bytes` at the first such op of the forward thread and of autograd's thread, kept for good. On a card of 70
+  // GiB or more adds `large_card` instead.
+  AddForThread,
+  AddWithin,     // adds `bytes` while such an op runs
+  HoldInLists,   // temporaries of one call of an optimizer live until it ends; `ops` work in place and make none
+  AddToProcess,  // adds `bytes` outside the allocator
+  Unknown,       // takes an unknown amount more: a row of zero bytes
 };
 
 struct CudaRule {
   CudaEffect effect;
-  std::string_view ops;  // names without overloads, with spaces between; "*": all
+  std::string_view ops;  // names without overloads, separated by spaces; "*": all
   Bytes bytes;
   Bytes large_card;
-  std::string_view row;     // its name in Cuda::rows; empty: it removes
+  std::string_view row;     // the name in Cuda::rows; empty if the rule only removes or holds
   std::string_view says;    // for people
   std::string_view source;  // a file of torch, or where it was measured
 };

@@ -27,7 +27,7 @@ class Writer final {
         leave_out(storage);
         continue;
       }
-      if (!measure(StorageId{i})) {  // other takes never touch it
+      if (!measure(StorageId{i})) {  // some take never touches it: keeps the size of take 0
         ++into_.constant;
       } else {
         const std::optional<std::int64_t> bytes = target_.count(storage.born, counts_);
@@ -59,14 +59,14 @@ class Writer final {
   }
 
  private:
-  // What was born and died there happens no more; ids and the numbers of events stay what they are.
+  // Turns the birth and the death of the storage into Marks, so that ids and event numbers stay the same.
   void leave_out(trace::Storage& storage) {
     trace::Trace& trace = into_.take.trace;
     trace.events[storage.born.value].what = trace::event::Mark{};
     trace.events[storage.died.value].what = trace::event::Mark{};
     storage.died = storage.tensor_died = storage.born;
   }
-  // False: a take has no such storage.
+  // Fills in `counts_` with the storage's bytes. Returns false if a take has no partner of it.
   bool measure(StorageId id) {
     for (std::size_t place = 0; place < counts_.size(); ++place) {
       const std::size_t take = sequence_.order[place];
@@ -77,7 +77,7 @@ class Writer final {
     return true;
   }
   bool constant() const { return std::ranges::adjacent_find(counts_, std::not_equal_to<>()) == counts_.end(); }
-  // "at batch=2, 3, 4" stands in the reader's mind; the counts are in the order of the grid.
+  // The counts in the order of the grid. Their knobs are not repeated: the reader knows the sizes that were tried.
   std::string measured(const char* unit) const {
     constexpr std::size_t kShown = 8;
     std::string text;
@@ -108,10 +108,10 @@ class Writer final {
   const Sequence& sequence_;
   Target& target_;
   Evaluation& into_;
-  std::vector<std::int64_t> counts_;  // of one thing in all takes, by place in the grid
+  std::vector<std::int64_t> counts_;  // one count in all takes, by place in the grid
 };
 
-// All births of the range, then all deaths: no other order has more bytes live at once.
+// Puts all births of the range before all deaths: no other order has more bytes live at once.
 void births_first(trace::Trace& trace, EventRange range) {
   const auto at = trace.events.begin();
   std::vector<std::optional<trace::Microseconds>> times;

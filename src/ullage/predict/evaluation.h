@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A take at sizes that were not run, with what there is to say of how it was found: at() of sequence.h gives the take.
+// A take at sizes that were not run, with facts about how it was found. at() of sequence.h returns the take alone.
 
 #include "ullage/predict/law.h"
 #include "ullage/predict/sequence.h"
@@ -18,21 +18,22 @@ namespace ullage::predict {
 
 struct Evaluation {
   trace::Take take;
-  std::uint64_t constant = 0;   // storages whose size is the same in all takes
-  std::uint64_t following = 0;  // the others
-  // Births and deaths whose true order is not known: all births come first here, which no order can pass.
+  std::uint64_t constant = 0;   // storages of the same size in all takes, or that some take never touches
+  std::uint64_t following = 0;  // storages whose size follows the knobs
+  // Births and deaths whose true order is not known. All births come first here: no order has more bytes live at once.
   std::vector<EventRange> unordered;
-  bool charges_bound = false;  // what the program told by itself follows no law: a bound from the largest seen
+  bool charges_bound = false;  // the charges follow no law and are a bound (charges.h)
 
   bool exact_at(EventId event) const;  // not in a range of unknown order
 };
 
-// Evaluators for one target: the knobs as they are, and as they are in phases that told a most.
+// Evaluators for one target: with its own knobs, and with those in phases for which the program states a most.
 class Target final {
  public:
   Target(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs);
 
-  // Of a count that was measured before this event of take 0, by place in the grid.
+  // Returns the count at the target, with the knobs as they are at this event of take 0. `counts` are measured ones, by
+  // place in the grid. Nothing if they follow no law.
   std::optional<std::int64_t> count(EventId event, std::span<const std::int64_t> counts);
   // The knobs at the event.
   const std::vector<std::int64_t>& knobs(EventId event) const { return sets_[set_at(event)].values; }
@@ -41,18 +42,20 @@ class Target final {
   struct Hash {
     std::size_t operator()(const std::vector<std::int64_t>& counts) const;
   };
-  struct Set {  // of knobs
+  struct Set {  // one set of values of the knobs
     std::vector<std::int64_t> values;
     Evaluator evaluator;
-    std::unordered_map<std::vector<std::int64_t>, std::optional<std::int64_t>, Hash> known;  // sizes repeat
+    std::unordered_map<std::vector<std::int64_t>, std::optional<std::int64_t>, Hash> known;  // a cache: sizes repeat
   };
   std::size_t set_at(EventId event) const;
   std::size_t set_of(const std::vector<std::int64_t>& values);
 
   const Grid& grid_;
-  std::vector<Set> sets_;              // the first is the target's own
-  std::vector<std::size_t> by_event_;  // index: EventId; index of a set. Empty: one set for all
+  std::vector<Set> sets_;              // the first has the target's own values
+  std::vector<std::size_t> by_event_;  // index: EventId; value: index of a set. Empty if there is one set for all
 };
+
+// Returns take 0 at other values of the knobs, or the first size that follows no law.
 
 std::variant<Evaluation, Difference> evaluate_take(const trace::TraceFile& file, const Sequence& sequence,
                                                    const std::vector<Knob>& knobs);

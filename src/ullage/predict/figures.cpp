@@ -14,7 +14,7 @@
 namespace ullage::predict {
 namespace {
 
-// Largest first, so that the rows that matter are read first; those of no bytes are left out.
+// One row for each category that has bytes, largest first.
 std::vector<Row> category_rows(const std::vector<trace::Owner>& owners) {
   std::array<Bytes, trace::kCategories> sums{};
   for (const trace::Owner& owner : owners) sums[std::size_t(owner.category)] += owner.bytes;
@@ -40,7 +40,8 @@ void tell_peak(Prediction& prediction, const trace::TakeMeaning& meaning, EventI
   prediction.peak_step = std::uint64_t(begun - meaning.steps.begins.begin());
 }
 
-// With that scratch and without: more asked for may by chance be placed better.
+// Simulates the pool without and with the allowances and takes the larger peak: with more storages the pages may happen
+// to be used better.
 Bytes pool_resident(const trace::Take& take, std::span<const Allowance> allowances) {
   const sim::PoolPeaks plain = sim::run_pool(take.trace);
   const Bytes least = std::max(plain.resident, plain.live);

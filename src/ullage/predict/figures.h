@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From one take, recorded or evaluated, to the figures of a prediction.
+// Computes the figures of a prediction from one take, recorded or evaluated.
 
 #include "ullage/predict/predict.h"
 #include "ullage/predict/prediction.h"
@@ -14,29 +14,30 @@
 
 namespace ullage::predict {
 
-// Of a process that is given nothing of the pool's: what is resident beside it.
+// What the process holds outside the pool.
 struct Outside {
-  Bytes program;  // the program and libraries, with the allowance
-  Bytes told;     // charges, at their peak
+  Bytes program;  // the program and libraries, with kChance
+  Bytes told;     // the peak of the charges
   bool known = true;
 };
 
-// What differs from one process to the next: pages of libraries touched or not (at larger sizes other kernels run; 1.2
-// MB were seen), and the kernel's own count of resident pages, which is kept per processor and added up now and then.
+// By how much the outside differs from one process to the next. At larger sizes other kernels run and touch other pages
+// of libraries (measured: 1.2 MB). The kernel's count of resident pages is kept per processor and only sometimes added
+// up.
 inline constexpr Bytes kChance = 3_MiB;
 
-// Pool, owners, rows, and where the peak stands; the rest of the prediction is the caller's.
+// `prediction` has the take, pool, owners, rows and the place of the peak; the caller fills in the rest.
 struct Figures {
   Prediction prediction;
-  EventId peak;         // the end of the trace where it is before the first event
-  bool lifted = false;  // an allowance makes the peak; without it, it would be lower
+  EventId peak;         // the end of the trace if the peak is before the first event
+  bool lifted = false;  // an allowance raises the peak
   trace::Steps steps;
-  std::vector<Bytes> live;  // index: EventId; as trace::Levels has it
+  std::vector<Bytes> live;  // index: EventId; as in trace::Levels
 };
-// `unseen`: live bytes at the peak that the trace does not have.
+// `unseen`: live bytes at the peak that the trace does not have, because events were lost.
 Figures figures(trace::Take take, const Outside& outside, std::span<const Allowance> allowances, Bytes unseen = {});
 
-// The same process_peak as in figures(), with no more work than that needs.
+// The process_peak of figures() without `unseen`, computed with less work.
 Bytes process_peak(const trace::Take& take, const Outside& outside, std::span<const Allowance> allowances);
 
 }  // namespace ullage::predict

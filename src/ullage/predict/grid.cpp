@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grid that takes make.
+// arrange(): orders the takes in a grid.
 #include "ullage/predict/sequence.h"
 #include "ullage/predict/told.h"
 
@@ -42,7 +42,7 @@ Result<Sequence> arrange(const trace::TraceFile& file) {
     std::set<std::int64_t> values;
     for (const trace::Take& take : file.takes) values.insert(take.knobs[knob].value);
     const std::string& name = file.takes[0].knobs[knob].name;
-    if (values.size() == 1 && file.takes.size() > 1) continue;  // it was left as it is
+    if (values.size() == 1 && file.takes.size() > 1) continue;  // it was not varied, so it is no axis
     if (values.size() < kLeastValues) {
       return bad_takes("'" + name + "' has " + std::to_string(values.size()) + " sizes in the takes; at least " +
                        std::to_string(kLeastValues) + " are needed, two to fit and one to check");

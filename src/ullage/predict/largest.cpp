@@ -13,10 +13,10 @@
 namespace ullage::predict {
 namespace {
 
-constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;  // beyond that nothing follows the knob any more
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;  // no search goes beyond this many steps
 constexpr std::int64_t kNeighbours = 2;
 
-// Values at which the program is looked at: `least`, and so on by `step`.
+// The values that a search may try: `least`, `least + step` and so on.
 struct Ladder {
   std::int64_t least = 0, step = 0;
 };
@@ -27,9 +27,9 @@ Ladder ladder_of(const std::vector<std::int64_t>& values) {
   return ladder;
 }
 
-// What is known of one value of the knobs.
+// What is known for one value of the ladder.
 struct Rung {
-  bool told = false;  // by the takes
+  bool told = false;  // the takes suffice for it
   bool fits = false;
   Bytes process_peak;
   Law law = Law::Exact;
@@ -37,7 +37,7 @@ struct Rung {
 
 class LadderSearch final {
  public:
-  // `moved`: the knobs that have the value looked at; the others stay as they are in `at`.
+  // `moved`: the knobs that get the value that is tried; the others stay as in `at`.
   LadderSearch(const trace::TraceFile& file, const Sequence& sequence, std::vector<Knob> at,
                std::vector<std::string> moved, Ladder ladder, Bytes memory)
       : file_(file),
@@ -66,7 +66,7 @@ class LadderSearch final {
       const std::int64_t middle = low + (high - low) / 2;
       (good(middle) ? low : high) = middle;
     }
-    // More need not need more: a kernel can take another path. The neighbours are tried, no farther.
+    // A larger value may need less memory, because a kernel takes another path. Tries a few values above the best.
     for (std::int64_t i = low + 1; i <= low + kNeighbours; ++i) {
       if (good(i)) low = i;
     }
@@ -109,7 +109,7 @@ class LadderSearch final {
   const std::vector<std::string> moved_;
   const Ladder ladder_;
   const Bytes memory_;
-  std::map<std::int64_t, Rung> known_;  // by the number of steps from the smallest take
+  std::map<std::int64_t, Rung> known_;  // by the number of steps above ladder_.least
 };
 
 }  // namespace

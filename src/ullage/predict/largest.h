@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The largest value of each knob, and of both sides of a picture, with which the program fits so many bytes: by
-// doubling, then by halving the rest.
+// Searches for the largest value of each knob, and of both sides of a square picture, with which the program fits in a
+// memory. The search doubles the value while it fits, then bisects.
 
 #include "ullage/predict/predict.h"
 #include "ullage/predict/sequence.h"
@@ -12,13 +12,13 @@
 
 namespace ullage::predict {
 
-// The other knob stays as it is in `at`. Looked at are values from the smallest take on, as far from each other as the
-// takes are: of a side of 32, 48, 64 nothing is known at 50.
+// One result for each knob; the other knob stays as in `at`. Tries values from the smallest take on, in steps of the
+// common divisor of the distances between the takes: with sides of 32, 48 and 64 nothing is known at 50.
 std::vector<LargestThatFits> largest_that_fits(const trace::TraceFile& file, const Sequence& sequence,
                                                const std::vector<Knob>& at, Bytes memory);
 
-// All knobs that the program names as sides have one value. None: it names none, or the takes say nothing of squares (a
-// side was left as it is, or the sides were tried at values that do not meet).
+// Gives all knobs that the program names as sides the same value. Nothing if the program names no sides, a side was not
+// varied, or the values tried for the sides do not have the same steps.
 std::optional<LargestSquare> largest_square(const trace::TraceFile& file, const Sequence& sequence,
                                             const std::vector<Knob>& at, Bytes memory);
 

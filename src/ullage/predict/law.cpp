@@ -21,7 +21,8 @@ int width(Wide a) {
   return high != 0 ? 64 + std::bit_width(high) : std::bit_width(std::uint64_t(m));
 }
 
-// The compilers' own checked product of 128 bits is a function that not every runtime library has.
+// The product, or zero and `fits` false if it may need more than 126 bits. The compilers' own checked product of 128
+// bits calls a function that not every runtime library has.
 Wide times(Wide a, Wide b, bool& fits) {
   if (width(a) + width(b) > 126) {
     fits = false;
@@ -56,13 +57,14 @@ Wide weighted(std::span<const Wide> counts, std::span<const Wide> weights, std::
   return sum;
 }
 
-// None: no whole number, or none that a count can be.
+// The quotient; nothing if it is no whole number, below zero or above 2^63 - 1.
 std::optional<std::int64_t> whole(Wide value, Wide divisor) {
   if (value % divisor != 0 || value / divisor < 0 || value / divisor > INT64_MAX) return std::nullopt;
   return std::int64_t(value / divisor);
 }
 
-// 1 / product of (x_i - x_j) for each i, all times their least common denominator, which is returned.
+// Computes 1 / product of (x_i - x_j) over all j != i, for each i. All are multiplied by their least common
+// denominator, which is returned.
 Wide barycentric(std::span<const std::int64_t> x, std::vector<Wide>& weights, bool& fits) {
   std::vector<Wide> products;
   Wide common = 1;
@@ -90,7 +92,7 @@ std::size_t Grid::takes() const {
 Evaluator::Axis Evaluator::weights(const std::vector<std::int64_t>& values, std::int64_t at, bool& fits) {
   Axis axis;
   barycentric(values, axis.check, fits);
-  // One value fewer: the check says that they are on one polynomial with the last.
+  // The last value is not needed here: the check has shown that it is on the polynomial of the others.
   const std::span points(values.data(), values.size() - 1);
   axis.divisor = barycentric(points, axis.weight, fits);
   for (std::size_t i = 0; fits && i < points.size(); ++i) {
@@ -114,7 +116,7 @@ Evaluator::Evaluator(const Grid& grid, std::span<const std::int64_t> at)
   }
 }
 
-// Of values that stand `stride` apart along the first axis.
+// Checks and evaluates along the first axis; the counts are `stride` apart. The result is times the axis's divisor.
 std::optional<Evaluator::Wide> Evaluator::along_first(std::span<const Wide> lines, std::size_t stride) const {
   bool fits = true;
   const Axis& axis = axes_.front();
@@ -152,7 +154,8 @@ std::optional<std::int64_t> Evaluator::by_degrees(std::span<const Wide> wide) co
   return fits ? whole(value, divisor) : std::nullopt;
 }
 
-// At x, y, of the four takes with the two least values of each knob; times the area between them.
+// The bilinear function through the four takes with the two least values of each knob, at (x, y). The result is times
+// the area between these takes.
 Evaluator::Wide Evaluator::bilinear(std::span<const Wide> counts, Wide x, Wide y, bool& fits) const {
   const std::vector<std::int64_t>&xs = values_[0], &ys = values_[1];
   Wide sum = 0;
@@ -166,7 +169,8 @@ Evaluator::Wide Evaluator::bilinear(std::span<const Wide> counts, Wide x, Wide y
   return sum;
 }
 
-// What stands off the bilinear function through four takes is in proportion to what (xy)^2 stands off its own.
+// Tries a + b x + c y + d xy + e (xy)^2. It is the law if, at all takes, the counts differ from their bilinear function
+// in proportion to how (xy)^2 differs from its own bilinear function.
 std::optional<std::int64_t> Evaluator::by_squared_product(std::span<const Wide> counts) const {
   const std::vector<std::int64_t>&xs = values_[0], &ys = values_[1];
   bool fits = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Scratch that may come on top of what the law tells (thresholds.h: allowances()), and what it does to the peak.
+// How far allowances raise the peak: scratch that ops may take beyond what the laws give (thresholds.h: allowances()).
 
 #include "ullage/predict/thresholds.h"
 #include "ullage/trace/take/take.h"
@@ -12,22 +12,23 @@
 
 namespace ullage::predict {
 
-// From here on an allowance only says that nothing is known of the op.
+// An allowance of this many bytes or more means that no bound is known for the op.
 inline constexpr Bytes kNoBound{1ull << 50};
 
 struct Lift {
-  EventId at;  // where most is live within the op
+  EventId at;  // the event of the op with the most live bytes
   OpId op;
-  Bytes live;   // there, without it
-  Bytes bytes;  // that may come on top
+  Bytes live;   // there, without the allowance
+  Bytes bytes;  // of the allowance
 };
 
-// The op that gets highest with its allowance; none: there are no allowances. `live`: index EventId.
+// Returns the op that reaches the most live bytes with its allowance; nothing if there are no allowances. `live` is
+// indexed by EventId.
 std::optional<Lift> highest(const trace::Take& take, const std::vector<Bytes>& live,
                             std::span<const Allowance> allowances);
 
-// The trace with all that scratch in it, each from its op's begin to its end; for run_pool() alone, since ids and
-// numbers of events are others.
+// Returns the trace with each allowance as a storage from its op's begin to its end. Use it for run_pool() alone: event
+// numbers are shifted, and ops are left out.
 trace::Trace with_allowances(const trace::Take& take, std::span<const Allowance> allowances);
 
 }  // namespace ullage::predict

@@ -23,7 +23,7 @@ double growth(const trace::OpDetail& from, const trace::OpDetail& to) {
   return most > 0 ? most : 1;
 }
 
-// The op that runs at an event: the one that began last, of those that have not ended.
+// Finds the op that runs at an event: the last one begun that has not ended.
 class Running final {
  public:
   void see(const trace::Event& event) {
@@ -39,7 +39,7 @@ class Running final {
 }  // namespace
 
 void estimate_times(const trace::Take& measured, const trace::Take& copied, trace::Take& evaluated) {
-  std::vector<double> slower(evaluated.details.size(), 1);  // than in the take that was copied; index: OpId
+  std::vector<double> slower(evaluated.details.size(), 1);  // factor relative to `copied`; index: OpId
   for (std::size_t op = 0; op < slower.size() && op < measured.details.size(); ++op) {
     Seconds& took = evaluated.details[op].took;
     took = Seconds{measured.details[op].took.count * growth(measured.details[op], evaluated.details[op])};

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How long the ops of an evaluated take would run: an estimate, good enough to weigh what is cheaper to make again
-// against what is cheaper to move.
+// Estimates how long the ops of an evaluated take would run. The estimate is good enough to decide what is cheaper to
+// recompute and what is cheaper to spill.
 
 #include "ullage/trace/take/take.h"
 
 namespace ullage::predict {
 
-// An op takes as much longer than in `measured` as that of its tensors has more elements which grows most: of a
-// convolution the picture, not the weights. `evaluated` is a copy of `copied` with other sizes; all three do the same
-// ops in the same order. What lies between ops takes as long as before.
+// Sets the times of `evaluated`, which is a copy of `copied` with other sizes. All three takes have the same ops in the
+// same order. The time of an op is that in `measured`, times the growth in elements of the tensor that grows most. For
+// a convolution that is the picture, not the weights. Time between ops stays as in `copied`.
 void estimate_times(const trace::Take& measured, const trace::Take& copied, trace::Take& evaluated);
 
 }  // namespace ullage::predict

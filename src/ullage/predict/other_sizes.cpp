@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the takes lie on the wrong side of a threshold: sizes on the right one, as small as can be.
+// other_sizes(): if takes lie on the wrong side of a threshold, finds the smallest sizes on the right side.
 #include "ullage/predict/thresholds.h"
 
 #include <algorithm>
@@ -10,13 +10,13 @@ namespace {
 using trace::OpDetail;
 using Values = std::vector<std::int64_t>;  // one for each axis of the grid
 
-constexpr std::int64_t kParts = 64;  // of the way to the target, where all knobs are moved together
+constexpr std::int64_t kParts = 64;  // if several knobs move together, they move in this many parts of the way
 
 struct Axis {
-  std::int64_t first = 0;  // the least value with the target's remainder, not below the present first one
+  std::int64_t first = 0;  // the least value with the target's remainder that is not below the present first one
   std::int64_t step = 1;
-  std::int64_t span = 0;   // from the first to the last of as many values as there are now
-  std::int64_t most = -1;  // first + most * step + span is still below the target; -1: there is none
+  std::int64_t span = 0;   // distance from the first to the last of as many values as now
+  std::int64_t most = -1;  // the largest number with first + most * step + span below the target; -1 if there is none
 };
 
 Axis axis_of(const Grid::Axis& axis, std::int64_t target) {
@@ -37,7 +37,7 @@ class SizeSearch final {
   SizeSearch(const trace::TraceFile& file, const Sequence& sequence, std::span<const Crossing> crossings)
       : file_(file), sequence_(sequence), crossings_(crossings) {}
 
-  // Every op that crosses does what it does at the target.
+  // Is every op of a crossing on the target's side if the knobs are at `at`?
   bool serves(const Values& at) const {
     const Evaluator evaluator(sequence_.grid, at);
     return std::all_of(crossings_.begin(), crossings_.end(), [&](const Crossing& crossing) {
@@ -77,7 +77,8 @@ class SizeSearch final {
   std::span<const Crossing> crossings_;
 };
 
-// `part` of 64 of the way up to as near to the target as there is room.
+// The first values of the new takes, if the `moved` axes go `steps` / `of` of the way from Axis::first to
+// first + most * step.
 Values start(const std::vector<Axis>& axes, const std::vector<bool>& moved, std::int64_t steps, std::int64_t of) {
   Values values;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -87,7 +88,8 @@ Values start(const std::vector<Axis>& axes, const std::vector<bool>& moved, std:
   return values;
 }
 
-// The least start along the axes `moved`; it is taken that what serves goes on to serve further up.
+// The least start along the `moved` axes that serves, by bisection; nothing if not even the highest one does. Assumes
+// that every start above one that serves also serves.
 std::optional<Values> least(const SizeSearch& search, const std::vector<Axis>& axes, const std::vector<bool>& moved) {
   std::int64_t of = kParts;
   if (std::count(moved.begin(), moved.end(), true) == 1)

@@ -9,10 +9,12 @@
 namespace ullage::predict {
 namespace {
 
-// The kernel counts resident pages per processor, in batches of 64 pages: two readings differ by so much for nothing.
+// The kernel counts resident pages per processor in batches of 64 pages, so two readings may differ by this many bytes
+// without a reason.
 constexpr double kRise = 262144;
 
-// The larger of what was measured outside and what the peak leaves beside the pool's, less what the program told.
+// What was measured outside the pool, less the peak of the charges. If no such figure was recorded, the process's peak
+// less the pool's.
 Bytes measured(const trace::Take& take) {
   const trace::ProcessFigures& process = take.process;
   const Bytes all =
@@ -20,7 +22,8 @@ Bytes measured(const trace::Take& take) {
   return saturating_sub(all, charges_peak(take));
 }
 
-// Bytes for each unit of the knob; 0: it does not rise everywhere.
+// The steepest rise, in bytes per unit of the knob; 0 unless every step of the knob raises the figure by more than
+// kRise.
 double slope(const std::vector<double>& figures, const std::vector<std::int64_t>& values, std::size_t stride,
              std::size_t lines) {
   double steepest = 0;
@@ -35,8 +38,8 @@ double slope(const std::vector<double>& figures, const std::vector<std::int64_t>
   return steepest;
 }
 
-// Only a rehearsal tells what it leaves out or offers, and it makes all its takes in one process, one after the other.
-// There the figures rise because the process warms up, whatever the knob is.
+// Were the takes made in one process? A rehearsal does that, and only a rehearsal writes these fields. The figures then
+// rise because the process warms up, whatever the knob is.
 bool of_one_process(const trace::TraceFile& file) {
   return !file.phases_left_out.empty() || !file.choices.empty() || !file.sides.empty();
 }

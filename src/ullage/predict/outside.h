@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a process holds beside the pool, from what it held at the sizes tried.
+// What a process holds outside the pool, predicted from what it held at the sizes tried.
 
 #include "ullage/predict/figures.h"
 #include "ullage/predict/sequence.h"
@@ -10,12 +10,13 @@
 
 namespace ullage::predict {
 
-// Without what the program told. One figure for all sizes, the largest that was seen, unless it rises from each value
-// of a knob to the next, by more than chance would have it: then as steeply as it ever did.
+// `program` is the largest figure of all takes, without charges. It grows with a knob if the figures rise from each
+// value of the knob to the next by more than the kernel's counting error; then by the steepest of these rises. It does
+// not grow if a rehearsal made the takes in one process, because there the figures rise as the process warms up.
 Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs,
                    const trace::Take& evaluated);
 
-// As it was in one take.
+// The figures of one take.
 Outside outside_of(const trace::Take& take);
 
 }  // namespace ullage::predict

@@ -9,7 +9,7 @@
 namespace ullage::predict {
 namespace {
 
-// Do all takes have this op, with as many tensors of as many sizes?
+// Do all takes have this op, with equally many tensors of equal ranks?
 bool in_common(const trace::TraceFile& file, std::size_t op) {
   const trace::OpDetail& first = file.takes[0].details[op];
   const auto same_rank = [](const trace::TensorUse& a, const trace::TensorUse& b) {
@@ -21,7 +21,7 @@ bool in_common(const trace::TraceFile& file, std::size_t op) {
   });
 }
 
-// The op at the target; no tensors where a size follows no law.
+// The op at the target. It has no tensors if one of their sizes follows no law.
 trace::OpDetail evaluated(const trace::TraceFile& file, const Sequence& sequence, const Evaluator& law,
                           std::size_t op) {
   trace::OpDetail detail = file.takes[0].details[op];
@@ -82,7 +82,7 @@ NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const D
   found.why = text(file, difference);
   const std::vector<Crossing> crossed = crossings_until(file, sequence, difference.event, at);
   if (!difference.why.empty()) found.why += " (" + difference.why + ")";
-  // The nearest one before is the most likely reason.
+  // The last crossing before the difference is the most likely reason.
   if (!crossed.empty() && difference.why.empty()) found.why += " (" + text(crossed.back()) + ")";
   found.other = other_sizes(file, sequence, crossed, at);
   return found;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Takes that part, or a size that follows no law: is it a known threshold between them, and which sizes would do?
+// Explains why takes differ or a size follows no law: finds known thresholds between the takes and the target, and
+// sizes that would do instead.
 
 #include "ullage/predict/predict.h"
 #include "ullage/predict/sequence.h"
@@ -11,12 +12,13 @@
 
 namespace ullage::predict {
 
-// Of the ops that all takes have in common up to and with the one at `until` (of take 0), as far as their sizes follow
-// a law. `sequence` needs no more than arrange() gives.
+// Returns the crossings of the ops that begin up to `until` (an event of take 0) and that all takes have in common; it
+// ends at the first that they have not. Ops with a size that follows no law cross nothing. `sequence` may come from
+// arrange().
 std::vector<Crossing> crossings_until(const trace::TraceFile& file, const Sequence& sequence, EventId until,
                                       const std::vector<Knob>& at);
 
-// The difference in one line, and other sizes where they would help.
+// The difference or the first crossing in one line, and other sizes if some would help.
 NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const Difference& difference,
                  const std::vector<Knob>& at);
 NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Crossing>& crossings,

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <utility>
 
-// False alarms of GCC 12: members of the alternative that a moved variant does not hold.
+// GCC 12 warns without reason about members of an alternative that a moved variant does not hold.
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -28,15 +28,15 @@ EventId end_of_step(const trace::Take& take, const trace::Steps& steps, std::siz
   return i + 1 < steps.begins.size() ? steps.begins[i + 1] : take.trace.end();
 }
 
-// The steps whose times count.
+// The whole steps whose times count: without the first, which contains the loading, unless it is the only one.
 std::vector<std::size_t> counted(const trace::Steps& steps) {
   std::vector<std::size_t> which;
   for (std::size_t i = steps.whole() > 1 ? 1 : 0; i < steps.whole(); ++i) which.push_back(i);
   return which;
 }
 
-// How long one step takes: the median of the take's whole steps but the first, where there are more; zero: the times
-// are not known. Of an evaluated take it is the estimate that op_times.h makes.
+// How long one step takes: the median of the counted steps; zero if the times are not known. For an evaluated take the
+// times are the estimates of op_times.h.
 Seconds step_time(const trace::Take& take, const trace::Steps& steps) {
   std::vector<double> times;
   for (const std::size_t i : counted(steps)) {
@@ -53,7 +53,7 @@ Seconds step_time(const trace::Take& take, const trace::Steps& steps) {
 
 Error bad_question(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
 
-// The take at just these values.
+// The take at exactly these values; null if there is none.
 const trace::Take* take_at(const trace::TraceFile& file, const std::vector<Knob>& at) {
   const auto is_there = [&](const trace::Take& take) { return std::ranges::is_permutation(take.knobs, at); };
   const auto found = std::ranges::find_if(file.takes, is_there);
@@ -80,7 +80,7 @@ std::optional<Error> wrong_knobs(const trace::TraceFile& file, const std::vector
   return std::nullopt;
 }
 
-// A knob that was left as it is says nothing of other values.
+// The error if the target changes a knob that has one value in all takes.
 std::optional<Error> other_than_the_takes(const trace::Take& take, const Grid& grid, const std::vector<Knob>& at) {
   for (const Knob& knob : take.knobs) {
     if (std::ranges::find(grid.axes, knob.name, &Grid::Axis::name) != grid.axes.end()) continue;
@@ -123,7 +123,8 @@ void make_bound(Prediction& prediction, const std::string& why) {
   prediction.why += "; " + why;
 }
 
-// By how much the last whole step leaves more behind than the one before it. The first makes the optimizer's state.
+// How many bytes more are live at the end of the last whole step than at the end of the one before. Zero if there are
+// fewer than three whole steps, because the first one creates optimizer state.
 Bytes growth_of_steps(const Figures& found) {
   const trace::Steps& steps = found.steps;
   const std::vector<Bytes>& live = found.live;
@@ -136,7 +137,7 @@ Bytes growth_of_steps(const Figures& found) {
   return before == 0 || last == 0 ? Bytes{} : saturating_sub(live[last - 1], live[before - 1]);
 }
 
-// What keeps the figures from being exact.
+// Makes the prediction a bound, with the reason, for each thing that keeps its figures from being exact.
 void judge(const Evaluation& evaluation, Figures& found) {
   Prediction& prediction = found.prediction;
   if (evaluation.charges_bound) {
@@ -186,13 +187,13 @@ Prediction from(const trace::TraceFile& file, const Sequence& sequence, const Ev
 
 using Answer = std::variant<Prediction, NotTold>;
 
-// The takes do not tell; but where one of them is of just that size, it is the answer.
+// The answer if the takes do not suffice: the take at the very size, if there is one; else `not_told`.
 Result<Answer> otherwise(const trace::TraceFile& file, const Question& question, NotTold not_told) {
   if (const trace::Take* take = take_at(file, question.at)) return Answer(of_take(file, *take, question));
   return Answer(std::move(not_told));
 }
 
-// Scratch of which not even a bound is known.
+// The answer if for some op not even a bound of its scratch is known.
 std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, const trace::Take& target) {
   for (const Allowance& allowance : allowed) {
     if (allowance.bytes < kNoBound) continue;
@@ -204,7 +205,7 @@ std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, cons
   return std::nullopt;
 }
 
-// From takes whose ops come in an order that counts.
+// Answers from takes without worker ops, so that the order of their ops can be compared.
 Result<Answer> compared(const trace::TraceFile& file, const Question& question) {
   ULLAGE_TRY_VALUE(const Sequence arranged, arrange(file));
   if (auto error = other_than_the_takes(file.takes.front(), arranged.grid, question.at)) return *error;

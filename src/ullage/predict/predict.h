@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From takes at small sizes to what the program needs at another one; no torch, no program is run here. What cannot be
-// told from the takes says what should be run instead.
+// The entry point of the layer: predicts what a program needs at one size from takes at small sizes. If the takes do
+// not suffice, the answer says which sizes to run instead. Nothing here uses torch or runs a program.
 
 #include "ullage/base/result.h"
 #include "ullage/predict/prediction.h"
@@ -18,29 +18,32 @@
 namespace ullage::predict {
 
 struct CudaQuestion {
-  std::optional<Bytes> capacity;    // none: only what would be needed
-  sim::CachingSettings settings{};  // of the allocator
+  std::optional<Bytes> capacity;    // if set, the answer says whether the program fits
+  sim::CachingSettings settings{};  // of the caching allocator
 };
 
 struct Question {
   std::vector<Knob> at;
-  std::optional<Bytes> memory;  // of a machine: the largest value of each knob that fits is looked for
+  std::optional<Bytes> memory;  // if set, the largest value of each knob that fits it is looked for
   std::optional<CudaQuestion> cuda;
 };
 
-// The takes do not tell. `other` are sizes that would, where there are such; else only a run at the size itself will.
+// The takes do not suffice for a prediction. `other` are sizes whose takes should; if empty, only a run at the size
+// itself will tell.
 struct NotTold {
-  std::string why;  // one line: the first difference, the size off its law, the threshold in between
+  std::string why;  // one line: the first difference, a size that follows no law, or a threshold in between
   std::optional<Grid> other;
 };
 
-// BadArgument: knobs that the takes do not have, a target below the smallest take, takes that are no grid.
+// Answers from the takes. If they do not suffice but one of them is at the very size asked for, that take is the
+// answer (of_take()). BadArgument: the target does not name exactly the knobs of the takes; it is below the smallest
+// take; it changes a knob that has one value in all takes; or compare() refuses the takes.
 Result<std::variant<Prediction, NotTold>> predict(const trace::TraceFile& takes, const Question& question);
 
-// The figures of one take as it is: of a run at the very size (Law::None, measured), or to compare.
+// The figures of one take as it is (Law::None, measured). Does not look for the largest value that fits.
 Prediction of_take(const trace::TraceFile& file, const trace::Take& take, const Question& question);
 
-// cuda.h has the rules; the take is of a CPU.
+// The figures of a card for a take of the CPU, by the rules of cuda_rules.h.
 Cuda on_cuda(const trace::TraceFile& file, const trace::Take& take, const CudaQuestion& question);
 
 }  // namespace ullage::predict

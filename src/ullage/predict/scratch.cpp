@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch that a kernel takes or not by a balance of its own. One function for each kernel that does so; each gives the
-// most there can be, from the sizes of the op at hand.
+// varying_scratch() and allowances(): scratch that a kernel takes or not by a cost estimate of its own. There is one
+// function for each such kernel; it computes from the op's sizes the most that there can be.
 #include "ullage/predict/thresholds.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace {
 
 using trace::OpDetail;
 using trace::TensorUse;
-__extension__ typedef unsigned __int128 WideCount;  // "using" would be no place for __extension__
+__extension__ typedef unsigned __int128 WideCount;  // "using" does not take __extension__
 
-constexpr std::int64_t kChannels = 16;     // channels are padded to multiples of it
-constexpr Bytes kMostScratch{1ull << 60};  // larger results are a damaged file's
+constexpr std::int64_t kChannels = 16;     // oneDNN pads channels to multiples of this
+constexpr Bytes kMostScratch{1ull << 60};  // also if no bound is known (lift.h: kNoBound), or the file is damaged
 constexpr WideCount kTooMany = WideCount{1} << 80;
 
 Bytes bytes_of(WideCount count) {
@@ -32,7 +32,7 @@ WideCount product_of(const std::vector<std::int64_t>& sizes, std::size_t from = 
   return std::min(product, kTooMany);
 }
 
-// Tensors of more than two sizes that the op reads, in its order.
+// The tensors of rank 3 or more that the op reads, in its order.
 std::vector<const TensorUse*> pictures(const OpDetail& op) {
   std::vector<const TensorUse*> read;
   for (const TensorUse& use : op.uses)
@@ -40,10 +40,10 @@ std::vector<const TensorUse*> pictures(const OpDetail& op) {
   return read;
 }
 
-// What a convolution reads: forward the input and the weights, backward the gradient before them.
+// What a convolution reads: the input and the weights; in the backward op first the gradient, then these.
 struct Convolution {
   std::vector<const TensorUse*> read;
-  const std::vector<std::int64_t>* weights = nullptr;  // null: it is none that this knows
+  const std::vector<std::int64_t>* weights = nullptr;  // null if the op does not read that many tensors
 };
 Convolution convolution_of(const OpDetail& op, bool backward) {
   Convolution result{pictures(op), nullptr};
@@ -51,11 +51,12 @@ Convolution convolution_of(const OpDetail& op, bool backward) {
   return result;
 }
 
-// Several threads compute the gradient of a convolution's weights. oneDNN gives each thread a part of the channels, or
-// a part of the batch and then a copy of the gradient, which are added up at the end. Which of the two costs less it
-// finds from the sizes, weights counting eight times (oneDNN, jit_avx512_common_conv_kernel.cpp, balance() and
-// init_scratchpad()). The channels win for sure where they can be shared evenly and the activations that would be read
-// again are small against the weights; six is eight with a margin. Measured with 2 to 16 threads.
+// When several threads compute the gradient of a convolution's weights, oneDNN divides either the channels or the batch
+// among them. If it divides the batch, each thread has a copy of the gradient, and the copies are added up at the end.
+// oneDNN takes what it estimates to be cheaper, with weights counting eight times (jit_avx512_common_conv_kernel.cpp,
+// balance() and init_scratchpad()). It certainly divides the channels if they can be shared evenly and the activations
+// that would be read again are small against the weights. Six is that eight with a margin. Measured with 2 to 16
+// threads.
 bool shares_channels(const Convolution& convolution, std::uint32_t threads) {
   const std::vector<std::int64_t>& weights = *convolution.weights;
   const WideCount output = product_of(convolution.read[0]->sizes), input = product_of(convolution.read[1]->sizes);
@@ -64,14 +65,14 @@ bool shares_channels(const Convolution& convolution, std::uint32_t threads) {
   return evenly && input * threads + output <= room && output * threads + input <= room;
 }
 
-// Weights that are frozen get none.
+// Does the op return a gradient of the weights? Frozen weights get none.
 bool makes_weight_gradient(const OpDetail& op, const std::vector<std::int64_t>& weights) {
   return std::any_of(op.uses.begin(), op.uses.end(),
                      [&](const TensorUse& use) { return use.how == TensorUse::How::Output && use.sizes == weights; });
 }
 
 WideCount weight_gradient(const OpDetail& op, const Convolution& convolution, std::uint32_t threads) {
-  constexpr std::uint64_t kPerThread = 8192;  // barriers and transposed rows; 4.3 KiB a thread were measured
+  constexpr std::uint64_t kPerThread = 8192;  // barriers and transposed rows; measured: 4.3 KiB per thread
   if (threads == 1 || !makes_weight_gradient(op, *convolution.weights)) return 0;
   if (shares_channels(convolution, threads)) return 0;
   const std::vector<std::int64_t>& weights = *convolution.weights;
@@ -80,15 +81,16 @@ WideCount weight_gradient(const OpDetail& op, const Convolution& convolution, st
   return (copy + bias) * 4 * (threads - 1) + WideCount{kPerThread} * threads;
 }
 
-// A strided convolution's gradient, and a transposed one, copy a picture with its borders for each thread, rounded up
-// to pages: that follows no polynomial in a side (oneDNN, brgemm_convolution_bwd_strided). Measured: sides 8 to 136.
+// The gradient of a strided convolution, and a transposed convolution, copy a picture with its borders for each thread,
+// rounded up to pages. That follows no polynomial in a side (oneDNN, brgemm_convolution_bwd_strided). Measured: sides 8
+// to 136.
 //
-// Others take reordered copies alone, which follow the law. Measured: kernels of 1 and 3 pixels, sides 9 to 896, two
-// threads, no byte off; likewise transposed ones and kernels of 5 and 7 pixels, sides 24 to 311. A recording does not
-// tell the stride; the sides of what is read and made do: where they are many kernels long and part by less than one,
-// the kernel moved by a pixel at a time.
+// Other convolutions only make reordered copies, which follow the law. Measured with two threads, no byte off: kernels
+// of 1 and 3 pixels at sides 9 to 896; kernels of 5 and 7 pixels, and transposed ones, at sides 24 to 311. A take does
+// not have the stride, but the sides show it: if they are many kernels long and differ by less than one kernel, the
+// kernel moves by one pixel.
 bool moves_by_one(const OpDetail& op, const std::vector<std::int64_t>& weights) {
-  constexpr std::int64_t kKernels = 8;  // with 3, a stride of 2 makes them part by a kernel; dilated ones need more
+  constexpr std::int64_t kKernels = 8;  // 3 would do to show a stride of 2; dilated kernels need more
   for (std::size_t i = 2; i < weights.size(); ++i) {
     std::int64_t least = INT64_MAX, most = 0;
     for (const TensorUse& use : op.uses) {
@@ -114,8 +116,8 @@ WideCount pictures_of_threads(const OpDetail& op, const std::vector<std::int64_t
   return (most + kPages) * threads;
 }
 
-// At small sides oneDNN picks layouts by the side, and with them which tensors are reordered. Measured: at sides of 2,
-// 4 and 14, never above 16.
+// At small sides oneDNN chooses layouts by the side, and the layouts decide which tensors are reordered. Measured: at
+// sides of 2, 4 and 14, never above 16.
 constexpr std::int64_t kSmallSide = 16;
 bool small(const OpDetail& op, bool backward) {
   const std::vector<std::int64_t>* weights = convolution_of(op, backward).weights;
@@ -135,14 +137,14 @@ WideCount reordered(const OpDetail& op, const std::vector<std::int64_t>& weights
 }
 
 struct Pictures {
-  bool differ = true;  // their sides are not those of every take
-  bool small = true;   // some take has small ones
+  bool differ = true;  // the target's sides are not those of every take
+  bool small = true;   // the target or some take has small sides
 };
 
 Bytes convolution(const OpDetail& op, bool backward, std::uint32_t threads, Pictures sides) {
   if (!sides.differ && (!backward || threads == 1)) return {};
   const Convolution convolution = convolution_of(op, backward);
-  if (convolution.read.empty()) return {};  // whatever it is, it does not go to oneDNN
+  if (convolution.read.empty()) return {};  // it reads no picture, so oneDNN does not compute it
   if (convolution.weights == nullptr) return kMostScratch;
   WideCount bytes = backward ? weight_gradient(op, convolution, threads) : 0;
   if (sides.differ) bytes += pictures_of_threads(op, *convolution.weights, threads);
@@ -150,9 +152,9 @@ Bytes convolution(const OpDetail& op, bool backward, std::uint32_t threads, Pict
   return bytes_of(bytes);
 }
 
-// Several threads reduce 32,768 elements (at::internal::GRAIN_SIZE) or more to one in two passes, with one element for
-// each thread between them (ATen/native/TensorIteratorReduce.cpp). Ops that reduce more than once inside (std) have
-// several such buffers, one after the other or together.
+// Several threads reduce 32,768 elements (at::internal::GRAIN_SIZE) or more to one in two passes. Between them there is
+// a buffer of one element per thread (ATen/native/TensorIteratorReduce.cpp). Ops that reduce several times inside (std)
+// have several such buffers, in turn or at once.
 Bytes reduction(const OpDetail& op, std::uint32_t threads) {
   constexpr std::uint64_t kElement = 16, kBuffers = 4;
   const bool to_one = std::any_of(op.uses.begin(), op.uses.end(), [](const TensorUse& use) {
@@ -164,8 +166,9 @@ Bytes reduction(const OpDetail& op, std::uint32_t threads) {
   return to_one && of_many && threads > 1 ? Bytes{kElement * kBuffers} * threads : Bytes{};
 }
 
-// Above a height and width that depend on the threads, pictures are scaled with tables of indices and weights, two to
-// four of 8 and 4 bytes for each row and column (ATen/native/cpu/UpSampleKernel.cpp). Measured: from 129 on, 2 threads.
+// Above a size that depends on the number of threads, pictures are scaled with tables of indices and weights: two to
+// four entries of 8 and 4 bytes for each row and column (ATen/native/cpu/UpSampleKernel.cpp). Measured with 2 threads:
+// from height + width of 129 on.
 Bytes scaling(const OpDetail& op) {
   constexpr std::uint64_t kTables = 64;
   WideCount sides = 0;
@@ -174,8 +177,8 @@ Bytes scaling(const OpDetail& op) {
   return bytes_of(sides * kTables);
 }
 
-// Attention goes through queries in blocks of 32, of 64 from 192 tokens on, of 256 from 768 on, and through keys in
-// blocks of 512; each thread has a buffer for a block (ATen/native/cpu/FlashAttentionKernel.cpp).
+// Attention goes through the queries in blocks of 32, from 192 tokens on of 64, from 768 on of 256; through the keys in
+// blocks of 512. Each thread has a buffer for a block (ATen/native/cpu/FlashAttentionKernel.cpp).
 Bytes attention(const OpDetail& op, std::uint32_t threads) {
   constexpr std::int64_t kKeys = 512;
   WideCount queries = 0, keys = 0, head = 0;
@@ -187,12 +190,12 @@ Bytes attention(const OpDetail& op, std::uint32_t threads) {
     keys = std::max(keys, WideCount(std::min(kKeys, tokens)));
     head = std::max(head, product_of({use.sizes[3]}));
   }
-  // Two blocks of scores (backward), sums, maxima and results, in float, and half as much in a shorter type.
+  // Two blocks of scores (for backward), sums, maxima and results: in float, and half as much in a shorter type.
   return bytes_of((queries * keys * 2 + queries * 4 + queries * head) * 8 * threads);
 }
 
-// Tensors in channels-last layout are normalised by group with sums for each thread, from 1,024 elements of a channel
-// on (ATen/native/cpu/group_norm_kernel.cpp); a recording does not tell the layout.
+// For tensors in channels-last layout, group_norm has sums for each thread, from 1,024 elements of a channel on
+// (ATen/native/cpu/group_norm_kernel.cpp). A take does not have the layout.
 Bytes group_sums(const OpDetail& op, std::uint32_t threads) {
   WideCount most = 0;
   for (const TensorUse& use : op.uses)
@@ -217,7 +220,7 @@ Bytes scratch_of(const trace::Take& take, OpId op, Pictures sides) {
   return reduction(detail, threads);
 }
 
-// The sizes behind the first two are the same.
+// Are all sizes after the first two the same?
 bool same_sides(const OpDetail& a, const OpDetail& b) {
   if (a.uses.size() != b.uses.size()) return false;
   for (std::size_t i = 0; i < a.uses.size(); ++i) {
@@ -227,7 +230,7 @@ bool same_sides(const OpDetail& a, const OpDetail& b) {
   return true;
 }
 
-// By op: the most bytes that were left out of it in any take.
+// For each op, the most bytes that were left out of it in any take.
 std::unordered_map<std::uint64_t, Bytes> most_left_out(const trace::TraceFile& file, const Sequence& sequence) {
   std::unordered_map<std::uint64_t, Bytes> most;
   for (std::size_t take = 0; take < std::min(file.takes.size(), sequence.left_out.size()); ++take) {
@@ -262,7 +265,7 @@ std::vector<Allowance> allowances(const trace::TraceFile& file, const Sequence& 
       sides.small = sides.small || small(take.details[op], backward);
     }
     Bytes bytes = scratch_of(target, OpId{op}, sides);
-    // More was left out of the takes than that: then it may be there at the target, in full.
+    // If more than that was left out of a take, the target may have that scratch too, up to its full bound.
     if (const auto out = left_out.find(op); out != left_out.end() && out->second > bytes) {
       bytes = std::max(out->second, scratch_of(target, OpId{op}, {}));
     }

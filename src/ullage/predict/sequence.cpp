@@ -10,7 +10,7 @@
 namespace ullage::predict {
 namespace {
 
-// Events that were lost: nobody knows whether they are the same.
+// The first take with lost events, as a difference: whether these are the same is not known.
 std::optional<Difference> lost_events(const trace::TraceFile& file) {
   for (std::size_t i = 0; i < file.takes.size(); ++i) {
     if (file.takes[i].gaps.empty()) continue;
@@ -25,7 +25,7 @@ std::optional<Difference> lost_events(const trace::TraceFile& file) {
   return std::nullopt;
 }
 
-// Does anything that was measured differ between two takes that do the same?
+// Does any size differ between two takes that do the same?
 bool sizes_differ(const trace::TraceFile& file, const Sequence& sequence, std::size_t a, std::size_t b) {
   const trace::Take& one = file.takes[a];
   const trace::Take& two = file.takes[b];
@@ -42,14 +42,14 @@ bool sizes_differ(const trace::TraceFile& file, const Sequence& sequence, std::s
   return false;
 }
 
-// The knob whose first and last values give the same sizes everywhere.
+// A knob whose first and last value give the same sizes everywhere.
 std::optional<std::string> idle_knob(const trace::TraceFile& file, const Sequence& sequence) {
   const std::vector<Grid::Axis>& axes = sequence.grid.axes;
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     const std::size_t columns = axes.size() == 2 ? axes[1].values.size() : 1;
     const std::size_t stride = axis == 0 ? columns : 1;
     const std::size_t last = (axes[axis].values.size() - 1) * stride;
-    // Along the line at the largest value of the other knob, where there is most to see.
+    // Compares along the line at the largest value of the other knob, where differences are largest.
     const std::size_t begin = sequence.order.size() - 1 - last;
     if (!sizes_differ(file, sequence, sequence.order[begin], sequence.order[begin + last])) return axes[axis].name;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Do several takes do the same in the same order? Then one of them, with its sizes replaced, is what the program would
-// do at any other size. Compared are events, ops (name, node, mode, which storage each use is of), saves, roles and
-// borders; not compared are bytes, sizes of tensors, times, and the order of what one parallel region of an op's kernel
-// does on its worker threads, as long as each order gives the same storages.
+// Compares takes: do they do the same in the same order? If so, one of them with other sizes is what the program would
+// do at any other size. Events, ops (name, node, layer, mode, the storage of each use), saves, roles and borders are
+// compared. Bytes, sizes of tensors and times are not. Nor is the order in which the worker threads of one op allocate
+// and free, if the storages correspond.
 
 #include "ullage/base/result.h"
 #include "ullage/predict/law.h"
@@ -17,13 +17,13 @@
 
 namespace ullage::predict {
 
-// The first place where two takes part.
+// The first place where a take differs from take 0, or where a size follows no law.
 struct Difference {
-  std::size_t take = 0;  // index in the file, against take 0
-  EventId event;         // of take 0; its end where the other one goes on
+  std::size_t take = 0;  // index of the other take in the file
+  EventId event;         // of take 0; its end if only the other take goes on
   std::string here;      // what take 0 does there: "aten::mean frees 4 B in backward"
-  std::string there;     // what the other does
-  std::string why;       // where it can be told: a rule of thresholds.h; else empty
+  std::string there;     // what the other take does
+  std::string why;       // the reason, if one is known; else empty
 };
 
 // Half-open [begin, end).
@@ -31,32 +31,34 @@ struct EventRange {
   EventId begin, end;
 };
 
-// Of a storage from before that another take does not touch.
+// In Sequence::partners: the other take never touches the storage, or the storage is left out.
 inline constexpr StorageId kNoPartner{UINT64_MAX};
 
 struct Sequence {
   Grid grid;
   std::vector<std::size_t> order;  // index: place in the grid; value: index of the take in the file
-  // Which storage of a take is which of take 0; index: the take in the file, then the StorageId of take 0. Ops and
-  // charges are the same by their index.
+  // The storage of a take that corresponds to one of take 0. First index: the take in the file; second: the StorageId
+  // of take 0. Ops and charges of all takes correspond by their index.
   std::vector<std::vector<StorageId>> partners;
-  // Scratch that its kernel takes at some sizes alone (varying_blocks.h); indices as of `partners`. It has no partners.
+  // Scratch that its kernel takes only at some sizes (varying_blocks.h), and that therefore has no partner. First
+  // index: the take in the file; second: its own StorageId.
   std::vector<std::vector<bool>> left_out;
-  // Events of take 0, births and deaths alone, of which some come from threads without an op of their own: in any
-  // order.
+  // Ranges of births and deaths in take 0 whose order varies, because threads without an op of their own take part.
   std::vector<EventRange> unordered;
 };
 
-// The grid that the takes make, and their places; nothing is compared. BadArgument as for compare().
+// Returns the grid and the order of the takes, without comparing them. BadArgument: the takes do not all vary the same
+// one or two knobs; they do not form a grid (one missing or twice); a knob that varies has fewer than three values; or
+// a take ran out of memory.
 Result<Sequence> arrange(const trace::TraceFile& file);
 
-// BadArgument: the takes are no grid (missing, twice), or a knob has fewer than three values, or a take ran out of
-// memory, or no size follows a knob ("a knob that changes nothing").
+// Compares all takes with take 0. Lost events (Take::gaps) are a difference. BadArgument: as for arrange(), or a knob
+// changes no size.
 Result<std::variant<Sequence, Difference>> compare(const trace::TraceFile& file);
 
-// The take at other values of the knobs: all that of the first take, with each storage's bytes and each use's sizes as
-// the law gives them. Within a phase that told a most (BorderTold::knobs) a knob is no more than that. None: a size
-// that follows no law; the first one is said.
+// Returns take 0 with the bytes and tensor sizes that the laws give at other values of the knobs. In a phase for which
+// the program states a most (BorderTold::knobs), a knob is at most that. Returns a Difference for the first size that
+// follows no law.
 std::variant<trace::Take, Difference> at(const trace::TraceFile& file, const Sequence& sequence,
                                          const std::vector<Knob>& knobs);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table. A false alarm costs a run at other sizes, a rule that is missing breaks a promise: so each is drawn wide.
+// The table of thresholds. A false alarm costs a run at other sizes; a missing rule breaks the promise of an exact
+// prediction. So each rule covers more than what was seen.
 #include "ullage/predict/thresholds.h"
 
 namespace ullage::predict {

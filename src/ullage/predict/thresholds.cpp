@@ -12,7 +12,8 @@ using trace::Take;
 using trace::TensorUse;
 using Counts = std::vector<std::int64_t>;
 
-// Sizes come from files: a product that passes 2^63 - 1 stays there, which is the far side of any threshold.
+// The product of the sizes. Sizes come from files, so a product above 2^63 - 1 is set to that, which is on the far side
+// of any threshold.
 std::int64_t product(std::span<const std::int64_t> sizes) {
   std::int64_t elements = 1;
   for (const std::int64_t size : sizes) {
@@ -28,7 +29,8 @@ const TensorUse* first_read(const OpDetail& op) {
   return nullptr;
 }
 
-// The weights are what a convolution reads second, its gradient third.
+// The sides of a convolution's kernel. Among the tensors of rank 3 or more, a convolution reads the weights second, its
+// backward op reads them third.
 Counts kernel_of(const OpDetail& op) {
   std::vector<const TensorUse*> read;
   for (const TensorUse& use : op.uses)

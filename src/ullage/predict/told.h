@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a take does at an event, in words for people: "aten::mean (MeanBackward0) frees 4 B, in backward, step 2".
+// Describes for people what a take does at an event: "aten::mean (MeanBackward0) frees 4 B, in backward, step 2".
 
 #include "ullage/trace/take/take.h"
 
@@ -11,15 +11,16 @@
 
 namespace ullage::predict {
 
-// The innermost op that is running at the event on whatever thread; kNoOp: none.
+// The op of the event: the one that begins, ends or allocates there, else the last one begun that is still running, on
+// any thread. kNoOp if there is none.
 OpId op_at(const trace::Take& take, EventId event);
 
-// The phase that the program told around the event; empty: none.
+// The phase around the event that the program names; empty if there is none.
 std::string phase_told(const trace::Take& take, EventId event);
 
 std::string what_happens(const trace::Take& take, EventId event);
 
-// "batch=3", "batch=3, size=64"; empty without knobs.
+// "batch=3", "batch=3, size=64"; empty if there are no knobs.
 std::string knobs_text(const std::vector<Knob>& knobs);
 
 // "2,066".

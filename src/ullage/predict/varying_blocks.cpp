@@ -11,7 +11,7 @@ namespace {
 
 using Blocks = std::vector<StorageId>;
 
-// Born and freed within an op, by itself, and seen by no other: by OpId, in the order of births.
+// For each op the storages that it allocates, that die before it ends, and that no op uses; in the order of births.
 std::unordered_map<std::uint64_t, Blocks> scratch_by_op(const trace::Take& take) {
   std::vector<bool> used(take.trace.storages.size());
   for (const trace::OpDetail& detail : take.details) {
@@ -29,7 +29,8 @@ std::unordered_map<std::uint64_t, Blocks> scratch_by_op(const trace::Take& take)
   return scratch;
 }
 
-// The blocks of one op in all takes, by place in the grid.
+// Aligns the blocks of one op in all takes so that each row of aligned blocks follows a law. Leaves out all others.
+// Indices are places in the grid.
 class Alignment final {
  public:
   Alignment(const trace::TraceFile& file, const Grid& grid, const std::vector<std::size_t>& order,
@@ -46,7 +47,8 @@ class Alignment final {
         for (std::size_t& one : next_) ++one;
         continue;
       }
-      // One more in some takes; or one in all of them that has no law; or the former several times in a row.
+      // Leaves out one block in the takes that have more left, or one in each take. Prefers the former if it makes the
+      // next row lawful, or if the latter does not either.
       const std::vector<std::size_t> more = without(true), all = without(false);
       const bool differ = more != next_;
       const auto fine = [&](const std::vector<std::size_t>& at) { return over(at) || lawful(at); };
@@ -70,7 +72,7 @@ class Alignment final {
     }
     return (*law_)(counts).has_value();
   }
-  // One block on: in the takes that have more left than others, or in all.
+  // The next places after skipping one block, in the takes that have more left than others or in all takes.
   std::vector<std::size_t> without(bool where_more) const {
     std::size_t least = SIZE_MAX;
     for (std::size_t i = 0; i < next_.size(); ++i) least = std::min(least, blocks_[i]->size() - next_[i]);
@@ -118,7 +120,7 @@ std::vector<std::vector<bool>> varying_blocks(const trace::TraceFile& file, cons
   for (std::size_t op = 0; op < ops; ++op) {
     const std::string& name = file.takes[0].trace.ops[op].name;
     const auto other_name = [&](const trace::Take& take) { return take.trace.ops[op].name != name; };
-    if (std::ranges::any_of(file.takes, other_name)) break;  // compare() will say so
+    if (std::ranges::any_of(file.takes, other_name)) break;  // compare() will report this difference
     std::vector<const Blocks*> blocks;
     Bytes allowed;
     for (const std::size_t take : order) {

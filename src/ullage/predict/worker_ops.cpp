@@ -11,7 +11,8 @@ namespace {
 
 namespace e = trace::event;
 
-// Index: OpId. An op that began with no other of its own thread running, and began and ended within one of another.
+// Marks, by OpId, the ops that begin while no other op of their thread runs, and that begin and end within an op of
+// another thread.
 std::vector<bool> worker_ops(const trace::Take& take) {
   std::vector<bool> worker(take.details.size());
   std::vector<OpId> open;
@@ -29,7 +30,7 @@ std::vector<bool> worker_ops(const trace::Take& take) {
   return worker;
 }
 
-// Index: old number; value: the new one of what stays, of what goes that of the next that stays. One more at the end.
+// New numbers by old ones. What is gone gets the number of the next that stays. Has one entry more, for the end.
 std::vector<std::uint64_t> renumbered(const std::vector<bool>& gone) {
   std::vector<std::uint64_t> numbers;
   std::uint64_t next = 0;
@@ -94,7 +95,7 @@ class Removal final {
   void move(EventId& event) const { event = EventId{new_event_[std::min(event.value, events_.size())]}; }
 
   trace::Take& take_;
-  std::vector<bool> ops_, events_;  // that go
+  std::vector<bool> ops_, events_;  // those to remove
   std::vector<std::uint64_t> new_op_, new_event_;
 };
 

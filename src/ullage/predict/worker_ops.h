@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ops that a kernel's worker threads run while its own op is running: at::empty for a buffer of each thread. Which
-// thread comes first, and so which op, changes from run to run.
+// Removes ops that a kernel's worker threads run during its own op, such as at::empty for a buffer of each thread.
+// Their order changes from run to run, because it depends on which thread comes first.
 //
 //   thread 1   OpBegin attention ........... born x  died x ..... OpEnd attention
 //   thread 2                     [OpBegin empty  born y  OpEnd] died y
@@ -13,7 +13,8 @@
 
 namespace ullage::predict {
 
-// The takes without such ops; what they made was made by threads without an op. None: no take has any.
+// Returns the takes without such ops; their storages then count as made by threads without an op. Nothing if no take
+// has such ops.
 std::optional<trace::TraceFile> without_worker_ops(const trace::TraceFile& file);
 
 }  // namespace ullage::predict

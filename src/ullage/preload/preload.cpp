@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libullage_preload.so, which `ullage run` puts into LD_PRELOAD: it brings Ullage's runtime into programs that were
-// never linked to it. Every process of the program's tree loads it, shells and editors too, so it needs nothing but
-// libc, looks once, and does nothing where there is no torch and no Python.
+// libullage_preload.so brings Ullage's runtime into programs that were never linked to it; `ullage run` puts it into
+// LD_PRELOAD. Every process of the program's tree loads it, shells and editors too. So it needs nothing but libc, looks
+// once, and does nothing if there is neither torch nor Python.
 //
-//   no ledger in the environment  ->  nothing
-//   a dry run (ULLAGE_DRYCARD_SCRIPT)  ->  no runtime; in a Python that script, behind its `import torch`
-//   a Python  ->  waits for its `import torch` (python_import.cpp), then as below
-//   no torch mapped, or the runtime mapped already (a linked program)  ->  nothing
-//   torch of another version than the runtime was built against  ->  one line on stderr, no runtime
-//   else  ->  dlopen of libullage_torch.so, whose own constructor starts the session
+// What it does in a process; the first line that applies counts:
+//
+//   a dry run (ULLAGE_DRYCARD_SCRIPT)  ->  never opens the runtime; a Python runs that script after its `import torch`
+//   no ledger in the environment, or a build without torch  ->  does nothing
+//   torch is not mapped, and there is no Python  ->  does nothing
+//   a Python that has not mapped torch yet  ->  waits for its `import torch` (python_import.cpp), then as below
+//   the runtime is mapped already (a linked program)  ->  does nothing
+//   torch is of another version than the runtime was built against  ->  prints one line on stderr, opens no runtime
+//   else  ->  opens libullage_torch.so by dlopen; its own constructor starts the session
 //
 // The order of constructors: dlopen initialises what the runtime needs before the runtime itself, so torch's own
-// constructors have run by then, and those of the program run afterwards: its first tensor is in the pool. A process
-// that ends with torch and without the runtime (it opened torch by dlopen itself) says so on stderr.
+// constructors have run by then. Those of the program run afterwards, so its first tensor is in the pool. If a process
+// ends with torch and without the runtime (it opened torch by dlopen itself), that is said on stderr.
 
 #include "ullage/preload/preload.h"
 
@@ -31,7 +34,7 @@
 namespace ullage::preload {
 namespace {
 
-constexpr const char* kTorch = "libtorch_cpu.so";  // every program with tensors maps it, one on a GPU too
+constexpr const char* kTorch = "libtorch_cpu.so";  // every program with tensors maps it, those on a card too
 constexpr const char* kRuntime = "libullage_torch.so";
 constexpr const char* kFolders[] = {"/", "/../lib/"};        // from this library to the runtime
 constexpr const char* kBuiltAgainst = ULLAGE_TORCH_VERSION;  // "2.13.0"; empty: there is no runtime in this build
@@ -63,9 +66,10 @@ struct Reason {
   char chars[512] = "";
 };
 
-// "2.13.0". Asked of torch's plain C interface, which is there since 2.7 (torch/csrc/inductor/aoti_torch/c/shim.h):
-// major, minor and patch are the three upper bytes. at::show_config() would wake the driver of a GPU. Python maps torch
-// for itself alone, so the file is asked.
+// Returns the version of torch, such as "2.13.0". Asks torch's plain C interface, which exists since 2.7
+// (torch/csrc/inductor/aoti_torch/c/shim.h): major, minor and patch are the three upper bytes. at::show_config() would
+// wake the driver of a card. The symbol is looked up in `file`, because Python maps torch for itself alone
+// (RTLD_LOCAL).
 Text torch_version(const char* file) {
   using Version = std::uint64_t (*)();
   Text text;
@@ -81,7 +85,8 @@ Text torch_version(const char* file) {
   return text;
 }
 
-// The runtime's file beside this library, or in the folder lib beside this one's.
+// Finds the runtime's file beside this library, or in the folder `lib` beside this library's folder. False: there is
+// none.
 bool find_runtime(char (&path)[PATH_MAX]) {
   Dl_info own = {};
   if (dladdr(reinterpret_cast<const void*>(&find_runtime), &own) == 0 || own.dli_fname == nullptr) return false;
@@ -99,7 +104,7 @@ bool runs_under_ullage() {
   return ledger != nullptr && *ledger != '\0' && *kBuiltAgainst != '\0';
 }
 
-bool told = false;  // why there is no runtime
+bool told = false;  // this process has printed why there is no runtime
 
 void tell(const char* format, ...) {
   told = true;
@@ -109,7 +114,7 @@ void tell(const char* format, ...) {
   va_end(values);
 }
 
-pid_t began = 0;  // this process, if it runs under Ullage
+pid_t began = 0;  // pid of the process that start() ran in, if it runs under Ullage
 
 __attribute__((constructor)) void start() {
   if (dry_script() != nullptr) return wait_for_import_of_torch();
@@ -122,7 +127,7 @@ __attribute__((constructor)) void start() {
   }
 }
 
-// Children by fork that leave by exit() have nothing to add.
+// A child made by fork that leaves by exit() reports nothing: its parent does.
 __attribute__((destructor)) void end() {
   if (began != getpid() || told) return;
   const Mapped mapped = what_is_mapped();
@@ -131,7 +136,7 @@ __attribute__((destructor)) void end() {
   }
 }
 
-// Where torch is mapped and the runtime is not, opens it. False: `why` says why not.
+// Opens the runtime if torch is mapped and the runtime is not. False: it cannot be opened, and `why` says why.
 bool open_runtime(const Mapped& mapped, Reason& why) {
   if (mapped.torch == nullptr || mapped.runtime) return true;
   const Text version = torch_version(mapped.torch);

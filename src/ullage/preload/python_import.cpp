@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Python maps torch long after this library's constructor ran. So where the process holds a Python, an audit hook is
-// set, which Python's C interface allows before the interpreter starts. It waits for the first import there is (that of
-// `site`, without it the program's own first) and then puts a finder in front of sys.meta_path, which lets torch be
-// found as it would have been and has the runtime brought in when torch's own code has run.
+// Python maps torch long after this library's constructor has run. So if the process holds a Python, an audit hook is
+// set, which Python's C interface allows before the interpreter starts. The hook waits for the first import (that of
+// `site`; without it, the program's own first) and then puts a finder in front of sys.meta_path. The finder lets torch
+// be found as usual, and has the runtime brought in when torch's own code has run.
 //
-// Not by a sitecustomize on PYTHONPATH: this way the environment stays as it is, whoever brings a sitecustomize keeps
-// it, and python -I, -E and -S are reached too. No Python is linked; what is used of it is looked up, and part of the
-// stable interface but for the hook itself.
+// A sitecustomize on PYTHONPATH is not used. So the environment stays as it is, whoever brings a sitecustomize keeps
+// it, and python -I, -E and -S are reached too. Python is not linked: its functions are looked up. All but the hook are
+// part of the stable interface.
 
 #include "ullage/base/find_symbol.h"
 #include "ullage/preload/preload.h"
@@ -63,9 +63,9 @@ bool find_python() {
          find_symbol(RTLD_DEFAULT, python.print_error, "PyErr_Print");
 }
 
-// `load_then_bring_in` is the function below. Its loaded() is asked for every module of a loader that loads others too.
-// `_initializing` tells the runtime whether torch is there, and would be cleared a moment later. What was printed is
-// flushed, as a runtime whose budget cannot be met ends the process.
+// `load_then_bring_in` is the function below. It calls loaded() for every module of the loader, which may load others
+// than torch. loaded() clears `_initializing`, by which the runtime tells whether torch is there. Python would clear it
+// a moment later. It flushes what was printed, because a runtime whose budget cannot be met ends the process.
 constexpr const char* kFinder = R"(
 import sys
 from _functools import partial
@@ -116,8 +116,9 @@ void run_dry_script() {
   }
 }
 
-// (load, loaded, module): load(module), then the runtime where that was torch. A function of C, so that a torch that
-// cannot be imported shows its own traceback. The interpreter's lock is held from begin to end.
+// Takes (load, loaded, module). Calls load(module); if that was torch, brings the runtime in or runs the dry run's
+// script. It is a C function, so that a torch that cannot be imported shows its own traceback. The interpreter's lock
+// is held throughout.
 Object* load_then_bring_in(Object*, Object* arguments) {
   Object* module = python.item(arguments, 2);
   Object* result = python.call_with(python.item(arguments, 0), module, nullptr);
@@ -150,7 +151,7 @@ void install_finder() {
   python.clear_error();
 }
 
-// Python has no way to take a hook out again: afterwards it costs what an event costs, a tenth of a microsecond.
+// Python cannot remove a hook. Once this is false, the hook costs a tenth of a microsecond for each audit event.
 bool waiting = true;
 
 int on_event(const char* event, Object*, void*) {

@@ -33,7 +33,8 @@ Error refuse(const ForeignContent& content, const std::string& name) {
   return {Error::Kind::BadFile, fmt::format("{}; {}", message, kWanted), name + ":0"};
 }
 
-// A log of one JSON object a line is a log too; what has no error in it is told to be what it looks like.
+// Reads text as a log, JSON too, because a log may be one JSON object a line. If JSON holds no error, the refusal says
+// that it is JSON.
 Result<trace::Input> read_text(std::string_view text, const std::string& name) {
   Result<trace::Log> log = read_log(text, name);
   if (!log && text.starts_with('{')) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Any file that `ullage explain` is shown: what it is, is found from its content, never from its name.
+// Reads any file that `ullage explain` is given. The content decides what kind of file it is, never the name.
 
 #include "ullage/base/result.h"
 #include "ullage/trace/input.h"
@@ -11,10 +11,11 @@
 
 namespace ullage::read {
 
-// BadFile with `name:offset` when the content is damaged, is none of the kinds, or is text without an error in it.
+// Reads `content`, unzipping it if it is gzip. BadFile with `name:offset` if it is damaged or of no known kind. Also
+// BadFile if it is text with neither an out-of-memory error nor a memory summary; a whole text has no offset.
 Result<trace::Input> read_input(std::span<const std::byte> content, const std::string& name);
 
-// As above for a file, or standard input for "-". NotFound, BadFile, System.
+// The same for a file, or for standard input if `path` is "-". Errors: NotFound, BadFile, System.
 Result<trace::Input> read_input_file(const std::string& path);
 
 }  // namespace ullage::read

@@ -10,7 +10,7 @@
 namespace ullage::report {
 namespace {
 
-constexpr std::size_t kLongestCommand = 100;  // characters of a command in a line; the rest is "..."
+constexpr std::size_t kLongestCommand = 100;  // characters of a line; "..." stands for the rest
 
 }  // namespace
 

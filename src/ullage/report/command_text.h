@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Commands as a person would type them, for "next: ..." lines.
+// Writes commands as a person would type them, for "next: ..." lines.
 
 #include "ullage/base/bytes.h"
 
@@ -10,13 +10,14 @@
 
 namespace ullage::report {
 
-// As a shell takes it for one word; control characters become blanks.
+// Quotes `word` so that a shell takes it as one word. Control characters become blanks.
 std::string quoted(const std::string& word);
 
-// `ullage BEGIN TARGET`; a long one is cut at a word.
+// Returns `ullage BEGIN TARGET`, each word of TARGET quoted. A line over 100 characters is cut at a word and ends in
+// "...".
 std::string command_line(const std::string& begin, const std::vector<std::string>& target);
 
-// "2GiB", "2401MiB": rounded up, and reads back as an option; "2.00 GiB" would be two words.
+// Returns "2GiB" or "2401MiB": rounded up to MiB, and one word that an option accepts ("2.00 GiB" would be two).
 std::string as_option(Bytes bytes);
 
 }  // namespace ullage::report

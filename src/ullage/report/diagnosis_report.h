@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Diagnoses for the terminal, as JSON (docs/cli.md) and as one self-contained HTML page. All text that came from a file
-// is untrusted: each writer neutralises what its reader would take for a command (escape sequences, markup).
+// Writes diagnoses for the terminal, as JSON (docs/cli.md), and as one self-contained HTML page. All text from a file
+// is untrusted. Each writer makes harmless what its reader would take for a command (escape sequences, markup).
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"
@@ -17,23 +17,23 @@ namespace ullage::report {
 struct TerminalStyle {
   bool colors = false;
   bool unicode = false;               // the terminal shows UTF-8
-  unsigned width = 80;                // columns; below 40 counts as 40
-  std::optional<std::size_t> owners;  // rows of the peak's table, the rest is one row; none: 8, fewer to fit the screen
+  unsigned width = 80;                // columns; values outside 40 to 120 count as the nearer of the two
+  std::optional<std::size_t> owners;  // rows of the peak's table; none: 8, or fewer to fit the screen
 };
 
-// The most lines of one diagnosis, unless `owners` asks for more.
+// The most lines of one diagnosis, unless `owners` asks for more rows.
 inline constexpr std::size_t kScreenLines = 40;
 
-// One diagnosis fits a screen of kScreenLines lines: what is left out is counted, and --json has it all.
+// Writes a diagnosis that fits a screen of kScreenLines lines. What is left out is counted; --json has everything.
 void write_terminal(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style, std::ostream& out);
 
-// One: as above. Several: each told in some ten lines, under a line that says how many there are.
+// Writes one diagnosis as above. Of several, each gets about ten lines, under a line such as "--- 1 of 3 ---".
 void write_terminal(const std::vector<diagnose::Diagnosis>& diagnoses, const TerminalStyle& style, std::ostream& out);
 
-// One object and a line end: the first diagnosis, the others in its field "more".
+// Writes one object and a line end: the first diagnosis, with the others in its field "more".
 void write_json(const std::vector<diagnose::Diagnosis>& diagnoses, const trace::Input& input, std::ostream& out);
 
-// One page that needs no network. With a history it holds a timeline; see html_timeline.h.
+// Writes one page that needs no network. If the input has a history, the page has a timeline (html_timeline.h).
 void write_html(const std::vector<diagnose::Diagnosis>& diagnoses, const trace::Input& input, std::ostream& out);
 
 }  // namespace ullage::report

@@ -39,7 +39,8 @@ InputHistory of_take(const trace::UnderstoodFile& file, std::size_t index) {
   return history;
 }
 
-// Diagnoses are in the order of the devices; with `--device` there is one, which the facts name.
+// Returns the device of a diagnosis. Diagnoses are in the order of the devices. With `--device` there is only one,
+// whose facts name the device.
 template <class Devices>
 const typename Devices::value_type* device_of(const Devices& devices, const diagnose::Diagnosis& diagnosis,
                                               std::size_t index, std::size_t count, auto number) {

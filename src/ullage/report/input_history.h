@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The histories of an input in one shape, whoever recorded them: the devices of a snapshot or a profile, the takes of a
-// trace.
+// Gives the histories of an input in one shape, whatever recorded them: the devices of a snapshot or a profile, or the
+// takes of a trace. The page, the JSON and the converters use it.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"
@@ -16,7 +16,7 @@
 
 namespace ullage::report {
 
-// What is known of a trace's storages and events.
+// What was deduced about a trace's storages and events.
 struct Understanding {
   std::vector<trace::StackMeaning> meanings;  // index: StackId
   std::vector<trace::Category> categories;    // index: StorageId
@@ -27,24 +27,25 @@ Understanding understanding_of(const trace::Trace& trace, const trace::Stacks& s
 
 struct InputHistory {
   std::string name;                  // "device 0", "batch=4"
-  std::optional<trace::Trace> made;  // put together from a snapshot
+  std::optional<trace::Trace> made;  // reconstructed from a snapshot
   const trace::Trace* lent = nullptr;
-  const trace::DeviceRecording* recorded = nullptr;  // null but for a snapshot
-  const trace::Take* take = nullptr;                 // null but for a trace
-  const trace::Stacks* stacks = nullptr;             // lives, like what is lent, as long as the input
+  const trace::DeviceRecording* recorded = nullptr;  // null unless the input is a snapshot
+  const trace::Take* take = nullptr;                 // null unless the input is a trace
+  const trace::Stacks* stacks = nullptr;             // lives, like `lent`, as long as the input
   Understanding known;
 
   const trace::Trace& trace() const { return made ? *made : *lent; }
 };
 
-// That of a diagnosis, the `index`th of `count` made of the input. None: a log has no history.
+// Returns the history of `diagnosis`, which is number `index` of `count` made from the input. Returns nothing if there
+// is none, as for a log.
 std::optional<InputHistory> history_of(const trace::Input& input, const diagnose::Diagnosis& diagnosis,
                                        std::size_t index, std::size_t count);
 
-// Each of them once, in the input's order; one at a time, since together they may be large.
+// Visits every history once, in the input's order. Makes one at a time, because together they may be large.
 void each_history(const trace::Input& input, const std::function<void(const InputHistory&)>& visit);
 
-// Where the frames of the diagnosis' StackIds are; null for a log.
+// Returns the stacks that the StackIds of the diagnosis refer to; null for a log.
 const trace::Stacks* stacks_of(const trace::Input& input, const diagnose::Diagnosis& diagnosis);
 
 }  // namespace ullage::report

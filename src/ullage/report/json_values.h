@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What all JSON of this layer is made of: members keep their order, and what is not known is null.
+// What all JSON of this layer uses: members keep their order, and values that are not known are null.
 
 #include "ullage/base/bytes.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A plan, and the curve of budget against time, for people and for programs (docs/plan.md says how to read them;
-// docs/cli.md has the fields of the JSON).
+// Writes a plan and the curve of budget against time, for people and for programs. docs/plan.md says how to read them;
+// docs/cli.md has the fields of the JSON.
 
 #include "ullage/plan/file/plan_file.h"
 #include "ullage/plan/fit.h"
@@ -16,23 +16,23 @@
 namespace ullage::report {
 
 struct PlanReport {
-  std::string file;  // the trace, as named by the person
+  std::string file;  // the trace's name, as the person wrote it
   plan::Step step;
   plan::BesideTensors beside;
   std::optional<plan::PlanFile> planned;                     // none: only the curve was asked for
   Table<plan::OpIndex, Bytes> plain_levels, planned_levels;  // the second is empty without a schedule
-  std::vector<plan::Plan> curve;                             // ascending budgets; empty: not asked for
+  std::vector<plan::Plan> curve;                             // by ascending budget; empty: not asked for
 };
 
-// The plan on about thirty lines, then the curve. `next`: the command to name at the end; empty: none. All names in a
-// plan are untrusted.
+// Writes the plan in about thirty lines, then the curve. `next` is the command to show at the end; empty: none. All
+// names in a plan are untrusted.
 void write_terminal(const PlanReport& report, const TerminalStyle& style, const std::string& next, std::ostream& out);
 
-// One object and a line end: the plan's file with the field "curve" where one was asked for; the curve alone is an
-// "ullage-plan-curve".
+// Writes one object and a line end: the plan's file, with the field "curve" if a curve was asked for. Without a plan it
+// is an "ullage-plan-curve".
 void write_json(const PlanReport& report, std::ostream& out);
 
-// One page that needs no network: the timeline before and after, what is done, the curve.
+// Writes one page that needs no network: the timeline before and after, what is done, and the curve.
 void write_html(const PlanReport& report, std::ostream& out);
 
 }  // namespace ullage::report

@@ -49,7 +49,8 @@ Bytes kept_free(const PlanReport& report) {
   const plan::Plan& plan = report.planned->plan;
   const plan::BesideTensors& beside = report.beside;
   if (plan.outcome == PlanOutcome::Infeasible) return beside.kept_free(plan.least);
-  // Not kept_free() of the budget: that is a byte less where another byte of memory has no room for one of tensors.
+  // Not kept_free() of the budget: it can be a byte less, if one more byte of memory gives no room for another byte of
+  // tensors.
   return saturating_sub(report.planned->memory, plan.budget + beside.rounding + beside.outside + beside.margin);
 }
 
@@ -84,7 +85,7 @@ std::vector<LeverTotal> lever_totals(const plan::Plan& plan) {
 
 std::string peak_sentence(const PlanReport& report) {
   if (report.planned_levels.empty()) return "";
-  // The peak itself may stand in the gap before or behind that op.
+  // The plain peak may be just before or after that op, so the sentence takes it from the plan.
   const auto most = std::max_element(report.plain_levels.begin(), report.plain_levels.end());
   const plan::OpIndex at = report.plain_levels.id_of(most);
   return fmt::format("Where plain execution peaks ({}, {}), {} are present instead of {}", report.step.ops[at].name,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A prediction for people and for programs (docs/cli.md has the fields of the JSON).
+// Writes a prediction for people and for programs. docs/cli.md has the fields of the JSON.
 
 #include "ullage/predict/prediction.h"
 #include "ullage/report/diagnosis_report.h"
@@ -11,16 +11,17 @@
 
 namespace ullage::report {
 
-// About twenty lines. `next`: the command to name at the end; empty: none. All names in a prediction are untrusted.
+// Writes about twenty lines. `next` is the command to show at the end; empty: none. All names in a prediction are
+// untrusted.
 void write_terminal(const predict::Prediction& prediction, const TerminalStyle& style, const std::string& next,
                     std::ostream& out);
 
-// One object and a line end.
+// Writes one object and a line end.
 void write_json(const predict::Prediction& prediction, std::ostream& out);
 
-// "batch=128, size=256"; "this run" where nothing is varied.
+// Returns "batch=128, size=256"; "the sizes it ran with" if nothing is varied.
 std::string sizes_text(const std::vector<Knob>& at);
-// "exact", "bound", "none".
+// Returns "exact", "bound" or "none".
 const char* name(predict::Law law);
 
 }  // namespace ullage::report

@@ -14,8 +14,8 @@ namespace {
 using store::LedgerPage;
 using store::LedgerSlot;
 
-constexpr Bytes kBeyondSense = 1024_GiB * 1024;  // no figure of a real process
-constexpr int kKilledExit = 128 + SIGKILL;       // what a shell says of a child that was killed
+constexpr Bytes kBeyondSense = 1024_GiB * 1024;  // larger figures are not believed
+constexpr int kKilledExit = 128 + SIGKILL;       // a shell's exit code if its child was killed
 
 std::vector<const LedgerSlot*> used_slots(const LedgerPage& page) {
   std::vector<const LedgerSlot*> used;
@@ -28,7 +28,7 @@ std::vector<const LedgerSlot*> used_slots(const LedgerPage& page) {
 std::optional<Seconds> median_step(const LedgerSlot& slot) {
   std::vector<std::uint32_t> times;
   for (const auto& word : slot.step_us) {
-    if (const std::uint32_t us = word.load(); us != 0) times.push_back(us);  // 0: a place not written yet
+    if (const std::uint32_t us = word.load(); us != 0) times.push_back(us);  // 0: not written yet
   }
   if (times.empty()) return std::nullopt;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -43,13 +43,13 @@ Outcome outcome_of(const ProcessEnd& end, const std::vector<const LedgerSlot*>& 
   if (end.exit_code == kKilledExit && end.oom_kills == OomKills::Rose) return Outcome::KilledByKernel;
   const bool said =
       std::any_of(used.begin(), used.end(), [](const LedgerSlot* s) { return s->infeasible.load() != 0; });
-  // A command that knows nothing of Ullage may mean something else by 4.
+  // Without the runtime, exit code 4 may mean something else.
   if (said || (!used.empty() && end.exit_code == to_int(ExitCode::Infeasible))) return Outcome::Infeasible;
   if (end.exit_code == to_int(ExitCode::Interrupted)) return Outcome::Interrupted;
   return Outcome::Failed;
 }
 
-// A writer's text as one line of printable characters: bytes below a blank become blanks.
+// Returns the text as one line: control characters become blanks.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
@@ -57,7 +57,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// The slot that has most to say: one that would not start, then one that was refused, then the largest.
+// Returns the slot whose message counts most: one that did not start, else one that was refused, else one with a
+// message. Among equals the process with the highest peak wins.
 const LedgerSlot* speaker(const std::vector<const LedgerSlot*>& used) {
   const LedgerSlot* best = nullptr;
   auto weight = [](const LedgerSlot* s) {
@@ -74,8 +75,8 @@ const LedgerSlot* speaker(const std::vector<const LedgerSlot*>& used) {
 
 void read_process(RunReport& report, const LedgerSlot& largest) {
   report.process_peak = std::max(report.process_peak, Bytes{largest.rss_peak.load()});
-  // The runtime looks every few milliseconds and the kernel always: what the peak has above the most the pool ever held
-  // was outside it, seen or not.
+  // The runtime looks only every few milliseconds, but the kernel's peak misses nothing. So what the peak has above the
+  // most that the pool ever held was outside the pool.
   const Bytes unseen = saturating_sub(report.process_peak, Bytes{largest.pool_resident_peak.load()});
   report.outside_pool = std::max(Bytes{largest.outside_at_peak.load()}, unseen);
   report.pool_peak = Bytes{largest.pool_live_peak.load()};
@@ -91,7 +92,7 @@ void read_steps(RunReport& report, const std::vector<const LedgerSlot*>& used) {
   if (report.steps > 0u) report.step_median = median_step(busiest);
 }
 
-// The least budget that served, or would have served, a process; with several the largest of them.
+// Returns the least budget of the processes; with several, the largest of them.
 std::optional<Bytes> least_budget(const std::vector<const LedgerSlot*>& used) {
   Bytes least{};
   for (const LedgerSlot* slot : used) least = std::max(least, Bytes{slot->floor.load()});
@@ -100,7 +101,7 @@ std::optional<Bytes> least_budget(const std::vector<const LedgerSlot*>& used) {
 
 Seconds seconds_of(std::uint64_t microseconds) { return {static_cast<double>(microseconds) * 1e-6}; }
 
-// Sums of words that a process gone wild may have written: they stop at the largest number.
+// Adds up to the largest number and no further, because a broken process may have written anything.
 void add(std::uint64_t& sum, const store::Word& word) {
   const std::uint64_t value = word.load();
   sum = value > UINT64_MAX - sum ? UINT64_MAX : sum + value;
@@ -159,10 +160,10 @@ void read_recomputing(RunReport& report, const std::vector<const LedgerSlot*>& u
   report.recompute = seconds_of(us);
 }
 
-// What the runtime would have had to be given. Its own least budget, where that is more than it had; where it is not,
-// moving failed, and only a budget that holds all serves: what was live in the pool, the request on top, and what is
-// set aside for the rest of the process. None when that was never looked at, as of a card that is not there, or when
-// the figures are beyond sense (a request can be of 2^63 bytes).
+// Returns a budget that would have been enough. It is the runtime's own least budget, if that is more than it had.
+// Otherwise moving failed, and only a budget that holds everything serves: the pool's live peak, the request, the
+// outside and the margin. Adds 5 % and rounds up to 16 MiB. Returns nothing if the outside was never measured (a card
+// that is not there), or if a figure is not believable (a request can have 2^63 bytes).
 std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget) {
   if (const Bytes floor{slot.floor.load()}; floor > budget.value_or(Bytes{}) && floor <= kBeyondSense) return floor;
   const Bytes request{slot.refused.load() != 0 ? slot.last_request.load() : 0};
@@ -244,13 +245,13 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     report.moving = moving_of(used);
     read_recomputing(report, used);
     report.least_budget = least_budget(used);
-    // What was moved out stays live, so what the program had live is what the plain program would have had.
+    // Storages that were moved out stay live, so the plain program would have had the same live bytes.
     if (report.refused == 0) report.plain_pool_peak = report.pool_peak;
     if (report.plain_pool_peak && *report.plain_pool_peak <= kBeyondSense && *report.outside_pool <= kBeyondSense) {
       report.plain_total = *report.plain_pool_peak + *report.outside_pool;
     }
   }
-  // The operating system's own figure decides, whether or not the runtime noticed. It has none of a card.
+  // The operating system's figure decides, even if the runtime noticed nothing. It has no figure for a card.
   if (report.budget) {
     const Bytes peak = std::max(report.process_peak, report.tree_peak.value_or(Bytes{}));
     report.over_budget = std::max(report.over_budget, saturating_sub(peak, *report.budget));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `ullage run` says after the program ended: one struct of figures, made from the ledger (what the runtime wrote
-// while it lived) and from what the operating system said of the ended process. docs/cli.md has the JSON, field by
-// field.
+// The result of `ullage run`. RunReport holds all figures. They come from the ledger, which the runtime wrote while it
+// lived, and from what the operating system said of the ended process. docs/cli.md has the JSON, field by field.
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/ledger.h"
@@ -18,109 +17,111 @@ namespace ullage::report {
 
 enum class Outcome { Done, Failed, Infeasible, KilledByKernel, Interrupted };
 
-// As in the JSON: "done", "failed", "infeasible", "killed_by_kernel", "interrupted".
+// Returns the name in the JSON: "done", "failed", "infeasible", "killed_by_kernel", "interrupted".
 const char* name(Outcome outcome);
 
-// What the control groups counted of kills for lack of memory while the program ran.
+// Whether the control groups counted kills for lack of memory while the program ran.
 enum class OomKills { Unreadable, Unchanged, Rose };
 
-// What the launcher saw, the ledger aside.
+// What the launcher saw, without the ledger.
 struct ProcessEnd {
   std::vector<std::string> command;        // as executed
   std::vector<std::string> target;         // as typed after the options: a program and its words, or "--" and a command
-  std::optional<std::string> report_file;  // where the report goes, for the summary's last line
-  std::optional<std::string> record_file;  // where the trace was asked to go
-  int exit_code = 0;                       // the command's own, 128 + n for signal n
-  std::optional<int> signal;               // that ended the command itself
-  Bytes peak;                              // the largest process of the ended tree, as wait4 tells (ru_maxrss)
+  std::optional<std::string> report_file;  // the report's file, for the summary's last line
+  std::optional<std::string> record_file;  // the file that was asked for the trace
+  int exit_code = 0;                       // the command's own; 128 + n for signal n
+  std::optional<int> signal;               // the signal that ended the command itself
+  Bytes peak;                              // peak of the largest process of the tree, from wait4 (ru_maxrss)
   Seconds wall;
   OomKills oom_kills = OomKills::Unreadable;
 };
 
-// What was moved between memory and the spill file, all processes together.
+// What was moved between memory and the spill file, summed over all processes.
 struct Moving {
   Bytes out;
   Bytes back;
-  Seconds waited;          // threads of the program, for moving
-  Seconds beside;          // of moving, while the program computed
-  Bytes peak;              // in the spill files; of several processes the sum of their peaks
-  Bytes rewrites_avoided;  // not written again, as they had not changed
-  Bytes unmovable;         // small storages, and the most that one op used of storages that are not the pool's
+  Seconds waited;          // time that the program's threads waited for moving
+  Seconds beside;          // time of moving while the program computed
+  Bytes peak;              // peak bytes in the spill file; with several processes, the sum of their peaks
+  Bytes rewrites_avoided;  // bytes not written again, because they had not changed
+  Bytes unmovable;         // bytes of small storages, and the most that one op used of storages outside the pool
   std::uint64_t unannounced_accesses = 0;
-  std::string message;  // why it failed last, one line
+  std::string message;  // why moving failed last, one line
 
   bool happened() const { return out > Bytes{} || back > Bytes{}; }
 };
 
-// The plan that the run followed; seconds and counts are of one step where nothing else is said.
+// The plan that the run followed. Times and counts are per step unless stated otherwise.
 struct PlanFollowed {
   Bytes peak;       // most bytes of tensors present at once, as planned
-  Bytes peak_seen;  // and as counted; zero: no step ran as planned from end to end
+  Bytes peak_seen;  // the same as counted; zero: no step ran as planned from end to end
   Seconds overhead;
-  std::optional<Seconds> bound;  // none: not worked out
+  std::optional<Seconds> bound;  // none: not computed
   std::uint64_t recomputes = 0;  // ops that are run again
   std::uint64_t spills = 0;      // storages that are spilled
   std::uint64_t adopted_at_step = 0;
-  std::uint64_t plans = 0;       // in the run: above 1 where it was made again
-  std::uint64_t steps = 0;       // of the run, that went as planned from end to end
-  std::uint64_t deviations = 0;  // in the run: the program did something else
-  std::uint64_t rescues = 0;     // in the run: storages evicted or recomputed on demand all the same
+  std::uint64_t plans = 0;       // in the run; above 1: planned again
+  std::uint64_t steps = 0;       // in the run: steps that ran as planned from end to end
+  std::uint64_t deviations = 0;  // in the run: how often the program did something else
+  std::uint64_t rescues = 0;     // in the run: storages evicted or recomputed on demand despite the plan
 };
 
-// Empty values are what this run or this version cannot know; null in the JSON.
+// An empty value means that this run or this version cannot know it; it is null in the JSON.
 struct RunReport {
   ProcessEnd end;
   Outcome outcome = Outcome::Failed;
-  bool attached = false;              // the runtime was in some process of the tree and took a slot
+  bool attached = false;              // some process of the tree had the runtime and took a slot
   std::optional<Bytes> budget;        // none: unlimited
-  std::optional<std::uint64_t> card;  // whose bytes budget, process and pool are of; none: the process's memory
-  Bytes host_memory;                  // of the machine, given to what leaves the card
+  std::optional<std::uint64_t> card;  // the card whose bytes budget, process and pool are; none: the process's memory
+  Bytes host_memory;                  // most locked memory of the machine for what leaves the card
 
-  Bytes process_peak;                 // of the largest process; never below what the runtime saw of itself
-  std::optional<Bytes> tree_peak;     // of all processes together, pages they share once; none: one alone, or a card
-  Bytes over_budget;                  // bytes by which the larger of the two passed the budget
-  std::optional<Bytes> outside_pool;  // of process_peak, what is not the pool
-  std::optional<Bytes> pool_peak;     // live bytes at the pool's own peak
+  Bytes process_peak;                 // peak of the largest process; at least what the runtime saw of itself
+  std::optional<Bytes> tree_peak;     // of all processes, shared pages counted once; none: one process alone, or a card
+  Bytes over_budget;                  // bytes by which the larger of the two exceeded the budget
+  std::optional<Bytes> outside_pool;  // the part of process_peak that is not the pool's
+  std::optional<Bytes> pool_peak;     // peak of the pool's live bytes
   std::optional<Bytes> pool_resident_peak;
-  std::optional<Bytes> plain_pool_peak;  // none when a request was refused: the plain program would have gone on
-  std::optional<Bytes> plain_total;      // about what the plain program's process holds: that and what is outside
-  std::optional<Bytes> refused_request;  // the last one that was refused
-  std::optional<Bytes> least_budget;     // that this run could have done with, as far as it came
+  std::optional<Bytes> plain_pool_peak;  // none if a request was refused: the plain program would have gone on
+  std::optional<Bytes> plain_total;      // about what the plain program would hold: plain_pool_peak and outside_pool
+  std::optional<Bytes> refused_request;  // bytes of the last refused request
+  std::optional<Bytes> least_budget;     // the least budget with which this run could have come as far as it did
   Moving moving;
-  std::optional<PlanFollowed> plan;  // of the process with the most steps that have one
-  std::uint64_t recomputed_ops = 0;  // of all processes, planned or on demand
-  Seconds recompute;                 // likewise
-  Bytes tape;                        // that knowing how to recompute took outside the pool, at most
+  std::optional<PlanFollowed> plan;  // of the process with the most steps among those with a plan
+  std::uint64_t recomputed_ops = 0;  // in all processes, planned or on demand
+  Seconds recompute;                 // the time for these
+  Bytes tape;                        // peak bytes of the tape, outside the pool
 
-  std::optional<std::uint64_t> threads;  // that torch computed with
+  std::optional<std::uint64_t> threads;  // threads that torch computed with
   std::optional<std::uint64_t> steps;
-  std::optional<Seconds> step_median;  // of the last LedgerSlot::kStepTimes steps
-  std::uint64_t refused = 0;           // requests, of all processes
+  std::optional<Seconds> step_median;  // over the last LedgerSlot::kStepTimes steps
+  std::uint64_t refused = 0;           // refused requests of all processes
   std::string refused_op;
-  // Where something was refused: the runtime's least budget if that is above the stated one, else a budget that would
-  // have served it with nothing moved, a twentieth added. Later requests may need more.
+  // If something was refused, a budget to try. It is the runtime's least budget if that is above the stated one.
+  // Otherwise it is a budget, with 5 % added, that would have served the request with nothing moved. Later requests may
+  // need more.
   std::optional<Bytes> budget_to_try;
   std::string message;  // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;
 
   bool recorded = false;             // the trace that was asked for was written
-  std::uint64_t recorded_steps = 0;  // whole ones, that are sure to be in it
+  std::uint64_t recorded_steps = 0;  // whole steps that are surely in it
 };
 
-// As in the JSON: "cpu", "cuda:0".
-// The program did not end by itself: ops that it did not reach may need more than `least_budget`.
+// Returns whether `least_budget` is partial: the run was not done, so ops that it did not reach may need more.
 bool least_is_partial(const RunReport& report);
 
+// Returns the name in the JSON: "cpu", "cuda:0".
 std::string device_name(const RunReport& report);
 
-// Of a card's bytes the runtime alone knows: what the operating system says of processes is of the machine's memory.
-// Process figures are those of the slot with the highest resident peak, steps those of the slot with the most steps.
+// Makes the report. On a card all figures of bytes come from the runtime, because the operating system knows only the
+// machine's memory. Process figures are those of the slot with the highest resident peak; steps are those of the slot
+// with the most steps.
 RunReport summarize(const store::LedgerPage& page, const ProcessEnd& end);
 
-// One JSON object and a line end.
+// Writes one JSON object and a line end.
 void write_json(const RunReport& report, std::ostream& out);
 
-// At most six lines, each starting "ullage: ".
+// Writes at most six lines, each starting with "ullage: ".
 void write_summary(const RunReport& report, std::ostream& out);
 
 }  // namespace ullage::report

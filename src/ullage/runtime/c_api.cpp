@@ -22,7 +22,7 @@ const char* ullage_begin(const char* memory, const char* spill, const char* reco
       bytes ? ullage::runtime::begin_budget(*bytes, text(spill), text(record)) : ullage::Status(bytes.error());
   if (begun) return nullptr;
   const ullage::Error& error = begun.error();
-  why = error.where.starts_with("--") ? error.message : error.text();  // no option of a command was meant
+  why = error.where.starts_with("--") ? error.message : error.text();  // the caller gave no command-line option
   return why.c_str();
 }
 

@@ -28,10 +28,10 @@
 namespace ullage::runtime {
 namespace {
 
-// PyTorch's allocator holds the smaller blocks. What it may hold grows by no less than this at a time: each time that
-// it finds none it first gives back what it has cached, and waits for the card.
+// PyTorch's allocator holds the smaller blocks. Each time it runs out, it first frees its cache and waits for the card.
+// So its limit grows by at least kGrant at a time, or by kSegment if there is not so much room.
 constexpr Bytes kGrant = 32_MiB;
-constexpr Bytes kSegment = 2_MiB;  // it takes no less from the driver
+constexpr Bytes kSegment = 2_MiB;  // PyTorch's allocator takes no less from the driver
 constexpr std::uint64_t kAutoPercent = 95;
 
 class CardSession final : public CardMemory {
@@ -71,7 +71,7 @@ class CardSession final : public CardMemory {
   void theirs_goes(const void* at) override { session_->pool().theirs_goes({reinterpret_cast<std::uint64_t>(at)}); }
   bool give_way(Bytes size) override {
     const std::lock_guard lock(granting_);
-    // Some of what it was granted may be left, but too little.
+    // Part of what was granted may be unused, but too little for this request.
     const Bytes lacking = saturating_sub(torchs_->reserved() + round_up(size, kSegment), granted_);
     for (const Bytes more : {std::max(lacking, kGrant), std::max(lacking, kSegment)}) {
       if (!session_->grant(more)) continue;
@@ -88,9 +88,9 @@ class CardSession final : public CardMemory {
  private:
   enum class State { Waiting, Beginning, Ready };
 
-  // On the thread that allocates first; what others allocate meanwhile is PyTorch's.
+  // Runs on the thread that allocates first. Other threads' allocations go to PyTorch's allocator meanwhile.
   void begin() {
-    // A clean thread: none of the program's modes are seen, and its handles go back to be used by others.
+    // A thread of its own has none of the program's modes. When it ends, other threads may use its libraries' handles.
     make_thread([this] { wake_libraries(); }).join();
     torchs_->drop_cache();
     Result<std::unique_ptr<CardDevice>> device =
@@ -109,7 +109,8 @@ class CardSession final : public CardMemory {
     torchs_->allow(granted_);
   }
 
-  // Libraries' handles, workspaces and first kernels stand on the card for good: better now than in the midst.
+  // Makes libraries take their handles, workspaces and first kernels now, before the bytes on the card are counted.
+  // These stay on the card for good.
   void wake_libraries() {
     try {
       const UnseenOps unseen;
@@ -119,7 +120,7 @@ class CardSession final : public CardMemory {
       (void)at::mm(some({8, 8}), some({8, 8}));
       (void)at::conv2d(some({1, 8, 8, 8}), some({8, 8, 3, 3}));
     } catch (const std::exception&) {
-      // They wake when they are used.
+      // Then the libraries take them at their first use.
     }
   }
 
@@ -136,7 +137,7 @@ class CardSession final : public CardMemory {
 Status await_card(CardSettings settings) {
   static CardSession* card = nullptr;
   ULLAGE_CHECK(card == nullptr, "a card is awaited in this process already");
-  card = new CardSession(std::move(settings));  // never destroyed: it is asked until the process ends
+  card = new CardSession(std::move(settings));  // never destroyed: in use until the process ends
   return card->put_in();
 }
 

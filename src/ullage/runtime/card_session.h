@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The budget of a card, from before torch begins to use it: the allocator before PyTorch's is put in as the process
-// starts, and the session begins when something is allocated on the card for the first time. Then the card's context
-// is there and can be counted, and a process that never uses the card is left alone.
+// Begins the budget of a card. An allocator is put before PyTorch's as the process starts; the session begins with the
+// first allocation on the card. By then the card's context exists and can be counted. A process that never uses the
+// card is left alone.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -17,17 +17,18 @@ namespace ullage::runtime {
 
 struct CardSettings {
   int card = 0;
-  Bytes host_memory;                 // most bytes of locked host memory that what leaves the card may take
-  Bytes least = plan::kLeastOnCard;  // smaller requests are PyTorch's
-  // Of the session; a budget of zero: what the card has free by then, less 5 %. Told through `begun`.
+  Bytes host_memory;                 // most bytes of locked host memory for what leaves the card
+  Bytes least = plan::kLeastOnCard;  // smaller requests go to PyTorch's allocator
+  // A budget of zero: 95 % of the card's free bytes and the process's own, taken together when the session begins.
   Session::Settings session;
-  std::function<void(Bytes budget)> begun;
-  std::function<void(const Error&)> failed;  // the session cannot begin: the budget cannot hold; does not return
-  // The libraries of torch's CUDA part and of the driver; tests have others.
+  std::function<void(Bytes budget)> begun;   // called with the budget just before the session begins; may be empty
+  std::function<void(const Error&)> failed;  // called if the session cannot begin; must not return
+  // libullage_cuda.so and the driver's library; tests have others.
   std::string allocator_library, driver_library;
 };
 
-// NotFound: this torch has no CUDA part, or Ullage was built without it. Once in a process.
+// Puts the allocator before PyTorch's; call it once in a process. NotFound: this torch has no CUDA part, or Ullage was
+// built against a torch without one.
 Status await_card(CardSettings settings);
 
 }  // namespace ullage::runtime

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Puts the interceptor of ops and the saved-tensor hooks in front of torch and tells everybody who listens. A program
-// is followed from the beginning where it is recorded, else from when the pool nears its limit: who fits pays nothing.
+// Installs the interceptor of ops and the saved-tensor hooks in front of torch and calls all listeners. A program is
+// followed from the beginning if it is recorded, or if page faults cannot restore storages on its device (a card).
+// Otherwise it is followed once the pool nears its limit, so that a program that fits pays nothing.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/ops/interceptor.h"
@@ -18,20 +19,21 @@ namespace ullage::runtime {
 
 class Following final : public SavedListener {
  public:
-  // `due`: is it time? Asked at each allocation, on any thread, until it says yes once. The listeners, in the order in
-  // which they are told of an op's begin, must live for ever.
+  // `due`: should following begin? Asked at each allocation, on any thread, until it first returns true. `ops` are in
+  // the order of their begin(). All listeners must live for ever.
   Following(std::vector<OpListener*> ops, std::vector<SavedListener*> saves, std::function<bool()> due);
 
-  // Installs the interceptor, still disabled. Without it nobody is followed; the reason is returned.
+  // Installs the interceptor, still disabled. If that fails, returns why, and no thread is ever followed.
   Status install();
 
-  // Called by the pool at each allocation: once it is time everything is enabled, and this thread is armed.
+  // Called by the pool at each allocation. Once `due` returned true, enables everything and arms this thread.
   void follow_this_thread();
 
-  // At a step's border: stands in front again where somebody (Python, when it imports torch) did so meanwhile.
+  // Called at a step's border. Puts the hooks in front again if another engine was installed meanwhile (Python does
+  // when it imports torch).
   void renew();
 
-  // In a child by fork: nothing is followed from its next op on. Takes no lock.
+  // In a child made by fork: follows nothing from its next op on. Takes no lock.
   void leave_to_parent();
 
   void saved(const StorageUse& use, SavedKind kind) override;

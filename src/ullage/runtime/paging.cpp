@@ -56,7 +56,7 @@ void Paging::end(OpCall&, std::span<const c10::IValue> outputs, bool) noexcept {
 void Paging::saved(const StorageUse& use, SavedKind) { pager_.saved(use.begin); }
 
 void Paging::unpacking(const StorageUse& use) {
-  if (plan_.leads_this_thread()) return;  // it comes back before the op that reads it
+  if (plan_.leads_this_thread()) return;  // the storage comes back before the op that reads it
   if (const auto missing = pager_.bring_back(use.begin)) pool_.refuse(*missing, "backward");
   pool_.update_marks();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Joins torch's ops and saved tensors with the pager: what an op reads is brought back and pinned, what autograd saves
-// is known as such.
+// Connects torch's ops and saved tensors with the pager. Brings the inputs of an op back and pins them until the op
+// ends, and tells the pager which storages autograd keeps.
 
 #include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/saved_tensors.h"
@@ -15,7 +15,7 @@ namespace ullage::runtime {
 
 class Paging final : public OpListener, public SavedListener {
  public:
-  // All must live for ever. `work`: of a card; else null.
+  // All must live for ever. `work`: the card's; null on the CPU.
   Paging(store::Pager& pager, Pool& pool, const PlanFollower& plan, CardWork* work)
       : pager_(pager), pool_(pool), plan_(plan), work_(work) {}
 

@@ -51,7 +51,7 @@ Planning::Settings PlannedPaging::planning_settings() {
   planning.live = [this] { return parts_.pool.live(); };
   planning.on = parts_.device.stands_on();
   planning.synchronize = [this] { parts_.device.synchronize(); };
-  if (parts_.device.is_the_process()) {  // planning takes of the very memory
+  if (parts_.device.is_the_process()) {  // planning takes its bytes from the budgeted memory itself
     planning.reserve = [this](Bytes bytes) { return parts_.charges.begin_planning(bytes); };
     planning.give_back = [this] { parts_.charges.end_planning(); };
   }
@@ -69,7 +69,7 @@ void PlannedPaging::start(std::function<void(const store::Pager::FaultAnswer&)> 
   if (paging_) set_touch([this](Address begin, Bytes) { parts_.pager.bring_back(begin); });
 }
 
-// Who carries a plan out is outermost, so that the pager finds what an op needs.
+// The follower is outermost: it carries out the plan's actions before the pager looks for an op's inputs.
 std::vector<OpListener*> PlannedPaging::before_the_recorder() {
   if (!paging_) return {};
   return {&*follower_, &*paging_};
@@ -103,9 +103,9 @@ void PlannedPaging::after_fork_in_child() {
   if (planning_) planning_->after_fork_in_child();
 }
 
-// Stress::Thread is no stress if the scheduler gives that thread no turn before a short program ends (seen on a busy
-// machine), so every 16th allocation waits until all was evicted once more; not for ever, as a forked child has no
-// such thread.
+// Every 16th allocation waits until everything was evicted once more. Otherwise a short program can end before the
+// scheduler runs the evicting thread (seen on a busy machine). The wait is bounded, because a forked child has no such
+// thread.
 void PlannedPaging::let_the_evictor_in() {
   if (++allocations_ % 16 != 0) return;
   const std::uint64_t before = evict_rounds_;

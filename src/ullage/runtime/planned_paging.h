@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All that moves the program's bytes, where there is somewhere to move them to: torch's ops joined with the pager, the
-// plan that is followed, and who makes one. A session has one where its device has a tier below it.
+// Holds everything that moves the program's bytes: torch's ops connected with the pager, the plan that is followed, and
+// the planner. A session has one of these if its device has a tier below it to move bytes to.
 
 #include "ullage/runtime/following.h"
 #include "ullage/runtime/paging.h"
@@ -24,7 +24,7 @@ namespace ullage::runtime {
 
 class PlannedPaging final {
  public:
-  // Of the session. All must live for ever, like this itself.
+  // Parts of the session. All must live for ever, like this object.
   struct Parts {
     const Session::Settings& settings;
     BudgetedDevice& device;
@@ -36,23 +36,24 @@ class PlannedPaging final {
   };
   explicit PlannedPaging(Parts parts);
 
-  // Puts the handler of faults in, and starts the threads that move.
+  // Installs the handler of page faults if the device heals them, and starts the threads that move bytes.
   void start(std::function<void(const store::Pager::FaultAnswer&)> give_up);
 
-  // Who is to be told of ops and saved tensors, outermost first; may be nobody.
+  // The listeners for ops and for saved tensors, outermost first; may be empty.
   std::vector<OpListener*> before_the_recorder();
   std::vector<SavedListener*> saves() {
     return paging_ ? std::vector<SavedListener*>{&*paging_} : std::vector<SavedListener*>{};
   }
-  // Records for planning; null: no plan is made.
+  // The recorder that observes steps for planning; null: no plan is made.
   Recorder* observer() { return planning_ ? &planning_->observer() : nullptr; }
 
-  // By the pool: before and after others hear of a new storage; and of one that is given back (PoolListener::freeing).
+  // Called by the pool before and after its other listeners hear of a new storage; freeing() as in PoolListener.
   void allocating();
   void allocated();
   bool freeing(Address at, bool may_stay);
 
-  // The program says that a step ends; and once a step, anywhere between two ops, where it never says so.
+  // mark_step(): the program tells that a step ended. look_again(): for a program that never does; called once a step,
+  // between any two ops.
   void mark_step();
   void look_again();
   void write_figures(store::LedgerSlot& slot) const;
@@ -67,11 +68,11 @@ class PlannedPaging final {
   void let_the_evictor_in();
 
   const Parts parts_;
-  // None where a thread evicts all the time (Session::Stress::Thread): there faults alone bring things back.
+  // Both are empty under Session::Stress::Thread, where page faults alone restore storages.
   std::optional<PlanFollower> follower_;
   std::optional<Paging> paging_;
   std::optional<Planning> planning_;            // none: no plan is made
-  std::atomic<std::uint64_t> evict_rounds_{0};  // these two: of that thread
+  std::atomic<std::uint64_t> evict_rounds_{0};  // these two: for Session::Stress::Thread
   std::atomic<std::uint64_t> allocations_{0};
 };
 

@@ -34,7 +34,7 @@ namespace {
 class Running;
 Running* running = nullptr;
 
-// `held_once`: as Session::Settings.
+// Is the budget enough for what stands beside the pool at the start? `held_once`: as in Session::Settings.
 Status enough_beside(Bytes budget, Bytes held, Bytes held_once, Bytes warm_up) {
   const Bytes least = store::Budget::least(held, warm_up), peak = held_once + store::Budget::kMargin;
   if (budget == Bytes{} || budget >= std::max(least, peak)) return success();
@@ -54,7 +54,7 @@ Status enough_beside(Bytes budget, Bytes held, Bytes held_once, Bytes warm_up) {
                "--memory"};
 }
 
-// Makes the parts, begins, ends, and tells each part what concerns it. Never destroyed: tensors of static lifetime are
+// Makes the parts, begins and ends them, and passes events on to them. Never destroyed: tensors of static lifetime are
 // freed through the pool after every destructor has run.
 class Running final : public Session, public PoolListener {
  public:
@@ -151,7 +151,7 @@ class Running final : public Session, public PoolListener {
   bool freeing(Address at, bool may_stay) override {
     if (StorageMarks* marks = device_->marks()) marks->forget(at);
     const bool stays = paging_ && paging_->freeing(at, may_stay);
-    for (Recorder* recorder : recorders()) recorder->freed(at);  // by the program
+    for (Recorder* recorder : recorders()) recorder->freed(at);  // the program freed it, even if a plan keeps it
     return stays;
   }
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
@@ -160,7 +160,7 @@ class Running final : public Session, public PoolListener {
   }
 
  private:
-  // Those who write down what the program does: for the file, and for planning.
+  // The recorders in use: one for the trace file, one for planning.
   class Recorders final {
    public:
     Recorders(Recorder* file, Recorder* planning) {
@@ -210,22 +210,21 @@ class Running final : public Session, public PoolListener {
     return settings;
   }
 
-  // The recorded process ends where it was asked to: nothing of the program is waited for, its files are scratch.
+  // Ends the recorded process where it was asked to end. Nothing waits for the program: its files are scratch.
   void end_at_border() {
     recorder_->write(trace::Take::End::StepBorder);
     if (settings_.slot != nullptr) settings_.slot->stopped_at_border.store(1);
     settings_.end_process();
   }
 
-  // The recorders are innermost, so that their times are the kernels'.
+  // The recorders come after paging, so that their times are the kernels'.
   void begin_following() {
     std::vector<OpListener*> ops = paging_ ? paging_->before_the_recorder() : std::vector<OpListener*>{};
     std::vector<SavedListener*> saves = paging_ ? paging_->saves() : std::vector<SavedListener*>{};
-    const bool announced_alone = !ops.empty() && !device_->heals_faults();  // an op that was not is an error there
+    const bool announced_alone = !ops.empty() && !device_->heals_faults();  // an unannounced access is an error there
     for (Recorder* recorder : recorders()) ops.push_back(recorder), saves.push_back(recorder);
     if (ops.empty()) return;
-    if (device_->is_the_process())
-      ops.push_back(&heap_scratch_);  // innermost: what it charges is charged within the op
+    if (device_->is_the_process()) ops.push_back(&heap_scratch_);  // innermost: its charges are recorded inside the op
     const bool at_once = recorder_ || announced_alone;
     following_.emplace(std::move(ops), std::move(saves),
                        [this, at_once] { return at_once || pager_->under_pressure(); });
@@ -234,8 +233,8 @@ class Running final : public Session, public PoolListener {
     if (at_once) following_->follow_this_thread();
   }
 
-  // Before the program is refused anything, what makes a plan is given up, and what is set aside and not used is lent.
-  // A card's libraries cannot do without what is set aside there.
+  // Called before a request is refused. Gives up one thing: the charge for the process's end, else what planning holds,
+  // else reserved bytes that stand unused (not on a card, whose libraries need them). False: there was nothing.
   bool somebody_gives_way() {
     if (charged_for_the_end_.exchange(false)) {
       budget_.discharge(store::Budget::kAtExit);
@@ -249,7 +248,8 @@ class Running final : public Session, public PoolListener {
     for (Recorder* recorder : recorders()) recorder->charged(bytes);
   }
 
-  // Nobody told it: good for counting, not for borders. Those are found in the ops themselves.
+  // A step seems to have ended, by the optimizers' calls. That is good enough to count steps. Recorders find the exact
+  // borders in the ops.
   void note_step() {
     if (steps_are_told_) return;
     watch_->count_step();
@@ -293,7 +293,7 @@ class Running final : public Session, public PoolListener {
 
   void after_fork_in_child() {
     if (!device_->is_kept_by_forks()) {
-      if (following_) following_->leave_to_parent();  // locks of the pager may be held, by threads that are not here
+      if (following_) following_->leave_to_parent();  // threads that the child lacks may hold locks of the pager
       pool_->leave_to_parent();
       has_nothing_ = true;
     } else {
@@ -307,10 +307,11 @@ class Running final : public Session, public PoolListener {
     figures_->leave_to_parent(settings_.slot_of_child ? settings_.slot_of_child() : nullptr);
   }
 
-  // Code that ran never before runs as an interpreter and its libraries end, and is read in faster than any look.
+  // Charges for code that an interpreter and its libraries run only as they end. It is read in faster than the watch
+  // looks.
   void make_way_for_the_end() {
     if (in_child_ || !device_->is_the_process() || std::exchange(ending_, true)) return;
-    budget_.planning(true);  // as there: nobody is refused for it, so the least does not hold it
+    budget_.planning(true);  // as for planning: given up before a refusal, so the least budget does not include it
     budget_.charge(store::Budget::kAtExit);
     charged_for_the_end_ = true;
     pager_->trim();
@@ -340,21 +341,21 @@ class Running final : public Session, public PoolListener {
   std::optional<Recorder> recorder_;  // none: nothing is recorded
   std::optional<Watch> watch_;
   bool moves_ = false;                   // there is a tier below the device
-  std::optional<PlannedPaging> paging_;  // none: nothing is moved
-  // A take holds what each run of an op takes.
+  std::optional<PlannedPaging> paging_;  // none: nothing moves
+  // Takes record only what each run of an op allocates.
   HeapScratch heap_scratch_{[this](HeapScratch::Scratch scratch, const std::string& op) {
                               scratch.every_time ? charge(scratch.bytes, op) : charges_->reserve(scratch.bytes, op);
                             },
                             [this](HeapScratch::Scratch scratch) {
                               scratch.every_time ? discharge(scratch.bytes) : charges_->release(scratch.bytes);
                             }};
-  std::optional<Following> following_;  // none: nobody wants to know of ops
+  std::optional<Following> following_;  // none: nobody listens to ops
   const bool in_python_ = in_python();
   bool steps_are_told_ = false;
   bool ending_ = false;
   std::atomic<bool> charged_for_the_end_{false};
-  bool in_child_ = false;     // by fork
-  bool has_nothing_ = false;  // a child by fork whose parent's device it does not have
+  bool in_child_ = false;     // made by fork
+  bool has_nothing_ = false;  // a child made by fork, without the parent's device (a card)
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One process under a budget: a device's pages, budget, store, pool, watch and recorder, made together and never taken
-// apart. No torch here.
+// A session is one process under a budget: a device's pages, budget, store, pool, watch and recorder. They are made
+// together and never destroyed. This header includes no torch.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -25,41 +25,41 @@ class Recorder;
 
 class Session {
  public:
-  // For tests of the pager: what makes its every case happen.
+  // For tests of the pager: ways to make every case happen.
   enum class Stress {
     None,
     Ops,     // everything is evicted before every op
-    Thread,  // a thread evicts everything all the time, and no op is intercepted: faults alone bring things back
-    Strict,  // as Ops, and an access that no op announced ends the process, as it would on a device without faults
+    Thread,  // a thread evicts everything all the time, and no op is intercepted: page faults alone restore storages
+    Strict,  // as Ops, and an access that no op announced ends the process, as on a device without page faults
   };
 
   struct Settings {
     Bytes budget;                       // stated; zero: unlimited
-    Bytes held_once;                    // the most before now, which the budget is to cover too; zero: it need not
-    store::SpillPlace spill;            // where tensors go that do not fit; `most` of zero: nowhere
+    Bytes held_once;                    // peak of the process before now; the budget must cover it too; zero: need not
+    store::SpillPlace spill;            // where tensors go that do not fit; `most` of zero: nothing is spilled
     std::string record_file;            // where the trace goes; empty: nothing is recorded
     std::uint64_t stop_after = 0;       // whole steps after which the trace is written and the process ends; 0: never
-    std::function<void()> end_process;  // does not return; wanted where stop_after is set
+    std::function<void()> end_process;  // must not return; required if stop_after is set
     std::string rehearsal;              // see Session::rehearsal()
     std::string plan_file;              // a plan to begin with; empty: one is made when it is needed
     bool plans = true;                  // false: everything is decided on demand
-    bool waits_for_plan = false;        // for tests: no step passes before the plan is there
+    bool waits_for_plan = false;        // for tests: the program waits while its plan is made
     Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;  // where figures go; null: nowhere
-    // Called in each child made by fork: where its refusals go, null: nowhere. Empty: nowhere.
+    // Called in each child made by fork. Returns the slot for the child's refusals; null or empty: it has none.
     std::function<store::LedgerSlot*()> slot_of_child;
     store::Tree* tree = nullptr;                   // the other processes that share the budget; null: none
-    std::function<void(const std::string&)> warn;  // a line for the person; empty: none
-    std::function<void(const std::string&)> say;   // likewise, of what goes well
-    // Ends the process: bytes that a thread needs this instant cannot be brought back; `infeasible` where the budget is
-    // too small for that. Empty: std::abort.
+    std::function<void(const std::string&)> warn;  // writes a warning for the person; empty: none
+    std::function<void(const std::string&)> say;   // writes a line about what goes well; empty: none
+    // Ends the process when bytes that a faulting thread needs cannot be brought back. `infeasible`: because the budget
+    // is too small. Empty: std::abort.
     std::function<void(const std::string& why, bool infeasible)> give_up;
   };
 
-  // Of the process's memory: puts the pool in and starts the watch. BadArgument when the process holds more than the
-  // budget already.
+  // Starts a session on the process's memory: installs the pool and starts the watch. BadArgument if the budget does
+  // not cover what the process holds, what its libraries will still take (BudgetedDevice::warm_up()), and the margin.
   static Result<Session*> start(Settings settings);
-  // Of any device; whoever asks a card's pool() puts it in.
+  // The same for any device. A card's pool is not installed here: the allocator before PyTorch's calls pool().
   static Result<Session*> start_on(Settings settings, std::unique_ptr<BudgetedDevice> device);
   // The session of this process, or null.
   static Session* current();
@@ -67,26 +67,26 @@ class Session {
   virtual ~Session();
   virtual const store::Store& store() const = 0;
   virtual Bytes budget() const = 0;
-  // What the process holds of the device, as the budget counts it.
+  // Bytes of the device that the process holds, as the budget counts them.
   virtual Bytes held() = 0;
   virtual Pool& pool() = 0;
-  // From now on. Zero: unlimited, until it is stated again; what was recorded so far is then written. BadArgument where
-  // less is stated than what stands outside the pool: the budget stays as it was.
+  // Changes the stated bytes. Zero: unlimited until the next call; what was recorded so far is then written.
+  // BadArgument if `budget` does not cover what stands outside the pool and the margin; the old budget then stays.
   virtual Status restate(Bytes budget) = 0;
   virtual void mark_step() = 0;
-  // Of the process's memory, outside the pool.
+  // Charges::charge() and discharge(), for the process's memory outside the pool. No effect if the device is a card.
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
-  // Another allocator of the device is about to take these for good; false: no room can be made for them.
+  // Reserves `bytes` for good for another allocator of the device. False: no room can be made for them.
   virtual bool grant(Bytes bytes) = 0;
-  // Gives back what no tensor holds.
+  // Gives back the pages that no tensor holds.
   virtual void drop_idle() = 0;
-  // The device's work is captured from now on, or was until now (store::Pager::begin_capture).
+  // Capture of the device's work (a CUDA graph) begins or has ended; see store::Pager::begin_capture().
   virtual void captures(bool begin) = 0;
   virtual store::LedgerSlot* slot() = 0;
   // Null: nothing is recorded.
   virtual Recorder* recorder() = 0;
-  // What a shipped program is to try instead of working (rehearsal_sizes.h); empty: it works.
+  // The sizes that a shipped program is to try instead of doing its work (rehearsal_sizes.h); empty: it works.
   virtual const std::string& rehearsal() const = 0;
 };
 

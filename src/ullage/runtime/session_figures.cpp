@@ -22,7 +22,7 @@ trace::ProcessFigures SessionFigures::now() const {
   trace::ProcessFigures figures;
   figures.peak = device_.held_peak();
   figures.outside_peak = budget_.outside_peak();
-  if (figures.peak > peak_at_start_) {  // it may have come and gone between two looks
+  if (figures.peak > peak_at_start_) {  // the peak may have come and gone between two looks of the watch
     figures.outside_peak = std::max(figures.outside_peak, saturating_sub(figures.peak, counts.resident_peak));
   }
   figures.outside_expected = outside_expected_;

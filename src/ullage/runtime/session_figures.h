@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a session says of itself: to the recording, and to the slot of the ledger that is the process's.
+// Collects the figures that a session reports of its process: to the recording, and to the process's ledger slot.
 
 #include "ullage/runtime/pool/budgeted_device.h"
 
@@ -16,22 +16,22 @@ namespace ullage::runtime {
 
 class SessionFigures final {
  public:
-  // All must live for ever. `outside_expected`: what was set aside at the start for what stands outside the pool.
+  // All must live for ever. `outside_expected`: bytes reserved at the start for what stands outside the pool.
   // `slot` null: nobody reads figures.
   SessionFigures(BudgetedDevice& device, const store::Budget& budget, const store::Store& store, Bytes outside_expected,
                  store::LedgerSlot* slot);
 
-  // Of the process, until now.
+  // The figures of the process up to now.
   trace::ProcessFigures now() const;
 
-  // A request was refused, or the process ends.
+  // Write into the slot that a request was refused, or that the process ended.
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message);
   void ended();
 
-  // In a child by fork: the figures are the parent's. `slot` is where the child says that it was refused something.
+  // In a child made by fork: the figures stay the parent's. The child's refusals go to `slot`.
   void leave_to_parent(store::LedgerSlot* slot) { figures_ = nullptr, slot_ = slot; }
 
-  // Where refusals go; and where a process that is no child has its figures. Null: nowhere.
+  // slot(): where refusals go. figures(): where figures go; null in a child made by fork. Null: nowhere.
   store::LedgerSlot* slot() const { return slot_; }
   store::LedgerSlot* figures() const { return figures_; }
 

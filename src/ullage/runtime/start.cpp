@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs when libullage_torch.so is loaded. In a process started by `ullage run` it finds the ledger in the environment
-// and starts a session; in any other process it does nothing until somebody asks for a budget (begin_budget()), which
-// then has a ledger of its own. This is the one file of the runtime that may end the process: a program whose budget
-// cannot hold must not run on as if it did.
+// and starts a session. In any other process it does nothing until begin_budget() is called, which makes a ledger of
+// its own. A program whose budget cannot hold must not run on as if it did; only this file of the runtime ends it then.
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
@@ -34,13 +33,13 @@ namespace {
 
 void warn(const std::string& line) { std::fprintf(stderr, "ullage: %s\n", line.c_str()); }
 
-// Of this process; a child by fork has its own.
+// The slot of this process. A child made by fork claims its own.
 store::LedgerSlot* own_slot = nullptr;
 bool in_child = false;
 bool begun_here = false;  // by begin_budget()
 
-// Both sides of a fork copy what they write of the pages that they share. The launcher sees what they have copied; with
-// nobody to see it, nothing is expected that would never be taken back.
+// Notes that this process forked or was made by fork: both sides will copy shared pages that they write to. Only if a
+// launcher counts those copies, because nobody else would ever take the estimate back.
 void expect_copies() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   own_slot->forked_at.store(
@@ -48,7 +47,8 @@ void expect_copies() {
   if (in_python()) own_slot->copies_expected.store(store::Budget::kForkedInPython.count);
 }
 
-// What the child holds at first are its parent's pages, which are counted there. `counted`: there is a launcher.
+// Claims a slot for a child made by fork; null if the budget is a card's. The pages that the child holds at first are
+// its parent's and are counted there. `counted`: a launcher counts the pages that the child copies.
 store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   if (ledger.page().card.load() != 0) return nullptr;  // the card is its parent's
   const store::LedgerSlot* parent = own_slot;
@@ -64,16 +64,17 @@ store::LedgerSlot* claim_slot_in_child(store::Ledger& ledger, bool counted) {
   return own_slot;
 }
 
-// For the launcher's count, and for two seconds that a child may be young. Nobody waits but for a refusal.
+// How long a request that would be refused waits for the launcher to count the tree. The launcher expects copies of a
+// new child for up to two seconds, and the count waits for that.
 constexpr std::chrono::milliseconds kWorthWaiting{3000};
 
-// The processes that write into this ledger, and whom else its launcher counts.
+// The processes that write into this ledger, and the others that its launcher counts.
 class LedgerTree final : public store::Tree {
  public:
   // `counted`: there is a launcher that counts.
   LedgerTree(store::LedgerPage& page, bool counted) : page_(page), counted_(counted) {}
 
-  // Asked whenever the pool is about to grow. A child by fork has no watch that would tell how it grows.
+  // Called whenever the pool is about to grow. A child made by fork has no watch, so it notes its own growth here.
   Bytes others() override {
     if (in_child && own_slot != nullptr) own_slot->rss.store(store::resident_now().count);
     return store::others_of(page_, own_slot);
@@ -85,7 +86,7 @@ class LedgerTree final : public store::Tree {
   }
   void end_lease(Bytes leased, Bytes taken) override {
     if (own_slot == nullptr) return;
-    own_slot->rss.fetch_add(taken.count);  // until somebody looks
+    own_slot->rss.fetch_add(taken.count);  // until the watch measures again
     own_slot->leased.fetch_sub(leased.count);
   }
   void forked() override {
@@ -110,7 +111,7 @@ class LedgerTree final : public store::Tree {
   _exit(to_int(ExitCode::Infeasible));
 }
 
-// A thread stands at an instruction that needs bytes which cannot be had: nothing of the program can run on.
+// Ends the process when a thread stands at an instruction whose bytes cannot be brought back: it cannot run on.
 [[noreturn]] void end_now(store::LedgerSlot* slot, const std::string& why, bool infeasible) {
   warn(why);
   slot->message.set(why);
@@ -119,14 +120,14 @@ class LedgerTree final : public store::Tree {
   _exit(to_int(infeasible ? ExitCode::Infeasible : ExitCode::Failed));
 }
 
-// A budget of a card, where there is none: no matter of bytes.
+// Ends the process if the budget is a card's and await_card() failed. The exit code is Failed, as no bytes are lacking.
 [[noreturn]] void no_card(const std::string& why) {
   warn(why);
   if (own_slot != nullptr) own_slot->message.set(why);
   _exit(to_int(ExitCode::Failed));
 }
 
-// The first process of the tree that gets here is the one that is recorded.
+// Is this process the one that is recorded? That is the first process of the tree that asks.
 bool records(store::LedgerPage& page) {
   if (page.record_file.get().empty()) return false;
   std::int32_t nobody = 0;
@@ -142,19 +143,19 @@ Session::Stress stress_from_environment() {
   return mode == "strict" ? Session::Stress::Strict : Session::Stress::None;
 }
 
-// ULLAGE_PLANNING=wait, for tests: a program waits for its plan, so that it is followed from a known step on.
+// ULLAGE_PLANNING=wait, for tests: the program waits for its plan, so that the plan is followed from a known step on.
 bool waits_for_plan() {
   const char* text = std::getenv("ULLAGE_PLANNING");
   return text != nullptr && std::string_view(text) == "wait";
 }
 
-// What the ledger says of a session. `launched`: by a launcher that counts the tree.
+// A session's settings, as the ledger has them. `launched`: the process has a launcher, which counts the tree.
 Session::Settings settings_of(store::Ledger* ledger, store::LedgerSlot* slot, bool launched) {
   Session::Settings settings;
   settings.budget = Bytes{ledger->page().budget.load()};
   settings.slot = slot;
   settings.slot_of_child = [ledger, launched] { return claim_slot_in_child(*ledger, launched); };
-  // Of a card, what others hold is counted with the card.
+  // A card needs no tree: what other processes hold of it is measured with the card (cuda/card_use.h).
   if (ledger->page().card.load() == 0) settings.tree = new LedgerTree(ledger->page(), launched);
   settings.spill = {ledger->page().spill_folder.get(), Bytes{ledger->page().spill_limit.load()}};
   if (records(ledger->page())) {
@@ -173,7 +174,7 @@ Session::Settings settings_of(store::Ledger* ledger, store::LedgerSlot* slot, bo
   return settings;
 }
 
-// The ledger and its slot stay for the life of the process, as the session does.
+// The ledger and its slot live as long as the process, like the session.
 struct Account {
   store::Ledger* ledger;
   store::LedgerSlot* slot;
@@ -189,15 +190,15 @@ Result<Account> open_account(store::Ledger from) {
 
 Result<Session*> start_session(store::Ledger from, bool launched) {
   ULLAGE_TRY_VALUE(const Account account, open_account(std::move(from)));
-  // Before the first count of what stands outside the pool.
+  // These two run before what stands outside the pool is first counted.
   trim_libraries();
   prepare_vector_math();
   Session::Settings settings = settings_of(account.ledger, account.slot, launched);
-  if (launched) settings.held_once = store::resident_peak();  // as it was loaded
+  if (launched) settings.held_once = store::resident_peak();  // the peak while the process was loaded
   return Session::start(std::move(settings));
 }
 
-// The library beside this one, or what a variable of tests says.
+// The path of library `name` beside this one, unless the environment `variable` of the tests gives another path.
 std::string library(const char* variable, const char* name) {
   if (const char* path = std::getenv(variable)) return path;
   Dl_info own = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a model of an allocator tells of itself while it works: the events of torch's own allocator trace, with their
-// fields, so that the two can be compared one by one.
+// The events that a model of an allocator reports while it works. They are the events of torch's own allocator trace
+// with the same fields, so that the two can be compared one by one.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/recording/recording.h"
@@ -15,7 +15,7 @@ struct AllocatorEvent {
   enum class Action : std::uint8_t {
     Allocated,         // alloc: bytes as requested
     FreeRequested,     // free_requested: bytes as requested
-    FreeCompleted,     // free_completed: likewise
+    FreeCompleted,     // free_completed: bytes as requested
     SegmentAllocated,  // segment_alloc
     SegmentFreed,      // segment_free
     SegmentMapped,     // segment_map: pages of an expandable segment
@@ -26,7 +26,7 @@ struct AllocatorEvent {
   Address address;
   Bytes bytes;
   trace::StreamId stream;
-  Bytes device_free;  // of OutOfMemory alone: what the device had left
+  Bytes device_free;  // OutOfMemory only: what the device had left
 
   friend constexpr bool operator==(const AllocatorEvent&, const AllocatorEvent&) = default;
 };

@@ -8,9 +8,9 @@
 namespace ullage::sim {
 namespace {
 
-constexpr Bytes kRefusedFrom{1ull << 60};  // requests from here on are refused unseen
+constexpr Bytes kRefusedFrom{1ull << 60};  // requests of this size or more are refused without a try
 
-// `fraction` of the device; torch converts the product as C++ does.
+// The memory fraction of `total`, truncated to whole bytes as in torch. None if the fraction is 1 or more.
 std::optional<Bytes> limit_of(const CachingSettings& settings, Bytes total) {
   if (settings.memory_fraction >= 1) return std::nullopt;
   return Bytes{static_cast<std::uint64_t>(settings.memory_fraction * static_cast<double>(total.count))};
@@ -75,7 +75,7 @@ std::variant<Allocation, Shortage> CachingAllocator::allocate(Bytes requested, S
   return Allocation{BlockId{index}, block.address};
 }
 
-// The best fit, or none where there is none or the settings forbid to use it.
+// Takes the best fit out of the free blocks. Returns none if no block fits or the split settings forbid the best fit.
 BlockIndex CachingAllocator::take_free(Pool& pool, Bytes size, std::uint32_t stream) {
   if (collects_garbage()) ++pool.searches;
   FreeBlocks::Cursor best = pool.free[stream].first_from(size);
@@ -121,7 +121,7 @@ bool CachingAllocator::may_split(const Block& block, Bytes size) const {
   return (!settings_.max_split || size < *settings_.max_split) && rest > CachingSettings::kSmall;
 }
 
-// The front becomes a block of its own; what was the block keeps the rest and is free again.
+// Cuts the first `size` bytes off `whole` as a new block and returns that. `whole` keeps the rest and is free again.
 BlockIndex CachingAllocator::split_front(BlockIndex whole, Bytes size) {
   Block front = blocks_[whole];
   front.born = number(&front);
@@ -188,7 +188,7 @@ void CachingAllocator::poll_pending() {
   for (const BlockIndex index : done) finish(index);
 }
 
-// One of the events that the block waits for is done.
+// Notes that one of the events that the block waits for is done. After the last one the block becomes free.
 void CachingAllocator::finish(BlockIndex index) {
   if (--blocks_[index].pending == 0) give_back(index);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// PyTorch's native CUDA caching allocator as a model: where each request is placed, which segments are taken from the
-// device and when they are given back. One device, the default pools, any number of streams; no memory, no torch, no
-// threads. Not modelled: private pools (CUDA graphs), peers, sharing with other processes.
+// A model of PyTorch's native CUDA caching allocator: where each request is placed, which segments are taken from the
+// device, and when they are given back. It models one device, the default pools and any number of streams, without
+// memory, torch or threads. Private pools (CUDA graphs), peer access and sharing between processes are not modelled.
 //
-//   segment  |####|##|--------|#|---|     blocks: # live, - free; a request takes the front of the free block that fits
-//                     ^ split              best, and the rest stays; a freed block merges with free neighbours
+//   segment  |####|##|--------|#|---|     blocks: # live, - free. A request takes the front of the best fitting free
+//                     ^ split              block, and the rest stays free. A freed block merges with free neighbours.
 //
 // Source: c10/cuda/CUDACachingAllocator.cpp of torch 2.11 to 2.15.
 
@@ -34,61 +34,61 @@ struct Allocation {
   Address address;
 };
 
-// Why a request was not served, and the figures of that moment. Cached segments were given back before; nothing else
-// has changed.
+// Why a request failed, and the figures at that moment. Before it failed, the free cached segments were given back,
+// unless it was TooLarge. Nothing else changed.
 struct Shortage {
   enum class Reason {
-    TooLarge,    // a request of 2^60 bytes or more; not even tried
-    OverLimit,   // reserved + segment would pass the memory fraction
+    TooLarge,    // 2^60 bytes or more; refused without a try
+    OverLimit,   // reserved + segment would exceed the memory fraction
     DeviceFull,  // the device refused
   };
   Reason reason = Reason::DeviceFull;
   Bytes requested;
-  Bytes rounded;  // the block that was looked for
-  Bytes segment;  // the segment that would have held it
+  Bytes rounded;  // size of the block that it needed
+  Bytes segment;  // size of the segment that would have held it
   Bytes allocated;
   Bytes reserved;
   Bytes device_free;
 };
 
 struct CachingStats {
-  Bytes allocated;  // blocks held by callers, rounded up, until their free was asked for
+  Bytes allocated;  // block sizes, counted until the free is requested
   Bytes allocated_peak;
   Bytes reserved;  // taken from the device
   Bytes reserved_peak;
-  std::uint64_t segments = 0;        // taken by cudaMalloc and not given back; expandable ones do not count
-  std::uint64_t segments_taken = 0;  // since the beginning; maps of expandable ones count, one each
-  std::uint64_t retries = 0;
+  std::uint64_t segments = 0;        // held now; expandable segments do not count
+  std::uint64_t segments_taken = 0;  // since the beginning, without seeded ones; each map of pages counts as one
+  std::uint64_t retries = 0;         // how often everything free was given back to make room
   std::uint64_t out_of_memory = 0;
 };
 
 class CachingAllocator final {
  public:
-  // `device` and `listener` (which may be null) must outlive the allocator. An event of a stream (record_stream) is
-  // done when it was asked for the `event_queries`-th time; 0 and 1: at the first.
+  // `device` and `listener` (which may be null) must outlive the allocator. A CUDA event that a free waits for (see
+  // record_stream) counts as done at its `event_queries`-th query; 0 and 1 both mean the first.
   CachingAllocator(const CachingSettings& settings, Device& device, Listener* listener = nullptr,
                    unsigned event_queries = 0);
 
-  // c10's id of a stream, which decides the order in which frees of several streams complete; unless told, the
-  // stream's own value.
+  // Sets c10's id of a stream, which decides the order in which frees of several streams complete. Default: the value
+  // of the StreamId.
   void name_stream(StreamId stream, std::uint64_t c10_id);
 
   // `size` is above zero.
   std::variant<Allocation, Shortage> allocate(Bytes size, StreamId stream);
-  // The block's owner gives it back. It is free at once, or when the other streams that used it are done with it.
-  // ContractError where the block is not live.
+  // The owner gives the block back. It becomes free at once, or once all other streams that used it are done.
+  // ContractError if the block is not live.
   void free(BlockId block);
-  // Another stream than the block's own uses it too.
+  // Notes that `stream` uses the block too; no effect if it is the block's own stream.
   void record_stream(BlockId block, StreamId stream);
   void empty_cache();
 
-  // For histories in which a block's end is told in two parts: after request_free() it is held until complete_free().
+  // For recordings that report a free in two parts. After request_free() the block stays held until complete_free().
   void request_free(BlockId block);
   void complete_free(BlockId block);
 
-  // What was there before the first event. The pieces fill the segment without a gap, by address; an expandable
-  // segment is the whole reserved range, and its unmapped pieces are said. Segments are seeded oldest first, before any
-  // request. Returns the ids of the pieces that are Live, in their order. Not counted as events.
+  // Adds a segment that existed before the first event. Seed the segments oldest first, before any request. The pieces
+  // fill the segment without gaps, in address order. An expandable segment is the whole reserved range with its
+  // unmapped pieces. Returns the ids of the Live pieces, in order. The listener is not called.
   struct SeedPiece {
     enum class State { Live, Free, Unmapped };
     Bytes size;
@@ -105,15 +105,15 @@ class CachingAllocator final {
   std::vector<BlockId> seed(const SeedSegment& segment);
 
   const CachingStats& stats() const { return stats_; }
-  // All blocks with bytes behind them, by address: for checks and for pictures. A whole segment, or of an expandable
-  // one a stretch of mapped pages, begins where `first_of_segment`.
+  // All blocks with bytes behind them, by address, for checks and drawings. A block with `first_of_segment` begins a
+  // segment or, in an expandable segment, a stretch of mapped pages.
   struct BlockView {
     Address address;
     Bytes size;
-    Bytes requested;  // of a free block: zero
+    Bytes requested;  // zero if the block is free
     StreamId stream;
     bool live = false;
-    bool pending = false;  // its free was asked for
+    bool pending = false;  // its free was requested and is not complete
     bool first_of_segment = false;
     bool small = false;
     bool expandable = false;
@@ -127,17 +127,17 @@ class CachingAllocator final {
     Address address{};
     Bytes size{};  // zero: this place in blocks_ is unused
     Bytes requested{};
-    std::uint64_t born = 0;           // order among free blocks of one size, see Ties
-    std::uint64_t searches_then = 0;  // searches of its pool when it became free: its age, for garbage collection
-    BlockIndex before = kNone;        // neighbours by address in the same segment
+    std::uint64_t born = 0;           // order among free blocks of equal size, see Ties
+    std::uint64_t searches_then = 0;  // Pool::searches when it became free, for its age in garbage collection
+    BlockIndex before = kNone;        // neighbours in the same segment, by address
     BlockIndex after = kNone;
-    std::uint32_t range = kNone;  // of an expandable segment: index in ranges_
+    std::uint32_t range = kNone;  // index in ranges_ if in an expandable segment
     std::uint32_t stream = 0;     // index in streams_
     std::uint32_t pending = 0;    // events that must be done before it is free
     bool small = false;
     bool live = false;
     bool mapped = true;
-    bool shared = false;  // other streams use it: uses_ has them
+    bool shared = false;  // other streams use it; uses_ lists them
     bool split() const { return before != kNone || after != kNone; }
   };
 
@@ -145,10 +145,10 @@ class CachingAllocator final {
     bool small = false;
     std::uint64_t searches = 0;
     std::vector<FreeBlocks> free;                         // by index of stream
-    std::vector<std::map<Address, BlockIndex>> unmapped;  // likewise; pieces of expandable segments
+    std::vector<std::map<Address, BlockIndex>> unmapped;  // by index of stream; pieces of expandable segments
   };
 
-  // A reserved range of addresses, in which pages come and go.
+  // The reserved addresses of an expandable segment, in which pages are mapped and unmapped.
   struct Range {
     Address base;
     Bytes size;
@@ -203,17 +203,17 @@ class CachingAllocator final {
   void merge_neighbours(BlockIndex index);
 
   const CachingSettings settings_;
-  const std::optional<Bytes> limit_;  // of reserved bytes
+  const std::optional<Bytes> limit_;  // on reserved bytes; none if the memory fraction is 1
   Device& device_;
   Listener* const listener_;
 
   std::vector<StreamInfo> streams_;
-  std::vector<std::uint32_t> by_handle_;  // indices in streams_, by value of the stream
-  std::array<Pool, 2> pools_;             // large, small: the order in which they are released
+  std::vector<std::uint32_t> by_handle_;  // indices in streams_, ascending by StreamId
+  std::array<Pool, 2> pools_;             // large, small; released in this order
   std::vector<Block> blocks_;
-  std::vector<BlockIndex> unused_;  // in blocks_
+  std::vector<BlockIndex> unused_;  // unused places in blocks_
   std::vector<Range> ranges_;
-  std::unordered_map<BlockIndex, std::vector<std::uint32_t>> uses_;  // streams that use a block besides its own
+  std::unordered_map<BlockIndex, std::vector<std::uint32_t>> uses_;  // other streams that use a block
   PendingFrees pending_;
   std::uint64_t numbers_ = 0;
   CachingStats stats_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of the caching allocator: their storage, their neighbours, who is free.
+// The list of blocks of the caching allocator: making, merging and seeding them, and which of them are free.
 #include "ullage/base/check.h"
 #include "ullage/sim/caching.h"
 
@@ -20,7 +20,7 @@ BlockIndex CachingAllocator::make_block(const Block& block) {
 }
 
 void CachingAllocator::drop_block(BlockIndex index) {
-  blocks_[index] = {};  // a block of no bytes is none
+  blocks_[index] = {};  // size zero marks an unused place
   unused_.push_back(index);
 }
 
@@ -45,7 +45,8 @@ bool CachingAllocator::idle(BlockIndex index) const {
   return index != kNone && !blocks_[index].live && blocks_[index].pending == 0;
 }
 
-// Joins a free neighbour to a block that is in no list now. Mapped and unmapped pieces do not mix.
+// Merges the neighbour `other` into `into`, which is in no list at this moment. Does nothing if `other` is in use, or
+// if one of the two is mapped and the other is not.
 void CachingAllocator::merge(BlockIndex into, BlockIndex other) {
   if (!idle(other) || blocks_[into].mapped != blocks_[other].mapped) return;
   if (blocks_[other].mapped) {
@@ -67,7 +68,7 @@ void CachingAllocator::merge(BlockIndex into, BlockIndex other) {
   drop_block(other);
 }
 
-// The order of birth of a new segment, or of a block cut off `parent`.
+// The value of Block::born for a new segment (`parent` is null) or for a block that is split off `parent`.
 std::uint64_t CachingAllocator::number(const Block* parent) {
   if (settings_.ties == Ties::LowestAddress) return 0;
   if (settings_.ties == Ties::OldestSegment && parent) return parent->born;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expandable segments: a range of addresses, larger than the device, in which pages are mapped as they are needed and
-// unmapped when whole pages are free. A range has free pieces, live ones and unmapped ones:
+// Expandable segments. Each is a range of addresses, larger than the device. Pages are mapped in it when they are
+// needed, and whole free pages are unmapped when memory is given back. A range has live, free and unmapped pieces:
 //
 //   |####|--|####|.................|    # live, - free, . unmapped
 #include "ullage/base/check.h"
@@ -11,7 +11,7 @@
 namespace ullage::sim {
 namespace {
 
-constexpr Bytes kSmallPage = 2_MiB;  // of a range in the small pool; in the large pool a page is a large segment
+constexpr Bytes kSmallPage = 2_MiB;  // page size in the small pool; in the large pool it is the large segment size
 
 Bytes round_to(Bytes size, Bytes page) { return (size + page - Bytes{1}) / page.count * page.count; }
 
@@ -19,7 +19,8 @@ Bytes round_to(Bytes size, Bytes page) { return (size + page - Bytes{1}) / page.
 
 Bytes CachingAllocator::page_of(bool small) const { return small ? kSmallPage : settings_.large_segment; }
 
-// Of expandable blocks the first whose room to grow is not larger than that of the block before it in the order.
+// Corrects the best fit for expandable segments. Such a block counts with the size that it can grow to: its own and
+// that of the unmapped piece behind it. While the next larger block can grow to less, it is taken instead.
 FreeBlocks::Cursor CachingAllocator::fit_expandable(const Pool& pool, FreeBlocks::Cursor best,
                                                     std::uint32_t stream) const {
   const FreeBlocks& free = pool.free[stream];
@@ -36,8 +37,8 @@ FreeBlocks::Cursor CachingAllocator::fit_expandable(const Pool& pool, FreeBlocks
   return best;
 }
 
-// A mapped piece of at least `size`, out of the lists; none where the device has no more pages. What was mapped until
-// then stays mapped and free.
+// Takes a mapped piece of at least `size` out of the lists, mapping pages as needed. Returns none if the device has no
+// more pages or a new range is too small. Pages that were mapped until then stay mapped and free.
 BlockIndex CachingAllocator::take_expandable(Pool& pool, Bytes size, std::uint32_t stream) {
   BlockIndex index = find_expandable(pool, size, stream);
   const bool new_range = !blocks_[index].mapped && !blocks_[index].split();
@@ -56,7 +57,7 @@ BlockIndex CachingAllocator::take_expandable(Pool& pool, Bytes size, std::uint32
   return index;
 }
 
-// The lowest place where idle pieces, mapped or not, make up the size; else a new range.
+// Returns the first piece of the lowest run of idle pieces, mapped or not, of at least `size`. Else reserves a range.
 BlockIndex CachingAllocator::find_expandable(Pool& pool, Bytes size, std::uint32_t stream) {
   for (const auto& [at, unmapped] : pool.unmapped[stream]) {
     const BlockIndex start = idle(blocks_[unmapped].before) ? blocks_[unmapped].before : unmapped;
@@ -78,8 +79,8 @@ BlockIndex CachingAllocator::find_expandable(Pool& pool, Bytes size, std::uint32
   return index;
 }
 
-// Puts pages behind the first `size` bytes of an unmapped piece, which becomes free, merged with free neighbours. The
-// rest of the last page belongs to it.
+// Maps whole pages behind at least the first `size` bytes of an unmapped piece. The mapped part becomes free and merges
+// with free neighbours; the rest stays unmapped. Returns false if the device has no more pages.
 bool CachingAllocator::map(BlockIndex index, Bytes size) {
   const Range& range = ranges_[blocks_[index].range];
   Pool& pool = pool_of(blocks_[index]);
@@ -110,8 +111,8 @@ bool CachingAllocator::map(BlockIndex index, Bytes size) {
   return true;
 }
 
-// Takes the whole pages away from behind a free piece; what stands beside them on shared pages stays free. A range
-// with no page left is given up.
+// Unmaps the whole pages of a free piece, if any. Its ends, on pages shared with neighbours, stay free. Gives up the
+// range if no page of it is left.
 void CachingAllocator::unmap(BlockIndex index) {
   const Range range = ranges_[blocks_[index].range];
   const Block whole = blocks_[index];
@@ -133,7 +134,7 @@ void CachingAllocator::unmap(BlockIndex index) {
   if (!blocks_[index].split()) give_up_range(index);
 }
 
-// Of a piece that is the whole range, unmapped.
+// Gives the addresses of a range back to the device. The piece must be the whole range, unmapped.
 void CachingAllocator::give_up_range(BlockIndex index) {
   const Block block = blocks_[index];
   pool_of(block).unmapped[block.stream].erase(block.address);
@@ -141,7 +142,7 @@ void CachingAllocator::give_up_range(BlockIndex index) {
   device_.unreserve(block.address, block.size);
 }
 
-// Makes a free block of a part of one that is being unmapped, before or after it.
+// Makes a free block from the front or the end of a piece that is being unmapped.
 void CachingAllocator::cut_off(BlockIndex index, Address at, Bytes size, bool front) {
   Block part = blocks_[index];
   part.born = number(&part);

@@ -8,7 +8,7 @@
 
 namespace ullage::sim {
 
-// A whole segment that is free.
+// Gives a free block that is a whole segment back to the device.
 void CachingAllocator::release(BlockIndex index) {
   const Block block = blocks_[index];
   tell(AllocatorEvent::Action::SegmentFreed, block.address, block.size, block.stream);
@@ -19,8 +19,9 @@ void CachingAllocator::release(BlockIndex index) {
   drop_block(index);
 }
 
-// With max_split_size, blocks above it are kept whole and may be too large for any request: the smallest that would
-// have held the request is given back, or as many of the largest as together make up its size. False: not enough.
+// With max_split_size, free blocks of that size or more are never split, so one may be too large for every request.
+// Gives back the smallest of them that holds the request. If there is none, gives back the largest ones until they add
+// up to the request. Returns false if they are too few.
 bool CachingAllocator::release_oversize(Pool& pool, Bytes size, std::uint32_t stream) {
   if (!settings_.max_split) return false;
   const Bytes cap = *settings_.max_split;
@@ -28,7 +29,7 @@ bool CachingAllocator::release_oversize(Pool& pool, Bytes size, std::uint32_t st
   const FreeBlocks& free = pool.free[stream];
   const auto whole = [&](FreeBlocks::Cursor at) {
     const Block& block = blocks_[free.at(at).block];
-    return block.range == kNone && !block.split();  // a split one of this size was only ever seeded
+    return block.range == kNone && !block.split();  // only a seeded block of this size can be split
   };
   const FreeBlocks::Cursor fit = free.first_from(wanted);
   if (fit && whole(fit)) {
@@ -46,7 +47,8 @@ bool CachingAllocator::release_oversize(Pool& pool, Bytes size, std::uint32_t st
   return released >= wanted;
 }
 
-// Everything that is cached and not part of a segment in use, of all streams.
+// Waits for all pending frees, then gives back the free whole segments of all streams, and the free whole pages of
+// expandable segments.
 void CachingAllocator::release_all() {
   std::vector<BlockIndex> done;
   pending_.wait(done);
@@ -66,8 +68,9 @@ void CachingAllocator::release_all() {
   }
 }
 
-// When more than the threshold is reserved: gives back whole free segments of the large pool that were passed over at
-// least as often as the average, until enough is reclaimed.
+// If more than the threshold (a share of the limit) is reserved, gives back free whole segments of the large pool in
+// rounds until that is reclaimed. Each round gives back the segments of at least average age. A segment's age is the
+// number of searches in the pool since it became free.
 void CachingAllocator::collect_garbage() {
   const double threshold = settings_.garbage_collection_threshold * static_cast<double>(limit_->count);
   const Bytes most{static_cast<std::uint64_t>(threshold)};

@@ -16,7 +16,7 @@ namespace {
 constexpr Bytes kMiB = 1_MiB;
 constexpr std::uint64_t kMostMiB = UINT64_MAX / kMiB.count;
 
-// Keys that move no bytes of the device: read, checked for a value, and left.
+// Keys that do not change where device bytes go. They must have a value, and the value is ignored.
 constexpr const char* kWithoutEffect[] = {
     "backend",
     "release_lock_on_cudamalloc",
@@ -38,7 +38,7 @@ constexpr const char* kWithEffect[] = {
 
 Error bad(std::string message) { return {Error::Kind::BadArgument, std::move(message), "allocator settings"}; }
 
-// How many letters must be changed, added or dropped to make one of the other.
+// The edit distance: how many letters must be changed, added or removed to turn one text into the other.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -82,8 +82,8 @@ Result<double> share(const std::string& key, std::string_view text, bool one_is_
   return value;
 }
 
-// One key and the text of its value. Sizes in MiB that are checked against another key stay as they are until all
-// keys are read.
+// Takes one key and the text of its value at a time. check() compares the sizes with large_segment_size_mb at the end,
+// because the keys come in any order.
 struct Parser {
   CachingSettings settings;
 
@@ -112,7 +112,7 @@ struct Parser {
     return value;
   }
 
-  // "4", or "[256:1,512:2,>:4]": intervals in MiB; the first holds for all below it, '>' for all above the last.
+  // "4", or "[256:1,512:2,>:4]" with intervals in MiB. The first value holds below too, '>' above the last interval.
   Status take_roundup(std::string_view text) {
     auto& table = settings.roundup_power2_divisions;
     if (text.empty() || text.front() != '[') {
@@ -140,7 +140,7 @@ struct Parser {
     }
     ULLAGE_TRY_VALUE(const std::uint64_t value, divisions(item.substr(colon + 1)));
     if (item.substr(0, colon) == ">") {
-      // From the interval after the last one named, as torch 2.11 and later do; older ones began at that one.
+      // Begins after the last named interval, as torch 2.11 and later do. Older versions began at that interval.
       std::fill(table.begin() + static_cast<std::ptrdiff_t>(last + 1), table.end(), value);
       return success();
     }
@@ -194,7 +194,7 @@ struct Parser {
   }
 };
 
-// The end of one "key:value" in `text`: the next comma outside brackets.
+// The end of the first "key:value" in `text`: the next comma outside brackets, or the end of the text.
 std::size_t item_end(std::string_view text) {
   bool inside = false;
   for (std::size_t at = 0; at < text.size(); ++at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator's rules of size.
+// The sizes of blocks and segments.
 #include "ullage/sim/caching_settings.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 namespace ullage::sim {
 namespace {
 
-constexpr Bytes kSmallSegment = 2_MiB;  // of the small pool
-constexpr Bytes kOwnSegment = 10_MiB;   // blocks from here on get a segment of their own size
-constexpr Bytes kSegmentUnit = 2_MiB;   // rounded up to this
+constexpr Bytes kSmallSegment = 2_MiB;  // a segment of the small pool
+constexpr Bytes kOwnSegment = 10_MiB;   // blocks of this size or more get a segment of their own size
+constexpr Bytes kSegmentUnit = 2_MiB;   // ... rounded up to a multiple of this
 constexpr int kFirstInterval = 20;      // log2 of the first interval of roundup_power2_divisions
 
 }  // namespace

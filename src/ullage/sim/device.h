@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The device below an allocator, as far as placement sees it: so many bytes, and addresses. No memory is behind them.
+// The device below an allocator, as far as placement needs it: a number of bytes, and addresses with no memory behind.
 
 #include "ullage/base/bytes.h"
 
@@ -18,12 +18,12 @@ class Device {
   virtual Bytes total() const = 0;
   virtual Bytes available() const = 0;  // neither allocated nor committed
 
-  // cudaMalloc and cudaFree. None: the device has not so much left.
+  // cudaMalloc and cudaFree. Returns none if the device has less than `size` left.
   virtual std::optional<Address> allocate(Bytes size) = 0;
   virtual void free(Address at, Bytes size) = 0;
 
-  // Addresses with nothing behind them (cuMemAddressReserve), and bytes put behind a part of them (cuMemMap): all or,
-  // where the device has not so much left, none.
+  // reserve() returns addresses with nothing behind them (cuMemAddressReserve). commit() puts bytes behind a part of
+  // them (cuMemMap), or returns false and commits nothing if the device has less than `size` left.
   virtual Address reserve(Bytes size) = 0;
   virtual void unreserve(Address at, Bytes size) = 0;
   virtual bool commit(Address at, Bytes size) = 0;
@@ -32,11 +32,11 @@ class Device {
 
 // Which addresses a simulated device hands out.
 enum class Addresses {
-  Growing,    // each above all before, none twice
-  LowestFit,  // the lowest gap that is large enough
+  Growing,    // each above all earlier ones; none is used twice
+  LowestFit,  // in the lowest gap that is large enough
 };
 
-// A device of `total` bytes with no other user. Addresses begin at `base` and are multiples of 2 MiB if it is one.
+// A device of `total` bytes with no other user. Addresses begin at `base`, and are multiples of 2 MiB if `base` is.
 class SimulatedDevice final : public Device {
  public:
   static constexpr Bytes kPage = 2_MiB;
@@ -60,8 +60,8 @@ class SimulatedDevice final : public Device {
   const Bytes total_;
   const Addresses addresses_;
   Bytes used_;
-  Address next_;                   // all addresses from here on were never handed out
-  std::map<Address, Bytes> gaps_;  // below next_, for LowestFit alone; no two touch
+  Address next_;                   // addresses from here on were never handed out
+  std::map<Address, Bytes> gaps_;  // given back, below next_; only for LowestFit; no two are adjacent
 };
 
 }  // namespace ullage::sim

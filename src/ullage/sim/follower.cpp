@@ -35,7 +35,7 @@ Follower::Follower(const CachingSettings& settings, const std::vector<Layout::Se
 void Follower::follow(const std::vector<trace::RecordedEvent>& events) {
   for (event_ = 0; event_ < events.size(); ++event_)
     std::visit([&](const auto& event) { heed(event); }, events[event_].what);
-  steps_.resize(leading_gives());  // what follows is of a request that was not served yet
+  steps_.resize(leading_gives());  // later steps belong to a request that the recording does not show any more
   empty_cache();
 }
 
@@ -79,8 +79,9 @@ std::optional<BlockId> Follower::attempt(CachingAllocator& model, const Request&
   return allocation->block;
 }
 
-// Whether the cache was emptied by the program or for want of room is not recorded. What is given back is mostly the
-// same, what is found afterwards may not be: the way that agrees with the recording is taken.
+// Segments that were given back before a request have two possible causes, and a recording does not say which: the
+// program called empty_cache(), or the allocator needed room. Both mostly give back the same segments, but the request
+// may then find another block. So this tries "needed room" first on a copy, and empty_cache() if that differs.
 std::optional<BlockId> Follower::serve(const Request& request) {
   const bool gives = leading_gives() > 0;
   if (gives && !difference()) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A model of the caching allocator that is led through a recording, request by request, and compared with it. What the
-// real allocator asked of its device between two events belongs to the request that ends it:
+// Leads a model of the caching allocator through a recording, request by request, and compares the two. The segment
+// events between two requests or frees are what the real allocator asked of its device for the second of them:
 //
 //   segment_free segment_free segment_alloc alloc      no room on the device, or empty_cache() before: both are tried
 //   segment_map alloc                                  a new page
-//   segment_free free_requested                        empty_cache() alone
+//   segment_free free_requested                        the program called empty_cache()
 
 #include "ullage/sim/caching.h"
 #include "ullage/sim/following_device.h"
@@ -22,7 +22,7 @@ namespace ullage::sim {
 
 class Follower final {
  public:
-  // `before`: what was there before the first event.
+  // `before`: the segments as they were before the first event, oldest first.
   Follower(const CachingSettings& settings, const std::vector<Layout::Segment>& before, Bytes device_total);
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
@@ -48,7 +48,7 @@ class Follower final {
     steps_.push_back({action, event.address, event.bytes, event_});
   }
 
-  // One request as the recording has it: of so many bytes, placed there, or refused in the end.
+  // One request as recorded. `at` is where it was placed; none if it failed.
   struct Request {
     Bytes bytes;
     StreamId stream;
@@ -60,9 +60,9 @@ class Follower final {
   void empty_cache();
 
   FollowingDevice device_;
-  std::optional<CachingAllocator> model_;               // never empty
+  std::optional<CachingAllocator> model_;               // never empty; optional only so that serve() can replace it
   std::unordered_map<std::uint64_t, BlockId> live_;     // by recorded address
-  std::unordered_map<std::uint64_t, BlockId> pending_;  // whose free was asked for
+  std::unordered_map<std::uint64_t, BlockId> pending_;  // by recorded address; their free was requested
   std::vector<FollowingDevice::Step> steps_;            // since the last request
   std::uint64_t event_ = 0;
 };

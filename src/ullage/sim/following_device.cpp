@@ -47,7 +47,7 @@ void FollowingDevice::finish() {
   at_ = steps_.size();
 }
 
-// The real allocator gave segments back next, so it had been refused; or the request failed in the end.
+// True if the next recorded step gives a segment back, because the device had refused then, or if the request failed.
 bool FollowingDevice::refuses() const {
   if (surprise_) return false;
   return next() ? gives_back(next()->action) : refuse_rest_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A device that does what the real one did at the same point of a recording: it hands out the recorded addresses, and
-// refuses where the real allocator went on to give segments back. So a model's choices among addresses can be compared,
-// although nobody can predict addresses. Where the model asks for something else than what was recorded, the first such
-// step is noted, and from there on the device grants everything at addresses of its own.
+// A device that does what the real one did at the same point of a recording. It hands out the recorded addresses, and
+// refuses where the real allocator went on to give segments back. So the choices of a model can be compared with the
+// real ones, although addresses cannot be predicted. If the model asks for something that was not recorded, the device
+// notes this first difference. From then on it grants every request, at a made-up address if the recorded one differs.
 
 #include "ullage/base/bytes.h"
 #include "ullage/sim/allocator_event.h"
@@ -22,19 +22,20 @@ class FollowingDevice final : public Device {
  public:
   using Action = AllocatorEvent::Action;
 
-  // What the real allocator asked of its device between two other events.
+  // One thing that the real allocator asked of its device.
   struct Step {
     Action action = Action::SegmentAllocated;  // or SegmentFreed, SegmentMapped, SegmentUnmapped
     Address address;
     Bytes bytes;
-    std::uint64_t event = 0;  // of the recording
+    std::uint64_t event = 0;  // its number in the recording
   };
+  // The first difference between the model and the recording.
   struct Surprise {
-    std::uint64_t event = 0;  // of the step that was expected, else of the event that the model was handling
+    std::uint64_t event = 0;  // the recorded event that the model did not do, else the one that it was handling
     Bytes real;
     Bytes model;
     std::string what;
-    // Where a request was placed; set when that is all that differs.
+    // Where the request was placed. Set only if nothing else differs.
     struct Places {
       Address real;
       Address model;
@@ -44,12 +45,13 @@ class FollowingDevice final : public Device {
 
   explicit FollowingDevice(Bytes total) : total_(total) {}
 
-  // The steps of the request that comes next. `event`: its own. `refuse_rest`: the real request failed after them.
+  // Sets the recorded steps of the next request. `event` is the number of the request. With `refuse_rest` the device
+  // refuses whatever is asked after them, because the real request failed.
   void expect(const std::vector<Step>& steps, std::uint64_t event, bool refuse_rest);
-  // Notes a step that was expected and did not come.
+  // Ends the request. If an expected step did not come, that is a difference.
   void finish();
 
-  // From here on nothing is compared any more.
+  // Notes a difference that the caller found, unless there was one before. Nothing is compared from then on.
   void diverge(Surprise surprise);
   const std::optional<Surprise>& surprise() const { return surprise_; }
 
@@ -63,8 +65,8 @@ class FollowingDevice final : public Device {
   void decommit(Address at, Bytes size) override;
 
  private:
-  static constexpr Bytes kMost{1ull << 40};   // of one step at addresses of its own
-  static constexpr Address kEnd{1ull << 63};  // of made-up addresses
+  static constexpr Bytes kMost{1ull << 40};   // larger steps are refused
+  static constexpr Address kEnd{1ull << 63};  // no more is granted once made-up addresses are above this
 
   const Step* next() const { return at_ < steps_.size() ? &steps_[at_] : nullptr; }
   bool refuses() const;

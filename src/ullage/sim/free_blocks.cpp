@@ -10,7 +10,7 @@ namespace ullage::sim {
 namespace {
 
 constexpr std::uint64_t kUnit = 512;
-constexpr int kBits = 4;  // 16 classes to a doubling
+constexpr int kBits = 4;  // 2^4 = 16 classes for each doubling
 
 }  // namespace
 

@@ -10,8 +10,8 @@
 namespace ullage::sim {
 namespace {
 
-constexpr std::uint64_t kImplausibleFrom = 1ull << 60;  // of a size or an address
-constexpr Bytes kRangeTail{1ull << 40};  // addresses behind the last page of an expandable segment that was seen
+constexpr std::uint64_t kImplausibleFrom = 1ull << 60;  // for sizes and addresses
+constexpr Bytes kRangeTail{1ull << 40};  // a range ends at most this far behind its last page in the recording
 
 }  // namespace
 
@@ -62,7 +62,7 @@ Layout::Area* Layout::area_at(Address at) {
   return at < area.end() ? &area : nullptr;
 }
 
-// Makes [at, at + size), which lies in one piece of the state `from`, a piece of its own. False: it does not.
+// Turns [at, at + size) into the piece `to`. Returns false unless it lies within one piece of the state `from`.
 bool Layout::change(Area& area, Address at, Bytes size, State from, Piece to) {
   auto found = std::upper_bound(area.pieces.begin(), area.pieces.end(), at,
                                 [](Address address, const Placed& placed) { return address < placed.at; });
@@ -79,7 +79,7 @@ bool Layout::change(Area& area, Address at, Bytes size, State from, Piece to) {
   return true;
 }
 
-// Joins a free or unmapped piece with neighbours like it.
+// Merges a free or unmapped piece with neighbours of the same state.
 void Layout::merge_around(Area& area, std::size_t index) {
   auto& pieces = area.pieces;
   const State state = pieces[index].piece.state;
@@ -101,7 +101,7 @@ void Layout::undo_all() {
 std::vector<Layout::Segment> Layout::segments() const {
   std::vector<Segment> all;
   for (const auto& [at, area] : areas_) {
-    if (area.unmapped()) continue;  // an expandable segment without pages is given up
+    if (area.unmapped()) continue;  // torch gives an expandable segment without pages up
     Segment segment{at, area.stream, area.small, area.expandable, {}};
     for (const Placed& placed : area.pieces) segment.pieces.push_back(placed.piece);
     all.push_back(std::move(segment));
@@ -121,8 +121,8 @@ void Layout::fail(const char* what, Address at, Bytes size) {
 
 // ---- expandable segments -------------------------------------------------------------------------------------------
 
-// What a file calls a segment is a stretch of mapped pages. Neighbouring stretches of one stream and pool are one
-// range.
+// In a file, each stretch of mapped pages of an expandable segment is a segment. This takes neighbouring stretches of
+// one stream and pool for one range.
 void Layout::add_ranges() {
   const std::vector<Stretch> seen = stretches();
   for (std::size_t first = 0; first < seen.size() && fault_.empty();) {

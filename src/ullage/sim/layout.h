@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The segments of an allocator and what stands in them, as they were before the first event of a recording: worked out
-// from the segments at the end by taking back the events, newest first.
+// Works out the segments and blocks of an allocator before the first event of a recording. Starts from those at the
+// end, which the file has, and undoes the events, newest first.
 //
-//   at the end     |####|##|------|     blocks as the file tells them
+//   at the end     |####|##|------|     blocks as in the file
 //   undo alloc     |####|---------|     a block becomes free and merges with free neighbours
 //   undo free      |####|---|##|--|     a block is cut out of a free one; its size is the request, rounded up
 //
-// What rounding does not tell, the size of a block that took a little more than its request because the rest was too
-// small to be split off, is told by what stood behind it; where nothing tells it, the least is taken.
+// A block can be larger than its rounded request, because a rest that is too small is not split off. Such slack is
+// recognized by the free piece that is left behind the block: no free block could be that small. If there is no such
+// piece, the rounded request is taken as the size.
 
 #include "ullage/base/bytes.h"
 #include "ullage/sim/caching.h"
@@ -28,14 +29,14 @@ class Layout final {
   using State = CachingAllocator::SeedPiece::State;
   using Segment = CachingAllocator::SeedSegment;
 
-  // As at the end of the recording, which must outlive the layout. `fault()` is set where the file cannot be true, or
-  // holds what is not modelled.
+  // Starts as at the end of the recording, which must outlive the layout. Sets fault() if the file contradicts itself
+  // or has something that is not modelled.
   Layout(const trace::DeviceRecording& recorded, const CachingSettings& settings);
 
-  // Takes back all events, newest first, up to a fault.
+  // Undoes all events, newest first. Stops at a fault.
   void undo_all();
 
-  // Empty, or why there is no layout: "event 17: a free of 512 B at 0x7f00, where nothing is free".
+  // Empty, or why there is no layout: "event 17: a free where no block was at 0x7f00, 512 B".
   const std::string& fault() const { return fault_; }
 
   // By address, ready for CachingAllocator::seed().
@@ -48,7 +49,7 @@ class Layout final {
     Piece piece;
     Address end() const { return at + piece.size; }
   };
-  // A segment, or the range of an expandable one.
+  // A segment, or the whole address range of an expandable segment.
   struct Area {
     StreamId stream;
     bool small = false;
@@ -57,7 +58,7 @@ class Layout final {
     Address end() const { return pieces.back().end(); }
     bool unmapped() const { return pieces.size() == 1 && pieces[0].piece.state == State::Unmapped; }
   };
-  // Pages of an expandable segment seen anywhere in the recording.
+  // Pages of an expandable segment that are mapped at any time in the recording.
   struct Stretch {
     Address at;
     Bytes size;
@@ -89,12 +90,12 @@ class Layout final {
 
   const trace::DeviceRecording& recorded_;
   const CachingSettings settings_;
-  std::map<Address, Area> areas_;  // by their first address
-  std::size_t event_ = SIZE_MAX;   // that is being taken back
+  std::map<Address, Area> areas_;  // by first address
+  std::size_t event_ = SIZE_MAX;   // the one being undone
   std::string fault_;
 };
 
-// Can this be an allocator's event? Sizes and addresses of a damaged file can be anything.
+// Whether an allocator can have reported this. Sizes and addresses in a damaged file can have any value.
 bool plausible(Address at, Bytes size);
 
 }  // namespace ullage::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking back one event of a recording.
+// Undoes single events of a recording.
 #include "ullage/sim/layout.h"
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 
 namespace ullage::sim {
 
-// May the block `size`, its request rounded up, have so much more that is unused? Up to 1 MiB is not split off in the
-// large pool, and nothing is from max_split_size on.
+// Whether a block of the rounded size `size` can have that much slack. In the large pool a rest of up to 1 MiB is not
+// split off, and no rest at all from max_split_size on. Small and expandable segments always split.
 bool Layout::keeps_slack(const Area& area, Bytes size, Bytes slack) const {
   if (area.small || area.expandable) return false;
   return slack <= CachingSettings::kSmall || (settings_.max_split && size >= *settings_.max_split);
 }
 
-// A free piece that cannot be one belongs to the block before it.
+// Adds a free piece to the live block before it if it can only be slack of that block.
 void Layout::give_slack(Area& area, std::size_t index) {
   if (index == 0 || area.pieces[index].piece.state != State::Free) return;
   const Piece& before = area.pieces[index - 1].piece;
@@ -34,8 +34,8 @@ std::size_t index_at(const Pieces& pieces, Address at) {
 
 }  // namespace
 
-// A request takes the front of a free block: nothing before it is free. What stood unused behind the block before was
-// given to that one when its own end was taken back.
+// A request takes the front of a free block, so the piece before it cannot be free. If the block before has slack, it
+// got that when its own free was undone.
 void Layout::undo(const trace::record::Allocation& event) {
   Area* area = plausible(event.address, event.bytes) ? area_at(event.address) : nullptr;
   if (!area) return fail("an allocation outside all segments", event.address, event.bytes);
@@ -58,7 +58,7 @@ void Layout::undo(const trace::record::Free& event) {
   if (!change(*area, event.address, size, State::Free, {size, event.bytes, State::Live})) {
     return fail("a free where no block was", event.address, event.bytes);
   }
-  // In the large pool no free block is as small as what may stand unused behind a block.
+  // A free piece this small, or behind a block this large, cannot be a free block of the large pool: it is slack.
   const std::size_t index = index_at(area->pieces, event.address);
   const auto unused = [&](std::size_t at) {
     return at < area->pieces.size() &&

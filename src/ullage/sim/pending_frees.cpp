@@ -35,8 +35,8 @@ void PendingFrees::add(std::uint64_t c10_stream, BlockIndex block) {
   queues_[queue].events.push_back({block, 0});
 }
 
-// Robin Hood: who stands farther from its place keeps the slot; who is pushed out looks on. A walk of most_steps_ or a
-// table more than half full makes the table grow.
+// Robin Hood probing: of two keys, the one farther from its own slot gets the place, and the other one moves on. The
+// table grows if a key would end up most_steps_ slots away, or if more than half of the buckets would be used.
 void PendingFrees::place(std::size_t queue) {
   if (buckets_ == 0) return grow(queue);
   std::size_t at = wanted_slot(queue);
@@ -71,7 +71,7 @@ void PendingFrees::grow(std::size_t queue) {
   place(queue);
 }
 
-// Those that follow and stand off their place move up by one.
+// Empties a slot. The keys behind it that are not in their own slot move forward by one.
 void PendingFrees::erase(std::size_t at) {
   slots_[at] = {};
   for (; at + 1 < slots_.size() && slots_[at + 1].distance > 0; ++at) {

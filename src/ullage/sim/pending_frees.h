@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Blocks whose owner is gone while another stream may still use them: a queue of events for each stream. torch keeps
-// these queues in a hash table and walks it in the table's order, which decides what is freed first when several
-// streams are done at once, and so the order of events. The table here is laid out as that one (Robin Hood probing,
-// Fibonacci hashing of device and stream; c10/util/flat_hash_map.h) for that reason alone.
+// Blocks whose owner is gone while another stream may still use them: one queue of CUDA events for each stream. torch
+// keeps these queues in a hash table and walks it in table order. If several streams are done at once, that order
+// decides which block is freed first. So the table here has the same layout as torch's: Robin Hood probing and
+// Fibonacci hashing of device and stream (c10/util/flat_hash_map.h).
 
 #include "ullage/sim/free_blocks.h"
 
@@ -22,11 +22,11 @@ class PendingFrees final {
 
   bool empty() const { return slots_used_ == 0; }
 
-  // An event of the stream (by c10's id) that must be done before the block is free.
+  // Adds an event of the stream (c10's id) that must be done before the block is free.
   void add(std::uint64_t c10_stream, BlockIndex block);
-  // Asks the events of each stream, up to the first that is not done; those done are appended to `done`.
+  // Queries the events of each stream up to the first that is not done. Appends the blocks of the done ones to `done`.
   void poll(std::vector<BlockIndex>& done) { drain(false, done); }
-  // Waits for all.
+  // Waits for all events and appends their blocks.
   void wait(std::vector<BlockIndex>& done) { drain(true, done); }
 
  private:
@@ -39,7 +39,7 @@ class PendingFrees final {
     std::deque<Event> events;
   };
   struct Slot {
-    int distance = -1;  // from where the hash wants it; -1: empty
+    int distance = -1;  // from the slot that its hash names; -1: empty
     std::size_t queue = 0;
   };
 
@@ -52,9 +52,9 @@ class PendingFrees final {
 
   const unsigned event_queries_;
   std::vector<Queue> queues_;  // one for each stream ever seen
-  std::vector<Slot> slots_;    // buckets_, and as many again as a key may stand off its place
+  std::vector<Slot> slots_;    // buckets_ + most_steps_ of them
   std::size_t buckets_ = 0;
-  int most_steps_ = 3;  // a key stands less than so many slots off its place
+  int most_steps_ = 3;  // every key is fewer slots than this from the slot that its hash names
   std::size_t slots_used_ = 0;
 };
 

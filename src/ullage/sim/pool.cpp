@@ -15,7 +15,7 @@ namespace {
 constexpr Bytes kAddressSpace{1ull << 46};
 constexpr Bytes kMostEver{1ull << 62};
 
-// A store beside a count of what no store can place: a size from a file may be anything.
+// A store, and a count of the bytes that the store cannot place, because a size in a file can have any value.
 class Pool final {
  public:
   explicit Pool(std::size_t storages)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ullage's own pool as a model: `store::Store` with no memory behind it, so that simulated and real figures are the
-// same code. It is asked for what a trace asked for, in its order.
+// Runs a trace through Ullage's own pool with no memory behind it. This is the real `store::Store`, so simulated and
+// real figures come from the same code.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/recording/trace.h"
@@ -10,11 +10,11 @@
 namespace ullage::sim {
 
 struct PoolPeaks {
-  Bytes live;      // bytes asked for
-  Bytes resident;  // taken from the system
+  Bytes live;      // as requested
+  Bytes resident;  // pages taken from the system
 };
 
-// With no limit. Storages from before the trace are placed first, in their order.
+// Makes the trace's allocations and frees in order, without a limit. Storages from before the trace are placed first.
 PoolPeaks run_pool(const trace::Trace& trace);
 
 }  // namespace ullage::sim

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ullage's own pool with no memory behind it, one call at a time: what the pager asks of the store. Nothing is ever
-// refused: ContractError for more than 2^50 bytes at once.
+// Ullage's own pool with no memory behind it, for code that simulates the pager: one function for each call that the
+// pager makes. There is no limit on resident bytes. ContractError if 2^50 bytes of addresses do not suffice.
 
 #include "ullage/store/store.h"
 
@@ -16,13 +16,13 @@ class PoolModel final {
 
   Address allocate(Bytes bytes);  // above zero
   void free(Address at);
-  // For storages of store::Store::kLeastRange or more.
-  void give_pages_up(Address at);            // spilled or dropped
-  void take_pages(Address at);               // brought back
-  void hand_over(Address from, Address to);  // the pages of `from` go behind `to`, which has none
+  // The next three are for storages of store::Store::kLeastRange bytes or more.
+  void give_pages_up(Address at);            // the storage is spilled or dropped
+  void take_pages(Address at);               // the storage is restored
+  void hand_over(Address from, Address to);  // moves the pages of `from` to `to`, which has none
 
-  Bytes resident_now() const;                    // behind live storages: pages of ranges that have them, and slabs
-  Bytes resident_peak() const { return peak_; }  // the most of that so far
+  Bytes resident_now() const;                    // pages of live storages and slabs; idle pages do not count
+  Bytes resident_peak() const { return peak_; }  // since the beginning or restart_peak()
   void restart_peak() { peak_ = resident_now(); }
 
  private:

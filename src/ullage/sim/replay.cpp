@@ -19,7 +19,7 @@ using trace::record::SegmentFree;
 using trace::record::SegmentMap;
 using trace::record::SegmentUnmap;
 
-// Layouts before D are of torch up to 2.5.
+// A layout before D is from torch 2.5 or older, which has only one rule.
 std::vector<Ties> possible_ties(const trace::Recording& all) {
   const bool late = all.layout == trace::SnapshotLayout::D || all.layout == trace::SnapshotLayout::X;
   if (!late) return {Ties::LowestAddress};
@@ -31,7 +31,8 @@ struct RealReserved {
   std::uint64_t taken = 0;
 };
 
-// Over the events, from what was reserved before them. A damaged file's sums are cut off at the ends of the range.
+// Follows the reserved bytes over the events, beginning at `before`. Sums saturate, because a damaged file can have any
+// size.
 RealReserved reserved_in(const std::vector<trace::RecordedEvent>& events, Bytes before) {
   Bytes now = before;
   RealReserved reserved{now, 0};
@@ -71,8 +72,9 @@ bool same_blocks(const CachingAllocator& model, const std::vector<trace::Segment
   return at == ours.size();
 }
 
-constexpr std::uint64_t kMostEvents = 4'000'000;  // that are followed again in search of an order
+constexpr std::uint64_t kMostEvents = 4'000'000;  // follow() replays at most this many again, over all tries
 
+// The index of the segment that holds the address; segments.size() if there is none.
 std::size_t holder(const std::vector<Layout::Segment>& segments, Address at) {
   const auto holds = [&](const Layout::Segment& segment) {
     Address end = segment.address;
@@ -82,9 +84,9 @@ std::size_t holder(const std::vector<Layout::Segment>& segments, Address at) {
   return static_cast<std::size_t>(std::find_if(segments.begin(), segments.end(), holds) - segments.begin());
 }
 
-// Of two segments taken before the first event nobody knows which is older. Where that decides between blocks and the
-// model takes the wrong one, the real one's segment must be the older: the order is mended and the recording followed
-// again, as long as that leads on.
+// No recording says which of two segments from before the first event is older. If the model takes another block than
+// the real allocator, and that one's segment comes later in `before`, it may really be the older one. So this moves the
+// real segment before the model's and replays again, until the first difference is elsewhere or comes earlier.
 std::unique_ptr<Follower> follow(const std::vector<trace::RecordedEvent>& events, const CachingSettings& settings,
                                  std::vector<Layout::Segment> before, Bytes device_total) {
   const auto run = [&] {

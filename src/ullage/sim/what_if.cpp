@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of a recording under other settings.
+// Runs the requests of a recording under other settings.
 #include "ullage/sim/caching.h"
 #include "ullage/sim/device.h"
 #include "ullage/sim/layout.h"

@@ -22,7 +22,7 @@ void AddressSpace::erase(Gaps::iterator gap) {
 
 std::optional<Address> AddressSpace::take(Bytes size, Bytes alignment) {
   ULLAGE_CHECK(size > Bytes{}, "a range of no bytes");
-  // Gaps of size + alignment always fit, so at most the few gaps below that are tried in vain.
+  // A gap of size + alignment always fits, so only smaller gaps are tried in vain.
   for (auto it = by_size_.lower_bound({size, Address{}}); it != by_size_.end(); ++it) {
     const AddressRange gap{it->second, it->first};
     const Address begin{round_up(Bytes{gap.begin.value}, alignment).count};

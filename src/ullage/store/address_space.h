@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which parts of the reserved address space are vacant. Best fit, neighbours joined. Addresses cost nothing but have to
-// be found again; bytes are none of this class's business.
+// Keeps track of the vacant parts of a range of addresses: the pool's reservation, the offsets of the spill file. Best
+// fit; neighbouring gaps are joined. Vacant addresses cost no memory. What stands behind addresses is the callers'
+// concern.
 
 #include "ullage/store/pages.h"
 
@@ -17,10 +18,11 @@ class AddressSpace final {
  public:
   explicit AddressSpace(AddressRange all);
 
-  // A vacant range of `size` at a multiple of `alignment` (a power of two); nothing when no gap is large enough.
+  // Takes `size` vacant addresses that begin at a multiple of `alignment` (a power of two). Returns nothing if no gap
+  // has room for them. ContractError if `size` is zero.
   std::optional<Address> take(Bytes size, Bytes alignment);
 
-  // Makes a taken range, or a part of one, vacant again.
+  // Makes a taken range, or a part of one, vacant again. ContractError if it overlaps a gap.
   void give(AddressRange range);
 
   Bytes vacant() const { return vacant_; }

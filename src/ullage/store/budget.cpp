@@ -7,7 +7,7 @@
 namespace ullage::store {
 namespace {
 
-// A lost race is made good at the next look.
+// If two threads race, a value may be lost. The next measurement makes up for it.
 void raise(std::atomic<std::uint64_t>& peak, Bytes to) {
   if (to.count > peak.load()) peak.store(to.count);
 }
@@ -69,7 +69,7 @@ Bytes Budget::expected_outside() const {
 }
 
 Bytes Budget::note_least(Bytes at_once) {
-  // What is charged now is needed in the time to come too, even if nobody asks for the limit in it.
+  // Present charges count until the next call too, even if nobody asks for the limit until then.
   const Bytes still_needed = charged_.load() > 0 ? needed_beside({}, others()) : Bytes{};
   const Bytes needed{needed_lately_.exchange(still_needed.count)};
   if (!planning_.load()) beside_last_.store(needed.count);

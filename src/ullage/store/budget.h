@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How much of the stated bytes is the pool's. The person states what the operating system shows of the whole process,
-// so the pool gets what is left beside everything else the process holds:
+// Works out how many of the stated bytes the pool may hold. The budget covers all that the operating system counts for
+// the process, so the pool gets what everything else leaves:
 //
 //   stated  |== pool ==================|== outside: libraries, stacks, JIT code, decoders ==|= margin =|
-//                                        the larger of what is measured and what is set aside
+//                                        the larger of what is measured and what is reserved
 //
-// Set aside, at first: torch holds about 72 MiB when the code that it ran as it was loaded is let go (kTorchAlone;
-// runtime/pool/library_pages.h). In its first steps it touches 22 to 45 MiB more (library pages, oneDNN's generated
-// code), whatever the batch; so 48 MiB are set aside from the start instead of being missed later. In Python the rest
-// of importing torch and the first optimizer take 117 MiB (sympy is the largest). Margin: what may come between two
-// looks, and the kernel's own counting error (it counts pages per processor and adds up in batches of 32 to 64).
+// Reserved at the start: torch holds about 72 MiB after the code that ran only while it was loaded is given back
+// (kTorchAlone; runtime/pool/library_pages.h). In its first steps it touches 22 to 45 MiB more (library pages, code
+// that oneDNN generates), whatever the batch size. So 48 MiB are reserved on top from the start, ahead of need.
+// In Python the rest of importing torch and the first optimizer take 117 MiB (sympy is the largest part).
 //
-// What is set aside follows what is seen. After the first steps it is the most that stood outside in a later one.
-// Before a request is refused, what is set aside and not used is lent to the pool: the pool gives way when the outside
-// grows.
+// The margin covers growth between two measurements and the kernel's counting error. (It counts pages for each
+// processor and adds these counts up in batches of 32 to 64.) What other processes of the tree hold is kept free too.
+//
+// Later the reserve follows what is measured: from the third step on it is the most that stood outside in such a step.
+// Before a request is refused, reserved bytes that stand unused are lent to the pool. If the outside grows after that,
+// the pool gives bytes back.
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"
@@ -28,26 +30,26 @@ namespace ullage::store {
 
 class Budget final : public Limit {
  public:
-  static constexpr Bytes kTorchAlone = 72_MiB;  // for plans from files; a run measures its own
+  static constexpr Bytes kTorchAlone = 72_MiB;  // for plans made from files; a run measures its own
   static constexpr Bytes kWarmUp = 48_MiB;
   static constexpr Bytes kWarmUpInPython = 124_MiB;
   static constexpr Bytes kMargin = 8_MiB;
-  // What a child by fork copies of its parent's pages in its first moments, in Python: every look at an object writes
-  // its count of references. Measured: 7 to 10 MiB in workers of a DataLoader.
+  // How much of its parent's pages a child made by fork copies in its first moments in Python, where every access to an
+  // object writes its reference count. Measured: 7 to 10 MiB in workers of a DataLoader.
   static constexpr Bytes kForkedInPython = 12_MiB;
   static constexpr std::uint64_t kFirstSteps = 2;  // libraries warm up in them
-  // Code that is read in as a process ends. Measured: 7 to 10 MiB; 18 in Python, on a kernel that keeps files in huge
-  // pages.
+  // Code that is read in only as a process ends. Measured: 7 to 10 MiB; 18 MiB in Python, on a kernel that keeps files
+  // in huge pages.
   static constexpr Bytes kAtExit = 24_MiB;
-  // What another run may hold more outside the pool than this one, by chance.
+  // Part of the least budget: by chance, another run may hold this much more outside the pool.
   static constexpr Bytes kLeastAllowance = 2_MiB;
 
-  // `stated` of zero: unlimited. `outside_start`: what the process holds now, before the pool has a byte. `warm_up`:
-  // what it will take in its first steps. `resident`: resident bytes of the process now. `tree` outlives the budget;
-  // null: the process is alone.
+  // `stated`: the budget; zero means unlimited. `outside_start`: what the process holds now, while the pool is empty.
+  // `warm_up`: what it will take outside the pool in its first steps. `resident` returns what the process holds at that
+  // moment (or what it holds of a card). `tree` must outlive this object; null: the process is alone.
   Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident, Tree* tree);
 
-  // The least stated bytes with which a pool of nothing can start.
+  // The least stated bytes with which a run can start; the pool may then hold nothing.
   static Bytes least(Bytes outside_start, Bytes warm_up) { return outside_start + warm_up + kMargin; }
 
   Bytes resident_limit(Bytes pool_resident) override;
@@ -60,52 +62,54 @@ class Budget final : public Limit {
     if (tree_ != nullptr) tree_->end_lease(leased, taken);
   }
 
-  // What the process held outside the pool when the limit was asked for last.
+  // What the process held outside the pool when the limit was last asked for.
   Bytes outside() const { return Bytes{outside_.load()}; }
-  // The most it ever was when the limit was asked for.
+  // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
-  // What is set aside for the outside at least, plus charges. These come on top of what stood there when the first of
-  // them was made.
+  // The bytes reserved for the outside, charges included. Charges come on top of the reserve, or of what stood outside
+  // at the first charge if that was more.
   Bytes expected_outside() const;
-  // What was set aside at the start.
+  // The bytes reserved at the start.
   Bytes expected_at_start() const { return expected_at_start_; }
 
-  // The pool needs `at_once` bytes at this moment, or did since this was called last. Returns the least stated bytes
-  // that this run could have done with so far: the most that the pool and what it cannot displace ever needed together.
+  // Returns the least budget of the run so far. `at_once`: the most that the pool needed at one moment since the last
+  // call. To this are added what stood beside the pool meanwhile (without unused reserves) and kLeastAllowance; the
+  // largest such sum is returned.
   Bytes note_least(Bytes at_once);
 
-  // A step of the program ended.
+  // Call this when a step of the program ends. From the third step on the reserve follows what stood outside.
   void end_step();
-  // Lends the pool what is set aside and not used. False: nothing is.
+  // Lends the pool the reserved bytes that stand unused. False: there are none.
   bool lend();
 
-  // Bytes that someone outside the pool is about to take, beside what stands there, and later returns.
+  // Reserves bytes that a consumer outside the pool is about to take, on top of what stands there now, until
+  // discharge(). The caller has the pool make room for them.
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
-  // Planning begins or ends. What it takes is given up before a request is refused: meanwhile the least counts what
-  // stood beside the pool before.
+  // Planning begins or ends. Its bytes are given up before a request is refused, so the least budget leaves them out:
+  // meanwhile it counts at most what stood beside the pool before.
   void planning(bool begins);
 
   Bytes stated() const { return Bytes{stated_.load()}; }
   bool unlimited() const { return stated() == Bytes{}; }
-  // In a child by fork: its libraries are its parent's, and have what they need.
+  // For a child made by fork. Ends the reserve, because the libraries are the parent's and have what they need.
   void expect_nothing() { set_aside_.store(0); }
-  // From the next look on.
+  // Changes the budget from the next time on that the limit is asked for.
   void restate(Bytes stated) { stated_.store(stated.count); }
 
  private:
-  // Measures what stands outside the pool. Returns all that the pool may not have of the stated bytes.
+  // Measures what stands outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
-  // What other processes of the tree hold.
+  // What the other processes of the tree hold.
   Bytes others() const;
-  // What a request that is refused could not have had: what stands outside the pool or is charged, the margin, and what
-  // others hold, without what is only expected of them.
+  // What the pool could not have had if a request had been refused now: the outside or its charges, the margin, and
+  // what the other processes hold. What is only expected of them is left out, because a refusal waits for it.
   Bytes needed_beside(Bytes outside, Bytes others) const;
-  // What stood outside when the first charge was made, plus the charges; zero where nothing is charged.
+  // What stood outside when the first of the present charges was made, plus all of them; zero if nothing is charged.
   Bytes charged_outside() const;
 
   std::atomic<std::uint64_t> stated_;
-  std::atomic<std::uint64_t> set_aside_;
+  std::atomic<std::uint64_t> set_aside_;  // reserved, without charges
   const Bytes expected_at_start_;
   const std::function<Bytes()> resident_;
   Tree* const tree_;
@@ -115,8 +119,8 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
   std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
-  std::atomic<std::uint64_t> needed_lately_{0};    // the most beside the pool since note_least(), unused bytes aside
-  std::atomic<std::uint64_t> beside_last_{0};      // as needed_lately_, when note_least() was called before planning
+  std::atomic<std::uint64_t> needed_lately_{0};    // the most beside the pool since note_least(); no unused reserve
+  std::atomic<std::uint64_t> beside_last_{0};      // needed_lately_ at the last note_least() outside of planning
   std::atomic<std::uint64_t> least_;
   std::atomic<bool> planning_{false};
   bool follows_steps_ = false;  // of end_step(): what is set aside is what a step showed

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A checksum of blocks, to notice bytes that changed on their way; not against anybody's intent.
+// A checksum that detects bytes changed by accident between memory and disk. It does not protect against intent.
 
 #include <bit>
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace ullage::store {
 
-// Each word is mixed in by s = rotl(s ^ w, 29) * odd. For a given word that maps sums one to one, and for a given sum
-// it maps words one to one: so one changed word always changes the sum, and more do with all but a chance of 2^-64.
+// Mixes each word w into the sum s by s = rotl(s ^ w, 29) * odd. For a given w this maps s one to one, and for a given
+// s it maps w one to one. So one changed word always changes the sum. Several changed words leave it unchanged with a
+// chance of 2^-64.
 // (Multiplier: Steele and Vigna, "Computationally easy, spectrally good multipliers", 2021.)
 class Checksum final {
  public:
@@ -26,7 +27,7 @@ class Checksum final {
   std::uint64_t value() const { return sum_; }
 
  private:
-  std::uint64_t sum_ = 1;  // not zero: zeros would leave it there, however many
+  std::uint64_t sum_ = 1;  // not zero, since words of zero leave a sum of zero unchanged, however many come
 };
 
 }  // namespace ullage::store

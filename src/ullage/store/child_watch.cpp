@@ -26,7 +26,7 @@ void ChildWatch::after_fork_in_parent() { write_end_.close(); }
 
 void ChildWatch::after_fork_in_child() {
   forks_.clear();
-  // Where this child was not watched itself, it goes on holding what its parent holds.
+  // If this fork has no pipe of its own, the child goes on holding the end that its parent holds, if any.
   if (write_end_.number() >= 0) own_end_ = std::move(write_end_);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tells when the children that a process made by fork, and all of their own that did not exec, have ended. Nobody has
-// to wait for them or know their numbers: each fork has a pipe whose write end lives in the child and is inherited by
-// its children; when the last of them ends or calls exec, the read end in the parent hangs up.
+// Tells when the children that this process made by fork have ended, and with them their own children that did not call
+// exec. Nobody has to wait for these processes or know their pids. Each fork gets a pipe: the child holds the write
+// end, and its own children inherit it. When the last of them ends or calls exec, the read end in the parent hangs up.
 
 #include "ullage/store/descriptor.h"
 
@@ -12,18 +12,17 @@
 
 namespace ullage::store {
 
-// Not thread-safe. The three calls of a fork belong together: no other fork may come between them.
+// Not thread-safe. Between before_fork() and the calls after that fork, no other fork may come.
 class ChildWatch final {
  public:
-  // `time` names the fork; later forks have larger ones. When no pipe can be made, the child counts as running for
-  // ever.
+  // `time` names the fork; later forks have larger times. If no pipe can be made, the child counts as running for ever.
   void before_fork(std::uint64_t time);
-  // Also after a fork that failed: no child holds the pipe then, and it hangs up at once.
+  // Call this after a failed fork too. No child holds the pipe then, so it hangs up at once.
   void after_fork_in_parent();
-  // The child watches nobody, and keeps its end of the pipe for as long as it lives.
+  // Forgets the parent's forks. The child keeps its end of the pipe open for as long as it lives.
   void after_fork_in_child();
 
-  // Times of the forks whose children may still run, rising.
+  // Returns the times of the forks whose children may still run, in rising order. Valid until the next call.
   const std::vector<std::uint64_t>& look();
 
  private:
@@ -34,8 +33,8 @@ class ChildWatch final {
 
   std::vector<Fork> forks_;
   std::vector<std::uint64_t> times_;
-  Descriptor write_end_;  // of the fork under way
-  Descriptor own_end_;    // a child's: open until it ends
+  Descriptor write_end_;  // of the fork in progress
+  Descriptor own_end_;    // in a child: open until it ends
 };
 
 }  // namespace ullage::store

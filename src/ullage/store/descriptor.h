@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file descriptor of our own inside somebody else's program. It stands above the low numbers, which shells and
-// scripts take for themselves, and knows which file it is, because programs close descriptors that are not theirs
-// (daemons close all): what is opened next may then have our number.
+// A file descriptor that Ullage owns inside somebody else's program. Its number is high, because shells and scripts
+// take the low ones for themselves. It remembers its file, because programs close descriptors that are not theirs
+// (daemons close all): the next file that is opened may then get the same number.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,8 +18,8 @@ class Descriptor final {
   static constexpr int kLeast = 100;
 
   Descriptor() = default;
-  // Owns `fd` (below zero: none), moved to a number of kLeast or above where the limit on open files allows it, and
-  // closed on exec.
+  // Takes `fd` over (below zero: none). Moves it to a number of kLeast or above and has it closed on exec. If the limit
+  // on open files does not allow that, leaves it as it is.
   explicit Descriptor(int fd) : fd_(fd) {
     if (fd_ < 0) return;
     if (const int high = ::fcntl(fd_, F_DUPFD_CLOEXEC, kLeast); high >= 0) {
@@ -41,7 +41,7 @@ class Descriptor final {
 
   int number() const { return fd_; }
 
-  // False when there is none, or when its number names another file by now.
+  // False if there is no descriptor, or if its number refers to another file by now.
   bool is_ours() const {
     struct stat info = {};
     return fd_ >= 0 && ::fstat(fd_, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;

@@ -8,8 +8,8 @@ namespace ullage::store {
 
 namespace {
 
-// Is a piece of length `a` the better one to serve `wanted`? The smallest that is enough; failing that, the largest:
-// few moves.
+// Does a piece of length `a` serve `wanted` better than one of length `b`? The best is the smallest one that is enough.
+// If none is enough, it is the largest, because that takes the fewest moves.
 bool better(Bytes a, Bytes b, Bytes wanted) {
   if ((a >= wanted) != (b >= wanted)) return a >= wanted;
   return a >= wanted ? a < b : a > b;
@@ -33,7 +33,7 @@ void IdlePages::add(IdlePiece piece) {
 Range IdlePages::remove(Ranges::iterator at) {
   const auto same_size = by_size_.find(at->size.count);
   std::deque<Ranges::iterator>& places = same_size->second;
-  // It is the newest of its size when taken whole and the oldest when taken apart.
+  // A range that is taken whole is the newest of its size, so the search begins there.
   places.erase(places.back() == at ? std::prev(places.end()) : std::find(places.begin(), places.end(), at));
   if (places.empty()) by_size_.erase(same_size);
   Range range = std::move(*at);
@@ -58,7 +58,7 @@ void IdlePages::take_apart(Ranges::iterator whole) {
   }
 }
 
-// The whole range with the piece of this kind that serves `wanted` best.
+// Finds the whole range that has the piece of this kind that serves `wanted` best.
 IdlePages::Best IdlePages::best_range(PageKind kind, Bytes wanted) {
   Best best{ranges_.end(), Bytes{}};
   for (auto range = ranges_.begin(); range != ranges_.end(); ++range) {
@@ -76,7 +76,7 @@ void IdlePages::bring_best_to_the_back(std::vector<IdlePiece>& from, Bytes wante
   if (best != from.end()) std::swap(*best, from.back());
 }
 
-// The end of the last piece of `from`, at most `at_most` of it; the front stays.
+// Takes the last piece of `from` if it is at most `at_most` long; otherwise that many bytes off its end.
 IdlePiece IdlePages::cut(std::vector<IdlePiece>& from, Bytes at_most) {
   IdlePiece& last = from.back();
   if (last.length <= at_most) {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What dead storages left: ranges with pages still behind them, waiting to be handed on.
+// Keeps the ranges of dead storages, with the pages behind them, until the pages are handed on or given back.
 //
-//   whole ranges, least recently used first          pieces of ranges taken apart
+//   whole ranges, longest idle first                 pieces of ranges that were taken apart
 //   [huge huge huge|small] [small] [huge|small] ...  huge: [..] [....]   small: [..]   crumbs: [.]
 //
-// A whole range serves a request of its own size at once. Otherwise ranges are taken apart and their pieces are moved
-// behind other addresses, best fit, since each move costs some 20 us whatever its length (DCGAN-256: 340 moves a step;
-// taking the oldest range apart instead made 660). To be given back, the oldest go first. A piece is one mapping of the
-// kernel, which can only move pages that lie in one mapping. Crumbs are pieces too small to be worth a mapping; they
-// are only ever given back.
+// A request that has just the size of a whole range gets that range at once. For other requests, ranges are taken apart
+// and their pieces are moved behind other addresses. The best-fitting piece is chosen, because each move costs some 20
+// us whatever its length. (DCGAN-256: 340 moves a step; taking the oldest range apart instead made 660.) To give pages
+// back, the oldest range is taken apart first.
+//
+// A piece is one mapping of the kernel, because the kernel can only move pages that lie in one mapping. Crumbs are
+// pieces too small to be worth a mapping; they are only ever given back.
 
 #include "ullage/store/pages.h"
 
@@ -41,22 +43,23 @@ struct IdlePiece {
   PageKind kind;
 };
 
+// Not thread-safe: the store calls it under its lock.
 class IdlePages final {
  public:
-  // Pieces below this are not moved: the kernel counts mappings (vm.max_map_count, 65,530 by default).
+  // Smaller pieces are not moved, because the kernel limits mappings (vm.max_map_count, 65,530 by default).
   static constexpr Bytes kLeastMove = 64_KiB;
 
   void add(Range range);
   void add(IdlePiece piece);
 
-  // The most recently added whole range of just this size.
+  // Takes the most recently added whole range of just this size; nothing if there is none.
   std::optional<Range> take_whole(Bytes size);
 
-  // A piece of this kind worth moving, at most `at_most` long.
+  // Takes a piece of this kind, at least kLeastMove and at most `at_most` long; nothing if there is none.
   std::optional<IdlePiece> take_to_move(PageKind kind, Bytes at_most);
 
-  // Any piece, at least one page and at most `at_most` rounded up to its page size: crumbs and pieces first, then the
-  // oldest range.
+  // Takes a piece to give back: at most `at_most` (above zero), rounded up to its page size. Takes crumbs first, then
+  // small pieces, huge pieces, and the oldest range. Returns nothing if no pages are idle.
   std::optional<IdlePiece> take_to_drop(Bytes at_most);
 
   Bytes bytes() const { return bytes_; }
@@ -68,7 +71,7 @@ class IdlePages final {
   std::vector<IdlePiece>& pieces_of(PageKind kind) { return kind == PageKind::Huge ? huge_ : small_; }
   struct Best {
     Ranges::iterator range;
-    Bytes length;  // of its piece; zero: there is none
+    Bytes length;  // of its best piece; zero: there is none
   };
   Best best_range(PageKind kind, Bytes wanted);
   void take_apart(Ranges::iterator whole);

@@ -21,7 +21,7 @@
 namespace ullage::store {
 namespace {
 
-// Shells and scripts take the low descriptors for themselves (exec 3>file); the ledger stands above them.
+// The ledger's descriptor is this or higher, because shells and scripts take the low ones for themselves (exec 3>file).
 constexpr int kLeastDescriptor = 100;
 
 constexpr std::size_t kMostPath = sizeof(LedgerPage::spill_folder.text);
@@ -47,12 +47,12 @@ Status check_text(const std::string& what, const std::string& text, std::size_t 
 
 int moved_up(int fd) {
   const int high = ::fcntl(fd, F_DUPFD, kLeastDescriptor);
-  if (high < 0) return fd;  // a limit on open files below that: the low number serves too
+  if (high < 0) return fd;  // the limit on open files is lower: the low number serves too
   ::close(fd);
   return high;
 }
 
-// The first words of the page, read without mapping it, so that a page of another build cannot mislead.
+// The first words of the page. They are read without mapping it, because another build may lay it out otherwise.
 struct Head {
   std::uint64_t magic = 0;
   std::uint32_t layout = 0;
@@ -103,7 +103,7 @@ bool is_gone(const LedgerSlot& slot) {
   return slot.ended.load() != 0 || (::kill(pid, 0) != 0 && errno == ESRCH);
 }
 
-// Zeroes everything behind the pid, fields of later layouts too.
+// Zeroes everything behind the pid, including fields that later layouts add.
 void wipe(LedgerSlot& slot) {
   static_assert(std::is_standard_layout_v<LedgerSlot> && offsetof(LedgerSlot, pid) == 0);
   char* start = reinterpret_cast<char*>(&slot) + sizeof slot.pid;
@@ -120,8 +120,8 @@ Result<Ledger> Ledger::create(const LedgerSettings& settings) {
   ULLAGE_TRY(check_text("the path of the trace", settings.record_file, kMostPath));
   ULLAGE_TRY(check_text("the path of the plan", settings.plan_file, kMostPath));
   ULLAGE_TRY(check_text("the sizes to try", settings.rehearsal, kMostSizes));
-  // Not closed on exec: the program inherits it. Sealed in size, so that no process of the tree can shorten the page
-  // under the launcher's feet (reading past the end of a file is SIGBUS).
+  // Not closed on exec, because the program inherits it. Its size is sealed: if a process of the tree shortened it, the
+  // launcher would get SIGBUS when it reads past the end.
   int fd = ::memfd_create("ullage-ledger", MFD_ALLOW_SEALING);
   if (fd < 0) return system_error("memfd_create");
   fd = moved_up(fd);
@@ -172,8 +172,7 @@ Result<Ledger> Ledger::attach_from_environment() {
   }
   Result<Ledger> inherited = attach(name->fd, kVariable);
   if (inherited || name->launcher == 0) return inherited;
-  // Some parents close all descriptors before they start a child (Python's subprocess does). The launcher still holds
-  // it.
+  // Some parents close all descriptors before they start a child (Python's subprocess does).
   const std::string path = "/proc/" + std::to_string(name->launcher) + "/fd/" + std::to_string(name->fd);
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return inherited;
@@ -198,7 +197,6 @@ Ledger& Ledger::operator=(Ledger&& other) noexcept {
   return *this;
 }
 
-// The descriptor stays open: children of this process, by fork or exec, may still attach through it.
 Ledger::~Ledger() {
   if (page_ != nullptr) ::munmap(page_, sizeof(LedgerPage));
 }
@@ -217,8 +215,7 @@ LedgerSlot* Ledger::claim_slot() {
     std::int32_t free = 0;
     if (slot.pid.compare_exchange_strong(free, self)) return &slot;
   }
-  // None is free: of the slots whose owner is gone, the one with the lowest peak goes, so that the report keeps the
-  // highest.
+  // The lowest peak goes, so that the report keeps the highest.
   for (;;) {
     LedgerSlot* least = nullptr;
     for (LedgerSlot& slot : page_->slots) {

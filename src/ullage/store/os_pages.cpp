@@ -9,7 +9,7 @@
 namespace ullage::store {
 namespace {
 
-// Kernel constants that Debian 12's C library headers may lack; from the kernel's uapi headers.
+// Constants from the kernel's uapi headers, which Debian 12's C library headers may lack.
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
 constexpr int kDontUnmap = 4;       // MREMAP_DONTUNMAP, Linux 5.7
 
@@ -17,8 +17,8 @@ constexpr int kReserveFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 void* pointer(Address a) { return reinterpret_cast<void*>(a.value); }
 
-// A fresh mapping with no access takes the place of whatever was there: pages are freed, the commit charge of strict
-// overcommit is given back, and neighbouring empty mappings merge into one.
+// Puts a fresh mapping without access in place of whatever is there. That frees the pages, gives back the commit charge
+// of strict overcommit, and lets neighbouring empty mappings merge into one.
 bool make_empty(Address at, Bytes length) {
   return mmap(pointer(at), length.count, PROT_NONE, kReserveFlags | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
@@ -29,12 +29,12 @@ bool touch_every_page(Address at, Bytes length) {
   return true;
 }
 
-// Resident now rather than at the first touch: then the pool's count of its bytes is the operating system's count too,
-// and what the process holds outside the pool is an exact difference.
+// Makes pages resident now instead of at the first touch. So the pool's count of its bytes is the operating system's
+// count too, and what the process holds outside the pool is an exact difference.
 bool populate(Address at, Bytes length) {
   while (madvise(pointer(at), length.count, kPopulateWrite) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
-    if (errno == EINVAL) return touch_every_page(at, length);  // kernel before 5.14
+    if (errno == EINVAL) return touch_every_page(at, length);  // a kernel before 5.14
     return false;
   }
   return true;
@@ -49,7 +49,7 @@ OsPages::~OsPages() {
 Result<AddressRange> OsPages::reserve(Bytes wanted) {
   ULLAGE_CHECK(reserved_.size == Bytes{}, "reserve is called once");
   for (Bytes size = round_up(wanted, kHugePage); size >= 1_GiB; size = round_down(size / 2, kHugePage)) {
-    // One huge page more, so that the range can start at a multiple of one.
+    // Reserves one huge page more, so that the range can start at a multiple of a huge page.
     void* at = mmap(nullptr, (size + kHugePage).count, PROT_NONE, kReserveFlags, -1, 0);
     if (at == MAP_FAILED) continue;
     const Address got{reinterpret_cast<std::uint64_t>(at)};
@@ -67,7 +67,7 @@ Result<AddressRange> OsPages::reserve(Bytes wanted) {
 
 bool OsPages::fill(Address at, Bytes length, PageKind kind) {
   if (mprotect(pointer(at), length.count, PROT_READ | PROT_WRITE) != 0) return false;
-  // Small pages are told so: where huge pages are always on, the kernel would otherwise fill holes beside a range.
+  // Without NOHUGEPAGE, a kernel that has huge pages always on would fill holes beside a range of small pages.
   madvise(pointer(at), length.count, kind == PageKind::Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   if (populate(at, length)) return true;
   drop(at, length);
@@ -75,7 +75,7 @@ bool OsPages::fill(Address at, Bytes length, PageKind kind) {
 }
 
 bool OsPages::move(Address from, Address to, Bytes length) {
-  // With DONTUNMAP the source stays mapped: another thread's mmap can never land in a hole of our reservation.
+  // DONTUNMAP keeps the source mapped, so that mmap on another thread can never land in a hole of our reservation.
   void* moved =
       mremap(pointer(from), length.count, length.count, MREMAP_MAYMOVE | MREMAP_FIXED | kDontUnmap, pointer(to));
   if (moved == MAP_FAILED) {
@@ -88,7 +88,7 @@ bool OsPages::move(Address from, Address to, Bytes length) {
 
 void OsPages::drop(Address at, Bytes length) {
   if (make_empty(at, length)) return;
-  // Too many mappings to split one more: free the pages all the same.
+  // There are too many mappings to split one more. Frees the pages within the mapping.
   madvise(pointer(at), length.count, MADV_DONTNEED);
   mprotect(pointer(at), length.count, PROT_NONE);
 }

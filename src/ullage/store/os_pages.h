@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Pages of Linux: mmap for address space, madvise to populate, mremap to hand pages on.
+// Implements Pages on Linux: mmap reserves addresses, madvise populates them, mremap hands pages on.
 
 #include "ullage/store/pages.h"
 
@@ -12,10 +12,11 @@ class OsPages final : public Pages {
   OsPages() = default;
   OsPages(const OsPages&) = delete;
   OsPages& operator=(const OsPages&) = delete;
-  // Unmaps the reservation: nothing of it may be in use any more. A process-wide pool is never destroyed.
+  // Unmaps the reservation; none of it may be in use any more. (A session's pool is never destroyed.)
   ~OsPages() override;
 
-  // Tries ever smaller sizes down to 1 GiB where a limit (ulimit -v, strict overcommit) refuses the wanted one.
+  // If a limit (ulimit -v, strict overcommit) refuses `wanted`, halves it again and again, down to 1 GiB. System if
+  // that is refused too.
   Result<AddressRange> reserve(Bytes wanted) override;
   bool fill(Address at, Bytes length, PageKind kind) override;
   bool move(Address from, Address to, Bytes length) override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How fast the memory outside the pool grows with the steps, and how many steps are left at that rate. A program that
-// leaks outside (a list of numpy arrays, a growing cache) is told so before it hits its budget.
+// Estimates how fast memory outside the pool grows from step to step, and how many steps are left at that rate. So a
+// leak outside the pool (a list of numpy arrays, a growing cache) is reported before it uses up the budget.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
@@ -15,17 +15,18 @@ namespace ullage::store {
 
 class OutsideGrowth final {
  public:
-  // Below this a step, growth is noise: thread arenas, code pages touched for the first time.
+  // Growth below this per step is noise: thread arenas, code pages touched for the first time.
   static constexpr Bytes kNoise = 64_KiB;
   static constexpr std::size_t kWindow = 16;  // steps looked at
 
-  // What the process held outside the pool at the end of a step; steps come in order.
+  // `outside`: what the process held outside the pool at the end of `step`. Steps must come in order.
   void add(StepId step, Bytes outside);
 
-  // Bytes a step over the last kWindow steps (least squares); nothing while there are fewer steps, or within noise.
+  // Returns the growth in bytes per step over the last kWindow steps (least squares). Returns nothing while there are
+  // fewer steps, or if the growth is below kNoise.
   std::optional<Bytes> per_step() const;
 
-  // Steps until `room` more bytes are used up at that rate.
+  // Returns after how many steps `room` more bytes are used up at that rate; nothing if per_step() returns nothing.
   std::optional<std::uint64_t> steps_left(Bytes room) const;
 
  private:

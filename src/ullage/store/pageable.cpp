@@ -4,7 +4,7 @@
 namespace ullage::store {
 namespace {
 
-constexpr std::uint64_t kSoon = 16;             // ops
+constexpr std::uint64_t kSoon = 16;             // ops; what was used within them is needed soon again
 constexpr std::uint64_t kFarAway = 1ull << 40;  // more ops than any history holds
 
 }  // namespace

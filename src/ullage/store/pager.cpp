@@ -11,12 +11,13 @@
 namespace ullage::store {
 namespace {
 
-// Of the limit, in percent: below it nobody pays for being followed.
+// In percent of the limit. Below it ops are not followed, so that a program that fits does not pay for it.
 constexpr std::uint64_t kPressurePercent = 70;
-// Faults in a row at one address that is resident and writable: then it is the program's own error.
+// After more faults in a row at one address that is resident and writable, the fault is the program's own error.
 constexpr int kMostSpurious = 64;
-// Evictions in a row of what was only just brought back: then there is too little room to get on at all.
+// After more evictions in a row of what a fault had only just brought back, there is too little room to get on at all.
 constexpr int kMostFruitless = 64;
+// If room is lacking at a fault, the storages that this many last faults brought back count as needed together.
 constexpr std::uint64_t kLastFaults = 16;
 
 std::uint64_t now_ns() {
@@ -26,7 +27,7 @@ std::uint64_t now_ns() {
 
 Seconds now_seconds() { return {static_cast<double>(now_ns()) * 1e-9}; }
 
-// An op that recomputes waits too, inside of the one that waits for it: only the outermost counts.
+// Waits nest, because the ops that recompute a storage may wait too. Only the outermost wait counts.
 thread_local int waits_here = 0;
 
 Shortage nothing_moves_now(Bytes away) {
@@ -103,7 +104,7 @@ Bytes PagerCore::free(Address at) {
       diverge(storage);  // its pages go to another, which writes them
       if (storage.where == Where::Dropped) counts_.dropped_now -= storage.span;
       if (storage.where == Where::Spilled || storage.where == Where::Returning) counts_.spilled_now -= storage.span;
-      // The thread that reads or writes it just now gives the slot back itself.
+      // A thread that is reading or writing it now gives the slot back itself.
       if (storage.where != Where::Returning) forget_copies(storage);
       if (storage.recomputing()) changed_.notify_all();
       if (settings_.used) settings_.used(at, storage.span);
@@ -171,7 +172,7 @@ void PagerCore::meet(Pageable& storage) {
   if (!std::exchange(storage.met, true)) unpin(storage);
 }
 
-// Ends the innermost op of this thread. `record`: the program ran it, and the history is to know.
+// Ends the innermost op of this thread. `record`: the program ran it, so it goes into the history.
 void PagerCore::close_frame(bool record) {
   ThreadOps& ops = ops_here();
   ULLAGE_CHECK(!ops.frames.empty(), "an op ends that did not begin");
@@ -209,7 +210,7 @@ void PagerCore::saved(Address at) {
 void PagerCore::released(Address at) {
   const Lock lock(lock_);
   const auto found = storages_.find(at);
-  // It may have been saved before anyone looked.
+  // It may have been saved before saves were followed.
   if (found != storages_.end() && found->second.saves > 0) --found->second.saves;
 }
 
@@ -234,7 +235,7 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
       make_writable(begin, storage);
       return {Fault::Healed, {}, {}};
     }
-    // Another thread was faster. Always the same address: not a matter of pages.
+    // Another thread was faster. If it is always the same address, missing pages are not the cause.
     in_a_row = last == at ? in_a_row + 1 : 0;
     last = at;
     return {in_a_row > kMostSpurious ? Fault::NotOurs : Fault::Healed, {}, {}};
@@ -255,8 +256,8 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
   return {Fault::Healed, {}, {}};
 }
 
-// Whoever faults needs several storages at once, and there is no room for them: what was brought back goes out again
-// before it is used.
+// The faulting instructions need several storages at once and there is no room for them: each storage that is brought
+// back is evicted again before it is used.
 Pager::FaultAnswer PagerCore::no_room_at_a_fault() {
   Bytes together{};
   for (const auto& [at, storage] : storages_) {
@@ -269,7 +270,7 @@ Pager::FaultAnswer PagerCore::no_room_at_a_fault() {
 
 Bytes PagerCore::trim(Bytes headroom) {
   Lock lock(lock_);
-  if (captures_ > 0) return {};  // not even what is idle: its pages would have to be waited for
+  if (captures_ > 0) return {};  // idle pages stay too: to take them away, the device's work would be waited for
   ++moves_;
   lock.unlock();
   Bytes given_back = store_.trim(headroom);
@@ -325,9 +326,9 @@ PagerCounts PagerCore::counts() const {
 void PagerCore::before_fork() {
   Lock lock(lock_);
   recompute_all(lock);
-  // What is resident now becomes the child's too: a page that either writes is copied then, one that is evicted stays
-  // with the child for its life, which cannot write anything out itself. So it gets nothing where storages are evicted
-  // anyway, and else no more than there would be room for twice.
+  // What is resident now becomes the child's too. A page that either process writes is copied; a page that the parent
+  // evicts stays with the child as long as it lives, because it cannot write it out. So if this process evicts anyway,
+  // nothing stays resident; otherwise no more than there is room for twice.
   const Bytes spilled = counts_.spilled;
   const bool evicts = spilled > spilled_for_forks_;
   while (!in_child_ && store_.room() < (evicts ? store_.counts().limit : store_.counts().limit / 2)) {
@@ -345,7 +346,7 @@ void PagerCore::before_fork() {
 
 void PagerCore::after_fork_in_parent() {
   store_.fork_lock().unlock();
-  diverge(store_.counts().slabs);  // small blocks are written all the time
+  diverge(store_.counts().slabs);  // small blocks are written all the time, so they do not stay shared
   if (spill_ != nullptr) spill_->after_fork_in_parent();
   lock_.unlock();
 }
@@ -354,7 +355,7 @@ void PagerCore::after_fork_in_child() {
   store_.fork_lock().unlock();
   if (spill_ != nullptr) spill_->after_fork_in_child();
   in_child_ = true;
-  childs_share_ = store_.counts().limit / 2;  // as the parent's last look at it was, so that it keeps as much
+  childs_share_ = store_.counts().limit / 2;  // of the parent's last limit: the child keeps as much as the parent
   lock_.unlock();
 }
 
@@ -363,7 +364,7 @@ Pageable* PagerCore::find(Address at, StorageId id) {
   return found != storages_.end() && found->second.id == id ? &found->second : nullptr;
 }
 
-// The storage whose range holds this address.
+// Finds the storage whose range holds this address.
 Pageables::iterator PagerCore::around(Address at) {
   const auto after = storages_.upper_bound(at);
   if (after == storages_.begin()) return storages_.end();
@@ -371,8 +372,8 @@ Pageables::iterator PagerCore::around(Address at) {
   return at < before->first + before->second.span ? before : storages_.end();
 }
 
-// Pages are not taken from under a copy that is being made of them: a device has no way to say that they are gone.
-// Nothing to wait for where the storage is gone meanwhile.
+// On a device without page faults, waits until the storage is not being written out (or is gone). Such a device has no
+// way to say that pages were taken away from under a copy.
 void PagerCore::await_written(Lock& lock, Address at) {
   if (settings_.heal_faults) return;
   const auto found = storages_.find(at);
@@ -385,7 +386,7 @@ void PagerCore::await_written(Lock& lock, Address at) {
   });
 }
 
-// The pages of a storage are written, or given up, from here on.
+// Call this before the pages of a storage are written to or given up: they are then no longer shared with a fork.
 void PagerCore::diverge(Pageable& storage) {
   if (storage.shared) diverge(storage.span);
   storage.shared = false;
@@ -403,7 +404,7 @@ void PagerCore::unpin(Pageable& storage) {
   if (--storage.pins == 0) pinned_ -= storage.span;
 }
 
-// What could not be done without at this moment, with `request` more.
+// Returns and notes what must be resident at this moment, with `request` more.
 Bytes PagerCore::note_at_once(Bytes request) {
   const Bytes at_once = pinned_ + store_.counts().slabs + request;
   keep_at_once(at_once);
@@ -421,7 +422,7 @@ Bytes PagerCore::take_at_once() {
   return std::exchange(at_once_lately_, {});
 }
 
-// Bytes that stand behind live storages.
+// Returns the resident bytes of live storages.
 Bytes PagerCore::present() const {
   const StoreCounts counts = store_.counts();
   return counts.resident - counts.idle;
@@ -437,7 +438,8 @@ void PagerCore::note_pressure() {
   note_at_once({});
   if (under_pressure()) return;
   const StoreCounts counts = store_.counts();
-  // Or it may be passed by the next op: ops that began unseen are not pinned.
+  // The pressure also begins when two more storages of the largest size would pass the limit. Ops must be followed
+  // before they meet the limit, because the storages of an op that began unfollowed are not pinned.
   const Bytes held = counts.resident - counts.idle;
   if (held > counts.limit / 100 * kPressurePercent || held + largest_ * 2 > counts.limit) under_pressure_.store(true);
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes a program fit into fewer bytes than it needs: when the store has no room, storages that are needed last are
-// written out and their pages handed on; what an op reads is brought back before it runs; what anyone touches
-// unannounced is brought back by the fault it causes. Addresses never change, so no pointer dangles.
+// Makes a program fit into fewer bytes than it needs. If the store has no room, the storages that are needed last are
+// evicted and their pages handed on. The inputs of an op are brought back before it runs. If anything else touches an
+// evicted storage, the page fault brings it back (not on a card). Addresses never change, so no pointer dangles.
 //
 //   allocate -> store refuses -> make_room: the farthest storage -> write_out -> vacate -> the store serves
 //   begin_op -> bring_back each input: stage pages, read, settle; pinned until end_op
 //
-// A thread in the background writes ahead what will be evicted next and brings back ahead what is due next, so that the
-// program seldom waits. A plan says itself what leaves and comes back, what is dropped and made again
-// (planned_moves.h). Thread-safe. pager_core.h is what does it.
+// A background thread writes ahead what will be evicted next and reads ahead what is due next, so that the program
+// seldom waits. Under a plan, the plan says what is spilled, restored, dropped and recomputed (planned_moves.h).
+//
+// Thread-safe. The implementation is in pager_core.h.
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/pager_counts.h"
@@ -28,14 +29,14 @@
 
 namespace ullage::store {
 
-// What could not be had, and why no room was made for it.
+// A request that was not served, and why no room was made for it. If a storage could not be brought back for another
+// reason than lack of room, `refusal` has only `requested`, and `spill_failure` is the reason.
 struct Shortage {
-  Refusal refusal;            // of the store; its `limit` and `needed` are those of the last try
-  Bytes at_once;              // what ops in flight need at once, the request included, and what cannot move: no smaller
-                              // pool would do
-  Bytes pinned;               // of that, the storages of ops in flight
-  bool can_move = false;      // false: there is no spill file, and nothing was moved
-  std::string spill_failure;  // why bytes could not be moved; empty: there was nothing left to move
+  Refusal refusal;            // the store's; `limit` and `needed` are those of the last attempt
+  Bytes at_once;              // the request, pinned storages and slabs together: no smaller pool would do
+  Bytes pinned;               // of at_once, the pinned storages (those of ops in flight)
+  bool can_move = false;      // false: nothing could be spilled, for lack of a tier or in a forked child
+  std::string spill_failure;  // why nothing could be spilled; empty: there was nothing left to spill
 };
 
 // A storage that an op is about to use.
@@ -48,68 +49,75 @@ struct OpInput {
 class Pager {
  public:
   struct Settings {
-    bool heal_faults = true;  // false: an access that no op announced is a failure, as it is on a GPU
-    // False: no fault tells that a page was written, as on a GPU, and an op may write what it says it reads. A copy in
-    // the tier below is then kept beside the bytes only while autograd holds them, since it checks that they stay.
+    // False: an access that no op announced to an evicted storage is an error, as on a card.
+    bool heal_faults = true;
+    // False: no page fault tells of a write, as on a card, and an op may write to what it announces as read. Then an op
+    // that uses a storage makes its copy in the tier worthless, unless autograd has the storage saved: autograd checks
+    // that saved tensors do not change.
     bool notices_writes = true;
-    // A library may take a block as a storage is taken, and use it where no op says so (cuBLAS's workspaces on a card).
-    // True: a storage stays where it is until an op was told to have it.
+    // True: libraries allocate blocks here and use them outside of ops (cuBLAS's workspaces on a card). Then a storage
+    // is not evicted before some op has used or made it.
     bool libraries_take_blocks = false;
     bool evict_all = false;  // stress: before every op, everything that no op in flight uses is evicted
-    // Told of bytes that ops may have been given to a device to work on until now: when an op ends, what it used; when
-    // a storage is freed. Called with the pager's lock held. Empty: ops have run when they end.
+    // Called for bytes that a device may still be working on: when an op ends, for each storage that it used, and when
+    // a storage is freed. The pager's lock is held. Empty: the work of an op is done when the op ends.
     std::function<void(Address, Bytes)> used;
-    // Told of storages whose bytes leave, or come back. Called with the pager's lock held. Empty: a touch of what is
-    // away is noticed.
+    // Called when the bytes of a storage leave or come back. The pager's lock is held. Empty: nobody needs to know,
+    // because a touch of an evicted storage is noticed.
     enum class Moved { Away, Back };
     std::function<void(Address, Moved)> moved;
-    // Told of bytes that this process and its fork's children shared and no longer do: one has written them or given
-    // them up, so that the other's are now more. Called with the pager's lock held. Empty: nobody counts them.
+    // Called with bytes that this process and its forked children no longer share, because this one writes them or
+    // gives them up. The others' bytes grow by as many. The pager's lock is held. Empty: nobody counts them.
     std::function<void(Bytes)> diverged;
-    // Asked before a request is refused: somebody beside the pool gives up what it can do without. True: it did, so
-    // that there may be room now. Called on the thread that asks, with no lock held. Empty: there is nobody.
+    // Called before a request is refused, to have a consumer outside the pool give up what it can do without. True: one
+    // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such
+    // consumer.
     std::function<bool()> last_resort;
   };
 
-  // `spill` null: nothing can be moved, and the pager only hands on what the store says. Both must outlive the pager.
+  // `spill`: the tier to spill to. Null: nothing can be spilled, and the store's refusals are passed on. Both must
+  // outlive the pager.
   static std::unique_ptr<Pager> create(Store& store, Tier* spill, Settings settings);
   virtual ~Pager() = default;
 
-  // As the store's, with room made where it had none. A storage made inside an op is pinned until the op ends.
+  // As Store::allocate(), but makes room if the store has none. A storage that is made inside an op is pinned until the
+  // op ends.
   virtual std::variant<Address, Shortage> allocate(Bytes size) = 0;
   virtual Bytes free(Address at) = 0;
 
-  // An op starts on this thread: its inputs are brought back and pinned until end_op(). Ops nest. With a Shortage
-  // nothing is pinned and the op must not run. `signature`: see UseHistory::add_op.
+  // Begins an op on this thread: brings its inputs back and pins them until end_op(). Ops nest. If it returns a
+  // Shortage, nothing is pinned, and the op must neither run nor be ended. `signature`: see UseHistory::add_op().
   virtual std::optional<Shortage> begin_op(std::uint64_t signature, std::span<const OpInput> inputs) = 0;
-  // `remember` false: an op that the program did not run itself; the history does not hear of it.
-  // `made`: storages that it gave to the program, of which the pager may not have known.
+  // Ends this thread's innermost op. `remember` false: the program did not run the op itself, so the history leaves it
+  // out. `made`: the op's outputs, which count as made by an op from now on (Settings::libraries_take_blocks).
   virtual void end_op(bool remember = true, std::span<const Address> made = {}) = 0;
-  // Could all of these be resident at once?
+  // Could all of these be resident at once, beside what is pinned already?
   virtual bool fits(std::span<const OpInput> inputs) = 0;
 
-  // Autograd saved a storage, or let go of it; as often as it did.
+  // Autograd saved the storage, or released it. Call each as often as autograd does it.
   virtual void saved(Address at) = 0;
   virtual void released(Address at) = 0;
 
-  // Brings back the storage that begins or lies around `at`. Nothing to do where there is none.
+  // Brings back the storage that has `at` in its range, if there is one.
   virtual std::optional<Shortage> bring_back(Address at) = 0;
 
-  // For the handler of SIGSEGV: an access to `at` was not allowed.
+  // For the SIGSEGV handler: an access to `at` was not allowed. Healed: the instruction can go on. NotOurs: the pager
+  // is not the cause. Failed: the bytes cannot be brought back.
   enum class Fault { Healed, NotOurs, Failed };
   struct FaultAnswer {
     Fault what = Fault::NotOurs;
-    std::string why;  // of Failed
-    Bytes at_once;    // where room was lacking: what must be resident at once, as far as the faults tell; else zero
+    std::string why;  // if Failed
+    Bytes at_once;    // if room was lacking: what must be resident at once, as far as the faults show; else zero
   };
   virtual FaultAnswer on_fault(Address at) = 0;
 
-  // Gives back idle pages, down to `headroom` below the limit, and evicts as long as the limit is passed: it may have
-  // sunk. Returns the bytes of idle pages given back.
+  // Asks for the limit, which may have sunk. Gives idle pages back until resident bytes are `headroom` below it, as far
+  // as there are idle pages. If live storages alone pass the limit, evicts some. Returns the bytes given back. Does
+  // nothing during a capture.
   virtual Bytes trim(Bytes headroom = {}) = 0;
   // As Store::missing().
   virtual Bytes missing() = 0;
-  // Gives back what no storage has.
+  // Gives all idle pages back to the system and returns their bytes. Does nothing during a capture.
   virtual Bytes drop_idle() = 0;
   // Evicts every storage that no op in flight uses. For tests.
   virtual void evict_all() = 0;
@@ -117,27 +125,29 @@ class Pager {
   // The body of the background thread; never returns.
   virtual void run_in_background() = 0;
 
-  // Between the two a device's work is captured, to be run again later unseen by any op (a CUDA graph): nothing moves
-  // meanwhile, and what ops use is never moved again. They nest.
+  // Between these two a device's work is captured, to run again later without any op (a CUDA graph). Meanwhile nothing
+  // moves, and storages that ops use are pinned for good. Captures nest. begin_capture() waits for moves in flight.
   virtual void begin_capture() = 0;
   virtual void end_capture() = 0;
 
-  // Is the pool near its limit? Then ops and saved tensors are worth following. Stays true once it is or is said to be.
+  // Is the pool near its limit, so that ops and saved tensors are worth following? Once true, it stays true.
+  // follow_from_now_on() makes it true.
   virtual bool under_pressure() const = 0;
   virtual void follow_from_now_on() = 0;
 
-  // The most that ops needed at once since this was called last, what cannot move included.
+  // Returns the most that had to be resident at once since the last call: storages of ops, requests, slabs.
   virtual Bytes take_at_once() = 0;
 
   virtual PagerCounts counts() const = 0;
   virtual const Store& store() const = 0;
 
-  // For a plan.
+  // The moves that a plan may order.
   virtual PlannedMoves& planned() = 0;
 
-  // Around fork(): recomputes what is dropped, evicts what there would be no room for twice, waits for moves in flight
-  // and holds everything still. The child reads what is spilled, evicts only what need not be written, and writes and
-  // drops nothing.
+  // To be called around fork(). The first recomputes what is dropped. It evicts until half of the limit is free,
+  // because parent and child may each get a copy of what is resident. It waits for moves in flight, and keeps the locks
+  // until after the fork. The child can read what is spilled, but it only evicts clean storages and neither writes nor
+  // drops any.
   virtual void before_fork() = 0;
   virtual void after_fork_in_parent() = 0;
   virtual void after_fork_in_child() = 0;

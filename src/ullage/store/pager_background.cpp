@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pager's background thread: it makes the copies that a plan orders. Without a plan it brings back ahead what is
-// due next, and writes ahead what will be evicted next, so that evicting is only a matter of taking pages.
+// The pager's background thread. It makes the copies that a plan orders. Without a plan it reads ahead what is due
+// next, and writes ahead what will be evicted next, so that an eviction only has to take the pages.
 #include "ullage/store/pager_core.h"
 
 #include <algorithm>
@@ -13,10 +13,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 constexpr std::chrono::milliseconds kWhileIdle{50};
-constexpr Seconds kDue{0.5};                    // what is used within this is brought back; 128 MiB take about 0.05 s
+constexpr Seconds kDue{0.5};                    // what is used within this is read ahead; 128 MiB take about 0.05 s
 constexpr std::uint64_t kLeastAhead = 32;       // ops: what is used sooner is not written ahead
-constexpr std::uint64_t kStillEvicting = 8192;  // ops since the last eviction
-// Room, and clean storages that are needed last, are together kept at this share of the limit, and at most kMostReady.
+constexpr std::uint64_t kStillEvicting = 8192;  // ops since the last eviction; after more, nothing is written ahead
+// Writes ahead until free room and the clean storages that are needed last together make up the limit divided by this,
+// but at most kMostReady.
 constexpr std::uint64_t kReadyShare = 3;
 constexpr Bytes kMostReady = 512_MiB;
 
@@ -50,7 +51,7 @@ void PagerCore::run_in_background() {
   }
 }
 
-// Makes the next copy that a plan ordered and that is still of use.
+// Makes the next copy that a plan ordered and that is still of use. False: there is none.
 bool PagerCore::carry_out_order(Lock& lock) {
   while (!orders_.empty()) {
     const Order order = orders_.front();
@@ -59,7 +60,7 @@ bool PagerCore::carry_out_order(Lock& lock) {
     if (storage == nullptr) continue;
     const Bytes span = storage->span;
     if (order.read && storage->staged) {
-      // A failed read is told to who needs it.
+      // If the read fails, whoever needs the storage will get the error.
       if (!read_in(lock, order.at, order.id, *storage->staged)) counts_.restored_ahead += span;
       return true;
     }
@@ -72,7 +73,8 @@ bool PagerCore::carry_out_order(Lock& lock) {
   return false;
 }
 
-// Brings back the spilled storage that is due first, if there is room or what is in its way is needed later and clean.
+// Reads ahead the spilled storage that is due first, if there is room, or if clean storages that are needed later can
+// be evicted for it. False: nothing was read.
 bool PagerCore::bring_back_due(Lock& lock) {
   const OpId now = history_.now();
   auto due = storages_.end();
@@ -93,12 +95,12 @@ bool PagerCore::bring_back_due(Lock& lock) {
   if (!make_clean_room(due->second)) return false;
   const std::variant<Address, Refusal> staged = store_.stage(at);
   if (std::holds_alternative<Refusal>(staged)) return false;
-  if (read_in(lock, at, id, std::get<Address>(staged))) return false;  // a failed read is told to who needs it
+  if (read_in(lock, at, id, std::get<Address>(staged))) return false;  // whoever needs it will get the error
   counts_.restored_ahead += span;
   return true;
 }
 
-// Room for `wanted`, at the cost of clean storages that are needed later than it.
+// Makes room for `wanted` by evicting clean storages that are needed later. False: there are not enough of them.
 bool PagerCore::make_clean_room(const Pageable& wanted) {
   const std::uint64_t own = distance(wanted, history_);
   while (store_.room() < wanted.span) {
@@ -110,10 +112,10 @@ bool PagerCore::make_clean_room(const Pageable& wanted) {
   return true;
 }
 
-// Writes one storage of those that would be evicted next.
+// Writes out one of the storages that would be evicted next. False: nothing was written.
 bool PagerCore::write_farthest(Lock& lock) {
   if (in_child_ || !spill_failure_.empty()) return false;
-  // A program that fits pays nothing: only where something had to go before, something will have to go again.
+  // Writes ahead only if something was evicted not long ago, so that a program that fits does not pay for it.
   if (evicted_at_ == OpId{} || history_.now().value - evicted_at_.value > kStillEvicting) return false;
   const Bytes ready = std::min(store_.counts().limit / kReadyShare, kMostReady);
   Bytes have = store_.room();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The pager as it is: its state, and the moves that pager.h and planned_moves.h promise. One lock guards the state; it
-// is not held during input and output, so whatever was looked at before is looked at again after.
+// The implementation of pager.h and planned_moves.h. One lock guards the state. It is released during input and output,
+// so whatever was looked up before must be looked up again afterwards.
 //
-//   pager.cpp             what programs and ops ask
-//   pager_moves.cpp       one storage out, one storage in
-//   pager_background.cpp  ahead of need
-//   planned_moves.cpp        what a plan orders
+//   pager.cpp             what programs and ops call
+//   pager_moves.cpp       moves one storage out or in
+//   pager_background.cpp  moves storages ahead of need
+//   planned_moves.cpp     carries out what a plan orders
 
 #include "ullage/store/pageable.h"
 #include "ullage/store/pager.h"
@@ -66,9 +66,10 @@ class PagerCore final : public Pager, public PlannedMoves {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  // Whom room is made for. A new storage may be refused; an op's input should come back; a fault must be healed, at the
-  // cost of pinned storages too, and only the last two may use the spill file's reserve.
+  // What room is made for: a new storage, an op's input, or a page fault. An input or a fault may use the reserved slot
+  // of the tier. Only a fault may evict pinned storages, because it cannot be refused.
   enum class For { New, Input, Fault };
+  // One: the pages of one storage are free. Waited: something changed meanwhile, so look again. None: nothing can go.
   enum class Evicted { One, Waited, None };
 
   struct Held {
@@ -78,7 +79,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   };
   struct Frame {
     std::uint64_t signature = 0;
-    std::size_t first = 0;  // of its storages in ThreadOps::held
+    std::size_t first = 0;  // index of its first storage in ThreadOps::held
   };
   // The ops in flight of one thread, innermost last.
   struct ThreadOps {
@@ -86,7 +87,7 @@ class PagerCore final : public Pager, public PlannedMoves {
     std::vector<Frame> frames;
   };
   static ThreadOps& ops_here();
-  // Made when a program's thread is about to wait for moves: counts the time until its end as waited for.
+  // While this object exists, the time counts as waited for moves by a thread of the program.
   class Waiting {
    public:
     explicit Waiting(PagerCore& pager);
@@ -126,7 +127,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void note_pressure();
   FaultAnswer no_room_at_a_fault();
 
-  // pager_moves.cpp. Those with a Lock may let go of it for a while; a Pageable* is then to be found again.
+  // pager_moves.cpp. A function that takes a Lock may release it for a while; afterwards find() each Pageable* again.
   std::optional<Shortage> bring_back(Lock& lock, Address at, StorageId id, For whom);
   std::optional<Shortage> read_in(Lock& lock, Address at, StorageId id, Address staged);
   Evicted make_room(Lock& lock, const Refusal& refusal, For whom);
@@ -161,31 +162,31 @@ class PagerCore final : public Pager, public PlannedMoves {
   Pageables storages_;
   UseHistory history_;
   PagerCounts counts_;
-  Bytes at_once_lately_;  // as counts_.at_once_peak, since take_at_once()
-  OpId evicted_at_;       // when something was evicted last
-  // For the background, by a plan: copies to make, in this order.
+  Bytes at_once_lately_;  // as counts_.at_once_peak, but since take_at_once()
+  OpId evicted_at_;       // the op at which something was last evicted
+  // A copy that a plan ordered from the background thread.
   struct Order {
     Address at;
     StorageId id;
-    bool read = false;  // else write
+    bool read = false;  // false: write out
   };
   std::deque<Order> orders_;
   bool follows_plan_ = false;
   Recomputer* recomputer_ = nullptr;
-  Bytes largest_;  // span of any storage so far
+  Bytes largest_;  // largest span of any storage so far
   std::optional<SpillSlot> reserve_;
   Bytes pinned_;                // spans of storages with pins
   std::string spill_failure_;   // why the last write out failed; empty: it did not
   std::size_t moves_ = 0;       // in flight
   std::size_t recomputes_ = 0;  // in flight
-  std::size_t staged_ = 0;      // storages with pages to be read into
-  int captures_ = 0;            // under way
-  int starving_ = 0;            // threads of the program that found nothing to evict but what is being moved
-  int fruitless_ = 0;           // evictions in a row of what a fault had only just brought back
+  std::size_t staged_ = 0;      // storages with Pageable::staged
+  int captures_ = 0;            // in progress
+  int starving_ = 0;            // threads that wait for a move to end, because nothing else can be evicted
+  int fruitless_ = 0;           // evictions in a row, for faults, of storages that a fault had just brought back
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
-  Bytes spilled_for_forks_;  // while nothing else was spilled
-  Bytes childs_share_;  // of a forked child: what it keeps present at most of what it can read again
+  Bytes spilled_for_forks_;  // bytes spilled by before_fork() while nothing else was spilled
+  Bytes childs_share_;       // in a forked child: most bytes that may be present when it reads a storage back
   std::atomic<bool> under_pressure_{false};
   std::atomic<std::uint64_t> waited_ns_{0};
 };

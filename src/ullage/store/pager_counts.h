@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the pager did so far, and what is away now.
+// What the pager has done so far, and what is evicted now.
 
 #include "ullage/base/bytes.h"
 
@@ -10,24 +10,24 @@
 
 namespace ullage::store {
 
-// Bytes are those of whole pages.
+// Bytes count whole pages.
 struct PagerCounts {
-  Bytes spilled;           // bytes moved out: pages taken away
-  Bytes rewrites_avoided;  // of these, not written again, since they had not changed since they came back
-  Bytes written;           // to the file
+  Bytes spilled;           // pages taken away, with a copy in the tier
+  Bytes rewrites_avoided;  // of these, not written again, because they had not changed since they came back
+  Bytes written;           // to the tier
   Bytes written_ahead;     // of these, by the background thread
-  Bytes restored;          // bytes moved back
+  Bytes restored;          // read back
   Bytes restored_ahead;    // of these, by the background thread
   Bytes spilled_now;
   Bytes spilled_peak;
-  Bytes dropped;                        // bytes given up unwritten, to be made again
-  Bytes dropped_now;                    // of storages that live, those that were handed over to another included
-  Bytes at_once_peak;                   // the largest Shortage::at_once that was met: the floor of the pool
+  Bytes dropped;                        // given up unwritten, to be recomputed
+  Bytes dropped_now;                    // of live storages, including those whose pages another storage adopted
+  Bytes at_once_peak;                   // the largest Shortage::at_once so far: a smaller pool would not do
   Bytes foreign_peak;                   // most bytes of one op's inputs that are not the pool's
-  Seconds waited;                       // program's threads, for moving, and for recomputing that no plan foresaw
-  Seconds background;                   // time the background thread moved
-  std::uint64_t faults = 0;             // accesses of storages without pages that no op announced
-  std::uint64_t recomputed = 0;         // dropped storages that were needed before a plan had made them again
+  Seconds waited;                       // by the program's threads, for moves and for recomputing on demand
+  Seconds background;                   // time that the background thread spent on moves
+  std::uint64_t faults = 0;             // accesses to evicted storages that no op announced
+  std::uint64_t recomputed = 0;         // dropped storages that were needed before a plan had recomputed them
   std::uint64_t evicted_on_demand = 0;  // storages, because something else had no room; under a plan: rescues
   std::string spill_failure;            // why writing out failed last; empty: it did not, or went well since
 };

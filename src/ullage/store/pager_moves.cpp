@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pager's moves: what is evicted, how bytes go out and come back.
+// The pager's moves: chooses what is evicted, writes bytes out, and reads them back.
 #include "ullage/store/pager_core.h"
 
 #include <algorithm>
@@ -8,23 +8,24 @@
 namespace ullage::store {
 namespace {
 
-// The storages that faults brought back last are evicted last: one instruction may read one and write another.
+// The storages that the last faults brought back are evicted last: one instruction may read one and write another.
 constexpr std::uint64_t kKeptAfterFault = 4;
 constexpr int kWritesForAFault = 3;
 constexpr int kMostRecounts = 20;  // some 10 ms each
-// Who is evicted first, by rank, the highest first.
+// The ranks of storages that could be evicted; the highest goes first.
 constexpr int kJustHealed = 0;
 constexpr int kPinned = 1;
 constexpr int kFree = 2;
 
 }  // namespace
 
-// Evicts one storage to the benefit of a request that the store refused. None: there is nothing left to evict.
+// Makes room for a request that the store refused: gives up staged pages, else evicts one storage, else waits for a
+// move to end.
 PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For whom) {
   if (refusal.reason == Refusal::Reason::AddressSpace || captures_ > 0) return Evicted::None;
   if (unstage_one()) return Evicted::One;
   bool clean_only = spill_ == nullptr || in_child_;
-  // A thread that stands at a fault cannot be told of an error, so a failed write is tried again before it ends.
+  // A thread at a page fault cannot get an error, so a failed write is tried again before the process has to end.
   for (int writes_left = whom == For::Fault ? kWritesForAFault : 1;;) {
     const auto victim = farthest(whom, clean_only);
     if (victim != storages_.end()) {
@@ -32,19 +33,20 @@ PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For 
       if (evicted == Evicted::One) ++counts_.evicted_on_demand;
       if (evicted != Evicted::None) return evicted;
       if (clean_only) return Evicted::None;
-      clean_only = --writes_left == 0;  // it could not be written; others need not be
+      clean_only = --writes_left == 0;  // the write failed; clean storages need none
       continue;
     }
     if (moves_ == 0) return Evicted::None;
-    ++starving_;  // what ends now is ours: the background must not take it away for the next one it brings back
+    ++starving_;  // keeps the background thread from using the room that the ending move makes
     changed_.wait(lock);
     --starving_;
     return Evicted::Waited;
   }
 }
 
-// As make_room(); where there is nothing to evict, the limit is counted anew before the request is refused, and
-// again for some moments, as other processes may be about to give way. At last whoever can is asked to.
+// As make_room(). If nothing can be evicted and the limit is the reason, has the limit measured anew. It does so
+// kMostRecounts times at most, because other processes may be about to give memory back. At last it calls
+// Settings::last_resort. Returns nothing if the request should be tried again.
 std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
@@ -71,7 +73,7 @@ bool PagerCore::somebody_gives_way(Lock& lock) {
   return gave_way;
 }
 
-// The resident storage to give up first: of the highest rank there is, the one needed last.
+// Finds the resident storage to evict first: among those of the highest rank, the one that is needed last.
 Pageables::iterator PagerCore::farthest(For whom, bool clean_only) {
   auto best = storages_.end();
   std::pair<int, std::uint64_t> best_key;  // rank, distance
@@ -88,12 +90,13 @@ Pageables::iterator PagerCore::farthest(For whom, bool clean_only) {
       best_key = key;
     }
   }
-  // Says nothing: the watch, which looks all the time; nobody there, as all is on its way for another thread.
+  // Only choices for faults count: the watch has storages evicted all the time. If none was found, that tells nothing
+  // either, because all storages are in transit for other threads.
   if (whom == For::Fault && best != storages_.end()) fruitless_ = best_key.first == kJustHealed ? fruitless_ + 1 : 0;
   return best;
 }
 
-// One: its pages are the store's again. Waited: something changed meanwhile, look again. None: it cannot be written.
+// Evicts a resident storage. Writes it out first unless it is clean. None: it cannot be written.
 PagerCore::Evicted PagerCore::evict(Lock& lock, Address at, StorageId id, For whom) {
   Pageable* storage = find(at, id);
   if (storage->writing) {
@@ -124,7 +127,7 @@ void PagerCore::take_pages(Address at, Pageable& storage) {
   counts_.spilled_peak = std::max(counts_.spilled_peak, counts_.spilled_now);
 }
 
-// Gives up pages that something was to be read into ahead. False: there are none.
+// Gives up the staged pages of one storage that was to be read ahead. False: there are none.
 bool PagerCore::unstage_one() {
   if (staged_ == 0) return false;
   const auto found =
@@ -135,7 +138,8 @@ bool PagerCore::unstage_one() {
   return true;
 }
 
-// Copies a resident storage into the file; unless someone writes to it meanwhile, it is clean then.
+// Copies a resident storage into the tier. Unless it is written to or freed meanwhile (which is no error), it is then
+// clean.
 Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
   Pageable* storage = find(at, id);
   const Result<SpillSlot> slot = take_slot(storage->span, whom);
@@ -143,7 +147,7 @@ Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
     spill_failure_ = slot.error().text();
     return slot.error();
   }
-  // From here on the first write is a fault, and the copy is given up then. Unnoticed writes would be lost.
+  // From here on the first write is a fault, and the copy is given up then. A write that nobody noticed would be lost.
   if (!store_.protect(at, Access::Read)) {
     spill_->give(*slot);
     spill_failure_ = "the kernel protects no more pages (see vm.max_map_count)";
@@ -177,8 +181,8 @@ Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
   return success();
 }
 
-// Space in the file. With memory and file both full nothing could change places any more, so as much as the largest
-// storage needs is kept in reserve, and given up only to bring something back.
+// Takes a slot in the tier. With memory and tier both full, no two storages could change places any more. So a slot for
+// the largest storage is kept in reserve, and used only to make room for what is brought back.
 Result<SpillSlot> PagerCore::take_slot(Bytes span, For whom) {
   if (whom == For::New && (!reserve_ || reserve_->size < largest_)) {
     give_up_reserve();
@@ -195,7 +199,7 @@ void PagerCore::give_up_reserve() {
   reserve_.reset();
 }
 
-// Where the file is full, copies of what is resident anyway make way.
+// Takes a slot. If the tier is full, gives up copies of resident storages for it.
 Result<SpillSlot> PagerCore::take_from_file(Bytes span) {
   Result<SpillSlot> slot = spill_->take(span);
   for (auto it = storages_.begin(); !slot && it != storages_.end(); ++it) {
@@ -215,7 +219,7 @@ void PagerCore::make_writable(Address at, Pageable& storage) {
   store_.protect(at, Access::ReadWrite);
 }
 
-// Resident when this returns nothing, or gone.
+// Brings a storage back. If this returns nothing, the storage is resident, or was freed meanwhile.
 std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId id, For whom) {
   for (Tried tried;;) {
     Pageable* storage = find(at, id);
@@ -230,7 +234,7 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
       continue;
     }
     if (storage->staged) return read_in(lock, at, id, *storage->staged);
-    // The parent goes on meanwhile, and cannot ask for room here: what a child read, and can read again, goes early.
+    // The parent runs on and cannot ask the child for room. So the child soon evicts what it can read again.
     while (in_child_ && present() + storage->span > childs_share_) {
       if (make_room(lock, Refusal{}, whom) == Evicted::None) break;
     }
@@ -243,7 +247,7 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
   }
 }
 
-// Fills the staged pages, and moves them in at once: no thread ever sees half of it.
+// Fills the staged pages and moves them behind the storage's address at once, so that no thread sees part of the bytes.
 std::optional<Shortage> PagerCore::read_in(Lock& lock, Address at, StorageId id, Address staged) {
   Pageable* storage = find(at, id);
   const SpillSlot slot = *storage->slot;

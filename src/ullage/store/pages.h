@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The operating system as the store sees it: address space that costs nothing, and physical pages that can be put
-// behind it, handed from one address to another, and given back. `OsPages` is Linux, `cuda::CardPages` a card's driver;
-// `NoPages` has no memory behind it, so that the simulator runs the very same store.
+// What the store needs of the operating system: address space that costs nothing, and physical pages. Pages can be put
+// behind addresses, handed from one address to another, and given back. `OsPages` is Linux and `cuda::CardPages` a
+// card's driver. `NoPages` has no memory behind it, so that the simulator can run the very same store.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -16,7 +16,7 @@ inline constexpr Bytes kHugePage = 2_MiB;
 // Small: pages of 4 KiB. Huge: chunks of 2 MiB at multiples of 2 MiB, which the system may back by one huge page each.
 enum class PageKind { Small, Huge };
 
-// What the program may do with pages. None also where there are no pages: a touch is then a fault.
+// What the program may do with pages. With None, and where there are no pages, a touch is a page fault.
 enum class Access { None, Read, ReadWrite };
 
 constexpr Bytes page_size(PageKind kind) { return kind == PageKind::Huge ? kHugePage : kSmallPage; }
@@ -35,16 +35,15 @@ class Pages {
  public:
   virtual ~Pages() = default;
 
-  // The least that can be put behind an address. Where it is kHugePage, as on a card, only such pages are asked for,
-  // and small requests are not for the store.
+  // The least that can be put behind an address. If it is kHugePage, as on a card, the store asks for huge pages only,
+  // and requests below Store::kLeastRange must not come to the store.
   virtual Bytes granularity() const { return kSmallPage; }
 
-  // Address space with no bytes behind it; as much of `wanted` as the system allows. Called once.
+  // Reserves address space with no memory behind it: `wanted` bytes, or as many as the system allows. Called once.
   virtual Result<AddressRange> reserve(Bytes wanted) = 0;
 
-  // Puts fresh pages behind [at, at + length): writable and resident when this returns, and zeroed where a processor
-  // reads them.
-  // False: the system refused, and nothing is behind the range.
+  // Puts fresh pages behind [at, at + length). They are writable and resident when this returns, and zeroed unless they
+  // are a card's. False: the system refused, and nothing is behind the range.
   virtual bool fill(Address at, Bytes length, PageKind kind) = 0;
 
   // Hands the pages behind `from`, contents and all, to `to`, which had none. `from` is then reserved and empty.
@@ -54,7 +53,7 @@ class Pages {
   // Gives the pages behind the range back to the system; the range stays reserved.
   virtual void drop(Address at, Bytes length) = 0;
 
-  // Says what may be done with the pages behind the range, which move() carries along. False: the system refused.
+  // Sets the access to the pages behind the range; move() takes it along. False: the system refused.
   virtual bool protect(Address at, Bytes length, Access access) = 0;
 };
 

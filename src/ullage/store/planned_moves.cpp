@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan orders: storages are dropped and made again, spilled and brought back, when it says so.
+// Carries out what a plan orders: drops, recomputes, spills and restores storages.
 #include "ullage/store/planned_moves.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Shortage cannot_recompute(Bytes size, std::string why) {
 
 }  // namespace
 
-// The storage that begins here, once nobody reads it in any more; null where there is none.
+// Waits until nobody is reading in the storage that begins at `at`, and returns it; null if there is none.
 Pageable* PagerCore::storage_at_rest(Lock& lock, Address at) {
   for (;;) {
     const auto found = storages_.find(at);
@@ -32,7 +32,7 @@ Pageable* PagerCore::storage_at_rest(Lock& lock, Address at) {
   }
 }
 
-// Slot and staged pages; a copy that is being written is worthless.
+// Gives up the storage's slot and staged pages, and makes a copy that is being written worthless.
 void PagerCore::forget_copies(Pageable& storage) {
   if (storage.slot) spill_->give(*storage.slot);
   storage.slot.reset();
@@ -99,7 +99,7 @@ void PagerCore::read_ahead(Address at) {
   if (std::holds_alternative<Refusal>(staged)) return;
   found->second.staged = std::get<Address>(staged);
   ++staged_;
-  if (in_child_) return;  // which has no background
+  if (in_child_) return;  // a forked child has no background thread
   orders_.push_back({at, found->second.id, /*read=*/true});
   changed_.notify_all();
 }
@@ -107,7 +107,7 @@ void PagerCore::read_ahead(Address at) {
 bool PagerCore::adopt(Address at, Address from) {
   Lock lock(lock_);
   await_written(lock, from);
-  // Whatever had no room since it was made may have taken its pages.
+  // It may have been spilled since it was made, because something else had no room.
   if (const Pageable* giver = storage_at_rest(lock, from); giver != nullptr && giver->where == Where::Spilled) {
     const Waiting waiting(*this);
     if (bring_back(lock, from, giver->id, For::Input)) return false;
@@ -150,7 +150,7 @@ Bytes PagerCore::room() {
   return saturating_sub(counts.limit, counts.wasted_peak);
 }
 
-// Of a dropped storage. Where this returns nothing it was made again, or is gone, or someone else made it again.
+// Recomputes a dropped storage. If this returns nothing, the storage got its bytes, here or elsewhere, or was freed.
 std::optional<Shortage> PagerCore::recompute(Lock& lock, Address at, StorageId id, bool at_fault) {
   Pageable* storage = find(at, id);
   const Bytes size = storage->size;
@@ -184,7 +184,7 @@ std::optional<Shortage> PagerCore::recompute(Lock& lock, Address at, StorageId i
   return cannot_recompute(size, why);
 }
 
-// Makes every dropped storage again that can be, since a forked child cannot.
+// Recomputes every dropped storage that can be recomputed, because a forked child could not do it.
 void PagerCore::recompute_all(Lock& lock) {
   std::vector<Held> all;
   for (const auto& [at, storage] : storages_) {

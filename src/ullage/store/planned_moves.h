@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a plan may order of the pager. It is carried out word for word; all addresses are the begin of a storage.
+// The moves that a plan may order from the pager, which carries them out exactly. Each address is the begin of a
+// storage.
 
 #include "ullage/base/bytes.h"
 
 namespace ullage::store {
 
-// Whoever knows how the bytes of a storage were made: the pager asks it when dropped ones are needed.
+// Knows how the bytes of storages were made. The pager calls it when a dropped storage is needed.
 class Recomputer {
  public:
   virtual ~Recomputer() = default;
-  // The storage at `at` is needed now and no plan has brought it back: by an op, by backward, or (`at_fault`) by an
-  // instruction that stands at it. True: it is resident now, through PlannedMoves::adopt(). Called on the thread that
-  // needs it, with no lock held; may use the pager, and other dropped storages, which are recomputed first. One thread
-  // at a time for one storage. What it throws counts as false, and says why.
+  // Recomputes the storage at `at`, which is needed before the plan has recomputed it: by an op, by backward, or
+  // (`at_fault`) by an instruction that faulted. True: its bytes came back through PlannedMoves::adopt(). Called on the
+  // thread that needs the storage, with no lock held, and by one thread at a time for each storage. It may use the
+  // pager and other dropped storages, which are recomputed first. If it throws, that counts as false, and the exception
+  // says why.
   virtual bool recompute(Address at, bool at_fault) = 0;
 };
 
@@ -22,28 +24,29 @@ class PlannedMoves {
  public:
   virtual ~PlannedMoves() = default;
 
-  // Gives up the bytes of a storage, resident or spilled: they can be made again. False, and nothing done: not there,
-  // too small to have pages of its own, in use by an op, or dropped already.
+  // Gives up the bytes of a storage, resident or spilled, because they can be recomputed. Returns false and does
+  // nothing if no storage with pages of its own is there, or if it is pinned or dropped already. The same holds during
+  // a capture and in a forked child.
   virtual bool drop(Address at) = 0;
-  // Writes out what changed since it came back, and gives its pages up. Waits until done. False: as drop(); or spilled
-  // already; or it could not be written (PagerCounts::spill_failure).
+  // Spills a storage: writes it out unless it is clean, gives up its pages, and returns when that is done. Returns
+  // false if it is not resident, is pinned, or cannot be written (PagerCounts::spill_failure), and during a capture.
   virtual bool spill(Address at) = 0;
-  // The background writes it when it can, and reads it into pages that are taken now, if there is room. spill() and
-  // Pager::bring_back() wait for that, or do it themselves where it has not begun. Changes after write_ahead() make its
-  // copy worthless, no more.
+  // Orders the background thread to write a storage out, or to read it back into pages that are taken now. Without room
+  // for these pages, read_ahead() does nothing. spill() and Pager::bring_back() wait for the copy, or make it
+  // themselves if it has not begun. A write to the storage after write_ahead() only makes its copy worthless.
   virtual void write_ahead(Address at) = 0;
   virtual void read_ahead(Address at) = 0;
-  // The pages of `from` (brought back, where it had to make room) go behind `at`, which was dropped or spilled and is
-  // of the same size. `at` is resident then; `from` has nothing left and is to be freed. False, and nothing done: not
-  // so.
+  // Moves the pages of `from` behind `at`, which is dropped or spilled and has the same size. If `from` was spilled
+  // meanwhile, brings it back first. Then `at` is resident; `from` has no pages left, and the caller frees it. Returns
+  // false and moves no pages if one of these conditions does not hold.
   virtual bool adopt(Address at, Address from) = 0;
 
-  // Null: there is none (any more). Must outlive its use.
+  // Null: nothing can be recomputed from now on. `recomputer` must outlive its use.
   virtual void set_recomputer(Recomputer* recomputer) = 0;
-  // True: the background moves only what it is told to.
+  // True: the background thread makes only the copies that are ordered.
   virtual void follow_plan(bool on) = 0;
-  // How many bytes asked for could be present at once: the limit less the most that slabs and the last pages of
-  // storages wasted since watch_waste().
+  // Returns how many requested bytes could be resident at once: the limit less the most that was wasted since
+  // watch_waste(). Slabs and the last pages of storages waste bytes.
   virtual Bytes room() = 0;
   virtual void watch_waste() = 0;
 };

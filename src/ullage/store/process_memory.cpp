@@ -15,8 +15,8 @@
 namespace ullage::store {
 namespace {
 
-// Reads a small file of /proc. No allocation: it runs inside the allocator. Opened anew each time, so it is right after
-// fork.
+// Reads a small file of /proc. Allocates nothing, because it runs inside the allocator. Opens the file anew each time,
+// so that a forked child reads its own.
 template <std::size_t N>
 bool read_small_file(const char* path, char (&text)[N]) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -35,7 +35,7 @@ Bytes resident_in(const char* statm) {
   return Bytes{std::strtoull(second, nullptr, 10)} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Of a line "NAME:   123 kB".
+// Returns the bytes that a line "NAME:   123 kB" states.
 std::optional<Bytes> kilobytes_in(const char* text, const char* name) {
   const char* line = std::strstr(text, name);
   if (line == nullptr) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<Bytes> kilobytes_in(const char* text, const char* name) {
 
 std::string of_process(std::int32_t pid, const char* file) { return "/proc/" + std::to_string(pid) + "/" + file; }
 
-// The fields of /proc/PID/stat from the state on, in `text`; null: it is gone.
+// Reads /proc/PID/stat into `text` and returns its fields from the state on; null if the process is gone.
 template <std::size_t N>
 const char* stat_of(std::int32_t pid, char (&text)[N]) {
   if (!read_small_file(of_process(pid, "stat").c_str(), text)) return nullptr;
@@ -52,7 +52,7 @@ const char* stat_of(std::int32_t pid, char (&text)[N]) {
   return behind_name != nullptr && behind_name[1] == ' ' ? behind_name + 2 : nullptr;
 }
 
-// A thread's own children; the kernel lists them by thread.
+// Appends the children of one thread; the kernel lists children by thread.
 void add_children(const std::filesystem::path& thread, std::vector<std::int32_t>& to) {
   std::ifstream file(thread / "children");
   for (std::int32_t child = 0; file >> child;) to.push_back(child);
@@ -72,7 +72,8 @@ Bytes resident_of(std::int32_t pid) { return resident_in(of_process(pid, "statm"
 
 SharedPages shared_pages_of(std::int32_t pid) {
   char text[2048];
-  if (!read_small_file(of_process(pid, "smaps_rollup").c_str(), text)) return {resident_of(pid), file_pages_of(pid), {}};
+  if (!read_small_file(of_process(pid, "smaps_rollup").c_str(), text))
+    return {resident_of(pid), file_pages_of(pid), {}};
   const std::optional<Bytes> all = kilobytes_in(text, "\nPss:"), files = kilobytes_in(text, "\nPss_File:");
   return {all ? *all : resident_of(pid), files ? *files : file_pages_of(pid),
           kilobytes_in(text, "\nPrivate_Clean:").value_or(Bytes{})};

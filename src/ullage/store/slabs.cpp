@@ -8,7 +8,7 @@ namespace ullage::store {
 
 namespace {
 
-// In units of 64 bytes: 1 2 3 4 | 5 6 7 8 | 10 12 14 16 | 20 24 28 32 | ... | 640 768 896 1024.
+// The class sizes in units of 64 bytes: 1 2 3 4 | 5 6 7 8 | 10 12 14 16 | 20 24 28 32 | ... | 640 768 896 1024.
 constexpr std::array<Bytes, Slabs::kClasses> make_classes() {
   std::array<Bytes, Slabs::kClasses> classes{};
   std::uint64_t units = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Small blocks. A slab is a range of 256 KiB cut into blocks of one size class; there are four classes to a doubling,
-// so a block is at most a quarter larger than asked for. What is free is kept beside the slab, never in its bytes, so
-// placement works with no memory behind the addresses.
+// Places small blocks in slabs. A slab is a range of 256 KiB that is cut into blocks of one size class. There are four
+// classes to a doubling, so a block is at most a quarter larger than asked for (up to 256 bytes, at most 63 bytes
+// larger). Which blocks are free is noted beside the slab, never in its bytes, so that placement works with no memory
+// behind the addresses.
 
 #include "ullage/store/idle_pages.h"
 
@@ -16,12 +17,12 @@
 
 namespace ullage::store {
 
-// A storage that is live, with the bytes that were asked for.
 struct LiveStorage {
   Address at;
   Bytes asked;
 };
 
+// Not thread-safe: the store calls it under its lock.
 class Slabs final {
  public:
   static constexpr Bytes kSlab = 256_KiB;
@@ -29,18 +30,20 @@ class Slabs final {
   static constexpr Bytes kBlockLimit = 64_KiB;  // requests from here on get a range of their own
   static constexpr std::size_t kClasses = 36;
 
-  // A free block for `size` (above zero, below kBlockLimit), or nothing when a slab has to be added first.
+  // Takes a free block for `size` (above zero, below kBlockLimit). Returns nothing if a slab has to be added first.
   std::optional<Address> take(Bytes size);
+  // Adds a slab for the class that serves `size`. `range`: kSlab long, at a multiple of kSlab.
   void add_slab(Range range, Bytes size);
 
   bool owns(Address block) const;
   struct Freed {
     Bytes size;                    // as asked for in take()
-    std::optional<Range> emptied;  // the slab's range when this was its last block; the slab is gone then
+    std::optional<Range> emptied;  // the slab's range if this was its last block; the slab is gone then
   };
+  // Frees a block. ContractError if it was freed already or never taken.
   Freed give(Address block);
 
-  // Every block in use, slab by slab.
+  // Appends every block in use, slab by slab.
   void list(std::vector<LiveStorage>& into) const;
 
   // Bytes of one block of the class that serves `size`.
@@ -53,8 +56,8 @@ class Slabs final {
     std::uint32_t fresh = 0;  // blocks from here on were never used
     std::uint32_t used = 0;
     std::vector<std::uint16_t> free;   // used before, free now
-    std::vector<std::uint32_t> asked;  // bytes asked for, by block
-    std::size_t place = 0;             // index in open_[size_class], when it has a free block
+    std::vector<std::uint32_t> asked;  // bytes asked for, by block; 0: it is free
+    std::size_t place = 0;             // index in open_[size_class], if the slab has a free block
   };
 
   static bool full(const Slab& slab);

@@ -36,7 +36,8 @@ constexpr bool kDebugBuild = false;
 
 char* bytes_at(Address a) { return reinterpret_cast<char*>(a.value); }
 
-// A file longer than the process may make it would be a signal (SIGXFSZ) rather than an error.
+// The longest that the file may become. Beyond the process's limit, writing would raise a signal (SIGXFSZ) instead of
+// returning an error.
 Bytes longest_file(Bytes most) {
   struct rlimit limit = {};
   const Bytes wanted = std::max(kLongestFile, most);
@@ -44,8 +45,8 @@ Bytes longest_file(Bytes most) {
   return round_down(std::min(wanted, Bytes{limit.rlim_cur}), kSmallPage);
 }
 
-// Room for a copy of one chunk, from the system itself: the heap may be the very thing that is short. It is filled
-// through a pipe, because a system call tells with an error that pages are gone, where a plain copy would be a signal.
+// A buffer for one chunk, mapped from the system because the heap may be the very thing that is short. It is filled
+// through a pipe: if pages are gone, the system call returns an error, whereas a plain copy would raise a signal.
 class CopyBuffer final {
  public:
   CopyBuffer() {
@@ -65,8 +66,8 @@ class CopyBuffer final {
   // False: pages are gone.
   bool take(Address from, Bytes size) {
     for (Bytes done; done < size;) {
-      // As much as the pipe holds. The kernel may find the pages gone; the thread sanitizer, which sees calls of the
-      // library alone, would take its look at them for a race with the thread that took them away.
+      // Writes as much as the pipe holds. If the kernel finds the pages gone, the call fails. The call is a raw one,
+      // which the thread sanitizer does not see: it would report a race with the thread that took the pages away.
       const ssize_t sent = ::syscall(SYS_write, in_.number(), bytes_at(from + done), (size - done).count);
       if (sent < 0 && errno == EINTR) continue;
       if (sent <= 0) return false;
@@ -89,7 +90,7 @@ class CopyBuffer final {
 
 bool checksums_by_default() { return kDebugBuild; }
 
-// One read or write under way: begun under the lock, so that none begins while a fork is prepared.
+// One read or write in progress. It begins under the lock, so that none begins while a fork is prepared.
 class SpillFile::Work final {
  public:
   Work(SpillFile& file, Way way, const SpillSlot& slot) : file_(file), way_(way) {
@@ -174,8 +175,9 @@ Result<SpillSlot> SpillFile::grow(Bytes size) {
   return *slot;
 }
 
-// Asks the disk for the slot's blocks now, so that a full disk is known before anything relies on the slot; writing
-// inside the file is also faster than writing past its end. A full disk gets the gaps first.
+// Asks the disk for the slot's blocks now, so that a full disk is noticed before anything relies on the slot. Writing
+// inside the file is also faster than writing past its end. If the disk is full, gives it the blocks of gaps and tries
+// again.
 Status SpillFile::find_blocks(const SpillSlot& slot) {
   int error = file_->promise_blocks(slot.offset, slot.size);
   if (UnnamedFile::is_full(error) && empty_gaps(slot.size).ok()) error = file_->promise_blocks(slot.offset, slot.size);
@@ -183,7 +185,8 @@ Status SpillFile::find_blocks(const SpillSlot& slot) {
   return file_->refusal(Way::Write, slot.size, error);
 }
 
-// Gaps keep their blocks until the bound or the disk asks for them.
+// Gives the blocks of `size` bytes of gaps back to the disk. Gaps keep their blocks until the bound or a full disk
+// requires this.
 Status SpillFile::empty_gaps(Bytes size) {
   std::vector<AddressRange> ranges;
   {
@@ -277,7 +280,7 @@ Status SpillFile::read(const SpillSlot& slot, Address into) {
 
 void SpillFile::give(const SpillSlot& slot) {
   const std::lock_guard lock(mutex_);
-  space_.give(slot, children_.look());  // a child watches nobody: what it gives only stops being known
+  space_.give(slot, children_.look());  // a forked child watches no forks, so it holds nothing for them
 }
 
 void SpillFile::before_fork() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tier below memory: one unnamed file that holds the bytes of storages whose pages were taken away.
+// The spill file: a tier (tier.h) in one unnamed file on a disk, which holds the bytes of spilled storages.
 
 #include "ullage/store/child_watch.h"
 #include "ullage/store/spill_folder.h"
@@ -16,14 +16,14 @@
 
 namespace ullage::store {
 
-// All sizes are bytes; times are summed over threads, so they may pass the wall's clock.
+// Times are summed over threads, so they may be longer than the time that passed.
 struct SpillCounts {
   Bytes in_use;
   Bytes in_use_peak;
   Bytes written;
   Bytes read;
   Bytes file_bytes;         // blocks of the disk behind the file: in use, held, and gaps for later slots
-  Bytes held_for_children;  // freed, but a forked child may still read it; looked at when slots are taken
+  Bytes held_for_children;  // given back, but a forked child may still read it; checked when a slot is taken
   std::uint64_t write_us;
   std::uint64_t read_us;
 };
@@ -31,43 +31,43 @@ struct SpillCounts {
 // True in builds without NDEBUG, with sanitizers or with ULLAGE_CHECKSUMS defined.
 bool checksums_by_default();
 
-// Thread-safe. Reading and writing hold no lock while the disk works. A signal handler may read if it was raised by a
-// touch of memory (the thread is then not inside this class): a read that succeeds allocates nothing.
+// Thread-safe. No lock is held while the disk reads or writes. The handler of a signal may call read() if a touch of
+// memory raised the signal: the thread is then not inside this class. A read that succeeds allocates nothing.
 class SpillFile final : public Tier {
  public:
   struct Options {
-    bool checksums = checksums_by_default();  // of each slot, checked when it is read; costs a copy on writing
+    bool checksums = checksums_by_default();  // keeps one for each slot and checks it on reading; writing costs a copy
     SpillCalls calls = SpillCalls::system();
-    Bridge* bridge = nullptr;  // to the memory that is written and read; null: loads and stores reach it
+    Bridge* bridge = nullptr;  // copies from and to the memory of storages; null: the processor reaches that memory
   };
 
   static Result<std::unique_ptr<SpillFile>> open(const SpillPlace& place, const Options& options);
-  // open() is the way to make one.
+  // Use open() instead.
   SpillFile(SpillPlace place, const Options& options, std::unique_ptr<UnnamedFile> file);
 
-  // Space in the file, with blocks of the disk behind it where the file system can promise them; `size` is a multiple
-  // of 4096. BadArgument: the bound is reached. System: the disk is full or refused, or this is a forked child.
+  // As Tier::take(). The slot gets blocks of the disk at once if the file system can promise them. BadArgument: the
+  // bound (SpillPlace::most) is reached. System: the disk is full, the file may not become longer, the system refused,
+  // or this is a forked child.
   Result<SpillSlot> take(Bytes size) override;
 
-  // The whole slot; `from` is a multiple of 4096. After an error the slot holds nothing and may be written again.
-  // Pages that are taken away meanwhile are no harm: pages_are_gone() tells that error (the only NotFound) from others.
-  // Pages that are shared with a forked process are copied through a small buffer: a write past the cache pins them,
-  // and for that the kernel (since 5.19) first makes a copy of each, which would take the very memory that is to be
-  // freed.
+  // As Tier::write(). The pages at `from` may be taken away meanwhile: then pages_are_gone() is true for the error,
+  // which is the only NotFound. Pages that are shared with a forked process are copied through a small buffer. A write
+  // past the page cache would pin them, and since Linux 5.19 the kernel first copies each shared page that it pins.
+  // That would take the very memory that is to be freed.
   Status write(const SpillSlot& slot, Address from, Sharing sharing = Sharing::None) override;
   static bool pages_are_gone(const Error& error) { return error.kind == Error::Kind::NotFound; }
 
-  // The whole slot, or an error; then the bytes at `into` are of no use. Nobody else touches them before it returns.
-  // BadFile: the file was cut short, was never wholly written there, or its bytes changed (with checksums).
+  // As Tier::read(). BadFile: the file was cut short, the slot was never wholly written, or (with checksums) its bytes
+  // changed.
   Status read(const SpillSlot& slot, Address into) override;
 
-  // The slot's space is free again; where a forked child may still read it, as soon as that child has ended. In a child
-  // it only stops being known. No write or read of this slot may be under way.
+  // As Tier::give(). If a forked child may still read the slot, its space becomes free only after that child has ended.
+  // In a forked child only the child's own account changes.
   void give(const SpillSlot& slot) override;
 
-  // Around every fork (pthread_atfork). Between the first call and the second or third nothing else comes through:
-  // the first waits for reads and writes under way, because a fork amid them would mix up the pages of parent and child
-  // (open(2), notes on O_DIRECT). The child may read what was in use at the fork, and neither takes nor writes.
+  // To be called around every fork (pthread_atfork). The first waits for reads and writes in progress, because a fork
+  // amid them would mix up the pages of parent and child (open(2), notes on O_DIRECT). It lets no other call through
+  // until after the fork. The child may read what was in use at the fork; it can neither take nor write slots.
   void before_fork() override;
   void after_fork_in_parent() override;
   void after_fork_in_child() override;
@@ -99,7 +99,7 @@ class SpillFile final : public Tier {
   mutable std::mutex mutex_;
   SpillSpace space_;
   ChildWatch children_;
-  std::atomic<std::uint32_t> under_way_{0};  // reads and writes; begun under mutex_, ended without it
+  std::atomic<std::uint32_t> under_way_{0};  // reads and writes in progress; they begin under mutex_, end without it
 
   std::atomic<std::uint64_t> written_{0}, read_{0}, write_us_{0}, read_us_{0};
 };

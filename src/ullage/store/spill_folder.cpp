@@ -46,7 +46,7 @@ Error refused(Error::Kind kind, const std::string& message, const std::string& f
 
 std::string words(int error) { return std::strerror(error); }
 
-// A missing "DIR:SOMETHING" whose DIR exists is most likely a mistyped size.
+// If "DIR:SOMETHING" does not exist but DIR does, SOMETHING is most likely a mistyped size.
 std::string size_hint(const std::string& folder) {
   const std::size_t colon = folder.rfind(':');
   struct stat info = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where spilled bytes may go: a folder on a disk, looked at before the program starts, so that a run does not end in
-// its middle for a reason that was known at the beginning.
+// Finds a folder on a disk for the spill file and checks it before the program starts. So a run does not end midway for
+// a reason that was known at its beginning.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -15,20 +15,22 @@ namespace ullage::store {
 
 struct SpillPlace {
   std::string folder;  // absolute: the program may change its working folder
-  Bytes most;          // the spill file never takes more of the disk; a multiple of 4096
+  Bytes most;          // most bytes of the disk that the spill file takes; a multiple of 4096
 };
 
-// Reads "DIR" or "DIR:SIZE" and looks at the folder. What follows the last ':' is the bound if parse_bytes accepts it;
-// otherwise all of it names the folder. Without SIZE the bound is what the file system has free for this user, less a
-// reserve for everyone else: the larger of 5 % of it and 64 MiB. The limit on file sizes (ulimit -f) bounds both.
-// NotFound: no such folder. BadArgument: SIZE is less than a page or more than is free, or a file system in memory.
-// System: not a folder, not writable, no space left beside the reserve.
+// Reads "DIR" or "DIR:SIZE" and checks the folder. What follows the last ':' is SIZE, the bound, if parse_bytes()
+// accepts it; otherwise the whole text names the folder. Without SIZE the bound is what the file system has free for
+// this user, less a reserve for everyone else: 5 % of it, at least 64 MiB. It is at most the limit on file sizes
+// (ulimit -f). NotFound: there is no such folder. BadArgument: DIR is empty or a file system in memory, or SIZE is less
+// than a page, more than is free or more than ulimit -f. System: DIR is not a folder or not writable, or has no space
+// beside the reserve.
 Result<SpillPlace> find_spill_place(std::string_view spec);
 
-// The first of the folders that will do, without a SIZE; the error says of each why it will not.
+// Returns the first of these folders that will do, with the bound as for no SIZE. If none will, the error has the
+// reason for each.
 Result<SpillPlace> first_spill_place(const std::vector<std::string>& folders);
 
-// Without --spill: TMPDIR, /tmp, /var/tmp, then the working folder.
+// The place if --spill is not given: the first that will do of TMPDIR, /tmp, /var/tmp and the working folder.
 Result<SpillPlace> default_spill_place();
 
 }  // namespace ullage::store

@@ -27,7 +27,7 @@ std::optional<SpillSlot> SpillSpace::reuse(Bytes size) {
 }
 
 std::vector<AddressRange> SpillSpace::take_from_gaps(Bytes size) {
-  // Pieces of halving size: the first fits a large gap, the last fill up from small ones.
+  // Takes pieces of ever smaller size: large gaps give the first, small gaps the rest.
   std::vector<AddressRange> taken;
   Bytes missing = std::min(round_up(size, kSmallPage), gaps_.vacant());
   for (Bytes piece = missing; missing > Bytes{};) {

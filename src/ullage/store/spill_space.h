@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which parts of the spill file hold what: slots in use, gaps left by freed slots, and offsets with no disk blocks
-// behind them. Bookkeeping alone: no file, no locks.
+// Keeps account of the offsets of the spill file: slots in use, gaps left by slots that were given back, and offsets
+// with no disk blocks behind them. Touches no file and has no locks.
 //
 //   offset 0                                                          offsets
 //   | slot | gap | slot | held | slot | empty .................................|
 //          blocks of the disk behind these      no blocks: beyond the end, or
-//          (the footprint, never above `most`)  given back and found again later
+//          (the footprint, never above `most`)  given back and asked for again later
 //
-// A freed slot becomes a gap that keeps its blocks, because writing to blocks the disk already gave is faster than
-// asking for new ones. A slot that a forked child may still read is held first.
+// A slot that is given back becomes a gap. The gap keeps its blocks, because writing to blocks that the disk has given
+// already is faster than asking for new ones. A slot that a forked child may still read is held until that child has
+// ended.
 
 #include "ullage/store/address_space.h"
 
@@ -23,55 +24,58 @@
 
 namespace ullage::store {
 
-// A place in a tier, or in the one below it. No two slots that are in use share a byte.
+// A place in a tier, or in a tier below it. No two slots in use share a byte.
 struct SpillSlot {
   std::uint64_t offset = 0;
   Bytes size{};              // a multiple of 4096
-  std::uint64_t serial = 0;  // never given twice: a slot outlives its use only by mistake, and is then recognized
-  std::uint32_t height = 0;  // of its tier above the file: 0, the file itself
+  std::uint64_t serial = 0;  // never used twice, so a slot that is used by mistake after its end is recognized
+  std::uint32_t height = 0;  // of its tier: 0 is the spill file, 1 the tier above it
 
   friend bool operator==(const SpillSlot&, const SpillSlot&) = default;
 };
 
-// What the file knows of a slot in use; written by the thread that writes the slot.
+// What the spill file knows of a slot in use. The thread that writes the slot sets it.
 struct SpillContent {
   SpillSlot slot;
   std::atomic<bool> whole{false};  // all bytes were written
   std::atomic<bool> checked{false};
-  std::atomic<std::uint64_t> checksum{0};  // where `checked`
+  std::atomic<std::uint64_t> checksum{0};  // if `checked`
 };
 
 class SpillSpace final {
  public:
-  // `most`: blocks of the disk that may be taken; `offsets`: how long the file may become. Multiples of 4096.
+  // `most`: the bound on the footprint. `offsets`: how long the file may become. Both are multiples of 4096.
   SpillSpace(Bytes most, Bytes offsets);
 
-  // A slot in the smallest gap that is large enough; nothing when there is none.
+  // Takes a slot in the smallest gap that is large enough; nothing if there is none.
   std::optional<SpillSlot> reuse(Bytes size);
 
-  // Whether `size` more bytes can be in use within the bound; gaps may have to give back blocks first.
+  // Can `size` more bytes be in use within the bound? Gaps may have to give their blocks back first.
   bool fits(Bytes size) const { return in_use_ + held_ + size <= most_; }
-  // Bytes by which the footprint passes the bound once it grows by `size`.
+  // By how much the footprint would pass the bound if it grew by `size`.
   Bytes excess(Bytes size) const { return saturating_sub(footprint_ + size, most_); }
-  // Takes `size` bytes out of gaps (all gaps, if they have less) so that the caller can give their blocks back, and
-  // then says so by emptied(), or by kept() where the system refused. Until then they count in the footprint.
+  // Takes `size` bytes out of gaps (all gaps, if they have less), so that the caller can give their blocks back. For
+  // each range the caller then calls emptied(), or kept() if the system refused. Until then it counts in the footprint.
   std::vector<AddressRange> take_from_gaps(Bytes size);
   void emptied(AddressRange range);
   void kept(AddressRange range) { gaps_.give(range); }
 
-  // A slot where no blocks are yet; nothing when the file may not become that long. `excess(size)` must be zero.
+  // Takes a slot where no blocks are yet; nothing if the file may not become that long. ContractError unless
+  // excess(size) is zero.
   std::optional<SpillSlot> grow(Bytes size);
-  // Undoes grow(): the blocks could not be had.
+  // Undoes grow(), because the blocks could not be had.
   void undo(const SpillSlot& slot);
 
-  // Null when the slot is not in use (any more). Stays valid until the slot is given.
+  // Returns null if the slot is not in use. The result is valid until the slot is given back.
   SpillContent* find(const SpillSlot& slot);
 
-  // The slot is no longer in use. It is held where one of the forks, named by fork_time(), came while it was in use.
+  // Ends the use of the slot. It becomes a gap, or is held if one of the running forks (named by fork_time()) came
+  // while it was in use.
   void give(const SpillSlot& slot, const std::vector<std::uint64_t>& running_forks);
-  // Held slots that none of the running forks can read become gaps.
+  // Makes gaps of the held slots that none of the running forks can read.
   void release(const std::vector<std::uint64_t>& running_forks);
-  // A name for a fork that happens now: slots taken before are older, slots given later are younger.
+  // Names a fork that happens now. The name is above the serials of slots taken before, and below the times at which
+  // slots are given back later.
   std::uint64_t fork_time() { return ++clock_; }
 
   Bytes most() const { return most_; }
@@ -95,9 +99,9 @@ class SpillSpace final {
   Bytes in_use_peak_{};
   Bytes held_{};
   Bytes footprint_{};
-  std::uint64_t clock_ = 0;  // serials of slots and times of forks and gifts
+  std::uint64_t clock_ = 0;  // counts slots taken, slots given back, and forks
   AddressSpace gaps_{{}};    // with blocks
-  AddressSpace empty_;       // without
+  AddressSpace empty_;       // without blocks
   std::map<std::uint64_t, SpillContent> in_use_by_offset_;
   std::list<Held> held_slots_;
 };

@@ -7,14 +7,14 @@
 namespace ullage::store {
 namespace {
 
-// Resident bytes may pass the highest live bytes by this much before pages of another kind are given up.
+// Resident bytes may pass the peak of live bytes by a 64th of it and kSlack. Beyond that, idle pages go for fresh ones.
 constexpr std::uint64_t kSlackShare = 64;  // 1/64, below 2 %
 constexpr Bytes kSlack = 256_KiB;
 
-// Of a range: huge pages stand at multiples of their size.
+// The alignment of a range; huge pages stand at multiples of their size.
 Bytes alignment_of(Bytes span) { return span >= kHugePage ? kHugePage : kSmallPage; }
 
-// What a request may take, from before it looks whether there is room until it has it.
+// Announces what a request may take, from before it asks for the limit until it has its pages.
 struct Lease {
   Lease(Limit& from, Bytes bytes) : limit(from), leased(bytes) { limit.lease(leased); }
   ~Lease() { limit.end_lease(leased, taken); }
@@ -123,8 +123,8 @@ void Store::vacate(Address at) {
   Live& live = live_at(at);
   Range& range = live.range;
   ULLAGE_CHECK(!range.pieces.empty(), "vacated already");
-  // No access before the first page goes: otherwise another thread could touch the address while the kernel still lets
-  // it, and be given a page of zeros.
+  // All access goes before the first page does. Otherwise another thread could touch an address whose page has gone
+  // already, and the kernel would give it a page of zeros.
   ULLAGE_CHECK(pages_.protect(at, range.size, Access::None),
                "the kernel protects no more pages (see vm.max_map_count)");
   counts_.vacated += range.size;
@@ -137,7 +137,7 @@ void Store::vacate(Address at) {
     idle_.add(std::move(gone));
     return;
   }
-  // Not to be moved: back to the system with them, wherever they stand now.
+  // Not all could be moved. Gives the pages back to the system, wherever they stand now.
   pages_.drop(at, gone.size);
   if (to) {
     pages_.drop(*to, gone.size);
@@ -146,7 +146,7 @@ void Store::vacate(Address at) {
   counts_.resident -= gone.size;
 }
 
-// Moves the pages that stand from `from` on behind `range`, piece by piece.
+// Moves the pages of `range`, which stand from the address `from` on, behind the range's own addresses, piece by piece.
 bool Store::move_all(Range& range, Address from) {
   Bytes done{};
   for (const Piece& piece : range.pieces) {
@@ -198,7 +198,8 @@ bool Store::hand_over(Address from, Address to) {
   Live& taker = live_at(to);
   ULLAGE_CHECK(!giver.range.pieces.empty() && taker.range.pieces.empty(), "nothing to hand over, or not vacated");
   ULLAGE_CHECK(giver.asked == taker.asked, "handed over to a storage of another size");
-  // Without access on the way: `from` shows no zeros once its pages have gone, `to` nothing before all have come.
+  // The pages have no access on the way. So `from` shows no zeros after they have gone, and `to` shows nothing before
+  // all have come.
   if (!pages_.protect(from, giver.range.size, Access::None)) return false;
   std::swap(taker.range.pieces, giver.range.pieces);
   return move_all(taker.range, from) && pages_.protect(to, taker.range.size, Access::ReadWrite);
@@ -226,7 +227,7 @@ Bytes Store::missing() {
   return limit_.missing(counts_.resident);
 }
 
-// A range of `size` with pages behind all of it; `asked` is what the caller wants to use of it.
+// Returns a range of `size` with pages behind all of it. `asked`: how much of it the caller wants to use.
 Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
   if (std::optional<Range> whole = idle_.take_whole(size)) {
     if (whole->at.value % alignment.count == 0) return adopt(std::move(*whole));
@@ -278,7 +279,7 @@ bool Store::fill_missing(Part& part) {
   const Bytes fresh = part.missing();
   if (fresh == Bytes{}) return true;
   if (!pages_.fill(part.at + part.backed, fresh, part.kind)) {
-    // The system may have less than the limit allows; idle pages are ours to give.
+    // The system may have less than the limit allows. Gives it all idle pages and tries again.
     while (const std::optional<IdlePiece> piece = idle_.take_to_drop(idle_.bytes())) drop(*piece);
     if (!pages_.fill(part.at + part.backed, fresh, part.kind)) return false;
   }
@@ -289,7 +290,7 @@ bool Store::fill_missing(Part& part) {
   return true;
 }
 
-// What a part already has becomes idle where it stands, the rest is vacant again.
+// Makes the pages that a part has already idle where they stand, and the rest of its addresses vacant.
 void Store::abandon(Part& part) {
   if (part.missing() > Bytes{}) space_.give({part.at + part.backed, part.missing()});
   for (const Piece& piece : part.pieces) {
@@ -338,7 +339,7 @@ Bytes Store::trim(Bytes headroom) {
   return drop_idle_down_to(saturating_sub(ask_limit(), headroom));
 }
 
-// Until resident bytes are within `most`, or no page is idle.
+// Gives idle pages back until resident bytes are within `most`, or none are idle. Returns the bytes given back.
 Bytes Store::drop_idle_down_to(Bytes most) {
   const Bytes before = counts_.resident;
   while (counts_.resident > most) {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where bytes are placed: the torch-free heart of the pool. A storage of 64 KiB or more has an address range of its own
-// for life; what comes and goes are the pages behind it. Pages of dead storages are handed on to new ones, so they are
-// neither returned to the system nor zeroed again, and resident bytes follow the peak of live bytes:
+// The core of the pool: places storages, without torch. A storage of 64 KiB or more has an address range of its own for
+// life; only the pages behind it come and go. Pages of dead storages are handed on to new ones. So they are neither
+// returned to the system nor zeroed again, and resident bytes follow the peak of live bytes:
 //
-//   allocate 6 MiB + 80 KiB                     idle: a dead range of the same size?  -> its address, pages as they are
-//     1. else a vacant address range                  |- - - - - -|- |
-//     2. idle pages of the same kind, moved           |#####|##       |
-//     3. fresh pages for the rest, if they fit        |#####|##|..|..|   (before that, idle pages of the other kind go)
+//   allocate 6 MiB + 80 KiB
+//     1. an idle range of just this size?          -> its address, with its pages as they are
+//     2. else a vacant address range               |- - - - - -|- |
+//     3. idle pages of the same kind, moved in     |#####|##|  |  |
+//     4. fresh pages for the rest, if they fit     |#####|##|..|..|  (before that, idle pages of the other kind may go)
 //
-// Small blocks stand in slabs. A live range can be vacated: its address stays, its pages go to the idle ones. It gets
-// pages again by staging: they are filled at another address, where nobody looks, and then moved behind its own; or
-// those of another live range are handed over to it.
+// Smaller storages stand in slabs. A live range can be vacated: its address stays, its pages become idle. It gets pages
+// again in one of two ways. Either pages are staged (filled at an address that nobody knows) and then moved behind its
+// own address. Or another live range hands its pages over.
 //
-// The store is thread-safe: one lock, held while pages are moved or filled.
+// Thread-safe by one lock, which is held while pages are moved or filled.
 
 #include "ullage/store/address_space.h"
 #include "ullage/store/idle_pages.h"
@@ -29,16 +30,19 @@
 
 namespace ullage::store {
 
-// How many bytes the store may hold resident. Asked before each growth, with the store's lock held.
+// Says how many bytes the store may hold resident.
 class Limit {
  public:
   virtual ~Limit() = default;
+  // `resident`: what the store holds now. Called before each growth and more often, with the store's lock held.
   virtual Bytes resident_limit(Bytes resident) = 0;
-  // By how many bytes `resident` passes the limit. Where even a limit of zero would be passed, what is lacking there too.
+  // By how many bytes `resident` passes the limit. If the limit is zero, adds what is lacking even then.
   virtual Bytes missing(Bytes resident) { return saturating_sub(resident, resident_limit(resident)); }
-  // Asked before a request is refused: the limit rests on an estimate, and is now known better. False: it is not.
+  // Called before a request is refused, without the store's lock. If the limit rests on an estimate, improves it.
+  // False: it did not.
   virtual bool recount() { return false; }
-  // Before the limit is asked for `bytes` more, and after they were taken, or some of them, or none.
+  // Called before the limit is asked for because of a request of so many bytes, and after all, some or none of them
+  // were taken. The store's lock is held.
   virtual void lease(Bytes) {}
   virtual void end_lease(Bytes /*leased*/, Bytes /*taken*/) {}
 };
@@ -55,33 +59,33 @@ class FixedLimit final : public Limit {
 // Why a request was not served, and the figures of that moment. Nothing was taken and nothing is lost.
 struct Refusal {
   enum class Reason {
-    OverLimit,     // live + requested would pass the limit
+    OverLimit,     // pages of live storages and the request together would pass the limit
     AddressSpace,  // no gap in the reserved addresses is large enough
-    Device,        // the operating system has no more
+    Device,        // the operating system or the card has no more
   };
   Reason reason = Reason::OverLimit;
   Bytes requested;
   Bytes live;
   Bytes resident;
-  Bytes limit;   // of resident bytes, when asked last
+  Bytes limit;   // on resident bytes, when last asked for
   Bytes needed;  // the least limit under which this request would have been served
 };
 
 struct StoreCounts {
-  Bytes live;  // asked for and not given back
+  Bytes live;  // asked for and not freed
   Bytes live_peak;
-  Bytes present;  // of live, with bytes behind it: not vacated, or staged for
+  Bytes present;  // of live, what has pages: not vacated, or staged
   Bytes present_peak;
-  Bytes wasted_peak;  // of resident bytes that are neither idle nor asked for: ends of pages, and of slabs
-  Bytes resident;     // pages held, behind live storages and idle ones
+  Bytes wasted_peak;  // most resident bytes that were neither idle nor asked for: ends of last pages and of slabs
+  Bytes resident;     // pages held, those of live storages and idle ones
   Bytes resident_peak;
-  Bytes idle;     // of resident, behind no live storage
-  Bytes slabs;    // of resident, behind small blocks: they cannot be vacated
-  Bytes vacated;  // of live ranges, whole pages, with nothing behind them now
+  Bytes idle;     // of resident, pages of no live storage
+  Bytes slabs;    // of resident, pages of slabs: they cannot be vacated
+  Bytes vacated;  // whole pages of live ranges that have nothing behind them now
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::uint64_t refused = 0;
-  Bytes limit;  // of resident bytes, when asked last
+  Bytes limit;  // on resident bytes, when last asked for
   Bytes moved;  // handed on by moving pages
   Bytes fresh;  // taken from the system
 };
@@ -90,44 +94,46 @@ class Store final {
  public:
   struct Options {
     Bytes address_space = Bytes{1ull << 40};  // reserved once; costs nothing
-    std::size_t most_pieces = 16384;          // mappings that the kernel is asked for at most, by moving pages
+    std::size_t most_pieces = 16384;          // beyond this no pages are moved: each piece is a mapping of the kernel
   };
 
-  // `pages` and `limit` must outlive the store. BadArgument or System when no address space can be had.
+  // `pages` and `limit` must outlive the store. If no address space can be had, returns the error of Pages::reserve().
   static Result<std::unique_ptr<Store>> create(Pages& pages, Limit& limit, Options options);
   static Result<std::unique_ptr<Store>> create(Pages& pages, Limit& limit) { return create(pages, limit, Options{}); }
 
-  // Bytes at a multiple of 64, or of 4096 from 64 KiB on. The content is what was there before. `size` is above zero.
+  // Places a storage at a multiple of 64 bytes; of 4096 if `size` is 64 KiB or more; of 2 MiB if its range is that
+  // large. Its bytes are what was there before. ContractError if `size` is zero.
   std::variant<Address, Refusal> allocate(Bytes size);
-  // Ends a storage and returns the bytes that were asked for. ContractError where no live storage begins at `at`.
+  // Frees a storage and returns the bytes that were asked for. ContractError if no live storage begins at `at`.
   Bytes free(Address at);
   // A storage of kLeastRange or more has a range of whole pages for itself, and only such a one can be vacated.
   static constexpr Bytes kLeastRange = Slabs::kBlockLimit;
-  // Bytes of the range of a request of that size.
+  // Bytes of the range that a request of kLeastRange or more gets.
   Bytes span(Bytes size) const { return round_up(size, granularity_); }
 
-  // Takes the pages from behind a live range, contents and all; the address stays its own, and touching it is a fault
-  // from the first moment on.
+  // Takes the pages away from a live range, with their contents. The range keeps its address; touching it is a page
+  // fault from the first moment on. The pages become idle, or go back to the system if they cannot be moved.
   void vacate(Address at);
-  // As many pages as a vacated range needs, writable, at an address that nobody else knows.
+  // Takes as many writable pages as the vacated range at `at` needs, at an address that nobody else knows, and returns
+  // that address.
   std::variant<Address, Refusal> stage(Address at);
-  // Moves the staged pages behind the vacated range, with this access from the first moment on. False: the kernel
-  // could not move them all; the range is then partly backed, which no caller can mend.
+  // Moves the staged pages behind the vacated range, with this access from the first moment on. False: the kernel could
+  // not move all of them. The range is then partly backed, which no caller can repair.
   [[nodiscard]] bool settle(Address at, Address staged, Access access);
-  // Gives staged pages up.
+  // Gives staged pages up; they become idle.
   void unstage(Address staged);
-  // The pages behind the live range `from`, contents and all, go behind the vacated live range `to` of the same size.
-  // No thread sees half of them: `to` can be touched when all of it is there, to read and to write. `from` stays live
-  // without pages, as if vacated. False: as settle().
+  // Moves the pages of the live range `from`, with their contents, behind the vacated live range `to` of the same size.
+  // `to` can be read and written when all pages are there, and not before, so no thread sees part of them. `from` stays
+  // live without pages, as if vacated. False: as for settle().
   [[nodiscard]] bool hand_over(Address from, Address to);
-  // What may be done with a live range that has its pages. False: the kernel refused.
+  // Sets the access to a live range that has its pages. False: the kernel refused.
   bool protect(Address at, Access access);
 
-  // How much more could be placed now: the limit less what stands behind live storages.
+  // Asks for the limit. Returns how much more could be placed: the limit less the pages of live storages.
   Bytes room();
-  // The other way round: by how much what stands behind live storages passes the limit.
+  // Asks for the limit. Returns by how much the pages of live storages pass it.
   Bytes excess();
-  // The same for all resident bytes, idle ones included: Limit::missing().
+  // Asks for the limit. Returns by how much all resident bytes, idle ones included, pass it (Limit::missing).
   Bytes missing();
 
   // Does this address lie in the store's reservation?
@@ -139,18 +145,18 @@ class Store final {
   // Gives all idle pages back to the system. Returns their bytes.
   Bytes drop_idle();
 
-  // Asks for the limit and gives idle pages back to the system until resident bytes stay below it by `headroom`, as far
-  // as there are any. Returns the bytes given back.
+  // Asks for the limit. Gives idle pages back to the system until resident bytes are `headroom` below the limit, as far
+  // as there are idle pages. Returns the bytes given back.
   Bytes trim(Bytes headroom = {});
 
-  // Every live storage, small ones too, by address.
+  // Returns every live storage, small ones too, in order of address.
   std::vector<LiveStorage> live() const;
 
   StoreCounts counts() const;
-  // present_peak and wasted_peak are from now on the most since now.
+  // Restarts present_peak and wasted_peak from what they are now.
   void restart_present_peak();
 
-  // Held across fork(), so that the child's copy is not caught half done.
+  // Hold this across fork(), so that the child's copy is not caught in the middle of a change.
   std::mutex& fork_lock() { return lock_; }
 
  private:
@@ -163,11 +169,11 @@ class Store final {
   // Pages at an address that nobody knows, for a vacated storage.
   struct Staged {
     Range range;
-    Bytes asked;  // for the storage
+    Bytes asked;  // by the storage
   };
   using Placed = std::variant<Range, Refusal>;
 
-  // A stretch of a new range that takes pages of one kind, backed from its beginning on.
+  // The part of a new range that gets pages of one kind. Its first `backed` bytes have theirs.
   struct Part {
     Address at;
     Bytes size;

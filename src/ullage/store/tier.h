@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A place below memory, where the bytes of storages go whose pages are taken away: the spill file; for a card pinned
-// memory of the host first (cuda/host_tier.h).
+// A tier is where the bytes of spilled storages go: the spill file (spill_file.h); for a card, locked host memory comes
+// first (cuda/host_tier.h).
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -15,28 +15,29 @@ class Tier {
  public:
   virtual ~Tier() = default;
 
-  // Space for `size` bytes, a multiple of 4096. BadArgument: the bound is reached. System: there is no more.
+  // Takes a slot of `size` bytes, a multiple of 4096. BadArgument: the tier's bound is reached. System: the system has
+  // no more space.
   virtual Result<SpillSlot> take(Bytes size) = 0;
 
-  // The whole slot, from bytes at a multiple of 4096. After an error it holds nothing and may be written again.
-  // `sharing`: are the pages shared with a forked process?
+  // Writes the whole slot from `from`, a multiple of 4096. After an error the slot holds nothing and may be written
+  // again. `sharing`: are the pages shared with a forked process?
   enum class Sharing { None, WithAFork };
   virtual Status write(const SpillSlot& slot, Address from, Sharing sharing) = 0;
 
-  // The whole slot, or an error; then the bytes at `into` are of no use. Nobody else touches them before it returns.
+  // Reads the whole slot to `into`; nobody else may touch these bytes meanwhile. After an error they are undefined.
   virtual Status read(const SpillSlot& slot, Address into) = 0;
 
-  // The slot's space is free again. No write or read of this slot may be under way.
+  // Gives the slot back, so that its space is free again. No write or read of it may be in progress.
   virtual void give(const SpillSlot& slot) = 0;
 
-  // Around every fork; between the first call and the second or third nothing else comes through.
+  // To be called around every fork. All other calls wait from the first of these until after the fork.
   virtual void before_fork() {}
   virtual void after_fork_in_parent() {}
   virtual void after_fork_in_child() {}
 };
 
-// Reaches memory that the processor cannot: a card's. Thread-safe. Each call returns when the bytes are there, after
-// all that the device had been given to do before.
+// Copies from and to memory that the processor cannot reach: a card's. Thread-safe. A copy waits for the work on these
+// bytes that the device was given before, and each call returns when the bytes are there.
 class Bridge {
  public:
   virtual ~Bridge() = default;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The other processes that share the budget: what this one started, and those that share pages with it. A process alone
-// has no tree.
+// The other processes that share the budget: those of the program's tree, some of which share pages with this one. A
+// process that has the budget for itself has no Tree.
 
 #include "ullage/base/bytes.h"
 
@@ -12,23 +12,23 @@ class Tree {
  public:
   virtual ~Tree() = default;
 
-  // Resident bytes of the others, pages that are shared counted once, leases included; an estimate from above.
+  // Estimates from above the resident bytes of the others, leases included. Shared pages count once in the whole tree.
   virtual Bytes others() = 0;
-  // The part of it that is expected and not there yet: a request that is refused is so only after it has come or not.
+  // The part of others() that is expected and not there yet. A request is refused only after waiting for it.
   virtual Bytes expected() = 0;
-  // Has them counted anew. False: they were not, or there are none.
+  // Has them counted anew and waits for that. False: they were not counted in time, or there are none.
   virtual bool count() = 0;
 
-  // This process is about to take bytes: the others see them from now on, before it has looked whether there is room.
+  // Announces that this process is about to take `bytes`. The others see them at once, before this process has looked
+  // whether there is room.
   virtual void lease(Bytes bytes) = 0;
-  // It took `taken` of them.
+  // Ends a lease: the process took `taken` of the `leased` bytes.
   virtual void end_lease(Bytes leased, Bytes taken) = 0;
 
-  // This process forked, or was made by fork, a moment ago: it and the other now copy what they write of each other's
-  // pages, and the copies do not show in what either holds.
+  // This process forked, or was made by fork, a moment ago. Both sides now copy the shared pages that they write to,
+  // and these copies do not show in what either holds.
   virtual void forked() = 0;
-  // Bytes that this process and its fork's children shared and no longer do: one has written them or given them up, so
-  // that the other's are now more.
+  // This process writes or gives up `bytes` that it shared with its forked children, so the others' grow by as many.
   virtual void diverged(Bytes bytes) = 0;
 };
 

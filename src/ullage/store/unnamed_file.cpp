@@ -17,12 +17,12 @@
 namespace ullage::store {
 namespace {
 
-// Large enough for the disk to run at its full rate, small enough for a call to end soon after a signal.
+// Large enough that the disk reaches its full rate, small enough that a call ends soon after a signal.
 constexpr std::uint64_t kChunk = (16_MiB).count;
 
 int open_nameless(const char* folder) { return ::open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600); }
 
-// For file systems without unnamed files: the name is gone before the first byte is written.
+// For file systems without unnamed files. The name is removed before the first byte is written.
 int open_and_unlink(const std::string& folder) {
   std::string path = folder + "/ullage-spill-XXXXXX";
   const int fd = ::mkostemp(path.data(), O_CLOEXEC);
@@ -54,16 +54,17 @@ Result<std::unique_ptr<UnnamedFile>> UnnamedFile::open(const std::string& folder
 
 UnnamedFile::UnnamedFile(std::string folder, const SpillCalls& calls, Descriptor file)
     : folder_(std::move(folder)), calls_(calls), file_(std::move(file)) {
-  // Set afterwards: where it is refused, opening with it could leave a file with a name behind.
+  // Sets O_DIRECT after opening: if a file system refuses the flag, opening with it could leave a file with a name.
   const int flags = ::fcntl(file_.number(), F_GETFL);
   direct_ = flags >= 0 && ::fcntl(file_.number(), F_SETFL, flags | O_DIRECT) == 0;
 }
 
-// Some file systems accept the flag and refuse the first transfer. False: it cannot be unset.
+// Clears O_DIRECT, because some file systems accept the flag and refuse the first transfer. False: it cannot be
+// cleared.
 bool UnnamedFile::leave_direct() {
   const int flags = ::fcntl(file_.number(), F_GETFL);
   if (flags < 0 || ::fcntl(file_.number(), F_SETFL, flags & ~O_DIRECT) != 0) return false;
-  direct_ = false;  // after the flag: who sees this sees it unset
+  direct_ = false;  // after the flag: a thread that sees false must find the flag cleared
   return true;
 }
 
@@ -115,7 +116,8 @@ Status UnnamedFile::transfer(Way way, std::uint64_t offset, Address memory, Byte
                                              std::to_string(size.count) + " bytes at offset " + std::to_string(offset) +
                                              " are there");
     }
-    // After a part of a page nothing can go past the cache: that page is moved again, or the rest goes through it.
+    // No direct transfer can begin inside a page. So a page of which a part was moved is moved again, or, if not even
+    // one whole page was moved, the rest goes through the page cache.
     const std::uint64_t whole = round_down(Bytes{static_cast<std::uint64_t>(moved)}, kSmallPage).count;
     if (direct && whole == 0 && !leave_direct()) return refusal(way, size, EIO);
     done += direct ? whole : static_cast<std::uint64_t>(moved);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file without a name on a disk, and what can go wrong with it in words: nothing is left behind however the process
-// ends. Bytes go past the page cache where the file system allows it, because cached copies would take the very memory
-// that spilling is to free.
+// A file on a disk that has no name, so that nothing is left behind, however the process ends. Says in words what goes
+// wrong with it. Transfers bypass the page cache if the file system allows it, because cached copies would take the
+// very memory that spilling is to free.
 
 #include "ullage/base/result.h"
 #include "ullage/store/descriptor.h"
@@ -20,7 +20,7 @@ namespace ullage::store {
 
 // The system calls behind the file, so that tests can make each of them fail in turn.
 struct SpillCalls {
-  int (*open_unnamed)(const char* folder);                  // below zero and errno: this file system has no such files
+  int (*open_unnamed)(const char* folder);  // below zero, with errno: it failed, or this file system has no such files
   int (*allocate)(int fd, int mode, off_t at, off_t size);  // fallocate
   ssize_t (*write)(int fd, const void* from, std::size_t size, off_t at);
   ssize_t (*read)(int fd, void* into, std::size_t size, off_t at);
@@ -34,20 +34,22 @@ class UnnamedFile final {
   enum class Way { Write, Read };
 
   static Result<std::unique_ptr<UnnamedFile>> open(const std::string& folder, const SpillCalls& calls);
-  UnnamedFile(std::string folder, const SpillCalls& calls, Descriptor file);  // open() is the way to make one
+  UnnamedFile(std::string folder, const SpillCalls& calls, Descriptor file);  // use open() instead
 
-  // All of the bytes, or an error. Write, NotFound: the pages at `memory` were taken away meanwhile. Read, BadFile: the
-  // file ends before them. System: the disk is full or refused, or the program closed the descriptor.
+  // Transfers all of the bytes, or returns an error. NotFound: the pages to write were taken away meanwhile. BadFile:
+  // the file ends before the bytes to read do. System: the disk is full or refused, or the program closed the
+  // descriptor.
   Status transfer(Way way, std::uint64_t offset, Address memory, Bytes size);
 
-  // Asks the disk for blocks now. Returns 0, also where the file system makes no such promises; or errno, and then
-  // nothing was taken.
+  // Asks the disk for blocks now. Returns 0, also if the file system makes no such promises. Otherwise returns errno,
+  // and no blocks were taken.
   int promise_blocks(std::uint64_t offset, Bytes size);
-  // Gives blocks back; the offsets read as zeros then. Returns 0 or errno.
+  // Gives blocks back; the offsets then read as zeros. Returns 0 or errno.
   int give_back_blocks(std::uint64_t offset, Bytes size);
 
   static bool is_full(int error);
-  // Says what could not be done, of how many bytes, why, and what is free where that matters.
+  // Makes an error that says what could not be done, for how many bytes and why; if the disk is full, also what is
+  // free.
   Error refusal(Way way, Bytes size, int error) const;
   Error error(Error::Kind kind, const std::string& message) const { return {kind, message, folder_}; }
 

@@ -94,7 +94,7 @@ std::optional<Seconds> UseHistory::time_until(std::uint64_t ahead) const {
   return Seconds{then->at.count - twin->at.count};
 }
 
-// Half goes at a time, so that the map of contexts is swept seldom.
+// Forgets half of all ops at a time, so that the map of contexts is swept seldom.
 void UseHistory::forget() {
   if (ops_.size() < most_ops_) return;
   const std::size_t gone = most_ops_ / 2;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// When will this storage be used again? Programs repeat themselves: the sequence of ops of one step is that of the step
-// before. So each op of the present is matched with an earlier occurrence of it, its twin, and what the twin's storages
-// met next, and how many ops later, is what this op's storages will meet:
+// Predicts when a storage will be used again. Programs repeat themselves: a step runs the same sequence of ops as the
+// step before. So each op is matched with an earlier occurrence of it, its twin. If a storage of the twin was next
+// used, or freed, n ops later, the same is expected of this op's storage in n ops:
 //
 //   earlier   ... conv  relu  conv  ...  conv_backward ...      the relu's output was used 40 ops later
 //                        ^twin
 //   now       ... conv  relu                                    so this relu's output will be used in 40 ops
 //
-// Twins follow each other: the op after the twin is expected next. Where it is another one (an evaluation in between, a
-// short last batch), the place is found again by the last few ops. No step borders and no names are needed; a
+// The twin of the next op is expected to be the op after this twin. If another op comes (an evaluation in between, a
+// short last batch), the place is found again by the last kContext ops. Neither step borders nor names are needed: a
 // parameter's next use may well lie in the next step.
 
 #include "ullage/base/bytes.h"
@@ -24,36 +24,38 @@
 
 namespace ullage::store {
 
-// Ops are numbered as they run, from 1 on: OpId is the pager's clock. Zero: none, for uses too.
+// Ops are numbered from 1 on as they run, so OpId is the pager's clock. For ops and uses, zero means none.
 using UseId = Id<struct UseTag>;
 
 class UseHistory final {
  public:
-  // `most_ops`: how many are remembered at most; a period longer than half of that is not recognized.
+  // `most_ops`: most ops that are remembered. A period longer than half of that is not recognized.
   explicit UseHistory(std::size_t most_ops = 1u << 15) : most_ops_(most_ops) {}
 
-  // An op was run. `signature`: equal for the same op on equal shapes. Its uses follow, in an order that the same op
-  // always has: what it read, what it made.
+  // Adds an op that ran at `now`. `signature`: equal for the same op on equal shapes. Add its uses afterwards, in an
+  // order that is always the same for the same op: what it read, what it made.
   OpId add_op(std::uint64_t signature, Seconds now);
-  // The op added last uses a storage whose use before that was `before`.
+  // Adds a use, by the op added last, of a storage whose use before that was `before`. Returns its id.
   UseId add_use(UseId before);
-  // The storage whose last use was `last` is gone.
+  // Notes that the storage whose last use was `last` was freed.
   void add_death(UseId last);
 
-  // The op at which the storage with this last use is expected to be used again or to die; nothing when its twin is not
-  // known, or met nothing yet.
+  // Predicts at which op the storage whose last use was `last` is used again or freed (`dies`). Returns nothing if the
+  // op of that use has no twin, or if nothing has happened to the twin's storage since.
   struct Next {
     OpId at;
     bool dies = false;
   };
   std::optional<Next> next(UseId last) const;
 
+  // The number that the next op will get.
   OpId now() const { return {first_op_ + ops_.size()}; }
-  // How long it took from the twin of the newest op to the op `ahead` ops behind it; nothing without a twin.
+  // Predicts how long the next `ahead` ops take: as long as those after the twin of the newest op took. Returns nothing
+  // if that op has no twin.
   std::optional<Seconds> time_until(std::uint64_t ahead) const;
 
  private:
-  static constexpr std::size_t kContext = 6;  // ops that must agree to find the place again
+  static constexpr std::size_t kContext = 6;  // ops in a row that must be equal to find the place again
 
   struct Op {
     std::uint64_t signature = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a file can turn out to be: all that `ullage explain` is shown. read makes them, diagnose judges them.
+// Everything that an input file of `ullage explain` can turn out to be. The folder `read` makes these, and `diagnose`
+// judges them.
 
 #include "ullage/trace/recording/memory_summary.h"
 #include "ullage/trace/recording/out_of_memory.h"
@@ -17,10 +18,10 @@
 
 namespace ullage::trace {
 
-// Text: a whole log, a pasted message, a printed table. At least one error or summary.
+// A text: a whole log, a pasted message or a printed table. It has at least one error or summary.
 struct Log {
-  std::vector<OutOfMemory> errors;       // in the order in which they were met first
-  std::vector<MemorySummary> summaries;  // likewise
+  std::vector<OutOfMemory> errors;       // in the order of their first appearance
+  std::vector<MemorySummary> summaries;  // in the same order
   std::uint64_t lines = 0;
 };
 
@@ -29,11 +30,11 @@ struct Profile {
   struct Device {
     int type = 0;  // c10::DeviceType: 0 CPU, 1 CUDA
     int index = 0;
-    std::string name;            // "NVIDIA A100", where the file says it
-    std::optional<Bytes> total;  // its memory, where the file says it
+    std::string name;            // "NVIDIA A100", if the file has it
+    std::optional<Bytes> total;  // its memory, if the file has it
     Trace trace;                 // trace.device = index
-    bool addresses = true;       // false: frees are matched by size, newest first; levels are exact, owners may not be
-    bool totals = true;          // false: what was live before the profiler began is not in the levels
+    bool addresses = true;       // false: frees are matched by size, newest first; levels are right, owners may not be
+    bool totals = true;          // false: levels lack what was live before the profiler started
   };
   std::vector<Device> devices;  // those with memory events, the one with the most bytes first
   Stacks stacks;
@@ -41,10 +42,10 @@ struct Profile {
   std::vector<std::string> inconsistencies;
 };
 
-// A file `*.ullage`, each of its takes understood once for all who look at it.
+// A file `*.ullage` with the meaning of each take, which is worked out only once.
 struct UnderstoodFile {
   TraceFile file;
-  std::vector<TakeMeaning> meanings;  // as file.takes
+  std::vector<TakeMeaning> meanings;  // index as in file.takes
 };
 
 using Input = std::variant<Recording, Log, Profile, UnderstoodFile>;

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The types and numbers of CUDA's runtime and driver that the dry card speaks, so that it builds without CUDA's
-// headers. Source: driver_types.h and cuda.h of CUDA 13.0 and 12.9; tests/drycard/card holds them against the headers
-// where they are there. Handles are pointers to objects of our own; an enum of CUDA is an int here.
+// The types and numbers of CUDA's runtime and driver that the dry card uses, so that it builds without CUDA's headers.
+// They come from driver_types.h and cuda.h of CUDA 13.0 and 12.9. tests/drycard/card compares them with those headers
+// if they are installed. Handles are pointers to our own objects; an enum of CUDA is an int here.
 
 #include <cstddef>
 #include <cstdint>
 
-// Exported with its C name and no version, so that it comes before the library that it stands in for.
+// Exports a function under its C name and without a symbol version, so that the loader finds it before that of the real
+// library.
 #define ULLAGE_CARD_API extern "C" __attribute__((visibility("default")))
 
 namespace ullage::drycard {
 
-using Address = std::uintptr_t;  // of device memory, and CUdeviceptr
+using Address = std::uintptr_t;  // an address of device memory, also CUdeviceptr
 
-// cudaError_t and CUresult: the numbers used here are the same in both.
+// cudaError_t and CUresult. The numbers used here are the same in both.
 enum Error : int {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -39,7 +40,7 @@ struct Dim3 {
   unsigned x, y, z;
 };
 
-// cudaPointerAttributes; CUDA 13 adds eight words that must be zero.
+// cudaPointerAttributes. CUDA 13 adds eight words of 8 bytes that must be zero.
 struct PointerAttributes {
   int type;
   int device;
@@ -72,7 +73,7 @@ struct Location {  // cudaMemLocation, CUmemLocation
 };
 inline constexpr int kOnDevice = 1;
 
-struct PoolProperties {  // cudaMemPoolProps, CUmemPoolProps, as far as they are read
+struct PoolProperties {  // the part of cudaMemPoolProps and CUmemPoolProps that is read
   int type;
   int handle_types;
   Location location;
@@ -91,7 +92,7 @@ struct AccessDescription {  // CUmemAccessDesc, cudaMemAccessDesc
   int flags;
 };
 
-struct LaunchConfig {  // cudaLaunchConfig_t; CUlaunchConfig has the stream at the same place
+struct LaunchConfig {  // cudaLaunchConfig_t; CUlaunchConfig has its stream at the same offset
   Dim3 grid;
   Dim3 block;
   std::size_t shared;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Free parts of an address range, handed out lowest first, so that a program runs for ever in the same addresses.
+// The free parts of an address range. The lowest part that is large enough is handed out first, so that a long run
+// keeps using the same addresses.
 //
-//   |####....####........####|        map of free parts: begin -> end, never adjacent
+//   |####....####........####|        map of free parts: begin -> end; two parts never touch
 //        ^lowest that is large enough
 
 #include "ullage/drycard/card/abi.h"
@@ -17,7 +18,8 @@ class AddressRanges final {
  public:
   void add(Address begin, Address end) { give(begin, end - begin); }
 
-  // 0: no free part is large enough. `alignment` is a power of two; `wanted`: that place where it is free.
+  // Takes `size` bytes at a multiple of `alignment`, a power of two; at `wanted` if that place is free. Returns 0 if no
+  // free part is large enough.
   Address take(std::size_t size, std::size_t alignment, Address wanted = 0) {
     if (wanted != 0) {
       auto it = free_.upper_bound(wanted);
@@ -44,12 +46,12 @@ class AddressRanges final {
     }
   }
 
-  // Everything in [begin, end) is free.
+  // Returns whether everything in [begin, end) is free.
   bool is_free(Address begin, Address end) const {
     auto it = free_.upper_bound(begin);
     return it != free_.begin() && std::prev(it)->second >= end;
   }
-  // Takes exactly that part, which is free.
+  // Takes exactly [begin, end), which must be free.
   void remove(Address begin, Address end) { cut(std::prev(free_.upper_bound(begin)), begin, end - begin); }
 
  private:

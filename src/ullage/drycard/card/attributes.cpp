@@ -10,7 +10,8 @@ namespace ullage::drycard {
 
 namespace {
 
-// Of single to double precision: the large chips of a generation have many units for the latter.
+// The ratio of single- to double-precision speed. The large chip of a generation (minor version 0) has many units for
+// double precision.
 int double_ratio(const CardModel& card) {
   if (card.major >= 12) return 64;
   return card.minor == 0 ? 2 : 32;
@@ -162,7 +163,7 @@ int attribute_of(int attribute, int ordinal) {
     case 139:
       return card.pci_device << 16 | 0x10de;
     default:
-      return 0;  // 128 fabric, 132 multicast and the like are not there
+      return 0;  // not supported: 128 fabric, 132 multicast and others
   }
 }
 

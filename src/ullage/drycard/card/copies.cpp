@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies. Device memory has no content: what goes there is dropped, what comes from there is zeros, so nothing stale is
-// ever read and no host memory stands behind a card. Between two places of the host a copy is a copy. Who knows better
-// what an op reads (values.py) says the numbers before.
+// Copies and memset. Device memory has no content: a copy to it is dropped, a copy from it gives zeros. So no host
+// memory stands behind a card and no old bytes are ever read. A copy between two places of the host is real. values.py
+// may know what an op reads; it then sets the numbers before (ullage_drycard_answer_reads).
 
 #include "ullage/drycard/card/copies.h"
 
@@ -18,7 +18,8 @@
 namespace ullage::drycard {
 namespace {
 
-// What this thread's reads give: numbers in turn, the last one from then on; none: zeros.
+// What this thread's reads from a card give: the numbers one after the other, then the last one again and again.
+// Without numbers: zeros.
 struct Answer {
   static constexpr int kMost = 16;
   std::array<std::int64_t, kMost> numbers{};
@@ -29,7 +30,7 @@ struct Answer {
 };
 thread_local Answer answer;
 
-// What this thread copied to a card last, where it is small.
+// What this thread copied from the host to a card last, if it was at most 1 MiB.
 struct LastCopy {
   static constexpr std::size_t kMost = std::size_t{1} << 20;
   Address to = 0;
@@ -45,13 +46,13 @@ void remember(Address to, Address from, std::size_t bytes) {
   last_copy.to = to;
 }
 
-// Buffers that collectives wrote, the newest last.
+// The buffers that collective ops wrote, the newest last.
 struct Handed {
   static constexpr std::size_t kMost = 64;
   std::mutex lock;
   std::vector<std::pair<Address, std::vector<char>>> buffers;
 
-  // The whole of one of them, which is taken out; empty: it is none.
+  // Removes and returns the content of the buffer that has this address and size; empty if there is none.
   std::vector<char> take(Address at, std::size_t bytes) {
     const std::lock_guard hold(lock);
     const auto found =
@@ -61,7 +62,7 @@ struct Handed {
     buffers.erase(found);
     return content;
   }
-  // What stood at `at` is gone; nothing: and nobody knows what stands there now.
+  // Replaces the content of the buffer at `at`. Without `content` it is unknown from now on.
   void put(Address at, std::vector<char> content) {
     const std::lock_guard hold(lock);
     std::erase_if(buffers, [&](const auto& one) { return one.first == at; });
@@ -85,7 +86,7 @@ void give_answer(void* to, Address from, std::size_t bytes) {
   if (answer.count == 0) return;
   const std::int64_t number = answer.numbers[static_cast<std::size_t>(answer.next)];
   if (answer.next + 1 < answer.count) ++answer.next;
-  std::memcpy(to, &number, std::min(bytes, sizeof number));  // a number of four bytes begins as one of eight does
+  std::memcpy(to, &number, std::min(bytes, sizeof number));  // little endian: its first four bytes are the same number
 }
 
 void move(Address to, Address from, std::size_t bytes) {
@@ -142,7 +143,7 @@ Error set(void* place, int value, std::size_t bytes, const void* stream) {
   return kSuccess;
 }
 
-// Words of two and four bytes, on the host too (managed and locked memory).
+// Sets words of one, two or four bytes. Only memory of the host (managed, pinned) is really written.
 template <typename Word>
 Error set_words(Address at, Word value, std::size_t count, const void* stream) {
   if (const Error error = use_current(); error != kSuccess) return error;
@@ -154,7 +155,7 @@ Error set_words(Address at, Word value, std::size_t count, const void* stream) {
   return kSuccess;
 }
 
-// CUDA_MEMCPY2D, as far as it is read; the driver's memory types: 1 host, 2 device, 4 unified.
+// The part of CUDA_MEMCPY2D that is read. Memory types of the driver: 1 host, 2 device, 3 array, 4 unified.
 struct Copy2d {
   std::size_t from_x, from_y;
   int from_type;
@@ -184,7 +185,7 @@ Error copy_2d(const Copy2d& what, const void* stream) {
 
 Plane plane(const void* at, std::size_t pitch) { return {reinterpret_cast<Address>(at), pitch}; }
 
-// A variable of a module has an address on the card and no content.
+// A variable of a module has an address on the card but no content, so reading it gives zeros.
 Error read_symbol(void* to, std::size_t bytes) {
   if (is_device(reinterpret_cast<Address>(to))) return kSuccess;
   std::memset(to, 0, bytes);
@@ -195,8 +196,9 @@ Error read_symbol(void* to, std::size_t bytes) {
 
 }  // namespace
 
-// What the reads of this thread give from now on: `count` numbers in turn, 0 for zeros again. `known`: they are true,
-// and do not count as reads of what nobody knows. Returns how often this thread read since the last call.
+// Sets what the reads of this thread give from now on: `count` numbers one after the other (16 at most); 0 means zeros
+// again. If `known`, the numbers are true and the reads do not count as reads of unknown bytes. Returns how often this
+// thread has read since the last call.
 ULLAGE_CARD_API int ullage_drycard_answer_reads(const std::int64_t* numbers, int count, int known) {
   const int reads = answer.reads;
   answer = {};
@@ -206,8 +208,8 @@ ULLAGE_CARD_API int ullage_drycard_answer_reads(const std::int64_t* numbers, int
   return reads;
 }
 
-// The content of this thread's last copy from the host to a card, if that went to `to` and had that many bytes. 1: it
-// is in `out`; 0: it was another.
+// Writes to `out` what this thread's last copy from the host to a card moved. Returns 0, and writes nothing, unless
+// that copy went to `to` and had `bytes` bytes; else returns 1.
 ULLAGE_CARD_API int ullage_drycard_last_copy(Address to, void* out, std::size_t bytes) {
   if (last_copy.to == 0 || last_copy.to != to || last_copy.bytes.size() != bytes) return 0;
   std::copy(last_copy.bytes.begin(), last_copy.bytes.end(), static_cast<char*>(out));

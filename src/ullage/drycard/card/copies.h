@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What small buffers of a card hold where a collective of several ranks wrote them.
+// Gives small device buffers their content after a collective op of several ranks wrote them.
 
 #include "ullage/drycard/card/abi.h"
 
@@ -9,9 +9,9 @@
 
 namespace ullage::drycard {
 
-// A collective's result: all ranks are taken to send what this one does, which holds for what programs check across
-// ranks (numbers of parameters, shapes). If this thread copied the `bytes` at `from` there last, from the host, they
-// are also the content of the `times` buffers from `to` on, each until it is read once.
+// Notes the result of a collective op. Every rank is assumed to send what this one sends. That holds for what programs
+// compare across ranks (numbers of parameters, shapes). If this thread's last copy from the host put `bytes` bytes at
+// `from`, they become the content of `times` buffers from `to` on. Each buffer keeps it until it is read once.
 void hand_on(Address from, Address to, std::size_t bytes, int times);
 
 }  // namespace ullage::drycard

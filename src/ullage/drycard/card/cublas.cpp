@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS and cuBLASLt: handles and their settings, one algorithm with no workspace of its own for every product. The
-// workspaces of torch's cuBLAS calls are torch's (cublasSetWorkspace), and so are counted.
+// cuBLAS and cuBLASLt: handles and their settings. Every product has one algorithm without a workspace of its own. The
+// workspaces of torch's cuBLAS calls are allocated by torch (cublasSetWorkspace), so they are counted there.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/handles.h"

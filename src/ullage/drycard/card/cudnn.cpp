@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's older functions: handles, descriptors that can be read back, sizes. A first version: one algorithm for
-// everything, and no workspace.
+// cuDNN's older functions: handles, descriptors and sizes. Every op has one algorithm without a workspace.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/cudnn_library.h"
@@ -29,7 +28,7 @@ int one_algorithm(int asked, int* returned, Performance* results) {
   *returned = std::min(asked, 1);
   if (*returned == 1) {
     results[0] = {};
-    results[0].algorithm = 1;  // an algorithm in all three enumerations
+    results[0].algorithm = 1;  // 1 is an algorithm in all three enumerations
     results[0].determinism = 1;
   }
   return 0;
@@ -42,7 +41,8 @@ int no_bytes(std::size_t* size) {
 
 }  // namespace
 
-// torch holds the version at run time against the one it was built with: the launcher can say that one.
+// torch compares this version with the one that it was built with. Without the real library, ULLAGE_DRYCARD_CUDNN
+// states the version.
 ULLAGE_CARD_API std::size_t cudnnGetVersion() {
   if (const CudnnLibrary* real = cudnn_library()) return real->version();
   const char* text = std::getenv("ULLAGE_DRYCARD_CUDNN");
@@ -108,14 +108,14 @@ ULLAGE_CUDNN_ALGORITHM(ConvolutionBackwardFilter)
 #undef ULLAGE_CUDNN_ALGORITHM
 
 ULLAGE_CARD_API int cudnnDropoutGetStatesSize(void*, std::size_t* size) {
-  // One generator of 48 bytes for each thread that the card can hold, as real cards were seen to want: an estimate.
+  // One generator of 48 bytes for each thread that the card can hold: an estimate after what real cards asked for.
   const CardModel& card = machine().model;
   *size = std::size_t{48} * static_cast<std::size_t>(card.multiprocessors * card.threads_per_multiprocessor);
   return 0;
 }
 ULLAGE_CARD_API int cudnnDropoutGetReserveSpaceSize(void*, std::size_t* size) { return no_bytes(size); }
 
-// The place of the size among the arguments is each function's own.
+// The position of the size among the arguments differs from function to function.
 ULLAGE_CARD_API int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void*, int, int, void*, void*, void*,
                                                                              void*, void*, std::size_t* size) {
   return no_bytes(size);

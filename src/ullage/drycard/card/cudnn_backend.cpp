@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's backend descriptors. Where the real library is there it answers, with the card put in and the handle left
-// out; only execution does nothing. Elsewhere what is set can be read back, and every operation graph has one engine,
-// which takes no workspace: the ledger counts such plans.
+// cuDNN's backend descriptors. If the real library is there, it answers. It gets the description of the card, but never
+// the handle, and nothing is executed. Without it, what was set can be read back, and every operation graph has one
+// engine without a workspace. The ledger counts the plans made that way.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/cudnn_library.h"
@@ -18,7 +18,7 @@
 namespace ullage::drycard {
 namespace {
 
-// cudnnBackendAttributeName_t, of cudnn_graph.h 9.20.
+// cudnnBackendAttributeName_t, from cudnn_graph.h of 9.20.
 constexpr int kHeuristicResults = 202;
 constexpr int kConfigurationEngine = 300;
 constexpr int kConfigurationWorkspace = 303;
@@ -30,7 +30,8 @@ constexpr int kTypeHandle = 0;
 constexpr int kTypeBoolean = 2;
 constexpr int kTypeDescriptor = 15;
 
-// cudnnBackendDescriptorType_t, and where each is told of the card.
+// cudnnBackendDescriptorType_t. card_attribute() returns the attribute through which a descriptor of that type gets the
+// card's description; 0 if it takes none.
 constexpr int kEngine = 2;
 constexpr int kHeuristic = 4;
 constexpr int kPlan = 5;
@@ -47,14 +48,14 @@ int card_attribute(int descriptor_type) {
   }
 }
 
-// Descriptors of the real library that are told of the card before they are finalized.
+// Descriptors of the real library that still need the card's description before they are finalized.
 class UntoldDescriptors final {
  public:
   void add(void* descriptor, int type) {
     const std::lock_guard<std::mutex> guard(mutex_);
     types_[descriptor] = type;
   }
-  // The type, once; 0 for others.
+  // Removes the descriptor and returns its type; 0 if it is not here.
   int take(void* descriptor) {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = types_.find(descriptor);
@@ -70,7 +71,7 @@ class UntoldDescriptors final {
 };
 
 UntoldDescriptors& untold() {
-  static auto* all = new UntoldDescriptors;  // descriptors outlive the end of main
+  static auto* all = new UntoldDescriptors;  // never destroyed: descriptors may be used after main ends
   return *all;
 }
 
@@ -111,7 +112,7 @@ int read_back(const Descriptor& descriptor, int name, int type, std::int64_t wan
   const auto it = descriptor.values.find(name);
   const std::size_t width = width_of(type);
   if (it == descriptor.values.end()) {
-    // Of what was never set there is none. Callers hand in descriptors to be filled, which stay as they are.
+    // A value that was never set is returned as none. Descriptors that the caller wants filled stay as they are.
     if (type != kTypeDescriptor && wanted > 0 && out != nullptr) {
       std::memset(out, 0, static_cast<std::size_t>(wanted) * width);
     }

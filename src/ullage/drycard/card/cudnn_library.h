@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The real cuDNN of the program's environment. From version 9.8 on it plans for a card that is described to it and not
-// there ("deviceless"), so engines and their workspaces are its own. It never runs anything.
+// The real cuDNN of the program's environment. From version 9.8 on it can plan for a card that is only described to it
+// ("deviceless"). So engines and the sizes of their workspaces are cuDNN's own answers. It never runs anything.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace ullage::drycard {
 
-// Its functions, which have the signatures of cudnn_graph.h. A descriptor is one of the library's own.
+// Its functions, with the signatures of cudnn_graph.h. Descriptors belong to the library.
 struct CudnnLibrary {
   std::size_t (*version)() = nullptr;
   int (*create)(int type, void** descriptor) = nullptr;
@@ -20,8 +20,8 @@ struct CudnnLibrary {
   void* card = nullptr;  // the descriptor of this process's card
 };
 
-// Null where ULLAGE_DRYCARD_CUDNN_LIBRARY names no libcudnn_graph that can be loaded and takes the description of the
-// card. Loaded at the first call.
+// Returns the library that ULLAGE_DRYCARD_CUDNN_LIBRARY names (a path of libcudnn_graph), loaded at the first call.
+// Returns null if it cannot be loaded or does not accept the description of the card.
 const CudnnLibrary* cudnn_library();
 
 }  // namespace ullage::drycard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's tensors, filters and recurrent networks. torch takes its weight buffer by cuDNN's size and asks where each
-// matrix stands in it, so both are worked out here: all matrices first, layer by layer, then all biases.
+// cuDNN's tensors, filters and recurrent networks. torch allocates its weight buffer by cuDNN's size and asks where
+// each matrix is in it. So both are computed here: all matrices first, layer by layer, then all biases.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/process.h"
@@ -87,11 +87,11 @@ struct Recurrent {
 struct Part {
   std::size_t at = 0;  // in elements
   int rows = 0;
-  int columns = 0;  // 0: not there
+  int columns = 0;  // 0: there is no such part
 };
 
-// `pseudo` counts layers, of both directions in turn; `linear` the matrices in it: first those of the input, then those
-// of the hidden state, then the projection.
+// Returns the place of a matrix. `pseudo` counts layers; with two directions each layer counts twice. `linear` counts
+// the matrices of a layer: those of the input, then those of the hidden state, then the projection.
 Part matrix_of(const Recurrent& net, int pseudo, int linear) {
   const int gates = net.gates();
   std::size_t at = 0;
@@ -114,7 +114,7 @@ Part bias_of(const Recurrent& net, int pseudo, int linear) {
   return {at + static_cast<std::size_t>(linear) * static_cast<std::size_t>(net.hidden), net.hidden, 1};
 }
 
-// Callers ask for a matrix, a bias or both.
+// Fills in the shape and the address of a part. Does nothing if the caller did not ask for this part.
 void describe(const Recurrent& net, const Part& part, const void* space, Shape* shape, void** place) {
   if (place == nullptr) return;
   if (part.columns == 0) {
@@ -196,7 +196,7 @@ ULLAGE_CARD_API int cudnnGetRNNWeightParams(void*, const Recurrent* net, int pse
   describe(*net, bias_of(*net, pseudo, linear), space, bias, bias_at);
   return 0;
 }
-// What the layers keep for the backward pass is not known: none is counted.
+// What the layers keep for the backward pass is not known, so 0 bytes are returned and the ledger counts the call.
 ULLAGE_CARD_API int cudnnGetRNNTempSpaceSizes(void*, const Recurrent*, int, void*, std::size_t* work,
                                               std::size_t* reserve) {
   ledger().unanswered_rnns.fetch_add(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's questions about the cards, and which one a thread uses.
+// The runtime's functions about the cards, and about which card a thread uses.
 
 #include "ullage/drycard/card/attributes.h"
 #include "ullage/drycard/card/device_properties.h"
@@ -91,7 +91,7 @@ ULLAGE_CARD_API int cudaGetDevice(int* ordinal) {
   *ordinal = current_card();
   return machine().visible == 0 ? noted(kNoDevice) : kSuccess;
 }
-// Since CUDA 12 this makes the context.
+// Since CUDA 12 this also makes the context.
 ULLAGE_CARD_API int cudaSetDevice(int ordinal) {
   if (const Error error = set_current_card(ordinal); error != kSuccess) return noted(error);
   return noted(use_card(ordinal));
@@ -105,7 +105,8 @@ ULLAGE_CARD_API int cudaGetDeviceFlags(unsigned* flags) {
 }
 ULLAGE_CARD_API int cudaDeviceReset() { return kSuccess; }
 
-// CUDA 13's layout, or in a program of CUDA 12 the one of CUDA 11, which that runtime serves under the old name.
+// Writes CUDA 13's layout. In a program for CUDA 12 writes CUDA 11's layout, which libcudart.so.12 serves under this
+// old name.
 ULLAGE_CARD_API int cudaGetDeviceProperties(void* properties, int ordinal) {
   if (machine().cuda < 13) return noted(properties_12(properties, ordinal, kDeviceProperties11));
   if (const Error error = check(ordinal); error != kSuccess) return noted(error);

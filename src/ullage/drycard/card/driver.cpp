@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's cards and contexts. Each card has its primary context; contexts that a program makes are the same one.
+// The driver's functions about cards and contexts. Each card has a primary context; a context that a program creates is
+// that same one.
 
 #include "ullage/drycard/card/attributes.h"
 #include "ullage/drycard/card/process.h"
@@ -12,7 +13,7 @@
 namespace ullage::drycard {
 namespace {
 
-// What a thread pushed; its current card is the last of it.
+// The cards that were current before each push of this thread, the latest last.
 thread_local std::vector<int> pushed;
 
 bool is_card(int ordinal) { return ordinal >= 0 && ordinal < machine().visible; }
@@ -30,7 +31,7 @@ Error make_context(void** context, int ordinal) {
   return set_current_card(ordinal);
 }
 
-// Null where this process has not used the card.
+// Returns null if this process has not used the thread's current card.
 void* current_context() { return uses_card(current_card()) ? context_of(current_card()) : nullptr; }
 
 }  // namespace
@@ -173,7 +174,7 @@ ULLAGE_CARD_API int cuStreamGetCtx(void*, void** context) {
   return kSuccess;
 }
 
-// Private tables of the driver, which statically linked runtimes ask for: there are none.
+// Statically linked runtimes ask the driver for private tables. There are none here.
 ULLAGE_CARD_API int cuGetExportTable(const void** table, const Uuid*) {
   *table = nullptr;
   return kNotFound;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions asked for by name: the driver's, from this library. One that is not here does nothing, succeeds, and
-// counts as unknown when it is called: torch asks for many functions of which it calls few.
+// Driver functions that a program looks up by name. They come from this library. A function that is not here does
+// nothing, succeeds, and counts as unknown when it is called. It does not count when it is looked up, because torch
+// looks up many functions and calls few.
 
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/unknown.h"
@@ -17,7 +18,8 @@ namespace {
 
 int does_nothing() { return kSuccess; }
 
-// A function for each name that was asked for and is not here: it knows its place in the list of names.
+// Stand-ins for the names that were looked up and are not here. Each knows its index in the list of names. Above
+// kMostStandIns names, does_nothing() is returned, whose calls are not counted.
 constexpr std::size_t kMostStandIns = 256;
 std::string stand_in_names[kMostStandIns];
 std::atomic<std::size_t> stand_ins{0};
@@ -54,7 +56,7 @@ void* own_library() {
   return handle;
 }
 
-// The newest variant that this library has: callers ask for "cuMemAlloc" and mean cuMemAlloc_v2.
+// Returns the newest variant that this library has: callers ask for "cuMemAlloc" and mean cuMemAlloc_v2.
 void* find_function(const std::string& name) {
   void* library = own_library();
   if (library == nullptr) return nullptr;
@@ -64,7 +66,7 @@ void* find_function(const std::string& name) {
   return nullptr;
 }
 
-// Those whose newest variant takes other arguments than the one that callers mean by the plain name.
+// Returns the variant that callers mean by the plain name, if the newest variant takes other arguments; else null.
 const char* exact_variant(const std::string& name, unsigned version) {
   if (name == "cuCtxCreate") return version >= 13000 ? "cuCtxCreate_v4" : "cuCtxCreate_v2";
   if (name == "cuStreamGetCaptureInfo")

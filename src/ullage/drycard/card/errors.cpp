@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors and their words: those that this card can give.
+// The names and texts of the errors that this card can return.
 
 #include "ullage/drycard/card/process.h"
 

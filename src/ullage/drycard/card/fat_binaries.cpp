@@ -11,8 +11,8 @@
 namespace ullage::drycard {
 namespace {
 
-// The layout of what nvcc writes, as seen in torch's libraries: a wrapper that points to a header, behind which entries
-// stand one after the other.
+// The layout that nvcc writes, as seen in torch's libraries: a wrapper points to a header, and the entries follow it
+// one after the other.
 struct Wrapper {
   std::uint32_t magic, version;
   const std::uint8_t* header;
@@ -25,7 +25,7 @@ struct Header {
 struct Entry {
   std::uint16_t kind, attributes;
   std::uint32_t header_size;
-  std::uint64_t size;  // of what stands behind its header
+  std::uint64_t size;  // of what follows the entry's header
   std::uint32_t compressed_size, options;
   std::uint16_t minor, major;
   std::uint32_t capability;  // 86
@@ -49,7 +49,7 @@ std::mutex& modules_lock() {
   return *one;
 }
 
-// Kernels in the order of their registration, tens of thousands, until the first lookup.
+// Kernels in the order of their registration, tens of thousands. The first lookup moves them into the map.
 struct Functions {
   std::vector<std::pair<const void*, Module*>> registered;
   std::unordered_map<const void*, Module*> by_address;

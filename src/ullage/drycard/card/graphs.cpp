@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: how many nodes and kernels they have is known, what these do is not.
+// CUDA graphs. How many nodes and kernels a graph has is known, what they do is not.
 
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/streams.h"
@@ -34,7 +34,7 @@ Error add_node(void** node, Graph* graph, std::uint64_t kernels) {
   return kSuccess;
 }
 
-// Nodes have no content; a caller that lists them gets numbers.
+// Nodes have no content; a caller that lists them gets numbers for handles.
 Error list_nodes(const Graph* graph, void** nodes, std::size_t* count) {
   if (nodes == nullptr) {
     *count = graph->nodes;
@@ -82,7 +82,7 @@ ULLAGE_CARD_API int cudaGraphGetNodes(Graph* graph, void** nodes, std::size_t* c
 ULLAGE_CARD_API int cudaGraphGetRootNodes(Graph* graph, void** nodes, std::size_t* count) {
   return noted(list_nodes(graph, nodes, count));
 }
-// No dependencies. Of CUDA 12's three arguments the third is the count, of CUDA 13's four the fourth.
+// Returns no dependencies. The count is the third of three arguments in CUDA 12 and the last of four in CUDA 13.
 ULLAGE_CARD_API int cudaGraphNodeGetDependencies(void*, void**, void* third, std::size_t* fourth) {
   std::size_t* count = machine().cuda >= 13 ? fourth : static_cast<std::size_t*>(third);
   if (count != nullptr) *count = 0;

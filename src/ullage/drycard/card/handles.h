@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Handles of the mathematical libraries: an object with room for the few settings that callers read back.
+// Handles of the mathematical libraries: each is an object with room for the few settings that callers read back.
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locked host memory: real memory, counted, and not locked, since nothing reads it behind the program's back.
+// Pinned host memory. It is real memory and is counted, but not locked, because no card reads it.
 
 #include "ullage/drycard/card/memory.h"
 
@@ -62,7 +62,7 @@ Error unregister_host(void* place) {
 
 bool is_host(Block::Kind kind) { return kind == Block::Kind::HostAllocated || kind == Block::Kind::HostRegistered; }
 
-// Of any address: what it is and whose.
+// Says of any address what kind of memory it is and whose.
 PointerAttributes attributes_of(const void* place) {
   const auto at = reinterpret_cast<Address>(place);
   void* pointer = const_cast<void*>(place);

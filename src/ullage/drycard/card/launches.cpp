@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels: registered by the program when it is loaded, launched at no cost, described as plain ones.
+// Kernels of the runtime: the program registers them when it is loaded. A launch only counts; questions about a kernel
+// get plain figures.
 
 #include "ullage/drycard/card/fat_binaries.h"
 #include "ullage/drycard/card/kernels.h"
@@ -32,7 +33,8 @@ struct Configuration {
 };
 thread_local std::vector<Configuration> configurations;
 
-// Addresses of the variables of modules. Their bytes are the module's and part of the context.
+// Returns the address of a module's variable, which stays the same. Its bytes are not counted: on a real card they are
+// part of the context.
 void* address_of_symbol(const void* symbol) {
   static std::map<const void*, Address>* known = new std::map<const void*, Address>;
   const std::lock_guard hold(lock());
@@ -59,7 +61,7 @@ int blocks_per_multiprocessor(int threads, std::size_t shared) {
   int blocks = std::min(card.threads_per_multiprocessor / rounded, card.blocks_per_multiprocessor);
   blocks = std::min(blocks, CardModel::kRegisters / (rounded * kRegistersOfKernel));
   if (shared > 0) {
-    // A kilobyte of each block's is the system's, from compute capability 8 on.
+    // From compute capability 8.0 on, the system takes 1 KiB of each block's shared memory.
     const std::size_t each = shared + (card.major >= 8 ? 1024 : 0);
     blocks = std::min(blocks, static_cast<int>(static_cast<std::size_t>(card.shared_per_multiprocessor) / each));
   }
@@ -154,11 +156,12 @@ ULLAGE_CARD_API int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, std::siz
   *static_cast<void**>(stream) = top.stream;
   return kSuccess;
 }
-// When a program is loaded: hundreds of thousands of calls for torch, so nothing is kept.
+// The program calls these while it is loaded, for torch hundreds of thousands of times. So they keep little: of a
+// module the wrapper, of a kernel its module, of a variable nothing.
 ULLAGE_CARD_API void** __cudaRegisterFatBinary(void* wrapper) { return register_fat_binary(wrapper); }
 ULLAGE_CARD_API void __cudaRegisterFatBinaryEnd(void**) {}
 ULLAGE_CARD_API void __cudaUnregisterFatBinary(void**) {}
-// And the device's name, the number of threads and more, which nobody asks for.
+// CUDA passes more arguments: the device's name, a number of threads and others. They are not needed.
 ULLAGE_CARD_API void __cudaRegisterFunction(void** module, const char* function) {
   register_function(module, function);
 }

@@ -30,7 +30,7 @@ AddressRanges& free_addresses(int ordinal) {
   AddressRanges& ranges = self.free[ordinal];
   if (!self.ready[ordinal]) {
     const Span span = span_of(ordinal);
-    // Behind the first page, so that no address of a card is that of another's end.
+    // Leaves out the first page, so that an address just past one card's part never belongs to the next card.
     ranges.add((span.begin + kPage - 1) / kPage * kPage + kPage, span.end / kPage * kPage);
     self.ready[ordinal] = true;
   }
@@ -93,7 +93,7 @@ Error allocate(int ordinal, std::size_t bytes, Address* at) {
   if (bytes > (std::size_t{1} << 50)) return charge(ordinal, bytes, bytes) ? kSuccess : kOutOfMemory;
   const std::size_t size = in_pages(bytes);
   if (!charge(ordinal, size, bytes)) {
-    // As the driver does: idle bytes of the pools go before a request fails.
+    // Like the driver: before a request fails, idle bytes of the pools are given back.
     trim_pools(ordinal);
     if (free_bytes(ordinal) < size || !charge(ordinal, size, bytes)) return kOutOfMemory;
   }
@@ -143,7 +143,7 @@ ULLAGE_CARD_API int cudaMalloc(void** place, std::size_t bytes) {
   return noted(error);
 }
 
-// The first call of many programs is cudaFree(0), to make the context.
+// Many programs begin with cudaFree(0) to make the context.
 ULLAGE_CARD_API int cudaFree(void* place) {
   if (const Error error = use_current(); error != kSuccess) return noted(error);
   return noted(release(reinterpret_cast<Address>(place)));
@@ -167,7 +167,8 @@ ULLAGE_CARD_API int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return kSuccess;
 }
 
-// Another process's memory: addresses here, bytes there. The handle says which process, where and how much.
+// Memory shared between processes. The borrower gets addresses of its own; the bytes count for the lender alone. The
+// handle says on which card the memory is and how large it is.
 struct IpcContent {
   std::uint64_t magic;
   std::uint64_t size;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is allocated in this process: on its cards (address space that is only counted), managed memory and locked host
-// memory (real).
+// What this process has allocated: memory of its cards (address space that is only counted), managed memory and pinned
+// host memory (both real).
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/process.h"
@@ -11,7 +11,8 @@
 
 namespace ullage::drycard {
 
-// Memory is counted in the pages that a driver maps. Requests below that share pages on a real card; torch makes none.
+// Memory is counted in whole pages of 2 MiB, as a driver maps it. On a real card smaller requests share pages; torch
+// makes no such requests.
 inline constexpr std::size_t kPage = std::size_t{2} << 20;
 constexpr std::size_t in_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -20,27 +21,29 @@ class MemoryPool;
 struct Block {
   enum class Kind { Device, Managed, HostAllocated, HostRegistered, Pooled, Borrowed };
   Address at = 0;
-  std::size_t size = 0;   // as it is counted
-  std::size_t asked = 0;  // as the program asked
+  std::size_t size = 0;   // bytes counted
+  std::size_t asked = 0;  // bytes that the program asked for
   int card = 0;           // ordinal
   Kind kind = Kind::Device;
   MemoryPool* pool = nullptr;
-  std::uint64_t id = 0;  // CU_POINTER_ATTRIBUTE_BUFFER_ID: never the same again
+  std::uint64_t id = 0;  // CU_POINTER_ATTRIBUTE_BUFFER_ID: never used again
 };
 
-// All of them under lock().
+// The caller must hold lock() for all of these.
 Address take_addresses(int ordinal, std::size_t size, std::size_t alignment = kPage, Address wanted = 0);
 void give_addresses(int ordinal, Address at, std::size_t size);
 void add_block(const Block& block);
-std::optional<Block> block_at(Address begin);          // that begins there
-std::optional<Block> block_around(const void* place);  // that `place` is in
+std::optional<Block> block_at(Address begin);          // the block that begins there
+std::optional<Block> block_around(const void* place);  // the block that `place` is in
 void remove_block(Address begin);
 
-// cudaMalloc and its kind on a card. kOutOfMemory where it does not fit.
+// allocate() serves cudaMalloc and similar calls; kOutOfMemory if the bytes do not fit. release() frees a block of any
+// kind but host memory.
 Error allocate(int ordinal, std::size_t bytes, Address* at);
 Error release(Address at);
 
-// The ordinal of the card whose mapped pages (virtual_memory.cpp) are there; -1: none.
+// Returns the ordinal of the card whose mapped pages (virtual_memory.cpp) are at that address; -1 if nothing is mapped
+// there. Pages of host memory count as those of card 0. `begin` and `size` get the mapping; both may be null.
 int card_of_mapping(Address at, Address* begin, std::size_t* size);
 
 }  // namespace ullage::drycard

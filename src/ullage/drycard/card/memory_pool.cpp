@@ -58,7 +58,7 @@ bool is_card(int ordinal) { return ordinal >= 0 && ordinal < machine().visible; 
 
 bool MemoryPool::grow(std::size_t size, std::size_t asked) {
   std::size_t bytes = (size + kSegment - 1) / kSegment * kSegment;
-  if (free_bytes(card_) < bytes) bytes = in_pages(size);  // near the limit, no more than is needed
+  if (free_bytes(card_) < bytes) bytes = in_pages(size);  // near the limit, only what is needed
   if (!charge(card_, bytes, asked)) return false;
   const Address at = take_addresses(card_, bytes);
   if (at == 0) {
@@ -193,7 +193,7 @@ ULLAGE_CARD_API int cudaMemPoolCreate(MemoryPool** pool, const PoolProperties* p
   return kSuccess;
 }
 
-// The object stays: memory that was taken from it may still be given back.
+// The object is not deleted, because memory that was taken from it may still be given back.
 ULLAGE_CARD_API int cudaMemPoolDestroy(MemoryPool* pool) {
   const std::lock_guard hold(lock());
   pool->trim(0);

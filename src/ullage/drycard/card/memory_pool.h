@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The driver's pools behind cudaMallocAsync. A pool takes segments of 32 MiB or more from its card, hands out parts of
-// them, and gives wholly free segments back when it holds more than its release threshold. A real driver also puts
-// pages of different segments together for one request; this model does not.
+// The driver's pools behind cudaMallocAsync. A pool takes segments of 32 MiB or more from its card and hands out parts
+// of them. When it holds more than its release threshold, it gives back segments that are wholly free. A real driver
+// can also join pages of different segments for one request; this model does not.
 
 #include "ullage/drycard/card/address_ranges.h"
 #include "ullage/drycard/card/memory.h"
@@ -18,7 +18,7 @@ class MemoryPool final {
 
   Error take(std::size_t bytes, Address* at);
   Error give(Address at);
-  // Gives wholly free segments back until no more than `keep` bytes are held.
+  // Gives wholly free segments back until at most `keep` bytes are held, as far as there are such segments.
   void trim(std::uint64_t keep);
 
   int card() const { return card_; }
@@ -36,10 +36,10 @@ class MemoryPool final {
   std::uint64_t held_peak_ = 0;
   std::uint64_t used_ = 0;
   std::uint64_t used_peak_ = 0;
-  int reuse_[3] = {1, 1, 1};  // follow event dependencies, opportunistic, internal dependencies
+  int reuse_[3] = {1, 1, 1};  // cudaMemPoolAttr 1 to 3: follow event dependencies, opportunistic, internal dependencies
 };
 
-// Idle bytes of all pools of the card go back to it.
+// Gives the idle bytes of all pools of the card back to it.
 void trim_pools(int ordinal);
 
 }  // namespace ullage::drycard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that is loaded at run time (Triton, NVRTC's callers, torch's own jiterator): it is taken, and its kernels launch
-// like all others.
+// Code that is loaded at run time (by Triton, users of NVRTC, torch's own jiterator). Any code is accepted, and its
+// kernels launch like all others.
 
 #include "ullage/drycard/card/kernels.h"
 #include "ullage/drycard/card/memory.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL: communicators that know their size and rank. What they carry is not there, but for small buffers that were just
-// copied from the host: there each rank is taken to send the same. Buffers that NCCL itself takes on a card are not
-// counted.
+// NCCL: communicators know their size and rank, but carry no data. The exception is a small buffer that was just copied
+// from the host: every rank is assumed to send the same (copies.h). Buffers that NCCL itself allocates on a card are
+// not counted.
 
 #include "ullage/drycard/card/copies.h"
 #include "ullage/drycard/card/memory.h"
@@ -31,7 +31,8 @@ int make(Communicator** communicator, int size, int rank, int card) {
   return 0;
 }
 
-// Of ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, and two of one byte.
+// Bytes of an ncclDataType_t, in its order: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16,
+// and two types of one byte.
 std::size_t size_of(int type) {
   constexpr std::array<std::size_t, 12> kSizes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   return type >= 0 && static_cast<std::size_t>(type) < kSizes.size() ? kSizes[static_cast<std::size_t>(type)] : 1;
@@ -56,7 +57,8 @@ ULLAGE_CARD_API int ncclBroadcast(const void* from, void* to, std::size_t count,
 ULLAGE_CARD_API int ncclBcast(void* buffer, std::size_t count, int type, int, const Communicator*, void* stream) {
   return collective(buffer, buffer, count, type, 1, stream);
 }
-// Of what is equal everywhere the least, the largest and the mean are that; a sum is not, and is not known.
+// If all ranks hold equal values, their minimum, maximum and mean are that value. Their sum is another and stays
+// unknown.
 ULLAGE_CARD_API int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation,
                                   const Communicator*, void* stream) {
   constexpr int kMax = 2, kMin = 3, kMean = 4;
@@ -74,7 +76,7 @@ ULLAGE_CARD_API int ncclGetUniqueId(UniqueId* id) {
   std::memset(id, 1, sizeof *id);
   return 0;
 }
-// The id is passed by value: 128 bytes on the stack, before the rank's register is used.
+// The id is passed by value: 128 bytes on the stack. The other arguments are in registers.
 ULLAGE_CARD_API int ncclCommInitRank(Communicator** communicator, int size, UniqueId, int rank) {
   return make(communicator, size, rank, current_card());
 }
@@ -88,7 +90,7 @@ ULLAGE_CARD_API int ncclCommInitAll(Communicator** communicators, int count, con
   for (int i = 0; i < count; ++i) make(&communicators[i], count, i, cards != nullptr ? cards[i] : i);
   return 0;
 }
-// How many share the colour is not known here: as many as before.
+// How many ranks share a colour is not known here, so the new communicator is as large as the old one.
 ULLAGE_CARD_API int ncclCommSplit(Communicator* from, int, int, Communicator** made, void*) {
   return make(made, from->size, from->rank, from->card);
 }

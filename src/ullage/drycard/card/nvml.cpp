@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML, in agreement with the runtime. It counts the cards of the machine: CUDA_VISIBLE_DEVICES does not change it, and
-// nothing here makes a context.
+// NVML. Its answers agree with the runtime's. It shows all cards of the machine, whatever CUDA_VISIBLE_DEVICES says,
+// and nothing here makes a context.
 
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/uuid.h"
@@ -50,7 +50,7 @@ struct ProcessInfo {
 
 void* handle_of(int card) { return reinterpret_cast<void*>(Address{0x4e560000} + static_cast<Address>(card + 1) * 16); }
 
-// -1: not a handle of ours.
+// Returns -1 if it is not one of our handles.
 int card_of(const void* handle) {
   for (int i = 0; i < machine().cards; ++i) {
     if (handle_of(i) == handle) return i;
@@ -76,15 +76,15 @@ Memory memory_of(int card) {
   return {total, total > used ? total - used : 0, used};
 }
 
-// Of this machine's tree of processes, as the ledger knows them.
+// Lists the processes on a card that the ledger knows, which are those of this program.
 int list_processes(const void* handle, unsigned* count, ProcessInfo* processes) {
   const int card = card_of(handle);
   if (card < 0 || count == nullptr) return kNvmlInvalidArgument;
-  constexpr unsigned kNone = 0xffffffffU;  // not a part of a card
+  constexpr unsigned kNone = 0xffffffffU;  // no part of a card (MIG)
   const unsigned room = *count;
   *count = 0;
   const auto at = static_cast<std::size_t>(card);
-  taken_bytes(card);  // removes those that are gone
+  taken_bytes(card);  // frees the slots of processes that are gone
   for (const LedgerProcess& slot : ledger().process) {
     if (slot.pid.load() == 0 || slot.context[at].load() == 0) continue;
     if (*count < room && processes != nullptr) {
@@ -233,7 +233,7 @@ ULLAGE_CARD_API int nvmlDeviceGetPersistenceMode(void*, int* mode) {
   return kNvmlSuccess;
 }
 ULLAGE_CARD_API int nvmlDeviceGetMigMode(void*, unsigned*, unsigned*) { return kNvmlNotSupported; }
-// torch takes an answer for granted: there is no fabric between machines.
+// torch expects an answer. It says that there is no fabric between machines.
 ULLAGE_CARD_API int nvmlDeviceGetGpuFabricInfoV(void*, FabricInfo* info) {
   *info = {info->version, {}, kNvmlNotSupported, 0, 0, 0};
   return kNvmlSuccess;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC where the real one is not there: every program compiles, to a few bytes that cuModuleLoadData takes.
+// NVRTC, if the real one is not there. Every program compiles, to a few bytes that cuModuleLoadData accepts.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/process.h"
@@ -12,7 +12,7 @@ namespace ullage::drycard {
 namespace {
 
 struct Program {
-  std::set<std::string> names;  // lowered names, whose text callers keep
+  std::set<std::string> names;  // lowered names; callers keep pointers to their text
 };
 
 constexpr char kBinary[] = "dry";
@@ -50,7 +50,7 @@ ULLAGE_CARD_API int nvrtcAddNameExpression(Program* program, const char* name) {
   return 0;
 }
 ULLAGE_CARD_API int nvrtcCompileProgram(Program*, int, const char* const*) { return 0; }
-// By which cuDNN compiles its engines: it leaves those out that do not compile.
+// cuDNN compiles its engines with this. It fails, so that cuDNN leaves out the engines that it would have to compile.
 ULLAGE_CARD_API int __nvrtcCPEx() {
   constexpr int kInternalError = 11;
   return kInternalError;

@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::uint64_t kMostSpan = std::uint64_t{64} << 40;
 constexpr std::uint64_t kLeastSpan = std::uint64_t{1} << 40;
-// Far from where the kernel puts programs, heaps and stacks; the same in every run, so that recordings compare.
+// Far from where the kernel puts programs, heaps and stacks. It is the same in every run, so that recordings can be
+// compared.
 constexpr Address kWantedPlace = Address{1} << 44;
 
 const char* variable(const char* name) {
@@ -31,7 +32,7 @@ const char* variable(const char* name) {
   return text != nullptr && *text != '\0' ? text : nullptr;
 }
 
-// What CUDA_VISIBLE_DEVICES leaves, in its order.
+// Reads the cards that CUDA_VISIBLE_DEVICES leaves, in its order. Returns how many they are.
 int read_visible(const char* text, int cards, int* card_of) {
   int count = 0;
   std::string list = text;
@@ -73,7 +74,7 @@ Machine read_machine() {
   return made;
 }
 
-// A mapping of the file, or of private memory where there is none or one of another build.
+// Maps the ledger's file. If there is none, or one of another build, returns private memory.
 CardLedger* map_ledger() {
   const auto map = [](int flags, int fd) {
     void* place = ::mmap(nullptr, sizeof(CardLedger), PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -100,7 +101,7 @@ CardLedger* map_ledger() {
   }
   if (shared == nullptr) shared = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (shared == nullptr) {
-    static CardLedger own;  // no address space left: the account is kept all the same
+    static CardLedger own;  // no address space is left; the account is kept all the same
     shared = &own;
   }
   return shared;
@@ -111,7 +112,7 @@ struct Process {
   Machine machine = read_machine();
   CardLedger* ledger = map_ledger();
   LedgerProcess* slot = nullptr;
-  LedgerProcess private_slot;  // where the ledger has no room for another process: its bytes count for it alone
+  LedgerProcess private_slot;            // used if the ledger has no free slot: other processes do not see its bytes
   std::atomic<bool> used[kMostCards]{};  // by ordinal
   std::atomic<Address> begin{0};
   std::atomic<Address> end{0};
@@ -126,7 +127,7 @@ struct Process {
 };
 
 Process& process() {
-  static Process* made = new Process;  // never destroyed: torch's own objects end later
+  static Process* made = new Process;  // never destroyed: torch's own objects are destroyed later
   return *made;
 }
 
@@ -161,7 +162,7 @@ LedgerProcess* claim_slot(Process& self) {
   return &self.private_slot;
 }
 
-// Ended, though its parent has not asked for it yet.
+// Returns whether the process has ended but was not reaped by its parent yet.
 bool is_zombie(std::int32_t pid) {
   char path[64];
   char text[512] = {};
@@ -202,8 +203,8 @@ Taken taken(Process& self, std::size_t card) {
   return sum;
 }
 
-// Adds to the word of this process, looks at what all processes hold then, and takes it back if that is too much. Two
-// processes that ask for the last bytes at once may both be refused; never do both get them.
+// Adds the bytes to a word of this process, then looks at what all processes hold, and takes the bytes back if that is
+// too much. If two processes ask for the last bytes at once, both may be refused, but they never both get them.
 bool take(Process& self, std::size_t card, LedgerWord& word, std::uint64_t bytes) {
   LedgerCard& account = self.ledger->card[card];
   const std::uint64_t total = self.machine.model.total;
@@ -248,7 +249,7 @@ Error use_card(int ordinal) {
   Process& self = process();
   if (self.machine.visible == 0) return kNoDevice;
   if (ordinal < 0 || ordinal >= self.machine.visible) return kInvalidDevice;
-  if (self.used[ordinal].load(std::memory_order_acquire)) return kSuccess;  // at every launch
+  if (self.used[ordinal].load(std::memory_order_acquire)) return kSuccess;  // this is the path of every launch
   const std::lock_guard hold(self.lock);
   if (self.used[ordinal].load()) return kSuccess;
   if (!reserve(self)) return kOutOfMemory;

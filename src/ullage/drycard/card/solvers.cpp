@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuSOLVER, cuSPARSE and cuFFT: handles, and workspaces of no bytes. What these libraries take on a real card is not
-// known here, so the sizes that callers allocate by are 0, which is less than a card would say.
+// cuSOLVER, cuSPARSE, cuFFT and cuRAND: handles, and workspaces of 0 bytes. How much these libraries need on a real
+// card is not known here. So the sizes by which callers allocate are 0, which is less than a real card would say.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/handles.h"
@@ -12,7 +12,7 @@
 namespace ullage::drycard {
 namespace {
 
-// The argument `index` behind the first one. Each takes one word on this machine, whatever its type, since none of
+// Returns the argument `index` after the first one. Each takes one word on x86-64, whatever its type, because none of
 // these functions takes a floating-point number or a structure by value.
 void* argument(va_list& list, int index) {
   void* value = nullptr;
@@ -22,7 +22,8 @@ void* argument(va_list& list, int index) {
 
 }  // namespace
 
-// Of the function `name`, whose argument `index` (counted from 0) is a pointer to a size of that type.
+// Defines the function `name`, whose argument `index` (counted from 0) points to a size of type `type`, which is set to
+// 0.
 #define ULLAGE_NO_BYTES(name, type, index)                                 \
   ULLAGE_CARD_API int name(void*, ...);                                    \
   ULLAGE_CARD_API int name(void* first, ...) {                             \
@@ -32,7 +33,7 @@ void* argument(va_list& list, int index) {
     va_end(list);                                                          \
     return 0;                                                              \
   }
-// Two sizes, of the device's and the host's workspace, one after the other.
+// The same for two sizes, of the device's and the host's workspace, in consecutive arguments.
 #define ULLAGE_NO_BYTES_TWICE(name, index)                                        \
   ULLAGE_CARD_API int name(void*, ...);                                           \
   ULLAGE_CARD_API int name(void* first, ...) {                                    \
@@ -198,7 +199,7 @@ ULLAGE_CARD_API int cufftXtMakePlanMany(int, int, long long*, long long*, long l
   *work = 0;
   return 0;
 }
-// The workspace is the caller's, and has no bytes.
+// The caller allocates the workspace, which has 0 bytes.
 ULLAGE_CARD_API int cufftSetAutoAllocation(int, int) { return 0; }
 ULLAGE_CARD_API int cufftGetSize(int, std::size_t* work) {
   *work = 0;

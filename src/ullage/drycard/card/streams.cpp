@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kGreatestPriority = -5;
 
-std::atomic<int> captures{0};  // that are active: asked at every allocation of torch
+std::atomic<int> captures{0};  // how many are active; torch asks at every allocation
 std::atomic<std::uint64_t> next_stream_id{1};
 std::atomic<std::uint64_t> next_capture_id{1};
 std::shared_ptr<Capture> latest_capture;
 
-// The default streams have numbers for handles: 0, cudaStreamLegacy and cudaStreamPerThread.
+// Returns null for the default streams, whose handles are numbers: 0, cudaStreamLegacy and cudaStreamPerThread.
 Stream* object_of(const void* stream) {
   return reinterpret_cast<Address>(stream) < 16 ? nullptr : static_cast<Stream*>(const_cast<void*>(stream));
 }
@@ -64,7 +64,7 @@ Error record(Event* event, const void* stream) {
   return kSuccess;
 }
 
-// A stream that waits for a captured stream's event becomes part of that capture.
+// A stream that waits for an event of a captured stream becomes part of that capture.
 Error wait_for(const void* stream, const Event* event) {
   if (event == nullptr) return kInvalidHandle;
   if (captures.load(std::memory_order_relaxed) == 0) return kSuccess;
@@ -212,7 +212,8 @@ ULLAGE_CARD_API int cudaStreamIsCapturing(void* stream, int* status) {
   return kSuccess;
 }
 
-// Where the callers of several layouts meet: `edges` and what follows are there in CUDA 13's and 12's third version.
+// Serves all layouts of the call. Edges exist in CUDA 13's and in the third version of CUDA 12's, and are set by the
+// callers.
 static int capture_info(void* stream, int* status, unsigned long long* id, Graph** graph, const void*** nodes,
                         std::size_t* count) {
   const std::shared_ptr<Capture> capture = active_capture(stream);
@@ -232,7 +233,7 @@ ULLAGE_CARD_API int cudaStreamGetCaptureInfo_v2(void* stream, int* status, unsig
                                                 const void*** nodes, std::size_t* count) {
   return capture_info(stream, status, id, graph, nodes, count);
 }
-// In CUDA 12 this had three arguments.
+// In CUDA 12 this function has three arguments.
 ULLAGE_CARD_API int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id, Graph** graph,
                                              const void*** nodes, const void** edges, std::size_t* count) {
   if (machine().cuda < 13) return capture_info(stream, status, id, nullptr, nullptr, nullptr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Streams and events of a card on which everything is done at once, and the capture of graphs. A captured stream only
-// counts what it would have done.
+// Streams and events of a card that does everything at once, and the capture of CUDA graphs. A stream that is being
+// captured only counts what it would have done.
 
 #include "ullage/drycard/card/abi.h"
 
@@ -15,7 +15,7 @@ namespace ullage::drycard {
 
 struct Graph {
   std::uint64_t nodes = 0;
-  std::uint64_t launches = 0;  // of the nodes, kernels
+  std::uint64_t launches = 0;  // how many of the nodes are kernels
 };
 
 struct Capture {
@@ -29,25 +29,26 @@ struct Stream {
   int priority = 0;
   unsigned flags = 0;
   std::uint64_t id = 0;
-  std::shared_ptr<Capture> capture;  // that it is part of, or was
+  std::shared_ptr<Capture> capture;  // the capture that it is or was part of; null: none
 };
 
 struct Event {
   int card = 0;
   unsigned flags = 0;
-  std::uint64_t recorded_ns = 0;  // on the host's clock; 0: never
+  std::uint64_t recorded_ns = 0;  // on the host's clock; 0: never recorded
   std::shared_ptr<Capture> capture;
 };
 
-// Something was put into the stream; `kernels` of it were kernels. Counts for the ledger, or for the graph that is
-// being captured there.
+// Counts work that was put into the stream, `kernels` of it kernels. It counts for the graph if the stream is being
+// captured, else for the ledger.
 void note_work(const void* stream, std::uint64_t kernels);
 
-// A function of a library on top ran on the stream that its handle has, which is not known here: it counts as one
-// kernel, of the capture that began last where one is active.
+// Counts one kernel for a function of a library such as cuDNN. The library's handle knows the stream, but that is not
+// known here. If a capture is active, the kernel counts for the capture that began last; it counts nowhere if that one
+// has ended.
 void note_library_work();
 
-// The capture that the stream is part of and that has not ended; null: none.
+// Returns the active capture that the stream is part of; null if there is none.
 std::shared_ptr<Capture> active_capture(const void* stream);
 
 }  // namespace ullage::drycard

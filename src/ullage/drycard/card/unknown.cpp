@@ -11,8 +11,8 @@
 namespace ullage::drycard {
 namespace {
 
-// Functions of the mathematical libraries write their results to the card. Those that answer the caller are told by a
-// word in their name.
+// Returns whether a function of the mathematical libraries only writes results to the card. Functions that answer the
+// caller are recognized by a word in their name.
 bool only_computes(std::string_view name) {
   constexpr std::string_view kLibraries[] = {"cublas", "cusolver", "cusparse", "cudnn", "cufft", "curand", "nccl"};
   constexpr std::string_view kAnswers[] = {"Get",       "Create", "Size", "Query", "Alloc", "Init", "Version",
@@ -22,7 +22,7 @@ bool only_computes(std::string_view name) {
          std::ranges::none_of(kAnswers, in_name);
 }
 
-// Settings, and the ends of handles: nothing runs.
+// Returns whether a function only changes a setting or ends a handle, so that no kernel runs.
 bool only_sets(std::string_view name) {
   constexpr std::string_view kSets[] = {"Set", "Destroy", "Restore", "Register", "Group"};
   return std::ranges::any_of(kSets,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// What the stubs call for functions that the dry card does not implement.
+
 #include "ullage/drycard/card/abi.h"
 
-// Called by the stand-in libraries for every function that has no implementation here, with its name. Returns success.
-// The ledger gets the name once, unless the function only computes on the card, for which doing nothing is right.
+// The stub libraries call this with the name of every function that is not implemented here. Counts the call and
+// returns success. The ledger gets the name once, unless the function only computes on the card: doing nothing is right
+// then.
 ULLAGE_CARD_API int ullage_drycard_unknown(const char* name);

@@ -34,7 +34,6 @@ std::string bus_text(int card) {
   return text;
 }
 
-// "0000:01:00.0", also with eight digits of the domain.
 int card_at_bus(const char* text) {
   if (text == nullptr) return -1;
   char* rest = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's virtual memory management, which torch's expandable segments and Ullage's own pool use: addresses are
-// reserved, pages are made, mapped into them, made accessible, unmapped. A page counts from cuMemCreate until its
-// handle is released and no mapping of it is left.
+// The driver's virtual memory management, which torch's expandable segments and Ullage's own pool use. A program
+// reserves addresses, creates pages, maps them, makes them accessible and unmaps them. A page counts from cuMemCreate
+// until its handle is released and its last mapping is removed.
 
 #include "ullage/drycard/card/memory.h"
 
@@ -17,13 +17,13 @@ using Handle = std::uint64_t;
 struct Pages {
   std::size_t size = 0;
   int card = 0;        // -1: host memory
-  int references = 1;  // its creator's and one for each mapping
+  int references = 1;  // one for its creator and one for each mapping
   int handle_types = 0;
 };
 
 struct Reserved {
   std::size_t size = 0;
-  int card = 0;  // whose part of the address space it is in
+  int card = 0;  // the card whose part of the address space it is in
 };
 
 struct Mapping {
@@ -105,7 +105,7 @@ ULLAGE_CARD_API int cuMemAddressFree(Address at, std::size_t size) {
 
 ULLAGE_CARD_API int cuMemCreate(Handle* handle, std::size_t size, const AllocationProperties* properties,
                                 unsigned long long) {
-  constexpr int kFabric = 8;  // handles of fabrics between machines
+  constexpr int kFabric = 8;  // handles for fabrics between machines
   if (size == 0 || size % kPage != 0) return kInvalidValue;
   if ((properties->handle_types & kFabric) != 0) return kNotSupported;
   const int card = properties->location.type == kOnDevice ? properties->location.id : -1;
@@ -139,7 +139,7 @@ ULLAGE_CARD_API int cuMemMap(Address at, std::size_t size, std::size_t offset, H
   return kSuccess;
 }
 
-// Of any number of whole mappings in one call, as the driver allows.
+// Unmaps any number of whole mappings in one call, as the driver does.
 ULLAGE_CARD_API int cuMemUnmap(Address at, std::size_t size) {
   const std::lock_guard hold(lock());
   VirtualMemory& self = memory_maps();
@@ -186,7 +186,7 @@ ULLAGE_CARD_API int cuMemGetAllocationPropertiesFromHandle(AllocationProperties*
   return kSuccess;
 }
 
-// Pages that another process may map: not between processes that have no card in common.
+// Sharing pages with other processes is not supported, because processes do not share a card's address space here.
 ULLAGE_CARD_API int cuMemExportToShareableHandle(void*, Handle, int, unsigned long long) { return kNotSupported; }
 ULLAGE_CARD_API int cuMemImportFromShareableHandle(Handle*, void*, int) { return kNotSupported; }
 

@@ -12,15 +12,16 @@
 namespace ullage::drycard {
 namespace {
 
-constexpr std::uint16_t kVersionMask = 0x7fff;    // the other bit: hidden
-constexpr std::size_t kMostVersions = 0x8000;     // as many as indices
-constexpr std::uint64_t kMostPerStringByte = 16;  // bytes of names for each of the string table: names may share a tail
+constexpr std::uint16_t kVersionMask = 0x7fff;    // the remaining bit means hidden
+constexpr std::size_t kMostVersions = 0x8000;     // there are no more indices
+constexpr std::uint64_t kMostPerStringByte = 16;  // bytes of names per byte of the string table: names may share a tail
 
 Error damaged(const std::string& name, std::uint64_t at, std::string message) {
   return {Error::Kind::BadFile, std::move(message), fmt::format("{}:{}", name, at)};
 }
 
-// Names out of the string table. They may overlap, so that a small file may have many long ones: their sum is bounded.
+// Reads names from the string table. Names may overlap, so a small file may hold many long ones. The sum of their
+// lengths is bounded.
 class StringReader final {
  public:
   StringReader(std::string_view table, std::uint64_t table_offset, const std::string& file)
@@ -171,7 +172,7 @@ class ElfParser final {
                 fmt::format("no dynamic segment among {} program headers: no shared object", header.e_phnum));
   }
 
-  // The last entry with a tag counts, as for the loader.
+  // If a tag occurs several times, the last entry counts, as for the loader.
   bool read_dynamic() {
     for (std::uint64_t i = 0; i < dynamic_->size / sizeof(Elf64_Dyn); ++i) {
       const std::uint64_t offset = dynamic_->offset + i * sizeof(Elf64_Dyn);
@@ -237,7 +238,7 @@ class ElfParser final {
     std::uint64_t value = 0;
   };
 
-  // Where an address is in the file, and how many bytes there are from there to its segment's end.
+  // Returns where an address is in the file, and how many bytes follow it in its segment.
   std::optional<Part> place(std::uint64_t address) const {
     for (const auto& load : loads_) {
       if (address < load.p_vaddr || address - load.p_vaddr >= load.p_filesz) continue;
@@ -246,7 +247,7 @@ class ElfParser final {
     }
     return std::nullopt;
   }
-  // At least `bytes` at the address of a tag. Fails if there are fewer in the file.
+  // Returns the place of a tag's address. Fails if fewer than `bytes` bytes are in the file there.
   std::optional<Part> part(const Tag& tag, std::uint64_t bytes, const char* what) {
     const auto found = place(tag.value);
     if (found && found->size >= bytes) return found;
@@ -283,7 +284,7 @@ class ElfParser final {
     return true;
   }
 
-  // The symbol table has no length of its own: the hash tables know it.
+  // The symbol table does not state its length. The hash tables do; without them, relocations give a lower bound.
   bool find_symbols() {
     if (symbol_size_ && symbol_size_->value != sizeof(Elf64_Sym)) {
       return fail(symbol_size_->offset, fmt::format("symbols of {} bytes each, they have {}: the file is damaged",
@@ -307,7 +308,7 @@ class ElfParser final {
     return true;
   }
 
-  // Buckets name their first symbols, chains go on to the next ones until a hash with its lowest bit set.
+  // A bucket names its first symbol. Its chain goes on until a hash with the lowest bit set.
   bool count_by_gnu_hash() {
     auto table = part(*gnu_hash_, 16, "hash table");
     if (!table) return false;
@@ -321,7 +322,7 @@ class ElfParser final {
     for (std::uint64_t i = 0; i < buckets; ++i) {
       last = std::max<std::uint64_t>(last, at<std::uint32_t>(table->offset + head + i * 4));
     }
-    // No bucket has a symbol: the file has none of its own, and where those that it wants end is not said here.
+    // No bucket has a symbol, so the file defines none. The table does not say where the wanted symbols end.
     if (last == 0) return count_by_relocations();
     if (last < first) {
       return fail(table->offset, fmt::format("a bucket begins with symbol {}, the first one in the table is {}: the "
@@ -342,7 +343,7 @@ class ElfParser final {
     }
   }
 
-  // A symbol that is wanted, and that no relocation names, changes nothing.
+  // A wanted symbol that no relocation names has no effect, so it may be missed.
   bool count_by_relocations() {
     for (int i = 0; i < 2; ++i) {
       if (!relocations_[i] || !relocation_sizes_[i]) continue;
@@ -375,7 +376,7 @@ class ElfParser final {
     return true;
   }
 
-  // The next record of a list, or a failure. `left` are the bytes from `at` to the end of its segment.
+  // Moves `at` to the next record of a list, `by` bytes on. Fails unless `record` bytes are left in the segment there.
   bool step(Part& at, std::uint64_t by, std::uint64_t record, const char* what) {
     if (by >= record && by <= at.size && at.size - by >= record) {
       at = {at.offset + by, at.size - by};

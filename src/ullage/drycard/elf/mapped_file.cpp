@@ -32,7 +32,7 @@ Result<std::pair<void*, std::size_t>> map_file(int file, const std::string& path
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a pipe must not block
   if (file < 0) {
     const int number = errno;
     if (number == ENOENT || number == ENOTDIR) return Error{Error::Kind::NotFound, "no such file", path};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes of a file, mapped and never copied: libraries of torch have hundreds of megabytes, of which a reader looks
-// at few.
+// The bytes of a file, mapped and not copied: torch's libraries have hundreds of megabytes, of which a reader touches
+// few.
 
 #include "ullage/base/result.h"
 
@@ -14,14 +14,15 @@ namespace ullage::drycard {
 
 class MappedFile final {
  public:
-  // NotFound: there is no such file. BadFile: a folder, a pipe, an empty file. System: the operating system refused.
+  // NotFound if there is no such file. BadFile for a folder, a pipe or an empty file. System if the operating system
+  // refuses.
   static Result<MappedFile> open(const std::string& path);
 
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
-  // Valid as long as this lives and nobody makes the file shorter: then the kernel ends a process that looks there.
+  // Valid while this object lives. If somebody shortens the file, an access past its end kills the process (SIGBUS).
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(begin_), size_}; }
 
  private:

@@ -17,12 +17,12 @@ namespace ullage::drycard {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kFunctionBytes = 13;  // lea and jmp
+constexpr std::uint64_t kFunctionBytes = 13;  // one lea and one jmp
 constexpr std::uint64_t kFunctionPitch = 16;
-constexpr std::uint32_t kFirstDefined = 2;  // symbols before: the null one and the imported one
-constexpr std::uint16_t kFirstVersion = 2;  // version indices before: local and base
+constexpr std::uint32_t kFirstDefined = 2;  // symbols before it: the null symbol and the imported one
+constexpr std::uint16_t kFirstVersion = 2;  // version indices before it: local and base
 constexpr std::uint16_t kHidden = 0x8000;
-constexpr std::uint32_t kFilterShift = 26;  // of .gnu.hash
+constexpr std::uint32_t kFilterShift = 26;  // second hash of the filter of .gnu.hash
 
 std::uint32_t gnu_hash(std::string_view name) {
   std::uint32_t hash = 5381;
@@ -30,7 +30,7 @@ std::uint32_t gnu_hash(std::string_view name) {
   return hash;
 }
 
-// That of versions. System V ABI, "Hash Table".
+// The hash of version names. System V ABI, "Hash Table".
 std::uint32_t elf_hash(std::string_view name) {
   std::uint32_t hash = 0;
   for (const char c : name) {
@@ -40,7 +40,7 @@ std::uint32_t elf_hash(std::string_view name) {
   return hash;
 }
 
-// Texts with their ends, each once.
+// Texts with a final zero, each stored once.
 class StringTable final {
  public:
   std::uint32_t add(const std::string& text) {
@@ -64,13 +64,13 @@ void append_all(std::string& bytes, const std::vector<T>& values) {
   for (const T& value : values) append(bytes, value);
 }
 
-// Where a section lies: the address of each is its offset in the file.
+// A section of the file. Its address is also its offset in the file.
 struct Section {
   const char* name = "";
   std::uint32_t type = SHT_NULL;
   std::uint64_t flags = 0;
   std::uint64_t alignment = 0;
-  std::uint64_t entry = 0;  // bytes of each, in a table
+  std::uint64_t entry = 0;  // bytes of one entry, if it is a table
   std::size_t link = 0;     // the section that it refers to
   std::uint32_t info = 0;
   std::string bytes{};
@@ -81,7 +81,7 @@ class StubWriter final {
  public:
   explicit StubWriter(const StubLibrary& library) : library_(library), functions_(sorted()) {}
 
-  // First each section's bytes but for addresses, then the places, then what holds addresses.
+  // Makes all sections with zeros for addresses, places them, and then fills in what holds addresses.
   std::string write() {
     check();
     add_names();
@@ -95,7 +95,7 @@ class StubWriter final {
   }
 
  private:
-  enum Number : std::size_t {  // of sections
+  enum Number : std::size_t {
     kNull,
     kHash,
     kSymbols,
@@ -115,7 +115,7 @@ class StubWriter final {
     return static_cast<std::uint32_t>(std::max<std::size_t>(1, library_.functions.size() / 2));
   }
 
-  // The hash table wants the functions of a bucket one behind the other.
+  // Returns the functions ordered by hash bucket, because the hash table needs those of a bucket next to each other.
   std::vector<const StubFunction*> sorted() const {
     std::vector<const StubFunction*> functions;
     functions.reserve(library_.functions.size());
@@ -165,7 +165,7 @@ class StubWriter final {
     }
     sections_[kRelocations] = {".rela.dyn",        SHT_RELA, SHF_ALLOC, 8,
                                sizeof(Elf64_Rela), kSymbols, 0,         zeros(sizeof(Elf64_Rela))};
-    // Never empty: a segment of 0 bytes is nothing that loaders must take.
+    // Never empty, because a loader may reject a segment of 0 bytes.
     sections_[kText] = {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, kPage, 0, 0, 0, text()};
     sections_[kDynamic] = {".dynamic", SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, kPage, sizeof(Elf64_Dyn), kStrings,
                            0,          dynamic()};
@@ -184,14 +184,15 @@ class StubWriter final {
     file_size_ = (at + 7) / 8 * 8;  // section headers follow
   }
 
-  // What stands in a section once addresses are known has as many bytes as before.
+  // Fills in a section whose addresses are known now. Its size must stay the same.
   void put(Number section, std::string bytes) {
     ULLAGE_CHECK(bytes.size() == sections_[section].bytes.size(), "a section of a stub library changed its size");
     sections_[section].bytes = std::move(bytes);
   }
 
-  // A Bloom filter of 64-bit words, the first symbol of each bucket, and each symbol's hash; the last one of a bucket
-  // has the lowest bit. No specification; as glibc's elf/dl-lookup.c reads it.
+  // A Bloom filter of 64-bit words, the first symbol of each bucket, and the hash of each symbol. The hash of a
+  // bucket's last symbol has the lowest bit set. There is no specification; the source is how glibc reads it
+  // (elf/dl-lookup.c).
   std::string hash_table() const {
     std::size_t words = 1;
     while (words * 8 < functions_.size()) words *= 2;
@@ -270,7 +271,7 @@ class StubWriter final {
     return bytes;
   }
 
-  // A jump, not a call: the callee returns to the stub's caller, whose stack it has.
+  // Each stub jumps instead of calling, so that the callee returns directly to the stub's caller.
   std::string text() {
     constexpr char kTrap = '\xcc';
     std::string bytes(std::max<std::size_t>(1, functions_.size()) * kFunctionPitch, kTrap);
@@ -284,7 +285,7 @@ class StubWriter final {
     return bytes;
   }
   static void put_instruction(char* to, const char* opcode, std::size_t bytes, std::uint64_t distance) {
-    const auto relative = static_cast<std::uint32_t>(distance);  // files of 2 GiB are far away
+    const auto relative = static_cast<std::uint32_t>(distance);  // a stub library is far below 2 GiB
     std::memcpy(to, opcode, bytes);
     std::memcpy(to + bytes, &relative, sizeof relative);
   }
@@ -360,7 +361,7 @@ class StubWriter final {
   }
 
   static Elf64_Shdr section_header(const Section& section, std::uint32_t name) {
-    if (section.type == SHT_NULL) return {};  // versions, if there are none
+    if (section.type == SHT_NULL) return {};  // the sections for versions, if there are none
     Elf64_Shdr header{};
     header.sh_name = name;
     header.sh_type = section.type;

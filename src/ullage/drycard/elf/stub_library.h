@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes a shared object for x86-64 without a compiler: functions that have a library's names and versions, and only
-// report that somebody called them. Each calls one imported function with its own name, and returns what that returns:
+// Writes a shared object for x86-64 without a compiler. It has the functions of a library, under their names and
+// versions, which only report that they were called. Each calls one imported function with its own name, and returns
+// that function's result:
 //
 //   name:  lea  name's text, %rdi
 //          jmp  *imported function
 //
 //   | R: headers .gnu.hash .dynsym .dynstr .gnu.version .gnu.version_d .rela.dyn | RX: .text | RW: .dynamic .got |
 //
-// The sections are for readelf and its like; the loader reads the program headers alone.
+// Sections are there for readelf and similar tools; the loader reads only the program headers.
 
 #include <cstddef>
 #include <string>
@@ -19,20 +20,21 @@ namespace ullage::drycard {
 
 struct StubFunction {
   std::string name;
-  // Which of the library's versions it has; without versions 0. One name may be there with several versions: who asks
-  // for none (dlsym) gets the last of them.
+  // Index of its version in StubLibrary::versions; 0 if the library has none. A name may have several versions; a
+  // lookup without a version (dlsym) gets the last of them.
   std::size_t version = 0;
 };
 
 struct StubLibrary {
   std::string soname;
-  std::vector<std::string> needed;    // in this order; a path, if one has a slash
-  std::vector<std::string> versions;  // that it has besides the base version, which is its soname
+  std::vector<std::string> needed;    // in this order; a name with a slash is a path
+  std::vector<std::string> versions;  // without the base version, which is the soname
   std::vector<StubFunction> functions;
-  std::string calls;  // int calls(const char* name)
+  std::string calls;  // the imported function: int calls(const char* name)
 };
 
-// The file's bytes. ContractError: an empty name, a function twice, a version that is not there.
+// Returns the file's bytes. ContractError for an empty name, a function that is there twice, or a version that does not
+// exist.
 std::string write_stub_library(const StubLibrary& library);
 
 }  // namespace ullage::drycard

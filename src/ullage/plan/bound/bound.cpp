@@ -10,11 +10,11 @@
 namespace ullage::plan {
 namespace {
 
-constexpr std::size_t kFewest = 4;  // points
-constexpr std::size_t kCutRounds = 2;
-constexpr double kWorthMore = 1.005;
+constexpr std::size_t kFewest = 4;     // points to begin with
+constexpr std::size_t kCutRounds = 2;  // the second adds points where the first solution exceeds the budget most
+constexpr double kWorthMore = 1.005;   // doubles the points only while that raises the bound by more than this factor
 
-// What plain execution has present while each op runs, at most.
+// The most bytes that plain execution has present while each op runs.
 Table<OpIndex, double> plain_levels(const Step& step, const Spans& spans) {
   Table<OpIndex, double> levels;
   Table<OpIndex, double> change(step.ops.size() + 2, 0);
@@ -32,7 +32,8 @@ Table<OpIndex, double> plain_levels(const Step& step, const Spans& spans) {
   return levels;
 }
 
-// Where plain execution is over the budget, in as many parts of equal length: the highest op of each.
+// Divides the ops at which plain execution is over the budget into `parts` of equal length. Returns the highest op of
+// each part, ascending.
 std::vector<OpIndex> highest(const Table<OpIndex, double>& levels, double budget, std::size_t parts) {
   std::vector<OpIndex> over;
   for (const OpIndex op : levels.ids()) {
@@ -48,7 +49,7 @@ std::vector<OpIndex> highest(const Table<OpIndex, double>& levels, double budget
   return {points.begin(), points.end()};
 }
 
-// The ops that pass the budget most, no two of them close to each other.
+// Up to `count` ops that exceed the budget most, no two of them close to each other.
 std::vector<OpIndex> worst(Table<OpIndex, double> excess, std::size_t count) {
   std::vector<OpIndex> points;
   const auto apart = std::ptrdiff_t(excess.size() / 64);
@@ -61,7 +62,7 @@ std::vector<OpIndex> worst(Table<OpIndex, double> excess, std::size_t count) {
   return points;
 }
 
-// Nothing where `more` has none.
+// Both lists together, ascending. Empty if `more` is empty.
 std::vector<OpIndex> joined(std::vector<OpIndex> points, const std::vector<OpIndex>& more) {
   if (more.empty()) return {};
   points.insert(points.end(), more.begin(), more.end());
@@ -75,8 +76,8 @@ std::vector<OpIndex> joined(std::vector<OpIndex> points, const std::vector<OpInd
 Result<Seconds> lower_bound(const Step& step, const Ask& ask, std::size_t time_points) {
   const Spans spans = spans_of(step);
   const Table<OpIndex, double> levels = plain_levels(step, spans);
-  // More points are not always tighter: a recompute in each of two windows may be half a one. So several sets are
-  // tried.
+  // More points do not always give a tighter bound: half a recompute in each of two windows may do for a whole one. So
+  // this tries several sets of points and takes the highest bound.
   Seconds best;
   for (std::size_t parts = std::min(kFewest, time_points); parts <= time_points; parts *= 2) {
     const Seconds before = best;

@@ -23,13 +23,13 @@ ColumnIndex BoundProgram::present(ValueIndex v, PointIndex point) {
   return column;
 }
 
-// At the begin no op runs and memory is not asked for. What lives from step to step may be away; the rest is as it is.
+// Point 0 has no memory row, because no op runs there. What lives from step to step may be away; all else is present.
 ColumnIndex BoundProgram::present_at_begin(ValueIndex v) {
   const StepStorage& storage = step_.storages[step_.values[v].storage];
   return lives_from_step_to_step(storage) ? program_.add_column(0, 0, 1) : kAlways;
 }
 
-// At most what comes in the window behind the point and in all later ones.
+// Makes a column "from w on", which is at most the sum of `in_window`, for window w, and `later`, from w + 1 on.
 ColumnIndex BoundProgram::from_point_on(ColumnIndex in_window, ColumnIndex later) {
   if (in_window == kNever && later == kNever) return kNever;
   const ColumnIndex column = program_.add_column(0, 0, 1);
@@ -82,7 +82,7 @@ ColumnIndex BoundProgram::written(ValueIndex v) {
   if (slot != kUnset) return slot;
   const StorageIndex s = step_.values[v].storage;
   const bool unchanged =
-      lives_from_step_to_step(step_.storages[s]) && spans_.first[s] == spans_.last[s];  // written in an earlier step
+      lives_from_step_to_step(step_.storages[s]) && spans_.first[s] == spans_.last[s];  // an earlier step wrote it
   return slot = program_.add_column(unchanged ? 0 : double(bytes_of(v).count) / ask_.rates.write / second_, 0, 1);
 }
 

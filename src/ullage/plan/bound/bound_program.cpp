@@ -7,11 +7,11 @@
 namespace ullage::plan {
 namespace {
 
-constexpr double kInUse = 1e-7;     // of a column that lies between 0 and 1
-constexpr int kPivots = 2'000'000;  // so that it ends
+constexpr double kInUse = 1e-7;     // a chain is in use if its column is above this
+constexpr int kPivots = 2'000'000;  // a limit, so that solving ends
 constexpr std::size_t kMostRounds = 200;
 
-// Those that must be there, by op: what is never looked at need not, unless the op writes on it.
+// For each op the values that must be present: all that it reads, without `unread` ones that it does not overwrite.
 Table<OpIndex, std::vector<ValueIndex>> needs_of(const Step& step) {
   Table<OpIndex, std::vector<ValueIndex>> needs(step.ops.size());
   for (const OpIndex op : step.ops.ids()) {
@@ -65,14 +65,15 @@ Bytes BoundProgram::bytes_of(ValueIndex v) const { return step_.storages[step_.v
 
 bool BoundProgram::exists(ValueIndex v, PointIndex point) const { return spans_.values[v].from <= time(point); }
 
-// It cannot come again, whatever is done: no op makes it, and the program wrote over it or let go of it.
+// Is it lost for good at this point? It is if no op makes it, and the program overwrote it, or freed its storage and
+// nothing may be held.
 bool BoundProgram::gone(ValueIndex v, PointIndex point) const {
   const Value& value = step_.values[v];
   if (value.maker != kNone || spans_.values[v].holds(time(point))) return false;
   return value.overwritten_by != kNone || !ask_.levers.hold;
 }
 
-// Where a storage is of both kinds (a gradient: made in one step, freed in the next) either lever will do here.
+// If a storage is of both kinds (a gradient that is made in one step and freed in the next), either lever suffices.
 bool BoundProgram::restorable(ValueIndex v) const {
   const StepStorage& storage = step_.storages[step_.values[v].storage];
   if (!storage.movable) return false;
@@ -80,8 +81,8 @@ bool BoundProgram::restorable(ValueIndex v) const {
   return ask_.levers.spill || ((storage.from_before || storage.outlives) && ask_.levers.state);
 }
 
-// In that window the program writes over it, or frees its storage and nothing may hold it: whoever has it at the
-// window's end, or needs it behind that op, has it from a recompute.
+// Does the program overwrite it in that window, or free its storage while nothing may be held? Then it can be present
+// at the window's end only by a recompute.
 bool BoundProgram::lost_in(ValueIndex v, PointIndex window) const {
   const Value& value = step_.values[v];
   const OpIndex from = time(window), until = window_end(window);
@@ -90,7 +91,7 @@ bool BoundProgram::lost_in(ValueIndex v, PointIndex window) const {
   return !ask_.levers.hold && from < death && death <= until;
 }
 
-// Behind its birth it is there up to this op, whatever is done.
+// From its birth until this op it is present in every schedule.
 OpIndex BoundProgram::stuck_until(ValueIndex v) const {
   const Value& value = step_.values[v];
   const Span span = spans_.values[v];
@@ -127,10 +128,10 @@ Seconds BoundProgram::proven() const { return {std::max(0.0, program_.proven() *
 double BoundProgram::part_of(ValueIndex v, PointIndex point) const {
   const ColumnIndex column = present_[point][v];
   if (is_column(column)) return program_.value(column);
-  return column == kAlways && !stuck(v, point) ? 1 : 0;  // what is stuck is in the level of what is fixed
+  return column == kAlways && !stuck(v, point) ? 1 : 0;  // what is stuck is counted in `fixed_`
 }
 
-// All through the window, as far as its ends tell.
+// The part of v that is present throughout the window, as far as its two ends show.
 double BoundProgram::part_in(ValueIndex v, PointIndex window) const {
   const double part = times_.has(window.next()) ? part_of(v, window.next()) : 0;
   return exists(v, window) ? std::min(part, part_of(v, window)) : part;

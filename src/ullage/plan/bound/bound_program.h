@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The linear program behind lower_bound. The step is cut at some ops, the points; between two of them is a window, one
-// more before the first and one behind the last:
+// The linear program behind lower_bound(). Some ops, the points, divide the step into windows. Window 0 begins with the
+// step, window p at point p:
 //
 //   begin      point 1        point 2                point 3        end
 //   |-- window 0 --|-- window 1 --|------ window 2 ------|-- window 3 --|
 //
-// Columns, each the least that must be true of any schedule, so between 0 and 1:
-//   present(v, p)    value v is in memory when op p begins; weighs its bytes in the row of point p
-//   again(o, w)      op o is run again in window w, at least once; costs its time. Likewise batch_norm(o, w)
-//   restored(v, w)   v is read back in window w; costs its bytes over the rate. written(v): once at least, if ever
-//   the same three for window w or any later one, which is at most that of w and that of w + 1 on
+// Columns. A schedule sets each to 0 or 1; a solution may be between:
+//   present(v, p)     value v is in memory when the op at point p begins; has its bytes in the memory row of p
+//   again(o, w)       op o is recomputed in window w, once or more; costs its time
+//   batch_norm(o, w)  the same for StepOp::batch_norm
+//   restored(v, w)    v is read back in window w; costs its bytes over the rate
+//   written(v)        v is written, once or more; costs its bytes over the rate
+// Of again, batch_norm and restored there is a second kind, "from w on": in window w or a later one. It is at most the
+// sum of the column for w and the column from w + 1 on.
 // Rows:
-//   need     what an op of window w reads is present at its begin, or comes again in it; what any op behind point p
-//            reads is present at p, or comes again in some window behind it. What the program has and nobody reads any
-//            more too, or it is written out
-//   stay     what is present at a point was so at the one before, or came in between: made, recomputed, read back
-//   chain    an op that is run again in a window, or in any from some point on, needs what it reads as if the program
-//            needed it there. Both are told, because half a recompute in each of two windows makes a whole one
-//   memory   present bytes, what cannot be moved, and the op's own rise are within the budget
-//   border   what lives from step to step begins a step as it ended the one before
-// Values too small to matter are always there and weigh nothing. Rows of a chain are added when its op is in use.
+//   need     What an op of window w reads is present when w begins, or comes back in w. What any op after point p reads
+//            is present at p, or comes back in some later window. The latter also holds for what the program has and
+//            does not read any more, unless it is written.
+//   stay     What is present at a point was so at the point before, or came in between: made, recomputed, restored.
+//   chain    An op that is recomputed in a window needs what it reads as if the program ran it there. The same holds
+//            from w on; without that, half a recompute in each of two windows would do for a whole one.
+//   memory   Present bytes, what cannot be moved, and the op's own rise are within the budget.
+//   border   What outlives the step is present when it ends. If it lives from step to step, it needs to be present only
+//            as far as it was when the step began.
+// Values too small to matter are always present and have no bytes. The rows of a chain are added once a solution
+// recomputes its op.
 
 #include "ullage/plan/bound/linear_program.h"
 #include "ullage/plan/bound/spans.h"
@@ -32,24 +37,26 @@
 
 namespace ullage::plan {
 
-// Of a point, and of the window behind it; the first point is the step's begin.
+// Names a point and the window after it. Point 0 is the step's begin.
 using PointIndex = Id<struct PointTag>;
 
 class BoundProgram final {
  public:
-  // `points`: ascending, each once. All must outlive it.
+  // `points` ascend, each once. Step, spans and ask must outlive the program.
   BoundProgram(const Step& step, const Spans& spans, const Ask& ask, const std::vector<OpIndex>& points);
 
+  // Solves, adds the rows of the chains in use, and solves again until there are none to add.
   LinearProgram::Outcome solve();
-  // No schedule that fits costs less; of the rows so far.
+  // A lower bound on the cost of any schedule that fits.
   Seconds proven() const;
-  // For each op by how many bytes what the solution has around it passes the budget, below zero where it does not:
-  // where one more point would tell most.
+  // For each op: by how many bytes the solution exceeds the budget there (below zero if it does not), as far as the
+  // points show. Another point is most useful where this is largest.
   Table<OpIndex, double> excess() const;
   const LinearProgram& program() const { return program_; }
 
  private:
-  static constexpr ColumnIndex kUnset{-1}, kNever{-2}, kAlways{-3};  // in place of a column
+  // In place of a column: not made yet, a constant 0, a constant 1.
+  static constexpr ColumnIndex kUnset{-1}, kNever{-2}, kAlways{-3};
   static bool is_column(ColumnIndex column) { return column >= ColumnIndex{0}; }
   template <class Index>
   using Columns = Table<PointIndex, Table<Index, ColumnIndex>>;
@@ -61,13 +68,13 @@ class BoundProgram final {
     bool batch_norm;
     When when;
   };
-  struct Ways {  // in which what is not present comes again
+  struct Ways {  // the columns by which a value comes back
     Columns<OpIndex> again, batch_norm;
     Columns<ValueIndex> restored;
   };
 
   static bool lives_from_step_to_step(const StepStorage& it) { return it.from_before && it.outlives; }
-  // bound_program.cpp: what is there when, and what may be done with it
+  // bound_program.cpp: when a value exists, and what may be done with it
   OpIndex time(PointIndex point) const { return times_[point]; }
   OpIndex window_end(PointIndex window) const;
   Bytes bytes_of(ValueIndex v) const;
@@ -98,7 +105,8 @@ class BoundProgram final {
   void add_needs(PointIndex window);
   void add_needs_from(PointIndex point);
   void add_borders();
-  // carried from the window's begin, or comes in it: at least `least` and as much as `user`, where there is one.
+  // Adds a row. The sum of these columns is at least `least`, plus `user` if that is a column: v is present when window
+  // `at` begins (only if `carry`), v comes back in that window or from it on (`when`), and `instead`.
   void require(ValueIndex v, PointIndex at, When when, bool carry, ColumnIndex user, double least,
                ColumnIndex instead = kNever);
   Table<OpIndex, double> fixed_levels() const;
@@ -108,11 +116,11 @@ class BoundProgram final {
   const Spans& spans_;
   const Ask& ask_;
   Table<PointIndex, OpIndex> times_;
-  Table<OpIndex, std::vector<ValueIndex>> needs_;  // what must be there when it begins
-  Table<OpIndex, double> fixed_;                   // bytes
-  Table<ValueIndex, OpIndex> last_read_;           // behind the last op that reads it
-  double unit_ = 1, second_ = 1;                   // bytes and seconds in the program
-  Bytes tiny_;
+  Table<OpIndex, std::vector<ValueIndex>> needs_;  // what must be present when the op begins
+  Table<OpIndex, double> fixed_;                   // bytes that no schedule can move, when the op begins
+  Table<ValueIndex, OpIndex> last_read_;           // the op after the last one that needs it
+  double unit_ = 1, second_ = 1;                   // the linear program's units, in bytes and seconds
+  Bytes tiny_;                                     // values up to this size are too small to matter
   LinearProgram program_;
   Table<PointIndex, RowIndex> memory_rows_;
   Columns<ValueIndex> present_;

@@ -31,14 +31,14 @@ void BoundProgram::require(ValueIndex v, PointIndex at, When when, bool carry, C
 void BoundProgram::add_stay(ValueIndex v, PointIndex point) {
   const PointIndex window = point.previous();
   const bool carry = !lost_in(v, window);
-  if (!exists(v, window) && carry) return;  // made in it
+  if (!exists(v, window) && carry) return;  // the program makes it in this window
   require(v, window, When::InWindow, carry, present_[point][v], 0);
 }
 
 void BoundProgram::add_chain(const Chain& chain) {
   const StepOp& op = step_.ops[chain.op];
   for (const ValueIndex read : (chain.batch_norm ? op.batch_norm : op.recompute)->reads) {
-    // In place, and not before the program's own run of it: what it overwrites is not what the program had.
+    // If an op in place is recomputed after the program ran it, what it overwrites is gone and must be recomputed too.
     const bool overwrites = step_.values[read].overwritten_by == chain.op;
     const bool carry = !(overwrites && !chain.batch_norm && chain.op >= time(chain.at));
     if (!exists(read, chain.at) && carry) continue;
@@ -46,7 +46,8 @@ void BoundProgram::add_chain(const Chain& chain) {
   }
 }
 
-// By op: what is there when it begins and cannot be elsewhere, and the bytes of the pool that are nobody's.
+// For each op: the bytes that no schedule can move when it begins, and those of live storages that the step does not
+// list.
 Table<OpIndex, double> BoundProgram::fixed_levels() const {
   Table<OpIndex, double> change(step_.ops.size() + 2, 0);
   change.front() = double(step_.level.count);
@@ -74,7 +75,7 @@ void BoundProgram::add_memory(PointIndex point) {
   memory_rows_[point] = program_.add_row({}, (fixed_[time(point)] + rise_of(op) - double(ask_.budget.count)) / unit_);
 }
 
-// While it runs, or as soon as it has.
+// The most bytes that the op adds to the level: while it runs, or when it has ended.
 double BoundProgram::rise_of(const StepOp& op) const {
   Bytes made;
   for (std::size_t i = op.overwrites; i < op.makes.size(); ++i) made += bytes_of(op.makes[i]);
@@ -99,7 +100,7 @@ void BoundProgram::add_needs_from(PointIndex point) {
     if (last_read_[v] > time(point)) {
       require(v, point, When::FromPointOn, true, kUnset, 1);
     } else if (spans_.values[v].holds(time(point))) {
-      const ColumnIndex out = restorable(v) ? written(v) : kNever;  // and need not come back
+      const ColumnIndex out = restorable(v) ? written(v) : kNever;  // if written, it need not come back
       require(v, point, When::FromPointOn, true, kUnset, 1, out);
       if (spans_.values[v].until <= window_end(point)) require(v, point, When::InWindow, true, kUnset, 1, out);
     }

@@ -8,7 +8,7 @@
 namespace ullage::plan {
 namespace {
 
-constexpr const char* kLibrary = "libClp.so.1";  // of the headers' version, 1.17
+constexpr const char* kLibrary = "libClp.so.1";  // the headers are of version 1.17
 
 std::optional<Clp> load() {
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);

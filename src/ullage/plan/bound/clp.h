@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The functions of Clp (COIN-OR) that are used, found when the first linear program is solved: with the BLAS that it
-// stands on the library takes 4 ms to load, which every other use of the command would pay.
+// The functions of Clp (COIN-OR) that are used. They are loaded when the first linear program is solved: the library
+// and its BLAS take 4 ms to load, and other uses of the command should not pay for that.
 
 #include <Clp_C_Interface.h>
 
@@ -23,7 +23,7 @@ struct Clp {
   decltype(&Clp_infeasibilityRay) infeasibility_ray;
   decltype(&Clp_freeRay) free_ray;
 
-  // Null: the library is not on this machine.
+  // Loads the library at the first call. Null if it is not on this machine or lacks a function.
   static const Clp* find();
 };
 

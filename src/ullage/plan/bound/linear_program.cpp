@@ -12,7 +12,7 @@
 namespace ullage::plan {
 namespace {
 
-// Entries of several columns or rows, one after the other, as Clp takes them.
+// The entries of several columns or rows in Clp's format.
 struct Packed {
   std::vector<CoinBigIndex> starts{0};
   std::vector<int> indices;
@@ -94,7 +94,8 @@ void LinearProgram::send_rows() {
   sent_rows_ = rows_.next_id();
 }
 
-// For any prices p >= 0 of the rows, cost x >= p (A x) + (cost - p A) x >= p least + the least that the second can be.
+// For any prices p >= 0 of the rows: cost x = p (A x) + (cost - p A) x >= p least + min over x of (cost - p A) x.
+// `with_costs` of 0 leaves out the costs.
 double LinearProgram::bound_by(const Table<RowIndex, double>& prices, double with_costs) const {
   double sum = 0;
   Table<ColumnIndex, double> reduced;
@@ -111,7 +112,7 @@ double LinearProgram::bound_by(const Table<RowIndex, double>& prices, double wit
   return sum;
 }
 
-// By Farkas: prices for which even free columns leave something owed.
+// By Farkas' lemma: there is no solution if some prices give a bound above zero although all columns cost nothing.
 bool LinearProgram::proven_infeasible() const {
   double* ray = model_->clp.infeasibility_ray(model_->simplex);
   if (ray == nullptr) return false;
@@ -120,7 +121,7 @@ bool LinearProgram::proven_infeasible() const {
   double largest = 0;
   for (const double price : prices) largest = std::max(largest, std::abs(price));
   if (largest == 0) return false;
-  for (const double sign : {1.0, -1.0}) {  // the sign of a ray is not told
+  for (const double sign : {1.0, -1.0}) {  // Clp does not say which sign the ray has
     Table<RowIndex, double> turned;
     turned.reserve(prices.size());
     for (const double price : prices) turned.push_back(sign * price / largest);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A linear program that grows: least cost, each row's sum at least so much, each column between its ends. Solved by Clp
-// (COIN-OR). Clp stands on a BLAS, so nothing that is loaded into other programs may link this.
+// A linear program to which columns and rows can be added between solutions. It minimises the cost; each row's sum has
+// a least value, each column has two ends. Clp (COIN-OR) solves it. Clp needs a BLAS, so nothing that is loaded into
+// other programs may link this.
 
 #include "ullage/base/table.h"
 
@@ -27,18 +28,20 @@ class LinearProgram final {
   LinearProgram(LinearProgram&&) noexcept;
   LinearProgram& operator=(LinearProgram&&) noexcept;
 
-  // The index of a new column, with least <= x <= most, and `cost` (zero or more) for each unit of it.
+  // Adds a column x with least <= x <= most that costs `cost` (zero or more) per unit.
   ColumnIndex add_column(double cost, double least, double most);
-  // The index of a new row: the sum of the entries is at least `least`.
+  // Adds a row: the sum of factor * column over the entries is at least `least`.
   RowIndex add_row(std::vector<Entry> entries, double least);
-  // One more entry of a row that is there; `column` is not in it yet.
+  // Adds an entry to a row. `column` must not be in the row yet. If solve() has run since the row was added, the column
+  // must be newer than that.
   void extend_row(RowIndex row, Entry entry);
 
-  // From where the last one ended. `iterations`: at most so many pivots. GivenUp too where Clp is not installed.
+  // Continues from the last solution. GivenUp: more than `iterations` pivots are needed, Clp is not installed, or the
+  // solver's claim that there is no solution could not be proven.
   Outcome solve(int iterations);
-  double value(ColumnIndex column) const;  // of the last solution
-  // Below it no solution costs, whatever the solver's tolerances: worked out from the prices of the rows alone, which
-  // bound the cost from below whether they are the best ones or not.
+  double value(ColumnIndex column) const;  // in the last solution
+  // A lower bound on the cost, whatever the solver's tolerances. It is computed from the prices of the rows alone: any
+  // prices give a lower bound, the best ones give the highest.
   double proven() const { return proven_; }
   std::size_t columns() const { return columns_.size(); }
   std::size_t rows() const { return rows_.size(); }
@@ -63,9 +66,9 @@ class LinearProgram final {
 
   Table<ColumnIndex, Column> columns_;
   Table<RowIndex, Row> rows_;
-  ColumnIndex sent_columns_;                            // those before it are sent
-  RowIndex sent_rows_;                                  // likewise
-  Table<ColumnIndex, std::vector<InRow>> in_old_rows_;  // of columns that are not sent yet
+  ColumnIndex sent_columns_;                            // columns before this one are in Clp's model
+  RowIndex sent_rows_;                                  // rows before this one are in Clp's model
+  Table<ColumnIndex, std::vector<InRow>> in_old_rows_;  // entries of unsent columns in sent rows
   double proven_ = 0;
   std::unique_ptr<Model> model_;
 };

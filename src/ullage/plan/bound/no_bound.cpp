@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a build without Clp (ULLAGE_BOUND=OFF).
+// lower_bound() for a build without Clp (ULLAGE_BOUND=OFF).
 #include "ullage/plan/bound/bound.h"
 
 namespace ullage::plan {

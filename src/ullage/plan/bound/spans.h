@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From which op of a step to which one its storages and values are there in plain execution.
+// Between which ops of a step its storages and values exist in plain execution.
 
 #include "ullage/plan/model/step.h"
 
 namespace ullage::plan {
 
-// Of ops, half open: there when op `from` begins, gone when op `until` begins. Steps have fewer than 2^31 ops.
+// Half-open: exists when op `from` begins, and no more when op `until` begins.
 struct Span {
   OpIndex from;
   OpIndex until;
@@ -15,12 +15,12 @@ struct Span {
 };
 
 struct Spans {
-  // `until` is ops.size() + 1 where it stays beyond the step; `from` is 0 where it is there when the step begins.
+  // `from` is 0 if it exists when the step begins; `until` is ops.size() + 1 if it outlives the step.
   Table<StorageIndex, Span> storages;
-  // While it is the newest of its storage. The op that overwrites it still finds it.
+  // While the value is the newest of its storage; includes the op that overwrites it.
   Table<ValueIndex, Span> values;
-  Table<StorageIndex, bool> known;              // some value lives in it
-  Table<StorageIndex, ValueIndex> first, last;  // where known: of its values
+  Table<StorageIndex, bool> known;              // the step lists a value of it
+  Table<StorageIndex, ValueIndex> first, last;  // of its values, if known
 };
 Spans spans_of(const Step& step);
 

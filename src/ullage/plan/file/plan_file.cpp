@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as JSON: the contract "ullage-plan", version 1, of docs/cli.md. A new field may be added at any time; a field
-// that goes or changes its meaning needs a new version. plan_file_reader.cpp reads what is written here.
+// Writes plans as JSON: the format "ullage-plan", version 1, of docs/cli.md. New fields may be added at any time. If a
+// field is removed or changes its meaning, the format needs a new version. plan_file_reader.cpp reads it.
 #include "ullage/plan/file/plan_file.h"
 
 #include "ullage/plan/file/plan_file_checks.h"
@@ -25,9 +25,9 @@ Json of(const LeverUse& use) {
   return {{"site", use.site}, {"lever", use.lever}, {"bytes", use.bytes.count}, {"seconds", use.seconds.count}};
 }
 
-// What is as most often is left out: a step has thousands.
+// Omits empty lists and zeros, because a step has thousands of ops.
 Json of(const Sites::Op& op) {
-  // As text: readers that keep numbers as doubles would round it.
+  // The key is text, because a reader that keeps numbers as doubles would round it.
   Json json = {{"key", fmt::format("{:016x}", op.key)}};
   if (!op.reads.empty()) json["reads"] = numbers(op.reads);
   if (!op.makes.empty()) json["makes"] = numbers(op.makes);
@@ -49,7 +49,7 @@ Json of(const Action& action) {
   return json;
 }
 
-// Names in a recording may be any bytes; what is not UTF-8 is replaced, never thrown at.
+// Names in a recording may be any bytes. Replaces those that are not UTF-8, so that dump() does not throw.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 class Writer final {
@@ -91,7 +91,7 @@ Sites sites_of(const Step& step) {
     sites.ops.push_back(std::move(site));
   }
   Table<StorageIndex, std::pair<ValueIndex, ValueIndex>> ends(step.storages.size());
-  Table<StorageIndex, bool> valued(step.storages.size());  // of others nothing is known and nothing planned
+  Table<StorageIndex, bool> valued(step.storages.size());  // the step has a value of it, so a plan may name it
   for (const ValueIndex v : step.values.ids()) {
     const Value& value = step.values[v];
     valued[value.storage] = true;

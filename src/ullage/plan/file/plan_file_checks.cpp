@@ -13,7 +13,7 @@
 namespace ullage::plan {
 namespace {
 
-// Value to the op that makes it. Values that no op makes are not in it.
+// The op that makes each value, without values that no op makes.
 using Makers = std::map<ValueIndex, OpIndex>;
 
 std::optional<Misfit> misfit_of(const Plan& plan) {
@@ -31,7 +31,7 @@ std::optional<Misfit> misfit_of(const Plan& plan) {
   return std::nullopt;
 }
 
-// Every value is made once, and before it is read.
+// Checks that every value is made once, and before it is read.
 std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
   for (const OpIndex i : sites.ops.ids()) {
     for (const ValueIndex value : sites.ops[i].makes) {
@@ -65,12 +65,12 @@ std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
   return std::nullopt;
 }
 
-// A value is of one storage; what is away lives from step to step.
+// Checks that no value is in two pairs of `carried`, and that `away` names only values of such pairs.
 std::optional<Misfit> misfit_of_carried(const PlanFile& file) {
   std::set<ValueIndex> named;
   for (std::size_t i = 0; i < file.sites.carried.size(); ++i) {
     const auto& pair = file.sites.carried[i];
-    const bool same = pair.first == pair.second;  // a storage that the step does not write
+    const bool same = pair.first == pair.second;  // the step does not write to this storage
     if (!named.insert(pair.first).second || (!same && !named.insert(pair.second).second)) {
       return Misfit{fmt::format("carried[{}]", i), "has a value of another pair"};
     }
@@ -139,7 +139,7 @@ std::uint64_t values_named(const PlanFile& file) {
 
 std::optional<Misfit> misfit(const PlanFile& file) {
   if (auto wrong = misfit_of(file.plan)) return wrong;
-  // So a number alone cannot ask for memory.
+  // So that a large `values` alone cannot make a run allocate much memory.
   if (file.sites.values != values_named(file)) {
     return Misfit{"values",
                   fmt::format("is {}, the values that are named end before {}", file.sites.values, values_named(file))};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Do the parts of a plan that was read fit together? Indices are within their lists already. Whether the plan is right
-// is the verifier's to say, with the step before it; here is what can be seen of the plan alone.
+// Finds contradictions in a plan that was read. It assumes that all indices are within their lists. Only the verifier,
+// which has the step, can say whether the plan is right; these checks see the plan alone.
 
 #include "ullage/plan/file/plan_file.h"
 
@@ -17,10 +17,10 @@ struct Misfit {
   std::string message;  // as Error::message
 };
 
-// One more than the highest value that anything in the plan names; zero where nothing names one.
+// One more than the highest value that the plan names anywhere; zero if it names none.
 std::uint64_t values_named(const PlanFile& file);
 
-// The first thing that cannot be; nothing where all fits.
+// Returns the first contradiction; nothing if there is none.
 std::optional<Misfit> misfit(const PlanFile& file);
 
 }  // namespace ullage::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what plan_file.cpp writes. A file may have been edited, cut or made for another version: what does not fit
-// together is refused here, so that a run can take indices and orders as they are.
+// Reads what plan_file.cpp writes. A file may be edited, cut or of another version. If it contradicts itself, it is
+// refused here, so that a run need not check indices and orders.
 #include "ullage/plan/file/plan_file.h"
 #include "ullage/plan/file/plan_file_checks.h"
 #include "ullage/plan/file/plan_file_words.h"
@@ -22,7 +22,8 @@ namespace {
 
 using UnorderedJson = nlohmann::json;
 
-// Takes fields out of the object. The first thing that is wrong is kept; after it all answers are empty ones.
+// Reads fields of JSON objects. Keeps the first error; a field that cannot be read yields zero, or an empty text or
+// list.
 class Reader final {
  public:
   explicit Reader(const std::string& name) : name_(name) {}
@@ -34,7 +35,7 @@ class Reader final {
     if (!error_) error_ = Error{Error::Kind::BadFile, std::move(message), name_ + ": " + place};
   }
 
-  // Null where it is missing.
+  // Null if it is missing.
   const UnorderedJson* find(const UnorderedJson& object, const std::string& place, const char* key) {
     if (!object.is_object()) return fail(place.empty() ? "the whole" : place, "is no object"), nullptr;
     const auto at = object.find(key);
@@ -76,7 +77,7 @@ class Reader final {
     if (value != nullptr && !value->is_array()) fail(key, "is no list");
     return failed() || value == nullptr ? none : *value;
   }
-  // Distinct numbers below `end`; empty where the field is missing.
+  // A list of distinct numbers below `end`; empty if the field is missing.
   template <class Number>
   std::vector<Number> numbers_at(const UnorderedJson& object, const std::string& place, const char* key,
                                  std::uint64_t end) {
@@ -152,7 +153,7 @@ void read_levers(Reader& reader, const UnorderedJson& json, Plan& plan) {
   }
 }
 
-// Sixteen digits of base 16.
+// Reads a key of 16 hexadecimal digits.
 std::uint64_t key_at(Reader& reader, const UnorderedJson& op, const std::string& place) {
   const std::string text = reader.text_at(op, place, "key");
   std::uint64_t key = 0;

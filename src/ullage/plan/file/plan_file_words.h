@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The words that a plan's file has for outcomes and actions.
+// The words of a plan's file for outcomes and actions.
 
 #include "ullage/plan/model/plan.h"
 
@@ -32,7 +32,7 @@ std::optional<std::size_t> index_of_word(const Words& words, std::string_view wo
   return std::nullopt;
 }
 
-// Has `op` and `keeps`; the others have `value`.
+// Does the action have `op` and `keeps`? The others have `value`.
 inline bool runs_an_op(Action::What what) { return what == Action::What::Recompute || what == Action::What::BatchNorm; }
 
 }  // namespace ullage::plan

@@ -14,7 +14,7 @@ namespace {
 using trace::TensorUse;
 using UseList = std::vector<TensorUse>;
 
-// Their second argument is the input of the forward pass.
+// Ops whose second argument is the input of the forward pass.
 constexpr std::string_view kSizesOfInput[] = {
     "aten::_adaptive_avg_pool2d_backward",    "aten::adaptive_max_pool2d_backward", "aten::avg_pool2d_backward",
     "aten::max_pool2d_with_indices_backward", "aten::nll_loss2d_backward",          "aten::nll_loss_backward",
@@ -27,14 +27,14 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// The sizes of input and weight tell: output channels times input channels, or the other way round when transposed.
+// With one group the weight's first two sizes are (output channels, input channels), reversed if it is transposed.
 bool has_one_group(const TensorUse& gradient, const TensorUse& input, const TensorUse& weight) {
   if (gradient.sizes.size() < 2 || input.sizes.size() < 2 || weight.sizes.size() < 2) return false;
   const std::pair channels(gradient.sizes[1], input.sizes[1]), of_weight(weight.sizes[0], weight.sizes[1]);
   return of_weight == channels || of_weight == std::pair(channels.second, channels.first);
 }
 
-// Of the results some are missing where nobody asked for them; by their sizes it is told which are there.
+// Gradients that were not asked for are missing among the results. The sizes tell which ones are there.
 std::vector<StorageId> unread_by_convolution(const UseList& arguments, const UseList& results) {
   if (arguments.size() != 3) return {};
   const auto made_for = [&](std::size_t i) {
@@ -49,7 +49,8 @@ std::vector<StorageId> unread_by_convolution(const UseList& arguments, const Use
   return {};
 }
 
-// Tensors that a call must have, by name, and by overload where that matters. All others: one.
+// How many tensors a call must have, by base name, or by "base.overload" if the overload matters. For names that are
+// not listed: two if the overload begins with "Tensor" and is not "Tensor_Scalar", else one.
 struct Least {
   std::string_view name;
   std::size_t tensors;
@@ -152,7 +153,7 @@ std::uint64_t elements(const UseList& uses) {
   std::uint64_t all = 0;
   for (const TensorUse& use : uses) {
     std::uint64_t count = 1;
-    for (const std::int64_t size : use.sizes) count *= static_cast<std::uint64_t>(size);  // may wrap, on both sides
+    for (const std::int64_t size : use.sizes) count *= static_cast<std::uint64_t>(size);  // wraps alike on both sides
     all += count;
   }
   return all;
@@ -181,7 +182,7 @@ std::vector<StorageId> unread_storages(std::string_view name, const trace::OpDet
   } else {
     return {};
   }
-  // Another argument may be a view of the same storage.
+  // Another argument may be a view of the same storage, and the op may read that one.
   if (unread.size() == 1) {
     if (std::ranges::count(arguments, unread[0], &TensorUse::storage) != 1) return {};
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What an op does with the tensors that it gets: which it never looks at, and whether the recording has them all.
+// Two questions about an op's tensor arguments: which of them it never reads, and whether the recording has them all.
 
 #include "ullage/trace/take/take.h"
 
@@ -10,22 +10,23 @@
 
 namespace ullage::plan {
 
-// The tensors that the op received, or those that it returned, in their order.
+// Returns the tensors that the op returned if `results`, else those that it received, in their order.
 std::vector<trace::TensorUse> uses_of(const trace::OpDetail& detail, bool results);
 
-// Storages that the op gets and looks at no byte of; their pages need not be there. By name, as far as it was tried
-// with pages that cannot be touched (contiguous, channels last and transposed; float, double, bfloat16; with oneDNN and
-// without):
-//   views, and what is made like another tensor           all
-//   backward of pooling, of padding, of nll_loss          the input of the forward pass: its sizes are enough
-//   convolution_backward with no gradient for the weight  the input, where there is one group. One that is contiguous
-//                                                         where the weight is channels last is reordered, for nothing
+// Returns the storages of arguments that the op does not read, so that they need not be present. The table goes by
+// name. It was tested with pages that fault when touched: contiguous, channels-last and transposed; float, double and
+// bfloat16; with oneDNN and without.
+//   views, and ops like empty_like                        all arguments
+//   backward of pooling, of padding, of nll_loss          the forward pass's input: its sizes are enough
+//   convolution_backward with no gradient for the weight  the input, if there is one group. A contiguous input with a
+//                                                         channels-last weight is reordered all the same, for nothing
 //   convolution_backward with no gradient for the input   the weight
+// Empty if another argument shares the one unread storage, or if the op failed.
 std::vector<StorageId> unread_storages(std::string_view name, const trace::OpDetail& detail);
 
-// Only tensors of the pool are recorded. False: an op of this name needs more of them than were seen; the others are
-// somebody else's (numpy's, a mapped file's), and may be changed with nobody saying so. Lists are told by the size of
-// what is made of them.
+// Returns false if fewer tensors were recorded than an op of this name needs. Only tensors of the pool are recorded;
+// the missing ones belong to numpy, a mapped file or the like, and may change without any op. For ops on lists ("cat",
+// "stack") the elements of arguments and results must be equally many.
 bool all_arguments_seen(std::string_view name, const trace::OpDetail& detail);
 
 }  // namespace ullage::plan

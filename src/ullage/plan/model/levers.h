@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The levers: what a plan may do with a step. One table for options, answers and docs (tests/plan/model/levers_test.cpp
-// holds docs/plan.md and docs/cli.md to it).
+// The levers: what a plan may do with a step. Options, output and docs all use this table;
+// tests/plan/model/levers_test.cpp compares docs/plan.md and docs/cli.md with it.
 
 #include <array>
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace ullage::plan {
 
-// Which may be used. As it is made: those that are used unless somebody says otherwise.
+// The levers that a plan may use. The initial values are the defaults.
 struct Levers {
-  bool recompute = true;   // Recompute
-  bool batch_norm = true;  // BatchNorm
+  bool recompute = true;   // allows Action::What::Recompute
+  bool batch_norm = true;  // allows Action::What::BatchNorm
   bool hold = true;
-  bool spill = true;  // activations
+  bool spill = true;  // spill activations
   bool state = true;  // spill what lives from step to step: optimizer state, gradients, parameters
 };
 
@@ -23,11 +23,11 @@ inline constexpr Levers kNoLevers{
     .recompute = false, .batch_norm = false, .hold = false, .spill = false, .state = false};
 
 struct Lever {
-  // What a program's results are under it.
+  // How the program's results compare with those of the plain program.
   enum class Results { BitEqual };
 
-  bool Levers::*on;  // which it is
-  const char* word;  // in options, in plans and in all that people read
+  bool Levers::*on;  // the member that turns it on
+  const char* word;  // in options, in plan files and in all output
   Results results;
   bool by_default;
 };
@@ -44,7 +44,7 @@ constexpr const char* word_of(bool Levers::*on) {
   for (const Lever& lever : kLevers) {
     if (lever.on == on) return lever.word;
   }
-  return "";  // unreached: levers_test.cpp finds each
+  return "";  // not reached: levers_test.cpp looks up every lever
 }
 
 constexpr const char* word_of(Lever::Results results) {
@@ -55,7 +55,7 @@ constexpr const char* word_of(Lever::Results results) {
   return "";
 }
 
-// Turns a lever on by its word. False: there is none of that word.
+// Turns a lever on by its word. Returns false if no lever has that word.
 constexpr bool turn_on(std::string_view word, Levers& levers) {
   for (const Lever& lever : kLevers) {
     if (lever.word == word) return levers.*lever.on = true;
@@ -63,7 +63,7 @@ constexpr bool turn_on(std::string_view word, Levers& levers) {
   return false;
 }
 
-// "recompute, batch-norm, ...": those that are used by default.
+// The words of the default levers: "recompute, batch-norm, ...".
 inline std::string lever_words() {
   std::string words;
   for (const Lever& lever : kLevers) {

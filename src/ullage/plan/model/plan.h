@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a planner answers: nothing is needed, here is how, or it cannot be done and what would be needed.
+// The planner's question and its answer: the step fits as it is, fits with a schedule, or does not fit, and then which
+// budget would do.
 
 #include "ullage/base/bytes.h"
 #include "ullage/plan/model/levers.h"
@@ -15,44 +16,46 @@
 
 namespace ullage::plan {
 
-// Bytes a second to and from the place where spilled bytes go, as measured.
+// Bytes per second to and from the spill file (for a card: host memory).
 struct Rates {
   double write = 1.5e9;
   double read = 1.5e9;
-  // Beside the bytes: of each Spill, each Restore, and each value that a Recompute or a BatchNorm brings back.
+  // Fixed cost of each Spill, each Restore, and each value that a Recompute or a BatchNorm brings back.
   Seconds each{1e-4};
 };
 
 struct Ask {
-  Bytes budget;  // of the pool: most bytes present at once
+  Bytes budget;  // most bytes of tensors (as asked for) that may be present at once
   Levers levers;
   Rates rates;
   std::uint64_t seed = 1;
-  // How long to search, in ops simulated, so that it does not depend on the machine: about 40 million a second.
+  // How long to search, in simulated ops, so that the result does not depend on the machine's speed. Measured: about
+  // 40 million a second.
   std::uint64_t effort = 40'000'000;
-  // Looked at every few simulations; true: the search ends at once with the best so far. May be null.
+  // If it becomes true, the search ends soon with the best plan so far. Read every few simulations. May be null.
   const std::atomic<bool>* stop = nullptr;
 };
 
-// What a plan does, one line for a person.
+// One use of a lever in a plan, as listed for a person.
 struct LeverUse {
   std::string lever;  // its word in levers.h
-  std::string site;   // "aten::relu net.3", the storage's name
+  std::string site;   // "aten::relu net.3", or the storage's name
   Bytes bytes{};
-  Seconds seconds{};  // a step
+  Seconds seconds{};  // per step
 };
 
 struct Plan {
   enum class Outcome { Fits, Planned, Infeasible };
   Outcome outcome = Outcome::Fits;
-  Bytes budget;  // asked for
-  Bytes peak;    // most bytes present at once under the plan
+  Bytes budget;  // as asked
+  Bytes peak;    // most bytes present at once under the plan; without a schedule, the plain peak
   Bytes plain_peak;
-  Bytes least;               // the least budget for which a plan was found, or a bound on it where none was looked for
-  std::string least_set_by;  // the op or phase that sets it: "aten::convolution_backward net.3 (backward)"
-  Seconds step;              // plain
-  Seconds overhead;
-  std::optional<Seconds> bound;  // no plan with these levers costs less; nothing: not worked out
+  // A bound below which no plan exists. If make_plan() or fit() answers Infeasible: a budget that would do.
+  Bytes least;
+  std::string least_set_by;      // the op that sets it: "aten::convolution_backward net.3 (backward)"
+  Seconds step;                  // of plain execution
+  Seconds overhead;              // what the plan adds to a step
+  std::optional<Seconds> bound;  // no plan with these levers costs less; empty if not computed
   Schedule schedule;
   std::vector<LeverUse> levers;  // largest bytes first
 };

@@ -7,9 +7,9 @@
 namespace ullage::plan {
 namespace {
 
-// Families of names, each with a space before and behind it.
+// Families of base names. has() finds a name by the spaces before and after it.
 
-// Each number of the result from the numbers at its place, and nothing else. With an underscore behind: in place.
+// Each number of the result depends only on the numbers at its place. In-place forms ("add_") have the same base.
 constexpr std::string_view kPointwise =
     " _prelu_kernel abs acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and "
     "bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max "
@@ -22,18 +22,18 @@ constexpr std::string_view kPointwise =
     "special_i1 special_i1e special_log_ndtr special_ndtri special_xlog1py sqrt sub tan tanh threshold tril triu "
     "trunc where xlogy ";
 
-// Statistics and what is scaled by them; all that they write they return. The batch norm that keeps running statistics
-// is a row of its own below.
+// Norms, and what is scaled by them. They return all that they write. The batch norm with running statistics is not
+// here: is_batch_norm() knows it.
 constexpr std::string_view kNorms =
     " _native_batch_norm_legit_no_training _weight_norm_interface dist linalg_vector_norm native_group_norm "
     "native_layer_norm norm ";
 
-// Sums of products, each by one kernel whose order of adding does not depend on anything but shapes and threads.
+// Sums of products. The order in which the kernel adds depends only on shapes and the number of threads.
 constexpr std::string_view kHeavy =
     " _addmm_activation _cdist_forward _convolution _scaled_dot_product_flash_attention_for_cpu _trilinear addbmm "
     "addmm addmv addr baddbmm bmm convolution dot mkldnn_rnn_layer mm mv vdot ";
 
-// Windows and grids.
+// Pooling, padding and resampling: ops on windows and grids.
 constexpr std::string_view kPools =
     " _adaptive_avg_pool2d _adaptive_avg_pool3d _upsample_bicubic2d_aa _upsample_bilinear2d_aa "
     "_upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d adaptive_max_pool2d "
@@ -43,13 +43,13 @@ constexpr std::string_view kPools =
     "replication_pad1d replication_pad2d replication_pad3d upsample_bicubic2d upsample_bilinear2d "
     "upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_trilinear3d ";
 
-// Over one dimension or all: kernels that cut the work by shape and threads, not by who comes first.
+// Over one dimension or all. The kernels divide the work by shape and number of threads, not by who comes first.
 constexpr std::string_view kReductions =
     " _log_softmax _logcumsumexp _safe_softmax _softmax all amax amin aminmax any argmax argmin count_nonzero "
     "cummax cummin cumprod cumsum kthvalue logcumsumexp logsumexp max mean median min nansum prod std std_mean "
     "sum trace var var_mean ";
 
-// The same numbers at other places. Where two go to one place, a loop over one dimension decides, not a race; sums at
+// The same numbers at other places. If two go to one place, the order of a loop decides, not a race. Ops that sum at
 // one place (index_put, scatter_add, index_add) are left out.
 constexpr std::string_view kMoves =
     " _reshape_copy _to_copy _unsafe_index bucketize cat clone copy diag_embed diagonal_scatter embedding flip "
@@ -57,28 +57,29 @@ constexpr std::string_view kMoves =
     "repeat_interleave roll rot90 scatter searchsorted select_scatter slice_scatter sort stack take topk "
     "tril_indices triu_indices ";
 
-// Losses, by the forward halves of their kernels.
+// Forward kernels of losses.
 constexpr std::string_view kLosses =
     " binary_cross_entropy binary_cross_entropy_with_logits huber_loss mse_loss multi_margin_loss "
     "multilabel_margin_loss_forward nll_loss2d_forward nll_loss_forward smooth_l1_loss soft_margin_loss ";
 
-// Made of numbers in the call alone, and not for anybody to write on.
+// Made from numbers in the call alone. Unlike kBlank, programs do not write to them through a pointer.
 constexpr std::string_view kSequences = " arange eye linspace logspace ";
 
-// Draw from a generator that the call names, or the default one; its state before the call gives the same again.
+// Draw from the generator that the call names, or the default one. The same state before the call gives the same bits.
 constexpr std::string_view kRandom =
     " bernoulli cauchy exponential geometric log_normal multinomial native_dropout normal poisson rand rand_like "
     "randint randint_like randn randn_like random randperm uniform ";
 
-// Those of them that take no tensor.
+// The ops of kRandom that take no tensor.
 constexpr std::string_view kRandomFactories = " rand randint randn randperm ";
 
-// A program may write on these by a pointer, which no op tells: labels, masks, pictures.
+// A program may fill these through a pointer, which no op shows: labels, masks, pictures.
 constexpr std::string_view kBlank =
     " empty empty_like empty_permuted empty_strided full full_like new_empty new_empty_strided new_full new_ones "
     "new_zeros ones ones_like scalar_tensor zeros zeros_like ";
 
-// In place; what was there before does not matter. A mask of probabilities is another tensor.
+// In-place ops whose result does not depend on what was there before. (The probabilities of bernoulli_ are another
+// tensor.)
 constexpr std::string_view kOverwriting =
     " bernoulli cauchy copy exponential fill geometric log_normal normal random uniform zero ";
 
@@ -87,12 +88,12 @@ constexpr std::string_view kViews =
     "select slice split split_with_sizes squeeze t transpose unbind unfold unsafe_split unsafe_split_with_sizes "
     "unsqueeze view view_as_complex view_as_real ";
 
-// On a card these may differ from one run to the next, or are not known not to (torch.use_deterministic_algorithms has
-// the list): sums and scans by who comes first, the one of several equals.
+// On a card these may give other bits in another run, or it is not known that they do not. The list is that of
+// torch.use_deterministic_algorithms: sums and scans in the order of arrival, the choice among equals.
 constexpr std::string_view kUnsteadyOnCard =
     " _logcumsumexp cummax cummin cumprod cumsum kthvalue logcumsumexp masked_scatter median multinomial scatter topk ";
 
-// Attention draws where it has dropout, and its kernels take the generator's state as dropout does.
+// With dropout these draw random numbers, and take the generator's state as dropout does.
 constexpr std::string_view kRandomOnCard =
     " _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention "
     "_scaled_dot_product_flash_attention ";
@@ -137,7 +138,7 @@ RecomputeRule recompute_rule_of(std::string_view name, Kernels kernels) {
     if (has(kUnsteadyOnCard, parts.base)) return RecomputeRule::Never;
     if (has(kRandomOnCard, parts.base)) return RecomputeRule::Random;
   }
-  for (const std::string_view never : {"out", "reduce"}) {  // into a given result; sums at one place
+  for (const std::string_view never : {"out", "reduce"}) {  // writes into a given result; sums at one place
     if (parts.overload.find(never) != name.npos) return RecomputeRule::Never;
   }
   if (is_batch_norm(name)) return RecomputeRule::BatchNorm;

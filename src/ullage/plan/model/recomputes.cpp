@@ -14,13 +14,13 @@ namespace {
 using How = trace::TensorUse::How;
 using trace::TensorUse;
 
-// Bytes of one element of a c10::ScalarType; zero: of no type that counts.
+// Bytes of one element of a c10::ScalarType; zero for a type that is not supported.
 std::uint64_t element_size(std::uint8_t dtype) {
   constexpr std::array<std::uint8_t, 16> kSizes = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 0, 0, 0, 2};
   return dtype < kSizes.size() ? kSizes[dtype] : 0;
 }
 
-// Zero where it cannot be told.
+// Zero if the type is not supported, a size is not positive, or the product is too large.
 Bytes bytes_of_use(const TensorUse& use) {
   std::uint64_t bytes = element_size(use.dtype);
   for (const std::int64_t size : use.sizes) {
@@ -54,13 +54,15 @@ class Recomputes final {
   Bytes bytes_of(ValueIndex value) const { return step_.storages[storage_of(value)].bytes; }
   bool makes_new(const StepOp& op, std::size_t count) const { return op.overwrites == 0 && op.makes.size() == count; }
 
-  // It returned the statistics that it saved; in evaluation these have no bytes.
+  // In training a batch norm returns the statistics that it saved; in evaluation these have no bytes.
   bool trains(const StepOp& op) const { return is_batch_norm(op.name) && makes_new(op, 3); }
 
-  // Its arguments are input, weight, bias, running mean and variance; of fewer it is not certain which are missing.
-  static constexpr std::size_t kArguments = 5, kStatistics = 3;  // how many; where the last two begin
+  // The arguments are input, weight, bias, running mean and running variance. If fewer are recorded, it is not certain
+  // which are missing.
+  static constexpr std::size_t kArguments = 5, kStatistics = 3;  // how many; index of the running mean
 
-  // What a batch norm that trains may write, unsaid: its running statistics, or what might be some.
+  // What a batch norm that trains may write unseen: its running statistics. If some argument is missing, all but the
+  // first that live from step to step and are no parameters.
   std::vector<ValueIndex> statistics(const StepOp& op) const {
     if (!trains(op)) return {};
     const std::vector<TensorUse> arguments = uses_of(detail(op), false);
@@ -75,7 +77,7 @@ class Recomputes final {
     return found;
   }
 
-  // What has to be there to run it again: all it reads, but no statistics where these are certain.
+  // What must be present to recompute it: all it reads, without running statistics if it is certain which they are.
   std::vector<ValueIndex> needs(const StepOp& op) const {
     std::vector<ValueIndex> reads = op.reads;
     if (uses_of(detail(op), false).size() != kArguments) return reads;
@@ -83,7 +85,7 @@ class Recomputes final {
     std::erase_if(reads, [&](ValueIndex one) { return std::ranges::find(left_out, one) != left_out.end(); });
     return reads;
   }
-  // Does what it looks at, but for statistics of its own, change with ops of the step alone?
+  // Do all its arguments, except its own running statistics, change only by recorded ops of the step?
   bool is_steady(const StepOp& op) const {
     const std::vector<ValueIndex> own = statistics(op);
     return std::ranges::all_of(op.reads, [&](ValueIndex one) {
@@ -96,7 +98,7 @@ class Recomputes final {
     Recompute made{needs(op), {op.took.count * kBatchNormShare}, bytes_of(op.makes[0])};
     made.reads.push_back(op.makes[1]);
     made.reads.push_back(op.makes[2]);
-    made.rise += bytes_of(op.makes[1]) + bytes_of(op.makes[2]);  // the scale and the shift, one number a channel each
+    made.rise += bytes_of(op.makes[1]) + bytes_of(op.makes[2]);  // scale and shift, one number per channel each
     return made;
   }
 
@@ -106,7 +108,7 @@ class Recomputes final {
     if (rule == RecomputeRule::Never || op.makes.empty() || built_.hides_own[k] || !is_steady(op)) return std::nullopt;
     if (rule == RecomputeRule::BatchNorm && !trains(op)) return std::nullopt;
     if (rule == RecomputeRule::Blank && !written_over(k)) return std::nullopt;
-    if (op.overwrites > 0 && !parts_of(op.name).in_place) return std::nullopt;  // results that the caller gave
+    if (op.overwrites > 0 && !parts_of(op.name).in_place) return std::nullopt;  // the caller gave the results
     for (std::size_t i = 0; i < op.overwrites; ++i) {
       if (made_outside(op, storage_of(op.makes[i]))) return std::nullopt;
     }
@@ -118,7 +120,7 @@ class Recomputes final {
         op.reads, [&](ValueIndex one) { return storage_of(one) == storage && step_.values[one].maker == kNone; });
   }
 
-  // All that op k makes is next written over as a whole, by an op that does not look at it, and nothing looked before.
+  // Is everything that op k makes next overwritten whole, by an op that does not read it, with no reader before that?
   bool written_over(OpIndex k) const {
     return std::ranges::all_of(step_.ops[k].makes, [&](ValueIndex value) {
       const OpIndex by = step_.values[value].overwritten_by;
@@ -155,7 +157,7 @@ class Recomputes final {
   const Kernels kernels_;
   Step& step_;
   BuiltStep& built_;
-  Table<StorageIndex, bool> unsteady_;  // its bytes change without an op of the step saying so
+  Table<StorageIndex, bool> unsteady_;  // its bytes change without a recorded write by an op of the step
 };
 
 }  // namespace

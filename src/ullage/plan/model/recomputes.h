@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What of a step can be had again, and how: StepOp::recompute, batch_norm and unread, by the rules of
-// recompute_rules.h.
+// Finds what can be recomputed in a step: fills in StepOp::recompute, batch_norm and unread, by the rules of
+// recompute_rules.h and arguments.h.
 
 #include "ullage/plan/model/recompute_rules.h"
 #include "ullage/plan/model/step_builder.h"
 
 namespace ullage::plan {
 
-// Recompute: an op of the forward pass that recompute_rules.h knows, that ended, that was not cut into slices, that
-// makes something, hides nothing of its own; not one that
-//   overwrites a value that no op of the step made: nothing could bring that back;
-//   reads what changes unseen: by other threads' ops, or by a batch norm, which says nothing of its statistics;
-//   gets tensors that the recording does not know: somebody else may change them;
-//   gives blank paper (RecomputeRule::Blank), unless another op writes over all of it before any looks at it.
-// A batch norm is run again without its statistics, so it does not read them; only one that trains is.
+// An op gets a `recompute` if it is of the forward pass, did not fail, was not cut into slices, makes something, and
+// recompute_rules.h knows it. It gets none if it
+//   hides a storage of its own (StepOp::hides);
+//   writes into results that the caller gave;
+//   overwrites a value that no op of the step made, because nothing could bring that back;
+//   reads what changes unseen: what ops of other threads write, or running statistics of another batch norm;
+//   gets tensors that are not recorded, because anybody may change them;
+//   makes blank memory (RecomputeRule::Blank), unless an op overwrites all of it before any op reads it.
+// A batch norm is recomputed only if it trains. It runs without its running statistics, so these are not among its
+// reads. If not all five arguments were recorded, it is not certain which those are, and all stay among its reads.
 //
-// BatchNorm: of a batch norm that trains. kBatchNormShare of the op's time, until it is measured where it runs.
-//
-// Unread: by arguments.h.
+// A batch norm that trains and reads nothing that changes unseen gets a `batch_norm`, which costs kBatchNormShare of
+// the op's time.
 void add_recomputes(const trace::TakeIndex& index, Kernels kernels, BuiltStep& built);
 
-// Measured: 0.2 to 0.33 of the op, on two cores; it moves half the bytes or less (read, write, where the op reads the
-// input three times).
+// Measured: 0.2 to 0.33 of the op, on two cores. The op reads its input three times and writes; this reads once and
+// writes, which is half the bytes or less.
 inline constexpr double kBatchNormShare = 0.25;
 
 }  // namespace ullage::plan

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How much of a pool's limit a plan may fill.
+// How much of a pool's limit a plan leaves free, so that a run can follow it.
 
 #include "ullage/store/slabs.h"
 
 namespace ullage::plan {
 
-// Of a limit, what is left free: for what is outside the pool and grows, one part in two hundred; and a slab, since
-// small blocks are not as neatly together as in the model.
+// What a plan leaves free of a pool's limit: half a percent, because what is outside the pool grows, and one slab,
+// because small storages are packed less densely than in the model.
 inline Bytes kept_back(Bytes limit) { return limit / 200 + store::Slabs::kSlab; }
 
-// What a run that follows a plan may hold more outside the pool than the one that was recorded. Seen: up to 2.3 MiB, in
-// random programs beside others that kept the disk busy.
+// How much more a run that follows a plan may hold outside the pool than the recorded run. Measured: up to 2.3 MiB, in
+// random programs while other programs kept the disk busy.
 inline constexpr Bytes kOutsideAllowance = 4_MiB;
 
 }  // namespace ullage::plan

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a plan does, and when: a list of actions at the ops of a step, carried out word for word. Nothing is decided
-// while the program runs; so what the simulator counts is what happens.
+// What a plan does, and when: a list of actions at the ops of a step. A run carries them out as listed and decides
+// nothing itself, so what the simulator counts is what happens.
 //
-// A value is *present* where its bytes are in memory: in its storage of the program, or in one that Ullage made or
-// kept. The program's own storages keep their addresses; what comes and goes are the pages behind them. Recomputed
-// values go behind the program's storage where that still lives and they are its newest value; else into a storage of
-// Ullage's.
+// A value is *present* if its bytes are in memory: in its storage of the program, or in a storage that Ullage made or
+// held. The program's storages keep their addresses; only their pages come and go. A recomputed value goes into the
+// program's storage if that is alive and the value is its newest; else into a storage of Ullage's.
 //
-// An op needs all it reads (but `unread`) present. What it makes is present when it ends. A storage that the program
-// frees takes its value along, unless it is held.
+// An op needs present all that it reads, except `unread`. What it makes is present when it ends. When the program frees
+// a storage, its value is gone, unless it is held.
 
 #include "ullage/plan/model/step.h"
 
@@ -20,37 +19,39 @@ namespace ullage::plan {
 
 struct Action {
   enum class What : std::uint8_t {
-    // The value's bytes are given up. Of one that Ullage holds or recomputed: the storage too. Of the program's
-    // storage: only where they are made again while that lives; else the program could look at what is gone for good.
+    // Gives up the value's pages. If the value is held or in a storage of Ullage's, frees that storage too. If the
+    // program still has the storage, the value must be recomputed before the program frees it, because the program may
+    // look at it.
     Drop,
-    // `op` is run again (its Recompute::reads are present): what it makes and is in `keeps` is present then, the rest
-    // of it goes at once. In place: what it overwrites must be in a storage of Ullage's, and is present no more.
+    // Runs `op` again; its Recompute::reads must be present. Of what it makes, the values in `keeps` are present
+    // afterwards; the rest is freed at once. If it works in place, what it overwrites must be in a storage of Ullage's
+    // and is gone afterwards.
     Recompute,
     BatchNorm,  // as Recompute, by StepOp::batch_norm
-    // The value's storage is kept when the program lets go of it, until Drop. Of a storage that lives.
+    // Keeps the value's storage when the program frees it, until Drop. The storage must be alive.
     Hold,
-    // Written out, where it changed since it came back or was never written, and its pages given up; waits until done.
+    // Writes the value, unless the spill file has it unchanged, gives up its pages, and waits until that is done.
     Spill,
-    Restore,  // read back; waits until done
-    // Copies in the background, so that what follows need not wait. WriteAhead: the value is not changed until its
-    // Spill. ReadAhead: its bytes count as present from here on, but only Restore makes sure that they are.
+    Restore,  // reads the value back and waits until it is there
+    // Copies in the background, so that later actions wait less. Between WriteAhead and Spill the value must not
+    // change. From ReadAhead on the bytes count as present, but may be used only after Restore.
     WriteAhead,
     ReadAhead,
   };
   What what = What::Drop;
-  OpIndex at{};        // of the step
-  bool after = false;  // else before it
-  ValueIndex value{};  // of all but Recompute and BatchNorm
-  OpIndex op = kNone;  // of Recompute and BatchNorm
+  OpIndex at{};        // the op of the step at which it happens
+  bool after = false;  // after that op; else before it
+  ValueIndex value{};  // for all but Recompute and BatchNorm
+  OpIndex op = kNone;  // for Recompute and BatchNorm
   std::vector<ValueIndex> keeps{};
   friend bool operator==(const Action&, const Action&) = default;
 };
 
 struct Schedule {
-  // In the order in which they are carried out: by `at`, before it and after it.
+  // In the order in which they are carried out: by `at`, and for one op those before it, then those after it.
   std::vector<Action> actions;
-  // Values of storages that live from step to step, which are spilled while one step ends and the next begins. A first
-  // step under the plan spills them at its begin; so does every Spill of what is spilled already nothing.
+  // Storages that live from step to step and are spilled while one step ends and the next begins, each named by its
+  // last value. The first step under the plan spills them when it begins. Spilling a spilled value has no effect.
   std::vector<ValueIndex> away;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

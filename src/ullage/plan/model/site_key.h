@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How an op of a step is known again when the next step runs it: by its name and by the types and sizes of the tensors
-// it receives. Worked out alike from a take and, while a program runs, from the call: only tensors with bytes in the
-// pool count, in the order of the arguments.
+// A hash by which a run recognises an op of a planned step: of its name, and of the types and sizes of the tensors it
+// receives. It is computed from a take, and in a run from the call. Both hash, in the order of the arguments, only
+// tensors with bytes in the pool.
 
 #include <cstdint>
 #include <span>
@@ -25,7 +25,7 @@ class SiteKey final {
   std::uint64_t value() const { return hash_; }
 
  private:
-  // FNV-1a over words, with a turn so that high bits count too.
+  // FNV-1a over words. The shift mixes high bits into low ones.
   void mix(std::uint64_t word) {
     hash_ = (hash_ ^ word) * 0x100000001b3ull;
     hash_ ^= hash_ >> 29;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// What a step depends on the device for: the kernels, and the smallest storage that a plan can move.
+
 #include "ullage/base/bytes.h"
 #include "ullage/plan/model/recompute_rules.h"
 #include "ullage/store/store.h"
@@ -9,16 +11,16 @@
 
 namespace ullage::plan {
 
-// Where the storages of a take stand, as far as a step differs by it.
 struct StandsOn {
   Kernels kernels = Kernels::Processor;
-  Bytes least_movable = store::Store::kLeastRange;  // smaller ones have no pages of their own
+  Bytes least_movable = store::Store::kLeastRange;  // smaller storages have no pages of their own
 };
 
-// A page of a card is 2 MiB: of a storage of this size at most a third is lost. Smaller ones are PyTorch's.
+// On a card this pool serves requests of this size and more; smaller ones go to PyTorch's caching allocator. A page of
+// a card is 2 MiB, so from 4 MiB on at most a third of the pages is lost by rounding up.
 inline constexpr Bytes kLeastOnCard = 4_MiB;
 
-// `device`: as recordings name it, "cpu" or "cuda:0".
+// `device` as trace files name it: "cpu" or "cuda:0".
 inline StandsOn stands_on(std::string_view device) {
   return device == "cpu" ? StandsOn{} : StandsOn{Kernels::Card, kLeastOnCard};
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One step of a program as the planner sees it: ops in order, the values they read and make, and what the program does
-// between them. The same sequence comes again, step after step.
+// One step of a program as the planner sees it: ops in order, the values they read and make, and the storages that the
+// program makes and frees between them. A plan assumes that every step repeats this sequence.
 //
-// A value is what the bytes of a storage are between two writes. An op that writes in place ends one value of a storage
-// and begins the next:
+// A value is the bytes of a storage between two writes. An op that writes in place ends one value of a storage and
+// begins the next:
 //
 //   conv            batch_norm        relu_                      storage 1: value 1
 //   makes value 1   makes value 2     overwrites 2, makes 3      storage 2: values 2, 3
 //
-// The timeline, under a plan too:
+// The timeline, with or without a plan:
 //
 //   gap 0 | before 0, op 0, after 0 | gap 1 | before 1, op 1, after 1 | gap 2 | ... | gap n
 //
-// In a gap the program makes and frees storages with no op; "before" and "after" are where a plan acts (schedule.h).
-// Only ops of one thread, the one that trains, are in it. What storages of other threads hold counts, but is not moved.
+// In a gap the program makes and frees storages outside any op. A plan acts "before" and "after" an op (schedule.h).
+// Only ops of the thread that trains are listed. Storages of other threads count, but are not moved.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/table.h"
@@ -33,7 +33,7 @@ using ValueIndex = Id<struct PlanValueTag>;      // index into Step::values
 using StorageIndex = Id<struct PlanStorageTag>;  // index into Step::storages
 using GapIndex = Id<struct PlanGapTag>;          // index into Step::gaps
 
-// No op, no gap, none of any kind: behind all others, or before them where the kind has a sign.
+// "None" for any kind of index. It is larger than all others, or, if the number is signed, smaller.
 struct None {
   template <class Tag, class Number>
   constexpr operator Id<Tag, Number>() const {
@@ -42,7 +42,7 @@ struct None {
 };
 inline constexpr None kNone;
 
-// Of the last gap the op behind it is one behind the last; of the first gap there is no op before it.
+// op_after() of the last gap is one past the last op. The first gap has no op before it, so do not call op_before().
 constexpr GapIndex gap_before(OpIndex op) { return {op.value}; }
 constexpr GapIndex gap_after(OpIndex op) { return {op.value + 1}; }
 constexpr OpIndex op_before(GapIndex gap) { return {gap.value - 1}; }
@@ -55,20 +55,22 @@ struct StepStorage {
   trace::Category category = trace::Category::Unattributed;
   bool from_before = false;  // alive when the step begins
   bool outlives = false;     // alive when it ends; with from_before: the same storage in every step
-  bool movable = false;      // has pages of its own (StandsOn::least_movable) and belongs to ops of this step's thread
+  // A plan may move it: it has pages of its own (StandsOn::least_movable), and is not hidden (StepOp::hides). No op of
+  // another thread made it or uses it in this step.
+  bool movable = false;
 };
 
 struct Value {
   StorageIndex storage;
-  OpIndex maker = kNone;           // none: it was there when the step began, or no op of the step made it
-  OpIndex overwritten_by = kNone;  // none: it stays until its storage dies, or beyond the step
+  OpIndex maker = kNone;           // none if no op of the step returned or wrote it
+  OpIndex overwritten_by = kNone;  // none if it lasts until its storage dies, or beyond the step
 };
 
-// One way of having what an op made again.
+// One way to recompute what an op made.
 struct Recompute {
   std::vector<ValueIndex> reads;  // each once
   Seconds took;
-  Bytes rise;  // as StepOp::rise
+  Bytes rise;  // as StepOp::rise, but of this op alone
 };
 
 struct StepOp {
@@ -77,32 +79,32 @@ struct StepOp {
   OpId in_take;
   trace::Phase phase = trace::Phase::Unknown;
   Seconds took;
-  // By how many bytes the pool stands above the op's begin while it runs, at most: outputs, and scratch, also that
-  // outside the pool of which it is told (trace::Charged). What it frees of others' storages is not taken off.
+  // The most bytes by which the level rises above that at the op's begin while it runs: outputs and scratch, with
+  // scratch outside the pool that is charged (trace::Charged). Frees of storages born before the op do not lower it.
   Bytes rise;
-  // Of the distinct storages among its arguments, in their order, the value each has when the op begins; those that it
-  // overwrites too.
+  // For each distinct storage among its arguments, in their order, the value that it has when the op begins. Contains
+  // the values that the op overwrites.
   std::vector<ValueIndex> reads;
-  // First one for each storage among the arguments that it writes, in their order: `overwrites` of them, each with its
-  // predecessor among `reads`. Then one for each storage that is new among what it returns, in that order.
+  // First `overwrites` values, one for each argument's storage that it writes, in the order of `reads`, which has their
+  // predecessors. Then one for each new storage among what it returns, in that order.
   std::vector<ValueIndex> makes;
   std::size_t overwrites = 0;
-  // Born in it and alive when it ends, but not returned (by other threads, too): nobody can move them.
+  // Storages born during the op (also by other threads) and alive when it ends, but not returned. They are not movable.
   std::vector<StorageIndex> hides;
-  // Indices into `reads`: passed to the op but never looked at (arguments.h: the input of a convolution whose weight
-  // gets no gradient; what a view is made of). They need not be there.
+  // Indices into `reads` of arguments that the op does not read (arguments.h: the input of a convolution whose weight
+  // gets no gradient, the argument of a view). They need not be present.
   std::vector<std::uint32_t> unread;
 
-  // Can the op be run again, bit for bit, with nothing else changed (recompute_rules.h)? Then all that it makes comes
-  // again, in place of what it overwrites; what it reads must be there.
+  // Set if the op can be recomputed with the same bits and without other effects (recomputes.h). A recompute makes all
+  // of `makes`. An op in place also has the value that it overwrites among the reads of `recompute`.
   std::optional<Recompute> recompute;
-  // Of a batch norm in training: makes[0] alone, from its input and the statistics it saved, in one pass.
+  // Set for a batch norm in training: recomputes makes[0] alone, in one pass, from its input and its saved statistics.
   std::optional<Recompute> batch_norm;
 };
 
 struct GapEvent {
   StorageIndex storage;
-  bool born = false;  // else it dies
+  bool born = false;  // born if true, else freed
 };
 
 struct Step {
@@ -110,14 +112,15 @@ struct Step {
   Table<ValueIndex, Value> values;
   Table<OpIndex, StepOp> ops;
   Table<GapIndex, std::vector<GapEvent>> gaps;  // one more than ops
-  // When it begins: all storages from before. Those that are small and neither used nor freed are not in `storages`.
+  // Live bytes when the step begins. Includes storages that are not in `storages`: those too small to move that the
+  // step neither uses nor frees.
   Bytes level;
-  Bytes peak;       // of plain execution, bytes asked for
-  Bytes overhead;   // by how much the pool's resident bytes passed the bytes asked for, at most: pages, slabs
-  Bytes outside;    // what a run keeps free for the process beside the pool; zero: not known
-  Bytes saved;      // most bytes that autograd kept at once, of storages that this step's forward passes made
+  Bytes peak;       // of plain execution, in bytes asked for
+  Bytes overhead;   // the pool's peak of resident bytes less its peak of bytes asked for, simulated: pages and slabs
+  Bytes outside;    // the most that the recorded process held or reserved outside the pool; zero if unknown
+  Bytes saved;      // most bytes that autograd kept at once, of storages that this step's forward ops made
   Seconds seconds;  // from its begin to its end
-  Seconds in_ops;   // of that, in its ops
+  Seconds in_ops;   // the part of that in its ops
 };
 
 }  // namespace ullage::plan

@@ -10,12 +10,12 @@ namespace {
 using How = trace::TensorUse::How;
 constexpr StorageIndex kNotListed{UINT64_MAX};
 
-// What happens while an op runs.
+// The op that runs now.
 struct Open {
-  std::vector<StorageId> born;                                     // in it, and alive
-  std::vector<StorageIndex> before;                                // of others, that die in it
-  std::uint64_t level = 0, own_level = 0, rise = 0, own_rise = 0;  // above its begin
-  std::int64_t outside = 0;                                        // the pool: what it told
+  std::vector<StorageId> born;                                     // during the op, and still alive
+  std::vector<StorageIndex> before;                                // born before the op, freed during it
+  std::uint64_t level = 0, own_level = 0, rise = 0, own_rise = 0;  // relative to the op's begin
+  std::int64_t outside = 0;                                        // charged bytes outside the pool
 };
 
 class Builder final {
@@ -69,7 +69,8 @@ class Builder final {
     }
   }
 
-  // What lives when the step begins. Listed is what the step uses or frees, and what could be moved meanwhile.
+  // Finds the storages that live when the step begins. Lists those that the step uses or frees or that are large enough
+  // to be moved.
   void begin() {
     std::vector<bool> used(listed_.size());
     for (const OpId op : range_.ops) {
@@ -133,7 +134,8 @@ class Builder final {
     }
   }
 
-  // What an op takes outside the pool has to have room as what it takes inside. Between ops it is the limit's affair.
+  // What an op takes outside the pool during its run counts in `rise`, as what it takes inside. Charges between ops do
+  // not: they lower the pool's limit instead.
   void follow_charges() {
     for (; charge_ < take_.charges.size() && take_.charges[charge_].at <= at_; ++charge_) {
       if (!open_ || take_.charges[charge_].at < at_) continue;
@@ -225,7 +227,8 @@ class Builder final {
     made_.hides_own.push_back(own);
   }
 
-  // The storages of the uses that are wanted, in order of their first such use; kNotListed: one that does not live.
+  // The distinct storages of the uses that `wanted` picks, in the order of their first such use; kNotListed for a
+  // storage that is not alive.
   template <class Wanted>
   std::vector<StorageIndex> distinct(OpId op, const Wanted& wanted) const {
     std::vector<StorageIndex> all;
@@ -237,7 +240,7 @@ class Builder final {
     }
     return all;
   }
-  // An argument may die while its op runs.
+  // Was it freed during the op that runs? An argument may be.
   bool open_dies(StorageId id) const {
     return open_ && listed_[id.value] != kNotListed &&
            std::ranges::find(open_->before, listed_[id.value]) != open_->before.end();
@@ -251,11 +254,11 @@ class Builder final {
 
   BuiltStep made_;
   std::vector<StorageIndex> listed_;                         // by StorageId
-  std::vector<bool> lives_, elsewhere_, written_elsewhere_;  // by StorageId; elsewhere: ops of other threads use it
+  std::vector<bool> lives_, elsewhere_, written_elsewhere_;  // by StorageId; elsewhere: by ops of other threads
   Table<StorageIndex, ValueIndex> newest_;
   std::optional<Open> open_;
-  OpIndex at_op_;           // that runs or comes next
-  std::size_t charge_ = 0;  // next to be looked at
+  OpIndex at_op_;           // the op that runs or comes next
+  std::size_t charge_ = 0;  // index of the next charge
   std::uint64_t level_ = 0;
   EventId at_;
   std::string fault_;

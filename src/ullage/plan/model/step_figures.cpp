@@ -10,7 +10,7 @@
 namespace ullage::plan {
 namespace {
 
-// The pool serves the step's requests in their order.
+// Lets the pool's model serve the storages that live when the step begins, then the step's requests in order.
 Bytes pool_overhead(const trace::Trace& trace, const StepRange& range) {
   sim::PoolModel pool;
   std::unordered_map<std::uint64_t, Address> places;
@@ -39,9 +39,9 @@ Bytes pool_overhead(const trace::Trace& trace, const StepRange& range) {
   return saturating_sub(pool.resident_peak(), Bytes{asked_peak});
 }
 
-// Most bytes that autograd keeps at once of what ops of the step's forward pass made.
+// The most bytes that autograd keeps at once, of new storages that ops of the step's forward pass made.
 Bytes saved_peak(const trace::Trace& trace, const StepRange& range, const Step& step) {
-  std::unordered_map<std::uint64_t, std::uint64_t> kept;  // how often each is kept
+  std::unordered_map<std::uint64_t, std::uint64_t> kept;  // StorageId to how often it is saved now
   for (const StepOp& op : step.ops) {
     if (op.phase != trace::Phase::Forward) continue;
     for (std::size_t i = op.overwrites; i < op.makes.size(); ++i) {

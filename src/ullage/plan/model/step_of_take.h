@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The step that is planned, out of a recording.
+// Builds the step to plan from a take.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/model/stands_on.h"
@@ -13,14 +13,14 @@
 
 namespace ullage::plan {
 
-// Step `which` of the take, counted from zero; for a plan the second whole one or a later one: the first holds the
-// loading, and the making of optimizer state. BadArgument: there is no such whole step, a gap of the recording is in
-// it, or the ops of several threads use the same storages.
+// Returns step `which` of the take, counted from zero. For a plan take the second whole step or a later one: the first
+// contains the loading and creates optimizer state. BadArgument: as for step_range(). BadFile: as for build_step().
 Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning, std::size_t which,
                      const StandsOn& on = {});
 
-// The step to plan: the last whole one of those alike (same keys in the same order) that come most often. The times of
-// an op are the least of all steps alike.
+// Returns the most frequent step. Groups the whole steps after the first by equal keys in equal order, and takes the
+// last step of the largest group; of several such groups, of the one that ends last. The step's length and the time of
+// each op are the least in the group. BadArgument: no step qualifies. BadFile: as for build_step().
 Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning, const StandsOn& on = {});
 
 }  // namespace ullage::plan

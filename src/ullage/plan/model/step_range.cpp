@@ -11,13 +11,13 @@
 namespace ullage::plan {
 namespace {
 
-// Steps are counted from one where a person reads of them.
+// Messages count steps from one.
 Error bad(std::size_t which, const std::string& what) {
   return {Error::Kind::BadArgument, "step " + std::to_string(which + 1) + " " + what, ""};
 }
 
 struct Share {
-  std::uint64_t backward = 0, followed = 0, all = 0;  // ops; followed: those of the forward pass that autograd records
+  std::uint64_t backward = 0, followed = 0, all = 0;  // ops; followed: forward ops that autograd records
 };
 
 std::map<std::uint32_t, Share> shares(const trace::TakeIndex& index, std::size_t first, std::size_t last) {
@@ -32,7 +32,7 @@ std::map<std::uint32_t, Share> shares(const trace::TakeIndex& index, std::size_t
   return of;
 }
 
-// The thread whose share is the most of something; the first of several.
+// The thread for which `count` is largest; the lowest-numbered of several.
 template <class Count>
 std::uint32_t first_in(const std::map<std::uint32_t, Share>& shares, const Count& count) {
   const auto less = [&](const auto& a, const auto& b) { return count(a.second) < count(b.second); };

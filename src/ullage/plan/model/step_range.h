@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One step of a take before anything is made of it: its events, the thread that trains, that thread's ops.
+// Finds one step in a take: its events, the thread that trains, and that thread's ops.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/model/step.h"
@@ -15,15 +15,15 @@ namespace ullage::plan {
 
 struct StepRange {
   EventId begin, end;        // half-open
-  std::uint32_t thread = 0;  // that runs the backward pass; where there is none, most ops
-  Table<OpIndex, OpId> ops;  // of that thread, outermost ones, in order
+  std::uint32_t thread = 0;  // runs most backward ops, or, if there are none, most ops
+  Table<OpIndex, OpId> ops;  // the outermost ops of that thread, in order
 };
 
-// BadArgument: there is no such whole step, a gap of the recording is in it, an op runs over its border, it runs no
-// ops, or forward and backward passes are run by different threads.
+// BadArgument: there is no such whole step; it has a gap or no ops; an op does not end within it; or its forward and
+// backward passes run on different threads.
 Result<StepRange> step_range(const trace::TakeIndex& index, const trace::Steps& steps, std::size_t which);
 
-// SiteKey of an op, from its uses.
+// The SiteKey of an op, from what the take recorded of its arguments.
 std::uint64_t key_of(const trace::TakeIndex& index, OpId op);
 
 }  // namespace ullage::plan

@@ -34,15 +34,15 @@ class Emitter final {
   bool is_end(HappeningIndex happening) const {
     return record_.happenings[happening].position.next() == problem_.positions.next_id();
   }
-  // Where what is done at a happening stands: after the op that it is, before the op on whose behalf it is, and for
-  // the end of the step after the last one.
+  // The list for the actions of a happening. If it is an op, that is the list after this op. If it is done for an op,
+  // it is the list before that op. At the end of the step it is the list after the last op.
   std::vector<Action>& place(HappeningIndex happening) {
     if (is_end(happening)) return after_.back();
     const OpIndex op = position(happening).op;
     return record_.happenings[happening].what == Happening::What::Op ? after_[op] : before_[op];
   }
 
-  // The stays that begin and that end at each happening; those that nobody wanted are none.
+  // Sorts the stays by the happenings at which they begin and end. Leaves out recomputed values that nothing used.
   void sort_stays() {
     begins_.resize(record_.happenings.size());
     ends_.resize(record_.happenings.size());
@@ -69,7 +69,7 @@ class Emitter final {
     place(i).push_back(std::move(action));
   }
 
-  // Is the value brought back from where it was written the next time?
+  // Is the value restored from its copy when it comes back the next time?
   bool comes_back(const Stay& stay) const {
     const std::vector<HappeningIndex>& froms = next_[stay.value];
     const auto next = std::upper_bound(froms.begin(), froms.end(), std::max(stay.from, stay.to));
@@ -91,14 +91,14 @@ class Emitter final {
     const OpIndex op = position(i).op;
     const GapIndex dies = problem_.dies[in_step.storage];
     const bool in_op = record_.happenings[i].what == Happening::What::Op;
-    // In the program's own storage when it began, which the program frees before the end?
+    // Did the stay begin in the program's own storage, and does the program free that within the step?
     const bool began_there =
         newest && dies != kNone && (stay.from == kNone || gap_before(position(stay.from).op) < dies);
     const bool outlasts = began_there && gap_before(op) >= dies;
     if (outlasts) after_[op_before(dies)].push_back({.what = What::Hold, .value = it.value});
     const bool there = began_there && !outlasts;
     if (there && in_op && gap_after(op) == dies) return;  // the program frees it
-    // Of a storage that the program still has, what is written is not given up.
+    // While the program has the storage it may look at it, so a value with a copy is spilled, not dropped.
     const bool spilled = comes_back(stay) || (there && stay.written);
     place(i).push_back({.what = spilled ? What::Spill : What::Drop, .value = it.value});
   }
@@ -125,7 +125,7 @@ class Emitter final {
   Table<OpIndex, std::vector<Action>> before_, after_;
   Table<HappeningIndex, std::vector<MovedIndex>> begins_;
   Table<HappeningIndex, std::vector<const Stay*>> ends_;
-  Table<MovedIndex, std::vector<HappeningIndex>> next_;  // when it comes
+  Table<MovedIndex, std::vector<HappeningIndex>> next_;  // when its stays begin, ascending
 };
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace ullage::plan {
 namespace {
 
-// The named thing among what an op reads that tells most of where it stands: a parameter, else the largest other.
+// A name that says where in the model the op is: that of the largest parameter it reads, else of the largest other
+// storage it reads.
 std::string site(const Step& step, const StepOp& op) {
   const StepStorage* best = nullptr;
   for (const ValueIndex read : op.reads) {
@@ -36,7 +37,7 @@ Floor floor_of(const Problem& problem) {
   OpIndex at;
   for (const PositionIndex p : problem.positions.ids()) {
     const Problem::Position& position = problem.positions[p];
-    // What may be away when the step ends is not counted there.
+    // At the end of the step nothing moved counts: it may be away then.
     const bool end = p.next() == problem.positions.next_id();
     std::int64_t need = position.need;
     for (const MovedIndex v : problem.lists[end ? IdRange<ListIndex>{} : position.reads])

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes below which no plan exists: the op that needs most at once, with what cannot be moved.
+// The bytes below which no plan exists. They are set by the op that needs most at once, together with all that cannot
+// be moved.
 
 #include "ullage/plan/problem/problem.h"
 
@@ -13,10 +14,10 @@ struct Floor {
   Bytes bytes;
   std::string set_by;  // "aten::convolution_backward net.3 (backward)"
 };
-// With levers that leave it more room it may be lower: `problem` is of the levers asked for.
+// The floor holds for the levers that `problem` was made with; more levers may lower it.
 Floor floor_of(const Problem& problem);
 
-// An op for a person: its name, the layer or tensor that it works on where that is known, and the phase.
+// Describes an op for a person: its name, the layer or tensor that it works on if that is known, and its phase.
 std::string described(const Step& step, OpIndex op);
 
 }  // namespace ullage::plan

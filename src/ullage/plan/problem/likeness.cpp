@@ -8,14 +8,15 @@
 namespace ullage::plan {
 namespace {
 
-// Makers of makers that tell two values apart: enough to know a block's first norm from its second.
+// How many makers back two values are compared. Three tell a block's first norm from its second.
 constexpr int kDepth = 3;
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return (a ^ (b + 0x9e3779b97f4a7c15ull)) * 0xbf58476d1ce4e5b9ull;
 }
 
-// Names alone, no bytes: layers of one kind differ in size. Equal on any run of one build, which is all that is asked.
+// Hashes how a value was made. It uses names, not bytes, because layers of one kind differ in size. std::hash is the
+// same in every run of one build, which suffices.
 std::uint64_t origin(const Step& step, ValueIndex value, int depth) {
   const OpIndex maker = step.values[value].maker;
   if (maker == kNone) return step.storages[step.values[value].storage].from_before ? 1 : 2;
@@ -24,7 +25,7 @@ std::uint64_t origin(const Step& step, ValueIndex value, int depth) {
   for (std::size_t i = 0; i < op.makes.size(); ++i)
     if (op.makes[i] == value) hash = mixed(hash, i);
   if (depth == 0) return hash;
-  // Of a list of any length the first one stands for all.
+  // Follows only the first read, so that lists of any length compare equal.
   if (!op.reads.empty()) hash = mixed(hash, origin(step, op.reads[0], depth - 1));
   return hash;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which slots of a problem stand in the same place of blocks that repeat: a layer of one kind is best treated as the
-// others of its kind are.
+// Finds the slots that have the same place in repeated blocks of a model. The search often treats them alike, because
+// what is good for one layer is mostly good for the others of its kind.
 
 #include "ullage/plan/problem/problem.h"
 

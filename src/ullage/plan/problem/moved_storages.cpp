@@ -48,7 +48,8 @@ bool Chooser::worth_moving(ValueIndex v) const {
   return storage.outlives && newest && !uses.empty() && hot_.any_between(uses.back(), step_.ops.next_id());
 }
 
-// What lives from step to step and is away between two uses, or from the last one to the first of the next step.
+// Could a storage that lives from step to step be spilled over a hot op? Either between two of its uses, or from its
+// last use to its first one in the next step.
 bool Chooser::worth_sending_away(StorageIndex s) const {
   const StepStorage& storage = step_.storages[s];
   if (!levers_.state || !storage.movable || !storage.from_before || !storage.outlives) return false;
@@ -76,7 +77,7 @@ Table<StorageIndex, bool> Chooser::choose() {
     if (worth_moving(v)) move_storage(step_.values[v].storage, todo);
   for (const StorageIndex s : step_.storages.ids())
     if (worth_sending_away(s)) move_storage(s, todo);
-  // What chains read may be held, or made again in turn.
+  // What a recompute reads may have to be held, or recomputed in turn.
   while (!todo.empty()) {
     const StorageIndex s = todo.back();
     todo.pop_back();
@@ -98,7 +99,7 @@ void Chooser::move_inputs(const std::vector<ValueIndex>& reads, std::vector<Stor
   }
 }
 
-// All results of an op that is run again are looked at: the others of them may be wanted too.
+// An op that is recomputed makes all its results, and the others may be needed too.
 void Chooser::move_outputs(const StepOp& op, std::vector<StorageIndex>& todo) {
   for (const ValueIndex make : op.makes)
     if (facts_.born_in_op[step_.values[make].storage]) move_storage(step_.values[make].storage, todo);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which storages of a step a search need look at.
+// Selects the storages that a search looks at.
 
 #include "ullage/plan/problem/recompute_ways.h"
 
 namespace ullage::plan {
 
-// Of each storage: can it be away while plain execution has too many bytes, or is something made from it that can?
+// Marks the storages worth searching: those that could be evicted while the plain step is over budget (`hot`). Also
+// marks what the recomputes of such storages read and make, as far as ops of the step made it.
 Table<StorageIndex, bool> moved_storages(const RecomputeWays& ways, const HotOps& hot);
 
 }  // namespace ullage::plan

@@ -13,7 +13,7 @@ Choice plain_choice(const Problem& problem) {
 }
 
 void sources(const Problem& problem, const Choice& choice, MovedIndex value, std::vector<SlotIndex>& slots) {
-  constexpr std::size_t kMost = 64;  // looked at
+  constexpr std::size_t kMost = 64;  // values to follow
   std::vector<MovedIndex> todo{value};
   for (std::size_t i = 0; i < todo.size() && i < kMost; ++i) {
     const Problem::Moved& it = problem.values[todo[i]];
@@ -22,7 +22,7 @@ void sources(const Problem& problem, const Choice& choice, MovedIndex value, std
       const auto kept = [&](SlotIndex slot) { return choice.after[slot] == After::Keep; };
       const SlotIndex slot = it.last_slot != kNone ? it.last_slot : it.main_slot;
       if (slot != kNone && kept(slot)) continue;
-      // What is made faster than half of what a copy takes is made again in turn.
+      // A value that can be recomputed in at most half the time of writing it is recomputed in turn.
       const bool dear = way == kNone || it.pinned ||
                         problem.recipes[way].seconds > static_cast<double>(it.bytes) * problem.write_seconds / 2;
       if (dear && it.last_slot != kNone) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A step made ready for the search: what may be moved, by which ways it comes back, and where one may choose. Flat
-// arrays of small numbers, because the search simulates them thousands of times; bytes are int64 and unchecked here.
+// A step prepared for the search: which values may be moved, how they come back, and where there is a choice. It has
+// flat arrays of small numbers, because the search simulates them thousands of times. Bytes are int64 and unchecked.
 //
-// Storages of which nothing can be chosen are summed up in `base` and `need`; runs of ops that touch none of the others
-// are one position. Values of the others are numbered anew, in the order in which they are made.
+// Only values of moved storages (moved_storages.h) are listed, in the order in which they are made. All other storages
+// are summed up in `base` and `need`. Consecutive ops that touch no listed value share one position.
 
 #include "ullage/plan/model/plan.h"
 
@@ -31,79 +31,82 @@ struct Problem {
     std::int64_t bytes = 0;
     RecipeIndex recompute = kNone;
     RecipeIndex batch_norm = kNone;
-    PositionIndex restore_until = kNone;  // up to which a spilled copy can come back
-    bool pinned = false;  // stays where it is while the program has it: too small to have pages of its own
+    PositionIndex restore_until = kNone;  // the last position for which a spilled copy can be restored
+    bool pinned = false;  // not movable (StepStorage::movable), so it stays in memory while the program has it
     bool from_before = false;
-    // The slot whose Spill sends its storage away from step to step: of its first and of its last value.
+    // Set for the first and the last value of a storage that lives from step to step: the slot whose Spill makes it
+    // stay away from one step to the next.
     SlotIndex carried_by = kNone;
-    SlotIndex main_slot = kNone;  // after its last use before a long pause: most often the last one of a forward pass
+    SlotIndex main_slot = kNone;  // its last slot that is not `last`: mostly after its last use in a forward pass
     SlotIndex last_slot = kNone;  // after the program's last use of it
   };
-  struct Recipe {
+  struct Recipe {  // a way to recompute
     OpIndex op{};
     bool batch_norm = false;
     double seconds = 0;
     std::int64_t rise = 0;
-    OpIndex until{};             // the last one before which it can run: then something that it reads is overwritten
-    IdRange<ListIndex> reads{};  // the newest first (see timeline.cpp)
+    OpIndex until{};             // the last op before which it can run: later, something that it reads is gone
+    IdRange<ListIndex> reads{};  // the newest first (Timeline::fetch() says why)
     IdRange<MadeIndex> makes{};
   };
   struct Made {
     MovedIndex value{};
-    MovedIndex over = kNone;  // that it overwrites
+    MovedIndex over = kNone;  // the value that it overwrites
   };
-  struct Slot {
+  struct Slot {  // a place with a choice: after the use of a value at a position
     MovedIndex value{};
     PositionIndex position{};
-    bool drop = false;      // may be dropped here
-    bool spill = false;     // may be spilled here
-    bool must_go = false;   // may not be held
-    bool last = false;      // the program has no more use for it: Keep is to hold it
-    PositionIndex until{};  // that uses it next, or could want it last
-    After plain = After::Keep;
+    bool drop = false;          // may be dropped here
+    bool spill = false;         // may be spilled here
+    bool must_go = false;       // may not be held, so that Keep has no effect
+    bool last = false;          // the program does not use it any more; Keep means to hold it
+    PositionIndex until{};      // its next use, or if `last`, the last position that could need it
+    After plain = After::Keep;  // what plain execution does
   };
   struct Position {
     OpIndex op = kNone;     // none: ops that touch no moved value
-    std::int64_t base = 0;  // level when the op begins, of what is not moved
-    std::int64_t need = 0;  // most of it while it runs
+    std::int64_t base = 0;  // level of what is not moved when the op begins
+    std::int64_t need = 0;  // highest level while it runs: of what is not moved, plus the op's rise
     IdRange<ListIndex> reads{};
     IdRange<MadeIndex> makes{};
     IdRange<SlotIndex> slots{};
-    IdRange<ListIndex> frees{};  // values whose storages the program frees next
-    bool frees_late = false;     // and first something is born: they are there at the next position too
+    IdRange<ListIndex> frees{};  // values whose storages the program frees in the gap after the op
+    bool frees_late = false;     // in that gap something is born before a free, so `frees` count at the next position
   };
 
   const Step* step = nullptr;
   Levers levers;
-  double write_seconds = 0;  // a byte
-  double read_seconds = 0;
-  double each_seconds = 0;  // of each action that moves a value
-  double dearest = 1;       // what moving everything could cost, in steps, at least one
+  double write_seconds = 0;  // per byte
+  double read_seconds = 0;   // per byte
+  double each_seconds = 0;   // per action that moves a value
+  double dearest = 1;        // an upper estimate of what moving everything costs, in step times; at least one
   Table<MovedIndex, Moved> values;
   Table<RecipeIndex, Recipe> recipes;
   Table<PositionIndex, Position> positions;  // the last one is the end of the step
-  Table<PositionIndex, OpIndex> tops;        // where most of Position::need is
+  Table<PositionIndex, OpIndex> tops;        // the op that sets Position::need
   Table<SlotIndex, Slot> slots;
   Table<ListIndex, MovedIndex> lists;
   Table<MadeIndex, Made> made;
-  Table<StorageIndex, GapIndex> dies;  // in which the program frees it, or kNone
+  Table<StorageIndex, GapIndex> dies;  // the gap in which the program frees it, or kNone
 };
 
-// What is chosen. `again`: of each value, once it was made again it is let go of after the op that needed it.
+// A candidate plan. If `again` is set for a value, the value leaves after the op for which it was brought back. A later
+// use brings it back again.
 struct Choice {
   Table<SlotIndex, After> after;
   Table<MovedIndex, std::uint8_t> again;
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-// `hot`: only values that could be away while plain execution has more bytes present than these are looked at.
+// Prepares `step`, which must outlive the problem. Considers only values that could be away while plain execution has
+// more than `hot` bytes present.
 Problem problem_of(const Step& step, const Levers& levers, const Rates& rates, Bytes hot);
 
-// What the program does by itself: nothing is made again.
+// What the program does by itself: nothing is recomputed or spilled.
 Choice plain_choice(const Problem& problem);
 
-// The last slots of values that would have to be held so that `value` can be made again without more recomputes than it
-// takes from what is there anyway.
+// Appends to `slots` the last slots of values to hold, so that `value` can be recomputed cheaply. Follows its recipe
+// back, and those of its inputs, up to values that are kept, or that are too dear to recompute: these are held.
 void sources(const Problem& problem, const Choice& choice, MovedIndex value, std::vector<SlotIndex>& slots);
 
 }  // namespace ullage::plan

@@ -51,7 +51,7 @@ void ProblemBuilder::number_values() {
       if (moved_[step_.values[make].storage]) number_value(make);
 }
 
-// The moved ones among `reads`, the newest first, each once.
+// Adds the moved values among `reads` to the lists, the newest first, each once.
 IdRange<ListIndex> ProblemBuilder::list(const std::vector<ValueIndex>& reads) {
   IdRange<ListIndex> range{.from = next_of(out_.lists)};
   for (const ValueIndex read : reads)
@@ -74,7 +74,7 @@ IdRange<MadeIndex> ProblemBuilder::made_by(const StepOp& op, std::size_t most) {
   return range;
 }
 
-// The last op before which everything that is read, and not moved, is still there.
+// The last op before which all of `reads` that is not moved still exists.
 OpIndex ProblemBuilder::last_chance(const std::vector<ValueIndex>& reads) const {
   OpIndex until = step_.ops.next_id();
   for (const ValueIndex read : reads) {
@@ -117,7 +117,7 @@ void ProblemBuilder::build_recipes() {
   }
 }
 
-// The last op that could want each value: by itself, or for what is made from it.
+// Finds for each value the last op that could need it, itself or to recompute something from it.
 void ProblemBuilder::wanted_until() {
   wanted_.assign(out_.values.size(), OpIndex{0});
   for (const MovedIndex i : out_.values.ids().backwards()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes a step ready for the search, part by part: the values that may be moved, by which ops they come back, and the
-// positions at which they are used and chosen of. problem.h says what comes of it.
+// Builds a Problem (problem.h) part by part: the values that may be moved, the recipes that bring them back, and the
+// positions with their slots.
 
 #include "ullage/base/check.h"
 #include "ullage/plan/problem/problem.h"
@@ -17,11 +17,11 @@ class ProblemBuilder final {
  public:
   ProblemBuilder(const Step& step, const Levers& levers, const Rates& rates, Bytes hot);
 
-  Problem build();  // once
+  Problem build();  // call once
 
  private:
   static std::int64_t count(Bytes bytes) { return static_cast<std::int64_t>(bytes.count); }
-  // The index of what comes next into a table of the problem.
+  // The index of the next item of a table. Checks that it fits in 32 bits.
   template <class Index, class T>
   static Index next_of(const Table<Index, T>& table) {
     ULLAGE_CHECK(table.size() < INT32_MAX, "a step with too many ops to plan");
@@ -30,7 +30,7 @@ class ProblemBuilder final {
   const StepStorage& storage_of(ValueIndex v) const { return step_.storages[step_.values[v].storage]; }
   bool lives_on(ValueIndex v) const { return storage_of(v).outlives && step_.values[v].overwritten_by == kNone; }
 
-  // problem_builder.cpp: values and the ways in which they come back
+  // problem_builder.cpp: values and their recipes
   void number_value(ValueIndex v);
   void number_values();
   IdRange<ListIndex> list(const std::vector<ValueIndex>& reads);
@@ -41,7 +41,7 @@ class ProblemBuilder final {
   void wanted_until();
   void sum_costs();
 
-  // problem_positions.cpp: what is not moved, and where one may choose
+  // problem_positions.cpp: levels of what is not moved, positions and slots
   void build_positions();
   void sum_static_levels();
   bool touches_moved(const StepOp& op) const;
@@ -62,14 +62,14 @@ class ProblemBuilder final {
   HotOps hot_;
   Table<StorageIndex, bool> moved_;
   Table<ValueIndex, MovedIndex> number_;           // or none
-  Table<MovedIndex, OpIndex> wanted_;              // the last op that could want it
-  Table<GapIndex, std::int64_t> gap_most_, left_;  // of what is not moved: at most in it, and when it ends
-  Table<OpIndex, std::int64_t> need_;              // likewise, while the op runs
+  Table<MovedIndex, OpIndex> wanted_;              // the last op that could need it, itself or for a recompute
+  Table<GapIndex, std::int64_t> gap_most_, left_;  // level of what is not moved: at most in the gap, at its end
+  Table<OpIndex, std::int64_t> need_;              // highest level of that while the op runs, with the op's rise
   Table<OpIndex, PositionIndex> position_of_;      // one more than ops: the step's end
-  bool closed_ = false;                            // no op is added to the last position any more
+  bool closed_ = false;                            // the last position takes no more ops
   Table<GapIndex, std::vector<MovedIndex>> frees_;
-  Table<GapIndex, bool> frees_late_;      // something is born before one of them goes
-  Table<SlotIndex, OpIndex> slot_until_;  // as Slot::until, of the step
+  Table<GapIndex, bool> frees_late_;      // something is born in the gap before one of `frees_` is freed
+  Table<SlotIndex, OpIndex> slot_until_;  // Slot::until as an op
   Problem out_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace ullage::plan {
 
-// Of what is not moved: the most in each gap, the level when each op begins, the most while it runs.
+// Sums the levels of what is not moved: the highest in each gap, that when each op begins, the highest while it runs.
 void ProblemBuilder::sum_static_levels() {
   gap_most_.assign(step_.gaps.size(), 0);
   left_.assign(step_.gaps.size(), 0);
@@ -13,7 +13,7 @@ void ProblemBuilder::sum_static_levels() {
   frees_.assign(step_.gaps.size(), {});
   frees_late_.assign(step_.gaps.size(), false);
   std::int64_t level = count(step_.level);
-  // A moved storage too small to have pages of its own counts here as long as the program has it.
+  // A moved storage that is not movable (pinned) counts here as long as the program has it.
   const auto counts = [this](StorageIndex s) { return !moved_[s] || !step_.storages[s].movable; };
   for (const StorageIndex s : step_.storages.ids())
     if (step_.storages[s].from_before && !counts(s)) level -= count(step_.storages[s].bytes);
@@ -86,7 +86,7 @@ void ProblemBuilder::add_slot(OpIndex op, ValueIndex v) {
     if (!slot.drop && !slot.spill) return;
   } else {
     if (moved.pinned || step_.values[v].overwritten_by != kNone) return;
-    // The program may look at it as long as it has it: it is there until then, or written.
+    // The program may look at it until it frees the storage: the value stays until then, or is written.
     const OpIndex dies = std::min(op_after(facts_.dies[step_.values[v].storage]), end);
     const bool lingers = levers_.spill && hot_.any_between(op, dies);
     if (!lingers && wanted_[n] <= op) return;
@@ -94,7 +94,7 @@ void ProblemBuilder::add_slot(OpIndex op, ValueIndex v) {
     slot.last = true;
     slot.drop = recomputed || wanted_[n] <= op || !levers_.hold;
     slot.spill = lingers;
-    // What cannot be made again is there as long as it is wanted.
+    // A value that is still needed and cannot be recomputed is held, if it may be.
     slot.plain = slot.drop ? After::Drop : After::Keep;
     slot.must_go = !levers_.hold;
     until = std::max(until, dies);
@@ -146,7 +146,7 @@ void ProblemBuilder::add_op(OpIndex op) {
   add_position(position, op);
 }
 
-// The step ends as it began: what lives on is there, unless it is away.
+// The step ends as it began: what outlives it is present, unless it is away.
 void ProblemBuilder::add_end() {
   const OpIndex ops = step_.ops.next_id();
   Problem::Position end{.op = ops, .base = left_.back(), .need = gap_most_.back()};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which ways of having values again the levers allow, and where plain execution has too many bytes.
+// Which recomputes the levers allow, and in which ops plain execution has too many bytes.
 
 #include "ullage/plan/model/plan.h"
 #include "ullage/plan/problem/step_facts.h"
@@ -11,7 +11,7 @@
 
 namespace ullage::plan {
 
-// All must outlive it.
+// The referenced objects must outlive it.
 struct RecomputeWays {
   const Step& step;
   const StepFacts& facts;
@@ -26,20 +26,20 @@ struct RecomputeWays {
   }
 };
 
-// Ops in which plain execution has more than so many bytes.
+// Counts the hot ops: those in which plain execution has more than `bytes` present.
 class HotOps final {
  public:
   HotOps(const StepFacts& facts, std::int64_t bytes) : before_(facts.most.size() + 1, 0) {
     for (const OpIndex op : facts.most.ids()) before_[op.next()] = before_[op] + (facts.most[op] > bytes ? 1 : 0);
   }
   bool any_before(OpIndex op) const { return before_[op] > 0; }
-  // Both excluded.
+  // Excludes `after` and `before` themselves.
   bool any_between(OpIndex after, OpIndex before) const {
     return before > after.next() && before_[before] > before_[after.next()];
   }
 
  private:
-  Table<OpIndex, std::size_t> before_;  // of each op, and one behind the last, how many hot ones come before
+  Table<OpIndex, std::size_t> before_;  // how many hot ops come before each op, and before the end
 };
 
 }  // namespace ullage::plan

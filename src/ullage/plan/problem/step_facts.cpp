@@ -49,7 +49,8 @@ void StepFacts::find_uses() {
       if (!event.born) dies[event.storage] = gap;
 }
 
-// An op in place is run again on a copy of what it overwrote, which has to be recomputed for it.
+// An op in place is recomputed on a copy of what it overwrote. That copy must be recomputable too, in a storage that an
+// op of the step made.
 void StepFacts::find_recomputes() {
   for (const OpIndex op : step_.ops.ids()) {
     const StepOp& it = step_.ops[op];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What can be read off a step without choosing anything: who uses what when, when storages come and go, which ops can
-// really be run again.
+// Facts of a step that do not depend on any choice: which ops use a value, when storages come and go, which ops can be
+// recomputed under a plan.
 
 #include "ullage/plan/model/step.h"
 
@@ -14,17 +14,17 @@ namespace ullage::plan {
 struct StepFacts {
   explicit StepFacts(const Step& step);
 
-  // Of each value the ops that make or need it, ascending. An op that looks at none of its bytes (`unread`) is no use,
-  // unless it writes to its storage.
+  // The ops that make or need each value, ascending. An op for which it is `unread` does not need it, unless the op
+  // overwrites it.
   Table<ValueIndex, std::vector<OpIndex>> uses;
-  Table<StorageIndex, std::vector<ValueIndex>> values_of;  // as they follow one another
+  Table<StorageIndex, std::vector<ValueIndex>> values_of;  // in the order in which they follow one another
   Table<StorageIndex, bool> born_in_op;                    // an op of the step made it, and returned it
-  Table<StorageIndex, GapIndex> dies;                      // in which the program frees it, or kNone
-  Table<OpIndex, bool> recomputable;
-  Table<OpIndex, std::int64_t> most;  // bytes present in each op and the gap before it, as things are
-  std::int64_t most_at_end = 0;       // likewise in the last gap
+  Table<StorageIndex, GapIndex> dies;                      // the gap in which the program frees it, or kNone
+  Table<OpIndex, bool> recomputable;  // has StepOp::recompute; what it overwrites can be recomputed too
+  Table<OpIndex, std::int64_t> most;  // most bytes present in each op and the gap before it, in plain execution
+  std::int64_t most_at_end = 0;       // most bytes present in the last gap, in plain execution
 
-  // The value that the i-th of what `op` makes overwrites.
+  // The value that op.makes[i] overwrites; `i` is below op.overwrites.
   ValueIndex overwritten(const StepOp& op, std::size_t i) const;
 
  private:

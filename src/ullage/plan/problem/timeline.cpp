@@ -6,10 +6,11 @@
 namespace ullage::plan {
 namespace {
 
-// A storage of the program's own that cannot be moved counts in `base`: its stay has no bytes until it is freed.
+// State::from of a pinned value in the program's storage. While the program has that, it counts in `base`, so the stay
+// has no bytes.
 constexpr HappeningIndex kUncounted{INT32_MAX};
 
-// Chains that grow beyond this many happenings for each position are no plan.
+// A choice with more happenings per position than this is given up as not possible.
 constexpr std::int32_t kMostHappenings = 12;
 
 }  // namespace
@@ -46,7 +47,7 @@ Outcome Timeline::go(const Choice& choice, std::int64_t budget) {
     possible = play(problem_.positions[position_], choice);
   effort_ += static_cast<std::uint64_t>(now_.next().value);
   if (possible) finish(budget, outcome_);
-  // What was added is taken back, wherever it stopped.
+  // Clears `change_` for the next run, also if this one stopped early.
   std::fill(change_.begin(), change_.begin() + now_.value + 3, 0);
   outcome_.possible = possible;
   return outcome_;
@@ -59,7 +60,7 @@ void Timeline::begin(const Choice& choice) {
   std::fill(state_.begin(), state_.end(), State{});
   for (const MovedIndex v : problem_.values.ids()) {
     const Problem::Moved& value = problem_.values[v];
-    if (!value.from_before) break;  // they come first
+    if (!value.from_before) break;  // values from before come first
     const bool gone = away(value, choice);
     state_[v] = {.from = kNone, .to = kNone, .present = !gone, .written = gone};
   }
@@ -97,8 +98,8 @@ bool Timeline::play(const Problem::Position& at, const Choice& choice) {
   return room_for(2);
 }
 
-// The program lets go of the storage, behind the happening `until`. What is in it stays until then, also where it was
-// to go and left no copy: the program may look at it as long as it has it.
+// The program frees the storage after the happening `until`. The program may look at the value until then. So it counts
+// until then even if the choice dropped it, unless a copy was written.
 void Timeline::freed(MovedIndex v, HappeningIndex until) {
   State& state = state_[v];
   const Problem::Moved& value = problem_.values[v];
@@ -109,14 +110,14 @@ void Timeline::freed(MovedIndex v, HappeningIndex until) {
   if (state.present) {
     state.to = until;
   } else if (!state.written) {
-    if (state.recomputed && state.to <= state.from) ++outcome_.moves;  // for this after all
+    if (state.recomputed && state.to <= state.from) ++outcome_.moves;  // its last stay counts after all
     change_[std::max(state.from, state.to).next()] += value.bytes;
     change_[until.next()] -= value.bytes;
     if (record_ != nullptr) record_->stays[state.record].to = until;
   }
 }
 
-// What lives on is there when the step ends, but what is away then.
+// Brings back all that outlives the step, except what is away when it ends.
 bool Timeline::play_end(const Problem::Position& at, const Choice& choice) {
   for (const bool back : {true, false}) {
     if (!back) step_to({.what = Happening::What::Op}, at.need);
@@ -129,8 +130,8 @@ bool Timeline::play_end(const Problem::Position& at, const Choice& choice) {
   return true;
 }
 
-// What is newest is looked for first: running an in-place op again uses up an older value, which is then recomputed if
-// it is wanted too; the other way round it would be lost again.
+// Brings a value back. Callers fetch newer values first: recomputing an in-place op uses up an older value, which is
+// then recomputed if it is needed too. In the other order it would be lost again.
 bool Timeline::fetch(MovedIndex v) {
   const Problem::Moved& value = problem_.values[v];
   if (state_[v].written && position_ <= value.restore_until) {
@@ -145,7 +146,7 @@ bool Timeline::fetch(MovedIndex v) {
   return recipe != kNone && recompute(recipe);
 }
 
-// One pass over the batch norm's input where the small statistics that it saved are still there, else the whole op.
+// Prefers the one-pass batch norm. If small statistics that it needs are gone, takes the whole op instead.
 RecipeIndex Timeline::way(const Problem::Moved& value) const {
   if (value.batch_norm == kNone || value.recompute == kNone)
     return value.batch_norm == kNone ? value.recompute : value.batch_norm;
@@ -183,7 +184,7 @@ void Timeline::make(const Problem::Made& made, bool by_program) {
   }
   State& state = state_[made.value];
   const Problem::Moved& value = problem_.values[made.value];
-  // What is there already goes at once; so does what is written and will come back from there.
+  // A result that is present already, or whose copy can still be restored, is not kept.
   if (state.present || (state.written && position_ <= value.restore_until)) return;
   come(made.value);
   if (!by_program) {
@@ -209,7 +210,7 @@ void Timeline::leave(MovedIndex v, Stay::End end) {
     state.record = record_->stays.push_back(
         {.value = v, .from = state.from, .to = state.to, .end = end, .written = state.written});
   }
-  if (state.to <= state.from) return;  // too small to be moved, or not wanted by anyone
+  if (state.to <= state.from) return;  // counted in `base` (kUncounted), or not used by anything
   if (state.recomputed) ++outcome_.moves;
   const std::int64_t bytes = problem_.values[v].bytes;
   change_[state.from.next()] += bytes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a choice comes to: the step is gone through op by op; what an op needs and is not there is brought back first,
-// with all that this needs in turn. A value leaves at its last use, which is known only afterwards: so the level is
-// summed up at the end.
+// Simulates a choice: goes through the step op by op, and first brings back what an op needs and is not present, with
+// all that this needs in turn. It gives the peak and the cost. A value counts up to its last use, which is known only
+// afterwards, so the levels are summed up at the end.
 
 #include "ullage/plan/problem/problem.h"
 
@@ -13,54 +13,55 @@
 namespace ullage::plan {
 
 struct Outcome {
-  bool possible = false;  // else something that is needed cannot be had
+  bool possible = false;  // false if something that is needed cannot be brought back
   std::int64_t peak = 0;
   PositionIndex peak_at{};
-  double over = 0;  // bytes above the budget, summed over the positions
+  double over = 0;  // bytes above the budget, summed over all happenings
   double recompute_seconds = 0;
-  std::int64_t written = 0;
-  std::int64_t read = 0;
-  std::int64_t moves = 0;  // spills, restores, values that recomputes brought back
-  double seconds = 0;      // all that it costs
+  std::int64_t written = 0;  // bytes
+  std::int64_t read = 0;     // bytes
+  std::int64_t moves = 0;    // spills, restores, values that recomputes brought back
+  double seconds = 0;        // total cost
 };
 
-// Is it spilled while one step ends and the next begins?
+// Is the value's storage spilled while one step ends and the next begins?
 bool away(const Problem::Moved& value, const Choice& choice);
 
 using HappeningIndex = Id<struct HappeningTag, std::int32_t>;  // index into Record::happenings, in their order
 using StayIndex = Id<struct StayTag, std::int32_t>;            // index into Record::stays
 
-// What happened, for the schedule.
+// One event of the simulation: a run of ops that touch nothing moved (Static), an op, a recompute or a restore.
 struct Happening {
   enum class What { Static, Op, Recompute, Restore };
   What what = What::Static;
-  PositionIndex position{};    // at it, or on its behalf
-  RecipeIndex recipe = kNone;  // of Recompute
-  MovedIndex value = kNone;    // of Restore
-  std::int64_t level = 0;      // most bytes present then
+  PositionIndex position{};    // where it happens; a recompute or restore is for the op there
+  RecipeIndex recipe = kNone;  // for Recompute
+  MovedIndex value = kNone;    // for Restore
+  std::int64_t level = 0;      // most bytes present during it
 };
-struct Stay {  // one presence of a value: after `from` until after `to` (Static: until the program frees it there)
+// One presence of a value, from after `from` until after `to`. If `to` is Static, the program frees the value there.
+struct Stay {
   enum class End { Last, Overwritten, Chosen };
   MovedIndex value{};
   HappeningIndex from{};  // none: since before the step
   HappeningIndex to{};
   End end = End::Last;
-  bool written = false;  // a copy of it is on the disk
+  bool written = false;  // the spill file has a copy
 };
-struct Record {
+struct Record {  // all that happened in a run, for emit()
   Table<HappeningIndex, Happening> happenings;
   Table<StayIndex, Stay> stays;
 };
 
 class Timeline final {
  public:
-  explicit Timeline(const Problem& problem);
+  explicit Timeline(const Problem& problem);  // which must outlive it
 
   Outcome run(const Choice& choice, std::int64_t budget);
-  // Likewise, and tells all that happens.
+  // The same, and fills in `record`.
   Outcome run(const Choice& choice, std::int64_t budget, Record& record);
 
-  // How many ops all runs went through.
+  // How many happenings all runs together have simulated.
   std::uint64_t effort() const { return effort_; }
 
  private:
@@ -70,7 +71,7 @@ class Timeline final {
     bool present = false;
     bool written = false;
     bool recomputed = false;   // its last stay began with a recompute
-    StayIndex record = kNone;  // of its last stay
+    StayIndex record = kNone;  // its last stay in the record
   };
 
   Outcome go(const Choice& choice, std::int64_t budget);
@@ -92,10 +93,10 @@ class Timeline final {
   const Problem& problem_;
   Record* record_ = nullptr;
   Table<MovedIndex, State> state_;
-  Table<HappeningIndex, std::int64_t> change_;  // of the level, when it begins
-  Table<HappeningIndex, std::int64_t> need_;    // beside what is moved
+  Table<HappeningIndex, std::int64_t> change_;  // of the level of moved values, when the happening begins
+  Table<HappeningIndex, std::int64_t> need_;    // bytes besides moved values
   Table<HappeningIndex, PositionIndex> where_;
-  std::vector<MovedIndex> recomputed_;  // on behalf of the op at hand
+  std::vector<MovedIndex> recomputed_;  // recomputed or restored for the current op
   HappeningIndex now_ = kNone;
   PositionIndex position_{};
   OpIndex op_{};

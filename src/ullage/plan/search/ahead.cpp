@@ -57,14 +57,15 @@ class Ahead final {
   }
   Bytes bytes_of(ValueIndex value) const { return step_.storages[step_.values[value].storage].bytes; }
 
-  // Is there room for so many bytes more while op `at` runs, and around it? Then they are taken.
+  // If there is room for `bytes` more from "before" to "after" op `at`, takes it and returns true.
   bool take_room(OpIndex at, Bytes bytes) {
     if (levels_[at] + bytes > budget_) return false;
     levels_[at] += bytes;
     return true;
   }
 
-  // The moment behind which the value of this Spill does not change any more; nothing: it needs no writing.
+  // The moment after which the value of this Spill does not change any more; empty if its copy is still valid, so that
+  // it is not written again.
   std::optional<Moment> unchanged_after(std::size_t spill) const {
     const ValueIndex value = schedule_.actions[spill].value;
     for (std::size_t i = spill; i-- > 0;) {
@@ -72,7 +73,7 @@ class Ahead final {
       if (!concerns(before, value)) continue;
       if (before.what == What::Restore || before.what == What::Spill) {
         const OpIndex maker = step_.values[value].maker;
-        // Restored and then made by an op: a storage that is written in place has a new value.
+        // The copy is still valid unless an op has made the value since then, by writing to the storage in place.
         if (maker == kNone || Moment{maker, true} < moment_of(before)) return std::nullopt;
         break;
       }
@@ -83,7 +84,7 @@ class Ahead final {
     return Moment{maker, true};
   }
 
-  // The last op after which this value may still be there: before its next action, and before its storage dies.
+  // The last op after which the Spill may stand: before the next action on its value, and before its storage dies.
   OpIndex last_after(std::size_t spill) const {
     const ValueIndex value = schedule_.actions[spill].value;
     OpIndex last = dies_before_[step_.values[value].storage];
@@ -103,7 +104,7 @@ class Ahead final {
     const double begins = std::max(ends_[from->at], written_until_);
     written_until_ = begins + static_cast<double>(bytes.count) / rates_.write;
     const OpIndex last = last_after(spill);
-    OpIndex at = action.after ? action.at.next() : action.at;  // the next op that it would be there for
+    OpIndex at = action.after ? action.at.next() : action.at;  // the next op during which it would stay present
     Moment stays = moment_of(action);
     while (at <= last && ends_.has(at) && ends_[stays.at] < written_until_ && take_room(at, bytes)) {
       stays = {at, true};
@@ -118,7 +119,7 @@ class Ahead final {
   void hide_read(std::size_t restore) {
     const Action& action = schedule_.actions[restore];
     const Bytes bytes = bytes_of(action.value);
-    // Behind the op at which it went away.
+    // The op after the one at which the value left.
     OpIndex first;
     for (std::size_t i = restore; i-- > 0;) {
       if (!concerns(schedule_.actions[i], action.value)) continue;
@@ -137,14 +138,14 @@ class Ahead final {
 
   const Step& step_;
   Schedule schedule_;
-  Table<OpIndex, Bytes> levels_;  // of each op the most present from its "before" to its "after"
+  Table<OpIndex, Bytes> levels_;  // most bytes present from "before" to "after" each op
   const Bytes budget_;
   const Rates& rates_;
-  Table<OpIndex, double> ends_;               // seconds from the step's begin, in ops alone
-  Table<StorageIndex, OpIndex> dies_before_;  // in the gap before that op
+  Table<OpIndex, double> ends_;               // when each op ends, in seconds of ops since the step's begin
+  Table<StorageIndex, OpIndex> dies_before_;  // the op after the gap in which it dies
   std::vector<Action> added_;
-  double written_until_ = 0;  // copies are written one after the other
-  double read_from_ = 1e300;  // and read so, looked at from the end
+  double written_until_ = 0;  // when the background writes so far end; they go one after the other
+  double read_from_ = 1e300;  // when the background reads so far begin; they are placed from the end of the step on
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ constexpr std::size_t kLookedAt = 24;  // slots that are tried at a time
 
 struct Candidate {
   SlotIndex slot{};
-  double ratio = 0;  // seconds a byte: a guess, then what was seen
+  double ratio = 0;  // seconds per byte: first a guess, raised when a try costs more
 };
 
 double guess(const Problem& problem, SlotIndex slot) {
@@ -30,7 +30,8 @@ double guess(const Problem& problem, SlotIndex slot) {
 
 enum class Way { Drop, DropAndHold, Spill };
 
-// False: not allowed here, or no other than a way that was tried before.
+// Applies `way` to `choice`. Returns false if it is not allowed here, or if DropAndHold would hold nothing, which is
+// the same as Drop.
 bool take(const Problem& problem, const Problem::Slot& slot, Way way, After& after, Choice& choice) {
   if (way == Way::Spill ? !slot.spill : !slot.drop) return false;
   after = way == Way::Spill ? After::Spill : After::Drop;

@@ -17,7 +17,8 @@ class Uses final {
   Uses(const Step& step, const Schedule& schedule, const Rates& rates)
       : step_(step), schedule_(schedule), rates_(rates), copies_(step.values.size()) {}
 
-  // The first step sends away what the second finds away: the second one is told.
+  // Goes through two steps and returns the uses of the second, because only that one begins with the copies that a step
+  // before it left.
   std::vector<LeverUse> tell() {
     Table<StorageIndex, bool> away(step_.storages.size());
     for (const ValueIndex value : schedule_.away) away[storage_of(value)] = true;
@@ -35,14 +36,14 @@ class Uses final {
  private:
   struct Copy {  // of a value, in the spill file
     bool there = false;
-    bool out = false;      // the bytes are there alone
-    bool writing = false;  // ahead
-    bool coming = false;   // read ahead
+    bool out = false;      // the bytes are in the spill file alone
+    bool writing = false;  // by WriteAhead
+    bool coming = false;   // by ReadAhead
   };
   StorageIndex storage_of(ValueIndex value) const { return step_.values[value].storage; }
   Bytes bytes_of(ValueIndex value) const { return step_.storages[storage_of(value)].bytes; }
 
-  // Copies of what lives from step to step stay.
+  // Begins the next step: only copies of what lives from step to step are left.
   void begin_again() {
     Table<StorageIndex, Copy> last(step_.storages.size());
     for (const ValueIndex v : copies_.ids()) {
@@ -151,8 +152,8 @@ class Uses final {
   Table<ValueIndex, Copy> copies_;
   std::vector<LeverUse> uses_;
   std::map<OpIndex, std::size_t> of_op_, of_batch_norm_;  // index into `uses_`
-  std::map<StorageIndex, std::size_t> of_storage_;        // likewise
-  std::set<ValueIndex> brought_;                          // by recomputes
+  std::map<StorageIndex, std::size_t> of_storage_;        // index into `uses_`
+  std::set<ValueIndex> brought_;                          // values that recomputes brought back
 };
 
 }  // namespace

@@ -8,13 +8,13 @@
 namespace ullage::plan {
 namespace {
 
-// The part of the moves that look at where the level is too high, or at what is away.
+// Of the moves that kBlocks leaves, the part that looks at where the level is too high, or at what is away.
 constexpr double kGuided = 0.4;
-// The part that looks at blocks that repeat, taken first.
+// The part of all moves that treats repeated blocks alike.
 constexpr double kBlocks = 0.3;
-// In exchange for one value: how many more are looked at.
+// How many more values are tried in exchange for one.
 constexpr int kMostMore = 4;
-// Values that are looked at to find one that fits.
+// How many random slots are tried to find a fitting one.
 constexpr int kTries = 16;
 
 }  // namespace
@@ -55,7 +55,7 @@ void Moves::set(SlotIndex slot, After after) {
   now = after;
 }
 
-// Another action than now, of those that are allowed.
+// Sets the slot to another allowed action.
 void Moves::change(SlotIndex slot) {
   const Problem::Slot& it = problem_.slots[slot];
   After others[2];
@@ -81,7 +81,8 @@ void Moves::swap(SlotIndex a, SlotIndex b) {
   set(b, was_a);
 }
 
-// A slot of a value from which that of `slot` is made, up to three ops back; the same slot where there is none.
+// Returns the last slot of a value from which the value of `slot` is made, up to four recomputes back; `slot` if there
+// is none.
 SlotIndex Moves::parent(SlotIndex slot) {
   MovedIndex value = problem_.slots[slot].value;
   SlotIndex found = slot;
@@ -103,7 +104,7 @@ bool Moves::covers(SlotIndex slot, PositionIndex position) const {
   return it.position < position && position <= it.until;
 }
 
-// One that is kept, or is away, over a position; any, where a few tries find none.
+// Picks a slot that covers the position and is kept (if `kept`) or not kept; any slot if kTries find none.
 SlotIndex Moves::pick_at(PositionIndex position, bool kept) {
   SlotIndex slot = pick();
   for (int i = 0; i < kTries && !(covers(slot, position) && (get(slot) == After::Keep) == kept); ++i) slot = pick();
@@ -127,7 +128,8 @@ PositionIndex Moves::position_in(SlotIndex slot) {
   return {it.position.value + 1 + static_cast<std::int32_t>(random_.below(length))};
 }
 
-// With all that the same op makes: one recompute brings back all of them, so it is worth it for all or for none.
+// Sets the slot, and the main slots of the other values that the same op makes. One recompute brings back all of them,
+// so dropping pays for all or for none.
 void Moves::set_with_siblings(SlotIndex slot, After after) {
   set(slot, after);
   const MovedIndex value = problem_.slots[slot].value;
@@ -139,7 +141,7 @@ void Moves::set_with_siblings(SlotIndex slot, After after) {
   }
 }
 
-// One comes back, and another goes for it, or several that weigh as much.
+// Keeps a value that was away, and evicts another one instead, or several with as many bytes.
 void Moves::exchange() {
   const SlotIndex back = pick_away();
   const PositionIndex at = position_in(back);
@@ -156,7 +158,7 @@ void Moves::exchange() {
   }
 }
 
-// One goes, and several come back that weigh as much.
+// Evicts a value, and keeps instead several that were away, with as many bytes together.
 void Moves::exchange_for_several() {
   const SlotIndex away = pick();
   if (get(away) != After::Keep) return exchange();
@@ -171,7 +173,7 @@ void Moves::exchange_for_several() {
   }
 }
 
-// One goes, and what it would be made from stays.
+// Drops a value and holds what it is recomputed from.
 void Moves::drop_and_hold() {
   const SlotIndex slot = pick();
   set_with_siblings(slot, After::Drop);
@@ -187,7 +189,7 @@ SlotIndex Moves::pick_alike(SlotIndex slot) {
 
 const std::vector<SlotIndex>& Moves::slots_like(SlotIndex slot) const { return like_.slots[like_.kind[slot]]; }
 
-// What is done in one block is done in another one of its kind, as far as they are the same.
+// Copies the choice for one block to another one of its kind, as far as their slots correspond.
 void Moves::copy_block() {
   const SlotIndex from = pick();
   const SlotIndex to = pick_alike(from);
@@ -204,7 +206,7 @@ void Moves::copy_block() {
   }
 }
 
-// Several neighbours in the same place of their blocks are treated alike.
+// Changes a slot, and gives the same action to the slots in the same place of the next few blocks.
 void Moves::treat_alike() {
   const SlotIndex slot = pick();
   const std::vector<SlotIndex>& alike = slots_like(slot);

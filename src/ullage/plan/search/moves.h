@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Changes that a search tries on a choice, each of one or several values, and takes back where they do not help.
+// The random changes that simulated annealing tries on a choice. Each changes one value or several, and can be undone.
 
 #include "ullage/plan/problem/likeness.h"
 #include "ullage/plan/problem/timeline.h"
@@ -12,7 +12,8 @@
 
 namespace ullage::plan {
 
-// The same on every machine: splitmix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014).
+// A generator with the same numbers on every machine: splitmix64 (Steele, Lea, Flood, Fast splittable pseudorandom
+// number generators, 2014).
 class Random final {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -31,18 +32,18 @@ class Random final {
 
 class Moves final {
  public:
-  // `copies`: may spill. Deterministic for a seed. The problem must outlive it.
+  // Deterministic for a seed. Unless `copies`, no move adds a spill. The problem must outlive it.
   Moves(const Problem& problem, std::uint64_t seed, bool copies);
 
-  // `peak_at`: where the level is over the budget most, if it is.
+  // Changes `choice` at random. `peak_at`: the position of the peak if that is over the budget, else none.
   void make(Choice& choice, PositionIndex peak_at);
-  void take_back();  // the last one
+  void take_back();  // undoes the last make(); its choice must still exist
   double part() { return random_.part(); }
 
  private:
   struct Undo {
-    SlotIndex slot = kNone;
-    MovedIndex value = kNone;  // else of Choice::again
+    SlotIndex slot = kNone;    // changed in Choice::after
+    MovedIndex value = kNone;  // changed in Choice::again, unless none
     std::uint8_t was = 0;
   };
 
@@ -73,8 +74,8 @@ class Moves final {
   Random random_;
   bool copies_;
   Likeness like_;
-  Choice* choice_ = nullptr;          // at hand
-  Table<SlotIndex, double> weights_;  // the sum up to each
+  Choice* choice_ = nullptr;          // the one that make() got last
+  Table<SlotIndex, double> weights_;  // cumulative: for pick(), which favours large values
   Table<MovedIndex, SlotIndex> last_slot_;
   std::vector<Undo> undo_;
   std::vector<SlotIndex> held_;

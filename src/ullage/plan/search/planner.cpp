@@ -38,7 +38,7 @@ std::vector<Bytes> grid(const Step& step, const Floor& floor, std::size_t points
   return budgets;
 }
 
-// More bytes never cost more: what fits in fewer of them will do.
+// More bytes never cost more: replaces a plan by that of a smaller budget if that is cheaper.
 std::vector<Plan> made_monotone(std::vector<Plan> plans) {
   for (std::size_t i = 1; i < plans.size(); ++i) {
     if (plans[i - 1].outcome == Plan::Outcome::Infeasible) continue;
@@ -50,7 +50,7 @@ std::vector<Plan> made_monotone(std::vector<Plan> plans) {
   return plans;
 }
 
-// One budget, from nothing.
+// The search for one budget, without results from others.
 class Search final {
  public:
   Search(const Step& step, const Ask& ask) : step_(step), ask_(ask), solver_(step, ask, ask.budget) {}
@@ -68,7 +68,7 @@ class Search final {
       const Result<Plan> plan = solver_.plan_of(found, budget);
       return !plan || better(*plan);
     };
-    // Below the floor a search can only tell what would be the least.
+    // Below the floor no plan exists. The search then runs at the floor, only to find the least peak.
     const bool hopeless = budget < floor().bytes;
     found_ = solver_.solve(std::max(budget, floor().bytes), hopeless ? effort / 4 : effort,
                            better && !hopeless ? tell : std::function<bool(const Found&)>{});
@@ -91,8 +91,8 @@ struct Answer {
   Bytes least;
 };
 
-// More levers never cost more: what is found without copies is looked for just as it is when copies are not allowed,
-// and the search with them starts there.
+// Searches so that more levers never cost more. First it searches without spill and state, exactly as if they were not
+// allowed. The search with all levers then starts from that result.
 Answer answer(const Step& step, const Ask& ask, const std::function<bool(const Plan&)>& better) {
   Search all(step, ask);
   Answer best{std::nullopt, all.floor(), {}};
@@ -128,7 +128,8 @@ Answer answer(const Step& step, const Ask& ask, const std::function<bool(const P
 Plan make_plan(const Step& step, const Ask& ask, const std::function<bool(const Plan&)>& better) {
   Answer found = answer(step, ask, better);
   if (found.plan) return std::move(*found.plan);
-  // What would be enough? The least peak that was seen, or a little more: a plan is made for it, so that it is true.
+  // Finds a budget that would do: the least peak that was seen, or up to five times 2 % more. A plan is made for it, so
+  // that the answer is true.
   Plan none = infeasible(step, ask, step.peak, found.floor.set_by);
   constexpr int kTries = 6;
   Bytes least = std::max(found.least, ask.budget);
@@ -151,7 +152,7 @@ std::vector<Plan> plan_curve(const Step& step, const Ask& ask, std::size_t point
   budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
   Solver solver(step, ask, budgets.front());
   std::vector<Plan> plans;
-  // From the top down: each starts where the one above it came to.
+  // From the largest budget down: each search also starts from what those before it found.
   for (std::size_t i = budgets.size(); i-- > 0;) {
     if (step.peak <= budgets[i]) {
       plans.push_back(fitting(step, budgets[i], floor));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the cheapest exact way for a step to stay within a budget. A choice is judged by the whole timeline it makes:
-// chains of recomputes, what they need at once, copies.
+// Finds the cheapest plan by which a step stays within a budget with the same bits. Every choice is judged by a
+// simulation of the whole step: chains of recomputes, what they need at once, copies.
 
 #include "ullage/plan/model/plan.h"
 
@@ -11,12 +11,14 @@
 
 namespace ullage::plan {
 
-// Deterministic for a seed. Every plan that is returned has passed the verifier. `better`: called with each better plan
-// while the search goes on; false ends the search. May be empty.
+// Deterministic for a seed, unless Ask::stop or `better` ends the search. A returned schedule has passed the verifier.
+// `better` may be empty. Else it is called with each better plan during the search; if it returns false, the search
+// ends.
 Plan make_plan(const Step& step, const Ask& ask, const std::function<bool(const Plan&)>& better = {});
 
-// Plans for a fixed grid of budgets between the least and the plain peak, ascending; each is the cheapest of all found
-// for budgets up to its own, so that more bytes never cost more. `ask.budget` is added to the grid unless it is zero.
+// Returns plans for `points` budgets, ascending, evenly spaced from the floor (floor.h) to below the plain peak. Each
+// is the cheapest plan found for any budget up to its own, so that more bytes never cost more. Adds a point for
+// ask.budget if that is above zero and below the plain peak.
 std::vector<Plan> plan_curve(const Step& step, const Ask& ask, std::size_t points = 16);
 
 }  // namespace ullage::plan

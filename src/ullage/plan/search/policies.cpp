@@ -16,14 +16,14 @@ enum Policy : std::size_t { kSegments, kRecomputeAll, kDropCheap, kDtr, kKnapsac
 
 using SavedIndex = Id<struct SavedTag, std::int32_t>;  // index into Policies::saved_
 
-// A saved tensor of a forward pass that can be dropped behind its last use there.
+// A saved tensor of a forward pass that can be dropped after its last use there.
 struct Saved {
   MovedIndex value;
-  SlotIndex slot;  // behind that use
-  OpIndex made;    // by it
-  OpIndex used;    // that use
+  SlotIndex slot;  // after that use
+  OpIndex made;    // the op that makes it
+  OpIndex used;    // the op of that use
   double bytes = 0;
-  double seconds = 0;  // to make it again from what it was made of
+  double seconds = 0;  // to recompute it if all inputs are present
   bool heavy = false;
 };
 
@@ -46,7 +46,7 @@ class Policies final {
   void knapsack();
 
  private:
-  // `slot`: of those of one value behind a use in a forward pass the last one stays.
+  // Adds the value of `slot`, if that is after a use in a forward pass. A later slot of the same value replaces it.
   void add_saved(SlotIndex slot);
   void drop(Choice& choice, const Saved& saved) const { choice.after[saved.slot] = After::Drop; }
   Outcome consider(Policy policy, const Choice& choice) {
@@ -71,10 +71,10 @@ class Policies final {
   const std::atomic<bool>* stop_;
   const PolicyTold& tell_;
   Table<MovedIndex, SavedIndex> saved_at_;  // or none
-  std::vector<Saved> passing_;              // not saved, but read in the forward pass: that use is the last one
-  Table<SavedIndex, Saved> saved_;          // in the order of their making
+  std::vector<Saved> passing_;              // not saved: the last use is in the forward pass
+  Table<SavedIndex, Saved> saved_;          // in the order in which they are made
   std::vector<MovedIndex> todo_;
-  Table<MovedIndex, std::uint64_t> seen_;  // in the walk of this number
+  Table<MovedIndex, std::uint64_t> seen_;  // number of the last walk that met it
   std::uint64_t walk_ = 0;
 };
 
@@ -99,7 +99,7 @@ void Policies::add_saved(SlotIndex slot) {
   saved_at_[v] = saved_.push_back(saved);
 }
 
-// Behind the making of each saved tensor: bytes of those made until then and used later.
+// For the moment after each saved tensor is made: the bytes of the saved tensors made until then and used later.
 Table<SavedIndex, double> Policies::crossing_bytes() const {
   Table<SavedIndex, double> crossing(saved_.size(), 0);
   for (const SavedIndex at : saved_.ids()) {
@@ -110,7 +110,8 @@ Table<SavedIndex, double> Policies::crossing_bytes() const {
   return crossing;
 }
 
-// Ops behind which a segment ends: where about the same bytes were saved in each, there where least cross.
+// The ops after which a segment ends. Each segment saves about the same bytes; near such an end it cuts where the
+// fewest bytes cross.
 std::vector<OpIndex> Policies::cuts(std::size_t segments, const Table<SavedIndex, double>& crossing) const {
   double all = 0;
   for (const Saved& saved : saved_) all += saved.bytes;
@@ -129,8 +130,8 @@ std::vector<OpIndex> Policies::cuts(std::size_t segments, const Table<SavedIndex
   return ends;
 }
 
-// What is made and used up within a segment is dropped, what the next one reads is held; the first so many segments,
-// the last ones keep all.
+// Drops what is made and last used within a segment, and holds what crosses its end. Tries this for the first segment,
+// the first two and so on; the segments after those keep all.
 void Policies::segments() {
   consider(kSegments, plain_choice(problem_));
   const Table<SavedIndex, double> crossing = crossing_bytes();
@@ -171,7 +172,7 @@ void Policies::drop_cheap() {
   consider(kDropCheap, choice);
 }
 
-// With the values it was made of that are dropped too.
+// The seconds to recompute it, together with those of its inputs that are dropped too, and theirs.
 double Policies::chain_seconds(const Saved& saved, const Choice& choice) {
   ++walk_;
   todo_.assign(1, saved.value);
@@ -193,7 +194,7 @@ double Policies::chain_seconds(const Saved& saved, const Choice& choice) {
   return seconds;
 }
 
-// Of each saved tensor those that are made from it, as indices into `saved_`.
+// For each saved tensor the saved tensors that are made from it.
 Table<SavedIndex, std::vector<SavedIndex>> Policies::users() const {
   Table<SavedIndex, std::vector<SavedIndex>> users(saved_.size());
   for (const SavedIndex i : saved_.ids()) {
@@ -225,7 +226,7 @@ void Policies::dtr() {
     }
     if (least == kNone) return;
     drop(choice, saved_[least]);
-    // Longer are the chains of what is made from it, and from there on of what is made from dropped ones.
+    // This lengthens the chains of what is made from it, and of what is made from those of them that are dropped.
     touched.assign(1, least);
     for (std::size_t t = 0; t < touched.size(); ++t) {
       for (const SavedIndex user : users[touched[t]]) {
@@ -237,7 +238,7 @@ void Policies::dtr() {
   }
 }
 
-// In the order of their seconds by the byte: enough bytes for each budget; which is enough, only the timeline tells.
+// Drops tensors in the order of their seconds per byte, until the timeline says that it is enough.
 void Policies::knapsack() {
   std::vector<Saved> order(saved_.begin(), saved_.end());
   std::sort(order.begin(), order.end(),

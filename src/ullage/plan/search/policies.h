@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What others do, as choices of a problem: to start a search from, and to compare with (bench/baselines.h).
+// Policies known from other work, as choices of a problem. The search considers them as plans and starts, and
+// bench/baselines.h, which describes each, compares with them.
 
 #include "ullage/plan/search/search.h"
 
@@ -13,8 +14,9 @@ namespace ullage::plan {
 
 inline constexpr std::array kPolicies = {"segments", "recompute all", "drop cheap ops", "dtr", "knapsack"};
 
-// Tells every setting of every policy: its index into kPolicies, and what it comes to. Each policy gives up more and
-// more; dtr and knapsack end with the first setting within `least`. `stop` as Ask::stop.
+// Simulates all settings of all policies and calls `tell` for each that is possible; `policy` is an index into
+// kPolicies. dtr and knapsack evict one tensor after the other and end with the first setting within `least`. `stop` as
+// in Ask.
 using PolicyTold = std::function<void(std::size_t policy, const Choice&, const Outcome&)>;
 void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
                   const PolicyTold& tell);

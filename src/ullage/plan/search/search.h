@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Looks for a cheap choice that stays within a budget: from a start, by moves on one or several values, each judged by
-// the whole timeline.
+// Searches for a cheap choice that stays within a budget: by simple rules, greedily, or by simulated annealing. Each
+// choice is judged by a simulation of the whole step (Timeline).
 
 #include "ullage/plan/problem/timeline.h"
 
@@ -17,29 +17,31 @@ struct Found {
   Outcome outcome;
 };
 
-// What the searches make small: seconds as a part of the step, and a penalty where it does not fit: by how much the
-// peak is over, and the area, so that a move is seen that helps in one of several places.
+// What the searches minimise: the cost as a part of the time in ops, and a penalty if the choice does not fit. The
+// penalty grows with the excess of the peak and with the area above the budget. The area shows moves that help in one
+// of several places.
 double energy(const Problem& problem, const Outcome& outcome, std::int64_t budget);
 
-// Lowers the level step by step, each time by the move that costs least for what it takes off the peak or off the area
-// above `target`. All choices on the way, `start` first.
+// Lowers the level move by move. Each time takes the move with the least cost per byte taken off the peak and off the
+// area above `target`. Returns all choices on the way, `start` first.
 std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choice& start, std::int64_t target);
 
-// Choices by one rule alone: all that is cheap enough by the byte goes, and what it is made from is held or not.
+// Choices by one rule: drop all that costs less than a limit per byte. Tries several limits, with and without holding
+// what the dropped values are recomputed from.
 std::vector<Found> simple_choices(const Problem& problem, Timeline& timeline, std::int64_t target);
 
 struct Annealing {
   std::int64_t budget = 0;
   std::uint64_t effort = 0;
   std::uint64_t seed = 1;
-  double hot = 0.004;  // of the step: what is accepted at first
-  double cold = 2e-5;
-  bool copies = true;                       // may spill more than the start does
-  const std::atomic<bool>* stop = nullptr;  // as Ask::stop
+  double hot = 0.004;                       // the temperature at first, in units of energy()
+  double cold = 2e-5;                       // the temperature at the end
+  bool copies = true;                       // if false, spills nothing that the start does not spill
+  const std::atomic<bool>* stop = nullptr;  // as in Ask
 };
 struct Annealed {
-  std::optional<Found> best;  // within the budget
-  Found nearest;              // least energy, where none is within the budget
+  std::optional<Found> best;  // the cheapest within the budget
+  Found nearest;              // the one with the least energy
 };
 Annealed anneal(const Problem& problem, Timeline& timeline, const Found& start, const Annealing& how);
 

@@ -14,21 +14,21 @@
 namespace ullage::plan {
 namespace {
 
-// The searches for one budget: the part of the effort, and the heat as a part of what its start costs. First a cool one
-// from each kind of start; then from the best so far one that is hot enough to leave it (a plan that costs more has
-// dearer values to exchange), and a cool one. The last one spills too: with two ways for each value the others would
-// lose themselves. Where nothing fits yet, any way is right.
+// One annealing for a budget. kFirst runs from each kind of start but the policies. Then kRounds run from the best
+// choice so far: first a hot one that can leave it, then a cool one. The heat is relative to the cost of the start,
+// because a plan that costs more has dearer values to exchange. Only the last round adds spills: with two ways to evict
+// each value the other rounds would get lost among the choices. While no choice fits, every round may spill.
 struct Round {
-  double effort;
-  double hot;
-  double cold;  // a part of the step
+  double effort;  // the part of the whole effort
+  double hot;     // relative to the cost of the start
+  double cold;    // as Annealing::cold
   bool copies;
 };
 constexpr Round kFirst = {0.05, 0.01, 2e-5, false};
 constexpr Round kRounds[] = {{0.65, 0.10, 1e-5, false}, {0.20, 0.01, 1e-5, true}};
-constexpr double kLeastHot = 2e-4;  // a part of the step
+constexpr double kLeastHot = 2e-4;  // as Annealing::hot
 
-// What a schedule adds to the step; copies as if they were waited for.
+// What a schedule adds to the step if all copies are waited for.
 Seconds cost_of(const Verified& verified, const Rates& rates) {
   const auto moves = static_cast<double>(verified.kept + verified.spills + verified.restores);
   return {verified.recomputes.count + static_cast<double>(verified.written.count) / rates.write +
@@ -56,7 +56,8 @@ const Found* Solver::start_for(const std::vector<Found>& among, std::int64_t bud
   return least == among.end() ? nullptr : &*least;
 }
 
-// Choices made by rules, all of them seen before any is improved: which is best depends on the budget.
+// Makes all choices by rules before any is improved, because which of them is best depends on the budget. Repeats this
+// only for a smaller budget than before.
 void Solver::find_starts(std::int64_t budget) {
   if (budget >= started_for_) return;
   started_for_ = budget;
@@ -77,7 +78,8 @@ void Solver::keep_policy(const Choice& choice, const Outcome& outcome) {
   policies_.push_back({choice, outcome});
 }
 
-// Slots of the same value after the same op are the same; where the other has none, plain execution's is taken.
+// Slots of the two problems correspond if they are of the same value after the same op. A slot that the other problem
+// does not have gets what plain execution does.
 void Solver::start_from(const Solver& other, const Found& found) {
   std::map<std::tuple<ValueIndex, OpIndex, bool>, After> known;
   for (const SlotIndex i : found.choice.after.ids())
@@ -110,12 +112,12 @@ std::optional<Found> Solver::solve(Bytes budget, std::uint64_t effort,
                                    const std::function<bool(const Found&)>& better) {
   const auto target = static_cast<std::int64_t>(budget.count);
   find_starts(target);
-  std::optional<Found> best;  // that fits
-  std::optional<Found> last;  // least energy
+  std::optional<Found> best;  // the cheapest that fits
+  std::optional<Found> last;  // the one with the least energy
   const auto less = [&](const Found& a, const Found& b) {
     return energy(problem_, a.outcome, target) < energy(problem_, b.outcome, target);
   };
-  // False: the search is to end.
+  // Runs one round. Returns false if the search is to end.
   const auto look = [&](const Found& from, const Round& round) {
     const double cost = from.outcome.seconds / std::max(1e-9, step_.in_ops.count);
     Annealing how{.budget = target, .hot = std::max(kLeastHot, round.hot * cost), .cold = round.cold};

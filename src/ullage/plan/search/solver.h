@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The order in which the searches are run for one budget, and what they leave behind for the next one.
+// Runs the searches for one budget after the other, in a fixed order, and keeps what they found as starts for later
+// budgets.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/problem/floor.h"
@@ -22,24 +23,24 @@ class Solver final {
 
   const Floor& floor() const { return floor_; }
 
-  // Also starts from what another one, of the same step with fewer levers, found.
+  // Adds `found` as a start. `other` found it for the same step with fewer levers.
   void start_from(const Solver& other, const Found& found);
 
-  // The cheapest choice found within `budget`, or nothing. What was found for other budgets is where it starts from.
-  // `better` is called with what is better than all before; false ends the search.
+  // Returns the cheapest choice found within `budget`, or nothing. Also starts from what was found for other budgets.
+  // `better` may be empty. Else it is called with each choice that is better than all before; false ends the search.
   std::optional<Found> solve(Bytes budget, std::uint64_t effort, const std::function<bool(const Found&)>& better);
 
   // The least peak that any search reached.
   Bytes least() const { return Bytes{static_cast<std::uint64_t>(least_)}; }
 
-  // As a schedule that the verifier has looked at; BadArgument says what it refused.
+  // Returns the plan of a choice, if its schedule passes the verifier; else BadArgument says what that refused.
   Result<Plan> plan_of(const Found& found, Bytes budget);
 
  private:
   Annealed run(const Found& start, Annealing how);
   void find_starts(std::int64_t budget);
   void keep_policy(const Choice& choice, const Outcome& outcome);
-  // The one with the least energy, or null.
+  // The start with the least energy, or null.
   const Found* start_for(const std::vector<Found>& among, std::int64_t budget) const;
 
   const Step& step_;
@@ -47,9 +48,9 @@ class Solver final {
   Problem problem_;
   Floor floor_;
   Timeline timeline_;
-  std::vector<Found> simple_, greedy_;  // by rules
-  std::vector<Found> policies_;         // likewise, what others do: those that nothing is cheaper than at their peak
-  std::vector<Found> found_;            // the best of each search
+  std::vector<Found> simple_, greedy_;  // of simple_choices() and greedy()
+  std::vector<Found> policies_;         // of try_policies(): those that no other beats in both peak and seconds
+  std::vector<Found> found_;            // the best of each solve(), and those of start_from()
   std::int64_t started_for_ = INT64_MAX;
   std::int64_t least_ = INT64_MAX;
   std::uint64_t runs_ = 0;

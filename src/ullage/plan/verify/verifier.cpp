@@ -16,7 +16,7 @@ std::string at_text(const Step& step, OpIndex op) {
   return "op " + std::to_string(op.value) + " (" + step.ops[op].name + ")";
 }
 
-// Are the actions at ops of the step, in their order?
+// The error if an action is at an op that the step does not have, or out of order; else nothing.
 std::optional<Error> out_of_order(const Step& step, const Schedule& schedule) {
   const Action* last = nullptr;
   for (const Action& action : schedule.actions) {
@@ -33,7 +33,7 @@ std::optional<Error> out_of_order(const Step& step, const Schedule& schedule) {
   return std::nullopt;
 }
 
-// One whole step. False: the machine says what must not be.
+// Simulates one whole step. Returns false if the machine refuses something; machine.refused() says what.
 bool carry_out(VerifierMachine& machine, const Step& step, const Schedule& schedule) {
   if (!machine.begin_step(schedule.away)) return false;
   auto next = schedule.actions.begin();

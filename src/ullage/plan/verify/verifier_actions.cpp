@@ -72,7 +72,7 @@ bool VerifierMachine::hold(const Action& action) {
   return true;
 }
 
-// And WriteAhead.
+// Also does WriteAhead.
 bool VerifierMachine::spill(const Action& action) {
   const ValueIndex value = action.value;
   Where& where = where_[value];
@@ -94,7 +94,7 @@ bool VerifierMachine::spill(const Action& action) {
   return true;
 }
 
-// And ReadAhead.
+// Also does ReadAhead.
 bool VerifierMachine::restore(const Action& action) {
   const ValueIndex value = action.value;
   Where& where = where_[value];
@@ -112,7 +112,7 @@ bool VerifierMachine::restore(const Action& action) {
   return true;
 }
 
-// And BatchNorm.
+// Also does BatchNorm.
 bool VerifierMachine::recompute(const Action& action) {
   const bool batch_norm = action.what == Action::What::BatchNorm;
   const StepOp& op = step_.ops[action.op];
@@ -208,7 +208,7 @@ void VerifierMachine::recompute_in_place(const Action& action, ValueIndex before
   put(made);
 }
 
-// What stands in a storage of Ullage's goes behind the program's where that lives and has this value.
+// Moves the pages of a recomputed value into the program's storage, if that is alive and this is its newest value.
 void VerifierMachine::put(ValueIndex made) {
   const Storage& of = storages_[step_.values[made].storage];
   const bool back = of.alive && of.newest == made;

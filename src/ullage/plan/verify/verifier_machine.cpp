@@ -55,7 +55,7 @@ bool VerifierMachine::begin_step(const std::vector<ValueIndex>& away) {
   figures.peak_at = begun_ ? figures_.peak_at : kNone;
   figures.levels.assign(step_.ops.size(), Bytes{});
   figures_ = figures;
-  // What lived from step to step stays where it is; the rest is as no step has seen it.
+  // What lives from step to step stays where it is. Everything else begins anew.
   Table<ValueIndex, Where> were = std::move(where_);
   Table<StorageIndex, Storage> had = std::move(storages_);
   where_.assign(step_.values.size(), {});
@@ -110,7 +110,7 @@ void VerifierMachine::lose(ValueIndex value, Gone gone) {
   where_[value] = Where{Home::None, State::There, false, false, gone, at_};
 }
 
-// Is a copy of it on its way?
+// Is it being written or read ahead? Then `what` says so, for a message.
 bool VerifierMachine::unfinished(ValueIndex value, std::string& what) const {
   const Where& where = where_[value];
   if (where.writing) what = " is written ahead but not spilled";
@@ -118,7 +118,7 @@ bool VerifierMachine::unfinished(ValueIndex value, std::string& what) const {
   return !what.empty();
 }
 
-// What the program could still look at must not be lost: the program has it until its storage dies.
+// The program frees a storage. It may have looked at the newest value until now, so that must not have been dropped.
 bool VerifierMachine::dies(StorageIndex storage) {
   Storage& gone = storages_[storage];
   ULLAGE_CHECK(gone.alive, "a storage dies that is not alive");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The machine on which the verifier carries a schedule out: of each value where its bytes are, of each storage of the
-// program which value it has. One call for each thing that happens, in the order of the timeline (step.h). The first
-// thing that must not happen ends it.
+// The state that the verifier simulates: where the bytes of each value are, and which value each storage of the program
+// has. There is one call for each thing that happens, in the order of the timeline (step.h). The first thing that is
+// not allowed ends the simulation.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/verify/verifier.h"
@@ -17,40 +17,40 @@ namespace ullage::plan {
 
 class VerifierMachine final {
  public:
-  // ContractError: the step's own numbers do not fit together. `step` must outlive the machine.
+  // ContractError if the step's own numbers do not fit together. `step` must outlive the machine.
   explicit VerifierMachine(const Step& step);
 
-  // All return false once something must not be; refused() says what.
-  bool begin_step(const std::vector<ValueIndex>& away);  // the first one; a later one begins as the last ended
+  // All return false if something is not allowed; refused() then says what.
+  bool begin_step(const std::vector<ValueIndex>& away);  // only the first step spills `away`; others begin as one ended
   bool pass_gap(GapIndex gap);
-  bool enter(OpIndex op);  // what follows is before it
+  bool enter(OpIndex op);  // actions from here on are before it
   bool act(const Action& action);
-  bool run(OpIndex op);  // what follows is after it
+  bool run(OpIndex op);  // actions from here on are after it
   bool end_step();
 
   const Error& refused() const { return *refused_; }
-  const Verified& figures() const { return figures_; }  // of this step; peak: of all so far
+  const Verified& figures() const { return figures_; }  // of the current step; the peak is that of all steps so far
 
  private:
   enum class Home {
     None,
-    Program,  // in its storage of the program, which may have died and be held
+    Program,  // in its storage of the program; if the program freed that, it is held
     Own,      // in a storage that Ullage made for it
   };
-  enum class State { There, Out, Coming };  // Coming: read ahead, counted as present, but not to be used
+  enum class State { There, Out, Coming };  // Out: spilled; Coming: read ahead, counts as present, not usable yet
   enum class Gone { NotYet, Overwritten, Died, Dropped, Recomputed };
   struct Where {
     Home home = Home::None;
     State state = State::There;
     bool copy = false;     // the spill file has it
-    bool writing = false;  // WriteAhead: being written
+    bool writing = false;  // by WriteAhead
     Gone gone = Gone::NotYet;
     OpIndex gone_at = kNone;
   };
   struct Storage {
     bool alive = false;
     bool held = false;
-    std::optional<ValueIndex> newest;  // none: nothing of the step ever looks at it
+    std::optional<ValueIndex> newest;  // none: the step does not use it
   };
 
   // verifier_words.cpp
@@ -59,7 +59,7 @@ class VerifierMachine final {
   std::string text(OpIndex op) const;
   std::string text(ValueIndex value) const;
   std::string text(const Action& action) const;
-  std::string why_not(ValueIndex value) const;  // it is not there
+  std::string why_not(ValueIndex value) const;  // what to say after "it": where the value is, or why it is gone
 
   // verifier_machine.cpp
   Bytes bytes_of(ValueIndex value) const;
@@ -93,9 +93,9 @@ class VerifierMachine final {
   Verified figures_;
   Table<StorageIndex, bool> away_;
   bool begun_ = false;
-  OpIndex at_ = kNone;   // the op that the timeline is at; in a gap, the next one
-  bool in_gap_ = false;  // before that op's "before"
-  bool ran_ = false;     // that op
+  OpIndex at_ = kNone;   // the current op; in a gap, the next one
+  bool in_gap_ = false;  // in the gap before that op
+  bool ran_ = false;     // the current op has run
   std::optional<Error> refused_;
 };
 

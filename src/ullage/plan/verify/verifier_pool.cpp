@@ -9,7 +9,7 @@ namespace ullage::plan {
 VerifierPool::VerifierPool(const Step& step) : step_(step) {
   for (const StepStorage& storage : step.storages) programs_.push_back({storage.bytes, {}});
   for (const Value& value : step.values) own_.push_back({step.storages.at(value.storage).bytes, {}});
-  Slot others{step.level, {}};  // what is not in the step's list
+  Slot others{step.level, {}};  // all live storages that the step does not list, as one block
   for (const StorageIndex i : step.storages.ids()) {
     if (!step.storages[i].from_before) continue;
     others.bytes -= step.storages[i].bytes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The pool's own model behind what the verifier has present: how many resident bytes do pages and slabs make of it?
-// A storage of the program keeps its address for life; one of Ullage's stands by itself.
+// Counts, with the pool's own model, the resident bytes (pages and slabs) of what the verifier has present. A storage
+// of the program keeps its address for life. Each storage of Ullage's has an address of its own.
 
 #include "ullage/plan/model/step.h"
 #include "ullage/sim/pool_model.h"
@@ -17,32 +17,33 @@ class VerifierPool final {
  public:
   explicit VerifierPool(const Step& step);
 
-  // A storage of the program: born, with bytes; dead; its bytes go, and come again.
+  // A storage of the program.
   void born(StorageIndex storage);
   void dies(StorageIndex storage);
-  void give_up(StorageIndex storage);
-  void take(StorageIndex storage);
+  void give_up(StorageIndex storage);  // its pages go
+  void take(StorageIndex storage);     // its pages come back
 
-  // The same of the storage that Ullage made for a value.
+  // The same for the storage that Ullage made for a value.
   void make_own(ValueIndex value);
   void free_own(ValueIndex value);
   void give_up_own(ValueIndex value);
   void take_own(ValueIndex value);
-  // What Ullage's storage of `from` holds is `to` from now on.
+  // From now on Ullage's storage of `from` holds `to`.
   void rename_own(ValueIndex from, ValueIndex to);
-  // Its bytes go behind the storage of the program, which has none; Ullage's is gone.
+  // Moves the value's pages into the program's storage, which has none, and frees Ullage's storage.
   void hand_over(ValueIndex value);
 
-  // For a moment, all at once and beside what there is: the scratch of an op, and what is made and not kept.
+  // Allocates all the blocks at once and frees them: scratch of an op, and what a recompute makes and does not keep.
   void pass_by(std::span<const Bytes> blocks);
-  // What ended the step alive and not the next one's is taken for what the next finds: by its size, in order.
+  // Storages born in the step that are alive at its end stand for those that the next step finds alive and will free:
+  // matched by size. Allocates those that are missing and frees the rest.
   void begin_next_step();
 
   Bytes resident_peak() const { return pool_.resident_peak(); }
   void restart_peak() { pool_.restart_peak(); }
 
  private:
-  // One storage; smaller ones than a range of pages come and go whole.
+  // One storage. If it is smaller than store::Store::kLeastRange, giving up its pages frees it.
   struct Slot {
     Bytes bytes;
     std::optional<Address> at;

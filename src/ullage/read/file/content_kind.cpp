@@ -45,7 +45,7 @@ constexpr std::array kSignatures = {
               {"xz data", kUnpack}},
     Signature{"\x28\xb5\x2f\xfd"sv, {"zstd data", kUnpack}},
     Signature{"\x04\x22\x4d\x18"sv, {"lz4 data", kUnpack}},
-    // Protocol 0 and 1 of a dict or a list: "(dp0\n", "(lp0\n", "}q\0", "]q\0".
+    // How a pickled dict or list begins in protocol 0 ("(dp0\n", "(lp0\n") and 1 ("}q\0", "]q\0").
     Signature{"(dp"sv, {"a pickle of an old protocol (0)", kRewrite}},
     Signature{"(lp"sv, {"a pickle of an old protocol (0)", kRewrite}},
     Signature{"}q\0"sv, {"a pickle of an old protocol (1)", kRewrite}},
@@ -64,12 +64,13 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
-// A length of 8 bytes, then JSON that names dtypes.
+// The format begins with a length of 8 bytes (the top one 0), then JSON whose entries have "data_offsets".
 bool is_safetensors(std::string_view text) {
   return text.size() > 10 && text[8] == '{' && text[7] == 0 && has(text.substr(0, kLookedThrough), "\"data_offsets\"");
 }
 
-// Something that begins as JSON, or as Python prints its dicts and lists, may still be a log of one object a line.
+// Judges text that begins with a brace or a square bracket, as JSON and printed Python dicts and lists do. Without the
+// keys of a snapshot or a profile it counts as text: it may be a log of one object a line.
 std::variant<ContentKind, ForeignContent> kind_of_braces(std::string_view text) {
   const std::string_view start = text.substr(0, kLookedThrough);
   if (has(start, "\"device_traces\"") || (has(start, "\"segments\"") && has(start, "\"blocks\"")) ||
@@ -98,7 +99,7 @@ std::variant<ContentKind, ForeignContent> kind_of(std::span<const std::byte> con
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   if (text.empty()) return ForeignContent{"a file without anything in it", ""};
-  // Progress bars and crashed programs leave single zeros in logs; a file of another kind has many near its start.
+  // Progress bars and crashed programs leave single zero bytes in logs; a binary file has many near its start.
   const std::string_view start = text.substr(0, 4096);
   if (static_cast<std::size_t>(std::count(start.begin(), start.end(), '\0')) > start.size() / 10)
     return ForeignContent{"binary data of an unknown kind", ""};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a file is, told from its first bytes and a few words in it: one of the kinds that can be explained, or one that
-// people often have at hand instead, so that the refusal can say what was given and what is wanted.
+// Finds the kind of a file from its first bytes and a few words in it: a kind that Ullage can explain, or a foreign one
+// that people often give instead. For a foreign kind the refusal can then say what was given and what is wanted.
 
 #include <cstddef>
 #include <span>
@@ -14,7 +14,7 @@ namespace ullage::read {
 
 enum class ContentKind { Gzip, Snapshot, Profile, Trace, Text, WideText };
 
-// What it is, "a PNG picture", and, where there is something better than the general advice, what to do.
+// `what` names the kind ("a PNG picture"). `advice` says what to do instead; empty if only kWanted applies.
 struct ForeignContent {
   std::string_view what;
   std::string_view advice;
@@ -27,7 +27,7 @@ inline constexpr std::string_view kWanted =
 
 std::variant<ContentKind, ForeignContent> kind_of(std::span<const std::byte> content);
 
-// UTF-16 with a byte order mark (what PowerShell's `>` writes) as UTF-8. What is no character becomes '?'.
+// Converts UTF-16 with a byte order mark (PowerShell's `>` writes it) to UTF-8. A lone surrogate becomes '?'.
 std::string narrow(std::span<const std::byte> wide);
 
 }  // namespace ullage::read

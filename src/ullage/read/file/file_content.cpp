@@ -15,7 +15,7 @@
 namespace ullage::read {
 namespace {
 
-// Closes what it opened; standard input stays open.
+// Closes the file again, unless it is standard input.
 class OpenFile final {
  public:
   explicit OpenFile(const std::string& path)
@@ -49,7 +49,7 @@ Result<FileContent> FileContent::open(const std::string& path, Bytes most_from_p
   struct stat about {};
   if (::fstat(opened.file(), &about) != 0) return refused(shown, "looked at", errno);
   if (S_ISDIR(about.st_mode)) return Error{Error::Kind::BadFile, "a folder; give a file in it", shown};
-  // Files of /proc say that they have no bytes. Standard input may have been read in part.
+  // Files of /proc claim a size of 0, so they are read. Standard input is read too: it may be partly consumed already.
   if (S_ISREG(about.st_mode) && about.st_size > 0 && path != "-")
     return map(opened.file(), static_cast<std::size_t>(about.st_size), shown);
   return read_all(opened.file(), shown, most_from_pipe);
@@ -102,7 +102,7 @@ void FileContent::let_go(std::span<const std::byte> part) const {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data()) / page * page;
   const auto end = reinterpret_cast<std::uintptr_t>(part.data() + part.size());
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // clean pages of a file: nothing is lost
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // unmodified file pages: nothing is lost
 }
 
 std::span<const std::byte> FileContent::bytes() const {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file's bytes without a copy: mapped, not read. What cannot be mapped (a pipe, standard input, files of /proc) is
-// read.
+// A file's bytes without a copy: the file is mapped. Pipes, standard input and files of /proc are read instead.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -15,18 +14,19 @@ namespace ullage::read {
 
 class FileContent final {
  public:
-  // Standard input for "-". NotFound: there is no such file. BadFile: a folder, or more than `most` from a pipe.
-  // System: the operating system refused.
+  // Opens a file, or standard input for "-". NotFound: there is no such file. BadFile: `path` is a folder, or a source
+  // that is read rather than mapped gives more than `most_from_pipe`. System: the operating system refused.
   static Result<FileContent> open(const std::string& path, Bytes most_from_pipe = Bytes{2} * (1ull << 30));
 
   FileContent(FileContent&& other) noexcept;
   FileContent& operator=(FileContent&& other) noexcept;
   ~FileContent();
 
-  // Valid as long as this lives and the file is not made shorter: a mapping has no bytes where the file has none, and
-  // the kernel ends a process that looks there. Logs and recordings only grow.
+  // Valid while this object lives. The file must not be truncated meanwhile: the kernel ends a process that reads a
+  // mapping beyond the file's end. That is acceptable because logs and recordings only grow.
   std::span<const std::byte> bytes() const;
-  // The pages of that part of it stop counting as this process's; they come back when they are looked at.
+  // Evicts the pages of `part`, so that they no longer count as resident bytes of this process. The next access reads
+  // them from the file again. Has no effect if the content was read rather than mapped.
   void let_go(std::span<const std::byte> part) const;
 
  private:

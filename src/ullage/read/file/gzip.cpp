@@ -14,7 +14,7 @@ namespace {
 constexpr std::byte kMagic0{0x1f};
 constexpr std::byte kMagic1{0x8b};
 constexpr std::size_t kFirstRoom = std::size_t{1} << 16;
-// Zlib counts in 32 bits; the limits are looked at between two feeds.
+// Most bytes in or out of one call of zlib: it counts in 32 bits, and the limits are checked after each call.
 constexpr std::size_t kMostFed = std::size_t{1} << 20;
 
 class Gunzip final {
@@ -46,7 +46,7 @@ class Gunzip final {
       const std::size_t fed = std::min(kMostFed, content_.size() - used_);
       make_room();
       const std::size_t room = std::min(out_.size() - written_, kMostFed);
-      // zlib does not write to its input.
+      // The cast is safe: zlib does not write to its input.
       stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(content_.data() + used_));
       stream_.avail_in = static_cast<uInt>(fed);
       stream_.next_out = reinterpret_cast<Bytef*>(out_.data() + written_);
@@ -73,7 +73,7 @@ class Gunzip final {
       return bad(
           fmt::format("gzip data unfolds to more than {} bytes; the limit is {}; unfold it and give the file itself",
                       written_, limits_.largest.count));
-    // The division comes first: used_ * ratio may pass 64 bits for a limit that a caller sets.
+    // Divides instead of multiplying: used_ * ratio could overflow 64 bits if the caller sets a large ratio.
     if (written_ > limits_.ratio_from.count && written_ / limits_.ratio > used_)
       return bad(
           fmt::format("gzip data unfolds to more than {} times its size ({} bytes from {}); the limit is {} times",
@@ -89,8 +89,8 @@ class Gunzip final {
   const std::string& name_;
   GzipLimits limits_;
   z_stream stream_{};
-  std::size_t used_ = 0;     // of content_
-  std::size_t written_ = 0;  // of out_
+  std::size_t used_ = 0;     // bytes of content_ consumed
+  std::size_t written_ = 0;  // bytes of out_ filled
   std::string out_;
 };
 

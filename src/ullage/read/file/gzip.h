@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gzip data in memory, unfolded within stated limits: a file of a few kilobytes can claim to hold terabytes.
+// Decompresses gzip data in memory, within limits: a file of a few kilobytes can claim to hold terabytes.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -13,18 +13,19 @@
 
 namespace ullage::read {
 
-// Profiler traces unfold to 20 to 50 times their size; deflate allows about 1000.
+// Profiler traces decompress to 20 to 50 times their size; the deflate format allows about 1000 times.
 struct GzipLimits {
-  Bytes largest = Bytes{2} * (1ull << 30);      // of the unfolded data
-  std::uint64_t ratio = 250;                    // unfolded bytes for each byte of gzip ...
-  Bytes ratio_from = Bytes{64} * (1ull << 20);  // ... once this many are unfolded: a small file may have any ratio
+  Bytes largest = Bytes{2} * (1ull << 30);      // of the decompressed data
+  std::uint64_t ratio = 250;                    // decompressed bytes for each byte of gzip, checked only ...
+  Bytes ratio_from = Bytes{64} * (1ull << 20);  // ... once there are more than this: a small file may have any ratio
 };
 
-// By the first two bytes.
+// Looks at the first two bytes only.
 bool is_gzip(std::span<const std::byte> content);
 
-// The data of all members, one after the other; zeros after the last one (padding of tapes and blocks) are skipped.
-// BadFile with `name:offset`, the offset in the gzip file: damaged, cut off, followed by something else, over a limit.
+// Decompresses all members, one after the other. Skips zeros after the last one (padding of tapes and blocks).
+// BadFile with `name:offset` (in the gzip file) if the data is damaged, cut off, followed by something else, or over a
+// limit.
 Result<std::string> gunzip(std::span<const std::byte> content, const std::string& name, const GzipLimits& limits = {});
 
 }  // namespace ullage::read

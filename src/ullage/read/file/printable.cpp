@@ -9,7 +9,7 @@
 namespace ullage::read {
 namespace {
 
-// C0, DEL, and C1 (U+0080 to U+009F), which some terminals obey too.
+// Control characters: C0, DEL, and C1 (U+0080 to U+009F), which some terminals obey too.
 bool steers(std::uint32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 
 }  // namespace

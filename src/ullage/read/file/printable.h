@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Text of a foreign file on its way into messages and reports: only what can be printed and is valid UTF-8 comes
-// through.
+// Makes text of a foreign file safe for messages and reports: the result is valid UTF-8 without control characters.
 
 #include <cstddef>
 #include <string>
@@ -10,9 +9,9 @@
 
 namespace ullage::read {
 
-// Control characters, which could steer a terminal, become '?', bytes that are no UTF-8 (surrogates among them) the
-// replacement character U+FFFD; what is longer than `most` bytes is cut, at the border of a character, and ends in
-// "...".
+// Replaces each control character, which could steer a terminal, by '?', and each byte that is not UTF-8 (surrogates
+// included) by the replacement character U+FFFD. If the result is longer than `most` bytes, it is cut between two
+// characters and "..." is appended.
 std::string printable(std::string_view raw, std::size_t most);
 inline constexpr std::size_t kNameInMessage = 200;  // bytes of a name that a message shows
 

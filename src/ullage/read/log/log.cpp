@@ -18,16 +18,16 @@ namespace {
 
 using trace::OutOfMemory;
 
-constexpr std::size_t kBackward = 300;  // a message may begin this far before the word that gave it away
+constexpr std::size_t kBackward = 300;  // bytes: a message's lead may stand this far before a trigger word
 constexpr std::size_t kForward = 100;   // or after it
-constexpr std::size_t kAhead = 300;     // looked at after it at once, so that many such words in a row cost no more
-constexpr std::size_t kMostErrors = 10'000;  // that differ; what a log tells beyond them is not kept
+constexpr std::size_t kAhead = 300;     // bytes searched after it in one go, so that many triggers in a row stay cheap
+constexpr std::size_t kMostErrors = 10'000;  // that differ; further ones are not kept
 constexpr std::size_t kMostSummaries = 10'000;
-constexpr std::size_t kMostSurroundings = 1'000;  // errors with traceback and lines before
+constexpr std::size_t kMostSurroundings = 1'000;  // errors that keep their traceback and the lines before it
 
 std::string figure(const std::optional<Bytes>& bytes) { return bytes ? fmt::format("{},", bytes->count) : "-,"; }
 
-// Two errors of equal keys are one that the log tells twice.
+// Errors with equal keys count as one error that the log repeats.
 std::string key_of(const OutOfMemory& error) {
   std::string key = error.form + ',';
   for (const auto* bytes : {&error.requested, &error.capacity, &error.allocated, &error.free, &error.reserved,
@@ -41,9 +41,10 @@ std::string key_of(const OutOfMemory& error) {
   return key;
 }
 
-// The kernel tells one kill in several lines, and the shell in one more: they are one error with what each adds.
+// Returns whether two reports are of one kill: the kernel writes several lines about it, and the shell one more. They
+// count as one error; at most one of them may say how much memory the process used.
 bool same_kill(const OutOfMemory& earlier, const OutOfMemory& later, std::uint64_t lines_between) {
-  constexpr std::uint64_t kNear = 200;  // the kernel's table of tasks stands between
+  constexpr std::uint64_t kNear = 200;  // lines; the kernel's table of tasks stands between
   return earlier.teller == trace::Teller::KernelKill && later.teller == trace::Teller::KernelKill &&
          earlier.form != later.form && lines_between <= kNear && !(earlier.process && later.process);
 }
@@ -59,7 +60,7 @@ class LogReader {
   }
 
  private:
-  // Looks closer at what a trigger word points at, and sets where to go on.
+  // Searches for a table or a message around the trigger word at `at`, and sets next_.
   void take(std::size_t at) {
     if (take_summary(at)) return;
     next_ = at + 1;
@@ -120,14 +121,15 @@ class LogReader {
     log_.errors.push_back(std::move(error));
   }
 
-  // Behind the last message of this rank: the tracebacks of several may be mixed.
+  // Returns the offset behind the last message of this rank or of none. Messages of other ranks do not count, because
+  // the tracebacks of several ranks may be mixed. Without a rank: offset behind the last message.
   std::size_t end_of_last(std::optional<unsigned> rank) const {
     if (!rank) return last_end_;
     const auto of_rank = ends_.find(*rank), of_none = ends_.find(kNoRank);
     return std::max(of_rank == ends_.end() ? 0 : of_rank->second, of_none == ends_.end() ? 0 : of_none->second);
   }
 
-  // From 1. Offsets are mostly asked for in order, so that the text is counted once.
+  // Returns the line number, from 1. Most calls come with ascending offsets, so the text is counted about once.
   std::uint64_t line_of(std::size_t offset) {
     if (offset < counted_) counted_ = 0, lines_ = 1;
     const std::string_view part = text_.substr(counted_, offset - counted_);
@@ -139,15 +141,15 @@ class LogReader {
   std::string_view text_;
   trace::Log log_;
   std::unordered_map<std::string, std::size_t> errors_;  // by key
-  std::size_t next_ = 0;                                 // where to look for the next trigger
-  std::size_t searched_ = 0;                             // no message begins before this that is not known
+  std::size_t next_ = 0;                                 // where the search for the next trigger begins
+  std::size_t searched_ = 0;                             // all messages that begin before this offset are found
   std::size_t no_table_before_ = 0;
   static constexpr unsigned kNoRank = UINT32_MAX;
-  std::unordered_map<unsigned, std::size_t> ends_;  // of the last message of each rank
-  std::size_t last_end_ = 0;                        // behind the message met last
+  std::unordered_map<unsigned, std::size_t> ends_;  // end of each rank's last message
+  std::size_t last_end_ = 0;                        // offset behind the last message
   std::size_t counted_ = 0;
   std::uint64_t lines_ = 1;      // of the text up to counted_
-  std::uint64_t last_line_ = 0;  // of the message met last
+  std::uint64_t last_line_ = 0;  // of the last message
 };
 
 constexpr std::string_view kWantedLog =

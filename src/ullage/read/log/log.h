@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Out-of-memory errors and memory_summary tables in a text of any length: a whole log, a pasted message.
+// Finds out-of-memory errors and memory_summary tables in text of any length, from one pasted message to a whole log.
 
 #include "ullage/base/result.h"
 #include "ullage/trace/input.h"
@@ -11,7 +11,7 @@
 
 namespace ullage::read {
 
-// BadFile when the text holds neither an error nor a table; the message says what was looked for.
+// BadFile with `name` if the text holds neither an error nor a table; the message says what was searched for.
 Result<trace::Log> read_log(std::string_view text, const std::string& name);
 
 }  // namespace ullage::read

@@ -11,7 +11,8 @@ namespace {
 bool is_break(char c) { return c == '\n' || c == '\r'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || is_break(c); }
 
-// Parameters and the last letter of "ESC [ 1 ; 31 m", from behind the bracket; 0 when it is none.
+// Returns the length of the parameters and last letter of "ESC [ 1 ; 31 m" (`at` is behind the bracket); 0 if it is
+// malformed.
 std::size_t control_sequence(std::string_view text, std::size_t at) {
   constexpr std::size_t kLongest = 32;
   const std::size_t stop = std::min(text.size(), at + kLongest);
@@ -23,7 +24,7 @@ std::size_t control_sequence(std::string_view text, std::size_t at) {
   return 0;
 }
 
-// "ESC ] ... BEL" or "ESC ] ... ESC \": titles and links, from behind the bracket.
+// The same for titles and links: "ESC ] ... BEL" or "ESC ] ... ESC \".
 std::size_t system_command(std::string_view text, std::size_t at) {
   constexpr std::size_t kLongest = 512;
   const std::size_t stop = std::min(text.size(), at + kLongest);
@@ -34,14 +35,14 @@ std::size_t system_command(std::string_view text, std::size_t at) {
   return 0;
 }
 
-// "[31m" or "[0m" without its escape character.
+// Returns the length of "[31m" or "[0m" without its escape character, or 0.
 std::size_t bare_colour(std::string_view text, std::size_t at) {
   std::size_t i = at + 1;
   while (i < text.size() && i < at + 12 && (is_digit(text[i]) || text[i] == ';')) ++i;
   return i > at + 1 && i < text.size() && text[i] == 'm' ? i + 1 - at : 0;
 }
 
-// Length of the UTF-8 character that begins here; 0 when it is not one.
+// Returns the length of the UTF-8 character that begins here, or 0.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const Utf8Character first = first_utf8(text.substr(at));
   return first.surrogate() ? 0 : first.length;
@@ -64,7 +65,7 @@ std::optional<Line> line_before(std::string_view text, const Line& line) {
   while (at > first && is_blank(text[at - 1])) --at;
   if (at == first) return std::nullopt;
   const Line found = line_at(text, at - 1);
-  if (found.end > line.begin) return std::nullopt;  // no line break between: the rest of an endless line
+  if (found.end > line.begin) return std::nullopt;  // no line break between: both belong to one very long line
   return found;
 }
 

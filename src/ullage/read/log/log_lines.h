@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The lines of a log: where they begin and end, and what terminals and loggers put around what a program said.
-// Nothing here looks further than kLongestLine bytes, so that a log that is one line of 100 MB costs no more.
+// The lines of a log: where they begin and end, and what terminals and loggers add around a program's own words.
+// The search for a line's ends stops after kLongestLine bytes, so a log that is one line of 100 MB costs no more.
 
 #include <cstddef>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace ullage::read {
 
-inline constexpr std::size_t kLongestLine = std::size_t{16} * 1024;  // of a longer one the rest counts as another line
+inline constexpr std::size_t kLongestLine = std::size_t{16} * 1024;  // bytes; a longer line's rest counts as a line
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -24,22 +24,25 @@ struct Line {
 
 Line line_at(std::string_view text, std::size_t offset);
 
-// The line before / after this one that is not blank; none at the ends of the text or beyond kLongestLine.
+// Returns the nearest line before / after this one that is not blank. None at the ends of the text, beyond kLongestLine
+// blanks, or if no line break follows because the line is longer than kLongestLine.
 std::optional<Line> line_before(std::string_view text, const Line& line);
 std::optional<Line> line_after(std::string_view text, const Line& line);
 
-// How long the escape sequence of a terminal is that begins here; 0: none does. "[31m", whose escape character was
-// lost in pasting, counts.
+// Returns the length of the terminal's escape sequence that begins at `at`, or 0. "[31m" counts too: pasting often
+// loses its escape character.
 std::size_t escape_length(std::string_view text, std::size_t at);
 
-// How much of the line is put there by loggers and launchers: "[rank0]: ", "(pid=12) ", "ERROR 04-01 23:46:56
-// [engine.py:160] ", "2025-01-01T00:00:00Z stderr F ", "0: ", "web-1  | ". Indentation after it is not of it.
+// Returns the length of the prefix that loggers and launchers put before a line: "[rank0]: ", "(pid=12) ", "0: ",
+// "ERROR 04-01 23:46:56 [engine.py:160] ", "2025-01-01T00:00:00Z stderr F ", "web-1  | ". Indentation after it is not
+// included.
 std::size_t prefix_length(std::string_view line);
 
-// The rank that the prefix tells: "[rank3]:", "[3]:", "[1,3]<stderr>:", "3: ", "rank=3".
+// Returns the rank that the line's prefix names: "[rank3]:", "[3]:", "[1,3]<stderr>:", "3: ", "rank=3".
 std::optional<unsigned> rank_of(std::string_view line);
 
-// For people and files: one line, no colours, white space runs as one blank, valid UTF-8, at most `longest` bytes.
+// Makes text fit for reports: no escape sequences, one blank for each run of white space and line breaks, '?' for each
+// byte that is not UTF-8, at most `longest` bytes.
 std::string clean(std::string_view raw, std::size_t longest);
 
 }  // namespace ullage::read

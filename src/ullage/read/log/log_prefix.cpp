@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of log_lines.h that knows what loggers and launchers write in front of a line.
+// Implements prefix_length and rank_of of log_lines.h: what loggers and launchers write in front of a line.
 #include "ullage/read/log/log_lines.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ bool is_round_prefix(std::string_view inside) {
                                  inside.find("ip=") != inside.npos);
 }
 
-// "[...]", "[...]:", "[...]<stderr>:" or "(...)" with optional colon; where it ends, or `at` when it is none.
+// "[...]", "[...]:", "[...]<stderr>:" or "(...)" with optional colon. Returns its end, or `at` if none is there.
 std::size_t bracketed(std::string_view line, std::size_t at) {
   const bool round = line[at] == '(';
   const std::size_t close = line.substr(0, std::min(line.size(), at + 100)).find(round ? ')' : ']', at);
@@ -62,7 +62,7 @@ std::size_t bracketed(std::string_view line, std::size_t at) {
   return end < line.size() && line[end] == ':' ? end + 1 : end;
 }
 
-// One word followed by blanks and a bar, as docker compose writes: "web-1  | ".
+// One word followed by blanks and a bar, as docker compose writes ("web-1  | "). Returns as bracketed() does.
 std::size_t container_name(std::string_view line, std::size_t at) {
   std::size_t end = at;
   while (end < line.size() && end < at + 64 && is_word(line[end])) ++end;
@@ -72,7 +72,7 @@ std::size_t container_name(std::string_view line, std::size_t at) {
   return bar + 1;
 }
 
-// "somehost trainer[77]:", as syslog and journald write behind the time.
+// "somehost trainer[77]:", as syslog and journald write behind the time. Returns as bracketed() does.
 std::size_t host_and_process(std::string_view line, std::size_t at) {
   const std::size_t close = line.substr(0, std::min(line.size(), at + 100)).find("]:", at);
   if (close == line.npos) return at;
@@ -83,7 +83,7 @@ std::size_t host_and_process(std::string_view line, std::size_t at) {
   return words(inside.substr(0, blank)) && words(inside.substr(blank + 1, open - blank - 1)) ? close + 2 : at;
 }
 
-// Where the piece of prefix that begins at `at` ends; `at` when none begins there.
+// Returns the end of the piece of prefix that begins at `at`; `at` if none begins there.
 std::size_t piece(std::string_view line, std::size_t at) {
   const char c = line[at];
   if (c == '[' || c == '(') return bracketed(line, at);
@@ -96,7 +96,7 @@ std::size_t piece(std::string_view line, std::size_t at) {
   if (is_time(word)) return end;
   if (const std::size_t host = at > 0 ? host_and_process(line, at) : at; host != at) return host;
   if (is_level(word) && end < line.size()) return end;
-  // Kubernetes: "stderr F ", "stdout P "; pytest: "E   ". A letter alone may be the end of a word that was wrapped.
+  // Kubernetes: "stderr F ", "stdout P "; pytest: "E   ". Elsewhere such a letter may end a wrapped word.
   if (word == "F" || word == "P") {
     const std::string_view before = line.substr(0, at);
     return before.ends_with("stderr ") || before.ends_with("stdout ") ? end : at;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMostLines = 2000;  // of a traceback: deep recursion prints 1000 frames
 constexpr std::size_t kMostOdd = 12;      // lines between two frames that are neither frame nor code
 constexpr std::size_t kMostBefore = 20;
-constexpr std::size_t kLongestKept = 400;  // of a line kept
+constexpr std::size_t kLongestKept = 400;  // bytes kept of a line
 constexpr std::string_view kBegin = "Traceback (most recent call last)";
 
 std::string_view without_indent(std::string_view line) {
@@ -53,7 +53,7 @@ std::optional<trace::Frame> boxed_frame_of(std::string_view line) {
   return frame;
 }
 
-// What stands between the bars of a box; none when the line has none.
+// Returns the text between the bars of a box; none if the line does not begin with a bar.
 std::optional<std::string_view> inside_box(std::string_view line) {
   if (!line.starts_with(kBar)) return std::nullopt;
   line.remove_prefix(kBar.size());
@@ -80,7 +80,7 @@ class TracebackWalk {
   }
 
  private:
-  // The line before, of this rank or of none.
+  // Moves to the nearest line above that is of this rank or of none. False if there is none.
   bool step_back() {
     for (std::size_t i = 0; i < kMostLines; ++i) {
       const auto line = line_before(text_, at_);
@@ -92,7 +92,7 @@ class TracebackWalk {
     return false;
   }
 
-  // Upwards from the error: each frame stands above its line of code. False when no traceback begins there.
+  // Walks upwards from the error; each frame stands above its line of code. False if the traceback has no beginning.
   bool read_traceback() {
     std::string code;
     std::size_t odd = 0;
@@ -103,7 +103,7 @@ class TracebackWalk {
       if (line.starts_with(kBegin)) return true;
       if (line.starts_with(kCorner) && line.find(kBegin) != line.npos) return true;
       const auto boxed = inside_box(line);
-      if (boxed && odd != 0) code.clear(), odd = 0;  // a line below the box is no code
+      if (boxed && odd != 0) code.clear(), odd = 0;  // the line below the box is not code
       if (auto frame = boxed ? boxed_frame_of(*boxed) : frame_in(line)) {
         around_.frames.push_back(std::move(*frame));
         around_.code.push_back(std::move(code));
@@ -117,12 +117,12 @@ class TracebackWalk {
       }
       if (is_underline(line)) continue;
       if (++odd > kMostOdd) return false;
-      code = clean(line, kLongestKept);  // the uppermost of several lines
+      code = clean(line, kLongestKept);  // of several lines, the uppermost stays
     }
     return false;
   }
 
-  // The arrow, the number of the line, the code.
+  // Returns the code in a line of arrow, line number and code.
   static std::string boxed_code(std::string_view line) {
     line = without_indent(line.substr(kArrow.size()));
     const std::size_t blank = line.find(' ');

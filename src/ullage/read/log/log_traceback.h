@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a log says just before an error: the Python traceback that ends in it, and the lines before that.
+// Reads what a log says just before an error: the Python traceback that ends with it, and the lines before that.
 
 #include "ullage/read/log/log_lines.h"
 #include "ullage/trace/recording/stacks.h"
@@ -14,12 +14,12 @@ namespace ullage::read {
 
 struct Surroundings {
   std::vector<trace::Frame> frames;  // innermost first
-  std::vector<std::string> code;     // of each frame the line of source, or empty
-  std::vector<std::string> before;   // lines before the traceback, or before the error without one; oldest first
+  std::vector<std::string> code;     // each frame's line of source, or empty
+  std::vector<std::string> before;   // up to 20 lines before it (without a traceback: before the error), oldest first
 };
 
-// Of the error that begins in this line. Lines of other ranks among those of the traceback are passed over.
-// A traceback that begins before `not_before` is another error's.
+// Reads upwards from `error`, the line in which the error begins. Skips lines of other ranks that are mixed in. Ignores
+// a traceback that begins before offset `not_before`, because it belongs to another error.
 Surroundings surroundings_of(std::string_view text, const Line& error, std::size_t not_before);
 
 }  // namespace ullage::read

@@ -40,14 +40,15 @@ constexpr std::size_t kWordCount = std::size(kWords);
 constexpr std::size_t kBuckets = 1 << 15;
 static_assert(kShortest >= 6, "the shortest word limits how far the search may jump");
 
-// Three letters as an index; five bits of a letter do not tell its case.
+// Three letters as an index of 15 bits. The low five bits of a letter are the same in both cases.
 constexpr std::size_t bucket(const char* at) {
   const auto bits = [&](int i) { return static_cast<std::size_t>(static_cast<unsigned char>(at[i]) & 0x1f); };
   return bits(0) << 10 | bits(1) << 5 | bits(2);
 }
 
-// For the last three letters of a window of kShortest letters: how far the window may move on before a word can begin
-// in it; where it may not, the words whose window ends so.
+// A window of kShortest letters slides over the text. The bucket of its last three letters says how far it may move on
+// before a word can begin at its start (`jump`). If that is 0, `first` and `next` chain the words to compare there,
+// those with these letters at the same place. -1 ends a chain.
 struct TriggerTable {
   std::array<std::uint8_t, kBuckets> jump{};
   std::array<std::int16_t, kBuckets> first{};
@@ -84,7 +85,7 @@ std::span<const std::string_view> trigger_words() { return kWords; }
 
 std::size_t find_trigger(std::string_view text, std::size_t from) {
   const char* const data = text.data();
-  std::size_t last = from + kShortest - 3;  // the last three letters of the window
+  std::size_t last = from + kShortest - 3;  // index of the window's last three letters
   while (last + 3 <= text.size()) {
     const std::size_t of = bucket(data + last);
     const std::uint8_t jump = kTable.jump[of];

@@ -17,7 +17,7 @@ namespace {
 using trace::SummaryCell;
 using trace::SummaryRow;
 
-constexpr std::size_t kLinesAbove = 60;  // of a table before the line that gave it away
+constexpr std::size_t kLinesAbove = 60;  // lines of a table searched above its trigger word
 constexpr std::size_t kMostRows = 200;
 constexpr std::string_view kTitle = "memory summary";
 
@@ -26,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
   return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(' ') + 1 - first);
 }
 
-// What stands between bars. The last cell counts only with its closing bar: without it, it may be cut off.
+// Returns the texts between the bars. A last cell without a closing bar is left out, because it may be cut off.
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
   std::size_t begin = line.find('|');
@@ -72,7 +72,7 @@ std::optional<Value> value_of(std::string_view cell) {
   return value;
 }
 
-// "CUDA OOMs: 1": the number behind the words, the cell's last.
+// Returns the number behind `words` at the end of a cell: "CUDA OOMs: 1".
 std::optional<std::uint64_t> count_behind(std::string_view cell, std::string_view words) {
   const std::size_t at = cell.find(words);
   if (at == cell.npos) return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<std::uint64_t> count_behind(std::string_view cell, std::string_vie
 
 class SummaryTable {
  public:
-  // False when the line is not of this table.
+  // Adds a line. False if the line does not belong to this table.
   bool add(std::string_view line) {
     if (line.find('|') == line.npos) return line.find_first_not_of("=- ") == line.npos && !rows().empty();
     std::vector<std::string_view> cells = cells_of(line);
@@ -138,7 +138,7 @@ class SummaryTable {
   }
 
   trace::MemorySummary summary_;
-  std::string name_;  // of the metric whose pools follow
+  std::string name_;  // of the last metric; rows "from large pool" and "from small pool" refer to it
   bool titled_ = false;
   bool binary_ = false;
   bool decimal_ = false;
@@ -146,7 +146,7 @@ class SummaryTable {
 
 std::string cleaned(std::string_view text, const Line& line) { return clean(line.of(text), kLongestLine); }
 
-// Upwards to the title, or to where the table's lines begin.
+// Returns the table's first line: its title with the frame above it or, without a title, the topmost line with a bar.
 Line first_line(std::string_view text, Line line, std::size_t not_before) {
   for (std::size_t i = 0; i < kLinesAbove && cleaned(text, line).find(kTitle) == std::string::npos; ++i) {
     const auto above = line_before(text, line);

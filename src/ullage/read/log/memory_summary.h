@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The table that torch.cuda.memory_summary() prints, wherever it stands in a text: old and new, short, cut off.
+// Reads the table that torch.cuda.memory_summary() prints, anywhere in a text: of any version, abbreviated or cut off.
 
 #include "ullage/trace/recording/memory_summary.h"
 
@@ -12,12 +12,12 @@
 namespace ullage::read {
 
 struct FoundSummary {
-  trace::MemorySummary summary;  // without its line
+  trace::MemorySummary summary;  // all but summary.line
   std::size_t begin = 0;         // offset of the table's first line
-  std::size_t end = 0;           // behind its last
+  std::size_t end = 0;           // offset behind its last line
 };
 
-// The table around this offset, no earlier than `not_before`; none when no row of it can be read.
+// Returns the table around `offset`; its lines before offset `not_before` are ignored. None if no row can be read.
 std::optional<FoundSummary> summary_around(std::string_view text, std::size_t offset, std::size_t not_before);
 
 }  // namespace ullage::read

@@ -14,13 +14,13 @@ namespace {
 
 using trace::OutOfMemory;
 
-constexpr std::size_t kLongestMessage = std::size_t{8} * 1024;  // as it stands in the log; what is behind is not read
-constexpr std::size_t kUsualMessage = std::size_t{2} * 1024;    // nearly all end within
-constexpr std::size_t kMargin = 200;  // letters: the longest clause must fit behind a message's end
+constexpr std::size_t kLongestMessage = std::size_t{8} * 1024;  // bytes in the log; the rest is not read
+constexpr std::size_t kUsualMessage = std::size_t{2} * 1024;    // nearly all are shorter
+constexpr std::size_t kMargin = 200;  // letters; with fewer behind a message's end, a clause may be cut off
 constexpr std::size_t kLongestText = std::size_t{4} * 1024;
-constexpr std::size_t kFarthestStart = 200;  // of a message's text before its lead in the same line
+constexpr std::size_t kFarthestStart = 200;  // bytes of a message's text before its lead in the same line
 
-// Whether a pattern may begin with this letter; most places of a text are passed with one look.
+// Returns whether a pattern may begin with this letter. This cheap test rules out most places of a text.
 bool may_begin(std::string_view pattern, char letter) {
   const char c = pattern.front();
   return c == '$' || c == '&' || c == '%' ? is_digit(letter) : folded(c) == letter;
@@ -36,7 +36,7 @@ bool speaks_of_error(std::string_view line) {
 bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t begin, std::size_t end) {
   const std::string_view letters = text.letters;
   if ((lead.place & kAtLineBegin) != 0) {
-    // "torch.cuda.OutOf" and "MemoryError: ..." may stand in two lines.
+    // A line break may split "torch.cuda.OutOfMemoryError"; its second part is no "MemoryError".
     if (!text.line_begins(begin) || letters.substr(0, begin).ends_with("outof")) return false;
   }
   if ((lead.place & kAtLineEnd) != 0 && !text.line_ends(end) &&
@@ -59,7 +59,7 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
 
 struct FoundLead {
   const Lead* lead = nullptr;
-  std::size_t begin = 0;  // letters
+  std::size_t begin = 0;  // index of a letter, as end
   std::size_t end = 0;
 };
 
@@ -87,7 +87,7 @@ std::optional<FoundLead> find_lead(const Squeezed& text, std::size_t from, std::
 struct NearLead {
   const Lead* lead = nullptr;
   std::size_t at = 0;       // offset in the text
-  std::size_t letters = 0;  // of the lead, squeezed
+  std::size_t letters = 0;  // length of the lead, squeezed
 };
 
 std::optional<NearLead> lead_in(const Squeezed& near, std::size_t from, std::size_t to) {
@@ -96,11 +96,12 @@ std::optional<NearLead> lead_in(const Squeezed& near, std::size_t from, std::siz
   return NearLead{lead->lead, near.at[lead->begin], lead->end - lead->begin};
 }
 
-// The first lead in [from, to). Where that is from the midst of a message, a logger unknown to us may have written its
-// prefixes between the words of the beginning: then what lines have in common is taken out.
+// Returns the first lead in [from, to). If it comes from the middle of a message (kTail), an unknown logger's prefixes
+// may have split the message's beginning. Then the beginning is searched for again, without what adjacent lines have in
+// common.
 std::optional<NearLead> first_lead_in(std::string_view text, std::size_t from, std::size_t to, std::size_t not_before) {
-  constexpr std::size_t kBehind = 256;  // a lead may end so far behind `to`
-  constexpr std::size_t kAbove = 600;   // and with prefixes begin so far before `from`
+  constexpr std::size_t kBehind = 256;  // bytes: a lead may end this far behind `to`
+  constexpr std::size_t kAbove = 600;   // and the beginning, with prefixes, may stand this far before a kTail lead
   const std::size_t begin = std::max(line_at(text, from).begin, from > kFarthestStart ? from - kFarthestStart : 0);
   const std::size_t end = std::min(text.size(), to + kBehind);
   const auto found = lead_in(squeeze(text, begin, end), from, to);
@@ -111,7 +112,7 @@ std::optional<NearLead> first_lead_in(std::string_view text, std::size_t from, s
   return earlier ? earlier : found;
 }
 
-// Reads the clauses of one message behind its lead.
+// Reads the clauses of one message, from its lead on.
 class MessageReader {
  public:
   MessageReader(const Squeezed& text, const FoundLead& lead) : text_(text), lead_(lead) {
@@ -120,7 +121,7 @@ class MessageReader {
     mark_class();
   }
 
-  // The first line may hold anything between the clauses; later lines are of the message only as far as clauses run on.
+  // The first line may hold anything between clauses. A later line belongs to the message only while clauses follow.
   void read() {
     std::size_t at = lead_.begin;
     while (at < text_.letters.size()) {
@@ -138,7 +139,8 @@ class MessageReader {
   }
 
   FoundMessage& found() { return found_; }
-  // Index of the letter behind the message: the rest of its last line belongs to it, unless another begins there.
+  // Returns the index one past the message's last letter. The rest of the last line belongs to it, unless another
+  // message begins.
   std::size_t end_letter() const {
     const std::size_t end = std::max(lead_.end, frontier_);
     return another_follows_ ? end : std::max(end, text_.end_of_line(end - 1));
@@ -161,7 +163,8 @@ class MessageReader {
     return std::nullopt;
   }
 
-  // Another message in the same line: words that give one away, once this one has figures.
+  // Returns whether another message begins here: this one has figures already, and a lead follows. It must be the same
+  // lead, or another teller's with clauses.
   bool begins_another(std::size_t at) const {
     if (!has_figures_ || at < lead_.end) return false;
     std::size_t end = at;
@@ -170,7 +173,7 @@ class MessageReader {
     return another == lead_.lead || (another->teller != lead_.lead->teller && !another->clauses.empty());
   }
 
-  // Where to go on; none: the message ended before.
+  // Reads what stands at `at`. Returns where to go on, or none if the message ended before `at`.
   std::optional<std::size_t> take(std::size_t at) {
     if (const auto taken = clause_at(at)) {
       if (!apply(*taken)) return std::nullopt;
@@ -181,7 +184,7 @@ class MessageReader {
     return skip_number(at);
   }
 
-  // A number nobody knows: its digits must not be taken for the end of another number.
+  // Skips a number that no clause reads, as a whole: its last digits must not pass for a number of their own.
   std::size_t skip_number(std::size_t at) {
     const std::string_view letters = text_.letters;
     if (const auto size = size_at(letters, at)) {
@@ -192,7 +195,7 @@ class MessageReader {
     return at;
   }
 
-  // Sets the figures; false when one of them is set already: that is another message.
+  // Sets the clause's figures. False if one of them is set already: then the clause belongs to another message.
   bool apply(const Taken& taken) {
     const Match& match = taken.match;
     const Clause& clause = *taken.clause;
@@ -224,7 +227,7 @@ class MessageReader {
     }
   }
 
-  // The name of the exception stands before the lead: it tells versions apart.
+  // Marks the exception's class name before the lead, because it distinguishes versions.
   void mark_class() {
     const std::string_view before = std::string_view(text_.letters).substr(0, lead_.begin);
     if (before.ends_with("torch.cuda.outofmemoryerror:")) found_marks_ |= kCudaClass;
@@ -249,24 +252,26 @@ class MessageReader {
   std::uint32_t found_marks_ = 0;
   bool has_figures_ = false;
   bool another_follows_ = false;
-  std::size_t frontier_ = 0;  // the message is known to go on up to here
+  std::size_t frontier_ = 0;  // letters before this index belong to the message
 };
 
-// "RuntimeError: " and whatever else the line says before the lead, if that is not too much: then from the lead on.
+// Returns where a message's text begins: behind the line's prefix (at "RuntimeError: ..."), or at the lead if more than
+// kFarthestStart bytes would precede it.
 std::size_t start_of_text(std::string_view text, const Line& line, std::size_t lead) {
   const std::size_t begin = std::min(lead, line.begin + prefix_length(line.of(text)));
   return lead - begin <= kFarthestStart ? begin : lead;
 }
 
-// From where a message is squeezed again once its lead is known: the line before may end in the exception's name, and
-// of an endless line the part before the lead is of no use.
+// Returns where squeezing begins once the lead is known: at the line above if that is short, because it may end in the
+// exception's name. In a very long line the part before the lead is useless, so squeezing begins shortly before it.
 std::size_t start_of_reading(std::string_view text, const Line& line, std::size_t lead) {
   if (lead - line.begin > kLongestText) return lead - kFarthestStart;
   const auto above = line_before(text, line);
   return above && line.begin - above->begin <= kFarthestStart ? above->begin : line.begin;
 }
 
-// Reads the message whose lead is known; within `longest` bytes. None when squeezing took the lead away.
+// Reads a message from its lead on, at most `longest` bytes. If it may go on, reads it again up to kLongestMessage.
+// None if squeezing removed the lead, as part of a prefix.
 std::optional<FoundMessage> read_message(std::string_view text, const NearLead& near, std::size_t longest) {
   const Line line = line_at(text, near.at);
   const std::string_view pattern = text.substr(line.begin, near.at - line.begin);

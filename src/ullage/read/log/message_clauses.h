@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The vocabularies of message_forms.h: what may stand in a message behind the words that give it away.
-// Included by message_forms.cpp alone.
+// The clauses of message_forms.h, a table for each family of messages: what may stand in a message behind its lead.
+// Only message_forms.cpp includes this file.
 
 #include "ullage/read/log/message_forms.h"
 
@@ -10,7 +10,7 @@ namespace ullage::read {
 
 using M = trace::OutOfMemory;
 
-// PyTorch's caching allocators: CUDA 1.0 to newest, HIP, XPU, NPU, and those that copied the frame.
+// PyTorch's caching allocators: CUDA from torch 1.0 on, HIP, XPU, NPU, and backends that copied their wording.
 // c10/cuda/CUDACachingAllocator.cpp, c10/xpu/XPUCachingAllocator.cpp.
 inline constexpr Clause kPool[] = {
     {"Tried to allocate more than $ memory", {&M::requested}, kBeyondOneEb},
@@ -66,7 +66,7 @@ inline constexpr Clause kPool[] = {
     {"Please use `empty_cache` to release all unoccupied cached memory", {}, kEmptyCacheHint},
 };
 
-// aten/src/ATen/mps/MPSAllocator.mm; "GB" was binary too.
+// aten/src/ATen/mps/MPSAllocator.mm; its older label "GB" means GiB, too.
 inline constexpr Clause kMps[] = {
     {"MPS allocated: $", {&M::allocated}},
     {"other allocations: $", {&M::other}},
@@ -122,7 +122,7 @@ inline constexpr Clause kMallocAsync[] = {
     {"PyTorch limit (set by user-supplied memory fraction) : $", {&M::allowed}},
 };
 
-// The driver said no, and the program wrote that down: no figures, or those of the caller.
+// The driver refused, and the program reported it: without figures (kDriver), or with the caller's (kCaller).
 inline constexpr Clause kDriver[] = {
     {"RuntimeError: cuda runtime error (2) : out of memory at"},
     {"CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
@@ -172,7 +172,7 @@ inline constexpr Clause kVllm[] = {
     {"Decrease GPU memory utilization or reduce GPU memory used by other processes"},
 };
 
-// src/ullage/runtime/pool/pool.cpp, which gives each size twice: for people, and to the byte.
+// src/ullage/runtime/pool/pool.cpp. It gives each size twice: rounded, and in bytes.
 inline constexpr Clause kUllage[] = {
     {"asked for ~ ($)", {&M::requested}, kRequested},
     {"asked for $;", {&M::requested}, kRequested},

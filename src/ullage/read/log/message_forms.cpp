@@ -9,7 +9,7 @@ namespace {
 using enum trace::Teller;
 
 constexpr Lead kLeads[] = {
-    // PyTorch's pools. The frames without a lead-in are pasted by hand, or began before the log did.
+    // PyTorch's pools. Some messages lack their beginning: pasted by hand, or cut off where the log begins.
     {"CUDA out of memory", Cuda, "cuda", "", kPool},
     {"HIP out of memory", Hip, "hip", "", kPool},
     {"XPU out of memory", Xpu, "xpu", "", kPool},
@@ -75,7 +75,7 @@ constexpr Lead kLeads[] = {
     {"cudaMalloc failed: out of memory", CudaDriver, "cuda-malloc", "", kCaller},
     {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating", CudaDriver, "cuda-malloc", "", kCaller},
 
-    // Libraries beside the pool: they want memory when they start, and tell of its lack in words of their own.
+    // Libraries outside the pool: they allocate when they start, and report a failure in their own words.
     {"CUBLAS_STATUS_ALLOC_FAILED", Cublas, "cublas-alloc", "", {}},
     {"CUBLAS_STATUS_NOT_INITIALIZED", Cublas, "cublas-not-initialized", "", {}},
     {"CUBLAS_STATUS_INTERNAL_ERROR when calling `cublasCreate", Cublas, "cublas-create", "", {}},
@@ -131,7 +131,7 @@ constexpr Lead kLeads[] = {
     {"The paging file is too small", Cpu, "windows-page-file", "", {}},
     {"[WinError 1455]", Cpu, "windows-page-file", "", {}},
 
-    // The kernel, or a container's, ended the process.
+    // The kernel, a container's limit or a job scheduler ended the process.
     {"was killed due to the node running low on memory", KernelKill, "ray-low-memory", "", {}},
     {"crashed after using all available RAM", KernelKill, "container-ram", "", {}},
     {"appears to have died", KernelKill, "notebook-died", "", {}},
@@ -246,11 +246,11 @@ constexpr Version kVersions[] = {
 
 constexpr int kLeadCount = static_cast<int>(std::size(kLeads));
 
-// Chains of the leads by their first letter, made by the compiler: a text is tried at each of its letters.
+// Chains of the leads by their first letter, made at compile time, because leads are tried at each letter of a text.
 struct Chains {
   std::array<std::int16_t, 256> first{};
   std::array<std::int16_t, kLeadCount> next{};
-  std::array<char, kLeadCount> second{};  // letter of the lead; 0: a gap
+  std::array<char, kLeadCount> second{};  // each lead's second letter; 0: a gap
 };
 
 constexpr char fold(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }

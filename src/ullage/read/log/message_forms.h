@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The wordings of lack of memory, as data: which words give a message away (lead), what else may stand in it (clauses,
-// most of them with figures) and which versions of PyTorch write it so. How patterns are written: message_pattern.h.
-// A new wording is a new row. tests/data/messages holds an example of each with the figures it must give.
+// The wordings of out-of-memory messages, as data: which words give a message away (lead), what else may stand in it
+// (clauses, most of them with figures) and which versions of PyTorch write it so. How patterns are written:
+// message_pattern.h. To support a new wording, add a row, and an example with its figures to tests/data/messages.
 
 #include "ullage/trace/recording/out_of_memory.h"
 
@@ -16,7 +16,7 @@ namespace ullage::read {
 
 using MessageFigure = std::optional<Bytes> trace::OutOfMemory::*;
 
-// What was seen in a message, to tell versions apart.
+// What a message contains, to distinguish the versions that print it.
 enum Mark : std::uint32_t {
   kCached = 1 << 0,          // "cached"
   kReservedTotal = 1 << 1,   // "reserved in total by PyTorch"
@@ -39,32 +39,33 @@ enum Mark : std::uint32_t {
 
 struct Clause {
   std::string_view pattern;
-  std::array<MessageFigure, 2> figures{};  // what its sizes are, in order; a size behind a ^ is that process's
+  std::array<MessageFigure, 2> figures{};  // which figure each size sets, in order; with ^, a size goes to `processes`
   std::uint32_t marks = 0;
-  bool add = false;  // the size adds to the figure: parts of the resident size of a killed process
+  bool add = false;  // adds the size to the figure: the parts of a killed process's resident bytes
 };
 
+// Conditions on the place of a lead.
 enum LeadPlace : std::uint8_t {
-  kAtLineBegin = 1,  // prefixes aside
+  kAtLineBegin = 1,  // behind a logger's prefix, if there is one
   kAtLineEnd = 2,
   kNoDigitBehind = 4,
-  kWithError = 8,         // the line must speak of an error, too
-  kOrColonBehind = 16,    // with kAtLineEnd: a colon will do
+  kWithError = 8,         // the line must also speak of an error
+  kOrColonBehind = 16,    // with kAtLineEnd: a colon behind it is enough
   kWithOutOfMemory = 32,  // the rest of the line must say "out of memory"
-  kTail = 128,            // words from the midst of a message, whose beginning may stand on the line before
-  kNoName = 64            // not as part of a name: "torch.OutOfMemoryError"
+  kTail = 128,            // words from the middle of a message; its beginning may stand on the line before
+  kNoName = 64            // not as a part of a name such as "torch.OutOfMemoryError"
 };
 
 struct Lead {
   std::string_view pattern;
   trace::Teller teller;
-  std::string_view form;  // where versions differ (Version), the beginning of the form's name
+  std::string_view form;  // name of the wording, unless a Version names it more exactly
   std::string_view torch;
   std::span<const Clause> clauses;
   std::uint8_t place = 0;
 };
 
-// The wording of one teller changed over time: the first row whose marks are all there says which it is.
+// Versions of one lead's wording. The first row for its form whose marks (`all`) are all in the message counts.
 struct Version {
   std::string_view lead_form;
   std::uint32_t all;
@@ -72,9 +73,10 @@ struct Version {
   std::string_view torch;
 };
 
-// Rows that are more particular stand before those that are less.
+// More specific rows stand before less specific ones, because the first match counts.
 std::span<const Lead> leads();
-// The leads that may begin with these two lower-case letters, in order, as indices of leads(); -1 ends them.
+// Iterate over the leads that may begin with these two lower-case letters, in order. Return an index of leads(), or -1
+// at the end.
 int first_lead(char letter, char second);
 int next_lead(int lead, char second);
 std::span<const Version> versions();

@@ -10,7 +10,7 @@ namespace {
 
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
-// The digits of a number: whole part without its commas, fraction.
+// The digits of a number. `whole` still contains its commas.
 struct Number {
   std::string_view whole;
   bool commas = false;
@@ -18,7 +18,7 @@ struct Number {
   std::size_t end = 0;
 };
 
-// A comma belongs to a number when three digits follow, and no fourth.
+// Returns whether the comma belongs to a number: exactly three digits follow it.
 bool groups(std::string_view letters, std::size_t comma) {
   if (comma + 3 >= letters.size()) return false;
   for (std::size_t i = 1; i <= 3; ++i) {
@@ -91,8 +91,8 @@ std::optional<std::uint64_t> whole_value(std::string_view digits) {
   return value;
 }
 
-// 0.fraction of 2^shift, rounded up: Horner's rule from the last digit, exact because a floor of a quotient may be
-// taken step by step. 9 * 2^60 + 2^60 fits into 64 bits.
+// 0.fraction times 2^shift, rounded up, by Horner's rule from the last digit. Rounding down at each step is exact:
+// nested floors of quotients equal one floor. Nothing overflows: 9 * 2^60 + 2^60 fits into 64 bits.
 std::uint64_t part_of(std::string_view fraction, unsigned shift) {
   const std::uint64_t unit = std::uint64_t{1} << shift;
   std::uint64_t sum = 0;
@@ -129,7 +129,7 @@ MessageSize make_size(const Number& number, const Unit& unit) {
   return size;
 }
 
-// The size of one element, as TensorFlow names its types; 0: not known.
+// Returns the bytes of one element of a type by its TensorFlow name; 0 if unknown.
 std::uint64_t width_of(std::string_view type) {
   struct Type {
     std::string_view name;
@@ -210,7 +210,7 @@ class Matcher {
     return !kept || keep(*found);
   }
 
-  // "109.53/121.69 GiB": one letter between the two.
+  // The first number of "109.53/121.69 GiB". One letter separates the two.
   bool number_in_the_unit_of_the_next() {
     const auto first = number_at(letters_, at_);
     if (!first || first->end >= letters_.size()) return false;
@@ -246,7 +246,7 @@ class Matcher {
     return at_ > begin && at_ < letters_.size();
   }
 
-  // The name of the type runs into the next word in squeezed text; "on" is the word behind it.
+  // Squeezed text has no blank behind the type's name. The next word is "on", so the name ends there.
   bool type() {
     const std::size_t end = letters_.substr(0, std::min(letters_.size(), at_ + 16)).find("on", at_);
     if (end == std::string_view::npos) return false;
@@ -276,7 +276,7 @@ std::optional<MessageSize> size_at(std::string_view letters, std::size_t at) {
 }
 
 std::optional<Match> match_at(std::string_view pattern, std::string_view letters, std::size_t at) {
-  // Nearly every pattern fails at its first letters: those are compared before anything else is made.
+  // Nearly every pattern fails at its first letters, so they are compared before a Matcher is made.
   std::size_t i = 0;
   for (; i < pattern.size() && !is_gap(pattern[i]); ++i) {
     if (pattern[i] == ' ') continue;

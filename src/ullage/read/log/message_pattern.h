@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Wordings with gaps, as the tables of message_forms.h write them: "GPU # has a total capacity of $". Blanks and case
-// do not count. The gaps are
-//   $  a size: "2.00 GiB", "0 bytes", "1EB", "4,096 bytes"    ~  a size that is no figure of its own
+// Matches patterns with gaps, as the tables of message_forms.h write them: "GPU # has a total capacity of $". Blanks
+// and case do not count. The gaps are
+//   $  a size: "2.00 GiB", "0 bytes", "1EB", "4,096 bytes"    ~  a size that is not kept
 //   &  a number in the unit of the size behind it             #  the number of a device
-//   ^  the number of a process                                %  a number that does not matter
-//   @  a shape, "25088,4096"                                  ?  the name of a type, "float", which makes the shape a
-//   size
+//   ^  the number of a process                                %  a number that is not kept
+//   @  a shape, "25088,4096"                                  ?  the name of a type, "float"; with the shape, a size
 
 #include "ullage/base/bytes.h"
 
@@ -18,32 +17,32 @@
 
 namespace ullage::read {
 
-// In lower case, of ASCII.
+// ASCII lower case.
 constexpr char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 struct MessageSize {
-  // The least whole number of bytes that is not below what is written, so that printing it, which rounds down, gives
-  // the same text again. None: more than 64 bits hold.
+  // What is written, rounded up to whole bytes. Printing rounds down, so it gives the same text again. None if it does
+  // not fit 64 bits.
   std::optional<Bytes> bytes;
-  Bytes precision;             // half a unit of the last digit; zero where bytes are counted
-  bool decimal_label = false;  // written KB, MB, GB; they are binary all the same
-  std::size_t end = 0;         // behind the unit
+  Bytes precision;             // half a unit of the last digit; zero if the unit is bytes
+  bool decimal_label = false;  // written KB, MB, GB, which are binary all the same
+  std::size_t end = 0;         // index behind the unit
 };
 
-// The size that begins here, in squeezed text. None when there is no number, no unit, or a unit that the end of the
-// text may have cut off.
+// Returns the size that begins at `at` in squeezed text. None if there is no number or no unit, if bytes have a
+// fraction, or if the end of the text may have cut the unit off.
 std::optional<MessageSize> size_at(std::string_view letters, std::size_t at);
 
 struct Match {
-  std::array<MessageSize, 4> sizes;  // of $ and &, in order
+  std::array<MessageSize, 4> sizes;  // of $, & and ?, in order
   std::size_t size_count = 0;
   std::optional<std::uint64_t> device;
   std::optional<std::uint64_t> process;
-  std::size_t end = 0;  // behind the last letter
+  std::size_t end = 0;  // index behind the last letter
 };
 
-// Whether the wording stands at this place of the squeezed text. Numbers must end before the text does: "GPU 1" may be
-// the beginning of "GPU 12".
+// Matches `pattern` at index `at` of squeezed text. A number must end before the text does: "GPU 1" may be the
+// beginning of "GPU 12".
 std::optional<Match> match_at(std::string_view pattern, std::string_view letters, std::size_t at);
 
 }  // namespace ullage::read

@@ -9,7 +9,8 @@
 namespace ullage::read {
 namespace {
 
-// White space of any kind, lines drawn around text (U+2500 to U+257F), byte order marks, and "\n" as JSON writes it.
+// Returns the length of what counts as blank, or 0: white space and control characters, lines drawn around text (U+2500
+// to U+257F), byte order marks, and "\n" as JSON writes it.
 std::size_t blank_length(std::string_view text, std::size_t i) {
   const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
   const unsigned first = byte(0);
@@ -21,7 +22,7 @@ std::size_t blank_length(std::string_view text, std::size_t i) {
   return 0;
 }
 
-// Most letters: neither blank nor the beginning of anything that is taken out.
+// Returns whether the letter certainly stays: it is neither blank nor the beginning of anything that is removed.
 bool is_plain(char c) { return c > 0x20 && c < 0x7f && c != '[' && c != '\\'; }
 
 std::size_t line_end(std::string_view text, std::size_t at, std::size_t end) {
@@ -42,7 +43,7 @@ void squeeze_line(std::string_view text, std::size_t begin, std::size_t end, Squ
     }
     if (first) into.lines.push_back(into.letters.size());
     const char c = text[i];
-    // "2 3.00 GiB" are two numbers; what a line break cuts apart is one.
+    // "2 3.00 GiB" are two numbers, so a blank stays between them. A number split by a line break is one.
     if (!first && i != into.at.back() + 1 && is_digit(c) && is_digit(into.letters.back())) {
       into.letters.push_back(' ');
       into.at.push_back(i - 1);
@@ -86,7 +87,7 @@ std::size_t shared_prefix(std::string_view line, std::string_view pattern) {
 
 namespace {
 
-// `prefix(line)` says how much of a line that is there from its beginning is prefix.
+// `prefix(line)` returns the length of a line's prefix. It is called only for lines whose beginning is in the text.
 template <class Prefix>
 Squeezed squeeze_lines(std::string_view text, std::size_t begin, std::size_t end, const Prefix& prefix) {
   Squeezed into;

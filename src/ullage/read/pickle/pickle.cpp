@@ -8,8 +8,7 @@
 namespace ullage::read {
 namespace {
 
-// How a number of any length reads in 64 bits: its low bytes, whether it is below zero, and whether the bytes above
-// them say nothing more.
+// An integer of any length in 64 bits. `fits`: the bytes above the low eight only repeat the sign.
 struct Wide {
   std::uint64_t low = 0;
   bool negative = false;
@@ -30,14 +29,15 @@ Wide wide(std::span<const std::byte> bytes) {
   return number;
 }
 
-// How long the length of a string is that stands behind its opcode.
+// Returns how many bytes the length field behind a string's opcode has.
 std::size_t length_bytes(std::uint8_t opcode) {
   if (PickleOpcode(opcode) == PickleOpcode::ShortBinUnicode) return 1;
   if (CheckpointOpcode(opcode) == CheckpointOpcode::ShortBinString) return 1;
   return PickleOpcode(opcode) == PickleOpcode::BinUnicode8 ? 8 : 4;
 }
 
-// The bytes behind an opcode whose length stands before them; the parser has checked that they are there.
+// Returns the bytes behind an opcode and its length field of `length` bytes. The parser has checked that they are
+// there.
 std::span<const std::byte> counted(std::span<const std::byte> file, std::uint64_t offset, std::size_t length) {
   return file.subspan(offset + 1 + length, little_endian(&file[offset + 1], length));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Numbers as a pickle writes them: lengths and integers with the lowest byte first, floats with the highest.
+// Reads numbers as a pickle writes them: lengths and integers little-endian, floats big-endian.
 
 #include <bit>
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace ullage::read {
 
 static_assert(std::endian::native == std::endian::little, "pickles are read with plain copies");
 
-// `bytes` is at most 8; the caller has checked that they are there.
+// `bytes` is at most 8. The caller has checked that they are there.
 inline std::uint64_t little_endian(const std::byte* from, std::size_t bytes) {
   std::uint64_t value = 0;
   std::memcpy(&value, from, bytes);

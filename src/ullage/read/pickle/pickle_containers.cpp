@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How PickleParser builds lists, tuples and dicts. The items of one stand side by side in one array that all share:
+// How PickleParser builds lists, tuples and dicts. All containers share one array; each has its items side by side:
 //
 //   items   [ list 0 | dict 1: key value key value | list 2 .... (room) | ... ]
 //
-// Nearly every container is filled at once and gets exactly the room it needs. One that grows later moves behind the
-// others with twice its room, so that all moves together cost no more than the items. Places that were filled are never
-// overwritten: so a list filled with what another was filled with before stands at the same place. In snapshots every
-// event has a list of its own with the same few hundred stacks in them; kept once, a file takes a third of the memory.
+// Nearly every container is filled at once and gets exactly the room it needs. A container that grows later moves to
+// the end with twice its room, so that all moves together cost no more than the items. A list's filled places are never
+// overwritten. So a list with the same items as an earlier one can share its place. In snapshots every event has a list
+// of its own, but only a few hundred stacks differ: kept once each, they need a third of the memory.
 #include "ullage/read/pickle/pickle_parser.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kFilledKnown = 1u << 12;  // stacks met lately; each once-again costs a comparison
-constexpr std::size_t kLeastShared = 4;         // shorter lists are not worth it
+constexpr std::size_t kFilledKnown = 1u << 12;  // lists remembered, by hash; each lookup costs a comparison
+constexpr std::size_t kLeastShared = 4;         // items; sharing shorter lists is not worth it
 
-// Four sums in turn, so that the multiplications need not wait for each other.
+// Uses four independent sums, so that the multiplications need not wait for each other.
 std::uint64_t hash(std::span<const PickleValue> items) {
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15u;  // Fibonacci hashing
   std::uint64_t sums[4] = {items.size(), 1, 2, 3};
@@ -34,8 +34,8 @@ std::uint64_t hash(std::span<const PickleValue> items) {
 
 bool PickleParser::prepare() {
   filled_.resize(kFilledKnown);
-  if (content_ == PickleContent::Checkpoint) return true;  // how much of the file is pickle, is not known
-  // In snapshots about one byte in ten is such a value. Pages that are not needed are never touched.
+  if (content_ == PickleContent::Checkpoint) return true;  // it is unknown how much of the file is pickle
+  // Snapshots have about one value for ten bytes. Reserving too much is cheap: unused pages never become resident.
   made_.items_.reserve(std::min<std::size_t>(file_.size() / 8, limits_.items));
   made_.containers_.reserve(std::min<std::size_t>(file_.size() / 64, limits_.containers));
   memo_.reserve(std::min<std::size_t>(file_.size() / 32, limits_.memo));
@@ -56,7 +56,7 @@ bool PickleParser::drop_mark() {
   return true;
 }
 
-// Python takes a mark off, too, when nothing is above it.
+// Removes the mark if nothing is above it, as Python does.
 bool PickleParser::pop() {
   if (above_mark() == 0) return drop_mark();
   stack_.pop_back();
@@ -91,7 +91,7 @@ bool PickleParser::extend_to_mark(Kind kind) {
   return drop_mark() && needs(count + 1) && extend(kind, count);
 }
 
-// The `count` values on top of the stack go into the container below them. The caller has checked that all are there.
+// Moves the top `count` values of the stack into the container below them. The caller has checked that all are there.
 bool PickleParser::extend(Kind kind, std::size_t count) {
   PickleValue target = stack_[stack_.size() - count - 1];
   if (target.kind() == Kind::Object && kind != Kind::Object && !enter_contents(target, kind)) return false;
@@ -117,7 +117,8 @@ bool PickleParser::extend(Kind kind, std::size_t count) {
   return true;
 }
 
-// Where an equal list was filled before, `one` stands there, too, with no room of its own.
+// If an equal list is remembered, makes `one` share its place, with no room of its own, and returns true. Otherwise
+// remembers these items and returns false.
 bool PickleParser::share(Pickle::Container& one, std::span<const PickleValue> items) {
   Items& known = filled_[hash(items) % kFilledKnown];
   if (known.size == items.size() &&
@@ -126,11 +127,11 @@ bool PickleParser::share(Pickle::Container& one, std::span<const PickleValue> it
     one.size = known.size;
     return true;
   }
-  known = {std::uint32_t(made_.items_.size()), std::uint32_t(items.size())};  // where it will stand
+  known = {std::uint32_t(made_.items_.size()), std::uint32_t(items.size())};  // the caller puts them there
   return false;
 }
 
-// Either the places behind its items are its own, or it stands at the end of the array.
+// Makes room for `count` more items: behind its own if those places are its own or the array ends there; else it moves.
 bool PickleParser::make_room(Pickle::Container& one, std::size_t count) {
   auto& items = made_.items_;
   if (one.size + count <= one.capacity) return true;
@@ -139,7 +140,7 @@ bool PickleParser::make_room(Pickle::Container& one, std::size_t count) {
   const std::size_t room = one.size == 0 || at_end ? needed : 2 * needed;
   const std::size_t begin = at_end ? one.begin : items.size();
   if (begin + room > limits_.items) return too_many("values in lists, tuples and dicts", limits_.items);
-  if (room != needed) {  // moves: the room behind it is filled with nothing, so that the next one begins behind that
+  if (room != needed) {  // moves; absent values fill its room, so that the next container begins behind it
     items.resize(begin + room);
     std::copy_n(items.begin() + one.begin, one.size, items.begin() + std::ptrdiff_t(begin));
   }

@@ -39,7 +39,7 @@ constexpr std::string_view kPackages[] = {"_pickle",
                                           "urllib2",
                                           "webbrowser"};
 
-// Of these modules these functions only.
+// In kModules only kFunctions are refused.
 constexpr std::string_view kModules[] = {"__builtin__", "_io", "builtins", "io"};
 constexpr std::string_view kFunctions[] = {"__import__", "apply",     "breakpoint", "compile", "delattr", "eval",
                                            "exec",       "execfile",  "file",       "globals", "input",   "locals",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PickleParser makes of a checkpoint's classes and calls: records. An object has four places among the items:
+// How PickleParser records a checkpoint's classes and calls. An object has four places among the items:
 //
-//   made_by | arguments | state, when BUILD comes | contents, when SETITEMS or APPENDS come
+//   made_by | arguments | state (set by BUILD) | contents (set by SETITEM(S) or APPEND(S))
 #include "ullage/read/file/printable.h"
 #include "ullage/read/pickle/pickle_globals.h"
 #include "ullage/read/pickle/pickle_parser.h"
@@ -62,7 +62,7 @@ bool PickleParser::object_step(CallingOpcode opcode) {
   }
 }
 
-// Two lines of text: the module's name and the class's.
+// Reads two lines of text: the module's name and the class's.
 bool PickleParser::global_lines() {
   const std::string_view rest(reinterpret_cast<const char*>(file_.data()) + at_, left());
   const std::size_t first = rest.substr(0, kLongestName + 1).find('\n');
@@ -93,7 +93,8 @@ bool PickleParser::global(std::string_view module, std::string_view name) {
   return push({Kind::Global, made_.globals_.size() - 1});
 }
 
-// Of the `values` on top of the stack: what makes it, the arguments, and for NEWOBJ_EX named ones, which are dropped.
+// Makes an object of the `values` on top of the stack: what makes it, the arguments and, for NEWOBJ_EX, the named
+// arguments, which are not kept.
 bool PickleParser::object(std::size_t values) {
   if (!needs(values)) return false;
   const auto first = stack_.end() - std::ptrdiff_t(values);
@@ -121,7 +122,7 @@ bool PickleParser::persistent() {
   return true;
 }
 
-// A new container, with these items, on top of the stack.
+// Pushes a new container with these items.
 bool PickleParser::add(Kind kind, std::initializer_list<PickleValue> items) {
   if (!open(kind)) return false;
   for (const PickleValue item : items) {
@@ -130,7 +131,8 @@ bool PickleParser::add(Kind kind, std::initializer_list<PickleValue> items) {
   return extend(kind, items.size());
 }
 
-// What is set in an object, or appended to it, goes into a dict or list of its own.
+// What is set in an object, or appended to it, goes into a dict or list of the object's own. Makes that if needed, and
+// sets `target` to it.
 bool PickleParser::enter_contents(PickleValue& target, Kind kind) {
   if (made_.containers_.size() >= limits_.containers) return too_many("lists, tuples and dicts", limits_.containers);
   const std::size_t place = made_.containers_[target.payload()].begin + kContents;

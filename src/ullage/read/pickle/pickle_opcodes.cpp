@@ -7,7 +7,7 @@
 namespace ullage::read {
 namespace {
 
-// All of protocols 0 to 5.
+// All opcodes of protocols 0 to 5.
 constexpr std::pair<std::uint8_t, std::string_view> kNames[] = {
     {'(', "MARK"},
     {'.', "STOP"},

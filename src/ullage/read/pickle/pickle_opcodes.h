@@ -8,7 +8,7 @@
 
 namespace ullage::read {
 
-// Those that are read in every file.
+// Opcodes that are read in every file.
 enum class PickleOpcode : std::uint8_t {
   Mark = '(',
   Stop = '.',
@@ -47,7 +47,7 @@ enum class PickleOpcode : std::uint8_t {
   Frame = 0x95,
 };
 
-// More plain data, which checkpoints may hold: bytes, sets, text of Python 2.
+// Opcodes for more plain data, read in checkpoints only: bytes, sets, text of Python 2.
 enum class CheckpointOpcode : std::uint8_t {
   PopMark = '1',
   BinBytes = 'B',
@@ -61,8 +61,8 @@ enum class CheckpointOpcode : std::uint8_t {
   ByteArray8 = 0x96,
 };
 
-// Those that name or call something, or fetch it from outside the file: with them a pickle can run any program. In
-// checkpoints some are read, as records of what was asked for (pickle_objects.cpp).
+// Opcodes that name or call something, or fetch it from outside the file. With them a pickle can run any program. In
+// checkpoints some are read, but only recorded (pickle_objects.cpp).
 enum class CallingOpcode : std::uint8_t {
   PersId = 'P',
   BinPersId = 'Q',
@@ -79,8 +79,9 @@ enum class CallingOpcode : std::uint8_t {
   StackGlobal = 0x93,
 };
 
+// Returns whether `opcode` is a CallingOpcode.
 bool calls(std::uint8_t opcode);
-// "GLOBAL"; empty when there is no such opcode.
+// "GLOBAL" for 'c'; empty if there is no such opcode.
 std::string_view opcode_name(std::uint8_t opcode);
 
 }  // namespace ullage::read

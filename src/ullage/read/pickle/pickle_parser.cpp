@@ -14,7 +14,7 @@ constexpr unsigned kNewestProtocol = 5;
 
 PickleValue truth(bool value) { return {PickleValue::Kind::Bool, value}; }
 PickleValue small(std::int64_t value) { return {PickleValue::Kind::Integer, std::uint64_t(value)}; }
-// 60 bits of two's complement are what a PickleValue holds.
+// Returns whether `value` fits the 60 bits of two's complement that a PickleValue holds.
 bool is_small(std::int64_t value) { return value >= -(std::int64_t{1} << 59) && value < (std::int64_t{1} << 59); }
 
 }  // namespace
@@ -39,7 +39,7 @@ bool PickleParser::run() {
 
 inline bool PickleParser::step(PickleOpcode opcode) {
   switch (opcode) {
-    // The commonest first: most of a file fetches stack frames that it shares.
+    // The most frequent first: most of a file fetches shared stack frames from the memo.
     case PickleOpcode::BinGet:
       return has(1) && get(take(1));
     case PickleOpcode::LongBinGet:
@@ -125,7 +125,8 @@ inline std::uint64_t PickleParser::take(std::size_t bytes) {
   return value;
 }
 
-// A frame says how many bytes follow, for readers that fetch them in one piece; its opcodes are like any others.
+// FRAME says how many bytes follow, for readers that fetch them in one piece. The bytes are opcodes like any others;
+// only their number is checked here.
 bool PickleParser::skip_frame() {
   if (!has(8)) return false;
   const std::uint64_t bytes = take(8);
@@ -166,7 +167,7 @@ bool PickleParser::floating() {
   return push({Kind::Float, opcode_});
 }
 
-// Protocol 0 writes an entry's number as decimal digits on a line.
+// Reads an entry's number as protocol 0 writes it: decimal digits on a line. None if there is no such line.
 std::optional<std::uint64_t> PickleParser::decimal_line() {
   const char* begin = reinterpret_cast<const char*>(file_.data()) + at_;
   const char* end = begin + std::min<std::uint64_t>(left(), 21);  // digits of 2^64 and the line's end
@@ -186,7 +187,7 @@ bool PickleParser::push(PickleValue value) {
 inline bool PickleParser::put(std::optional<std::uint64_t> index) {
   if (!index) return fail("an entry of the memo has no number: the file is damaged");
   if (!needs(1)) return false;
-  // Picklers number one after the other, and each entry takes at least a byte of the file.
+  // Picklers number entries consecutively, and each takes at least a byte, so no number can exceed the bytes so far.
   if (*index >= at_) return fail("memo entry " + std::to_string(*index) + " within " + std::to_string(at_) + " bytes");
   if (*index >= limits_.memo) return too_many("entries of the memo", limits_.memo);
   if (*index >= memo_.size()) memo_.resize(*index + 1);

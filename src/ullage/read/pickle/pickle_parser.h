@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The stack machine that a pickle is a program for, with the opcodes that build data. One loop, one pass; use it
-// through Pickle::parse and parse_checkpoint. Its functions return false when they failed, and have set error_ then.
+// A pickle is a program for a stack machine; this is the machine, with only the opcodes that build data. It reads the
+// file in one loop and one pass. Use it through Pickle::parse and parse_checkpoint. Its bool functions return false on
+// failure, after setting error_.
 
 #include "ullage/read/pickle/pickle.h"
 #include "ullage/read/pickle/pickle_opcodes.h"
@@ -23,11 +24,11 @@ class PickleParser final {
   using Kind = PickleValue::Kind;
 
   // pickle_parser.cpp: the opcodes, the stack, the memo.
-  bool run();  // to STOP
+  bool run();  // up to STOP
   bool step(PickleOpcode opcode);
   std::uint64_t left() const { return file_.size() - at_; }
   bool has(std::uint64_t bytes) { return left() >= bytes || cut_short(bytes); }
-  std::uint64_t take(std::size_t bytes);  // of those that has() found
+  std::uint64_t take(std::size_t bytes);  // call has(bytes) before
   bool skip_frame();
   bool string(std::size_t length_bytes, Kind kind = Kind::String);
   bool long_integer(std::size_t length_bytes);
@@ -38,15 +39,15 @@ class PickleParser final {
   bool put(std::optional<std::uint64_t> index);
   bool get(std::optional<std::uint64_t> index);
 
-  // pickle_containers.cpp. Nothing below the newest mark may be taken.
+  // pickle_containers.cpp. No function takes values from below the newest mark.
   bool prepare();
   std::size_t above_mark() const { return stack_.size() - fence_; }
   bool needs(std::size_t values) { return above_mark() >= values || too_few(values); }
   bool mark();
   bool drop_mark();
   bool pop();
-  bool open(Kind kind);                        // an empty one
-  bool collect(Kind kind, std::size_t count);  // into a new one
+  bool open(Kind kind);                        // pushes an empty container
+  bool collect(Kind kind, std::size_t count);  // moves `count` values from the stack into a new one
   bool collect_to_mark(Kind kind);
   bool extend(Kind kind, std::size_t count);
   bool extend_to_mark(Kind kind);
@@ -54,7 +55,7 @@ class PickleParser final {
   bool share(Pickle::Container& one, std::span<const PickleValue> items);
   PickleValue new_container(Kind kind);
 
-  // pickle_objects.cpp: what only checkpoints hold.
+  // pickle_objects.cpp: opcodes for checkpoints only.
   bool checkpoint_step(CheckpointOpcode opcode);
   bool object_step(CallingOpcode opcode);
   bool global_lines();
@@ -79,19 +80,19 @@ class PickleParser final {
   const std::string& name_;
   const PickleLimits limits_;
   const PickleContent content_;
-  const std::uint64_t place_;  // of file_ in the file that messages name
+  const std::uint64_t place_;  // offset of file_ in the file that messages name
   Pickle made_;
   std::uint64_t at_ = 0;      // next byte
   std::uint64_t opcode_ = 0;  // offset of the opcode at work
   std::vector<PickleValue> stack_;
-  std::vector<std::size_t> marks_;  // heights of the stack
+  std::vector<std::size_t> marks_;  // height of the stack at each mark
   std::size_t fence_ = 0;           // marks_.back(), or zero
   std::vector<PickleValue> memo_;
-  std::size_t memo_entries_ = 0;  // those of memo_ that are not Absent; MEMOIZE numbers by it, as Python does
+  std::size_t memo_entries_ = 0;  // not Absent ones of memo_; MEMOIZE numbers by this, as Python does
   struct Items {
     std::uint32_t begin = 0, size = 0;  // in made_.items_
   };
-  std::vector<Items> filled_;  // by hash: the items that a list was filled with latest
+  std::vector<Items> filled_;  // by hash: the latest items that a list was filled with
   bool stopped_ = false;
   std::optional<Error> error_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PickleParser says when it refuses a file.
+// The error messages of PickleParser.
 #include "ullage/read/file/printable.h"
 #include "ullage/read/pickle/pickle_parser.h"
 
@@ -8,7 +8,7 @@
 namespace ullage::read {
 namespace {
 
-// What follows an opcode's name when a file has no use for it.
+// Ends of messages: after an opcode's name (calls, is_strange) or after a limit.
 struct Refusals {
   std::string_view calls, is_strange, limit;
 };
@@ -21,7 +21,7 @@ const Refusals& words(PickleContent content) {
   return content == PickleContent::Snapshot ? kOfSnapshots : kOfCheckpoints;
 }
 
-// Takes the first line off.
+// Removes the first line from `text` and returns it.
 std::string_view next_line(std::string_view& text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -45,7 +45,7 @@ bool PickleParser::refuse(std::uint8_t opcode) {
   return fail("opcode " + name + " " + std::string(words(content_).is_strange));
 }
 
-// " (posix.system)" where the file says what it asks for.
+// Returns " (posix.system)" if the file names what it asks for; else empty.
 std::string PickleParser::called_name(std::uint8_t opcode) const {
   std::string_view module, name;
   if (CallingOpcode(opcode) == CallingOpcode::Global || CallingOpcode(opcode) == CallingOpcode::Inst) {

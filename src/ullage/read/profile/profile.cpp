@@ -12,7 +12,7 @@
 namespace ullage::read {
 namespace {
 
-// What the fields tell of the version of torch.
+// Returns the torch version, as far as the fields show it.
 std::string torch_of(const ProfileEvents& events) {
   if (events.base_time) return "2.4 or later";
   if (events.event_index) return "1.12 or later";
@@ -22,7 +22,7 @@ std::string torch_of(const ProfileEvents& events) {
 
 using DeviceKey = std::pair<int, int>;  // type, number
 
-// Each device's events by time; of those at one time the file's order.
+// Returns each device's events, sorted by time. Events at the same time keep the file's order.
 std::map<DeviceKey, std::vector<std::uint32_t>> by_device(const std::vector<MemoryEvent>& memory) {
   std::map<DeviceKey, std::vector<std::uint32_t>> result;
   for (std::uint32_t i = 0; i < memory.size(); ++i)
@@ -44,7 +44,7 @@ std::vector<trace::Annotation> annotations(const ProfileEvents& events) {
     ends.push_back({span.begin, true, span.name});
     ends.push_back({std::max(span.end, Nanoseconds{span.begin.count + 1}), false, span.name});
   }
-  // What ends as the next one begins ends first.
+  // If one annotation ends when the next begins, the end comes first.
   std::stable_sort(ends.begin(), ends.end(),
                    [](const End& a, const End& b) { return a.at != b.at ? a.at < b.at : a.start < b.start; });
   std::vector<trace::Annotation> result;

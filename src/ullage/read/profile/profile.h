@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A PyTorch profiler (Kineto) trace with memory events: JSON, unzipped already.
+// Reads a PyTorch profiler (Kineto) trace with memory events: JSON, already unzipped.
 
 #include "ullage/base/result.h"
 #include "ullage/trace/input.h"
@@ -11,7 +11,8 @@
 
 namespace ullage::read {
 
-// BadFile with `name:offset`: no JSON, no trace, or a trace without memory events (it says which option records them).
+// BadFile with `name:offset` if `json` is no JSON, no trace, or a trace without memory events; then the message names
+// the option that records them.
 Result<trace::Profile> read_profile(std::string_view json, const std::string& name);
 
 }  // namespace ullage::read

@@ -27,7 +27,7 @@ class DeviceMaker final {
     device_.type = first.device_type;
     device_.index = std::max(first.device, 0);
     trace().device = static_cast<unsigned>(device_.index);
-    // The processor's totals count from where the profiler began.
+    // The CPU's totals count only from the profiler's start.
     totals_ = std::any_of(memory_.begin(), memory_.end(),
                           [&](auto i) { return events_.memory[i].allocated.value_or(0) > 0; });
     device_.totals = totals_ && device_.type != kCpu;
@@ -48,11 +48,11 @@ class DeviceMaker final {
   trace::Trace& trace() { return device_.trace; }
   EventId next_event() { return trace().end(); }
 
-  // Ops that were open at some event, by their begin; the outer one first.
+  // Collects the ops that were open at an event, sorted by begin, outer ones first.
   void find_ops() {
     for (const std::uint32_t index : memory_)
       for (std::uint32_t span = open_.at[index].op; span != kNoSpan; span = open_.parent[span]) {
-        if (!op_by_span_.try_emplace(span, trace::kNoOp).second) break;  // nor are the ops around it new
+        if (!op_by_span_.try_emplace(span, trace::kNoOp).second) break;  // the ops around it are known, too
         begins_.push_back(span);
       }
     std::sort(begins_.begin(), begins_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -71,7 +71,8 @@ class DeviceMaker final {
     });
   }
 
-  // Ops that end at the time of an allocation still own it.
+  // Emits the ops' begins and ends up to `until`. An op that ends just then stays open: it owns an allocation made
+  // then.
   void begin_and_end_ops(Nanoseconds until) {
     while (next_begin_ < begins_.size() && events_.spans[begins_[next_begin_]].begin <= until) {
       const std::uint32_t span = begins_[next_begin_++];
@@ -160,7 +161,7 @@ class DeviceMaker final {
     emit(trace::event::Free{id}, at, stack);
   }
 
-  // What the pool holds changed between the last event and this one.
+  // Emits the change of the caching allocator's reserved bytes since the last event.
   void follow_reserved(const MemoryEvent& memory) {
     if (memory.reserved.value_or(0) <= 0) return;
     const Bytes now{static_cast<std::uint64_t>(*memory.reserved)};
@@ -171,10 +172,11 @@ class DeviceMaker final {
     reserved_ = now;
   }
 
-  // Compares the level that the trace states with the one counted here, both from before the first event that has one.
+  // Compares the level that the trace states with the level counted here. The first difference is what was live before
+  // the first event. If the difference changes later, that is an inconsistency.
   void follow_allocated(const MemoryEvent& memory) {
     if (!totals_ || !memory.allocated) return;
-    const std::int64_t difference = *memory.allocated - level_;  // both within 2^62
+    const std::int64_t difference = *memory.allocated - level_;  // cannot overflow: both are within 2^62
     if (!stated_before_) {
       stated_before_ = difference;
     } else if (difference != last_difference_) {
@@ -222,7 +224,7 @@ class DeviceMaker final {
   std::vector<std::uint32_t> begins_, ends_;
   std::size_t next_begin_ = 0, next_end_ = 0;
   bool totals_ = false;
-  std::int64_t level_ = 0;  // sum of the events so far; below zero where storages from before were freed
+  std::int64_t level_ = 0;  // sum of the events so far; negative if storages from before were freed
   std::optional<std::int64_t> stated_before_;
   std::int64_t last_difference_ = 0;
   std::uint64_t level_jumps_ = 0;

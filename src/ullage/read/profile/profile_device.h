@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One device's memory events as a Trace: allocations and frees become storages, the totals that newer traces carry give
-// the levels before the first event.
+// Turns one device's memory events into a Trace. Allocations and frees become storages. Newer traces have totals, which
+// show how much was live before the first event.
 
 #include "ullage/read/profile/profile_events.h"
 #include "ullage/read/profile/profile_stacks.h"
@@ -13,13 +13,13 @@
 
 namespace ullage::read {
 
-// `memory`: indices into events.memory of the events of one device (at least one), by time. Never fails: what cannot be
-// is said in trace.inconsistencies. Ops are those that were open at some event of this device, with the ops around
-// them.
+// `memory` has the indices in events.memory of one device's events (at least one), sorted by time. Never fails: events
+// that contradict each other are listed in trace.inconsistencies. The trace's ops are those that were open at an event
+// of this device, and the ops around them.
 trace::Profile::Device make_device(const ProfileEvents& events, const OpenSpans& open,
                                    std::span<const std::uint32_t> memory);
 
-// What was most live at once.
+// Returns the high-water mark of live bytes.
 Bytes peak(const trace::Trace& trace);
 
 }  // namespace ullage::read

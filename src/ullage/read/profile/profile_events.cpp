@@ -11,7 +11,7 @@
 namespace ullage::read {
 namespace {
 
-// Tells the parser's handler how far the text was read: nlohmann's events do not say where they are.
+// An iterator that records how far the text was read, because nlohmann's parser does not pass positions to its handler.
 class Cursor final {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -48,7 +48,7 @@ Result<ProfileEvents> read_profile_events(std::string_view json, const std::stri
   const char* furthest = json.data();
   ProfileParser parser(json.data(), &furthest);
   const char* end = json.data() + json.size();
-  // The parser keeps one bit a level and does not call itself, so depth costs nothing.
+  // nlohmann's parser keeps one bit for each level and does not recurse, so deep nesting is harmless.
   const bool done = nlohmann::json::sax_parse(Cursor(json.data(), &furthest), Cursor(end, &furthest), &parser);
   if (!done) return bad(name, parser.problem_offset(), parser.problem());
   if (!parser.is_trace())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A profiler trace as its JSON says it, with everything that does not concern memory left out: what is kept of a trace
-// of 100 MB are some ten MB. profile.cpp makes traces of it.
+// What a profiler trace's JSON says about memory; everything else is left out. Of a trace of 100 MB some ten MB are
+// kept. profile.cpp makes traces of it.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -15,34 +15,34 @@
 
 namespace ullage::read {
 
-// As the trace says it, which has microseconds with up to three decimals; only differences mean something.
+// A time as the trace states it, in microseconds with up to three decimals. Only differences mean something.
 struct Nanoseconds {
   std::int64_t count = 0;
   friend constexpr auto operator<=>(Nanoseconds, Nanoseconds) = default;
 };
 
-// No count of bytes of one event is larger, nor all of them together: sums of them stay below 2^64.
+// The most bytes of one event, and of all events together, so that sums stay below 2^64.
 inline constexpr std::int64_t kMostProfiledBytes = std::int64_t{1} << 61;
 
-// "[memory]" and "[OutOfMemory]".
+// An event named "[memory]" or "[OutOfMemory]".
 struct MemoryEvent {
   Nanoseconds at;
   std::uint64_t thread = 0;
   int device_type = 0;  // c10::DeviceType: 0 CPU, 1 CUDA
-  int device = 0;       // -1 of the CPU
+  int device = 0;       // -1 for the CPU
   bool out_of_memory = false;
-  std::int64_t bytes = 0;  // + allocated, - freed; of an out-of-memory event what was asked for
+  std::int64_t bytes = 0;  // negative: freed, else allocated; of an out-of-memory event: requested
   std::optional<Address> address;
-  std::optional<std::int64_t> allocated, reserved;  // of the device after the event; zero or less where not known
+  std::optional<std::int64_t> allocated, reserved;  // of the device after the event; 0 or less may mean unknown
 };
 
-// Something that took a while on a thread.
+// A stretch of time on one thread.
 struct Span {
   enum class Kind : std::uint8_t { Op, Annotation, Python };
   Nanoseconds begin, end;
   std::uint64_t thread = 0;
-  std::uint32_t name = 0;        // of ProfileEvents::texts
-  std::uint32_t call_stack = 0;  // likewise: "train.py(12): main;...", innermost first; 0: none
+  std::uint32_t name = 0;        // index in ProfileEvents::texts
+  std::uint32_t call_stack = 0;  // the same, for "train.py(12): main;...", innermost first; 0: none
   Kind kind = Kind::Op;
 };
 
@@ -53,16 +53,16 @@ struct ProfiledDevice {
 };
 
 struct ProfileEvents {
-  std::vector<MemoryEvent> memory;      // in the file's order, which is not that of time
-  std::vector<Span> spans;              // likewise
-  std::vector<std::string> texts{""};   // each once
+  std::vector<MemoryEvent> memory;      // in the file's order, not sorted by time
+  std::vector<Span> spans;              // in the file's order, too
+  std::vector<std::string> texts{""};   // each text once; the first is empty
   std::vector<ProfiledDevice> devices;  // deviceProperties
   bool event_index = false;             // some event has "Ev Idx": since torch 1.12
   bool base_time = false;               // there is baseTimeNanoseconds: since torch 2.4
 };
 
-// BadFile with `name:offset`: no JSON, no trace, a trace without memory events, or one whose memory events lack a time
-// or a size that 64 bits hold. The time it takes follows the length of the text, whatever is in it.
+// BadFile with `name:offset` if `json` is no JSON, no trace, a trace without memory events, or one whose memory events
+// lack a valid time or size. The time it takes is proportional to the length of `json`, whatever is in it.
 Result<ProfileEvents> read_profile_events(std::string_view json, const std::string& name);
 
 }  // namespace ullage::read

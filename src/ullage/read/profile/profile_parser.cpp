@@ -12,22 +12,22 @@ namespace {
 
 constexpr std::string_view kMemory = "[memory]";
 constexpr std::string_view kOutOfMemory = "[OutOfMemory]";
-constexpr std::uint64_t kThreadByName = std::uint64_t{1} << 63;  // a thread told by a word; others are told by a number
+constexpr std::uint64_t kThreadByName = std::uint64_t{1} << 63;  // set if a thread has a name instead of a number
 
-// Times are microseconds with decimals, exact to the nanosecond, which a double is not (1.6e15 microseconds since the
-// epoch leave it a quarter of a microsecond).
+// Times are microseconds with decimals, exact to the nanosecond. A double would be too coarse: at 1.6e15 microseconds
+// since the epoch its steps are a quarter of a microsecond.
 
-// Four times more than anybody's clock shows, and sums of two of them stay within 64 bits.
+// A quarter of what 64 bits of nanoseconds hold (73 years), so that sums of two times do not overflow.
 constexpr std::int64_t kMostMicroseconds = INT64_MAX / 4000;
 
-// None: beyond 64 bits of nanoseconds.
+// None if the time is beyond kMostMicroseconds.
 std::optional<Nanoseconds> nanoseconds_of_microseconds(std::int64_t microseconds) {
   if (microseconds < -kMostMicroseconds || microseconds > kMostMicroseconds) return std::nullopt;
   return Nanoseconds{microseconds * 1000};
 }
 
-// Of a JSON number with a fraction or an exponent, or with more digits than 64 bits hold. Decimals beyond the third are
-// cut off; with an exponent the number is as exact as a double.
+// The same for a JSON number with a fraction, an exponent, or more digits than 64 bits hold. Decimals beyond the third
+// are cut off. With an exponent the result is only as exact as a double.
 std::optional<Nanoseconds> nanoseconds_of_microseconds(std::string_view number) {
   if (number.find_first_of("eE") != std::string_view::npos) {
     const double microseconds = std::strtod(std::string(number).c_str(), nullptr);
@@ -90,7 +90,7 @@ bool ProfileParser::key(string_t& text) {
 
 bool ProfileParser::value() {
   if (passed_over_ > 0) return true;
-  // A key of ours with a value of another type: the event is judged when it ends.
+  // A wanted key has a value of the wrong type. The event is judged when it ends.
   if (place_ == Place::Event && (key_ == Key::Time || key_ == Key::Duration)) current_.bad_time = true;
   if (place_ == Place::Args && key_ == Key::Bytes) current_.bad_size = true;
   return true;
@@ -243,7 +243,7 @@ bool ProfileParser::end_event() {
   if (event.name == kMemory) return end_memory_event(false);
   if (event.name == kOutOfMemory) return end_memory_event(true);
   if (event.phase != 'X') return true;
-  // Up to torch 1.10 annotations had the category of operators.
+  // Up to torch 1.10 annotations had the category of ops.
   const bool named_step = event.name.starts_with("ProfilerStep") || event.name.starts_with("Optimizer.") ||
                           event.name.starts_with("enumerate(DataLoader)");
   if (event.category == "cpu_op" || event.category == "Operator")
@@ -275,7 +275,7 @@ bool ProfileParser::end_memory_event(bool out_of_memory) {
 }
 
 bool ProfileParser::end_span(Span::Kind kind) {
-  // A span without times tells nothing of memory; it is no reason to refuse the rest.
+  // A span without times is skipped: it is no reason to refuse the file.
   if (current_.bad_time || !current_.at || !current_.duration || current_.duration->count < 0) return true;
   Span span;
   span.begin = *current_.at;
@@ -302,7 +302,7 @@ bool ProfileParser::fail(std::string message) {
 
 bool ProfileParser::parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) {
   // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while ..."; the words after the
-  // place may quote a whole string of the file.
+  // place may quote a long string of the file, so they are cut.
   constexpr std::size_t kMostQuoted = 160;
   const std::string_view words = error.what();
   const std::size_t start = words.find("syntax error");

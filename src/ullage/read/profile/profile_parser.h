@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Takes the events of nlohmann's JSON parser and keeps what read_profile_events wants. It knows the few places of a
-// trace that matter and passes over everything else by counting brackets:
+// Receives the events of nlohmann's JSON parser and keeps what read_profile_events wants. It knows the few places of a
+// trace that matter, and skips everything else by counting brackets:
 //
-//   { "deviceProperties": [ {Device} ... ],  "traceEvents": [ {Event, "args": {Args}} ... ] }      or      [ {Event}
-//   ... ]
+//   { "deviceProperties": [ {Device} ... ],  "traceEvents": [ {Event, "args": {Args}} ... ] }  or  [ {Event} ... ]
 
 #include "ullage/read/profile/profile_events.h"
 
@@ -27,7 +26,7 @@ class ProfileParser final {
   using string_t = nlohmann::json::string_t;
   using binary_t = nlohmann::json::binary_t;
 
-  // Both must outlive the parser; `*furthest` is where the text is being read.
+  // `begin` is the text's begin, `*furthest` the place up to which it was read. Both must outlive the parser.
   ProfileParser(const char* begin, const char* const* furthest) : begin_(begin), furthest_(furthest) {}
 
   bool is_trace() const { return is_trace_; }
@@ -35,7 +34,7 @@ class ProfileParser final {
   std::size_t problem_offset() const { return problem_offset_; }
   ProfileEvents take() { return std::move(events_); }
 
-  // What nlohmann calls; false ends the parsing.
+  // nlohmann's parser calls these; returning false ends the parsing.
   bool null() { return value(); }
   bool boolean(bool) { return value(); }
   bool number_integer(number_integer_t number);
@@ -76,7 +75,7 @@ class ProfileParser final {
     CallStack
   };
 
-  // An event as far as it was read; its keys come in any order.
+  // The event being read; its keys come in any order.
   struct Current {
     std::string name, category, call_stack;
     char phase = 0;
@@ -88,7 +87,7 @@ class ProfileParser final {
   };
 
   static Key known(std::string_view text);
-  bool value();  // that is of no interest here
+  bool value();  // a value that is not wanted here
   bool integer(std::int64_t number);
   void out_of_range();
   void set_time(std::optional<Nanoseconds> time);
@@ -104,13 +103,13 @@ class ProfileParser final {
   const char* const* furthest_;
   Place place_ = Place::Outside;
   Key key_ = Key::Other;
-  std::uint64_t passed_over_ = 0;  // brackets open within something of no interest
-  bool bare_list_ = false;         // the events stand in no object
+  std::uint64_t passed_over_ = 0;  // open brackets of something that is skipped
+  bool bare_list_ = false;         // the text is just a list of events
   bool is_trace_ = false;
   Current current_;
   ProfiledDevice device_;
   ProfileEvents events_;
-  std::int64_t sum_ = 0;  // of all bytes, allocated and freed
+  std::int64_t sum_ = 0;  // of all bytes allocated or freed
   std::unordered_map<std::string, std::uint32_t> texts_;
   std::string problem_;
   std::size_t problem_offset_ = 0;

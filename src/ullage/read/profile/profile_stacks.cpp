@@ -28,7 +28,7 @@ class StackMaker final {
     for (std::size_t i = 0; i < looked_at; ++i) {
       const std::uint32_t index = open[open.size() - 1 - i];
       const Span& span = events_.spans[index];
-      if (span.end < at) continue;  // spans that overlap without one being inside the other: the outer one has ended
+      if (span.end < at) continue;  // overlapping spans need not be nested: this outer one has ended
       if (span.kind == Span::Kind::Op && result.op == kNoSpan) result.op = index;
       if (span.kind == Span::Kind::Python) {
         if (const auto id = frame(span)) python_.push_back(*id);
@@ -47,7 +47,7 @@ class StackMaker final {
   }
 
  private:
-  // None for what would make each step's stack another one, or says nothing.
+  // None if the span's name says nothing, or would give each step a different stack.
   std::optional<trace::FrameId> frame(const Span& span) {
     FrameOfText& known = frame_by_text_[span.name];
     if (!known.looked_up) {
@@ -83,10 +83,10 @@ class StackMaker final {
   trace::Stacks& stacks_;
   std::vector<FrameOfText> frame_by_text_;
   std::unordered_map<std::uint32_t, std::vector<trace::FrameId>> call_stacks_;
-  std::vector<trace::FrameId> ops_, python_;  // of the event at hand
+  std::vector<trace::FrameId> ops_, python_;  // of the current event
 };
 
-// By thread and time; of spans that begin together the longer one is the outer one.
+// Sorted by thread and begin. If spans begin together, the longer one comes first, as the outer one.
 std::vector<std::uint32_t> spans_in_order(const std::vector<Span>& spans) {
   std::vector<std::uint32_t> order(spans.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -108,7 +108,7 @@ std::vector<std::uint32_t> memory_in_order(const std::vector<MemoryEvent>& memor
   return order;
 }
 
-// The spans that have begun and not ended on one thread, outermost first.
+// The open spans of one thread, outermost first.
 class OpenOnThread final {
  public:
   OpenOnThread(const std::vector<Span>& spans, std::vector<std::uint32_t>& parent) : spans_(spans), parent_(parent) {}
@@ -118,7 +118,7 @@ class OpenOnThread final {
   void push(std::uint32_t index) {
     const Span& span = spans_[index];
     end_before(span.begin);
-    // One that ends as its neighbour begins is a neighbour, not a parent.
+    // A span that ends when this one begins is its neighbour, not its parent.
     while (!open_.empty() && spans_[open_.back()].end == span.begin && span.end > span.begin) open_.pop_back();
     if (!open_.empty())
       parent_[index] = spans_[open_.back()].kind == Span::Kind::Op ? open_.back() : parent_[open_.back()];
@@ -156,7 +156,7 @@ trace::Frame frame_of(std::string_view text) {
     }
     frame.line = 0;
   }
-  frame.file = "??";  // as PyTorch's own recordings call what is not Python
+  frame.file = "??";  // as PyTorch's own recordings name frames outside Python
   frame.function = text;
   return frame;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which spans were open on a thread when memory was allocated there, told by time alone: the ops, outermost to
-// innermost, and the stack they make.
+// Finds the spans that were open on a thread when memory was allocated there, from their times alone: the ops,
+// outermost to innermost, and the stack that they make.
 //
 //   thread   [ aten::linear ............................ ]
 //               [ aten::addmm ............. ]
@@ -22,16 +22,16 @@ inline constexpr std::uint32_t kNoSpan = UINT32_MAX;
 struct OpenSpans {
   struct At {
     trace::StackId stack;
-    std::uint32_t op = kNoSpan;  // the innermost op: an index of ProfileEvents::spans
+    std::uint32_t op = kNoSpan;  // the innermost op, an index in ProfileEvents::spans
   };
-  std::vector<At> at;                 // index: that of ProfileEvents::memory
-  std::vector<std::uint32_t> parent;  // of a span the op around it, or kNoSpan; index: that of ProfileEvents::spans
+  std::vector<At> at;                 // for each of ProfileEvents::memory
+  std::vector<std::uint32_t> parent;  // for each of ProfileEvents::spans, the op around it or kNoSpan
 };
 
-// Of spans nested deeper than 128 the innermost ones make the stack.
+// If more than 128 spans are nested, only the innermost 128 make the stack.
 OpenSpans find_open_spans(const ProfileEvents& events, trace::Stacks& stacks);
 
-// "train.py(12): main" as a frame; any other text is the function's name.
+// Returns "train.py(12): main" as a frame; any other text is the function's name.
 trace::Frame frame_of(std::string_view text);
 
 }  // namespace ullage::read

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which allocation a free belongs to: by address, or where the profiler wrote no addresses (up to torch 1.9) the newest
-// one of the same size.
+// Finds the allocation that a free belongs to: by address or, if the profiler wrote none (up to torch 1.9), the newest
+// allocation of the same size.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
@@ -17,11 +17,11 @@ namespace ullage::read {
 
 class LiveStorages final {
  public:
-  struct NeverSeen {};     // it was there before the first event
+  struct NeverSeen {};     // it was allocated before the first event
   struct FreedAlready {};  // nothing was allocated there since its last free
   using Owner = std::variant<StorageId, NeverSeen, FreedAlready>;
 
-  // The storage that stood at this address until now, if the trace never freed it.
+  // Adds a storage. Returns the storage that was at this address before, if the trace never freed it.
   std::optional<StorageId> allocate(std::optional<Address> address, Bytes bytes, StorageId storage);
   Owner free(std::optional<Address> address, Bytes bytes);
 

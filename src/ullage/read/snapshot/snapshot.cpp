@@ -30,7 +30,7 @@ enum SettingField {
 };
 enum AnnotationField { kAnnotationStage, kAnnotationName, kAnnotationDevice, kAnnotationTime };
 
-// {"1": 0, "2": 0, ... "32768": 4}: keys are intervals in MiB.
+// Reads {"1": 0, "2": 0, ... "32768": 4}: keys are intervals in MiB, values are numbers of divisions.
 void read_roundup(SnapshotSource& source, PickleValue dict, trace::RecordedSettings& settings) {
   const auto items = source.pickle.items(dict);
   if (dict.kind() != PickleValue::Kind::Dict || items.size() / 2 > source.limits.keys) {
@@ -63,7 +63,7 @@ SnapshotSettings read_settings(SnapshotSource& source, PickleValue dict) {
   made.has_stream_reuse = fields.has(kSettingStreamReuse);
   if (!is_missing(fields[kSettingMaxSplit])) {
     const std::int64_t most = source.integer(fields[kSettingMaxSplit], "max_split_size", dict);
-    // -1, and the largest number in some versions: no limit.
+    // -1 (in some versions the largest number) means no limit.
     if (most >= 0 && most != std::numeric_limits<std::int64_t>::max()) {
       made.settings.max_split = Bytes{std::uint64_t(most)};
     }
@@ -184,8 +184,8 @@ void Reader::find_layout(bool is_list) {
   }
 }
 
-// Which release first wrote what, by the dates of the changes in pytorch/pytorch: times with the history of December
-// 2023, allocator_settings #119404 of February 2024, compile_context #152707 of May 2025,
+// Returns the torch versions that write such a file, by the dates of changes in pytorch/pytorch: times with the history
+// of December 2023, allocator_settings #119404 of February 2024, compile_context #152707 of May 2025,
 // graph_capture_record_stream_reuse #158352 of August 2025, user_metadata of October 2025.
 std::string Reader::torch() const {
   if (events_.met_user_metadata()) return "2.10 or later";

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kLinesPerKind = 3;
 constexpr std::uint64_t kBlockUnit = 512;  // bytes; kMinBlockSize of c10/cuda/CUDACachingAllocator.cpp
 
-// One way of contradicting itself: the first few cases in words, the others counted.
+// One kind of contradiction: the first kLinesPerKind cases as text, the others only counted.
 class Contradiction final {
  public:
   explicit Contradiction(std::string several) : several_(std::move(several)) {}
@@ -42,7 +42,7 @@ struct Contradictions {
   Contradiction overlap{"segments that overlap"};
 };
 
-// Sums of sizes of one file do not overflow: SnapshotLimits::total_bytes.
+// Sums of sizes cannot overflow, thanks to SnapshotLimits::total_bytes.
 void check_segment(const trace::Segment& segment, Contradictions& kinds) {
   Bytes all, allocated, active, requested;
   Address expected = segment.address;

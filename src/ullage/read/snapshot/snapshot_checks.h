@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where a snapshot contradicts itself. None of it stops the reading: files that were edited, made by tests or taken by
-// several threads still tell most of the story, and whoever reads the answer is told what does not add up.
+// Finds where a snapshot contradicts itself. No contradiction stops the reading: a file that was edited, made by a test
+// or taken while several threads ran still says most. The report then lists what does not add up.
 
 #include "ullage/trace/recording/recording.h"
 
@@ -11,7 +11,8 @@
 
 namespace ullage::read {
 
-// Some lines of each kind, then how many more there are.
+// Returns up to three lines for each kind of contradiction, then the number of the others. Each device's segments must
+// be sorted by address.
 std::vector<std::string> inconsistencies(const std::vector<trace::DeviceRecording>& devices);
 
 }  // namespace ullage::read

@@ -18,7 +18,7 @@ enum EventField {
   kEventUserMetadata
 };
 
-// In the order of Words.
+// In the order of actions_.
 enum Action {
   kAlloc,
   kFreeRequested,
@@ -31,7 +31,7 @@ enum Action {
   kSnapshot
 };
 
-constexpr std::size_t kKindsLeftOut = 16;  // told by name; the others are counted as one
+constexpr std::size_t kKindsLeftOut = 16;  // counted by name; what is left out after these counts as "other"
 
 decltype(trace::RecordedEvent::what) at_address(Action action, Address address, Bytes bytes, trace::StreamId stream) {
   switch (action) {
@@ -92,7 +92,7 @@ std::optional<trace::RecordedEvent> SnapshotEvents::read_event(PickleValue dict)
   const Bytes bytes = source_.bytes(fields_[kEventSize], "size of an event", dict);
   const trace::StreamId stream{source_.handle(fields_[kEventStream], "stream of an event", dict)};
   if (action == kOom) {
-    // Older versions wrote the free bytes as addr.
+    // Older versions of torch wrote the free bytes as addr.
     const PickleValue free = fields_.has(kEventDeviceFree) ? fields_[kEventDeviceFree] : fields_[kEventAddress];
     event.what = trace::record::OutOfMemory{bytes, source_.bytes(free, "device_free of an oom event", dict), stream};
   } else if (action == kSnapshot) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The events of a snapshot's device_traces.
+// Reads the events of a snapshot's device_traces.
 
 #include "ullage/read/snapshot/snapshot_stacks.h"
 #include "ullage/trace/recording/recording.h"
@@ -17,10 +17,10 @@ class SnapshotEvents final {
  public:
   SnapshotEvents(SnapshotSource& source, SnapshotStacks& stacks);
 
-  // The events of one device, oldest first. Those of a kind not known are left out and counted.
+  // Returns the events of one device, oldest first. Events of an unknown kind are left out and counted.
   std::vector<trace::RecordedEvent> read(PickleValue list);
 
-  // What the newest keys of the events tell of torch's version.
+  // Whether an event had these keys, which indicate torch's version.
   bool met_time() const { return met_time_; }
   bool met_compile_context() const { return met_compile_context_; }
   bool met_user_metadata() const { return met_user_metadata_; }

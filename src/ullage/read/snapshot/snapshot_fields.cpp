@@ -8,7 +8,7 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kStringsKnown = 32;  // by place; a file that shares no strings is read a little slower
+constexpr std::size_t kStringsKnown = 32;  // a file that shares no strings is read a little more slowly
 
 std::string described(const Pickle& pickle, PickleValue value) {
   using Kind = PickleValue::Kind;
@@ -69,7 +69,7 @@ Bytes SnapshotSource::bytes(PickleValue value, const char* what, PickleValue nea
   return {*count};
 }
 
-// Some devices have addresses in the upper half, which one of torch's writers writes as numbers below zero.
+// Accepts negative numbers: one of torch's writers uses them for addresses in the upper half of 64 bits.
 Address SnapshotSource::address(PickleValue value, const char* what, PickleValue near) {
   if (is_missing(value)) wrong(value, what, near, "an address");
   return {handle(value, what, near)};

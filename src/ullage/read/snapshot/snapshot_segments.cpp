@@ -23,11 +23,11 @@ enum SegmentField {
 enum BlockField { kBlockAddress, kBlockSize, kBlockRequested, kBlockState, kBlockFrames, kBlockHistory };
 enum HistoryField { kRealSize, kHistoryFrames };
 
-// In the order of Words.
+// In the order of states_.
 constexpr trace::Block::State kStates[] = {trace::Block::State::Active, trace::Block::State::Inactive,
                                            trace::Block::State::PendingFree, trace::Block::State::PendingFree};
 
-// Sums of sizes of one file do not overflow: SnapshotLimits::total_bytes.
+// Sums of sizes cannot overflow, thanks to SnapshotLimits::total_bytes.
 struct Sums {
   Bytes allocated, active, requested;
 };

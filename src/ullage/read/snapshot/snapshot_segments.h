@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The segments of a snapshot and their blocks, in every layout.
+// Reads the segments of a snapshot and their blocks, in every layout.
 
 #include "ullage/read/snapshot/snapshot_stacks.h"
 #include "ullage/trace/recording/recording.h"
@@ -16,9 +16,9 @@ class SnapshotSegments final {
     unsigned device = 0;
     trace::Segment segment;
   };
-  // A segment with its blocks, by address. Totals that it does not state are its blocks' sums.
+  // Reads a segment and its blocks, sorted by address. Totals that the file does not state are sums over the blocks.
   Made read(PickleValue dict);
-  // A block met so far had no address of its own, or a `history` in place of frames: torch 2.0.
+  // Whether a block so far had no address of its own, or had a `history` in place of frames, as torch 2.0 writes.
   bool met_old_blocks() const { return met_old_blocks_; }
 
  private:

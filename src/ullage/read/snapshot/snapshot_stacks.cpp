@@ -8,7 +8,7 @@ namespace {
 
 enum FrameField { kFile, kFunction, kLine };
 
-constexpr std::size_t kRecent = 1u << 12;  // about as many as Pickle keeps apart
+constexpr std::size_t kRecent = 1u << 12;  // as many lists as the pickle parser remembers (kFilledKnown)
 
 }  // namespace
 
@@ -61,7 +61,7 @@ trace::FrameId SnapshotStacks::frame(PickleValue dict) {
   const auto known = frames_.find(parts);
   if (known != frames_.end()) return ids_[dict.payload()] = known->second.value + 1, known->second;
   trace::Frame one{source_.text(parts.file), source_.text(parts.function), 0};
-  // C++ frames of some versions have none, or one below zero.
+  // C++ frames of some versions have no line, or a negative one.
   one.line = source_.pickle.unsigned_integer(parts.line).value_or(0);
   const trace::FrameId made = stacks_.add(std::move(one));
   frames_.emplace(parts, made);

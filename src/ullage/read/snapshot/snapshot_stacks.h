@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The stacks of a snapshot. Millions of references lead to a few thousand frames, and events share whole lists: each
-// frame and each list of the file is converted once.
+// Reads the stacks of a snapshot. Millions of references lead to a few thousand frames, and events share whole lists.
+// So each frame and each list of the file is converted only once.
 
 #include "ullage/read/snapshot/snapshot_fields.h"
 #include "ullage/trace/recording/stacks.h"
@@ -19,11 +19,11 @@ class SnapshotStacks final {
  public:
   SnapshotStacks(SnapshotSource& source, trace::Stacks& stacks);
 
-  // Of a list of frames, innermost first. Missing or empty: the stack that was not recorded.
+  // Returns the stack of a list of frames, innermost first. If it is missing or empty: StackId{0}, "not recorded".
   trace::StackId stack(PickleValue frames);
 
  private:
-  // What a frame is made of, as the file has it: two dicts of the same three make the same frame.
+  // The file's values that make a frame. Two dicts with the same three make the same frame.
   struct Parts {
     PickleValue file, function, line;
     friend bool operator==(const Parts&, const Parts&) = default;
@@ -38,16 +38,16 @@ class SnapshotStacks final {
   SnapshotSource& source_;
   trace::Stacks& stacks_;
   Fields fields_;
-  std::vector<std::uint32_t> ids_;  // by container of the file: 1 + its FrameId or StackId; 0: not converted yet
+  std::vector<std::uint32_t> ids_;  // by the file's container: 1 + its FrameId or StackId; 0: not converted yet
   std::unordered_map<Parts, trace::FrameId, Hash>
-      frames_;  // so that no file can have one long name made again and again
+      frames_;  // so no file can make us convert one long name again and again
   struct Recent {
     const PickleValue* items = nullptr;
     std::size_t size = 0;
     trace::StackId stack;
   };
-  std::vector<Recent> recent_;       // by place: lists with equal items mostly share them
-  std::vector<trace::FrameId> one_;  // kept for its memory
+  std::vector<Recent> recent_;       // by address of the items, which equal lists mostly share
+  std::vector<trace::FrameId> one_;  // scratch, kept to save allocations
 };
 
 }  // namespace ullage::read

@@ -14,7 +14,7 @@ namespace {
 
 using ValueKind = PickleValue::Kind;
 
-constexpr int kMostWrappings = 4;  // of a tensor: one makes it a parameter
+constexpr int kMostWrappings = 4;  // calls around a tensor; a parameter has one
 
 class CheckpointWalk final {
  public:
@@ -33,7 +33,7 @@ class CheckpointWalk final {
   }
 
  private:
-  // A key or an index on the way.
+  // A key or an index in a path.
   using Step = std::variant<std::string_view, std::int64_t>;
 
   bool fail(PickleValue near, const std::string& message) { return fail(file_.bad(near, message)); }
@@ -58,7 +58,7 @@ class CheckpointWalk final {
     return std::to_string(std::get<std::int64_t>(step));
   }
 
-  // Recursion is bounded by the limit of depth, time by the limit of values.
+  // limits_.depth bounds the recursion, limits_.values the time.
   bool visit(PickleValue value) {
     if (++values_ > limits_.values) {
       return fail(value, fmt::format("more than {} values in each other, the limit for checkpoints", limits_.values));
@@ -104,7 +104,7 @@ class CheckpointWalk final {
     return true;
   }
 
-  // Python 2 gives an OrderedDict its items as one argument, a list of pairs.
+  // Python 2 passes an OrderedDict's items as one argument, a list of pairs.
   bool visit_pairs(PickleValue arguments) {
     const auto given = pickle_.items(arguments);
     if (given.empty()) return true;
@@ -133,7 +133,7 @@ class CheckpointWalk final {
     return std::nullopt;
   }
 
-  // Python would keep the latter of two equal keys; it writes none.
+  // Fails if two keys are equal. Python never writes such a dict; reading one, it would keep the later value.
   bool check_keys(PickleValue dict) {
     if (keys_differ_[dict.payload()]) return true;
     std::vector<std::string> keys;
@@ -170,7 +170,7 @@ class CheckpointWalk final {
     return function == "_rebuild_tensor" || function == "_rebuild_tensor_v2" || function == "_rebuild_tensor_v3";
   }
 
-  // Arguments: storage, offset, shape, strides, requires_grad, hooks; of _v3 the type of the elements, too.
+  // The arguments are storage, offset, shape, strides, requires_grad, hooks and, for _v3, the type of the elements.
   bool add_tensor(PickleValue value) {
     const auto arguments = pickle_.items(pickle_.object(value).arguments);
     const bool typed = torch_function(value) == "_rebuild_tensor_v3";
@@ -252,7 +252,7 @@ class CheckpointWalk final {
   const CheckpointLimits limits_;
   const std::size_t most_described_;  // bytes
   std::vector<Step> steps_;
-  std::vector<bool> keys_differ_;  // by container: dicts that were looked through
+  std::vector<bool> keys_differ_;  // by container: dicts whose keys are checked already
   std::vector<NamedWeight> found_;
   std::size_t values_ = 0;
   std::size_t described_ = 0;

@@ -18,7 +18,7 @@ Error CheckpointPickle::bad(PickleValue near, const std::string& message) const 
   return {Error::Kind::BadFile, message, fmt::format("{}:{}", name, place + pickle.offset(near).value_or(0))};
 }
 
-// ("storage", torch.FloatStorage, key, "cuda:0", elements), in old checkpoints with a view of a storage behind them.
+// An id is ("storage", torch.FloatStorage, key, "cuda:0", elements); in old checkpoints a view of a storage may follow.
 Result<std::optional<CheckpointStorageId>> storage_id(const CheckpointPickle& file, PickleValue persistent) {
   const Pickle& pickle = file.pickle;
   const auto what = pickle.items(persistent);

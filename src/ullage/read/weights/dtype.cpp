@@ -7,8 +7,8 @@
 namespace ullage::read {
 namespace {
 
-// torch/storage.py and c10/core/ScalarType.h; the `safetensors` crate's tensor.rs. Types that are newer than torch's
-// typed storages have none.
+// Sources: torch/storage.py and c10/core/ScalarType.h; the `safetensors` crate's tensor.rs. Types newer than torch's
+// typed storages have no storage class.
 struct Row {
   std::string_view name, torch, storage;
   std::uint64_t bytes;

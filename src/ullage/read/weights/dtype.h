@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The types of a tensor's elements, under the names that safetensors gives them, and what torch calls them.
+// The types of a tensor's elements, with their names in safetensors and in torch.
 
 #include "ullage/base/bytes.h"
 
@@ -31,11 +31,11 @@ enum class Dtype : std::uint8_t {
   C128
 };
 
-Bytes size_of(Dtype dtype);                // of one element
+Bytes size_of(Dtype dtype);                // bytes of one element
 std::string_view name_of(Dtype dtype);     // "F32", as safetensors has it
 std::string_view torch_name(Dtype dtype);  // "float32"
 
-// Nothing for any other name.
+// None for an unknown name.
 std::optional<Dtype> dtype_named(std::string_view name);             // "F32"
 std::optional<Dtype> dtype_of_torch(std::string_view torch_name);    // "float32"
 std::optional<Dtype> dtype_of_storage(std::string_view class_name);  // "FloatStorage"

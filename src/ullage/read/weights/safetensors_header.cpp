@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kLargestHeader = 100'000'000;  // as the format's own reader has it
+constexpr std::uint64_t kLargestHeader = 100'000'000;  // bytes; the limit of the format's own reader
 constexpr int kDeepestHeader = 3;                      // an object of objects with lists in them
 constexpr std::size_t kTextInMessage = 200;
 
@@ -29,7 +29,8 @@ Error bad_header(const std::string& name, std::uint64_t offset, const std::strin
   return {Error::Kind::BadFile, "damaged: " + message, fmt::format("{}:{}", name, offset)};
 }
 
-// Fills `entry` from one tensor's description, or says what is wrong with it. Places are within the data.
+// Fills `entry` from one tensor's description, with its range relative to the begin of the data. Returns what is wrong
+// with the description, or an empty text.
 std::string parse_entry(const Json& json, SafetensorsHeader::Entry& entry) {
   if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") || !json.contains("data_offsets")) {
     return "dtype, shape or data_offsets is missing";
@@ -58,7 +59,7 @@ std::string parse_entry(const Json& json, SafetensorsHeader::Entry& entry) {
   return "";
 }
 
-// Empty when the texts are.
+// Fills `metadata`. Returns what is wrong with it, or an empty text.
 std::string parse_metadata(const Json& json, std::map<std::string, std::string>& metadata) {
   if (!json.is_object()) return "__metadata__ is no object";
   for (const auto& [key, text] : json.items()) {
@@ -68,7 +69,7 @@ std::string parse_metadata(const Json& json, std::map<std::string, std::string>&
   return "";
 }
 
-// Ranges without holes, from the begin of the data to the file's end.
+// Checks that the ranges reach from the begin of the data to the file's end, without holes or overlaps.
 Status check_places(const SafetensorsHeader& header, std::uint64_t data, std::uint64_t file_size,
                     const std::string& name) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;

@@ -14,7 +14,7 @@ bool has_no_elements(const WeightTensor& tensor) {
   return std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
 }
 
-// a += b * c, or false where that passes 2^63.
+// a += b * c; false if that overflows.
 bool add_product(std::int64_t& a, std::int64_t b, std::int64_t c) {
   std::int64_t product = 0;
   return !__builtin_mul_overflow(b, c, &product) && !__builtin_add_overflow(a, product, &a);
@@ -48,10 +48,10 @@ void WeightTensor::copy_to(std::span<std::byte> out) const {
   }
   const std::size_t size = size_of(dtype).count;
   std::vector<std::int64_t> index(shape.size(), 0);
-  std::int64_t place = 0;  // of the element at `index`
+  std::int64_t place = 0;  // of the element at `index`, in elements
   for (std::size_t written = 0; written < out.size(); written += size) {
     std::memcpy(out.data() + written, data() + std::size_t(place) * size, size);
-    for (std::size_t i = shape.size(); i-- > 0;) {  // the next index, counted like digits
+    for (std::size_t i = shape.size(); i-- > 0;) {  // increments the index, as digits are counted up
       place += strides[i];
       if (++index[i] < shape[i]) break;
       place -= index[i] * strides[i];

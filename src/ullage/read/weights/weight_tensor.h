@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A tensor as it lies in a file of weights: a view of bytes that somebody else holds.
+// A tensor in a file of weights: a view of bytes that it does not own.
 //
-//   storage   [ . . . . | element element element . . . ]      shape, strides: how its elements are told apart
+//   storage   [ . . . . | element element element . . . ]      shape and strides: where its elements are
 //                       ^ offset
 
 #include "ullage/base/bytes.h"
@@ -21,23 +21,23 @@ namespace ullage::read {
 struct WeightTensor {
   Dtype dtype = Dtype::F32;
   std::vector<std::int64_t> shape;     // empty: one value
-  std::vector<std::int64_t> strides;   // in elements, one for each extent; never below zero
-  std::uint64_t offset = 0;            // in elements from the begin of the storage
+  std::vector<std::int64_t> strides;   // in elements, one for each extent; never negative
+  std::uint64_t offset = 0;            // in elements, from the begin of the storage
   std::span<const std::byte> storage;  // tensors that share a storage have the same one
 
   std::uint64_t elements() const;
-  Bytes bytes() const { return size_of(dtype) * elements(); }  // of its elements; a view may lie in fewer or among more
-  // The first element. Files do not align: a float may lie at any address, so copy it, or have a copy made.
+  Bytes bytes() const { return size_of(dtype) * elements(); }  // as copied; a view's storage may have fewer or more
+  // Returns the first element. It may be unaligned, because files do not align tensors; so copy it, or use copy_to().
   const std::byte* data() const { return storage.data() + offset * size_of(dtype).count; }
-  bool is_contiguous() const;  // the elements lie side by side, the last extent's first, as copy_to() writes them
-  void copy_to(std::span<std::byte> out) const;  // `out` has bytes()
+  bool is_contiguous() const;                    // elements side by side, the last index varying fastest
+  void copy_to(std::span<std::byte> out) const;  // contiguous; `out` must have bytes() bytes
 };
 
-// Why such a tensor cannot be: an extent below zero, more bytes than 2^63, an element that is not in the storage. Empty
-// when all is well. Everything above may be called for such a tensor alone.
+// Says why a tensor is impossible: a negative extent or stride, more than 2^63 bytes, an element outside the storage.
+// Empty if the tensor is valid. The functions above may be called only for a valid tensor.
 std::string what_is_wrong(const WeightTensor& tensor);
 
-// Strides of a contiguous tensor.
+// Returns the strides of a contiguous tensor, in elements.
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
 
 // "[3, 4]".

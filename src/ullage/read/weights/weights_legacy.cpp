@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// LONG1 of 10 bytes, 0x1950a86a20f9469cfc6c, and STOP. A protocol, and a frame, stand before it.
+// The pickled magic number: LONG1 of 10 bytes, 0x1950a86a20f9469cfc6c, then STOP. PROTO and maybe FRAME precede it.
 constexpr std::string_view kMagic = "\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv;
 constexpr std::size_t kMagicWithin = 32;
 constexpr std::int64_t kProtocol = 1001;
@@ -80,7 +80,7 @@ class LegacyReader final {
     return bad(machine_at, "does not say in which order bytes are written: the file is damaged");
   }
 
-  // Which storages there must be, whether or not a tensor uses them.
+  // Collects the storages that the file must have, whether or not a tensor uses them.
   Status collect_ids(const CheckpointPickle& file) {
     for (const PickleValue persistent : file.pickle.persistent()) {
       ULLAGE_TRY_VALUE(const auto id, storage_id(file, persistent));

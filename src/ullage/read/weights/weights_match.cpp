@@ -11,12 +11,12 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kListed = 10;         // of each kind
-constexpr std::size_t kPrefixesTried = 16;  // a prefix is tried with all that is wanted
+constexpr std::size_t kListed = 10;         // keys listed of each kind of difference
+constexpr std::size_t kPrefixesTried = 16;  // trying one costs a lookup of each wanted key
 
 std::string as_shown(std::string_view name) { return printable(name, kNameInMessage); }
 
-// "2 are missing: a, b"; empty for none.
+// Returns "2 are missing: a, b"; empty if there are none.
 std::string listed(const std::vector<std::string>& items, std::string_view are) {
   if (items.empty()) return "";
   std::string text = fmt::format("{} {}: ", items.size(), are);
@@ -30,7 +30,7 @@ bool has_all(const Weights& weights, std::span<const WantedWeight> wanted, const
                      [&](const WantedWeight& one) { return weights.find(prefix + one.name) != nullptr; });
 }
 
-// One that all wanted keys have in the file; empty when there is none.
+// Returns a prefix that all wanted keys have in the file; empty if there is none.
 std::string find_prefix(const Weights& weights, std::span<const WantedWeight> wanted) {
   std::size_t tried = 0;
   for (const NamedWeight& one : weights.tensors()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Whether a file has the weights that a program wants, said of all of them at once.
+// Checks whether a file has the weights that a program wants, and reports all differences at once.
 
 #include "ullage/base/result.h"
 #include "ullage/read/weights/weights.h"
@@ -20,19 +20,19 @@ struct WantedWeight {
   std::vector<std::int64_t> shape;
 };
 
-// What a file has and nobody wants: Lightning's checkpoints hold losses and optimizers besides.
+// Whether a file may have tensors that are not wanted. Lightning's checkpoints also hold losses and optimizers.
 enum class ExtraWeights { Refused, Allowed };
 
-// BadFile naming the keys that are missing, those that have another shape, and those that are extra, the first ten of
-// each with their counts; and the prefix under which all wanted keys are there, if there is one. Types are not
+// BadFile if keys are missing, have another shape or are extra. The message gives the number of each and the first ten.
+// If keys are missing, it also names the prefix under which all wanted keys are there, if there is one. Types are not
 // compared.
 Status match(const Weights& weights, std::span<const WantedWeight> wanted, ExtraWeights extra = ExtraWeights::Refused);
-// The same where the name says whether it may be there besides.
+// The same; `may_be_extra` decides by name whether a tensor may be extra.
 Status match(const Weights& weights, std::span<const WantedWeight> wanted,
              const std::function<bool(std::string_view)>& may_be_extra);
 
-// Whether all that is wanted, and there, are figures of 16, 32 or 64 bits to compute with. BadFile names the first that
-// is not.
+// Checks that all wanted tensors have a floating-point type of 16, 32 or 64 bits. BadFile names the first that has not.
+// Missing tensors are ignored.
 Status match_floats(const Weights& weights, std::span<const WantedWeight> wanted);
 
 }  // namespace ullage::read

@@ -9,7 +9,7 @@
 
 namespace ullage::read {
 
-// A length, then an object: no other format that people have has a brace there and a small number before.
+// A length below 2^32, then a JSON object. No other format in use has a small number and then a brace there.
 bool is_safetensors(std::span<const std::byte> content) {
   return content.size() > kSafetensorsLength && content[kSafetensorsLength] == std::byte{'{'} &&
          little_endian(content.data(), kSafetensorsLength) >> 32 == 0;

@@ -37,7 +37,7 @@ Result<Entry> find_object(const ZipArchive& zip, const std::string& name) {
                   zip.entries().size()));
 }
 
-// The writer of torch may be told to leave the checksum out; it is 0 then.
+// Checks the checksum, unless it is 0: torch's writer can be told to leave it out.
 Status check_crc(const Entry& entry, std::span<const std::byte> bytes, const std::string& name) {
   const auto crc = std::uint32_t(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
   if (entry.crc == 0 || entry.crc == crc) return success();
@@ -46,7 +46,7 @@ Status check_crc(const Entry& entry, std::span<const std::byte> bytes, const std
       fmt::format("the checksum of data.pkl is {:08x}, the archive says {:08x}: the file is damaged", crc, entry.crc));
 }
 
-// Written since torch 2.0; the lowest byte came first before, too, but on a few machines.
+// Refuses archives that are not little-endian. Without the entry (before torch 2.0) only a few machines wrote such.
 Status check_byte_order(const ZipArchive& zip, const std::string& folder, const std::string& name) {
   const Entry* entry = zip.find(folder + "byteorder");
   if (!entry) return success();

@@ -17,7 +17,7 @@ constexpr std::uint32_t kHeader = 0x04034b50, kDirectory = 0x02014b50, kEnd = 0x
 constexpr std::uint32_t kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr std::size_t kHeaderSize = 30, kDirectorySize = 46, kEndSize = 22, kEnd64Size = 56, kLocator64Size = 20;
 constexpr std::size_t kLongestComment = 0xffff;
-constexpr std::uint64_t kIn64 = 0xffffffff;  // a size of 32 bits that stands in the zip64 part instead
+constexpr std::uint64_t kIn64 = 0xffffffff;  // in a field of 32 bits: the number is in the zip64 part
 
 std::string quoted(std::string_view name) { return "'" + printable(name, kNameInMessage) + "'"; }
 
@@ -47,7 +47,7 @@ class ZipParser final {
     return false;
   }
 
-  // The record at the very end, behind which there is nothing but the comment that it announces.
+  // Finds the end record. Only its comment may follow it, with exactly the length that it states.
   bool find_directory() {
     const std::size_t size = file_.size();
     for (std::size_t comment = 0; comment <= kLongestComment && kEndSize + comment <= size; ++comment) {
@@ -127,7 +127,7 @@ class ZipParser final {
     return true;
   }
 
-  // The numbers that did not fit stand in the field with id 1, in this order.
+  // Numbers that do not fit 32 bits are in the extra field with id 1, in the order of the loop below.
   bool read_zip64(ZipArchive::Entry& entry, std::uint64_t extra, std::size_t extra_size) const {
     std::uint64_t at = 0, left = 0;
     for (std::size_t i = 0; i + 4 <= extra_size;) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes Chrome's JSON trace event format, event by event: nothing is kept. Perfetto and chrome://tracing read it.
-// A process of the viewer is a device here, a thread is a row of its slices.
+// Writes Chrome's JSON trace event format, which Perfetto and chrome://tracing read. Each event is written at once;
+// nothing is kept. A process of the viewer is a device here, and a thread is a row of its slices.
 
 #include <cstdint>
 #include <iosfwd>
@@ -11,17 +11,17 @@
 
 namespace ullage::report {
 
-// A text as JSON, with its quotation marks. Bytes that are no UTF-8 become U+FFFD.
+// Returns a text as JSON, with its quotation marks. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(std::string_view text);
 
 class ChromeTrace final {
  public:
-  // `about`: a JSON object for the viewer's page of metadata.
+  // `about` is a JSON object for the viewer's page of metadata.
   ChromeTrace(std::ostream& out, std::string_view about);
 
   void name_process(unsigned process, std::string_view name);
   void name_row(unsigned process, unsigned row, std::string_view name);
-  // Times are in microseconds. `args`: a JSON object.
+  // Times are in microseconds. `args` is a JSON object. The name of a counter is written without escapes.
   void counter(unsigned process, std::string_view name, std::int64_t at, std::uint64_t value);
   void slice(unsigned process, unsigned row, std::string_view name, std::int64_t begin, std::int64_t end,
              std::string_view args);

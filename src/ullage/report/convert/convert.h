@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A recording for other people's viewers.
+// Converts an input into files for other people's viewers.
 
 #include "ullage/base/result.h"
 #include "ullage/trace/input.h"
@@ -10,15 +10,15 @@
 
 namespace ullage::report {
 
-// The pickle that torch.cuda._memory_viz and pytorch.org/memory_viz read (layout D, protocol 4).
+// Writes the pickle that torch.cuda._memory_viz and pytorch.org/memory_viz read (snapshot layout D, pickle protocol 4).
 void write_memory_viz(const trace::Recording& recording, std::ostream& out);
-// Of a snapshot as above; of a trace what recording_of() makes of it (take_recording.h). BadArgument for a log and a
+// Writes a snapshot as above, and a trace as recording_of() converts it (take_recording.h). BadArgument for a log or a
 // profile.
 Status write_memory_viz(const trace::Input& input, std::ostream& out);
 
-// Chrome's JSON trace event format, which Perfetto reads: counters of live and reserved bytes, one slice a storage that
-// is among the largest, annotations as slices; of a trace also its ops, a row for each thread. BadArgument for a log:
-// it has no history to draw.
+// Writes Chrome's JSON trace event format, which Perfetto reads. It has counters of live and reserved bytes, a slice
+// for each of the 2000 largest storages of a device, and annotations as slices. A trace also gets its ops, in a row for
+// each thread. BadArgument for a log, which has no history.
 Status write_perfetto(const trace::Input& input, std::ostream& out);
 
 }  // namespace ullage::report

@@ -97,7 +97,7 @@ class MemoryVizWriter final {
     pickle_.end_dict();
   }
 
-  // A list's index is the device's number: devices that recorded nothing have an empty one.
+  // The index in the list is the device's number, so a device that recorded nothing has an empty list.
   void write_traces() {
     pickle_.begin_list();
     unsigned next = 0;
@@ -146,7 +146,7 @@ class MemoryVizWriter final {
     number("stream", e.stream.value);
   }
 
-  // Each frame and each list of frames is one object, however often it is named.
+  // Each frame and each list of frames is written once; later uses refer to the same object.
   void write_frames(trace::StackId id) {
     pickle_.text("frames");
     auto& known = stacks_[id.value];

@@ -20,13 +20,13 @@
 namespace ullage::report {
 namespace {
 
-constexpr std::size_t kMostSlices = 2000;  // a device's largest storages; viewers grow slow with more rows
+constexpr std::size_t kMostSlices = 2000;  // the largest storages of a device; viewers get slow with more rows
 constexpr std::size_t kMostSliceFrames = 24;
 constexpr unsigned kFirstAnnotationRow = 1;
-constexpr unsigned kFirstStorageRow = 100'000;  // behind those of ops
+constexpr unsigned kFirstStorageRow = 100'000;  // after the rows of ops
 
 constexpr unsigned kFirstOpRow = 1001;
-constexpr std::uint32_t kMostThreads = 1000;  // of a file that says more, the rest stands in the last row
+constexpr std::uint32_t kMostThreads = 1000;  // threads with higher numbers share the last row
 
 unsigned row_of(std::uint32_t thread) { return kFirstOpRow + std::min(thread, kMostThreads); }
 
@@ -38,7 +38,7 @@ std::string args_of(const trace::OpDetail& detail) {
 }
 
 void write_saves(const trace::Take& take, const EventAxis& axis, unsigned process, ChromeTrace& out) {
-  std::uint32_t thread = 0;  // of the event before: saves stand within ops
+  std::uint32_t thread = 0;  // thread of the latest op event; saves happen within ops
   for (std::size_t i = 0; i < take.trace.events.size(); ++i) {
     const auto& what = take.trace.events[i].what;
     if (const auto* begun = std::get_if<trace::event::OpBegin>(&what)) thread = take.details[begun->op.value].thread;
@@ -51,8 +51,8 @@ void write_saves(const trace::Take& take, const EventAxis& axis, unsigned proces
   }
 }
 
-// The ops of one of Ullage's own recordings as slices, a row for each thread, from 1001 on, and what autograd saves as
-// instants on them. A viewer draws slices of a row within each other where they nest.
+// Writes the ops of a trace as slices, in a row for each thread from row 1001 on, and what autograd saves as instants
+// on them. A viewer draws nested slices of a row inside each other.
 void write_ops(const InputHistory& history, const EventAxis& axis, unsigned process, ChromeTrace& out) {
   const trace::Take& take = *history.take;
   std::set<std::uint32_t> threads;
@@ -99,7 +99,7 @@ class DeviceWriter final {
   void write_levels() {
     const trace::Levels levels = trace::levels(trace_);
     out_.counter(process_, "live bytes", 0, trace_.live_before.count);
-    const bool pool = history_.take == nullptr;  // else nothing is reserved that is not live
+    const bool pool = history_.take == nullptr;  // in a trace only live bytes are reserved
     if (pool) out_.counter(process_, "reserved bytes", 0, std::max(trace_.reserved_before, trace_.live_before).count);
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
       const std::int64_t at = axis_.of(EventId{i});
@@ -144,7 +144,7 @@ class DeviceWriter final {
   std::string args_of(std::size_t index) const {
     const trace::Storage& storage = trace_.storages[index];
     const trace::StackMeaning& meaning = meanings_[storage.stack.value];
-    // A snapshot's storages are told as their stacks tell them; a trace knows of each what it was for.
+    // In a snapshot the stack tells the category; a trace knows it for each storage.
     const trace::Category category = history_.take != nullptr ? history_.known.categories[index] : meaning.category;
     const auto stack = history_.stacks->frames(storage.stack);
     std::string frames;
@@ -160,7 +160,7 @@ class DeviceWriter final {
                        storage.from_before, frames);
   }
 
-  // A start without an end lasts to the end, an end without a start begins at the beginning.
+  // A start without an end lasts to the end of the history. An end without a start begins with the history.
   std::vector<Slice> annotations() const {
     std::vector<Slice> slices;
     if (!axis_.timed()) return slices;

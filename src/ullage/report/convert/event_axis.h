@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// The time axis of a viewer.
+
 #include "ullage/trace/recording/trace.h"
 
 #include <algorithm>
@@ -8,7 +10,8 @@
 
 namespace ullage::report {
 
-// Where an event stands on the viewer's axis: in microseconds, or by its number where the file has no times.
+// Maps an event to its place on the viewer's axis: in microseconds since the earliest event or annotation, or its
+// number if any event has no time.
 class EventAxis final {
  public:
   explicit EventAxis(const trace::Trace& trace) : trace_(trace) {
@@ -33,7 +36,7 @@ class EventAxis final {
     began_ = std::min(began_, at);
     ended_ = std::max(ended_, at);
   }
-  // Times of a damaged file may be further apart than 63 bits hold.
+  // Times of a damaged file may be further apart than 63 bits can hold.
   std::int64_t span(std::int64_t at) const {
     const auto apart = static_cast<std::uint64_t>(at) - static_cast<std::uint64_t>(began_);
     return static_cast<std::int64_t>(std::min(apart, static_cast<std::uint64_t>(INT64_MAX)));

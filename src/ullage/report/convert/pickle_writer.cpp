@@ -32,7 +32,7 @@ enum Opcode : unsigned {
   kProtocol = 0x80
 };
 
-// Surrogates pass, as Python's pickles have them.
+// Surrogates stay, because Python's pickles may have them.
 std::string as_utf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -83,7 +83,7 @@ void PickleWriter::integer(std::uint64_t value) {
     byte(kInt4);
     little_endian(value, 4);
   } else {
-    // Two's complement: a value that fills eight bytes needs a ninth for its sign.
+    // Two's complement: a value that uses the top bit needs a ninth byte for its sign.
     const bool fills = value > INT64_MAX;
     byte(kLong1);
     byte(fills ? 9 : 8);

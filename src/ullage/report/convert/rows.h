@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Slices that overlap in time, spread over as few rows as possible so that no two of a row overlap.
+// Spreads slices that overlap in time over as few rows as possible, so that no two in a row overlap.
 
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@ struct Extent {
   std::int64_t begin = 0, end = 0;  // half-open
 };
 
-// The row of each, from 0; extents are taken by begin, each into the first row that is free.
+// Returns the row of each extent, from 0. Extents are placed in the order of their begins, each in the first free row.
 std::vector<unsigned> rows_of(const std::vector<Extent>& extents);
 
 }  // namespace ullage::report

@@ -11,8 +11,8 @@ namespace ullage::report {
 namespace {
 
 constexpr Address kBase{0x7f00'0000'0000};
-constexpr Bytes kSpace = 1_GiB * 1024 * 256;  // viewers hold addresses in numbers that are exact up to 2^53
-constexpr Bytes kUnit{512};                   // blocks of a snapshot are multiples of it
+constexpr Bytes kSpace = 1_GiB * 1024 * 256;  // viewers store addresses in numbers that are exact up to 2^53
+constexpr Bytes kUnit{512};                   // sizes of a snapshot's blocks are multiples of this
 
 class TakeRecording final {
  public:
@@ -63,7 +63,7 @@ class TakeRecording final {
     made_.events.push_back({std::move(what), event.at, event.stack});
   }
 
-  // What is live at the end, with the gaps between.
+  // Adds one segment: what is live at the end, and the gaps between.
   void add_segment() {
     if (end_ == kBase) return;
     trace::Segment segment;
@@ -94,10 +94,10 @@ class TakeRecording final {
   trace::DeviceRecording made_;
   std::vector<std::optional<Address>> places_;  // by StorageId
   store::AddressSpace space_;
-  Address end_;  // of all that was ever placed
+  Address end_;  // the end of all addresses ever used
 };
 
-// The frames of one take among those of all: stacks of the take become stacks of the recording.
+// Copies the stacks of one take into those of the recording.
 class StackMover final {
  public:
   StackMover(const trace::Stacks& from, trace::Stacks& to) : from_(from), to_(to), moved_(from.stack_count()) {}

@@ -17,10 +17,11 @@ namespace {
 
 using Kind = diagnose::Bar::Part::Kind;
 
-constexpr std::size_t kOwnerRows = 20;  // of the owners' table, open at once
-constexpr std::size_t kLayers = 40;     // of the table of what is saved
+constexpr std::size_t kOwnerRows = 20;  // rows of owners that are open at first
+constexpr std::size_t kLayers = 40;     // rows of what is saved
 
-// "optimizer state" is the class "c-optimizer-state" of page.css; a name it does not know has the color of the rest.
+// "optimizer state" becomes the class "c-optimizer-state" of page.css. A name that page.css does not know has the color
+// of the rest.
 std::string category_class(std::string_view name) {
   std::string out = "c-";
   for (const unsigned char c : name) out += std::isalpha(c) ? static_cast<char>(std::tolower(c)) : '-';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The parts of a page that need no script: what is said of one diagnosis, as elements.
+// The parts of a page that need no script: elements that show one diagnosis.
 
 #include "ullage/diagnose/diagnosis.h"
 
@@ -13,11 +13,11 @@ std::string html_headline(const diagnose::Diagnosis& diagnosis);
 std::string html_bar(const diagnose::Bar& bar);
 std::string html_causes(const diagnose::Diagnosis& diagnosis);
 std::string html_remedies(const diagnose::Diagnosis& diagnosis);
-// The peak's owners, all of them; the rows beyond the first ones stand in an element that opens.
+// All owners at the peak. The rows after the first 20 are in an element that opens.
 std::string html_owners(const diagnose::Peak& peak);
-// What autograd keeps, by layer; empty where it keeps nothing.
+// What autograd saves, by layer; empty if it saves nothing.
 std::string html_saved(const diagnose::Saved& saved);
-// Notes, what to record, the next command.
+// Notes, what to record to know more, the next command.
 std::string html_last(const diagnose::Diagnosis& diagnosis);
 
 }  // namespace ullage::report

@@ -9,8 +9,8 @@
 namespace ullage::report {
 namespace {
 
-// The op of each event: that which an allocation, a begin or an end names; at others the one in flight of the thread
-// that was heard of last.
+// Finds the op of each event: the one that an allocation, a begin or an end names. At other events it is the op in
+// flight on the thread of the latest begin or end.
 class RunningOps final {
  public:
   explicit RunningOps(const trace::Take& take) : take_(take) {}
@@ -38,11 +38,12 @@ class RunningOps final {
   }
 
   const trace::Take& take_;
-  std::map<std::uint32_t, std::vector<OpId>> in_flight_;  // by thread
+  std::map<std::uint32_t, std::vector<OpId>> in_flight_;  // by thread, the innermost last
   std::uint32_t thread_ = 0;
 };
 
-// "aten::convolution_backward ConvolutionBackward0 of net.2": names of the backward pass leave out the layer.
+// Returns "aten::convolution_backward ConvolutionBackward0 of net.2". An op of the backward pass has no layer in its
+// name, so it is added.
 std::string name_of(const InputHistory& history, OpId op) {
   const trace::OpDetail& detail = history.take->details[op.value];
   std::string name = history.known.meanings[history.take->trace.ops[op.value].stack.value].name;
@@ -57,7 +58,7 @@ void add_ops(const InputHistory& history, Timeline& timeline) {
   const trace::Take& take = *history.take;
   RunningOps running(take);
   std::unordered_map<std::string, std::int64_t> known;
-  std::size_t next = 0;  // of `moments`
+  std::size_t next = 0;  // index in `moments`
   const auto add = [&](OpId op) {
     if (op.value >= take.details.size()) return timeline.op_at.push_back(-1);
     const auto [place, is_new] = known.try_emplace(name_of(history, op), std::int64_t(timeline.ops.size()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The styles and the scripts of pages, as page/ has them; CMake puts them into the program.
+// The styles and scripts of the pages, from page/. CMake compiles them into the program.
 
 #include <string_view>
 
@@ -9,12 +9,12 @@ namespace ullage::report {
 
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageScript;
-extern const std::string_view kPlanStyle;   // of a plan's page, behind kPageStyle
-extern const std::string_view kPlanScript;  // of a plan's page, in place of kPageScript
+extern const std::string_view kPlanStyle;   // for a plan's page, after kPageStyle
+extern const std::string_view kPlanScript;  // for a plan's page, instead of kPageScript
 
-// What every page begins with, up to its title. No page of ours asks the network for anything, and none that a file's
-// text sneaked something into could. The nonce keeps event handlers in attributes from running, should one ever get
-// there: scripts have the attribute nonce="ullage".
+// The beginning of every page, up to its title. The policy forbids all requests to the network, also for anything that
+// a file's text might smuggle in. Only scripts with the attribute nonce="ullage" run, so an event handler in an
+// attribute would not.
 inline constexpr std::string_view kPageHead =
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

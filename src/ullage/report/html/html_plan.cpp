@@ -16,7 +16,7 @@
 namespace ullage::report {
 namespace {
 
-constexpr std::size_t kSiteRows = 20;  // of the sites, open at once
+constexpr std::size_t kSiteRows = 20;  // rows of sites that are open at first
 
 std::string headline(const PlanReport& report) {
   return report.planned ? plan_headline(report) : "Budget against time: " + report.file;

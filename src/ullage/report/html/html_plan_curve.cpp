@@ -18,15 +18,15 @@ namespace {
 
 using plan::Plan;
 
-// Of the drawing, in its own units.
+// Sizes of the drawing, in its own units.
 constexpr double kWidth = 760, kHeight = 340, kLeft = 58, kRight = 16, kTop = 16, kBottom = 44;
 
 double percent(Seconds part, Seconds step) { return step.count > 0 ? 100 * part.count / step.count : 0; }
 
-// Where a point of the curve stands.
+// Places a point of the curve in the drawing.
 struct Scale {
   double least = 0, most = 1;  // bytes of memory
-  double top = 1;              // per cent
+  double top = 1;              // percent
   double x(double bytes) const { return kLeft + (bytes - least) / (most - least) * (kWidth - kLeft - kRight); }
   double y(double value) const { return kHeight - kBottom - value / top * (kHeight - kTop - kBottom); }
 };
@@ -49,7 +49,7 @@ Scale scale_of(const PlanReport& report) {
   return scale;
 }
 
-// 1, 2 or 5 times a power of `base`: about five of them make the span.
+// Returns 1, 2, 5 or 10 times a power of `base`, so that at most about six fit into the span.
 double round_step(double span, double base) {
   double unit = std::pow(base, std::floor(std::log(span / 5) / std::log(base)));
   for (const double times : {1.0, 2.0, 5.0, 10.0}) {
@@ -69,7 +69,7 @@ std::string grid(const Scale& scale) {
         "y=\"{:.1f}\" text-anchor=\"end\">+{:g} %</text>",
         kLeft, kWidth - kRight, y, y, kLeft - 6, y + 4, value);
   }
-  // Sizes at round multiples of a power of two.
+  // Sizes are labeled at multiples of a power of two.
   double unit = std::exp2(std::floor(std::log2((scale.most - scale.least) / 4)));
   while ((scale.most - scale.least) / unit > 6) unit *= 2;
   const double first = std::ceil(scale.least / unit) * unit;
@@ -85,7 +85,7 @@ std::string grid(const Scale& scale) {
                            kWidth - kRight, kHeight - 8);
 }
 
-// More bytes never cost more, so a plan holds up to the next one: the line goes in steps.
+// More bytes never cost more time, so a plan is valid up to the next one. The line goes in steps.
 std::string stairs(const PlanReport& report, const Scale& scale, const char* name,
                    const std::function<std::optional<Seconds>(const Plan&)>& value) {
   std::string points;
@@ -116,7 +116,7 @@ std::string dots(const PlanReport& report, const Scale& scale) {
   return out + "</g>";
 }
 
-// Left of the least budget there is no plan.
+// Shades the part left of the least budget, where there is no plan.
 std::string forbidden(const PlanReport& report, const Scale& scale) {
   const auto first = std::find_if(report.curve.begin(), report.curve.end(), has_plan);
   const double upto = first == report.curve.end() ? kWidth - kRight : scale.x(memory(report, *first));

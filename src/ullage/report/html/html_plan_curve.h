@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Budget against time, drawn.
+// Draws the curve of budget against time.
 
 #include "ullage/report/plan_report.h"
 
@@ -9,11 +9,11 @@
 
 namespace ullage::report {
 
-// An <svg> element that needs no script: --memory to the right, seconds added to the step upwards, in % of it; the
-// plans, the bound below them, and where there is no plan. Empty where no curve was asked for.
+// Returns an <svg> element that needs no script. To the right is --memory; upwards is the time added to the step, in %
+// of it. It shows the plans, the lower bound, and where there is no plan. Empty if no curve was asked for.
 std::string plan_curve_svg(const PlanReport& report);
 
-// The same as rows of a table.
+// Returns the same as a table.
 std::string plan_curve_table(const PlanReport& report);
 
 }  // namespace ullage::report

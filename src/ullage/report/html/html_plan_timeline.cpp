@@ -15,7 +15,7 @@ namespace {
 using UnorderedJson = nlohmann::json;
 using What = plan::Action::What;
 
-// Each number less the one before it: neighbours are alike.
+// Writes each number minus the one before it, which is short because neighbours are similar.
 UnorderedJson differences(const Table<plan::OpIndex, Bytes>& levels) {
   UnorderedJson json = UnorderedJson::array();
   std::uint64_t last = 0;
@@ -26,7 +26,7 @@ UnorderedJson differences(const Table<plan::OpIndex, Bytes>& levels) {
   return json;
 }
 
-// A list of distinct texts, and the index of each op's one in it.
+// A list of distinct texts, and for each op the index of its text.
 class Names final {
  public:
   void add(const std::string& name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a plan's page draws its two timelines from (page/plan.js).
+// The data from which a plan's page draws its two timelines (page/plan.js).
 
 #include "ullage/report/plan_report.h"
 
@@ -9,7 +9,8 @@
 
 namespace ullage::report {
 
-// JSON that may stand in a script element: levels before and after, ops with phases and times, what is done at each.
+// Returns JSON that can be put into a script element: the levels before and after, the ops with phases and times, and
+// what is done at each.
 std::string plan_timeline_json(const PlanReport& report);
 
 }  // namespace ullage::report

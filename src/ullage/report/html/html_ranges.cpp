@@ -8,14 +8,14 @@
 namespace ullage::report {
 namespace {
 
-// Plain numbers, since addresses of a damaged file may pass the end of the address space.
+// Plain numbers, because addresses of a damaged file may pass the end of the address space.
 using Place = std::uint64_t;
 
 Place end_of(Address address, Bytes bytes) {
   return bytes.count > UINT64_MAX - address.value ? UINT64_MAX : address.value + bytes.count;
 }
 
-// The ranges that are open, by address; they never overlap.
+// The ranges that are open now, by address. They never overlap.
 class OpenRanges {
  public:
   explicit OpenRanges(std::vector<PlacedRange>& closed) : closed_(closed) {}
@@ -26,7 +26,8 @@ class OpenRanges {
     open_[begin] = {end, moment};
   }
 
-  // What of [begin, end) was not open was there since before the first event, where `was_before` says so.
+  // Closes what is open in [begin, end). With `was_before`, the parts that are not open count as ranges that existed
+  // before the first event.
   void close(Place begin, Place end, std::uint64_t moment, bool was_before) {
     Place at = begin;
     auto it = open_.upper_bound(begin);

@@ -13,14 +13,15 @@ namespace {
 constexpr std::size_t kMostStrips = 600;
 constexpr std::size_t kMostSteps = 2000;
 
-// The first moment at or after a time; events of recordings stand in the order of their times.
+// Returns the moment just before the first event at or after `time`. Events of recordings are in the order of their
+// times.
 std::uint64_t moment_at(const trace::Trace& trace, trace::Microseconds time) {
   const auto before = [](const trace::Event& event, trace::Microseconds t) { return !event.at || *event.at < t; };
   return static_cast<std::uint64_t>(std::lower_bound(trace.events.begin(), trace.events.end(), time, before) -
                                     trace.events.begin());
 }
 
-// A start and the next end of the same name; what never ends goes on to the end.
+// Makes a strip from each end and the latest open start of the same name. A start without an end lasts to the end.
 std::vector<Strip> annotated(const trace::Trace& trace) {
   std::vector<Strip> strips;
   if (trace.events.empty() || !trace.events.front().at) return strips;
@@ -56,7 +57,7 @@ std::vector<Strip> understood(const std::vector<trace::Phase>& phases) {
   return strips;
 }
 
-// What the program named itself, drawn over the phases: a part of it, as sampling, has its own.
+// Adds the phases that the program names itself, such as sampling. They are drawn over the others.
 void add_parts(const trace::Take& take, std::vector<Strip>& strips) {
   const std::uint64_t end = take.trace.events.size();
   for (std::size_t i = 0; i < take.borders.size(); ++i) {
@@ -80,7 +81,7 @@ void add_strips(const InputHistory& history, Timeline& timeline) {
     std::stable_sort(timeline.strips.begin(), timeline.strips.end(), longer);
     timeline.strips.resize(kMostStrips);
   }
-  // A longer one first, so that what it holds is drawn over it.
+  // At the same begin the longer strip comes first, so that the strips within it are drawn over it.
   std::stable_sort(timeline.strips.begin(), timeline.strips.end(),
                    [](const Strip& a, const Strip& b) { return std::tuple(a.from, b.to) < std::tuple(b.from, a.to); });
   for (const EventId begin : history.known.steps.begins) {

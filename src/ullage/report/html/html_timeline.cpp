@@ -15,15 +15,15 @@ using trace::Storage;
 
 constexpr std::size_t kStacked = 11;       // owners with a band of their own
 constexpr std::size_t kListed = 300;       // owners with a name
-constexpr std::size_t kStorages = 60'000;  // drawn in segments
+constexpr std::size_t kStorages = 60'000;  // storages that are drawn in segments
 
 std::uint64_t from_moment(const Storage& storage) { return storage.from_before ? 0 : storage.born.value + 1; }
 std::uint64_t to_moment(const Storage& storage) { return storage.died.value + 1; }
 
-// Sizes of a damaged file may pass 2^64 together.
+// The sizes of a damaged file may exceed 2^64 in sum.
 Bytes saturating_sum(Bytes a, Bytes b) { return {a.count > UINT64_MAX - b.count ? UINT64_MAX : a.count + b.count}; }
 
-// A storage coming or going, in the order of moments.
+// A storage that comes or goes.
 struct Change {
   std::uint64_t moment = 0;
   std::uint32_t owner = 0;
@@ -31,7 +31,7 @@ struct Change {
   Bytes bytes;
 };
 
-// Owners as they are met, each with its levels on the way through the changes.
+// The owners, in the order in which they first occur, and all changes of their levels.
 class OwnerLevels {
  public:
   explicit OwnerLevels(const InputHistory& history) {
@@ -39,7 +39,7 @@ class OwnerLevels {
     const std::vector<trace::StackMeaning>& meanings = history.known.meanings;
     const std::vector<trace::Category>& categories = history.known.categories;
     std::map<std::pair<trace::Category, std::string>, std::uint32_t> known;
-    std::unordered_map<std::uint64_t, std::uint32_t> known_by_stack;  // a short cut past the names
+    std::unordered_map<std::uint64_t, std::uint32_t> known_by_stack;  // so that most storages need no lookup by name
     std::vector<Bytes> largest;
     for (std::size_t i = 0; i < trace.storages.size(); ++i) {
       const Storage& storage = trace.storages[i];
@@ -66,7 +66,7 @@ class OwnerLevels {
                      [](const Change& a, const Change& b) { return a.moment < b.moment; });
   }
 
-  // Calls visit(levels by owner) at each of the moments, which ascend.
+  // Calls visit(levels by owner) at each of the ascending moments, and updates the highest level of each owner.
   template <class Visit>
   void walk(const std::vector<std::uint64_t>& moments, const Visit& visit) {
     std::vector<Bytes> now(owners.size());
@@ -75,7 +75,7 @@ class OwnerLevels {
       for (; next < changes.size() && changes[next].moment <= moment; ++next) {
         const Change& change = changes[next];
         Bytes& level = now[change.owner];
-        // A storage that dies at its birth comes after it went; both are of no moment then.
+        // The sort is stable, so a storage that dies at its birth first comes and then goes.
         level = change.comes ? saturating_sum(level, change.bytes) : saturating_sub(level, change.bytes);
         owners[change.owner].most = std::max(owners[change.owner].most, level);
       }
@@ -99,8 +99,7 @@ int restlessness(trace::Category category) {
   return static_cast<int>(std::find(kFromStill.begin(), kFromStill.end(), category) - kFromStill.begin());
 }
 
-// Owners by their bytes at the peak, or half of their own highest level where that is more; the bands among themselves
-// from what stays to what comes and goes.
+// Orders the owners by their bytes at the peak, or by half of their highest level if that is more.
 std::vector<std::uint32_t> by_importance(OwnerLevels& all, std::uint64_t peak) {
   std::vector<Bytes> weight(all.owners.size());
   std::vector<std::uint64_t> ends = {peak, UINT64_MAX};
@@ -112,7 +111,7 @@ std::vector<std::uint32_t> by_importance(OwnerLevels& all, std::uint64_t peak) {
   std::vector<std::uint32_t> order(all.owners.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return weight[a] > weight[b]; });
-  // Of the bands, what stays lies at the bottom, where its edge is level.
+  // Orders the bands so that owners which rarely change are at the bottom, where their edges stay level.
   const auto last_band = order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), kStacked));
   std::stable_sort(order.begin(), last_band, [&](auto a, auto b) {
     return restlessness(all.owners[a].category) < restlessness(all.owners[b].category);
@@ -136,7 +135,7 @@ bool is_at(const Storage& storage, std::uint64_t moment) {
   return from_moment(storage) <= moment && moment < to_moment(storage);
 }
 
-// Of very many those at the moments that a person looks at first, and the largest.
+// Adds the storages. Of more than kStorages, takes those at the moments that a person looks at first, then the largest.
 void add_storages(const trace::Trace& trace, const OwnerLevels& all, const std::vector<std::uint32_t>& rank,
                   Timeline& timeline) {
   std::vector<std::uint32_t> chosen(trace.storages.size());
@@ -167,7 +166,8 @@ void add_times(const trace::Trace& trace, Timeline& timeline) {
   std::int64_t last = 0;
   for (const std::uint64_t moment : timeline.moments) {
     const auto& at = trace.events[moment == 0 ? 0 : moment - 1].at;
-    // An event without a time has that of the one before; differences wrap, as sums of a damaged file may.
+    // An event without a time gets that of the moment before. Differences wrap, because times of a damaged file may
+    // overflow.
     if (at) last = static_cast<std::int64_t>(static_cast<std::uint64_t>(at->count) - static_cast<std::uint64_t>(first));
     timeline.times.push_back(last);
   }

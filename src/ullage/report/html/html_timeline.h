@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the page's timeline and its view of the segments are drawn from: the curve of live bytes as stacked owners at
-// some thousand moments (every extremum among them), the storages and the ranges of reserved addresses with the time
-// they were there. Small enough to stand in a page for a history of any length.
+// The data from which a page draws its timeline and its view of the segments. It has the live bytes as stacked owners
+// at some thousand moments, every extremum among them. It also has the storages and the ranges of reserved addresses,
+// with the time they existed. It is small enough for a page, however long the history is.
 //
 //   moment     0        1        2   ...   n        moment m is after event m - 1; 0 is before the first event
 //   event          0        1        ...  n-1
-//   a storage or range is there in [from, to); to = n + 1: at the end too
+//   a storage or range exists in [from, to); to = n + 1: also at the end
 
 #include "ullage/report/input_history.h"
 #include "ullage/trace/meaning/levels.h"
@@ -25,18 +25,18 @@ namespace ullage::report {
 struct TimelineOwner {
   std::string name;
   trace::Category category = trace::Category::Unattributed;
-  trace::StackId stack;  // of its largest storage
-  Bytes most;            // its own highest level
+  trace::StackId stack;  // the stack of its largest storage
+  Bytes most;            // its highest level
 };
 
 struct PlacedStorage {
   std::uint64_t from = 0, to = 0;  // moments
   Address address;
   Bytes bytes;
-  std::optional<std::uint32_t> owner;  // index of Timeline::owners; none: one beyond those listed
+  std::optional<std::uint32_t> owner;  // index in Timeline::owners; none: an owner that is not listed
 };
 
-// A segment, or the mapped part of an expandable one.
+// A segment, or the mapped part of an expandable segment.
 struct PlacedRange {
   std::uint64_t from = 0, to = 0;  // moments
   Address address;
@@ -56,45 +56,45 @@ struct RefusedRequest {
 struct Timeline {
   std::uint64_t events = 0;
   std::vector<std::uint64_t> moments;  // ascending, from 0 to `events`
-  std::vector<std::int64_t> times;     // microseconds since the first event's; as moments, or empty: not recorded
-  std::vector<TimelineOwner> owners;   // the first `stacked` have a column each; by importance
+  std::vector<std::int64_t> times;     // for each moment, microseconds since the first event; empty: not recorded
+  std::vector<TimelineOwner> owners;   // the most important first; the first `stacked` have a column each
   std::size_t stacked = 0;
-  std::vector<std::vector<Bytes>> levels;  // [column][as moments]; one more column than `stacked` for all the others
-  std::vector<Bytes> reserved;             // as moments
-  std::uint64_t peak = 0;                  // the moment of it; in `moments`
+  std::vector<std::vector<Bytes>> levels;  // [column][moment]; the last column is the sum of all other owners
+  std::vector<Bytes> reserved;             // for each moment
+  std::uint64_t peak = 0;                  // the moment of the peak; in `moments`
   std::uint64_t shown = 0;                 // the moment that the diagnosis is about; in `moments`
-  std::vector<RefusedRequest> refused;     // each in `moments`
+  std::vector<RefusedRequest> refused;     // at most 1000, each in `moments`
   std::vector<PlacedStorage> storages;     // by `from`
-  std::uint64_t storages_left_out = 0;     // the smallest, of histories with very many; none at `shown` and `peak`
-  std::vector<PlacedRange> ranges;         // empty: the file does not say them
+  std::uint64_t storages_left_out = 0;     // the smallest; those at `shown` and `peak` go last
+  std::vector<PlacedRange> ranges;         // empty: the file does not state them
   std::vector<Strip> strips;               // by `from`
   std::vector<std::uint64_t> steps;        // moments at which a step begins
-  std::vector<std::string> ops;            // names, each once; empty: not recorded
-  std::vector<std::int64_t> op_at;         // as moments: index of `ops`, -1: none was running; or empty
+  std::vector<std::string> ops;            // distinct names; empty: not recorded
+  std::vector<std::int64_t> op_at;         // for each moment, index in `ops`, -1: none ran; empty: not recorded
   bool has_pool = true;                    // false: reserved bytes and addresses mean nothing
 };
 
-// `levels` are those of its trace. `shown` is the event that the diagnosis is about; none: the peak. The columns of a
-// moment add up to the live bytes of that moment.
+// Makes the timeline. `levels` are those of the history's trace. `shown` is the event that the diagnosis is about;
+// none: the peak. The columns of a moment add up to its live bytes.
 Timeline make_timeline(const InputHistory& history, const trace::Levels& levels, std::optional<EventId> shown);
 
-// Its parts, each in a source of its own (html_<part>.cpp).
+// The parts of make_timeline(), each in its own source, html_<part>.cpp.
 
-// Ascending moments, the first and the last among them and all of `wanted`, so that a curve through them loses no peak
-// and no valley. Up to 6,000 events give every moment; a longer history is cut into 1,500 equal stretches, of which
-// each gives its ends, its lowest and its highest live level and its highest reserved level.
+// Returns ascending moments, with the first, the last and all of `wanted`, so that a curve through them loses no peak
+// and no valley. Up to 6,000 events give every moment. A longer history is cut into 1,500 equal stretches. Each gives
+// its two ends, its lowest and highest live level, and its highest reserved level.
 std::vector<std::uint64_t> sample_moments(const trace::Levels& levels, std::vector<std::uint64_t> wanted);
-// Which addresses the pool held when: segments over time, from the events and from the segments at the end. What is
-// there at the end, or given back, without having been taken in the events was there before the first one. Never fails:
-// a range taken twice counts once.
+// Returns which addresses the pool held at which time, from the events and from the segments at the end. A range that
+// is given back or is there at the end, but was never taken in the events, existed before the first event. Never fails:
+// a range that is taken twice counts once.
 std::vector<PlacedRange> reserved_ranges(const trace::Trace& trace, const trace::DeviceRecording& recorded);
-// The strip below the timeline: phases as the file's annotations or the program itself name them, else as they are
-// understood; at most some hundred, the longest. Fills `strips` and `steps`.
+// Fills `strips` and `steps`, which are drawn below the timeline. Phases are named by the file's annotations, else
+// deduced; the program's own phases are added. Keeps the 600 longest strips and the first 2000 steps.
 void add_strips(const InputHistory& history, Timeline& timeline);
-// Which op was running at each moment. Fills `ops` and `op_at`; leaves them empty where no ops were recorded.
+// Fills `ops` and `op_at`: the op that was running at each moment. Leaves them empty if no ops were recorded.
 void add_ops(const InputHistory& history, Timeline& timeline);
 
-// Compact JSON that can stand in a page's script element: no '<' in it. Frames are those of `stacks`.
+// Returns compact JSON that can be put into a script element: it has no '<'. `stacks` must be those of the history.
 std::string to_json(const Timeline& timeline, const trace::Stacks& stacks);
 
 }  // namespace ullage::report

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Timeline as JSON for the page's own script (page/timeline.js): columns of differences, since neighbours are alike.
+// Writes a Timeline as JSON for the page's own script (page/data.js reads it). Most columns hold differences, which are
+// short because neighbours are similar.
 #include "ullage/report/html/html_text.h"
 #include "ullage/report/html/html_timeline.h"
 #include "ullage/report/json_values.h"
@@ -12,10 +13,11 @@
 namespace ullage::report {
 namespace {
 
-constexpr std::size_t kFrames = 12;         // of an owner, the innermost
-constexpr std::size_t kOwnersFramed = 100;  // with frames
+constexpr std::size_t kFrames = 12;         // innermost frames of an owner
+constexpr std::size_t kOwnersFramed = 100;  // owners that are written with frames
 
-// "[5,0,-2]": each number less the one before it. Differences wrap, as the page's sums need not be right beyond 2^53.
+// Returns "[5,0,-2]": each number minus the one before it. Differences wrap, because the page's sums need not be right
+// beyond 2^53.
 template <class Get>
 std::string differences(std::size_t count, const Get& get) {
   std::string out = "[";
@@ -39,7 +41,7 @@ std::string numbers(std::size_t count, const Get& get) {
   return out + "]";
 }
 
-// Python's frames say more to a person than C++'s, which are told only where there are no others.
+// Python's frames say more to a person than those of C++, which are written only if there are no others.
 Json frames_of(trace::StackId stack, const trace::Stacks& stacks) {
   Json json = Json::array();
   for (const bool python : {true, false}) {
@@ -63,7 +65,8 @@ Json owners_of(const Timeline& timeline, const trace::Stacks& stacks) {
   return json;
 }
 
-// The lowest address, which all others are told from: they pass what a script's numbers hold exactly.
+// Returns the lowest address. All addresses are written relative to it, because a script's numbers cannot hold full
+// addresses exactly.
 std::uint64_t lowest(const Timeline& timeline) {
   std::uint64_t least = UINT64_MAX;
   for (const PlacedRange& range : timeline.ranges) least = std::min(least, range.address.value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagnoses as JSON: the contract "ullage-diagnosis", version 1, of docs/cli.md. A new field may be added at any time;
-// a field that goes or changes its meaning needs a new version.
+// Writes diagnoses as JSON: the contract "ullage-diagnosis", version 1, in docs/cli.md. New fields may be added at any
+// time. Removing a field or changing its meaning needs a new version.
 #include "ullage/report/diagnosis_report.h"
 #include "ullage/report/input_history.h"
 #include "ullage/report/json_values.h"
@@ -14,7 +14,7 @@ namespace {
 
 using diagnose::Diagnosis;
 
-// Of one stack; the outermost beyond these say nothing that the inner ones do not.
+// Frames written of one stack. The outer ones beyond these add nothing.
 constexpr std::size_t kMostFrames = 64;
 
 Json source_of(const diagnose::Source& source) {
@@ -205,7 +205,7 @@ void write_json(const std::vector<Diagnosis>& diagnoses, const trace::Input& inp
   Json json = one(diagnoses.front());
   json["more"] = Json::array();
   for (std::size_t i = 1; i < diagnoses.size(); ++i) json["more"].push_back(one(diagnoses[i]));
-  // Names in a file may be any bytes; what is not UTF-8 is replaced, never thrown at.
+  // Names in a file may be any bytes. What is not UTF-8 is replaced, so that dump() does not throw.
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 

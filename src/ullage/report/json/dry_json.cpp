@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DryReport as JSON: the contract "ullage-dry", version 1, of docs/cli.md.
+// Writes a DryReport as JSON: the contract "ullage-dry", version 1, in docs/cli.md.
 #include "ullage/report/dry_report.h"
 #include "ullage/report/json_values.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as JSON: the contract "ullage-plan", version 1, of docs/cli.md, which is the plan's file; and the curve.
+// Writes a plan as JSON: the contract "ullage-plan", version 1, in docs/cli.md, which is also the plan's file, with the
+// curve added.
 #include "ullage/plan/file/plan_file_words.h"
 #include "ullage/report/json_values.h"
 #include "ullage/report/plan_report.h"
@@ -31,7 +32,7 @@ Json beside_of(const PlanReport& report) {
   Json json = {{"outside_bytes", report.beside.outside.count},
                {"margin_bytes", report.beside.margin.count},
                {"rounding_bytes", report.beside.rounding.count}};
-  // Of the curve alone each point has its own.
+  // Without a plan, each point of the curve has its own.
   if (report.planned) json["kept_free_bytes"] = kept_free(report).count;
   return json;
 }

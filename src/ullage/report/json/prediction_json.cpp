@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions as JSON: the contract "ullage-prediction", version 1, of docs/cli.md. A new field may be added at any
-// time; a field that goes or changes its meaning needs a new version.
+// Writes predictions as JSON: the contract "ullage-prediction", version 1, in docs/cli.md. New fields may be added at
+// any time. Removing a field or changing its meaning needs a new version.
 #include "ullage/report/json_values.h"
 #include "ullage/report/prediction_report.h"
 
@@ -125,7 +125,7 @@ void write_json(const Prediction& prediction, std::ostream& out) {
   json["peak_step"] = prediction.peak_step > 0 ? Json(prediction.peak_step) : Json(nullptr);
   json["seconds"] = prediction.step.count;
   json["cuda"] = cuda_of(prediction.cuda);
-  // Names in a recording may be any bytes; what is not UTF-8 is replaced, never thrown at.
+  // Names in a recording may be any bytes. What is not UTF-8 is replaced, so that dump() does not throw.
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 

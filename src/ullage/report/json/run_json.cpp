@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunReport as JSON: the contract "ullage-run", version 1, of docs/cli.md. A new field may be added at any time; a
-// field that goes or changes its meaning needs a new version.
+// Writes a RunReport as JSON: the contract "ullage-run", version 1, in docs/cli.md. New fields may be added at any
+// time. Removing a field or changing its meaning needs a new version.
 #include "ullage/report/json_values.h"
 #include "ullage/report/run_report.h"
 
@@ -85,7 +85,8 @@ void write_json(const RunReport& report, std::ostream& out) {
   if (report.end.record_file) json["recording"] = recording_of(report);
   json["plan"] = plan_of(report.plan);
   json["state_sha256"] = or_null(report.state_sha256);
-  // Words of a command line and of an op may be any bytes; what is not UTF-8 is replaced, never thrown at.
+  // Words of a command line and names of ops may be any bytes. What is not UTF-8 is replaced, so that dump() does not
+  // throw.
   out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 

@@ -13,7 +13,8 @@
 namespace ullage::report {
 namespace {
 
-// From telling most to telling least: what goes first is what a person misses least. The last one always fits.
+// From the most to the least that is shown. What a person misses least is dropped first. The last one always fits a
+// screen.
 constexpr std::array<Measure, 10> kMeasures = {{
     {8, 5, 6, 6, 3, 4},
     {8, 4, 4, 5, 2, 3},
@@ -26,10 +27,10 @@ constexpr std::array<Measure, 10> kMeasures = {{
     {3, 2, 1, 2, 0, 0},
     {1, 1, 1, 1, 0, 0},
 }};
-// Of one among several.
+// For one diagnosis among several.
 constexpr Measure kCompact = {3, 2, 1, 2, 0, 1};
 
-// Sections with a blank line between them; without blank lines where `dense`.
+// Returns all sections, with blank lines between them unless `dense`.
 Lines all_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style, bool dense) {
   std::vector<Lines> sections = {headline_lines(diagnosis, style)};
   if (diagnosis.bar) sections.push_back(bar_lines(*diagnosis.bar, style));
@@ -48,13 +49,13 @@ Lines all_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, co
 }
 
 Lines fitted_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style) {
-  // Rows that were asked for are given, on top of what else fits.
+  // Rows of owners that the person asked for are shown in addition to what fits.
   const std::size_t asked = style.owners.value_or(0);
   const std::size_t extra = asked > kMeasures.front().owners ? asked - kMeasures.front().owners : 0;
   Lines lines;
   for (Measure measure : kMeasures) {
     if (style.owners) measure.owners = asked;
-    // Blank lines go before causes do.
+    // Once at most two lines of evidence are left, blank lines are dropped before anything else.
     for (const bool dense : {false, true}) {
       lines = all_lines(diagnosis, measure, style, dense);
       if (lines.size() <= kScreenLines + extra) return lines;
@@ -89,7 +90,7 @@ void write_terminal(const std::vector<diagnose::Diagnosis>& diagnoses, const Ter
     if (number > 0) out << '\n';
     out << fmt::format("--- {} of {} ---\n", ++number, diagnoses.size());
     diagnose::Diagnosis one = diagnosis;
-    // What is the same for all is told once, at the end.
+    // What is the same for all diagnoses is shown once, at the end.
     if (number < diagnoses.size() && one.next == diagnoses.back().next) one.next.clear();
     if (number < diagnoses.size() && one.to_know_more == diagnoses.back().to_know_more) one.to_know_more.clear();
     write(all_lines(one, measure, used, true), out);

@@ -36,7 +36,7 @@ std::string verdict(const DryReport& report) {
     }
     return text;
   }
-  // A program that failed may have needed more behind that.
+  // A program that failed might have needed more later.
   return fmt::format("{}: {} of {}", report.exit_code == 0 ? "fits" : "not known whether it fits, it failed",
                      to_string(most->taken), on);
 }
@@ -68,7 +68,7 @@ std::string largest_text(const DryReport::Largest& largest) {
                      *largest.fits, *largest.too_large);
 }
 
-// An error that is no lack of memory: it may come of a value that a kernel would have written.
+// Describes an error. If it is no lack of memory, it may come from a value that a kernel would have written.
 std::string error_text(const DryReport& report) {
   const DryReport::Failure& error = *report.error;
   std::string text = error.type + text_of(error.place) + ": " + clip(clean(error.text, true), 200);

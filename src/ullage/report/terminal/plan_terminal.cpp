@@ -17,16 +17,16 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr std::size_t kSites = 10;      // told by name
-constexpr unsigned kPlanBarWidth = 64;  // columns; with less than 76 its legend has one part a line
-constexpr std::size_t kLever = 12;      // columns of a lever's name
+constexpr std::size_t kSites = 10;      // sites that are named
+constexpr unsigned kPlanBarWidth = 64;  // columns; below 76 the legend has one part per line
+constexpr std::size_t kLever = 12;      // columns for a lever's name
 
 void add_wrapped(const std::string& text, const TerminalStyle& style, Lines& lines) {
   if (text.empty()) return;
   for (std::string& line : wrap(clean(text, style.unicode), style.width)) lines.push_back(std::move(line));
 }
 
-// Rows of tables are not broken.
+// Clips lines instead of wrapping them, for rows of tables.
 Lines clipped(Lines lines, const TerminalStyle& style) {
   for (std::string& line : lines) line = clip(line, style.width);
   return lines;
@@ -77,7 +77,7 @@ Lines sentence_lines(const PlanReport& report, const TerminalStyle& style) {
   return lines;
 }
 
-// "####|##": the part that no plan can avoid, then what this one adds.
+// Returns "####++": # for the time that no plan can avoid, + for what this plan adds.
 std::string curve_bar(const plan::Plan& plan, double most, std::size_t cells) {
   if (most <= 0) return "";
   const auto upto = [&](double seconds) {
@@ -117,7 +117,7 @@ void write_terminal(const PlanReport& report, const TerminalStyle& asked, const 
                 site_lines(report, style), sentence_lines(report, style)};
   }
   sections.push_back(curve_lines(report, style));
-  // A command is never broken: it is there to be copied.
+  // A command is never wrapped, so that it can be copied.
   if (!next.empty()) sections.push_back({"next: " + clean(next, style.unicode)});
   bool first = true;
   for (const Lines& section : sections) {

@@ -17,12 +17,12 @@ using predict::Law;
 using predict::Prediction;
 using Lines = std::vector<std::string>;
 
-constexpr std::size_t kOwners = 5;    // told by name, unless more are asked for
-constexpr std::size_t kCudaRows = 6;  // likewise of a card's rows
+constexpr std::size_t kOwners = 5;    // owners that are named, unless more are asked for
+constexpr std::size_t kCudaRows = 6;  // rows of a card that are shown
 constexpr std::size_t kWhyLines = 4;
-constexpr unsigned kPredictionBarWidth = 64;  // columns; with less than 76 its legend has one part a line
+constexpr unsigned kPredictionBarWidth = 64;  // columns; below 76 the legend has one part per line
 
-// The text in lines of their own, under `indent` blanks.
+// Adds the text as lines of its own, indented by `indent` blanks; at most `most` lines.
 void add_wrapped(const std::string& text, std::size_t indent, std::size_t most, const TerminalStyle& style,
                  Lines& lines) {
   const Lines wrapped = wrap(clean(text, style.unicode), style.width - indent);
@@ -68,7 +68,7 @@ std::string place_text(const Prediction& prediction) {
   return text;
 }
 
-// One row a line: their names are long.
+// One row per line, because their names are long.
 Lines row_lines(const Prediction& prediction, TerminalStyle style) {
   diagnose::Bar bar;
   bar.total = prediction.process_peak;
@@ -88,7 +88,7 @@ Lines owner_lines(const Prediction& prediction, const TerminalStyle& style) {
                           prediction.pool_peak.count, place.empty() ? "" : ", " + place),
               0, 2, style, lines);
   const std::size_t shown = std::min(prediction.owners.size(), style.owners.value_or(kOwners));
-  const std::size_t category = style.width >= 64 ? 17 : 0;  // columns; narrow ones go without
+  const std::size_t category = style.width >= 64 ? 17 : 0;  // columns; narrow terminals get no category
   Bytes told;
   for (std::size_t i = 0; i < shown; ++i) {
     const trace::Owner& owner = prediction.owners[i];
@@ -190,7 +190,7 @@ Lines last_lines(const Prediction& prediction, const std::string& next, const Te
     add_wrapped(fmt::format("Not seen, and not in these figures: {}", fmt::join(prediction.phases_not_seen, ", ")), 0,
                 2, style, lines);
   }
-  // A command is never broken: it is there to be copied.
+  // A command is never wrapped, so that it can be copied.
   if (!next.empty()) lines.push_back("next: " + clean(next, style.unicode));
   return lines;
 }

@@ -42,7 +42,7 @@ std::string time_line(const RunReport& report) {
 std::string peak_line(const RunReport& report) {
   if (report.card && !report.attached) return "";
   std::string line;
-  // A program that was not let in, because its libraries alone pass the budget, has broken no promise.
+  // A program that was not allowed to start, because its libraries alone exceed the budget, did not go over the budget.
   const bool not_let_in = report.outcome == Outcome::Infeasible && report.refused == 0;
   if (report.over_budget > Bytes{} && !not_let_in) {
     line = fmt::format("OVER THE BUDGET by {} ({} bytes): ", to_string(report.over_budget), report.over_budget.count);
@@ -66,7 +66,7 @@ std::string unattached_line(const RunReport& report) {
   return "Ullage's runtime was in no process of it: NOTHING WAS KEPT to the budget, only the peak was read";
 }
 
-// What the plain program needs, which under a budget is more than this run held.
+// Says what the plain program needs. Under a budget that is more than this run held.
 std::string plain_line(const RunReport& report) {
   if (!report.attached) return unattached_line(report);
   if (report.steps.value_or(0) == 0 && report.pool_peak.value_or(Bytes{}) == Bytes{}) return "";
@@ -82,7 +82,7 @@ std::string plain_line(const RunReport& report) {
                      to_string(report.pool_peak.value_or(Bytes{})));
 }
 
-// "+6 % time (bound +4 %)", of a step without the plan; in seconds where no step was timed.
+// Returns "+6 % time (bound +4 %)", relative to a step without the plan; in seconds if no step was timed.
 std::string plan_time(const PlanFollowed& plan, const RunReport& report) {
   const double plain = report.step_median.value_or(Seconds{}).count - plan.overhead.count;
   const auto text = [&](Seconds added) {
@@ -110,7 +110,7 @@ std::string plan_line(const RunReport& report) {
 
 std::string moving_line(const RunReport& report) {
   const Moving& moving = report.moving;
-  // A refusal that came of it tells the reason itself, one line below.
+  // If this caused a refusal, the refusal's own line states the reason.
   const bool reason = !moving.message.empty() && report.message.find(moving.message) == std::string::npos;
   if (!moving.happened()) return reason ? "nothing could be moved out: " + moving.message : "";
   std::string line = fmt::format("moved out {} and back {}", to_string(moving.out), to_string(moving.back));
@@ -143,7 +143,7 @@ std::string refusal_line(const RunReport& report) {
   return line + report.message;
 }
 
-// SIGKILL has many senders; say what the control groups know.
+// Anybody may send SIGKILL, so this says what the control groups know.
 std::string kill_line(const RunReport& report) {
   const bool killed = report.end.signal == SIGKILL;
   if (report.outcome == Outcome::KilledByKernel || (!killed && report.end.oom_kills != OomKills::Rose)) return "";
@@ -155,7 +155,7 @@ std::string kill_line(const RunReport& report) {
   return "killed by signal 9; whether for lack of memory cannot be read here (no control group's count)";
 }
 
-// What failed of it is an error and told elsewhere.
+// A trace that was not written is an error, which the caller reports.
 std::string recording_line(const RunReport& report) {
   if (!report.end.record_file || !report.recorded) return "";
   const std::string file = quoted(*report.end.record_file);
@@ -171,13 +171,13 @@ const char* why_that_budget(const RunReport& report) {
                                                      : "   (serves what was refused)";
 }
 
-// A run like this one, with `options`.
+// Returns the command of a run like this one, with `options`.
 std::string next_run(const RunReport& report, const std::string& options) {
   const std::string device = report.card ? "--device " + device_name(report) + " " : "";
   return "next: " + command_line("run " + device + options, report.end.target);
 }
 
-// The kernel gave too little of the machine's memory. With a card, most of that is what left the card.
+// The kernel gave too little of the machine's memory. With a card, most of that memory holds what left the card.
 std::string next_after_kill(const RunReport& report) {
   const Bytes held = report.card ? report.host_memory : report.process_peak;
   if (!report.attached || held <= 64_MiB) return "";
@@ -197,7 +197,7 @@ std::string next_line(const RunReport& report) {
     return next_run(report, "--memory " + as_option(*report.budget_to_try)) + why_that_budget(report);
   }
   if (report.end.report_file) return "the report is in " + *report.end.report_file;
-  if (report.recorded) return "";  // its line names the next command
+  if (report.recorded) return "";  // the recording's line names the next command
   if (report.outcome != Outcome::Done) return "next: ullage help run";
   return next_run(report, "--report run.json") + "   (keeps these figures)";
 }
@@ -205,12 +205,12 @@ std::string next_line(const RunReport& report) {
 }  // namespace
 
 void write_summary(const RunReport& report, std::ostream& out) {
-  // Index: see the order in which they go, below.
+  // The loop below clears some of these by their index.
   std::vector<std::string> lines = {time_line(report), peak_line(report),      plain_line(report),
                                     plan_line(report), moving_line(report),    refusal_line(report),
                                     kill_line(report), recording_line(report), next_line(report)};
-  // More than six only when nearly all came at once; what is then the least to miss: how far the plain program would
-  // have gone, what was planned, the next command, what was moved.
+  // There are more than six lines only if nearly everything happened. Then those that are missed least are cleared: how
+  // far the plain program would have gone, the plan, the next command, what was moved.
   for (const std::size_t at : {2u, 3u, 8u, 4u}) {
     const auto said = std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return !line.empty(); });
     if (said > 6) lines[at].clear();

@@ -16,16 +16,16 @@ namespace {
 
 using Kind = diagnose::Bar::Part::Kind;
 
-// How a part is drawn: one column, and an ANSI colour (0: none).
+// How a part is drawn: a sign of one column, and an ANSI color (0: none).
 struct Look {
   std::string sign;
   int color = 0;
 };
 
-// ANSI foreground colours of live parts, in the order in which they come; readable on dark and on light.
+// ANSI foreground colors of live parts, in their order; readable on dark and on light.
 constexpr std::array<int, 6> kLiveColors = {34, 32, 35, 36, 33, 31};
 
-// A letter of the part's own name that no part before it took.
+// Returns a letter of the part's name that no earlier part has.
 std::string letter_for(const std::string& name, std::string& taken) {
   for (unsigned char c : name + "0123456789") {
     const char upper = static_cast<char>(std::toupper(c));
@@ -38,7 +38,7 @@ std::string letter_for(const std::string& name, std::string& taken) {
 
 std::vector<Look> looks(const diagnose::Bar& bar, const TerminalStyle& style) {
   std::vector<Look> out;
-  std::string taken = "X";  // 'x' is for what is stuck
+  std::string taken = "X";  // 'x' is the sign of stuck bytes
   std::size_t live = 0;
   for (const diagnose::Bar::Part& part : bar.parts) {
     switch (part.kind) {
@@ -86,7 +86,8 @@ std::vector<std::size_t> bar_cells(const std::vector<Bytes>& parts, std::size_t 
   if (some == 0) return out;
   const auto count = [](double sum, Bytes part) { return sum + static_cast<double>(part.count); };
   const double total = std::accumulate(parts.begin(), parts.end(), 0.0, count);
-  // One each first, then the rest by the largest missing share; few parts and few cells, so one at a time.
+  // Each part gets one cell first. Each further cell goes to the part that lacks most; there are few parts and few
+  // cells.
   for (std::size_t i = 0; i < parts.size(); ++i) out[i] = parts[i] > Bytes{} ? 1 : 0;
   for (std::size_t used = some; used < cells; ++used) {
     std::size_t neediest = 0;

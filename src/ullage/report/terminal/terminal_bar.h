@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The device as one bar of characters with its legend.
+// Draws a device's memory as one bar of characters, with its legend.
 //
 //   GPU 0, 8.00 GiB
 //   [AAAAAAAAAAAAAAAAAAPPPPPPPOOOO++++++++xxxxx########...................]
@@ -16,17 +16,17 @@
 
 namespace ullage::report {
 
-// How many of `cells` each part gets: in proportion, at least one where a part is not zero, in all exactly `cells` (or
-// one for each part where there are more parts than cells). No parts, or a total of zero: all zero.
+// Returns how many of `cells` each part gets: in proportion, and at least one if the part is not zero. They add up to
+// `cells`, or to the number of such parts if that is more. All are zero if there are no such parts.
 std::vector<std::size_t> bar_cells(const std::vector<Bytes>& parts, std::size_t cells);
 
-// The lines of the bar and, two abreast where the width allows, of its legend.
+// Returns the lines of the bar and of its legend, which has two columns from a width of 76 on.
 std::vector<std::string> bar_lines(const diagnose::Bar& bar, const TerminalStyle& style);
 
-// Per cent, rounded; "<1 %" of what is not nothing, "100 %" only of all.
+// Returns rounded percent: "<1 %" for less than 1 but not zero, "100 %" only for everything.
 std::string share(Bytes part, Bytes whole);
 
-// Where the style has colors; else as it is.
+// Returns the text in bold if the style has colors, else unchanged.
 std::string bold(const std::string& text, const TerminalStyle& style);
 
 }  // namespace ullage::report

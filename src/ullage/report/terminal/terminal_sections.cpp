@@ -20,7 +20,7 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-// `lead`, then the text; its further lines stand under its first. At most `most` lines, the last one cut.
+// Adds `lead` and the text; further lines are indented to the text. Adds at most `most` lines and cuts the last one.
 void add_wrapped(const std::string& lead, const std::string& text, std::size_t most, const TerminalStyle& style,
                  Lines& lines) {
   const std::size_t indent = columns(lead);
@@ -90,13 +90,13 @@ Lines owner_lines(const diagnose::Peak& peak, const Measure& measure, const Term
   std::string heading = "Live at the peak: " + to_string(peak.bytes);
   if (peak.event) heading = fmt::format("Live at event {}: {}", peak.event->value, to_string(peak.bytes));
   Lines lines = {title(heading, style)};
-  const std::size_t category = style.width >= 64 ? 17 : 0;  // columns; narrow ones go without
+  const std::size_t category = style.width >= 64 ? 17 : 0;  // columns; narrow terminals get no category
   const std::size_t room = style.width - 19 - category;
   Bytes told;
   for (std::size_t i = 0; i < peak.owners.size() && i < measure.owners; ++i) {
     const trace::Owner& owner = peak.owners[i];
     told += owner.bytes;
-    // Of a path the end says most; of "resnet.py:132 forward (train.py:46 main)" the beginning.
+    // Of a path the end is kept; of "resnet.py:132 forward (train.py:46 main)" the beginning.
     const std::string text = owner.name.empty() ? "no stack was recorded" : clean(owner.name, style.unicode);
     lines.push_back(fmt::format("{:>11} {:>5}  {}{}", to_string(owner.bytes), share(owner.bytes, peak.bytes),
                                 category > 0 ? padded(trace::name(owner.category), category) : "",
@@ -161,7 +161,7 @@ Lines note_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, c
 Lines last_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style) {
   Lines lines;
   if (!diagnosis.to_know_more.empty()) add_wrapped("to be sure: ", diagnosis.to_know_more, 6, style, lines);
-  // A command is never broken: it is there to be copied.
+  // A command is never wrapped, so that it can be copied.
   if (!diagnosis.next.empty()) lines.push_back("next: " + clean(diagnosis.next, style.unicode));
   return lines;
 }

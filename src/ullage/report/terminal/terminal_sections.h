@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The parts of what the terminal is told of one diagnosis, each as lines that are fit for it. How much each part may
-// take is the caller's to say; what a part leaves out it counts in a line of its own.
+// The sections of a diagnosis for the terminal, each as lines that fit its width. The caller says how much each may
+// show. Owners, causes, remedies and notes that are left out are counted in a line of their own.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/report/diagnosis_report.h"
@@ -15,11 +15,11 @@ namespace ullage::report {
 
 using Lines = std::vector<std::string>;
 
-// How much of each part is told.
+// How much of each section is shown.
 struct Measure {
   std::size_t owners = 8;
   std::size_t causes = 4;
-  std::size_t evidence = 3;  // lines of text for each cause, wrapped ones counted
+  std::size_t evidence = 3;  // lines of text for each cause, wrapped lines included
   std::size_t remedies = 5;
   std::size_t why = 1;  // lines of text below each remedy
   std::size_t notes = 3;
@@ -30,12 +30,12 @@ Lines owner_lines(const diagnose::Peak& peak, const Measure& measure, const Term
 Lines cause_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
 Lines remedy_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
 Lines note_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
-// What to record, and the next command.
+// What to record to be sure, and the next command.
 Lines last_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style);
 
-// "almost certain", "likely", "as likely as not", "possible", "unlikely".
+// Returns "almost certain", "likely", "as likely as not", "possible" or "unlikely".
 const char* in_words(double confidence);
-// "simulated", "computed", "known practice".
+// Returns "simulated", "computed" or "known practice".
 const char* name(diagnose::Basis basis);
 
 }  // namespace ullage::report

@@ -18,7 +18,7 @@ bool in_any(std::uint32_t c, const auto& ranges) {
   return std::any_of(ranges.begin(), ranges.end(), [c](Range r) { return c >= r.first && c <= r.last; });
 }
 
-// Controls of C1, soft hyphen, invisible characters, marks of direction, separators, tags, surrogates.
+// DEL and controls of C1, soft hyphen, invisible characters, marks of direction, separators, surrogates, tags.
 constexpr std::array<Range, 10> kHidden = {{{0x7F, 0x9F},
                                             {0xAD, 0xAD},
                                             {0x61C, 0x61C},
@@ -41,7 +41,7 @@ constexpr std::array<Range, 8> kWide = {{{0x1100, 0x115F},
                                          {0x1F300, 0x1FAFF},
                                          {0x20000, 0x3FFFD}}};
 
-// What is no character counts as one byte of its own.
+// A byte that is no character counts as one.
 std::size_t bytes_of(const Utf8Character& one) { return std::max<std::size_t>(one.length, 1); }
 
 std::size_t width_of(std::uint32_t code) {
@@ -50,7 +50,7 @@ std::size_t width_of(std::uint32_t code) {
   return in_any(code, kWide) ? 2 : 1;
 }
 
-// The longest beginning of a cleaned text within `width` columns, in bytes.
+// Returns the bytes of the longest beginning of a cleaned text that fits `width` columns.
 std::size_t fitting(std::string_view text, std::size_t width) {
   std::size_t at = 0, used = 0;
   while (at < text.size()) {
@@ -98,7 +98,7 @@ std::string clip(std::string_view cleaned, std::size_t width, bool keep_end) {
   if (width < 4) return std::string(cleaned.substr(0, fitting(cleaned, width)));
   if (!keep_end) return std::string(cleaned.substr(0, fitting(cleaned, width - 3))) + "...";
   std::size_t from = fitting(cleaned, all - (width - 3));
-  // A wide character across the cut would make it one column too wide.
+  // A wide character at the cut could make it one column too wide.
   while (columns(cleaned.substr(from)) > width - 3) from += bytes_of(first_utf8(cleaned.substr(from)));
   return "..." + std::string(cleaned.substr(from));
 }
@@ -108,7 +108,7 @@ std::vector<std::string> wrap(std::string_view cleaned, std::size_t width) {
   std::vector<std::string> lines;
   while (columns(cleaned) > width) {
     const std::size_t most = fitting(cleaned, width);
-    // A blank just behind the last column ends the line too.
+    // A blank just after the last column also ends the line.
     const std::size_t blank = cleaned.rfind(' ', most);
     const bool at_blank = blank != std::string_view::npos && blank > 0;
     lines.emplace_back(cleaned.substr(0, at_blank ? blank : most));

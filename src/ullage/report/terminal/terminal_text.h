@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Text of unknown origin made fit for a terminal: no byte of it can move the cursor, change a colour or hide a word,
-// and its width in columns is known.
+// Makes text of unknown origin safe for a terminal: it cannot move the cursor, change a color or hide a word, and its
+// width in columns is known.
 
 #include <cstddef>
 #include <string>
@@ -11,21 +11,23 @@
 
 namespace ullage::report {
 
-// One line. Control characters, also those of C1, line breaks, marks that turn the direction of writing and invisible
-// characters become a space or '?', and so does what is not UTF-8; without `unicode` everything beyond ASCII does.
+// Returns the text as one line. Line breaks and tabs become blanks. Other control characters (C1 too), marks that
+// change the direction of writing, invisible characters and bytes that are not UTF-8 become '?'. Without `unicode`, so
+// does everything beyond ASCII.
 std::string clean(std::string_view text, bool unicode);
 
-// Columns that a cleaned text takes: wide characters (Chinese, emoji) are two, combining marks none.
+// Returns the columns of a cleaned text: wide characters (Chinese, emoji) have two, combining marks none.
 std::size_t columns(std::string_view cleaned);
 
-// At most `width` columns of a cleaned text; a longer one ends in "...". The end is kept instead where `keep_end`, as
-// of a path, whose file name is at the end.
+// Returns at most `width` columns of a cleaned text; a longer one ends in "...". With `keep_end` its end is kept
+// instead, as for a path, which has the file's name at its end.
 std::string clip(std::string_view cleaned, std::size_t width, bool keep_end = false);
 
-// The lines of a cleaned text, broken at blanks where there are any. At least one line; no line is wider than `width`.
+// Returns the lines of a cleaned text, broken at blanks if there are any. There is at least one line; none is wider
+// than `width` (2 at least).
 std::vector<std::string> wrap(std::string_view cleaned, std::size_t width);
 
-// A cleaned text followed by blanks up to `width` columns.
+// Returns a cleaned text with blanks added up to `width` columns.
 std::string padded(std::string_view cleaned, std::size_t width);
 
 }  // namespace ullage::report

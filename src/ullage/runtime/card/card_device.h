@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A card's memory: pages of its driver, what nvidia-smi shows of this process, locked host memory and then the disk
-// below.
+// Makes a card's memory a budgeted device. Its pages come from the card's driver, and the bytes held are those that
+// nvidia-smi shows for this process. What does not fit goes to locked host memory, and what does not fit there goes to
+// the disk.
 
 #include "ullage/runtime/pool/budgeted_device.h"
 #include "ullage/runtime/pool/card_work.h"
@@ -22,18 +23,19 @@ namespace ullage::runtime {
 
 class CardDevice final : public BudgetedDevice {
  public:
-  // `host`: most bytes of locked host memory. `least`: of storages that are placed on the pages, others are PyTorch's.
-  // `driver_library`: as of Driver::open.
+  // `host`: most bytes of locked host memory. `least`: smaller storages are PyTorch's. `driver_library` and errors: as
+  // for cuda::Driver::open().
   static Result<std::unique_ptr<CardDevice>> open(int card, Bytes host, Bytes least, const std::string& driver_library);
 
   c10::Device device() const override { return {c10::kCUDA, static_cast<c10::DeviceIndex>(card_)}; }
   store::Pages& pages() override { return pages_; }
   plan::StandsOn stands_on() const override { return {plan::Kernels::Card, least_}; }
   Bytes held() override;
-  // As often as somebody looked: a card keeps no such figure.
+  // The most that held() has returned so far: a card keeps no peak of its own.
   Bytes held_peak() override { return Bytes{peak_.load()}; }
   Bytes warm_up() const override { return kWarmUp; }
-  // What grows beside the pool asks first (Session::grant), and a look is a call of the driver.
+  // Few looks are enough, because what grows beside the pool asks first (Session::grant). A look is a call of the
+  // driver.
   std::chrono::milliseconds between_looks() const override { return std::chrono::milliseconds{50}; }
   bool is_the_process() const override { return false; }
   bool is_kept_by_forks() const override { return false; }
@@ -41,18 +43,18 @@ class CardDevice final : public BudgetedDevice {
   Result<store::Tier*> open_tier(const store::SpillPlace& place) override;
   store::Pager::Settings pager_settings() override;
   void install(Pool&) override {}                                             // card_seam.h
-  void synchronize() override { static_cast<void>(driver_->synchronize()); }  // an error comes out at the next move
+  void synchronize() override { static_cast<void>(driver_->synchronize()); }  // the next move meets the error
   CardWork* work() override { return &work_; }
   StorageMarks* marks() override { return tier_ != nullptr ? &marks_ : nullptr; }
-  // The driver may end before the thread that moves does.
+  // Stops all moves for good: the driver may end before the thread that moves bytes does.
   void ending(store::Pager& pager) override { pager.begin_capture(); }
   void ended(store::Pager&) override {}
 
-  // Of the whole card, whoever holds the rest.
+  // Free and total bytes of the whole card, all processes included.
   Result<cuda::Driver::Memory> memory() { return driver_->memory(); }
 
  private:
-  // Kernels that are loaded when they are first used. Not measured yet (docs/gpu.md).
+  // For kernels that are loaded at their first use. Not measured yet (docs/gpu.md).
   static constexpr Bytes kWarmUp = 64_MiB;
 
   CardDevice(int card, Bytes host, Bytes least, std::unique_ptr<cuda::Driver> driver);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Between the runtime and torch's CUDA part. An allocator of ours stands before PyTorch's own for the card
-// (cuda_allocator.cpp, in a library of its own that is only loaded where libc10_cuda is): the card's larger bytes it
-// asks of the runtime, all else of PyTorch's, which may hold what the budget leaves it.
+// Defines the interface between the runtime and torch's CUDA part. Ullage's allocator stands before PyTorch's own for
+// the card. It passes larger requests to the runtime and all others to PyTorch's allocator, which may hold what the
+// budget leaves. It is in cuda_allocator.cpp, in a library of its own that is only loaded where libc10_cuda is.
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"
@@ -13,33 +13,33 @@
 
 namespace ullage::runtime {
 
-// The runtime's part of a card's memory. Any thread, no lock held.
+// The part of a card's memory that the runtime manages. Any thread may call, with no lock held.
 class CardMemory {
  public:
   virtual ~CardMemory() = default;
-  // The number of the card that the budget is of; others are not asked about.
+  // The number of the card that the budget limits. The calls below are for this card only.
   virtual int card() const = 0;
-  // Smaller requests are PyTorch's.
+  // Smaller requests go to PyTorch's allocator.
   virtual Bytes least() const = 0;
-  // Asked before every allocation there: may the calls below be made? The first that asks begins the budget. False
-  // while that is under way.
+  // May the calls below be made? Called before every allocation on the card. The first call begins the budget; calls of
+  // other threads return false until it has begun.
   virtual bool ready() = 0;
 
-  // From pager and store. Throws c10::OutOfMemoryError where the budget has no room.
+  // Allocates from the pool. Throws c10::OutOfMemoryError if the budget has no room.
   virtual c10::DataPtr allocate(Bytes size) = 0;
-  // Does this block come from there?
+  // Was this block made by allocate()?
   virtual bool owns(const void* at) const = 0;
-  // It is used on this stream too.
+  // A block of allocate() is used on this stream too.
   virtual void used(const void* at, const c10::Stream& on) = 0;
-  // PyTorch's allocator has made a block for a tensor, and is about to take it back.
+  // PyTorch's allocator has made a block for a tensor, or is about to take one back.
   virtual void theirs_made(const void* at, Bytes size) = 0;
   virtual void theirs_goes(const void* at) = 0;
-  // PyTorch's allocator could not have `size` more: makes room, and lets it hold more (CardAllocator::allow). False:
-  // there is none to be made.
+  // PyTorch's allocator has no room for `size` bytes. Makes room and raises that allocator's limit
+  // (CardAllocator::allow). False: no room can be made.
   virtual bool give_way(Bytes size) = 0;
-  // Work is captured from now on, or all that was is (CUDA graphs): told before its first op, after its last.
+  // A capture of work (CUDA graphs) begins or has ended: called before its first op and after its last.
   virtual void captures(bool begin) = 0;
-  // Gives back what no tensor holds (torch.cuda.empty_cache).
+  // Gives back the pages that no tensor holds (torch.cuda.empty_cache).
   virtual void drop_idle() = 0;
   virtual store::StoreCounts counts() const = 0;
 };
@@ -48,15 +48,15 @@ class CardMemory {
 class CardAllocator {
  public:
   virtual ~CardAllocator() = default;
-  // What it holds from the driver, used or not.
+  // Bytes that it holds from the driver, used or not.
   virtual Bytes reserved() = 0;
-  // It holds no more than this from now on; a request beyond is tried again after give_way().
+  // Limits what it holds to `most` bytes. A request that needs more is tried again after give_way().
   virtual void allow(Bytes most) = 0;
   virtual void drop_cache() = 0;
 };
 
-// What a library that puts an allocator before PyTorch's exports, by this name, to be called once. Null: it cannot.
-// `memory` must live for ever.
+// The function that libullage_cuda.so exports under the name kPutBefore: puts its allocator before PyTorch's. Call it
+// once; `memory` must live for ever. Returns null if the library was built without CUDA.
 using PutBefore = CardAllocator* (*)(CardMemory& memory);
 inline constexpr const char* kPutBefore = "ullage_put_before_cuda";
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The allocator that stands before PyTorch's own on a card. Larger requests are the runtime's; smaller ones, those of
-// CUDA graphs and of private pools, and libraries' own stay with PyTorch's, which is given room when it finds none.
+// Puts an allocator before PyTorch's own on a card. Larger requests go to the runtime. Smaller ones, those of CUDA
+// graphs and private pools, and those of libraries stay with PyTorch's allocator. When that one runs out, the runtime
+// makes room for it.
 //
 // Compiled into libullage_cuda.so, which is only loaded where libc10_cuda is.
 
@@ -38,12 +39,12 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
     installed = this;
   }
 
-  // ---- what the runtime asks
+  // ---- called by the runtime
 
   Bytes reserved() override {
     return Bytes{static_cast<std::uint64_t>(before_.getDeviceStats(card()).reserved_bytes[kAll].current)};
   }
-  // As a fraction of the card, which is what PyTorch keeps; a little more, so that rounding takes nothing away.
+  // PyTorch keeps its limit as a fraction of the card. 512 bytes more keep rounding from lowering the limit.
   void allow(Bytes most) override {
     const c10::cuda::CUDAGuard here(card());
     std::size_t free = 0, total = 0;
@@ -54,7 +55,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   }
   void drop_cache() override { before_.emptyCache({0, 0}); }
 
-  // ---- what PyTorch asks
+  // ---- called by PyTorch
 
   c10::DataPtr allocate(std::size_t bytes) override {
     const bool followed = is_ready() && private_pools_.load(std::memory_order_relaxed) == 0;
@@ -66,7 +67,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
     return {at, at, &AllocatorBefore::free_theirs, block.device()};
   }
 
-  // Without a tensor: libraries' workspaces. Their owners keep pointers, so they never move.
+  // Memory without a tensor: libraries' workspaces. Their owners keep pointers, so they never move.
   void* raw_alloc(std::size_t bytes) override {
     return retry(bytes, [&] { return before_.raw_alloc(bytes); });
   }
@@ -79,12 +80,12 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   void recordStream(const c10::DataPtr& at, c10::cuda::CUDAStream stream) override {
     if (memory_.owns(at.get())) return memory_.used(at.get(), stream.unwrap());
     if (at.get_deleter() != &AllocatorBefore::free_theirs) return before_.recordStream(at, stream);
-    c10::DataPtr as_theirs(at.get(), at.get(), before_.raw_deleter(), at.device());  // by which they know their own
+    c10::DataPtr as_theirs(at.get(), at.get(), before_.raw_deleter(), at.device());  // which marks a block as theirs
     before_.recordStream(as_theirs, stream);
     as_theirs.release_context();
   }
 
-  // Private pools, of graphs and of programs: everything taken meanwhile is for them.
+  // Private pools, of CUDA graphs and of programs. Between the two calls PyTorch's allocator serves every request.
   void beginAllocateToPool(DeviceIndex on, MempoolId_t pool, std::function<bool(cudaStream_t)> filter) override {
     private_pools_.fetch_add(1);
     if (on == card() && begun_.load()) {
@@ -108,7 +109,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
     const store::StoreCounts ours = memory_.counts();
     const auto add = [&](auto& stat, Bytes now, Bytes peak) {
       stat[kAll].current += static_cast<std::int64_t>(now.count);
-      stat[kAll].peak += static_cast<std::int64_t>(peak.count);  // at most: the two need not fall together
+      stat[kAll].peak += static_cast<std::int64_t>(peak.count);  // an upper bound: the peaks may be at different times
     };
     add(stats.allocated_bytes, ours.live, ours.live_peak);
     add(stats.active_bytes, ours.live, ours.live_peak);
@@ -120,7 +121,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
     if (begun_.load()) memory_.drop_idle();
   }
 
-  // What the program chooses stands, below what the budget leaves.
+  // PyTorch's allocator gets the smaller of the program's fraction and the budget's. The program reads its own back.
   double getMemoryFraction(DeviceIndex on) override {
     const std::lock_guard lock(fractions_);
     return on == card() ? chosen_ : before_.getMemoryFraction(on);
@@ -128,7 +129,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   void setMemoryFraction(double part, DeviceIndex on) override {
     if (on != card()) return before_.setMemoryFraction(part, on);
     const std::lock_guard lock(fractions_);
-    before_.setMemoryFraction(std::min(allowed_, part), on);  // it says where that is no fraction
+    before_.setMemoryFraction(std::min(allowed_, part), on);  // throws if it is below 0
     chosen_ = part;
   }
 
@@ -143,7 +144,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
     return before_.shareIpcHandle(at);
   }
 
-  // ---- handed on as they are
+  // ---- calls that are passed on unchanged
   void copy_data(void* to, const void* from, std::size_t bytes) const override { before_.copy_data(to, from, bytes); }
   bool initialized() override { return before_.initialized(); }
   void resetAccumulatedStats(DeviceIndex on) override { before_.resetAccumulatedStats(on); }
@@ -197,7 +198,7 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
                                                   std::shared_ptr<caching::AllocatorState> state) override {
     return before_.setCheckpointPoolState(on, std::move(state));
   }
-  // Torch asks for "native" and "cudaMallocAsync" by name, to choose its way.
+  // Torch compares the name with "native" and "cudaMallocAsync" to choose its code path.
   std::string name() override { return before_.name(); }
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12
   void attachOomRejectionObserver(caching::OomRejectionObserver observer) override {
@@ -225,14 +226,14 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
 
   DeviceIndex card() const { return static_cast<DeviceIndex>(memory_.card()); }
 
-  // Is this thread on the card that the budget is of, and has that begun?
+  // Is the budget's card current on this thread, and has its budget begun? The first call begins it.
   bool is_ready() {
     if (c10::cuda::current_device() != card() || !memory_.ready()) return false;
     begun_.store(true, std::memory_order_relaxed);
     return true;
   }
 
-  // No lock is held here: whoever gives way may wait for the card and for disks.
+  // Tries again as long as the runtime makes room. No lock is held here: making room may wait for the card and disks.
   template <class Allocate>
   auto retry(std::size_t bytes, const Allocate& allocate) -> decltype(allocate()) {
     for (;;) {
@@ -247,14 +248,14 @@ class AllocatorBefore final : public caching::CUDAAllocator, public CardAllocato
   caching::CUDAAllocator& before_;
   CardMemory& memory_;
   std::atomic<int> private_pools_{0};
-  std::atomic<int> captures_{0};  // of them, those that the runtime was told of
+  std::atomic<int> captures_{0};  // the private pools for which captures() was called
   std::atomic<bool> begun_{false};
   std::mutex fractions_;
   double allowed_ = 1.0;  // by the budget
   double chosen_ = 1.0;   // by the program
 };
 
-// Segments of PyTorch's that grow where they stand leave fewer holes, unless the person chose otherwise.
+// Switches on PyTorch's expandable segments, which leave fewer holes, unless the person has chosen allocator settings.
 void prefer_expandable_segments() {
   for (const char* variable : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
     if (std::getenv(variable) != nullptr) return;
@@ -268,9 +269,9 @@ void prefer_expandable_segments() {
 extern "C" ullage::runtime::CardAllocator* ullage_put_before_cuda(ullage::runtime::CardMemory& memory) {
   using ullage::runtime::AllocatorBefore;
   ullage::runtime::prefer_expandable_segments();
-  auto* const ours = new AllocatorBefore(*ullage::runtime::caching::get(), memory);  // asked until the process ends
+  auto* const ours = new AllocatorBefore(*ullage::runtime::caching::get(), memory);  // in use until the process ends
   ullage::runtime::caching::allocator.store(ours);
-  // The native one registers above 0; a lower priority would be ignored without a word.
+  // PyTorch's allocator registers with a priority above 0; torch silently ignores an allocator of lower priority.
   c10::SetAllocator(c10::DeviceType::CUDA, ours, 255);
   return ours;
 }

@@ -20,14 +20,14 @@
 namespace ullage::runtime {
 namespace {
 
-// A node's own name() may ask Python for it, under locks that are not ours to take; its type serves.
+// Names a node by its type. The node's own name() may call into Python, under locks that must not be taken here.
 std::string name_of_type(const std::type_info& type) {
   std::string name = c10::demangle(type.name());
   if (name.find("PyNode") != name.npos) return "a function of Python";
   return name.substr(name.rfind(':') + 1);  // npos + 1 is 0
 }
 
-// By the name that torch gives its threads, one for each card.
+// Is this a thread of the autograd engine, one for each card? Torch gives them this name.
 bool is_of_the_engine() {
   char name[16] = "";
   pthread_getname_np(pthread_self(), name, sizeof name);
@@ -47,7 +47,7 @@ std::string_view known_name(const std::type_info& type) {
 
 std::uint32_t thread_of_work(bool in_op) {
   static std::atomic<std::uint32_t> next{0};
-  static std::atomic<std::uint32_t> last{0};  // that ran an op of its own
+  static std::atomic<std::uint32_t> last{0};  // the thread of the program that ran an op last
   thread_local const bool engines = is_of_the_engine();
   thread_local std::uint32_t number = engines ? last.load() : next.fetch_add(1);
   if (!engines) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What autograd is doing on this thread. Each answer costs a few nanoseconds.
+// Tells what autograd is doing on this thread. Each answer costs a few nanoseconds.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -13,24 +13,25 @@
 
 namespace ullage::runtime {
 
-// A number for the thread whose work it is that runs here. Backward of a card's tensors runs on threads of the engine's
-// own while the thread that asked for it waits: that is its work. `in_op`: an op runs here, now.
+// Returns a number for the thread whose work runs here. Backward of a card's tensors runs on threads of the autograd
+// engine, but counts as work of the thread that waits for it. That is taken to be the program's thread that ran an op
+// last before the pass. `in_op`: an op runs here now.
 std::uint32_t thread_of_work(bool in_op);
 
-// Inside the engine: a backward pass runs here.
+// Does a backward pass run on this thread?
 bool in_backward();
-// What runs now is recorded for a backward pass.
+// Are ops recorded for a backward pass now?
 bool grad_mode();
-// The node of the graph that runs here, "ConvolutionBackward0"; empty outside backward. Lives for ever.
+// The node of the autograd graph that runs here, "ConvolutionBackward0"; empty outside backward. Lives for ever.
 std::string_view node_being_run();
 
-// A leaf that requires grad: what an optimizer would train.
+// Is it a leaf that requires grad, which an optimizer would train?
 bool is_trained_leaf(const c10::TensorImpl& tensor);
 
-// Ops may take oneDNN's kernels, as the program has set it now.
+// May ops use oneDNN's kernels, by the program's setting now?
 bool uses_onednn();
 
-// "2.13.0", of the library.
+// The version of torch that the runtime was compiled against: "2.13.0".
 std::string torch_version();
 
 }  // namespace ullage::runtime

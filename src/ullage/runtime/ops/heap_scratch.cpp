@@ -12,17 +12,17 @@
 namespace ullage::runtime {
 namespace {
 
-// What was charged for ops in flight on this thread, innermost last.
+// The charges of the ops in flight on this thread, innermost last.
 struct Charge {
   const OpCall* call;
   HeapScratch::Scratch scratch;
 };
 thread_local std::vector<Charge> charges;
 
-// Half and bfloat16 are added up in float.
+// Bytes of one number in the scratch: half and bfloat16 are added up in float.
 std::int64_t width_of(at::ScalarType type) { return type == at::kDouble ? 8 : 4; }
 
-// With bytes on the CPU, and sizes that are numbers.
+// Does it have bytes on the CPU, and sizes that are plain numbers?
 bool is_on_heap(const at::Tensor& tensor) {
   return tensor.defined() && tensor.is_cpu() && tensor.layout() == at::kStrided && !tensor.is_nested() &&
          !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
@@ -42,7 +42,7 @@ Bytes of_convolution_backward(std::span<const c10::IValue> arguments) {
     return {};
   }
   const std::int64_t threads = std::min<std::int64_t>(at::get_num_threads(), input.size(0));
-  const std::int64_t copies = weight.numel() / weight.size(0);  // channels of one group, places of the kernel
+  const std::int64_t copies = weight.numel() / weight.size(0);  // channels of one group times places of the kernel
   const std::int64_t pixels = output_gradient.numel() / output_gradient.size(0) / output_gradient.size(1);
   return Bytes{static_cast<std::uint64_t>(threads * copies * pixels * width_of(input.scalar_type()))};
 }
@@ -50,7 +50,7 @@ Bytes of_convolution_backward(std::span<const c10::IValue> arguments) {
 }  // namespace
 
 Bytes heap_scratch(const OpCall& call) {
-  if (call.inputs.empty()) return {};  // tensors without bytes: nothing is computed
+  if (call.inputs.empty()) return {};  // tensors without bytes: no kernel computes anything
   return call.name == "aten::convolution_backward" ? of_convolution_backward(call.arguments) : Bytes{};
 }
 
@@ -65,7 +65,8 @@ Bytes product_inputs(const OpCall& call) {
 
 void HeapScratch::begin(OpCall& call) {
   Scratch scratch{heap_scratch(call), true};
-  // Twice as large as any before: a race or a slightly larger one costs no more than the margin covers.
+  // Charges only a product more than twice as large as any that was charged before. What a slightly larger one, or two
+  // threads at once, take beyond that is no more than the margin covers.
   if (const Bytes product = product_inputs(call); product.count > 2 * largest_product_.load()) {
     largest_product_.store(product.count);
     scratch = {std::min(product, kProductBuffers * static_cast<std::uint64_t>(at::get_num_threads())), false};

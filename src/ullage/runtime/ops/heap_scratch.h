@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Scratch that a kernel takes from the heap, past torch's allocator: the pool does not see it come, and it can be
-// larger than what may come between two looks. It is charged before the op runs, and given back when it ended.
+// Charges the scratch that a kernel takes from the heap, past torch's allocator. The pool does not see such memory, and
+// it can be more than the margin allows between two looks of the watch. The charge lasts from before the op to its end.
 
 #include "ullage/runtime/ops/op_call.h"
 
@@ -15,26 +15,27 @@
 
 namespace ullage::runtime {
 
-// Bytes of it, at most. Known: the gradient of a convolution's input where torch computes it by matrix products
-// (Slow2d: a single picture, kernels of one pixel on one thread, float64): for each thread one picture with a copy of
-// each pixel for each place of the kernel, by operator new (ATen/native/ConvolutionMM2d.cpp). At 1024 x 1024 pixels and
-// 16 channels that is 64 MiB a thread.
+// Returns the most bytes of such scratch that this op takes; zero if none is known. One case is known: the gradient of
+// a convolution's input if torch computes it by matrix products (its backend Slow2d: a single picture, kernels of one
+// pixel on one thread, float64). Each thread then takes one picture by operator new, with a copy of each pixel for each
+// place of the kernel (ATen/native/ConvolutionMM2d.cpp). For 1024 x 1024 pixels, 16 channels and a kernel of one pixel
+// that is 64 MiB a thread.
 Bytes heap_scratch(const OpCall& call);
 
-// Where `call` is a matrix product: the bytes of its inputs; else zero. MKL copies parts of them into buffers that it
-// keeps for later products, 5 MiB a thread at most (measured with 1, 2 and 8 threads): a product takes more of them
-// only if it is larger than those before.
+// Returns the bytes of the inputs if `call` is a matrix product, else zero. MKL copies parts of them into buffers that
+// it keeps for later products: at most 5 MiB a thread (measured with 1, 2 and 8 threads). A product makes these buffers
+// grow only if it is larger than those before.
 Bytes product_inputs(const OpCall& call);
-constexpr Bytes kProductBuffers = 6_MiB;  // of a thread
+constexpr Bytes kProductBuffers = 6_MiB;  // per thread
 
 class HeapScratch final : public OpListener {
  public:
   struct Scratch {
     Bytes bytes;
-    bool every_time;  // each run of the op takes it; else this run alone, since it is larger than those before
+    bool every_time;  // each run of the op takes it; else only this run, because it is larger than all before
     bool operator==(const Scratch&) const = default;
   };
-  // `charge` may throw: then the op does not run. Both are called with the same scratch.
+  // If `charge` throws, the op does not run. `discharge` gets the scratch of the charge that it ends.
   HeapScratch(std::function<void(Scratch, const std::string& op)> charge, std::function<void(Scratch)> discharge)
       : charge_(std::move(charge)), discharge_(std::move(discharge)) {}
 
@@ -44,7 +45,7 @@ class HeapScratch final : public OpListener {
  private:
   const std::function<void(Scratch, const std::string&)> charge_;
   const std::function<void(Scratch)> discharge_;
-  std::atomic<std::uint64_t> largest_product_{0};  // bytes of its inputs
+  std::atomic<std::uint64_t> largest_product_{0};  // bytes of the inputs of the largest product that was charged
 };
 
 }  // namespace ullage::runtime

@@ -19,27 +19,27 @@ namespace {
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 
-// Above autograd, autocast, functorch and Python's modes, so that one place sees what the program asked for.
+// The key lies above autograd, autocast, functorch and Python's modes, so that one place sees what the program calls.
 constexpr DispatchKey kKey = DispatchKey::TESTING_ONLY_GenericMode;
-// Layers that run the op again, maybe as other ops on other tensors: what comes out below them is what is looked at.
-// Not so Python's modes and subclasses: torch hides the key from what they call, so the op is looked at before them.
+// Layers that dispatch the op again, maybe as other ops on other tensors. Those ops are intercepted instead. Python's
+// modes and subclasses do the same, but torch hides the key from what they call; so there the op is intercepted before.
 constexpr DispatchKeySet kRunsAgain({DispatchKey::FuncTorchDynamicLayerFrontMode, DispatchKey::Functionalize});
 
 using Listeners = std::vector<OpListener*>;
 
-// Of the guard that is installed. Lists are never freed: ops in flight on other threads may still read them.
+// The listeners of the installed interceptor. Lists are never freed: ops in flight on other threads may read them.
 std::atomic<const Listeners*> listeners{nullptr};
 std::atomic<bool> by_key{false};     // enabled, by the dispatch key
 std::atomic<bool> by_record{false};  // enabled, by RecordFunction
 bool key_is_ours = false;            // the fallback stays registered for good once it is
 
 thread_local OpCall* innermost = nullptr;
-thread_local int slicing = 0;  // list ops that run slice by slice here
+thread_local int slicing = 0;  // how many list ops run slice by slice here, one inside another
 
 bool included() { return c10::impl::tls_local_dispatch_key_set().included_.has(kKey); }
 bool excluded() { return c10::impl::tls_local_dispatch_key_set().excluded_.has(kKey); }
 
-// An op between begin() and end().
+// An op between begin() and end() of its listeners. Each begin() that returned is followed by one end().
 class Flight final {
  public:
   Flight(const Listeners& told, OpCall& call) : told_(told), call_(call) {
@@ -108,13 +108,13 @@ void intercept(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::S
   gather(info, call.arguments, call);
   if (info.list_op && !fit(*told, call)) {
     if (const std::size_t length = list_length(*info.list_op, op, *stack); length > 1) {
-      call.inputs.clear();  // the slices hold what they use
+      call.inputs.clear();  // the slices hold the storages that they use
       const Slicing here;
       run_in_halves(*info.list_op, op, *stack, length);
       return;
     }
   }
-  const c10::impl::ExcludeDispatchKeyGuard unseen(kKey);  // by the listeners and in the kernel
+  const c10::impl::ExcludeDispatchKeyGuard unseen(kKey);  // for ops of the listeners and inside the kernel
   Flight flight(*told, call);
   call.arguments = {};
   op.redispatchBoxed(rest, stack);
@@ -131,7 +131,7 @@ struct Recorded final : at::ObserverContext {
 
 std::unique_ptr<at::ObserverContext> record_begin(const at::RecordFunction& record) {
   const Listeners* told = listeners.load(std::memory_order_acquire);
-  // Torch reports nested calls too; an op that is looked at stands for all that it calls.
+  // Torch also reports the ops that an intercepted op calls; they are not intercepted.
   if (told == nullptr || !by_record.load(std::memory_order_relaxed)) return nullptr;
   if (innermost != nullptr || excluded()) return nullptr;
   const std::optional<c10::OperatorName> name = record.operator_name();
@@ -150,7 +150,7 @@ std::unique_ptr<at::ObserverContext> record_begin(const at::RecordFunction& reco
   try {
     recorded->flight.emplace(*told, recorded->call);
   } catch (const std::exception&) {
-    // Torch would swallow it with a page of log. The op runs; what was not brought back faults in.
+    // Torch would swallow the exception and log a page about it. The op runs, and page faults bring its inputs back.
     return nullptr;
   }
   recorded->call.arguments = {};
@@ -165,12 +165,12 @@ void record_end(const at::RecordFunction& record, at::ObserverContext* context) 
   recorded->flight->land(returned ? last(outputs, recorded->returns) : std::span<const c10::IValue>{}, returned);
 }
 
-// False where somebody else has the key.
+// Registers the fallback for the key. False: somebody else has the key.
 bool take_key() {
   if (key_is_ours) return true;
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   if (dispatcher.hasBackendFallbackForDispatchKey(kKey)) return false;
-  // For good: a thread that was armed would find nothing behind the key.
+  // Registered for good: otherwise a thread that is still armed would find nothing behind the key.
   new c10::RegistrationHandleRAII(dispatcher.registerFallback(
       kKey, c10::KernelFunction::makeFromBoxedFunction<&intercept>(), "ullage: every op passes here"));
   return key_is_ours = true;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one place through which every op of torch passes: a boxed fallback on a dispatch key that torch keeps spare, put
-// into the thread-local key set of each thread that takes part; RecordFunction where somebody else took the key. Seen
-// are top-level ops, the ops inside composite ones, and those of backward; not seen is what a kernel calls inside.
+// The one place through which every op of torch passes. It is a boxed fallback on a dispatch key that torch does not
+// use, and that is put into the thread-local key set of each armed thread. If somebody else has taken the key,
+// RecordFunction is used instead. Intercepted are top-level ops, the ops inside composite ones, and those of backward,
+// but not what a kernel calls inside.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/ops/op_call.h"
@@ -13,17 +14,17 @@
 
 namespace ullage::runtime {
 
-// Installed as long as it lives; one at a time. Made disabled: nothing is intercepted before enable().
+// Installed for as long as the object lives; only one at a time. Nothing is intercepted before enable().
 class Interceptor final {
  public:
   enum class Way {
     DispatchKey,     // exceptions of listeners reach the program
-    RecordFunction,  // torch swallows exceptions thrown there: the op runs all the same, list ops run whole
+    RecordFunction,  // torch swallows the listeners' exceptions and runs the op all the same; list ops are not cut
   };
 
-  // `listeners`, in the order of their begin(), must outlive the guard and every op in flight when it is destroyed.
-  // `wanted` is DispatchKey but in tests; the way taken differs where somebody has the key. System: one is installed
-  // already.
+  // `listeners`, in the order of their begin(), must outlive this object and every op in flight when it is destroyed.
+  // `wanted` is other than DispatchKey in tests only. If somebody else has the key, RecordFunction is taken. System: an
+  // interceptor is installed already.
   static Result<std::unique_ptr<Interceptor>> install(std::vector<OpListener*> listeners,
                                                       Way wanted = Way::DispatchKey);
   ~Interceptor();
@@ -32,29 +33,29 @@ class Interceptor final {
 
   Way way() const { return way_; }
 
-  // From now on threads are armed: this one at once, others at their next arm_this_thread(). Lets Python prepare itself
-  // (python_process.h). From any thread, under any lock.
+  // Arms this thread at once, and other threads at their next arm_this_thread(). Also prepares Python
+  // (prepare_python_later()). Any thread may call, under any lock.
   void enable();
-  // Threads leave at their next op.
+  // Intercepts nothing any more. An armed thread takes the key out of its set at its next op.
   void disable();
 
   static bool enabled();
-  // Lets this thread take part if interception is enabled; a few nanoseconds when it does already. The pool calls it at
-  // each allocation.
+  // Makes interception cover this thread, if it is enabled; takes a few nanoseconds if it does already. Called at each
+  // allocation of the pool.
   static void arm_this_thread();
-  // Of this thread, as torch will look at it: armed, and not inside an op that is seen.
+  // Would the next op of this thread be intercepted? It is, if the thread is armed and not inside an intercepted op.
   static bool sees_this_thread();
-  // The op that this thread is inside of, innermost; null outside any. Valid until that op ends.
+  // The innermost intercepted op that this thread is inside; null: there is none. Valid until that op ends.
   static const OpCall* current();
 
  private:
   Interceptor(Way way, std::uint64_t callback) : way_(way), callback_(callback) {}
 
   const Way way_;
-  const std::uint64_t callback_;  // of RecordFunction
+  const std::uint64_t callback_;  // its handle, if way_ is RecordFunction
 };
 
-// On a thread where this lives ops pass unseen: for the listeners' own use of torch.
+// While this lives, the ops of its thread are not intercepted. For the listeners' own use of torch.
 class UnseenOps final {
  public:
   UnseenOps();

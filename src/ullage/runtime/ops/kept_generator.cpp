@@ -12,13 +12,13 @@ namespace ullage::runtime {
 namespace {
 
 at::Generator copy_of(const at::Generator& generator) {
-  at::Generator source = generator;  // another handle of the same
+  at::Generator source = generator;  // another handle of the same generator, because mutex() is not const
   const std::lock_guard lock(source.mutex());
   return source.clone();
 }
 
-// `from` is let draw in the place of `to`: on the processor as a copy of its numbers. On a card the two then share one
-// state, as graphs do: a seed that is set anew would reset what cuDNN keeps for recurrent layers.
+// Makes `to` draw what `from` would. On the CPU it copies the state. On a card the two then share one state, as with
+// CUDA graphs: setting the seed anew would reset what cuDNN keeps for recurrent layers.
 void put(const at::Generator& from, at::Generator& to) {
   const std::lock_guard lock(to.mutex());
   if (!to.device().is_cpu()) {

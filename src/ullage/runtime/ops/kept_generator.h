@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A generator as it once was, so that an op that draws can draw the same again.
+// Copies the state of a random generator, so that an op that draws can draw the same numbers again.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -11,22 +11,22 @@
 
 namespace ullage::runtime {
 
-// The one that ops draw from that are given none: of the device that is followed.
+// The default generator of the followed device. Ops draw from it if they are given none.
 at::Generator default_generator();
 
 class KeptGenerator final {
  public:
-  // That one takes: the 624 numbers of the processor's, which on a card are two.
+  // Memory that one takes: 624 numbers for the CPU's generator (a card's has two, the seed and the offset).
   static constexpr Bytes kBytes{5 << 10};
 
-  // As it is now.
+  // Keeps the state that `drawn_from` has now.
   explicit KeptGenerator(const at::Generator& drawn_from);
 
-  // A new one that draws what the other drew.
+  // Returns a new generator that draws what `drawn_from` drew from then on.
   at::Generator again() const;
 
-  // The default generator as it once was, for as long as this lives. A thread that draws at this very moment would draw
-  // the same.
+  // Puts the kept state into the default generator, for as long as the object lives. Another thread that draws from it
+  // meanwhile draws the same numbers.
   class InPlace final {
    public:
     explicit InPlace(const KeptGenerator& kept);

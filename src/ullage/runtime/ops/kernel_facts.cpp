@@ -23,7 +23,7 @@
 namespace ullage::runtime {
 namespace {
 
-// Numbers that look like nothing in particular; no generator is drawn from.
+// A tensor of irregular numbers, made without a generator.
 at::Tensor numbers(at::IntArrayRef sizes, double scale, double shift) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) count *= size;
@@ -62,7 +62,7 @@ bool applies(const at::Tensor& x, bool affine) {
 }
 
 bool recomputes_batch_norm() {
-  // Small: the pool may have little room. Odd sizes, so that the ends of vectors are met.
+  // The shapes are small, because the pool may have little room. Odd sizes test the ends of vector loops.
   const std::vector<std::vector<std::int64_t>> shapes = {{3, 5, 7, 7},  {2, 33, 9, 11},  {4, 64, 5, 5},
                                                          {8, 64, 1, 1}, {2, 16, 16, 17}, {16, 24},
                                                          {5, 12, 33},   {2, 8, 3, 9, 5}};
@@ -110,7 +110,7 @@ KernelFacts probe_kernels() {
   try {
     return {recomputes_batch_norm(), convolution_input_unread()};
   } catch (const std::exception&) {
-    return {};  // no room for it, or an op is not what it was: then nothing rests on it
+    return {};  // no room, or an op has another schema: then no plan relies on these facts
   }
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is true of this build of torch on this machine, tried out on small tensors before a plan may rest on it.
+// Probes facts about this build of torch on this machine, with small tensors, before a plan may rely on them.
 
 namespace ullage::runtime {
 
 struct KernelFacts {
-  // A batch norm's output is recomputed bit by bit by TapedOp::recompute_batch_norm(), in all layouts tried.
+  // TapedOp::recompute_batch_norm() gives a batch norm's output bit by bit, in all layouts tried.
   bool recomputes_batch_norm = false;
-  // The backward pass of a convolution whose weight gets no gradient does not look at its input.
+  // The backward pass of a convolution whose weight gets no gradient does not look at the convolution's input.
   bool convolution_input_unread = false;
 };
 
-// Takes some milliseconds. The generator is left as it was.
+// Takes some milliseconds and draws from no generator. If the probe itself fails (no room), both facts are false.
 KernelFacts probe_kernels();
 
 }  // namespace ullage::runtime

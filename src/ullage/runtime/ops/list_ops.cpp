@@ -15,7 +15,7 @@
 namespace ullage::runtime {
 namespace {
 
-// Besides `_foreach_*`. Only the in-place ones: those that return copies of every list are made of these.
+// List ops besides `_foreach_*`. Only the in-place forms: those that return copies of every list call these.
 constexpr std::array<std::string_view, 5> kFused = {
     "aten::_fused_adam_",
     "aten::_fused_adamw_",
@@ -31,7 +31,7 @@ bool is_list_op(std::string_view name) {
   return false;
 }
 
-// A list with one value per tensor: tensors or numbers. (A list of int would be sizes or dimensions, the same for all.)
+// Is it a list with one value per tensor, of tensors or numbers? (A list of int holds sizes or dimensions for all.)
 bool is_per_tensor(const c10::Type& type) {
   if (type.kind() != c10::TypeKind::ListType) return false;
   const c10::TypeKind element = type.expectRef<c10::ListType>().getElementType()->kind();
@@ -88,7 +88,7 @@ std::optional<ListOp> ListOp::of(const c10::OperatorHandle& op) {
   }
   const auto& returns = schema.returns();
   list_op.returns_list = returns.size() == 1 && is_list_of_tensors(*returns[0].real_type());
-  // What returns anything else (one tensor for all, several lists) is left whole.
+  // An op that returns anything else (one tensor for all, several lists) is not cut.
   if (!has_tensors || (!returns.empty() && !list_op.returns_list)) return std::nullopt;
   return list_op;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One op of torch on its way to its kernel, and who may listen: the pager, the recorder, who carries a
-// plan out. What an op reads and writes is told by storage, since views share one.
+// Defines one call of a torch op on its way to its kernel, and the interface of those that listen to ops: the pager,
+// the recorder, the follower of a plan. Reads and writes are given by storage, because views share one.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -20,24 +20,24 @@
 
 namespace ullage::runtime {
 
-// A storage with bytes on the followed device, as it was when it was looked at. Nothing is materialised (copy-on-write)
-// for that.
+// A storage with bytes on the followed device, as it was when the op was looked at. A copy-on-write storage is not
+// materialised by looking at it.
 struct StorageUse {
   Address begin;         // its data pointer
   Bytes size;            // of the storage, not of the tensor that views it; never zero
   bool written = false;  // the schema says that the op writes it (a few ops write more than they say)
-  bool unread = false;   // a plan says that the op does not look at it: it need not be there
-  c10::intrusive_ptr<c10::StorageImpl> storage;  // held, so that neither it nor its address is handed on meanwhile
+  bool unread = false;   // the plan says that the op does not look at its bytes: they need not be there
+  c10::intrusive_ptr<c10::StorageImpl> storage;  // keeps the storage alive, so that its address is not reused meanwhile
 };
 
-// Lives on the stack of the thread that runs the op, from begin() to end().
+// Lives from begin() to end(), on the thread that runs the op.
 struct OpCall {
   const c10::OperatorHandle* handle = nullptr;
   std::string_view name;                   // "aten::add.Tensor"; lives for ever
   std::uint64_t signature = 0;             // equal for the same op on tensors of equal types and sizes
   c10::SmallVector<StorageUse, 8> inputs;  // storages among the arguments, each once
-  std::span<const c10::IValue> arguments;  // in begin() and fits() only: the kernel consumes them
-  OpCall* outer = nullptr;                 // the op that this one runs inside of, where both are seen; else null
+  std::span<const c10::IValue> arguments;  // valid in begin() and fits() only: the kernel consumes them
+  OpCall* outer = nullptr;                 // the intercepted op that this one runs inside; null: there is none
   bool sliced = false;                     // a slice of a list op that did not fit as a whole
 };
 
@@ -45,15 +45,16 @@ class OpListener {
  public:
   virtual ~OpListener() = default;
 
-  // Asked of list ops (`_foreach_*`, fused optimizers) only, before begin(): could all inputs be resident at once?
-  // After a false from any listener the op runs slice by slice, each slice a call of its own.
+  // Could all inputs be resident at once? Called before begin(), for list ops (`_foreach_*`, fused optimizers) only. If
+  // any listener returns false, the op runs slice by slice; each slice is a call of its own.
   virtual bool fits(const OpCall&) { return true; }
 
-  // Before the kernel, on its thread. May throw: then the op does not run, the exception reaches the program, and end()
-  // is called for the listeners whose begin() had returned, but not for this one.
+  // Called before the kernel, on its thread. If it throws, the op does not run and the exception reaches the program.
+  // end() is then called for the listeners whose begin() had returned, but not for this one.
   virtual void begin(OpCall& call) = 0;
 
-  // After the kernel, also when it threw: then `returned` is false and `outputs` empty. Reverse order of begin().
+  // Called after the kernel, in the reverse order of begin(). If the kernel threw, `returned` is false and `outputs` is
+  // empty.
   virtual void end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept = 0;
 };
 

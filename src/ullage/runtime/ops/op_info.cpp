@@ -15,7 +15,7 @@
 namespace ullage::runtime {
 namespace {
 
-constexpr std::size_t kSlots = 512;     // of a thread's direct-mapped cache; a step runs some hundred operators
+constexpr std::size_t kSlots = 512;     // in a thread's direct-mapped cache; a step runs a few hundred operators
 constexpr std::size_t kFewInputs = 16;  // compared one by one; more are sorted
 constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ull;
 
@@ -30,7 +30,7 @@ std::size_t key_of(const c10::OperatorHandle& op) { return std::hash<c10::Operat
 struct Registry {
   std::mutex mutex;
   std::unordered_map<std::size_t, const OpInfo*> infos;
-  std::atomic<std::uint64_t> generation{1};  // grows when an operator is taken away: its address may serve another
+  std::atomic<std::uint64_t> generation{1};  // grows when an operator is deregistered: its address may be reused
 };
 
 class Forget final : public c10::OpRegistrationListener {
@@ -56,7 +56,7 @@ Registry& registry() {
   return *made;
 }
 
-// Could a value of this type hold tensors? Types that the schema leaves open are looked at in each call.
+// Could a value of this type hold tensors? If the schema leaves the type open, each call's value is looked at.
 bool may_hold_tensors(const c10::TypePtr& type) {
   switch (type->kind()) {
     case c10::TypeKind::OptionalType:
@@ -79,7 +79,7 @@ const OpInfo* describe(const c10::OperatorHandle& op) {
   info->name = schema.name();
   if (!schema.overload_name().empty()) info->name += "." + schema.overload_name();
   info->seed = mix(kOdd, key_of(op));
-  // With a kernel of its own for the device the op is no composite there, though it has a recipe for other devices.
+  // An op with a kernel of its own for the CPU or CUDA is not composite there, even if it has a recipe for others.
   info->composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
                     !op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
                     !op.hasKernelForDispatchKey(c10::DispatchKey::CUDA);
@@ -118,7 +118,8 @@ std::atomic<c10::Device> followed{c10::Device(c10::kCPU)};
 
 bool is_followed(const c10::StorageImpl& storage) { return storage.device_type() == followed_device().type(); }
 
-// Null where there are no bytes on the device. No accessor that checks, throws or dispatches.
+// The tensor's storage; null if it has no bytes on the followed device. Calls no accessor that checks, throws or
+// dispatches.
 c10::StorageImpl* followed_storage(const c10::TensorImpl& tensor) {
   c10::StorageImpl* storage = tensor.unsafe_storage().unsafeGetStorageImpl();
   if (storage == nullptr || !is_followed(*storage)) return nullptr;
@@ -160,7 +161,7 @@ void add_value(const c10::IValue& value, bool written, OpCall& call) {
   if (use.begin != Address{} && use.size != Bytes{}) call.inputs.push_back(std::move(use));
 }
 
-// Long lists: each storage once, in the order of addresses.
+// For long lists: keeps each storage once, in the order of the StorageImpls' addresses.
 void merge(OpCall& call) {
   std::sort(call.inputs.begin(), call.inputs.end(),
             [](const StorageUse& a, const StorageUse& b) { return a.storage.get() < b.storage.get(); });

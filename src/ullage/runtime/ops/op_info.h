@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the interceptor wants to know of an operator each time it runs, worked out once: its name, which arguments hold
+// Works out once what the interceptor needs to know about an operator each time it runs: its name, which arguments hold
 // tensors and which of them it writes, whether it is made of other ops, how it is cut if it is a list op.
 
 #include "ullage/runtime/ops/list_ops.h"
@@ -24,22 +24,22 @@ struct OpInfo {
 
   c10::OperatorHandle handle;
   std::string name;        // "aten::add.Tensor"
-  std::uint64_t seed = 0;  // of signatures
-  bool composite = false;  // made of other ops, which are seen one by one
+  std::uint64_t seed = 0;  // where OpCall::signature begins
+  bool composite = false;  // made of other ops, which are intercepted one by one
   std::size_t arguments = 0;
   std::size_t returns = 0;
   std::vector<TensorArgument> tensors;
   std::optional<ListOp> list_op;
 };
 
-// Lives for ever. A few nanoseconds for an op this thread has run before; notices operators that are taken away and
-// made anew.
+// Returns an operator's info, which lives for ever. Takes a few nanoseconds for an op that this thread has run before.
+// Stays right when an operator is deregistered and registered again.
 const OpInfo& info_of(const c10::OperatorHandle& op);
 
-// Fills `inputs` and `signature` from the arguments of one call; nothing here is dispatched or materialised.
+// Fills `inputs` and `signature` from the arguments of one call. Dispatches and materialises nothing.
 void gather(const OpInfo& info, std::span<const c10::IValue> arguments, OpCall& call);
 
-// Calls f(tensor) for each tensor that a value holds, in lists and tuples too.
+// Calls f(tensor) for each defined tensor that a value holds, in lists and tuples too.
 template <class F>
 void each_tensor(const c10::IValue& value, const F& f) {
   if (value.isTensor()) {
@@ -51,14 +51,15 @@ void each_tensor(const c10::IValue& value, const F& f) {
   }
 }
 
-// The device whose storages the runtime tells of: the processor, or one card. Said once, before ops are followed.
+// The device whose storages the runtime follows: the CPU, or one card. Set once, before ops are followed. Storages are
+// compared by device type only, so those of other cards are looked at as well.
 c10::Device followed_device();
 void follow_device(c10::Device device);
 
-// Where its bytes on that device begin; zero where it has none.
+// Where a tensor's storage on that device begins; zero if it has no bytes there.
 Address bytes_of(const c10::TensorImpl& tensor);
 
-// A tensor's storage as the runtime tells it; nothing where it has no bytes there.
+// A tensor's storage on that device; nothing if it has no bytes there.
 std::optional<StorageUse> storage_use(const c10::TensorImpl& tensor);
 
 }  // namespace ullage::runtime

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which op of torch is running on this thread, found from the call stack: nothing is paid until someone asks. The
-// interceptor, where it is armed, knows better.
+// Finds the op of torch that runs on this thread from the call stack, so that it costs nothing until someone asks. If
+// the interceptor is armed, Interceptor::current() is more exact.
 
 #include <string>
 
 namespace ullage::runtime {
 
-// "aten::convolution_backward": the innermost at::_ops::NAME on the stack that is no mere factory of tensors, else the
-// factory, else "no op" (a request that came from outside any op). An overload's name follows with an underscore, as in
-// "aten::add_Tensor", because that is how torch names its functions.
+// Returns, for example, "aten::convolution_backward": the innermost at::_ops::NAME on the stack that does more than
+// make or resize a tensor. If there is none, returns the op that makes the tensor; outside of any op, "no op". An
+// overload's name follows after an underscore, as in "aten::add_Tensor", because torch names its functions so.
 std::string op_on_the_stack();
 
 }  // namespace ullage::runtime

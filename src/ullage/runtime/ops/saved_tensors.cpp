@@ -31,7 +31,7 @@ using NodePtr = std::decay_t<decltype(std::declval<const at::Tensor&>().grad_fn(
 std::atomic<SavedListener*> listener{nullptr};
 thread_local bool hooks_off = false;
 
-// Their copies are made by other layers of torch, which want to be asked.
+// Tensors with one of these keys must be copied by the layers of torch that they belong to (by detach()).
 constexpr DispatchKeySet kWrapped =
     DispatchKeySet({DispatchKey::Python, DispatchKey::FuncTorchBatched, DispatchKey::FuncTorchGradWrapper,
                     DispatchKey::Functionalize, DispatchKey::NestedTensor});
@@ -52,15 +52,15 @@ SavedKind kind_of(const at::Tensor& tensor) {
   return SavedKind::Activation;
 }
 
-// The same bytes and the same version counter without the history: an output's history leads back to who saves it.
-// Nothing is dispatched for a plain tensor, under Python's modes neither.
+// Returns a tensor with the same bytes and the same version counter, without the autograd history: an output's history
+// leads back to the node that saves it. For a plain tensor nothing is dispatched, not even under Python's modes.
 at::Tensor without_history(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (impl.key_set().has_any(kWrapped) || !impl.unsafe_storage()) {
     try {
       return tensor.detach();
     } catch (const std::exception&) {
-      return tensor;  // as torch keeps inputs; it costs a cycle where the tensor is an output
+      return tensor;  // as torch keeps inputs; for an output this makes a reference cycle
     }
   }
   const c10::impl::ExcludeDispatchKeyGuard no_modes(DispatchKey::Python);
@@ -107,9 +107,10 @@ class Hook final : public autograd::SavedVariableHooks {
   }
 
  private:
-  // The node that torch names. Of an input it is the maker as it is now, if the tensor lives; of an output the one that
-  // saves it. A raw pointer serves: the saved variable holds an input's maker, and an output is unpacked by its own.
-  // Not so the makers of views, which are made anew with every change; a view that is gone stays unnamed.
+  // The node that torch names in its error. For an input it is the grad_fn that the tensor has now, if the tensor
+  // lives; for an output, the node that saves it. The raw pointer is valid, because the saved variable holds an input's
+  // maker, and an output is unpacked by its own maker. Views have no such pointer, because their makers are replaced at
+  // every change; a view that is gone stays unnamed.
   NodePtr culprit() const {
     if (!is_output_) {
       if (auto original = original_.lock()) return at::Tensor(std::move(original)).grad_fn();
@@ -117,8 +118,8 @@ class Hook final : public autograd::SavedVariableHooks {
     return made_by_ == nullptr ? NodePtr() : made_by_->getptr();
   }
 
-  // Throws torch's own error in its own words, which change from version to version: the same mismatch is made for a
-  // saved variable without hooks.
+  // Throws torch's own error, whose text changes from version to version: makes the same mismatch of versions for a
+  // saved variable without hooks, and unpacks that.
   [[noreturn]] void refuse(std::uint32_t now) const {
     const bool were_off = std::exchange(hooks_off, true);
     const NodePtr maker = culprit();
@@ -135,17 +136,17 @@ class Hook final : public autograd::SavedVariableHooks {
   }
 
   at::Tensor kept_;
-  Address told_{};  // what saved() was told; zero: nothing
-  // For the error text only.
+  Address told_{};  // the address that saved() got; zero: it was not called
+  // Of the following, all but version_ serve the error's text only.
   c10::weak_intrusive_ptr<c10::TensorImpl> original_{c10::intrusive_ptr<c10::TensorImpl>()};
   autograd::Node* made_by_ = nullptr;
   std::uint32_t output_ = 0;
   std::uint32_t version_ = 0;
-  bool is_output_ = false;  // of the node that saves it, as far as the order of nodes tells
+  bool is_output_ = false;  // an output of the node that saves it, as far as the order of nodes shows
 };
 
-// Torch asks its default engine for hooks and for running backward. This one answers the first, after the engine that
-// was there before, and hands on the second.
+// Torch asks its default engine for saved-tensor hooks, and to run backward. This engine gives hooks if the engine
+// before it has none, and passes all else on to that engine.
 class HookingEngine final : public autograd::Engine {
  public:
   explicit HookingEngine(autograd::Engine& before) : before_(&before) {}
@@ -169,7 +170,7 @@ class HookingEngine final : public autograd::Engine {
     if (auto hooks = before().get_default_saved_variable_hooks()) return hooks;
     if (listener.load(std::memory_order_relaxed) == nullptr) return nullptr;
     if (at::SavedTensorDefaultHooks::get_tls_state().is_tracing) return nullptr;
-    // Torch copies what hooks hand out, which a mode would see as one more detach.
+    // Torch detaches what hooks return, and a mode would see that as one more op.
     if (c10::impl::TorchDispatchModeTLS::any_modes_set()) return nullptr;
     return std::make_unique<Hook>();
   }
@@ -181,7 +182,7 @@ class HookingEngine final : public autograd::Engine {
   std::atomic<autograd::Engine*> before_;
 };
 
-// Made at the first install, never destroyed: engines are asked until the process ends.
+// Made at the first install and never destroyed: torch may ask it until the process ends.
 HookingEngine* hooking = nullptr;
 std::mutex placing;
 

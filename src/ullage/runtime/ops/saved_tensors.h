@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What autograd saves for backward, told as it is saved, read back and let go: default saved-tensor hooks in C++, so
-// that no interpreter lock is held. Hooks of the program (torch.autograd.graph.saved_tensors_hooks, checkpoint) have
-// the first word. The hooks keep what torch itself would keep: the tensor's storage and its version, and torch's own
-// error when it was changed in place.
+// Tells a listener what autograd saves for backward, unpacks and releases. It uses default saved-tensor hooks in C++,
+// so that no interpreter lock is needed. Hooks of the program (torch.autograd.graph.saved_tensors_hooks, checkpoint)
+// come first. Like torch itself, the hooks keep the tensor's storage and its version, and throw torch's own error if it
+// was changed in place.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/ops/op_call.h"
@@ -16,8 +16,8 @@ namespace ullage::runtime {
 
 using trace::SavedKind;
 
-// Called on the thread that saves, unpacks or lets go; a storage saved k times is told k times. Only storages with
-// bytes on the followed device are told.
+// Called on the thread that saves, unpacks or releases, for storages with bytes on the followed device only. A storage
+// that is saved k times is also released k times.
 class SavedListener {
  public:
   virtual ~SavedListener() = default;
@@ -25,21 +25,22 @@ class SavedListener {
   virtual void saved(const StorageUse& use, SavedKind kind) = 0;
   // Backward is about to read it. May throw (it cannot be brought back): backward fails with that exception.
   virtual void unpacking(const StorageUse& use) = 0;
-  // `begin` as it was told to saved().
+  // `begin` is the address that saved() got.
   virtual void released(Address begin) noexcept = 0;
 };
 
-// On as long as it lives; one at a time. Graphs may outlive it: they are unpacked as ever, and nothing is told any
-// more.
+// Installed for as long as the object lives; only one at a time. Graphs may outlive it: they are unpacked as usual, but
+// the listener is not called any more.
 class SavedTensorHooks final {
  public:
-  // `listener` must outlive the guard and every backward in flight when it is destroyed. System: one is on already.
+  // `listener` must outlive this object and every backward in flight when it is destroyed. System: hooks are installed
+  // already.
   static Result<std::unique_ptr<SavedTensorHooks>> install(SavedListener& listener);
   ~SavedTensorHooks();
   SavedTensorHooks(const SavedTensorHooks&) = delete;
   SavedTensorHooks& operator=(const SavedTensorHooks&) = delete;
 
-  // Takes the first place again after somebody put in an engine of his own: Python does when it imports torch. Cheap.
+  // Puts the hooks first again after somebody else has set a default engine; Python does when it imports torch. Cheap.
   void renew();
 
  private:

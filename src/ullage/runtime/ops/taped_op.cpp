@@ -32,7 +32,7 @@ constexpr DispatchKeySet kNotPlain =
                     DispatchKey::NestedTensor});
 
 bool is_plain(const at::Tensor& tensor) {
-  // A number that was wrapped stays with the processor, and nobody writes to it.
+  // A wrapped number is on the CPU even in an op of a card, and nobody writes to it.
   const bool here =
       tensor.device().type() == followed_device().type() || tensor.unsafeGetTensorImpl()->is_wrapped_number();
   return tensor.layout() == c10::kStrided && here && !tensor.key_set().has_any(kNotPlain) && !tensor.is_quantized() &&
@@ -60,7 +60,7 @@ bool Geometry::is_dense() const {
          (all.size() == 4 && apart == at::IntArrayRef(c10::get_channels_last_strides_2d(all)));
 }
 
-// Nothing is dispatched.
+// Makes the tensor without dispatching an op.
 at::Tensor Geometry::on(const StoragePtr& storage) const {
   const DispatchKey device = storage->device_type() == c10::kCPU ? DispatchKey::CPU : DispatchKey::CUDA;
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), DispatchKeySet(device), dtype);
@@ -128,17 +128,17 @@ bool TapedOp::take_part(const at::Tensor& tensor, std::span<const StorageUse> in
       part.counter = tensor.unsafeGetTensorImpl()->version_counter();
       part.version = part.counter.current_version();
     } else if (bytes_of(*tensor.unsafeGetTensorImpl()) != Address{}) {
-      return false;  // not of the pool: who else writes to it is not known
+      return false;  // not of the pool: nobody knows who else writes to it
     } else {
-      part.other = tensor;  // of no bytes
+      part.other = tensor;  // it has no bytes on the device
     }
   }
   argument.parts.push_back(std::move(part));
   return true;
 }
 
-// In training a batch norm writes its running statistics without saying so. Run again it must not; its outputs do not
-// depend on them.
+// In training a batch norm writes its running statistics although its schema does not say so. It must not do that when
+// it is run again, so they are left out. Its outputs do not depend on them.
 void TapedOp::leave_statistics_out() {
   const auto& schema = op_->schema();
   const auto position = [&](const char* name) {
@@ -163,7 +163,7 @@ void TapedOp::keep_generator() {
   generator_.emplace(drawn_from);
 }
 
-// Only what the probe has looked at: floats, dense, rows of channels or of pixels.
+// True only for what probe_kernels() has tried: float32, and dense tensors (contiguous or channels-last).
 bool TapedOp::can_recompute_batch_norm() const {
   if (arguments_.size() < 3 || output_.sizes.size() < 2 || !output_.is_dense()) return false;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -244,7 +244,7 @@ class TapedOp::Surroundings final {
  private:
   const UnseenOps unseen_;
   const at::AutoDispatchBelowADInplaceOrView below_autograd_;
-  const c10::AutoGradMode grad_;  // kernels look at it: a recurrent layer's workspace is made with it alone
+  const c10::AutoGradMode grad_;  // kernels look at it: a recurrent layer makes its workspace only if it is on
   const c10::impl::ExcludeDispatchKeyGuard no_autocast_;
   const c10::impl::ExcludeDispatchKeyGuard no_python_;
   const bool onednn_ = at::globalContext().userEnabledMkldnn();
@@ -303,8 +303,8 @@ std::vector<StoragePtr> TapedOp::run(std::span<const StoragePtr> inputs) const {
   return made;
 }
 
-// y = x * a + b for each channel, with a = deviation * weight and b = bias - mean * a in one rounding: what the kernel
-// of torch does after it has the statistics (probed: kernel_facts.h).
+// For each channel y = x * a + b, where a = inverse deviation * weight, and b = bias - mean * a in one rounding.
+// Torch's kernel does the same once it has the statistics (probed: kernel_facts.h).
 StoragePtr TapedOp::recompute_batch_norm(std::span<const StoragePtr> inputs) const {
   const Surroundings as_then(*this);
   const auto floats = [](const at::Tensor& tensor) { return static_cast<const float*>(tensor.const_data_ptr()); };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One op as it was called, so that it can be run again and give the same bits: its arguments, the geometry of its
+// Keeps one op as it was called, so that it can be run again with the same bits: its arguments, the geometry of its
 // tensors, and all that kernels look at beside them (grad mode, generator, rounding, threads). The bytes of its inputs
-// are not held: who runs it again brings them.
+// are not held: the caller of run() provides them.
 
 #include "ullage/runtime/ops/kept_generator.h"
 #include "ullage/runtime/ops/op_call.h"
@@ -25,7 +25,7 @@ namespace ullage::runtime {
 
 using StoragePtr = c10::intrusive_ptr<c10::StorageImpl>;
 
-// A tensor of a storage: what is left of it when its bytes are taken away.
+// How a tensor views its storage: all of the tensor but its bytes.
 struct Geometry {
   c10::SmallVector<std::int64_t, 5> sizes, strides;
   std::int64_t offset = 0;
@@ -34,50 +34,51 @@ struct Geometry {
 
   static Geometry of(const at::Tensor& tensor);
   at::Tensor on(const StoragePtr& storage) const;
-  // Contiguous, or of four dimensions and channels last.
+  // Is it contiguous, or does it have four dimensions in channels-last order?
   bool is_dense() const;
 };
 
 class TapedOp final {
  public:
-  // Before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order. Null where
-  // an argument is of a kind that is not understood: a subclass, a view with a conjugate bit, another device.
+  // Call it before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order. Null
+  // if `how` is Never or an argument is not understood: a storage, a subclass, a view with a conjugate bit, a tensor on
+  // another device or with bytes outside the pool.
   static std::unique_ptr<TapedOp> capture(const OpCall& call, std::span<const StorageUse> inputs,
                                           plan::RecomputeRule how);
-  // After it ran.
+  // Call it after the op ran.
   void note_outputs(std::span<const c10::IValue> outputs);
-  // Has nobody changed what it made in place since, as far as torch counts?
+  // Are its outputs unchanged since, by torch's version counters?
   bool made_stands() const;
 
-  // Runs it again. `inputs` as at capture, other storages with the same bytes; what it overwrites is overwritten in
-  // them. Null for those that needs() says no to. Returns the new storages, each once, in the order of the outputs.
+  // Runs the op again. `inputs`: as at capture, maybe other storages with the same bytes; null where needs() is false.
+  // What the op writes in place it writes into them. Returns the new storages, each once, in the order of the outputs.
   std::vector<StoragePtr> run(std::span<const StoragePtr> inputs) const;
-  // Of a batch norm in training, where can_recompute_batch_norm(): its first output alone, from inputs as at capture
-  // and behind them the mean and the inverse deviation that it saved.
+  // For a batch norm in training, if can_recompute_batch_norm(): recomputes its first output alone. `inputs`: as at
+  // capture, followed by the mean and the inverse deviation that the op saved.
   StoragePtr recompute_batch_norm(std::span<const StoragePtr> inputs) const;
 
   bool can_recompute_batch_norm() const;
-  // Must input i be there when it runs again?
+  // Does run() need input i?
   bool needs(std::size_t i) const { return needed_[i]; }
-  // Has nobody changed its tensors over input i in place since, as far as torch counts?
+  // Are its tensors over input i unchanged since, by torch's version counters?
   bool unchanged(std::size_t i) const;
-  Bytes bytes() const;  // that the record itself takes
+  Bytes bytes() const;  // memory that this record takes
   std::string name() const { return op_->schema().name(); }
 
  private:
   struct Part {                        // a tensor among the arguments
-    std::optional<std::size_t> input;  // of the pool: which
-    Geometry geometry;
-    c10::VariableVersion counter;  // of the pool's
+    std::optional<std::size_t> input;  // which of the inputs its storage is; none: it is not of the pool
+    Geometry geometry;                 // of a tensor of the pool, like the next two
+    c10::VariableVersion counter;
     std::uint32_t version = 0;
-    at::Tensor other;  // else: itself, or undefined
+    at::Tensor other;  // a tensor that is not of the pool; may be undefined
   };
   struct Argument {
     enum class Kind { Value, Tensor, List, OptionalList } kind = Kind::Value;
     c10::IValue value;
     std::vector<Part> parts;
   };
-  class Surroundings;  // puts back for a while what kernels look at
+  class Surroundings;  // restores what kernels look at beside their arguments, for as long as it lives
 
   TapedOp() = default;
   bool take(const c10::IValue& value, std::span<const StorageUse> inputs);
@@ -91,10 +92,10 @@ class TapedOp final {
   std::optional<c10::OperatorHandle> op_;
   std::vector<Argument> arguments_;
   std::vector<bool> needed_;
-  std::optional<std::size_t> generator_at_;                           // the argument that is one
+  std::optional<std::size_t> generator_at_;                           // which argument is the generator
   std::optional<KeptGenerator> generator_;                            // none: the op draws nothing
-  Geometry output_;                                                   // the first
-  std::vector<std::pair<c10::VariableVersion, std::uint32_t>> made_;  // counters of what it made, and where they stood
+  Geometry output_;                                                   // of the first output
+  std::vector<std::pair<c10::VariableVersion, std::uint32_t>> made_;  // version counters of the outputs, with values
   std::fenv_t floats_{};
   bool grad_mode_ = false;
   bool onednn_ = true;

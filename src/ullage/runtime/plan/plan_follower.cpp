@@ -17,7 +17,8 @@
 namespace ullage::runtime {
 namespace {
 
-// Ops of this thread that run under the follower's lock. Their faults cannot be served: the lock is taken.
+// How many calls of this thread hold the follower's lock. A fault in such a call cannot be served, because the helper
+// would wait for that lock.
 thread_local int inside = 0;
 struct Inside final {
   Inside() { ++inside; }
@@ -26,13 +27,13 @@ struct Inside final {
   Inside& operator=(const Inside&) = delete;
 };
 
-// Who leaves a step before as many ops had only seemed to begin it.
+// A program that leaves a step before this many ops had only seemed to begin it. That is not a deviation.
 constexpr plan::OpIndex kFalseStart{8};
 
-// The op that this thread ran last.
+// The key of the op that this thread began last.
 thread_local std::uint64_t last_key = 0;
 
-// What is known of a call: the storages of the pool among its arguments, each once, in their order; and its key.
+// The storages of the pool among the arguments of a call, each once and in their order, and the call's key.
 struct Met {
   std::vector<StorageUse> inputs;
   std::uint64_t key = 0;
@@ -64,7 +65,7 @@ Met meet_inputs(const OpCall& call, const Pool& pool) {
 
 }  // namespace
 
-// One thread that waits for work; who asks waits for the answer.
+// A thread that waits for work. ask() waits for its answer.
 struct PlanFollower::Helper {
   std::mutex lock;
   std::condition_variable changed;
@@ -83,7 +84,7 @@ struct PlanFollower::Helper {
         bool done = false;
         try {
           done = follower.recompute(at, /*at_fault=*/false);
-        } catch (const std::exception&) {  // who stands at a fault cannot be told
+        } catch (const std::exception&) {  // cannot be passed on to a thread that stands at a fault
         }
         held.lock();
         answer = done;
@@ -153,13 +154,14 @@ void PlanFollower::meet(OpCall& call) {
       if (input.begin == met.inputs[i].begin) input.unread = true;
     }
   }
-  // Where layouts differ it turns its input around first, though nothing comes of it.
+  // If layouts differ, this op first converts its input to another layout, although it does not use the result.
   blanks_will_do_ = !program_->op(place_).unread.empty() && call.name == "aten::convolution_backward";
   inputs_ = std::move(met.inputs);
   in_op_ = true;
 }
 
-// False: the plan cannot be followed further; for want of room too, since the pager may still serve the op alone.
+// False: the plan cannot be followed further. That is so for a lack of room too, because the pager may still have room
+// for the op alone.
 bool PlanFollower::carry_out(std::span<const plan::Action> actions) {
   try {
     for (const plan::Action& action : actions) {
@@ -192,8 +194,8 @@ void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool retur
 
 // ---- steps
 
-// A step is taken up at its first op alone: what was made before is not on tape. It follows a step, or a border that
-// the program told.
+// Does a planned step begin with this op? It must come right after the last op of such a step, or after mark_step(). A
+// step cannot be followed from a later op, because the ops before would not be on tape.
 bool PlanFollower::begins_step(std::uint64_t key) {
   const PlanProgram* program = next_ != nullptr ? next_.get() : program_.get();
   if (program == nullptr || program->op({}).key != key) return false;
@@ -211,7 +213,7 @@ void PlanFollower::start_step(bool follows_one) {
 void PlanFollower::finish_step() {
   ++counts_.steps;
   lost_steps_.store(0);
-  if (follows_one_) {  // else it began with what the pager happened to hold
+  if (follows_one_) {  // otherwise it began with whatever the pager happened to hold
     counts_.peak = std::max(counts_.peak, store_.counts().present_peak);
     counts_.rescues += rescued() - rescued_before_;
   }
@@ -229,7 +231,7 @@ std::uint64_t PlanFollower::rescued() const {
   return moves.evicted_on_demand + moves.recomputed + tape_.counts().missed;
 }
 
-// The program does something else. From here on the pager decides.
+// The program does something else than planned. From here on the pager decides on demand.
 void PlanFollower::leave() {
   const bool in_midst = place_ >= kFalseStart;
   place_ = kNowhere;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A plan made ready to be carried out: what to do before and after each op, and which ops to keep on tape for it. No
-// torch here.
+// Prepares a plan for being carried out: what to do before and after each op, and which ops to keep on tape. This
+// header includes no torch.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/file/plan_file.h"
@@ -16,12 +16,12 @@ namespace ullage::runtime {
 
 class PlanProgram final {
  public:
-  // As verified, or as read from a file.
+  // `plan` is verified, or read from a file.
   PlanProgram(plan::Sites sites, const plan::Plan& plan);
 
-  // For a build of torch whose kernels look at all that they are given.
+  // For a build of torch whose kernels read all their inputs: no input is `unread` any more.
   void read_everything();
-  // For one whose batch norm cannot be recomputed by TapedOp::recompute_batch_norm(): it is run again.
+  // For a build of torch whose batch norm TapedOp::recompute_batch_norm() does not reproduce: the op is run again.
   void run_batch_norms_again();
 
   plan::OpIndex end() const { return sites_.ops.next_id(); }  // one behind the last op
@@ -29,13 +29,13 @@ class PlanProgram final {
   const plan::Sites& sites() const { return sites_; }
   std::span<const plan::Action> before(plan::OpIndex op) const { return at(op, false); }
   std::span<const plan::Action> after(plan::OpIndex op) const { return at(op, true); }
-  // Of a Drop: the step does not make that value again.
+  // For a Drop that is one of before() or after(): true if the step does not make that value again.
   bool is_last(const plan::Action& action) const { return last_[static_cast<std::size_t>(&action - actions_.data())]; }
-  // The plan runs it again.
+  // Does the plan run this op again?
   bool taped(plan::OpIndex op) const { return taped_[op]; }
-  // Ops that it runs again and that read this value.
+  // The ops that the plan runs again and that read this value.
   std::span<const plan::OpIndex> taped_readers(plan::ValueIndex value) const { return taped_readers_[value]; }
-  // The op that makes it; none: it comes from outside.
+  // The op that makes this value; plan::kNone: it was there before the step.
   plan::OpIndex maker(plan::ValueIndex value) const { return makers_[value]; }
 
   Bytes peak() const { return peak_; }
@@ -51,7 +51,7 @@ class PlanProgram final {
   plan::Sites sites_;
   std::vector<plan::Action> actions_;
   std::vector<bool> last_;            // index: as actions_
-  std::vector<std::uint32_t> first_;  // of the actions before op i: at 2 i, after it: at 2 i + 1
+  std::vector<std::uint32_t> first_;  // index of the first action before op i: at 2 i; of those after it: at 2 i + 1
   Table<plan::ValueIndex, plan::OpIndex> makers_;
   Table<plan::OpIndex, bool> taped_;
   Table<plan::ValueIndex, std::vector<plan::OpIndex>> taped_readers_;
@@ -60,8 +60,8 @@ class PlanProgram final {
   std::uint64_t recomputes_ = 0, spills_ = 0;
 };
 
-// From a plan's file. BadFile, NotFound; BadArgument for one that needs nothing or cannot be met, or was made with
-// another torch.
+// Reads a plan's file. NotFound: it cannot be opened. BadFile: it holds no plan of this version. BadArgument: there is
+// nothing to carry out in it (no plan was needed, or none was found), or it was made with another torch or device.
 Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const std::string& torch,
                                                   const std::string& device);
 

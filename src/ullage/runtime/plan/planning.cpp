@@ -21,20 +21,20 @@
 namespace ullage::runtime {
 namespace {
 
-// The first may have begun before anybody looked.
+// Steps to observe. The first may have begun before observing did.
 constexpr std::uint64_t kSteps = 2;
-// Plans of one run: a program that changes its steps all the time is served on demand.
+// Plans that one run makes. A program that keeps changing its steps is then served on demand.
 constexpr std::uint64_t kMostPlans = 8;
-// What is planned, in messages.
+// The name of the recording in messages.
 constexpr const char* kObserved = "the steps observed";
-// For the end of planning, when the process ends or needs the bytes.
+// How long to wait for planning to stop when the process ends or needs the bytes.
 constexpr std::chrono::seconds kMostWaiting{5};
-// Where the program needed the bytes of planning that often, it is served on demand.
+// Once the program has needed planning's bytes this often, no more plans are made: it is served on demand.
 constexpr int kMostGivingWay = 2;
-// Heap that planning takes, to bytes of the recording: 40 to 50 as measured.
+// Bytes of heap that planning takes for each byte of the recording. Measured: 40 to 50.
 constexpr std::uint64_t kHeapToRecording = 56;
 constexpr Bytes kLeastHeap = 2_MiB;
-// Less was moved: then its rate says nothing.
+// If less was moved than this, the measured rate means nothing.
 constexpr Bytes kWorthARate = 64_MiB;
 
 Recorder::Settings observer_settings(Planning::Settings& settings, std::function<void()> at_border) {
@@ -55,8 +55,8 @@ plan::Rates rates_of(const store::PagerCounts& moves) {
   return rates;
 }
 
-// Does the program use kernels of the kinds that are tried? Where it does not, trying them would touch 10 MiB of
-// torch's libraries that nobody set aside. A recording has the name of each op as text.
+// Does the program use kernels of the kinds that probe_kernels() tries? If not, the probe would touch 10 MiB of torch's
+// libraries for which nothing is reserved. A recording holds the name of each op as text.
 bool has_tried_kernels(const std::string& recording) {
   return recording.find("aten::conv") != std::string::npos || recording.find("batch_norm") != std::string::npos;
 }
@@ -86,7 +86,7 @@ void Planning::look_again() {
   State following = State::Following;
   if (!follower_.lost_for_good() || made_ >= kMostPlans) return;
   if (!state_.compare_exchange_strong(following, State::Observing)) return;
-  follower_.suspend();  // what a plan does is not the program's own
+  follower_.suspend();  // the observer must see what the program does without a plan
   observe();
 }
 
@@ -95,7 +95,7 @@ void Planning::observe() {
   observer_.begin_take({}, settings_.live());
 }
 
-// On the program's thread, at a border of steps.
+// Called on the program's thread, at a border of steps.
 void Planning::observed() {
   state_.store(State::Planning);
   auto recording = std::make_shared<const std::string>(observer_.contents());
@@ -133,20 +133,21 @@ void Planning::not_busy() {
   changed_.notify_all();
 }
 
-// Kernels are tried on a thread of their own, which sees none of the program's modes, and is over when this returns:
-// the program may end at any moment after, and a thread must not stand in torch when torch's globals are destroyed. Nor
-// in the planner, for which the end waits.
+// Probes the kernels on a thread of its own, which has none of the program's modes. This waits for the thread's end:
+// the program may end at any moment afterwards, and no thread may be inside torch when torch's globals are destroyed.
+// (For the planning thread, stop() waits.)
 void Planning::probe() {
   make_thread([this] { facts_ = probe_kernels(); }).join();
 }
 
-// Exit handlers run newest first: before all that is destroyed and exists by now.
+// Exit handlers run newest first, so stop() runs before anything that exists by now is destroyed.
 void Planning::wait_at_exit() {
   static Planning* const one = this;
   [[maybe_unused]] static const int registered = std::atexit([] { one->stop(); });
 }
 
-// At a border of steps little moves; what stood between the tensors at the worst of the steps observed will again.
+// Notes the room that the plan may use. At a border of steps little moves, so the limit is steady then. What was wasted
+// at the worst moment of the observed steps will be wasted again.
 void Planning::note_room() {
   const Bytes room = pager_.planned().room();  // asks for the limit
   limit_ = pager_.store().counts().limit;
@@ -161,7 +162,7 @@ bool Planning::give_way() {
   return changed_.wait_for(lock, kMostWaiting, [this] { return !busy_; });
 }
 
-// The program asked for the bytes meanwhile.
+// Planning was stopped because the program needed its bytes. Planning may begin again, until kMostGivingWay.
 void Planning::gave_way() {
   {
     const std::lock_guard hold(lock_);

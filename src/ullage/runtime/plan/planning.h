@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes a plan while the program runs: once the pool nears its limit two steps are observed, the second is planned in
-// the background while the third runs, and the plan is followed from the border of the step after. Where the program's
-// steps become others, it is done again.
+// Makes plans while the program runs. Once the pool nears its limit, two steps are observed. The second is planned in
+// the background while the program runs on. When the plan is ready, it is followed from the beginning of the next step
+// on. All of this starts again if the program's steps change.
 
 #include "ullage/runtime/ops/kernel_facts.h"
 #include "ullage/runtime/plan/plan_follower.h"
@@ -29,32 +29,34 @@ class Planning final {
   struct Settings {
     std::function<trace::ProcessFigures()> figures;
     std::function<void(const std::string&)> say;  // a line for the person; may be empty
-    bool wait = false;                            // the program waits for its plan; for tests
-    plan::StandsOn on;                  // of a card: no kernels are probed, nothing rests on what they would say
-    std::function<void()> synchronize;  // Recorder::Settings::synchronize
-    std::function<std::vector<store::LiveStorage>()> live;  // of the pool, now
-    // Bytes outside the pool that planning is about to take and gives back: is there room? May be empty: there is.
+    bool wait = false;                            // for tests: the program waits for its plan
+    plan::StandsOn on;                            // on a card no kernels are probed, and plans use none of KernelFacts
+    std::function<void()> synchronize;            // as Recorder::Settings::synchronize
+    std::function<std::vector<store::LiveStorage>()> live;  // the pool's storages, now
+    // reserve() reserves bytes outside the pool that planning is about to take, and give_back() ends that. False: there
+    // is no room. Both empty: nothing needs to be reserved.
     std::function<bool(Bytes)> reserve;
     std::function<void()> give_back;
   };
 
-  // All must live for ever, like this itself.
+  // All must live for ever, like this object.
   Planning(store::Pager& pager, PlanFollower& follower, Settings settings);
 
-  // The one who observes: to be told of ops, saves and the pool's events as any recorder.
+  // The recorder that observes steps. It must get the same calls as any recorder: ops, saved tensors, storages.
   Recorder& observer() { return observer_; }
 
-  // Ops are followed from now on.
+  // Called at each allocation while the pool is near its limit. Begins to observe, unless observing or planning has
+  // begun already or was given up.
   void begin();
-  // The thread that plans is not here.
+  // In a forked child, which lacks the planning thread: observes and plans nothing.
   void after_fork_in_child();
 
-  // At each step's border that the program tells.
+  // Call it when the program tells that a step ended.
   void mark_step();
-  // Once a step, anywhere between two ops: where the plan is lost for good, it is time to observe again.
+  // Call it once a step, between any two ops. Observes again if the program's steps have changed for good.
   void look_again();
-  // The program lacks room: what planning holds is given back, and this returns once it is. False: it holds nothing.
-  // Any thread but the one that plans.
+  // Called when the program lacks room. Stops planning and waits until its bytes are given back. False: planning holds
+  // nothing, or did not stop within five seconds. Any thread may call but the planning one.
   bool give_way();
 
  private:
@@ -62,7 +64,7 @@ class Planning final {
   void observed();
   void probe();
   void wait_at_exit();
-  void stop();  // when the process ends: waits until no plan is made any more
+  void stop();  // at the end of the process: stops planning and waits for that, at most five seconds
   void plan(const std::string& recording);
   void adopt(const std::string& recording);
   void note_room();
@@ -75,15 +77,15 @@ class Planning final {
   Recorder observer_;
   enum class State { Idle, Observing, Planning, Following, GaveUp };
   std::atomic<State> state_{State::Idle};
-  std::optional<KernelFacts> facts_;  // from the first plan on that has convolutions or batch norms
+  std::optional<KernelFacts> facts_;  // known from the first recording on that has convolutions or batch norms
   std::uint64_t made_ = 0;            // plans so far
-  // Of the pool, when planning began: its limit, and of that what stood between the tensors.
+  // The pool's limit when planning began, and the bytes of it that slabs and the ends of pages wasted at most.
   Bytes limit_, wasted_;
   int gave_way_ = 0;                   // how often
-  std::atomic<bool> stopping_{false};  // whoever plans is to end
+  std::atomic<bool> stopping_{false};  // the planning thread is to end
   std::mutex lock_;
   std::condition_variable changed_;
-  bool busy_ = false;   // bytes are reserved for planning, or the thread plans
+  bool busy_ = false;   // bytes are reserved for planning, or the planning thread runs
   bool ended_ = false;  // the process ends
   bool in_child_ = false;
 };

@@ -40,7 +40,7 @@ void Tape::begin_step(std::shared_ptr<const PlanProgram> program, bool follows_o
 }
 
 void Tape::forget() {
-  // What is let go here calls back: freed().
+  // Freeing these storages calls freed(), so the tables must be empty before.
   Table<ValueIndex, Place> gone = std::exchange(places_, {});
   newest_.clear();
   taped_.clear();
@@ -58,7 +58,7 @@ bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
       if (known.at != inputs[i].begin || !known.newest) return false;
       continue;
     }
-    // One that the step should have made, or a storage that holds another value than the plan's.
+    // Either the step should have made this value, or the storage holds another value than the plan says.
     if (program_->maker(reads[i]) != plan::kNone || newest_.contains(inputs[i].begin.value)) return false;
     bind(reads[i], inputs[i]);
   }
@@ -97,7 +97,7 @@ bool Tape::bind_outputs(plan::OpIndex at, std::span<const StorageUse> inputs, st
     StoragePtr held;
     if (const auto before = newest_.find(input.begin.value); before != newest_.end()) {
       place(before->second).newest = false;
-      held = std::exchange(place(before->second).ours, nullptr);  // a hold is of the storage
+      held = std::exchange(place(before->second).ours, nullptr);  // a hold stays with the storage
     }
     bind(op.makes[made], input);
     place(op.makes[made++]).ours = std::move(held);
@@ -138,7 +138,7 @@ bool Tape::freed(Address at, bool may_stay) {
   return stays;
 }
 
-// Is something made from it, at once or by way of what is not there, that was dropped?
+// Is a dropped value made from `value`, directly or through values that are not present?
 bool Tape::leads_to_dropped(ValueIndex value) const {
   for (const plan::OpIndex reader : program_->taped_readers(value)) {
     const TapedOp* taped = taped_[reader].op.get();
@@ -165,7 +165,7 @@ bool Tape::can_be_made(ValueIndex value) const {
   return true;
 }
 
-// ---- what a plan does
+// ---- the actions of a plan
 
 bool Tape::carry_out(const plan::Action& action) {
   bool done = true;
@@ -192,7 +192,7 @@ bool Tape::carry_out(const plan::Action& action) {
       if (at == Address{}) {
         done = false;
       } else if (action.what == What::Spill) {
-        (void)pager_.planned().spill(at);  // nothing to do where it is spilled already
+        (void)pager_.planned().spill(at);  // no effect if it is spilled already
       } else if (action.what == What::WriteAhead) {
         pager_.planned().write_ahead(at);
       } else if (action.what == What::ReadAhead) {
@@ -205,7 +205,8 @@ bool Tape::carry_out(const plan::Action& action) {
   }
   if (done) return true;
   ++counts_.missed;
-  // What is not known yet (in a first step) cannot be moved; all else the steps that follow rest on.
+  // A value whose place is not known yet (in a first step) need not move. But later actions rely on recomputes and
+  // holds.
   return action.what != What::Recompute && action.what != What::BatchNorm && action.what != What::Hold;
 }
 
@@ -219,8 +220,8 @@ void Tape::drop(ValueIndex value, bool last) {
   const bool held = let_go != nullptr && at.in_program();
   if (let_go != nullptr && !held) return;
   if (held && let_go.use_count() == 1) return;  // the program let go of it before
-  // Never what could not be had again, were it touched after all: what nobody will make again, what is not on tape or
-  // has lost what it is made from, what was written to unseen. That is written out.
+  // Spills instead of dropping if the bytes could not be recomputed, should the program touch them after all. Reasons:
+  // the step does not make them again, their op is not on tape, its inputs are lost, or somebody wrote to them unseen.
   const plan::OpIndex maker = program_->maker(value);
   const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
   if (last || taped == nullptr || !taped->made_stands() || !can_be_made(value)) {
@@ -241,7 +242,8 @@ StoragePtr Tape::bytes_of(ValueIndex value) {
   return at.in_program() && !at.dropped ? at.program.lock() : nullptr;
 }
 
-// False: something that it reads is not there, or it is not on tape.
+// Runs `op` again; of what it makes, keeps the values in `keeps`. False (why_not() tells): the op is not on tape, or
+// something that it needs is gone or changed.
 bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool batch_norm) {
   const plan::Sites::Op& site = program_->op(op);
   const Taped& taped = taped_[op];
@@ -252,7 +254,7 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
     if (!taped.op->needs(i)) continue;
     inputs[i] = bytes_of(site.reads[i]);
     if (inputs[i] == nullptr) return cannot("an input of " + taped.op->name() + " is gone");
-    // The program's own bytes, written by something that nobody saw: never used as if they were the old ones.
+    // These are the program's own bytes. If something unseen has written to them, they must not pass for the old ones.
     if (place(site.reads[i]).ours == nullptr && !taped.op->unchanged(i)) {
       return cannot("an input of " + taped.op->name() + " was written to meanwhile");
     }
@@ -322,7 +324,7 @@ std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const Stora
   return made;
 }
 
-// Behind the program's storage where that lives on, else kept here.
+// Moves the pages of `storage` behind the program's storage if that still holds the value, else keeps `storage` here.
 bool Tape::put(ValueIndex value, StoragePtr storage) {
   Place& at = place(value);
   if (at.present()) return true;
@@ -342,14 +344,14 @@ bool Tape::cannot(std::string why) {
 
 // ---- on demand
 
-// Makes `value` present, with all that it takes; what was made besides is added to `made`.
+// Makes `value` present, recomputing first what it is made from. Adds all values that it made to `made`.
 bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
   if (place(value).present()) return true;
   const plan::OpIndex maker = program_->maker(value);
   if (maker == plan::kNone) return cannot("what it is made from is older than the step");
   if (taped_[maker].op == nullptr) return cannot("the op that made it is not on tape");
   const plan::Sites::Op& site = program_->op(maker);
-  // Twice: what one input needed may have been overwritten on the way to another.
+  // Two rounds: making one input may overwrite another that was present before.
   for (int round = 0; round < 2; ++round) {
     for (std::size_t i = 0; i < site.reads.size(); ++i) {
       if (taped_[maker].op->needs(i) && !ensure(site.reads[i], made)) return false;
@@ -388,7 +390,7 @@ void Tape::take_blank_back() {
   }
 }
 
-// False: something could not be made.
+// Recomputes all that is dropped. False: something could not be made.
 bool Tape::make_dropped() {
   std::vector<Address> dropped;
   for (const Place& at : places_) {
@@ -396,7 +398,7 @@ bool Tape::make_dropped() {
   }
   bool all = true;
   for (const Address at : dropped) {
-    // It may be gone meanwhile, or be back with another.
+    // Meanwhile it may have been freed, or have come back with another one.
     const auto found = newest_.find(at.value);
     if (found == newest_.end() || !place(found->second).dropped) continue;
     try {
@@ -418,7 +420,7 @@ bool Tape::hand_back() {
   return true;
 }
 
-// What the program lets go of from here on may be what the dropped are made from.
+// Holds the storages that dropped values are made from, because the program may free them from here on.
 void Tape::hold_sources() {
   Table<ValueIndex, bool> seen(places_.size());
   std::vector<ValueIndex> needed;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the values of the running step are, and the ops that made them, so that bytes can be given up and had again:
+// Knows where the values of the running step are, and keeps the ops that made them ("on tape"). So bytes can be dropped
+// and recomputed. A value is in one of these places:
 //
-//   value  in the program's storage (its newest value), with pages or without: dropped, or spilled by the pager
-//          in a storage of ours: held beyond the program's own free, or recomputed
-//          nowhere: its maker is on tape
+//   in the program's storage, as its newest value: with pages, or without (dropped here, or spilled by the pager)
+//   in a storage of Ullage's: held after the program freed it, or recomputed
+//   nowhere: the op that makes it is on tape
 //
-// One thread's ops; the pool tells from any thread when a storage is freed.
+// The tape follows the ops of one thread. Not thread-safe: the follower calls it under its lock.
 
 #include "ullage/runtime/ops/taped_op.h"
 #include "ullage/runtime/plan/plan_program.h"
@@ -35,39 +36,41 @@ class Tape final {
   // All must outlive the tape.
   Tape(store::Pager& pager, Pool& pool) : pager_(pager), pool_(pool) {}
 
-  // A step under this program begins: values that live from step to step are known from the one before, where that ran
-  // to its end. Nothing may be dropped.
+  // Begins a step under `program`. `follows_one`: the step before ran to its end, so that values that live from step to
+  // step are known. Nothing may be dropped at this time.
   void begin_step(std::shared_ptr<const PlanProgram> program, bool follows_one);
 
   // Op `at` of the step is about to run on these storages of the pool. False: they are not what the plan reads there.
   bool bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs);
-  // Keeps the op on tape, where it may be of use.
+  // Keeps the op on tape if the plan runs it again.
   void capture(plan::OpIndex at, const OpCall& call, std::span<const StorageUse> inputs);
-  // It ran. `inputs` as for bind_inputs(). False: it made something else than planned.
+  // The op has run. `inputs` as for bind_inputs(). False: it made something else than planned.
   bool bind_outputs(plan::OpIndex at, std::span<const StorageUse> inputs, std::span<const c10::IValue> outputs);
 
-  // False: the plan cannot be followed any further. Throws c10::OutOfMemoryError where there is no room for a recompute
-  // or a restore.
+  // False: the plan cannot be followed any further. Throws c10::OutOfMemoryError if there is no room for a recompute or
+  // a restore.
   bool carry_out(const plan::Action& action);
 
-  // Makes again all that is dropped, and forgets everything: from here on nobody needs the tape. False: something could
-  // not be made now; it stays on tape, with all that it is made from, and is made when it is asked for.
+  // Recomputes everything dropped and forgets the step. False: something could not be made now. It stays on tape with
+  // all that it is made from, and is recomputed when it is needed.
   bool hand_back();
-  // While something stays: the program is about to write to the storage at `at` by an op that the plan does not know.
-  // What is made from it is made now, if there is room; else it is lost.
+  // After hand_back() returned false: the program is about to write to the storage at `at`, by an op outside the plan.
+  // If the tape holds that storage, recomputes everything dropped first. What cannot be made then is lost.
   void overwritten(Address at);
-  // Makes what the program's storage at `at` held again. False: it is not dropped, or cannot be made; why_not().
+  // Recomputes the bytes of the program's storage at `at`. False: it is not dropped, or cannot be made (why_not()).
   bool recompute(Address at);
-  // Of the last thing that could not be made.
+  // Why the last value that was asked for could not be made.
   const std::string& why_not() const { return why_not_; }
 
-  // For an op in flight that was said not to look at it and touches it all the same: bytes that mean nothing, until
-  // take_blank_back(). False: it is not dropped, or there is no room.
+  // For an op in flight that touches a dropped storage although it does not use the content. Gives the storage at `at`
+  // arbitrary bytes until take_blank_back(). False: it is not dropped, or cannot take them. Throws
+  // c10::OutOfMemoryError if there is no room.
   bool give_blank(Address at);
   void take_blank_back();
 
-  // The program's storage is about to be freed. True, where it `may_stay`: the tape has taken it over, since something
-  // dropped is made from it. A step that runs as planned never comes to that; one that keeps less does (evaluation).
+  // The program's storage is about to be freed. True: the tape keeps it, because something dropped is made from it and
+  // it cannot be made again itself; only if it `may_stay`. This does not happen in a step that runs as planned, but it
+  // does in one that keeps less (evaluation).
   bool freed(Address at, bool may_stay);
 
   const TapeCounts& counts() const { return counts_; }
@@ -75,10 +78,10 @@ class Tape final {
  private:
   struct Place {
     Address at;                                                       // of the program's storage; zero: it is gone
-    Bytes size;                                                       // likewise
-    c10::weak_intrusive_ptr<c10::StorageImpl> program{StoragePtr()};  // likewise
-    bool newest = false;                                              // of that storage
-    bool dropped = false;                                             // its pages were given up here
+    Bytes size;                                                       // of the program's storage
+    c10::weak_intrusive_ptr<c10::StorageImpl> program{StoragePtr()};  // the program's storage
+    bool newest = false;                                              // that storage still holds this value
+    bool dropped = false;                                             // the tape has dropped its bytes
     StoragePtr ours;                                                  // held or recomputed
 
     bool in_program() const { return at != Address{} && newest; }
@@ -102,9 +105,9 @@ class Tape final {
 
   store::Pager& pager_;
   Pool& pool_;
-  std::shared_ptr<const PlanProgram> program_;  // of the step; null: none
+  std::shared_ptr<const PlanProgram> program_;  // of the step; null: no step is followed
   Table<plan::ValueIndex, Place> places_;
-  std::unordered_map<std::uint64_t, plan::ValueIndex> newest_;  // by address: what the program's storage holds
+  std::unordered_map<std::uint64_t, plan::ValueIndex> newest_;  // by address: the value in the program's storage
   struct Taped {
     std::unique_ptr<TapedOp> op;
     std::vector<std::size_t> written;  // indices of inputs that it overwrites

@@ -24,7 +24,7 @@ Result<store::Tier*> ProcessMemory::open_tier(const store::SpillPlace& place) {
 
 void ProcessMemory::install(Pool& pool) { pool.install(); }
 
-// Makes way for the 7 to 10 MiB of code that libraries run as they end.
+// Gives back idle pages, to make room for the 7 to 10 MiB of code that libraries run as they end.
 void ProcessMemory::ended(store::Pager& pager) { pager.drop_idle(); }
 
 }  // namespace ullage::runtime

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The memory that a budget is of, as a session sees it: the process's, or a card's (card_device.h). What stands on it
-// and where it goes that does not fit is the same for both: store and pager.
+// Describes the memory that a budget limits, as a session sees it: the process's, or a card's (card_device.h). The
+// store and the pager on top of it are the same for both.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -33,41 +33,41 @@ class BudgetedDevice {
   virtual store::Pages& pages() = 0;
   virtual plan::StandsOn stands_on() const = 0;
 
-  // What the process holds of it, all allocators together, as a person is shown it: now, and the most so far.
+  // Bytes of it that the process holds, in all allocators together, as a person sees them: now, and the peak so far.
   virtual Bytes held() = 0;
   virtual Bytes held_peak() = 0;
-  // What libraries are expected to take of it in a program's first steps, beside what they hold at the start.
+  // Bytes that libraries are expected to take in a program's first steps, beside what they hold at the start.
   virtual Bytes warm_up() const = 0;
-  // How often held() must be asked, so that what grows between two looks stays within the margin.
+  // How often held() must be measured so that the growth between two looks stays within the margin.
   virtual std::chrono::milliseconds between_looks() const = 0;
 
   // Is it the memory that the process's heap and its libraries take?
   virtual bool is_the_process() const = 0;
-  // Does a child made by fork have what stands on it?
+  // Does a child made by fork get a copy of what stands in it?
   virtual bool is_kept_by_forks() const = 0;
-  // Is an access of what was moved out noticed, and served?
+  // Does an access to bytes that were moved out cause a fault that brings them back?
   virtual bool heals_faults() const = 0;
 
-  // Where what does not fit goes; called once. Null: nowhere. `place` of no bytes: to no disk.
+  // Opens the tier for bytes that do not fit; called once. Null: there is none. `place.most` of zero: no disk is used.
   virtual Result<store::Tier*> open_tier(const store::SpillPlace& place) = 0;
-  // What a pager of it must know; after open_tier(). What is set refers to this.
+  // Settings for a pager on this memory; call it after open_tier(). Their callbacks refer to this object.
   virtual store::Pager::Settings pager_settings() = 0;
-  // Makes the pool torch's allocator of it, unless one that asks the pool is that already.
+  // Makes the pool torch's allocator for this memory. On a card does nothing: the allocator there calls the pool.
   virtual void install(Pool& pool) = 0;
 
-  // Waits until the device has done all that it was given.
+  // Waits until the device has done all the work that it was given.
   virtual void synchronize() = 0;
-  // Who is to be told of what it was given to do; null: ops have run when they end.
+  // Tracks the work that the device was given; null: the kernels of an op have run when it ends.
   virtual CardWork* work() { return nullptr; }
-  // Who says of storages that they are away; null: a touch of them is noticed, or nothing moves.
+  // Marks storages whose bytes are away; null: a fault notices an access to them, or nothing moves.
   virtual StorageMarks* marks() { return nullptr; }
 
-  // The process ends: before the last figures are taken, and after.
+  // The process ends. ending() is called before the last figures are taken, ended() after that.
   virtual void ending(store::Pager& pager) = 0;
   virtual void ended(store::Pager& pager) = 0;
 };
 
-// Resident bytes of this process, and the disk below them.
+// Resident bytes of this process, with a spill file on disk as the tier below.
 class ProcessMemory final : public BudgetedDevice {
  public:
   c10::Device device() const override { return c10::Device(c10::kCPU); }
@@ -76,7 +76,7 @@ class ProcessMemory final : public BudgetedDevice {
   Bytes held() override;
   Bytes held_peak() override;
   Bytes warm_up() const override;
-  // What grows by 8 MiB in 8 ms grows by a gigabyte a second.
+  // Growth of 8 MiB (the margin) in 8 ms is a gigabyte a second.
   std::chrono::milliseconds between_looks() const override { return std::chrono::milliseconds{8}; }
   bool is_the_process() const override { return true; }
   bool is_kept_by_forks() const override { return true; }

@@ -11,7 +11,7 @@
 namespace ullage::runtime {
 namespace {
 
-// An event costs about a microsecond of the processor.
+// Ops between two points. An event costs about a microsecond of processor time.
 constexpr int kOpsToAPoint = 16;
 constexpr std::size_t kMostPoints = 256;
 
@@ -53,7 +53,7 @@ void CardWork::fresh(Address at, Bytes size) {
   uses_.used(at, size, 0);
 }
 
-// The next point is now. False: not now.
+// Makes the next point, here and now. False: work is being captured, or the device takes no events.
 bool CardWork::mark() {
   if (captures_ > 0 || broken_) return false;
   auto events = std::make_shared<Events>();
@@ -63,7 +63,7 @@ bool CardWork::mark() {
       events->back().record(stream);
     }
   } catch (const std::exception&) {
-    broken_ = true;  // the error comes out where the program meets it
+    broken_ = true;  // the program itself meets the error later
     return false;
   }
   events_.push_back(std::move(events));
@@ -76,7 +76,7 @@ bool CardWork::mark() {
   return true;
 }
 
-// False: no stream is known, and so no work; or what is known can not be waited for.
+// False: no stream is known yet, or the work on these bytes cannot be waited for.
 bool CardWork::done(Address at, Bytes size) {
   Lock lock(lock_);
   if (streams_.empty() || broken_) return false;
@@ -85,7 +85,7 @@ bool CardWork::done(Address at, Bytes size) {
   if (wanted == next_ && !mark()) return false;
   const Point point = std::max(wanted, first_);
   const std::shared_ptr<const Events> events = events_[point - first_];
-  lock.unlock();  // the program's ops go on
+  lock.unlock();  // so that the program's ops go on
   try {
     for (const c10::Event& event : *events) event.synchronize();
   } catch (const std::exception&) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a card was given to do, as a row of points, so that who moves bytes waits for the work on these bytes and not
-// for everything:
+// Divides the work that a card was given by points in time. To move bytes, it is then enough to wait for the work on
+// these bytes instead of for all work:
 //
 //   ops     a b c | d e f | g h i | j k        a point is an event on every stream that ops have used;
-//   points        1       2       3            x was used last by e: who takes it away waits for point 2,
+//   points        1       2       3            x was last used by e: to take x away, wait for point 2,
 //                                              while g to k go on
 //
-// A use is noted under the next point, which comes after it. What nobody noted was used just now.
+// A use is noted under the next point, which comes after it. Bytes without a noted use count as used just now.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -31,14 +31,14 @@ class CardWork final : public cuda::Work {
  public:
   explicit CardWork(c10::Device device) : device_(device) {}
 
-  // An op of this thread has ended: its work is given to the stream that is current here.
+  // An op of this thread has ended. Its work was given to the stream that is current on this thread.
   void op_ended();
-  // Work was given to this stream too, by somebody who only says so (Tensor.record_stream).
+  // Work was given to this stream too, outside of the ops that are seen (Tensor.record_stream).
   void stream_used(const c10::Stream& stream);
   bool has_several_streams();
-  // Work is captured: an event on its streams would be a part of it. Nested.
+  // A capture of work begins or ends; captures nest. Meanwhile no events are made: they would be part of the capture.
   void captures(bool begin);
-  // The work given so far may touch these.
+  // The work given so far may touch these bytes.
   void used(Address at, Bytes size);
 
   bool done(Address at, Bytes size) override;
@@ -56,13 +56,13 @@ class CardWork final : public cuda::Work {
   std::mutex lock_;
   std::vector<c10::Stream> streams_;
   cuda::LastUses uses_;
-  std::deque<std::shared_ptr<const Events>> events_;  // of points first_ and on
+  std::deque<std::shared_ptr<const Events>> events_;  // of the points from first_ on
   Point first_ = 1;
   Point next_ = 1;  // not marked yet
-  Point done_ = 0;  // all up to here are over
+  Point done_ = 0;  // the work up to this point is done
   int ops_ = 0;     // since the last mark
   int captures_ = 0;
-  bool broken_ = false;  // the device takes no more events: nothing is known from here on
+  bool broken_ = false;  // the device takes no more events: no later work can be waited for
 };
 
 }  // namespace ullage::runtime

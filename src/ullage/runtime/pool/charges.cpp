@@ -6,7 +6,7 @@
 
 namespace ullage::runtime {
 
-// Evicts tensors if it must. Returns how many bytes are missing; if any are, nothing is set aside.
+// Reserves `bytes`, evicting tensors if it must. Returns how many bytes are missing; if any are, nothing is reserved.
 Bytes Charges::set_aside(Bytes bytes) {
   bool tried_again = false;
   pager_.missing();  // measures what stands outside now: the charge comes on top of it
@@ -15,8 +15,8 @@ Bytes Charges::set_aside(Bytes bytes) {
     const Bytes given_back = pager_.trim();
     const Bytes missing = pager_.missing();
     if (missing == Bytes{}) return missing;
-    if (given_back > Bytes{}) continue;  // pages may have become idle since
-    // Once more: another thread's request may just have been given what there was to give.
+    if (given_back > Bytes{}) continue;  // more pages may have become idle since
+    // Once more: the last resort may have served another thread a moment ago, and the room may be there.
     if (last_resort_() || !std::exchange(tried_again, true)) continue;
     budget_.discharge(bytes);
     return missing;
@@ -46,7 +46,7 @@ void Charges::discharge(Bytes bytes) {
 bool Charges::begin_planning(Bytes bytes) {
   const Bytes outside = budget_.outside(), expected = budget_.expected_outside();
   of_planning_ = saturating_sub(outside + bytes, expected);
-  // The limit knows of what stands outside now.
+  // By how much the pool's limit will sink. It already leaves room for what stands outside now.
   const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
   if (pager_.store().counts().limit < pager_.counts().at_once_peak + lost) return false;
   budget_.charge(of_planning_);

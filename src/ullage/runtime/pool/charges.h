@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bytes of the budgeted device that somebody beside the pool is about to take: a decoder, a kernel's scratch, another
+// Reserves bytes of the budgeted device for a consumer outside the pool: a decoder, a kernel's scratch, another
 // allocator, the planner. The pool makes room for them first.
 
 #include "ullage/runtime/pool/pool.h"
@@ -17,26 +17,25 @@ namespace ullage::runtime {
 
 class Charges final {
  public:
-  // All must live for ever. `note` is told of what charge() and discharge() did, in bytes. `last_resort`: as the
-  // pager's.
+  // All must live for ever. `note` is called with the bytes of each charge(), and with the negative bytes of each
+  // discharge(). `last_resort`: as in store::Pager::Settings.
   Charges(store::Pager& pager, store::Budget& budget, const Pool& pool, std::function<void(std::int64_t)> note,
           std::function<bool()> last_resort)
       : pager_(pager), budget_(budget), pool_(pool), note_(std::move(note)), last_resort_(std::move(last_resort)) {}
 
-  // Sets `bytes` aside until discharge(). Throws c10::OutOfMemoryError where no room can be made; `what` is for its
-  // text.
+  // Reserves `bytes` until discharge(). Throws c10::OutOfMemoryError if no room can be made; its text names `what`.
   void charge(Bytes bytes, const std::string& what);
   void discharge(Bytes bytes);
 
-  // As charge() and discharge(), but nobody is told of it.
+  // As charge() and discharge(), but no take records it: for bytes that another run of the same program need not take.
   void reserve(Bytes bytes, const std::string& what);
   void release(Bytes bytes) { budget_.discharge(bytes); }
 
-  // Sets `bytes` aside for good. False: no room can be made, and nothing is set aside.
+  // Reserves `bytes` for good. False: no room can be made, and nothing is reserved.
   bool grant(Bytes bytes) { return set_aside(bytes) == Bytes{}; }
 
-  // Sets aside what planning takes, beside what ops have needed at once so far. What is kept free for the outside and
-  // not used will do too. False: there is no room, and nothing is set aside.
+  // Reserves `bytes` for planning; what is reserved for the outside and stands unused counts towards them. False: the
+  // pool would then hold less than ops have needed at once so far, and nothing is reserved.
   bool begin_planning(Bytes bytes);
   void end_planning();
 

@@ -16,7 +16,7 @@ struct Handler {
   store::Pager* pager = nullptr;
   std::function<void(const store::Pager::FaultAnswer&)> give_up;
   std::mutex lock;             // of `before`
-  struct sigaction before {};  // who gets what is not ours
+  struct sigaction before {};  // gets the faults that are not ours
   std::atomic<bool> dying{false};
 };
 
@@ -29,12 +29,14 @@ Handler& handler() {
 void die_of(int signal_number, const siginfo_t* info) {
   handler().dying.store(true);
   signal(signal_number, SIG_DFL);
-  // Sent by a process: it must be sent again. Raised by an instruction: that runs again as soon as this returns.
+  // A signal that a process sent must be sent again. One that an instruction raised comes again by itself: the
+  // instruction runs again as soon as this returns.
   if (info->si_code <= 0) raise(signal_number);
 }
 
-// Not ours: whoever was there before decides. A handler that ends by raising the signal again, as Python's faulthandler
-// does, comes back here from inside of itself; then the process ends as it would have without us.
+// Calls the handler that was there before, for a fault that is not ours. Some handlers end by raising the signal again,
+// as Python's faulthandler does. The signal then arrives here while that handler still runs, and the process ends as it
+// would without us.
 void pass_on(int signal_number, siginfo_t* info, void* context) {
   static thread_local std::uintptr_t passing_from = 0;
   char here = 0;
@@ -71,8 +73,8 @@ void on_signal(int signal_number, siginfo_t* info, void* context) {
   errno = error;
 }
 
-// On the thread's own stack, not an alternate one, which may be small; and not blocked meanwhile, so that the handler
-// of somebody else is entered as it would be without us.
+// Runs on the thread's own stack, because an alternate one may be small. The signal is not blocked meanwhile, so that
+// the handler before ours is entered as it would be without us.
 struct sigaction ours() {
   struct sigaction action {};
   action.sa_sigaction = &on_signal;

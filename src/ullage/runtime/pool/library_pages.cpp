@@ -14,7 +14,7 @@
 namespace ullage::runtime {
 namespace {
 
-// What the kernel says of each page of this process ("pagemap" in its admin guide).
+// What the kernel says about each page of this process (/proc/self/pagemap; "pagemap" in the kernel's admin guide).
 class PageMap final {
  public:
   PageMap() : file_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
@@ -24,8 +24,8 @@ class PageMap final {
     if (file_ >= 0) ::close(file_);
   }
 
-  static constexpr std::size_t kMost = 512;  // pages, in one question
-  // Are all of them as the file has them, or not there? Where the kernel does not say: no.
+  static constexpr std::size_t kMost = 512;  // pages in one read
+  // Is each of these pages either unchanged from its file or not there? False if the kernel does not tell.
   bool all_of_file(std::uintptr_t first_page, std::size_t pages) {
     std::array<std::uint64_t, kMost> entries;
     const std::size_t wanted = pages * sizeof(std::uint64_t);
@@ -49,7 +49,7 @@ int trim_library(dl_phdr_info* library, std::size_t, void* page_map) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const std::uintptr_t from = (library->dlpi_addr + segment.p_vaddr) / page;
     const std::uintptr_t to = (library->dlpi_addr + segment.p_vaddr + segment.p_memsz + page - 1) / page;
-    // A kernel that refuses this maps no huge pages of files.
+    // A kernel that refuses this does not map files in huge pages.
     ::madvise(reinterpret_cast<void*>(from * page), (to - from) * page, MADV_NOHUGEPAGE);
     for (std::uintptr_t at = from; at < to; at += PageMap::kMost) {
       const std::size_t pages = std::min<std::size_t>(PageMap::kMost, to - at);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Frees bytes of the budget that libraries' code takes. Most of the code that torch touches while it is loaded (the
+// registration of its ops) never runs again. Of about 75 MiB, 35 come back in a small net's first steps; the pool gets
+// the rest.
+
 namespace ullage::runtime {
 
-// Lets go of what the process has touched of its libraries' code and constants; what runs again comes back from the
-// page cache, a few pages at a time. Most of what torch touches as it is loaded (the registration of its ops) never
-// runs again: of about 75 MiB 35 come back in a small net's first steps, and the rest is the pool's.
+// Gives up the resident pages of all libraries' code and constants. Code that runs again comes back from the page
+// cache, a few pages at a time. Huge pages are switched off for these mappings: a kernel that keeps files in huge pages
+// (Linux 6.18 with ext4) maps 2 MiB of a library for each page that is touched.
 //
-// Without this the figure depends on the kernel too: one that keeps files in huge pages (Linux 6.18 with ext4) maps
-// 2 MiB of a library for each page that is touched.
-//
-// Left alone are pages that are the process's own, with a debugger's breakpoint or a profiler's patch in them.
+// A run of 512 pages is left alone if one of them is the process's own, with a debugger's breakpoint or a profiler's
+// patch in it. It is also left alone if the kernel does not tell.
 void trim_libraries();
 
 }  // namespace ullage::runtime

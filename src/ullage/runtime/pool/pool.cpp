@@ -16,13 +16,13 @@
 namespace ullage::runtime {
 namespace {
 
-// The deleter is a plain function, so it finds the pool here.
+// The deleter is a plain function and finds the pool here.
 Pool* installed = nullptr;
 
 Address address_of(void* at) { return {reinterpret_cast<std::uint64_t>(at)}; }
 void* pointer_to(Address at) { return reinterpret_cast<void*>(at.value); }
 
-// " (inputs of 128.00 MiB, 64.00 MiB)": the largest first; empty where no op is seen.
+// Returns " (inputs of 128.00 MiB, 64.00 MiB)", the largest first; empty if the interceptor sees no op here.
 std::string tensors_in_flight() {
   constexpr std::size_t kMost = 6;
   const OpCall* op = Interceptor::current();
@@ -81,7 +81,7 @@ c10::DeleterFnPtr Pool::raw_deleter() const { return &Pool::free; }
 void Pool::free(void* at) {
   if (at == nullptr) return;
   if (installed->pager_.store().owns(address_of(at))) return installed->give_back(at);
-  installed->previous_deleter_(at);  // made before the pool was put in
+  installed->previous_deleter_(at);  // made before the pool was installed
 }
 
 void Pool::give_back(void* at) {
@@ -108,7 +108,7 @@ void Pool::theirs_goes(Address at) {
   if (in_child_) return;
   {
     const std::lock_guard lock(lock_);
-    if (theirs_.erase(at.value) == 0) return;  // it was made before
+    if (theirs_.erase(at.value) == 0) return;  // the block was made before the session began
   }
   listener_.freeing(at, /*may_stay=*/false);
 }
@@ -167,7 +167,7 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
 }
 
 void Pool::refuse(const store::Shortage& shortage, const std::string& op) const {
-  // A storage that cannot be read back is no matter of room.
+  // True if a storage could not be read back. The reason is then not a lack of room.
   const bool unreadable = shortage.refusal.limit == Bytes{} && !shortage.spill_failure.empty();
   const std::string text =
       unreadable ? fmt::format("out of memory: {} needs {} that were moved out and cannot be brought back: {}", op,

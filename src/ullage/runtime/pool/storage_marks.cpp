@@ -37,7 +37,7 @@ void StorageMarks::meet(std::span<const StorageUse> uses) {
 
 void StorageMarks::update() {
   if (!any_.load(std::memory_order_acquire)) return;
-  std::vector<c10::intrusive_ptr<c10::StorageImpl>> held;  // let go of behind the lock: the last one frees its bytes
+  std::vector<c10::intrusive_ptr<c10::StorageImpl>> held;  // released after the lock: the last reference frees bytes
   const std::lock_guard lock(marking_);
   std::deque<Told> told;
   {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Says of torch's storages whose bytes are away from the card that they are, so that who takes a pointer to one without
-// an op of torch (a kernel of one's own, DLPack) gets an error in words. Nothing else would: a kernel that touches what
-// is away ends the card's context, for the whole process. Torch before 2.13 takes no such mark back: there this does
-// nothing.
+// Marks torch's storages whose bytes are away from the card. Code that takes a pointer to such a storage without an op
+// of torch (a custom kernel, DLPack) then gets an error message. Without the mark, its kernel would touch bytes that
+// are away, which destroys the card's context for the whole process. Torch before 2.13 cannot take such a mark back;
+// there this class does nothing.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -25,13 +25,14 @@ class StorageMarks final {
  public:
   using Moved = store::Pager::Settings::Moved;
 
-  // By the pager, under its lock: only noted. What it is about is done by the next update().
+  // Called by the pager, under its lock. Only notes the move; the next update() sets or clears the mark.
   void moved(Address at, Moved what);
-  // Storages of the pool, as an op has them: only what was met is marked.
+  // Notes the storages of an op. Only storages noted here can be marked.
   void meet(std::span<const StorageUse> uses);
-  // Marks what left and unmarks what came back since; before a kernel looks at its inputs. No lock held.
+  // Marks what left and unmarks what came back since the last call. Call it before a kernel looks at its inputs, with
+  // no lock held.
   void update();
-  // It is being freed.
+  // The storage at `at` is being freed.
   void forget(Address at);
 
  private:
@@ -41,7 +42,7 @@ class StorageMarks final {
   };
   std::mutex noting_;
   std::deque<Told> told_;
-  std::atomic<bool> any_{false};  // told
+  std::atomic<bool> any_{false};  // told_ holds something
 
   std::mutex marking_;
   std::unordered_map<std::uint64_t, c10::weak_intrusive_ptr<c10::StorageImpl>> known_;  // by address

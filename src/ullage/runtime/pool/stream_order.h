@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// PyTorch's rule for memory and streams, kept for a store that knows of none: a block belongs to the stream it was
-// taken on, and may be handed to another one only behind the work that was given to the first. The store does not say
-// which pages a new block gets, so a stream that takes one waits for each other stream on which anything was freed
-// since it last did. The card waits, not the processor; a program of one stream never does.
+// Keeps PyTorch's rule for memory and streams, for a store that knows no streams. A block belongs to the stream it was
+// allocated on; another stream may get it only after the work that was given to the first. The store does not say which
+// pages a new block gets. So a stream that allocates waits for every other stream on which a block was freed since it
+// last waited for that one. The card waits, not the processor. A program with one stream never waits.
 
 #include "ullage/base/bytes.h"
 
@@ -19,16 +19,16 @@
 
 namespace ullage::runtime {
 
-// Of one card. Thread-safe.
+// The streams of one card. Thread-safe.
 class StreamOrder final {
  public:
   explicit StreamOrder(c10::Device device) : device_(device) {}
 
-  // A block was taken by the stream that is current on this thread.
+  // The stream that is current on this thread has allocated the block at `at`.
   void taken(Address at);
-  // Somebody uses it on another stream too (Tensor.record_stream).
+  // The block is used on another stream too (Tensor.record_stream).
   void used(Address at, const c10::Stream& on);
-  // It is given back; told before its bytes can be another's.
+  // The block is freed. Call it before another block can get its bytes.
   void freed(Address at);
 
  private:
@@ -40,7 +40,7 @@ class StreamOrder final {
   std::mutex lock_;
   std::unordered_map<std::uint64_t, std::vector<c10::Stream>> users_;  // by address
   std::map<c10::StreamId, Freed> freed_;
-  std::map<c10::StreamId, std::map<c10::StreamId, std::uint64_t>> seen_;  // the epochs of others that it waited for
+  std::map<c10::StreamId, std::map<c10::StreamId, std::uint64_t>> seen_;  // epochs of others that a stream waited for
 };
 
 }  // namespace ullage::runtime

@@ -15,9 +15,10 @@
 namespace ullage::runtime {
 namespace {
 
-// Imports grow in bursts: where the outside grew since the last look, it may by so many times as much before the next.
+// Imports make the outside grow in bursts. Before the next look it may grow by this many times what it grew since the
+// last one.
 constexpr std::uint64_t kGrowthToCome = 16;
-constexpr std::uint64_t kPeakEvery = 8;         // looks; the peak costs ten times a look
+constexpr std::uint64_t kPeakEvery = 8;         // looks; to read the peak costs ten times a look
 constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
 
 std::uint64_t now_us() {
@@ -51,7 +52,7 @@ void Watch::look(bool final_look) {
   reassert_fault_handler();
   if (slot_ == nullptr) return;
   const store::StoreCounts counts = pager_.store().counts();
-  const Bytes resident = counts.resident + budget_.outside();  // as trim() has just measured it
+  const Bytes resident = counts.resident + budget_.outside();  // trim() has just measured the outside
   if (resident.count > slot_->rss_peak.load()) slot_->outside_at_peak.store(budget_.outside().count);
   slot_->rss.store(resident.count);
   store::raise_to(slot_->rss_peak, resident.count);
@@ -125,7 +126,7 @@ void Watch::check_growth(std::uint64_t step) {
   const Bytes outside = std::max(budget_.outside(), budget_.expected_outside());
   const Bytes room = saturating_sub(budget_.stated(), needs + outside + store::Budget::kMargin);
   const std::optional<std::uint64_t> left = growth_.steps_left(room);
-  // Said again only when it became twice as urgent.
+  // Warns again only when less than half as many steps are left.
   if (!left || *left > kWorthAWarning || *left >= warned_steps_left_ / 2) return;
   warned_steps_left_ = *left;
   const std::string text = fmt::format(

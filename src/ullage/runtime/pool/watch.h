@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A thread that looks every few milliseconds at what the process holds: it makes the pool give way when memory outside
-// the pool grew, and writes the figures into the ledger. No torch here.
+// Runs a thread that measures every few milliseconds what the process holds. It makes the pool give way when memory
+// outside the pool grew, and writes the figures into the ledger. This header includes no torch.
 
 #include "ullage/store/budget.h"
 #include "ullage/store/ledger.h"
@@ -21,25 +21,24 @@ class Watch final {
     store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
     std::function<void(const std::string&)> warn;  // may be empty
     std::function<Bytes()> peak;                   // the most that the process held so far
-    // Often enough for what grows between two looks to stay within the margin: 8 MiB in 8 ms is a gigabyte a second.
-    std::chrono::milliseconds between_looks{8};
-    bool outside_follows_steps = true;  // what is set aside for it becomes what steps show; not on a card
+    std::chrono::milliseconds between_looks{8};    // see BudgetedDevice::between_looks()
+    bool outside_follows_steps = true;             // each step updates the reserve for the outside; not on a card
   };
   // All must live for ever.
   Watch(store::Pager& pager, store::Budget& budget, Settings settings);
 
-  // Starts the thread, with all signals blocked in it, so that a program's handlers run where they ran before.
+  // Starts the thread, by start_thread(): a program's signal handlers run where they ran before.
   void start();
 
-  // One look now: trims the pool, updates the ledger. `final_look` reads the peak whatever the time.
+  // One look now: trims the pool and updates the ledger. Only some looks read the peak; `final_look` always does.
   void look(bool final_look);
 
-  // A step of the program ended: its time, and how the outside grew.
+  // A step of the program ended. Notes its time, and warns if the outside grows so fast that few steps are left.
   void mark_step();
-  // The same where it is not sure what a step is: its time alone.
+  // The same if it is uncertain where steps end: notes the time only.
   void count_step();
 
-  // In a forked child: the figures are the parent's, the thread is not here.
+  // In a forked child, which lacks the thread: writes no more figures, because they are the parent's.
   void leave_to_parent() { slot_ = nullptr; }
 
   store::LedgerSlot* slot() { return slot_; }
@@ -59,7 +58,7 @@ class Watch final {
   std::uint64_t step_began_us_ = 0;
   std::uint64_t warned_steps_left_ = UINT64_MAX;
   Bytes last_outside_;    // at the last look
-  Bytes growth_to_come_;  // of the outside, before the next, as that look lets expect
+  Bytes growth_to_come_;  // how much the outside may grow before the next look
 };
 
 }  // namespace ullage::runtime

@@ -15,14 +15,14 @@
 namespace ullage::runtime {
 namespace {
 
-// Of Python's C interface, its stable part (3.9 and later).
+// The functions of Python's C interface that are used; all belong to its stable part (3.9 and later).
 struct PythonFrames {
   int (*ensure)();  // an enum of int's size
   void (*release)(int);
   void* (*thread_state)();
-  void* (*frame)();      // borrowed
-  void* (*back)(void*);  // new
-  void* (*code)(void*);  // new
+  void* (*frame)();      // returns a borrowed reference
+  void* (*back)(void*);  // returns a new reference
+  void* (*code)(void*);  // returns a new reference
   int (*line)(void*);
   void* (*attribute)(void*, const char*);
   const char* (*utf8)(void*);
@@ -48,7 +48,7 @@ const PythonFrames* find_python_frames() {
   return all ? &python : nullptr;
 }
 
-// Empty: torch's, the standard library's, or of no file.
+// The name of a file in recordings. Empty: it is torch's or the standard library's, or there is no such file.
 std::string name_of_file(std::string_view path) {
   if (path.empty() || path.front() == '<') return {};
   for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
@@ -63,11 +63,11 @@ std::string name_of_file(std::string_view path) {
   return std::string(path.starts_with(folder) ? path.substr(folder.size()) : path);
 }
 
-// What is known of code objects. They are kept, so that none has the address of another; the interpreter lock guards
-// it.
+// Caches what is known of code objects. It keeps a reference to each, so that no two have the same address. The
+// interpreter lock guards it.
 class Lines {
  public:
-  // Empty: the program's own line is further out.
+  // The line of this frame. Empty: it is not the program's own; look at the outer frame.
   std::string_view at(const PythonFrames& python, void* frame) {
     void* code = python.code(frame);
     const std::string& file = file_of(python, code);
@@ -79,7 +79,7 @@ class Lines {
   }
 
  private:
-  // Takes the reference over.
+  // Takes over the reference to `code`.
   const std::string& file_of(const PythonFrames& python, void* code) {
     const auto known = files_.find(code);
     if (known != files_.end()) {
@@ -116,7 +116,7 @@ std::string_view find_line(const PythonFrames& python) {
 
 std::string_view python_line() {
   const PythonFrames* python = find_python_frames();
-  // A thread that Python does not know has no frames; after Python's end none does.
+  // A thread that Python does not know has no frames. After Python's end no thread has any.
   if (python == nullptr || python->thread_state() == nullptr) return {};
   const int before = python->ensure();
   const std::string_view line = find_line(*python);

@@ -15,9 +15,9 @@
 namespace ullage::runtime {
 namespace {
 
-// Runs in Python; %TOUCH%, %STEP%, %END%, %NAME% and %READY% are addresses of functions here, %RECORDING% is True or
-// False. Higher-order ops look keys up on their own and know nothing of fallbacks, so the key is made one that they
-// pass over, as they do with those of autocast and profiler.
+// The script that runs in Python. %TOUCH%, %STEP%, %END%, %NAME% and %READY% become addresses of functions here,
+// %RECORDING% becomes True or False. Higher-order ops look up dispatch keys on their own and know nothing of fallbacks.
+// So the script adds the interceptor's key to those that they let through, as they do for autocast and the profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
     import sys
@@ -179,7 +179,7 @@ void interpreter_ends() {
 
 void ready() { state.store(State::Done); }
 
-// What is needed of Python's C interface, its stable part.
+// The functions of Python's C interface that are used; all belong to its stable part.
 struct PythonCalls {
   int (*is_initialized)();
   int (*holds_lock)();
@@ -203,7 +203,8 @@ PythonCalls find_python_calls() {
 }
 
 std::string script() {
-  // In a namespace of its own: what stays of it would keep the program's, with all that should die at its end.
+  // The script runs in a namespace of its own. Its functions stay alive. In the program's namespace they would keep
+  // that alive too, with all that should die at the program's end.
   std::string text = fmt::format("exec(r'''{}''', {{'__name__': 'ullage.prepare'}})\n", kPrepare);
   const auto address_of = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
   for (const auto& [word, meaning] :
@@ -215,7 +216,7 @@ std::string script() {
   return text;
 }
 
-// With the interpreter lock. Leaves the state open where torch is not imported yet.
+// Called with the interpreter lock held. Leaves the state Open if torch is not imported yet.
 int run_script(void*) {
   const PythonCalls python = find_python_calls();
   python.run(script().c_str());
@@ -224,7 +225,7 @@ int run_script(void*) {
   return 0;
 }
 
-// True when the caller is the one to do it.
+// Sets the state to Running. True: the caller is the one that must run the script.
 bool begin(const PythonCalls& python) {
   if (!python.complete() || python.is_initialized() == 0) return false;
   State open = State::Open;
@@ -252,7 +253,7 @@ void prepare_python() {
 void prepare_python_later() {
   if (state.load(std::memory_order_relaxed) != State::Open) return;
   const PythonCalls python = find_python_calls();
-  if (begin(python) && python.add_pending(&run_script, nullptr) != 0) state.store(State::Open);  // its queue is full
+  if (begin(python) && python.add_pending(&run_script, nullptr) != 0) state.store(State::Open);  // the queue is full
 }
 
 void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }

@@ -48,7 +48,7 @@ void OpUses::add(const c10::TensorImpl& tensor, How how) {
 
 void OpUses::add_leaf(const c10::TensorImpl& tensor) {
   Leaf leaf{bytes_of(tensor), {}};
-  // Elsewhere another thread's backward may write .grad meanwhile; an optimizer reads it itself.
+  // This is where an optimizer reads .grad itself. Elsewhere another thread's backward may be writing it.
   if (!in_backward() && !grad_mode()) {
     const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(tensor.autograd_meta());
     if (meta->grad_.defined()) leaf.gradient = bytes_of(*meta->grad_.unsafeGetTensorImpl());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tensors of one op as the recorder writes them down: each with its storage, its sizes, and whether it is a leaf
-// that requires grad. Gathered without a lock; the storages are looked up later, under the recorder's.
+// Gathers the tensors of one op as the recorder writes them down: each with its storage, its sizes, and whether it is a
+// leaf that requires grad. No lock is held for that; the storages are looked up later, under the recorder's lock.
 
 #include "ullage/runtime/ops/op_call.h"
 
@@ -20,26 +20,25 @@ class OpUses final {
     Address at;  // of the storage; never zero
     trace::TensorUse::How how = trace::TensorUse::How::Read;
     std::uint8_t dtype = 0;
-    bool leaf = false;                   // that requires grad
-    std::uint32_t first = 0, count = 0;  // of its sizes
+    bool leaf = false;                   // a leaf that requires grad
+    std::uint32_t first = 0, count = 0;  // of its sizes in sizes_
   };
   struct Leaf {
     Address at;
-    Address gradient;  // of its .grad; zero: it has none, or none that can be looked at now
+    Address gradient;  // of its .grad; zero: it has none, or reading it now is unsafe
   };
 
-  // What an op receives. Gradients are looked at outside backward and without grad mode only: there an optimizer reads
-  // them too.
+  // The tensors that an op receives. Reads the .grad of leaves only outside backward and without grad mode.
   OpUses(const c10::OperatorHandle& op, std::span<const c10::IValue> arguments);
-  // What it returned.
+  // The tensors that it returned.
   explicit OpUses(std::span<const c10::IValue> outputs);
-  // What is left of it where its arguments are gone: no sizes.
+  // For an op whose arguments are gone: its storages only, without sizes, types and leaves.
   explicit OpUses(std::span<const StorageUse> inputs);
 
   std::span<const One> all() const { return {all_.data(), all_.size()}; }
   std::span<const Leaf> leaves() const { return {leaves_.data(), leaves_.size()}; }
 
-  // Those of storages for which id_of(Address) is not null, as the log takes them; good until the next call.
+  // The uses whose storage is known (id_of(Address) is not null), in the log's form. Valid until the next call.
   template <class IdOf>
   std::span<const trace::UseView> known(const IdOf& id_of) {
     views_.clear();

@@ -15,13 +15,14 @@
 namespace ullage::runtime {
 namespace {
 
-// A program that catches its errors and tries again spends no more than one part in so many of its time on writing.
+// After a refusal the file is written only if the last writing took at most 1/kRest of the time since it ended. So a
+// program that catches its errors and tries again does not spend its time on writing.
 constexpr int kRest = 10;
 
 // The ops of this thread that are recorded and in flight, innermost last.
 struct ThisThread {
   struct Open {
-    const Recorder* recorder;  // a process may have two: of the person's trace, and of the planner
+    const Recorder* recorder;  // a process may have two: for the trace file, and for planning
     const OpCall* call;
     OpId op;
   };
@@ -64,7 +65,7 @@ trace::EventLog::Instant Recorder::now() const {
   return {static_cast<std::uint64_t>(passed.count())};
 }
 
-// A program that names no takes has one, from its first storage on.
+// A program that tells no takes has one, which begins with the first event.
 void Recorder::ensure_take() {
   if (in_take_ || settings_.takes_are_told) return;
   in_take_ = true;
@@ -82,7 +83,7 @@ Recorder::Held* Recorder::find(Address at) {
 void Recorder::allocated(Address at, Bytes bytes) {
   record([&](Lock&) {
     ensure_take();
-    // Another thread's take, begun since this storage was made, may have it already.
+    // A take that another thread began since this storage was made may have it already.
     if (const Held* known = find(at); known == nullptr || known->bytes != bytes) add(at, bytes);
   });
 }
@@ -121,7 +122,7 @@ void Recorder::refused(Bytes requested) {
 void Recorder::log_refusal(Bytes requested) {
   ThisThread& here = this_thread();
   ensure_take();
-  // The pager refuses what an op needs before the op has begun here.
+  // The pager can refuse an op's inputs before begin() is called here; then the op is logged now.
   const OpCall* call = Interceptor::current();
   const bool known = call == nullptr || here.knows(this, call);
   OpId op{};
@@ -152,7 +153,7 @@ OpId Recorder::log_op(const OpCall& call, OpUses& uses, std::string_view line) {
 void Recorder::begin(OpCall& call) {
   if (!looks()) return;
   OpUses uses(*call.handle, call.arguments);
-  // Before the lock, as Python's may be waited for.
+  // Not under the lock, because python_line() may wait for the interpreter lock.
   const std::string_view line = settings_.lines && !in_backward() ? python_line() : std::string_view();
   record([&](Lock& lock) {
     ensure_take();
@@ -176,7 +177,7 @@ void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool retu
   });
 }
 
-// Which storages are parameters and gradients.
+// Notes which storages are parameters and gradients.
 void Recorder::meet_leaves(const OpUses& uses) {
   for (const OpUses::Leaf& leaf : uses.leaves()) {
     Held* parameter = find(leaf.at);
@@ -240,7 +241,7 @@ void Recorder::released(Address begin) noexcept {
   });
 }
 
-// ---- what the program tells
+// ---- called by the program
 
 void Recorder::mark_step() {
   record([&](Lock& lock) {
@@ -278,7 +279,7 @@ void Recorder::name_parameter(Address at, std::string_view name) {
     if (held == nullptr) return;
     held->name = *texts_.emplace(name).first;
     held->layer = *texts_.emplace(layer_of_parameter(name)).first;
-    if (held->parameter) log_.has_role(held->id, trace::Role::Parameter, held->name);  // known before it had a name
+    if (held->parameter) log_.has_role(held->id, trace::Role::Parameter, held->name);  // logged before without a name
   });
 }
 
@@ -292,7 +293,7 @@ void Recorder::begin_take(std::span<const Knob> knobs, std::span<const store::Li
     steps_ = trace::StepFinder();
     if (settings_.takes_begin_in_midst) steps_.began_in_midst();
     log_.begin_take(knobs);
-    for (const auto& [at, held] : held_) {  // of the take before; this one has to say it again
+    for (const auto& [at, held] : held_) {  // the roles of the storages are logged again in each take
       if (held.parameter) log_.has_role(held.id, trace::Role::Parameter, held.name);
       if (held.gradient) log_.has_role(held.id, trace::Role::Gradient, {});
     }
@@ -348,7 +349,7 @@ void Recorder::write(trace::Take::End why) {
 
 void Recorder::write_file(const trace::ProcessFigures& figures, trace::Take::End why) {
   const Clock::time_point began = Clock::now();
-  // A program that is over after a refusal ended of that.
+  // A program that ends right after a refusal ended because of it.
   if (refused_last_ && why == trace::Take::End::Program) why = trace::Take::End::OutOfMemory;
   head_.onednn = uses_onednn();
   const Status done = replace_file(settings_.file, [&](std::ostream& out) {

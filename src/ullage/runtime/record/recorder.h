@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes down what the program does with memory, whatever the pager does meanwhile: storages as the program makes and
-// frees them, ops with what they read and write, what autograd saves, what is a parameter and what a gradient, steps.
-// The record is trace::EventLog; the file is written at the end, at each request that is refused, or at a step's border
-// where the process is to end there.
+// Records what the program does with memory, independent of what the pager does: storages as the program makes and
+// frees them, ops with what they read and write, saved tensors, parameters, gradients and steps. The record is a
+// trace::EventLog. The file is written when the process ends, at the step's border at which it is to end, and when a
+// request is refused (not each time if refusals are frequent).
 
 #include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/saved_tensors.h"
@@ -30,16 +30,16 @@ namespace ullage::runtime {
 class Recorder final : public OpListener, public SavedListener {
  public:
   struct Settings {
-    std::string file;  // absolute; replaced as a whole. Empty: what is seen is asked for (contents())
+    std::string file;  // absolute path; replaced as a whole. Empty: no file, the caller asks for contents()
     std::string device = "cpu";
-    bool takes_are_told = false;        // the program is rehearsed: what lies outside its takes is not written down
-    bool in_takes_only = false;         // nor looked at, so that it costs nothing; a take is forgotten when it ends
-    bool takes_begin_in_midst = false;  // of a step
-    bool lines = false;                 // of a Python program, that call the ops
+    bool takes_are_told = false;        // begin_take() tells where takes begin; nothing outside of them is recorded
+    bool in_takes_only = false;         // nothing outside takes is looked at, to save time; ended takes are forgotten
+    bool takes_begin_in_midst = false;  // a take may begin in the middle of a step
+    bool lines = false;                 // record the Python line that called each op
     std::uint64_t after_steps = 0;    // whole steps of a take after which `at_border` is called, once a take; 0: never
-    std::function<void()> at_border;  // at a border of steps, on the program's thread
-    std::function<void()>
-        synchronize;  // waits until the device has run the op, so that times are kernels'; empty: it has
+    std::function<void()> at_border;  // called at a border of steps, on the program's thread
+    // Waits until the device has run the op, so that times are the kernels'. Empty: ops have run when they end.
+    std::function<void()> synchronize;
     store::LedgerSlot* slot = nullptr;
     std::function<trace::ProcessFigures()> figures;
     std::function<void(const std::string&)> warn;  // a line for the person; may be empty
@@ -47,12 +47,12 @@ class Recorder final : public OpListener, public SavedListener {
 
   explicit Recorder(Settings settings);
 
-  // By the pool, on the thread that asks: after a storage is made, before one is given back, when a request is refused.
+  // Called by the pool, on the thread that asks: after a storage is made, before one is freed, at a refused request.
   void allocated(Address at, Bytes bytes);
   void freed(Address at);
   void refused(Bytes requested);
 
-  // Innermost of the listeners, so that its times are the kernel's.
+  // The recorder listens inside of paging, so that its times are the kernels'.
   void begin(OpCall& call) override;
   void end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept override;
 
@@ -60,21 +60,21 @@ class Recorder final : public OpListener, public SavedListener {
   void unpacking(const StorageUse&) override {}
   void released(Address begin) noexcept override;
 
-  // What the program tells (runtime.h).
+  // Called by the program, through runtime.h.
   void mark_step();
   void begin_phase(std::string_view name, std::span<const Knob> most);
   void end_phase();
   void charged(std::int64_t bytes);
   void name_parameter(Address at, std::string_view name);
-  // `before`: storages that were made while nobody looked.
+  // `before`: live storages that were made while nothing was looked at.
   void begin_take(std::span<const Knob> knobs, std::span<const store::LiveStorage> before = {});
   void end_take();
   void asked_for(std::vector<Knob> at, std::vector<Choice> choices, std::vector<std::string> phases_left_out,
                  std::vector<std::string> sides);
 
-  // Writes the file; at the process's end.
+  // Writes the file at the end of the process.
   void finish() { write(trace::Take::End::Program); }
-  // The file as it would be written now, at a border of steps.
+  // What the file would contain if it were written now, at a border of steps.
   std::string contents();
   void write(trace::Take::End why);
   // The child records nothing.
@@ -88,15 +88,15 @@ class Recorder final : public OpListener, public SavedListener {
   struct Held {
     StorageId id;
     Bytes bytes;
-    bool parameter = false;   // met as one
-    bool gradient = false;    // likewise
-    std::uint32_t saves = 0;  // that autograd holds
-    std::string_view name;    // of a parameter, where the program told it
-    std::string_view layer;   // likewise
+    bool parameter = false;   // an op used it as one
+    bool gradient = false;    // an op's leaf had it as .grad
+    std::uint32_t saves = 0;  // how often autograd holds it
+    std::string_view name;    // of a parameter; empty unless the program named it
+    std::string_view layer;   // of a parameter; empty unless the program named it
   };
 
-  // Whatever comes in: body(lock), with the lock held; nothing once recording is over. After an exception of its own
-  // (no memory) the recorder gives up, not the program.
+  // Calls body(lock) with the lock held, unless recording is off. If the recorder's own code throws (no memory),
+  // recording stops and the program goes on.
   template <class F>
   void record(const F& body) noexcept {
     if (looks()) locked(body);
@@ -130,21 +130,21 @@ class Recorder final : public OpListener, public SavedListener {
   void write_file(const trace::ProcessFigures& figures, trace::Take::End why);
 
   const Settings settings_;
-  std::atomic<bool> off_{false};  // for good: in a forked child, or after an exception of its own
+  std::atomic<bool> off_{false};  // stays true: in a forked child, or after an exception of the recorder's own
 
-  std::mutex lock_;  // of all that follows
+  std::mutex lock_;  // guards all that follows
   trace::EventLog log_;
   trace::TraceFile head_;
   trace::StepFinder steps_;
   std::atomic<bool> in_take_{false};
-  bool border_told_ = false;   // of this take
+  bool border_told_ = false;   // `at_border` was called in this take
   bool refused_last_ = false;  // a request was refused, and no op has begun since
-  Clock::duration writing_{};  // what the last writing of the file took
+  Clock::duration writing_{};  // how long the last writing of the file took
   Clock::time_point take_began_;
   Clock::time_point written_;
   std::unordered_map<std::uint64_t, Held> held_;  // by address
   Bytes live_;
-  std::unordered_set<std::string> texts_;  // names; the log knows texts by their addresses, so none is ever taken away
+  std::unordered_set<std::string> texts_;  // names; none is ever erased, because the log knows texts by their addresses
 };
 
 }  // namespace ullage::runtime

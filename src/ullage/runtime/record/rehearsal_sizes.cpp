@@ -25,7 +25,7 @@ Values numbers_in(std::string_view text) {
   return values;
 }
 
-// Of "batch=2,3,4;size=32,48,64" the values of one knob.
+// Returns the values of one knob in "batch=2,3,4;size=32,48,64"; nothing if it is not named.
 std::optional<Values> chosen(std::string_view text, std::string_view knob) {
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find(';'));
@@ -42,7 +42,8 @@ Values values_of(std::string_view text, const Knob& asked, const Values& usual) 
   return values && !values->empty() ? *values : Values{asked.value};
 }
 
-// The law of two sides is no longer at hand where one is left as it is: along the other a square needs one value more.
+// If one of two sides keeps a single value, the law of both sides (predict/law.h) cannot be used. A quadratic along the
+// other side then needs one value more.
 void add_value(Values& values) { values.push_back(2 * values.back() - values[values.size() - 2]); }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which takes a rehearsal is to make: "auto", or the values that somebody chose: "batch=2,3,4;size=32,48,64".
+// Works out the takes of a rehearsal from what the launcher asks for: "auto", or the values that the person chose, such
+// as "batch=2,3,4;size=32,48,64".
 
 #include "ullage/base/knob.h"
 
@@ -11,9 +12,9 @@
 
 namespace ullage::runtime {
 
-// Every value of each knob with every value of the others, the last knob fastest. Knobs that `text` does not name have
-// the value asked for. "auto": see rehearsal() in runtime.h. Names and numbers that cannot be read are passed over: the
-// text is written by the launcher of the same build.
+// Returns every combination of the knobs' values; the last knob varies fastest. A knob that `text` does not name has
+// the value in `asked`. "auto": see RehearsalOffer::usual in runtime.h. Names and numbers that cannot be read are
+// skipped, because the launcher of the same build writes the text.
 std::vector<std::vector<Knob>> takes_of(std::string_view text, const std::vector<Knob>& asked,
                                         const std::vector<std::vector<std::int64_t>>& usual);
 

@@ -17,7 +17,7 @@
 namespace ullage::trace {
 namespace {
 
-constexpr Bytes kMostBytes{1ull << 62};  // what a reader admits
+constexpr Bytes kMostBytes{1ull << 62};  // readers refuse more
 
 std::uint64_t micros(EventLog::Instant at) { return at.nanoseconds / 1000; }
 
@@ -28,8 +28,8 @@ std::uint64_t bit(Role role) { return std::uint64_t{1} << static_cast<unsigned>(
 struct EventLog::State {
   struct Live {
     Bytes bytes;
-    std::uint64_t roles = 0;  // bits, by Role
-    std::uint64_t name = 0;   // text, of a parameter
+    std::uint64_t roles = 0;  // one bit per Role
+    std::uint64_t name = 0;   // number of the text that names a parameter; 0: none
   };
   struct Before {
     std::uint64_t storage = 0;
@@ -45,15 +45,15 @@ struct EventLog::State {
     LoggedTake(TakeHead head_, Position& now, Shapes& shapes, EventLog::Limits limits)
         : head(std::move(head_)), packed(now, shapes, limits) {}
     TakeHead head;
-    std::vector<Before> before;  // by id
+    std::vector<Before> before;  // storages that were live when the take began, by id
     PackedTake packed;
-    std::optional<TakeEnd> end;  // of one that is over
+    std::optional<TakeEnd> end;  // none while the take is open
   };
 
   explicit State(Limits limits_) : limits(limits_) {}
 
   PackedTake* packed() { return takes.empty() || takes.back().end ? nullptr : &takes.back().packed; }
-  // Uses of storages that are not live (of before the recording, of another device) are left out.
+  // Leaves out uses of storages that are not live in the log (from before the recording, or of another device).
   std::span<const UseView> known(std::span<const UseView> uses);
   std::optional<std::uint64_t> innermost(std::uint32_t thread) const;
   std::vector<PackedKnob> pack(std::span<const Knob> knobs);
@@ -67,7 +67,7 @@ struct EventLog::State {
   std::vector<OpenOp> open;  // in the order of their begins
   std::deque<LoggedTake> takes;
   std::int64_t charged = 0;
-  std::vector<UseView> kept;  // for known()
+  std::vector<UseView> kept;  // holds the result of known()
 };
 
 std::span<const UseView> EventLog::State::known(std::span<const UseView> uses) {
@@ -90,7 +90,7 @@ std::vector<PackedKnob> EventLog::State::pack(std::span<const Knob> knobs) {
   return packed;
 }
 
-// What a new take finds: storages, with the roles that they are known in, and bytes charged.
+// Tells a new take what there is already: the live storages, their roles, and the charged bytes.
 void EventLog::State::carry_over(LoggedTake& take) {
   take.before.reserve(live.size());
   live.for_each([&](std::uint64_t id, const Live& one) { take.before.push_back({id, one}); });

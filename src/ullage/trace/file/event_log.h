@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The recorder's memory: events as they come, packed into a few bytes each, in chunks that are already what the file
-// holds. A long run keeps its first chunks and its newest; what falls out between becomes a gap. One thread at a time.
-// What is said of storages and ops that the log does not know, or that are gone, is left out: a recorder may be started
-// when much lives already. Without a take that is open nothing is kept but who lives.
+// The recorder's memory: events as they come, packed into a few bytes each, in the same chunks that the file holds. A
+// long run keeps its first and its newest chunks; what falls out in between becomes a gap. Not thread-safe. Calls about
+// storages and ops that the log does not know, or that are gone, are ignored, because a recorder can start when many
+// storages are live already. While no take is open, the log only keeps which storages are live, and what is charged.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
@@ -19,7 +19,7 @@
 
 namespace ullage::trace {
 
-// A tensor as the recorder passes it: nothing is copied before it is packed.
+// A tensor as the recorder passes it. Its sizes are only copied when it is packed.
 struct UseView {
   StorageId storage;
   TensorUse::How how = TensorUse::How::Read;
@@ -28,10 +28,10 @@ struct UseView {
 };
 
 struct OpView {
-  std::string_view name;   // lives for ever, as do the next two: they are known again by their addresses
+  std::string_view name;   // these four texts must live for ever: they are recognized by their addresses
   std::string_view node;   // may be empty
   std::string_view layer;  // may be empty
-  std::string_view line;   // may be empty; lives for ever too
+  std::string_view line;   // may be empty
   std::uint32_t thread = 0;
   bool backward = false;
   bool grad_mode = false;
@@ -41,8 +41,8 @@ struct OpView {
 class EventLog final {
  public:
   struct Limits {
-    Bytes first = 32_MiB;   // kept from the beginning of the take
-    Bytes newest = 96_MiB;  // kept before its end
+    Bytes first = 32_MiB;   // of chunks kept from the beginning of the take
+    Bytes newest = 96_MiB;  // of chunks kept from its end
   };
 
   EventLog();
@@ -50,37 +50,38 @@ class EventLog final {
   ~EventLog();
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
-  EventLog& operator=(EventLog&&) noexcept;  // what was logged before is forgotten
+  EventLog& operator=(EventLog&&) noexcept;  // forgets what this log had before
 
-  // Nanoseconds since the take began; never goes back.
+  // The time since the take began. It must not go back.
   struct Instant {
     std::uint64_t nanoseconds = 0;
   };
 
-  // Ends the take before, if there was one, and begins another. Storages of the one before that are still live are
-  // this one's storages from before; so are ids of theirs still good.
+  // Begins a take, and ends the one before if it is still open. Storages that are live now become storages from before
+  // the new take, and keep their ids.
   void begin_take(std::span<const Knob> knobs);
   void end_take(const ProcessFigures& figures, Take::End why);
 
-  // `bytes` is above zero. It belongs to the innermost op that is open on that thread.
+  // `bytes` is above zero. The innermost op that is open on `thread` counts as the one that allocates.
   StorageId allocated(Bytes bytes, std::uint32_t thread, Instant at);
   void freed(StorageId storage, std::uint32_t thread, Instant at);
   OpId op_begun(const OpView& op, std::span<const UseView> uses, Instant at);
-  // Ops end in any order; those of one thread nest. `outputs` may be of storages known as inputs.
+  // Ops can end in any order, but those of one thread nest. `outputs` may include the storages of inputs.
   void op_ended(OpId op, std::span<const UseView> outputs, bool failed, Instant at);
   void saved(StorageId storage, SavedKind kind, Instant at);
   void released(StorageId storage, Instant at);
   void out_of_memory(Bytes requested, std::uint32_t thread, Instant at);
-  // Cheap to call again with the same. The name (see RoleSeen) may follow; it is copied, as are those below.
+  // Cheap if the log has the same role and name already. The name (see RoleSeen) can be passed by a later call. Names
+  // are copied here and in border().
   void has_role(StorageId storage, Role role, std::string_view name);
   void border(BorderTold::What what, std::string_view phase = {}, std::span<const Knob> knobs = {});
   void charged(std::int64_t bytes);
 
-  std::uint64_t events() const;  // of the take, lost ones too
-  Bytes held() const;            // memory that the log takes
+  std::uint64_t events() const;  // in the newest take, lost ones included
+  Bytes held() const;            // memory that the log uses
 
-  // The whole file: `file`'s own fields (its takes are not looked at) and all takes of the log. The take that is open
-  // is written as if it ended now with `figures`; the log goes on.
+  // Writes a whole file: the fields of `file` without its takes, and all takes of the log. An open take is written as
+  // if it ended now with `figures` and `why`, and stays open.
   void write(const TraceFile& file, const ProcessFigures& figures, Take::End why, std::ostream& out) const;
 
  private:

@@ -38,7 +38,8 @@ bool all_integers(const json& list) {
          });
 }
 
-// The fields of one object. The first that is missing or of another type is kept as the problem; its value is empty.
+// Reads the fields of one object. If a field is missing or of another type, its value is empty. The first such field is
+// kept as the problem, and later fields are not read.
 class Fields final {
  public:
   explicit Fields(std::string_view text) : object_(json::parse(text, nullptr, false)) {
@@ -56,7 +57,7 @@ class Fields final {
     if (count > kMost) return fail(key, "a count below 2^62"), 0;
     return count;
   }
-  // Missing: 0.
+  // 0 if the field is missing.
   std::uint64_t count_if_there(const char* key) { return problem_ || !object_.contains(key) ? 0 : count(key); }
   std::vector<std::string> texts(const char* key) {
     std::vector<std::string> texts;
@@ -81,11 +82,11 @@ class Fields final {
     }
     return knobs;
   }
-  // Missing: none.
+  // Empty if the field is missing.
   std::vector<std::string> texts_if_there(const char* key) {
     return problem_ || !object_.contains(key) ? std::vector<std::string>() : texts(key);
   }
-  // Missing: none.
+  // Empty if the field is missing.
   std::vector<Choice> choices(const char* key) {
     std::vector<Choice> choices;
     if (problem_ || !object_.contains(key)) return choices;

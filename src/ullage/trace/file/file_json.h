@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The parts of a trace file that are JSON: what stands once in the file, once before a take, once behind it.
+// The parts of a trace file that are JSON: one at the beginning of the file, one before and one after each take.
 
 #include "ullage/trace/file/packed_events.h"
 #include "ullage/trace/take/take.h"
@@ -17,21 +17,21 @@ namespace ullage::trace {
 
 struct TakeHead {
   std::vector<Knob> knobs;
-  std::uint64_t first_storage = 0;  // the id that the take's first allocation gets; those from before are below it
-  std::uint64_t first_op = 0;
+  std::uint64_t first_storage = 0;  // id of the take's first allocation; storages from before have lower ids
+  std::uint64_t first_op = 0;       // id of the take's first op
 };
 struct TakeEnd {
   ProcessFigures process;
   Take::End why = Take::End::Program;
-  std::uint64_t events = 0;  // of the take, lost ones too
+  std::uint64_t events = 0;  // in the take, lost ones included
 };
 
-// Texts that are no UTF-8 get replacement characters.
+// Invalid UTF-8 in texts is replaced by U+FFFD.
 std::string head_json(const TraceFile& file);
 std::string take_json(const TakeHead& take);
 std::string take_end_json(const TakeEnd& end);
 
-// None, or what is wrong with the JSON. read_head does not look at takes.
+// Each returns what is wrong with the JSON, or none. read_head() leaves the takes alone.
 std::optional<std::string> read_head(std::string_view json, TraceFile& file);
 std::optional<std::string> read_take(std::string_view json, TakeHead& take);
 std::optional<std::string> read_take_end(std::string_view json, TakeEnd& end);

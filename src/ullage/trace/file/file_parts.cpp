@@ -10,7 +10,7 @@
 namespace ullage::trace {
 namespace {
 
-constexpr std::size_t kHeader = 4 + 8;  // letters and length
+constexpr std::size_t kHeader = 4 + 8;  // the letters of the kind, and the length
 constexpr std::size_t kChecksum = 4;
 
 template <std::size_t kBytes>
@@ -31,7 +31,7 @@ std::uint64_t from_little_endian(std::span<const std::byte> bytes) {
 
 std::uint32_t checksum(std::span<const std::byte> a, std::span<const std::byte> b) {
   uLong sum = crc32_z(0, nullptr, 0);
-  for (const auto bytes : {a, b}) {  // no bytes: crc32_z would begin anew at a null pointer
+  for (const auto bytes : {a, b}) {  // an empty span can be a null pointer, at which crc32_z would begin anew
     if (!bytes.empty()) sum = crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   }
   return static_cast<std::uint32_t>(sum);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a trace file is put together: a first line, then parts that say what they are, how long they are and what their
-// checksum is, the last of which says how many there were. docs/trace_file.md has the bytes.
+// The structure of a trace file: a first line, then parts. Each part has its kind, its length and its checksum. The
+// last part has the number of the others. docs/trace_file.md describes the bytes.
 
 #include "ullage/base/result.h"
 #include "ullage/trace/file/packed.h"
@@ -20,15 +20,15 @@ namespace ullage::trace {
 inline constexpr unsigned kTraceFileVersion = 1;
 
 namespace part {
-inline constexpr std::string_view kHead = "HEAD";    // JSON, first of all
-inline constexpr std::string_view kTexts = "TEXT";   // of the whole file, second
-inline constexpr std::string_view kShapes = "SHAP";  // likewise, third
-inline constexpr std::string_view kTake = "TAKE";    // JSON; the next ones up to TEND belong to it
-inline constexpr std::string_view kBefore = "FROM";  // storages from before
+inline constexpr std::string_view kHead = "HEAD";    // JSON; the first part
+inline constexpr std::string_view kTexts = "TEXT";   // texts of the whole file; the second part
+inline constexpr std::string_view kShapes = "SHAP";  // shapes of the whole file; the third part
+inline constexpr std::string_view kTake = "TAKE";    // JSON; begins a take, which goes up to TEND
+inline constexpr std::string_view kBefore = "FROM";  // storages from before the take
 inline constexpr std::string_view kChunk = "EVTS";
 inline constexpr std::string_view kGap = "LOST";
 inline constexpr std::string_view kTakeEnd = "TEND";  // JSON
-inline constexpr std::string_view kEnd = "DONE";      // how many parts came before
+inline constexpr std::string_view kEnd = "DONE";      // the number of parts before it
 }  // namespace part
 
 class PartWriter final {
@@ -51,13 +51,13 @@ struct Part {
   std::string_view kind() const { return {kind_letters.data(), kind_letters.size()}; }
 };
 
-// One part after the other; each is whole, or an error says what is cut off or damaged.
+// Reads one part after the other. Each is whole, or the error says what is cut off or damaged.
 class PartReader final {
  public:
   PartReader(std::span<const std::byte> file, const std::string& name) : file_(file), name_(name) {}
 
   Status begin();       // checks the first line
-  Result<Part> next();  // the end part has been checked when it is returned
+  Result<Part> next();  // checks the end part before returning it
   Error bad(std::string message, std::size_t offset) const;
 
  private:

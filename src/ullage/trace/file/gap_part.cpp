@@ -28,7 +28,7 @@ void append_gap(PackedBytes& out, const Position& begin, const GapPart& gap) {
 
 namespace {
 
-// `from` and what was added to it, as long as that stays far below 2^64.
+// Sets `sum` to from + more. Returns false if that is above 2^62.
 bool add(std::uint64_t from, std::uint64_t more, std::uint64_t& sum) {
   constexpr std::uint64_t kMost = 1ull << 62;
   if (from > kMost || more > kMost - from) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of a file that stands for events that were lost: what they left behind.
+// The part of a file that stands for lost events. It has what later events need: storages born and died, ops ended.
 
 #include "ullage/trace/file/packed.h"
 #include "ullage/trace/file/packed_events.h"
@@ -12,6 +12,7 @@
 
 namespace ullage::trace {
 
+// Ids are those of the whole recording, not of the take.
 struct GapPart {
   struct Born {
     std::uint64_t storage = 0, bytes = 0;
@@ -19,18 +20,18 @@ struct GapPart {
   struct Ended {
     std::uint64_t op = 0, took_ns = 0;
   };
-  Position end;                     // where the next chunk begins
-  std::uint64_t events = 0;         // lost
-  std::vector<Born> born;           // in it, and alive behind it; ascending
-  std::vector<std::uint64_t> died;  // in it, born before
-  std::vector<Ended> ended;         // in it, begun before
-  PackedBytes records;              // what is no event: roles, borders, charges; ids seen from `end`
+  Position end;                     // the position at which the next chunk begins
+  std::uint64_t events = 0;         // number of lost events
+  std::vector<Born> born;           // in the gap, and alive behind it; ascending
+  std::vector<std::uint64_t> died;  // in the gap, born before it
+  std::vector<Ended> ended;         // in the gap, begun before it
+  PackedBytes records;              // roles, borders, charges; their ids are packed relative to `end`
 };
 
-// `begin` is where the chunk before ended.
+// `begin` is the position at which the chunk before ended.
 void append_gap(PackedBytes& out, const Position& begin, const GapPart& gap);
 
-// Every id is checked to be where it must be. Null, or what is wrong; `at` is the byte where.
+// Checks all ids. Returns null, or what is wrong. Sets `at` to the number of bytes read, which is where it is wrong.
 const char* read_gap(std::span<const std::byte> bytes, const Position& begin, GapPart& gap, std::size_t& at);
 
 }  // namespace ullage::trace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A table from numbers to small values for the recorder's hot path: one array, no memory taken for an entry. Ids of
-// storages come and go a thousand times a step; the table grows only with how many there are at once.
+// A hash table from numbers to small values, for the recorder's hot path. It is one array, so an entry takes no memory
+// of its own. Ids of storages come and go a thousand times per step; the table grows only with the number held at once.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace ullage::trace {
 template <class Value>
 class IdTable final {
  public:
-  // Null where there is none; good until the next change of the table. kNone is no key.
+  // Null if there is no such key. Valid until the table changes. kNone must not be used as a key.
   Value* find(std::uint64_t key) {
     Slot& slot = slots_[place(key)];
     return slot.key == key ? &slot.value : nullptr;
   }
-  // The value of the key, made where there was none.
+  // The value of the key. Adds an empty one if there is none.
   Value& operator[](std::uint64_t key) {
     if ((size_ + 1) * 2 > slots_.size()) grow();
     Slot& slot = slots_[place(key)];
@@ -29,7 +29,7 @@ class IdTable final {
     }
     return slot.value;
   }
-  // Those behind it that it kept from their places move up, so that no gap is met while searching.
+  // Moves entries behind it forward if they could not be in their own slot, so that no search stops at the hole.
   void erase(std::uint64_t key) {
     std::size_t hole = place(key);
     if (slots_[hole].key != key) return;
@@ -61,7 +61,7 @@ class IdTable final {
 
   std::size_t mask() const { return slots_.size() - 1; }
   std::size_t next(std::size_t i) const { return (i + 1) & mask(); }
-  // Fibonacci hashing: keys that follow each other lie apart, and no key's low bits decide alone.
+  // Fibonacci hashing: consecutive keys get distant slots, and all bits of a key count.
   std::size_t home(std::uint64_t key) const { return (key * 0x9e3779b97f4a7c15u >> 20) & mask(); }
   std::size_t place(std::uint64_t key) const {
     std::size_t i = home(key);
@@ -76,7 +76,7 @@ class IdTable final {
     }
   }
 
-  std::vector<Slot> slots_ = std::vector<Slot>(64);  // a power of two, at most half of it full
+  std::vector<Slot> slots_ = std::vector<Slot>(64);  // a power of two, at most half full
   std::size_t size_ = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace ullage::trace {
 namespace {
 
-constexpr std::uint64_t kMix = 0xd1342543de82ef95u;  // odd, with well spread bits
+constexpr std::uint64_t kMix = 0xd1342543de82ef95u;  // an odd number with well-mixed bits
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * kMix;
@@ -22,7 +22,7 @@ std::uint64_t Texts::of_constant(std::string_view text) {
   Seen& seen = by_place_[as_key(mixed(reinterpret_cast<std::uintptr_t>(text.data()), text.size()))];
   if (seen.data == text.data() && seen.size == text.size()) return seen.id;
   const std::uint64_t id = of(text);
-  if (seen.data == nullptr) seen = {text.data(), text.size(), id};  // else two places with one hash: the first keeps it
+  if (seen.data == nullptr) seen = {text.data(), text.size(), id};  // at a hash collision the first text keeps the slot
   return id;
 }
 
@@ -65,7 +65,7 @@ std::uint64_t Shapes::of(std::uint8_t dtype, std::span<const std::int64_t> sizes
     return shape.dtype == dtype && std::ranges::equal(same, sizes) ? *known : 0;
   }
   if (shapes_.size() == kMostShapes || sizes.size() > UINT16_MAX) return 0;
-  const auto begin = static_cast<std::uint32_t>(sizes_.size());  // below 2^32: the limits above
+  const auto begin = static_cast<std::uint32_t>(sizes_.size());  // the limits above keep it below 2^32
   sizes_.insert(sizes_.end(), sizes.begin(), sizes.end());
   shapes_.push_back({dtype, begin, static_cast<std::uint32_t>(sizes_.size())});
   return by_hash_[key] = shapes_.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Names and shapes that events repeat thousands of times, each kept once and called by a number. Writer's side; both
-// become one part of the file each.
+// Names and shapes that events repeat thousands of times. Each is kept once and has a number. These are the tables of
+// the writer; each becomes a part of the file.
 
 #include "ullage/trace/file/id_table.h"
 #include "ullage/trace/file/packed.h"
@@ -17,13 +17,13 @@
 
 namespace ullage::trace {
 
-// Text 0 is the empty one. Longer texts than kMostText bytes are cut: a reader refuses what would take far more memory
-// than its file, and each op carries its texts.
+// Text 0 is the empty one. Texts longer than kMostText bytes are cut, because a reader copies the texts into each op
+// and refuses a file that would take far more memory than its own size.
 class Texts final {
  public:
   static constexpr std::size_t kMostText = 240;
 
-  // Of a text that lives for ever at its place: known again by the address.
+  // For a text that stays at its address for ever. Recognizes it by its address.
   std::uint64_t of_constant(std::string_view text);
   std::uint64_t of(std::string_view text);
 
@@ -37,12 +37,13 @@ class Texts final {
     std::uint64_t id = 0;
   };
   IdTable<Seen> by_place_;
-  std::deque<std::string> texts_;  // from text 1 on; they keep their places, for the views below
+  std::deque<std::string> texts_;  // from text 1 on; a deque keeps them in place for the views below
   std::unordered_map<std::string_view, std::uint64_t> by_text_;
 };
 
-// The dtype and the sizes of a tensor. Shape 0 is none: it is written out with the event, as are those after the first
-// kMostShapes (a program whose every tensor has sizes of its own), and the second of two with one hash.
+// The dtype and the sizes of tensors. Number 0 means that the shape is not in the table and is written out with the
+// event. That happens after kMostShapes shapes (a program with new sizes for every tensor), for shapes of 2^16
+// dimensions or more, and for the second of two shapes with the same hash.
 class Shapes final {
  public:
   static constexpr std::size_t kMostShapes = 1 << 16;
@@ -56,14 +57,14 @@ class Shapes final {
  private:
   struct Shape {
     std::uint8_t dtype = 0;
-    std::uint32_t begin = 0, end = 0;  // in sizes_
+    std::uint32_t begin = 0, end = 0;  // the range in sizes_
   };
   IdTable<std::uint64_t> by_hash_;
   std::vector<Shape> shapes_;  // from shape 1 on
   std::vector<std::int64_t> sizes_;
 };
 
-// As the file has it; sizes are not negative.
+// Appends a shape as the file has it. A negative size is written as 0.
 void append_shape(PackedBytes& out, std::uint8_t dtype, std::span<const std::int64_t> sizes);
 
 }  // namespace ullage::trace

@@ -57,7 +57,7 @@ void LostEvents::add_border(const PackedEvent& event) {
   }
 }
 
-// Of storages that died in between; the gradients of each step have a role.
+// Forgets the roles of storages that were born and died here, because the gradients of every step have a role.
 void LostEvents::forget_roles() {
   std::erase_if(roles_, [&](const RoleMet& one) { return is_gone(one.storage); });
   forget_at_ = std::max(forget_at_, 2 * roles_.size());
@@ -76,8 +76,8 @@ GapPart LostEvents::part() const {
   return part;
 }
 
-// As events are packed, in the order in which they can have been: a phase from before ends, a step does, a phase
-// begins.
+// Packs the records as PackedTake does. The borders are in an order that is possible: a phase from before ends, a step
+// ends, a phase begins.
 void LostEvents::pack_records(PackedBytes& out) const {
   const auto tag = [&](PackedKind kind, unsigned flags) {
     out.push_back(static_cast<std::byte>(static_cast<unsigned>(kind) | flags << 4));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is left of the chunks that fell out of the middle of a long take: enough for the levels behind them to be right.
+// Sums up the chunks that fell out of the middle of a long take, so that the levels behind them are right.
 //
 //   first chunks  [ a born            )( lost: a died,  b born, c born and died )  newest chunks
-//   what is kept                       ( died: a;  born: b;  nothing of c       )  ... b died
+//   what is kept                       ( died: a;  born: b;  nothing about c    )  ... b died
 
 #include "ullage/trace/file/gap_part.h"
 #include "ullage/trace/file/packed_events.h"
@@ -20,7 +20,7 @@ class LostEvents final {
  public:
   explicit LostEvents(const Position& begin) : begin_(begin), end_(begin) {}
 
-  // The chunk behind those added before.
+  // Adds the chunk that follows those added before.
   void add(const Chunk& chunk);
 
   const Position& begin() const { return begin_; }
@@ -47,13 +47,14 @@ class LostEvents final {
 
   Position begin_, end_;
   std::uint64_t events_ = 0;
-  std::unordered_map<std::uint64_t, std::uint64_t> born_;  // and alive; to its bytes
-  std::vector<std::uint64_t> died_;                        // that were born before
-  std::vector<GapPart::Ended> ended_;                      // that began before
+  std::unordered_map<std::uint64_t, std::uint64_t> born_;  // born here and still alive: id to bytes
+  std::vector<std::uint64_t> died_;                        // died here, born before
+  std::vector<GapPart::Ended> ended_;                      // ended here, begun before
   std::vector<RoleMet> roles_;
-  std::size_t forget_at_ = 1024;  // roles
+  std::size_t forget_at_ = 1024;  // number of roles at which forget_roles() is called
   std::int64_t charged_ = 0;
-  // Of all borders: whether a step ended, whether a phase from before ended, and the phase that is still on.
+  // The borders that still matter: the last end of a step, the end of a phase from before, and the begin of a phase
+  // that has not ended.
   std::optional<Border> step_end_, phase_end_, phase_begin_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Numbers in as few bytes as they need, as docs/trace_file.md has them: seven bits a byte, the low ones first, the
-// eighth bit says that more follow. What may be negative is folded first: 0, -1, 1, -2 become 0, 1, 2, 3.
+// Packs numbers into as few bytes as they need (LEB128, see docs/trace_file.md): seven bits per byte, the low ones
+// first; the eighth bit says that more bytes follow. Signed numbers are folded first: 0, -1, 1, -2 become 0, 1, 2, 3.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ constexpr std::int64_t unfold(std::uint64_t folded) {
   return static_cast<std::int64_t>(folded >> 1) ^ -static_cast<std::int64_t>(folded & 1);
 }
 
-// Writes where there is room for kMostPacked bytes; returns the place behind.
+// Writes to a place with room for kMostPacked bytes. Returns the place behind the number.
 inline std::byte* put_packed(std::byte* to, std::uint64_t value) {
   while (value >= 0x80) {
     *to++ = static_cast<std::byte>(value | 0x80);
@@ -42,7 +42,8 @@ inline void append_text(PackedBytes& out, std::string_view text) {
   out.insert(out.end(), begin, begin + text.size());
 }
 
-// Reads numbers of bytes that may be damaged: past the end, or more than 64 bits, is `failed`, and all after it zero.
+// Reads from bytes that may be damaged. A read past the end, or a number of more than 64 bits, sets failed(). Then this
+// and all later reads return zero or nothing.
 class PackedReader final {
  public:
   explicit PackedReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

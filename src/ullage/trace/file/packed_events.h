@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The events of a take in a few bytes each, chunk by chunk: what the recorder keeps in memory is what the file holds.
-// A chunk says where it begins, so each can be read alone. docs/trace_file.md has the bytes.
+// The events of a take in a few bytes each, in chunks. The recorder's memory and the file hold the same chunks. Each
+// chunk has its starting position, so it can be read alone. docs/trace_file.md describes the bytes.
 
 #include "ullage/trace/file/interned.h"
 #include "ullage/trace/file/packed.h"
@@ -26,7 +26,7 @@ enum class PackedKind : std::uint8_t {
   Unsave,
   OutOfMemory,
   Mark,
-  Role,  // from here on: no events of the trace, no time; they lie before the next event
+  Role,  // from here on: records that are no events, have no time, and lie before the next event
   Border,
   Charge,
   Line,
@@ -34,17 +34,17 @@ enum class PackedKind : std::uint8_t {
 };
 constexpr bool is_event(PackedKind kind) { return kind < PackedKind::Role; }
 
-// Ids are those of the whole recording: storages and ops are numbered on from take to take.
+// A position in a recording. Ids count on from take to take.
 struct Position {
   std::uint64_t next_storage = 0;
   std::uint64_t next_op = 0;
-  std::uint64_t micros = 0;  // of the newest event, since the take began
-  std::uint64_t thread = 0;  // of the newest op
+  std::uint64_t micros = 0;  // time of the newest event, since the take began
+  std::uint64_t thread = 0;  // thread of the newest op
 };
 
 struct Chunk {
   Position begin;
-  std::uint64_t events = 0;  // of the trace
+  std::uint64_t events = 0;  // number of events; other records do not count
   std::unique_ptr<std::byte[]> bytes;
   std::size_t size = 0;
   std::size_t capacity = 0;
@@ -55,44 +55,44 @@ struct Chunk {
 struct PackedUse {
   std::uint64_t storage = 0;
   TensorUse::How how = TensorUse::How::Read;
-  std::uint64_t shape = 0;  // 0: the next two
+  std::uint64_t shape = 0;  // number of a shape; 0: the next two fields have it
   std::uint8_t dtype = 0;
   std::vector<std::int64_t> sizes;
 };
 
 struct PackedKnob {
-  std::uint64_t name = 0;  // text
+  std::uint64_t name = 0;  // number of a text
   std::int64_t value = 0;
 };
 
-// One record of any kind, with the fields that its kind has.
+// A record of any kind. Only the fields of its kind are set.
 struct PackedEvent {
   PackedKind kind = PackedKind::Mark;
   std::uint8_t flags = 0;
-  std::uint64_t id = 0;                         // of the storage or the op, whole, not a difference
-  bool in_op = false;                           // Allocation
-  std::uint64_t op = 0;                         // Allocation: by which op, where in_op
-  std::uint64_t amount = 0;                     // bytes; nanoseconds of OpEnd; the folded bytes of Charge
-  std::uint64_t name = 0, node = 0, layer = 0;  // texts; the name is that of Role, of Border, and of Line
-  std::uint64_t line = 0;                       // OpBegin: text, of the last Line of the chunk
+  std::uint64_t id = 0;                         // of the storage or the op; not relative
+  bool in_op = false;                           // Allocation: an op made it
+  std::uint64_t op = 0;                         // Allocation: that op
+  std::uint64_t amount = 0;                     // bytes; for OpEnd nanoseconds, for Charge the folded bytes
+  std::uint64_t name = 0, node = 0, layer = 0;  // texts; Role, Border and Line use the name
+  std::uint64_t line = 0;                       // OpBegin: the text of the last Line before it in the chunk
   std::vector<PackedUse> uses;
   std::vector<PackedKnob> knobs;
 };
 
-// Flags of the kinds.
+// The flags of each kind of record.
 inline constexpr std::uint8_t kBackward = 1, kGradMode = 2, kSliced = 4, kOtherThread = 8;  // OpBegin
 inline constexpr std::uint8_t kFailed = 1;                                                  // OpEnd
 inline constexpr std::uint8_t kNotInOp = 1;                                                 // Allocation
-inline constexpr std::uint8_t kFlags[] = {1, 0, 15, 1, 3, 0, 0, 0, 1, 3, 0, 0};             // that a kind may have
+inline constexpr std::uint8_t kFlags[] = {1, 0, 15, 1, 3, 0, 0, 0, 1, 3, 0, 0};             // allowed, by PackedKind
 
-// Reads one record after the other. Every id is checked to be one given out before; `problem` says what is wrong.
+// Reads one record after the other. Checks that every id was given out before.
 class EventUnpacker final {
  public:
   EventUnpacker(const Position& begin, std::span<const std::byte> bytes) : in_(bytes), now_(begin) {}
 
-  bool next(PackedEvent& event);  // false: at the end, or a problem
+  bool next(PackedEvent& event);  // false at the end, or if there is a problem
 
-  const char* problem() const { return problem_; }  // null: none
+  const char* problem() const { return problem_; }  // what is wrong, or null
   const Position& now() const { return now_; }
   std::size_t at() const { return in_.at(); }
 

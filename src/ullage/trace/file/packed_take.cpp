@@ -18,12 +18,12 @@ std::size_t most_of(std::span<const UseView> uses) {
 
 }  // namespace
 
-// For a record with `most` bytes behind its tag.
+// Makes sure that the chunk has room for a record with `most` bytes behind its tag and time.
 void PackedTake::ensure_room(std::size_t most) {
   if (chunk_ == nullptr || chunk_->capacity - chunk_->size < most + kMostTag) new_chunk(most + kMostTag);
 }
 
-// Where `most` more bytes and the tag have room in any case; the tag is written.
+// Writes the tag. Returns the place behind it, which has room for `most` bytes and a time.
 std::byte* PackedTake::begin_untimed(PackedKind kind, unsigned flags, std::size_t most) {
   ensure_room(most);
   std::byte* to = chunk_->bytes.get() + chunk_->size;
@@ -73,7 +73,7 @@ void PackedTake::op_begin(const OpView& op, const OpTexts& texts, std::span<cons
   const unsigned flags = (op.backward ? kBackward : 0u) | (op.grad_mode ? kGradMode : 0u) | (op.sliced ? kSliced : 0u) |
                          (other_thread ? kOtherThread : 0u);
   const std::size_t most = 4 * kMostPacked + most_of(uses);
-  ensure_room(most + kMostPacked + kMostTag);  // both records lie in one chunk
+  ensure_room(most + kMostPacked + kMostTag);  // so that the Line and the OpBegin are in one chunk
   if (texts.line != line_) end(put_packed(begin_untimed(PackedKind::Line, 0, kMostPacked), texts.line));
   line_ = texts.line;
   std::byte* to = begin(PackedKind::OpBegin, flags, most, micros);
@@ -122,7 +122,8 @@ void PackedTake::charge(std::int64_t bytes) {
   end(put_packed(begin_untimed(PackedKind::Charge, 0, kMostPacked), fold(bytes)));
 }
 
-// The new chunk goes to the first ones as long as their limit is not met; later ones push out the oldest of the newest.
+// Adds the new chunk to the first ones while they are below their limit. Later chunks go to the newest ones. If these
+// are above their limit, the oldest of them are summed up in lost_.
 void PackedTake::new_chunk(std::size_t least) {
   Chunk chunk;
   chunk.begin = now_;

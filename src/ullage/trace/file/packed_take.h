@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One take as the recorder keeps it: its first chunks, its newest ones, and what is left of those in between.
+// One take in the recorder's memory: its first chunks, its newest ones, and a summary of those in between.
 
 #include "ullage/trace/file/event_log.h"
 #include "ullage/trace/file/interned.h"
@@ -18,7 +18,7 @@
 
 namespace ullage::trace {
 
-// Packs events. Names are passed as numbers of Texts; ids are checked by nobody here.
+// Packs events. Names are passed as numbers of Texts. Ids are not checked.
 class PackedTake final {
  public:
   // `now` and `shapes` are shared by all takes of a recording and outlive them.
@@ -28,7 +28,7 @@ class PackedTake final {
     std::uint64_t name = 0, node = 0, layer = 0, line = 0;
   };
 
-  // Times are microseconds since the take began. New storages and ops get the next ids of `now`.
+  // Times are microseconds since the take began. A new storage or op gets the next id of `now`.
   void allocation(Bytes bytes, std::optional<std::uint64_t> op, std::uint64_t micros);
   void free(std::uint64_t storage, std::uint64_t micros);
   void op_begin(const OpView& op, const OpTexts& texts, std::span<const UseView> uses, std::uint64_t micros);
@@ -45,7 +45,7 @@ class PackedTake final {
   const std::vector<Chunk>& first() const { return first_; }
   const std::optional<LostEvents>& lost() const { return lost_; }
   const std::deque<Chunk>& newest() const { return newest_; }
-  std::uint64_t events() const { return events_; }  // of the trace, lost ones too
+  std::uint64_t events() const { return events_; }  // lost ones included
   std::size_t held() const;                         // bytes
 
  private:
@@ -65,8 +65,8 @@ class PackedTake final {
   std::vector<Chunk> first_;
   std::optional<LostEvents> lost_;
   std::deque<Chunk> newest_;
-  Chunk* chunk_ = nullptr;  // the newest of all
-  std::uint64_t line_ = 0;  // that a reader of the chunk knows
+  Chunk* chunk_ = nullptr;  // the newest chunk
+  std::uint64_t line_ = 0;  // text of the newest Line in this chunk
   std::size_t held_first_ = 0, held_newest_ = 0;
   std::uint64_t events_ = 0;
 };

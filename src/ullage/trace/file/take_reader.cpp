@@ -103,7 +103,7 @@ const char* TakeReader::add(const PackedEvent& event) {
   const auto known = [&] { return storages_.find(event.id); };
   switch (event.kind) {
     case PackedKind::Allocation: {
-      const auto op = event.in_op ? known_op(event.op) : kNoOp;  // an op whose begin was lost is none
+      const auto op = event.in_op ? known_op(event.op) : kNoOp;  // none if the op's begin was lost
       if (const char* problem = add_storage(event.id, event.amount, op.value_or(kNoOp), false)) return problem;
       return set_event(event::Allocation{{take_.trace.storages.size() - 1}});
     }
@@ -132,7 +132,7 @@ const char* TakeReader::add(const PackedEvent& event) {
     case PackedKind::Charge:
       return add_charge(unfold(event.amount));
     case PackedKind::Line:
-      return nullptr;  // the ops behind it have it
+      return nullptr;  // EventUnpacker puts it into the next ops
     case PackedKind::kEnd:
       break;
   }

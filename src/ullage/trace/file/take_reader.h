@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From the parts of one take to the Take, checking all that they say: ids, bytes, counts. Bad parts give a Problem.
+// Makes a Take from its parts and checks everything in them: ids, bytes, counts. Bad parts give a Problem.
 
 #include "ullage/trace/file/file_json.h"
 #include "ullage/trace/file/gap_part.h"
@@ -21,14 +21,14 @@ namespace ullage::trace {
 
 struct Problem {
   std::string message;
-  std::size_t at = 0;  // byte of the part's content
+  std::size_t at = 0;  // offset in the part's content
 };
 
 inline constexpr const char* kTooMuch =
     "more is said here than a trace of this size can say: it was not written by ullage";
 
-// Memory that may still be taken for what a file says: a small multiple of its size. A file written to harm could else
-// use one long name, or one shape with many sizes, in every event.
+// The memory that reading a file may still take, which is limited to a multiple of the file's size. Otherwise a
+// malicious file could use one long name, or one shape with many sizes, in every event.
 class Allowance final {
  public:
   explicit Allowance(std::size_t file) : left_(kLeast + kTimes * static_cast<std::uint64_t>(file)) {}
@@ -38,7 +38,7 @@ class Allowance final {
     return true;
   }
 
-  // An op without tensors and with three names is 8 bytes in the file and some 500 in memory.
+  // An op without tensors and with three names takes 8 bytes in the file and about 500 in memory.
   static constexpr std::uint64_t kTimes = 128;
   static constexpr std::uint64_t kLeast = 1 << 20;
 
@@ -46,7 +46,7 @@ class Allowance final {
   std::uint64_t left_;
 };
 
-// What the events refer to by number; text 0 is empty, shape 0 is not used.
+// The texts and shapes that events refer to by number. Text 0 is empty; shape 0 is not used.
 struct FileTables {
   struct Shape {
     std::uint8_t dtype = 0;
@@ -59,7 +59,7 @@ struct FileTables {
   std::optional<Problem> read_shapes(std::span<const std::byte> content, Allowance& allowance);
 };
 
-// Numbers of a recording to places in a take. Added in ascending order, mostly one after the other.
+// Maps ids of a recording to indices in a take. Ids must be added in ascending order; most are consecutive.
 class IdRanges final {
  public:
   void add(std::uint64_t id);
@@ -77,7 +77,7 @@ class TakeReader final {
  public:
   TakeReader(const FileTables& tables, Allowance& allowance) : tables_(tables), allowance_(allowance) {}
 
-  // In this order; chunks and gaps as they come.
+  // To be called in this order, with chunk() and gap() as the parts come.
   std::optional<Problem> begin(const TakeHead& head);
   std::optional<Problem> before(std::span<const std::byte> content);
   std::optional<Problem> chunk(std::span<const std::byte> content);
@@ -86,11 +86,11 @@ class TakeReader final {
   Take take() { return std::move(take_); }
 
  private:
-  // No machine has so much; sums below it cannot pass 2^63.
+  // No machine has this much. Sums of two numbers below it stay below 2^63.
   static constexpr std::uint64_t kMost = 1ull << 62;
   static constexpr EventId kNever{UINT64_MAX};  // until the number of events is known
 
-  // Null, or what is wrong.
+  // These return null, or what is wrong.
   const char* add(const PackedEvent& event);
   const char* add_records(std::span<const std::byte> bytes);
   const char* add_storage(std::uint64_t id, std::uint64_t bytes, OpId op, bool from_before);
@@ -111,10 +111,10 @@ class TakeReader final {
   Take take_;
   Position now_;
   IdRanges storages_, ops_;
-  Bytes admitted_;             // of all storages
-  std::uint64_t charged_ = 0;  // without their signs
+  Bytes admitted_;             // sum of all storages
+  std::uint64_t charged_ = 0;  // sum of all charges without their signs
   std::uint64_t first_address_free_ = 0;
-  std::uint64_t events_ = 0;  // lost ones too
+  std::uint64_t events_ = 0;  // lost ones included
 };
 
 }  // namespace ullage::trace

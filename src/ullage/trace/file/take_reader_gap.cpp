@@ -13,7 +13,7 @@ std::optional<Problem> TakeReader::gap(std::span<const std::byte> content) {
   return std::nullopt;
 }
 
-// All of it happens at one event.
+// Puts everything that the gap says at one event.
 const char* TakeReader::fill_gap(const GapPart& gap) {
   if (gap.events > kMost - events_) return "a gap with counts that cannot be";
   events_ += gap.events;

@@ -134,8 +134,9 @@ void TakeWriter::write_event(std::uint64_t index, PackedTake& packed) {
   }
 }
 
-// The outputs of an op, and what follows them, are packed with its end where it has one; so are storages that are born
-// while it runs. Called for the begin of every op, in their order, then for its end.
+// Returns the uses that are packed with the begin of an op, or with its end. From the first output, or the first
+// storage that is born while the op runs, uses go with the end. If the op has no end, all go with the begin. To be
+// called for the begin of every op, in order, and later for its end.
 std::span<const UseView> TakeWriter::uses_of(OpId op, bool at_end) {
   const OpDetail& detail = take_.details[op.value];
   if (!at_end) {
@@ -175,7 +176,7 @@ void TakeWriter::write_border(const BorderTold& border, PackedTake& packed) {
   packed.border(border.what, texts_.of(border.phase), knobs);
 }
 
-// Those that lie before the event.
+// Writes the roles, borders and charges that lie before the event.
 void TakeWriter::write_records(EventId before, PackedTake& packed) {
   const auto due = [&](const auto& list, std::size_t next) { return next < list.size() && list[next].at == before; };
   for (; due(take_.roles, roles_); ++roles_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Takes as parts of a file: of the recorder, that has them packed already, and of anybody who has a Take.
+// Writes takes as parts of a file: those that the recorder has packed already, and any Take.
 
 #include "ullage/trace/file/file_parts.h"
 #include "ullage/trace/file/gap_part.h"
@@ -19,10 +19,10 @@ namespace ullage::trace {
 void write_before(PartWriter& parts, std::span<const GapPart::Born> before);  // ascending
 void write_chunks(PartWriter& parts, const PackedTake& take);
 
-// Packs one Take, event by event. What it says is checked as far as writing needs it: ContractError otherwise.
+// Packs a Take event by event. ContractError if its parts do not fit together or a file cannot hold one of its events.
 class TakeWriter final {
  public:
-  // Texts and shapes of the take get their numbers; `parts` is null when only these are wanted.
+  // write() gives numbers to the take's texts and shapes. If `parts` is null, it does nothing else.
   TakeWriter(const Take& take, Texts& texts, Shapes& shapes, PartWriter* parts);
   void write();
 
@@ -42,8 +42,8 @@ class TakeWriter final {
   Shapes& shapes_;
   PartWriter* parts_;
   Position now_;
-  std::size_t roles_ = 0, borders_ = 0, charges_ = 0, gaps_ = 0;  // written
-  std::vector<std::size_t> uses_at_begin_;                        // index: OpId, of those that began
+  std::size_t roles_ = 0, borders_ = 0, charges_ = 0, gaps_ = 0;  // how many are written
+  std::vector<std::size_t> uses_at_begin_;                        // index: OpId; uses that go with the op's begin
   std::vector<UseView> uses_;
 };
 

@@ -77,7 +77,7 @@ TraceReader::Step TraceReader::read_front() {
   return wrong(tables_.read_shapes(part_.content, allowance_));
 }
 
-// The part TAKE has come.
+// Reads a take. Its TAKE part is the current one.
 TraceReader::Step TraceReader::read_take() {
   TakeReader take(tables_, allowance_);
   TakeHead head;
@@ -116,7 +116,7 @@ Result<TraceFile> read_trace_file(std::span<const std::byte> content, const std:
   return TraceReader(content, name).read();
 }
 
-// Twice over the takes: first for the names and the shapes, which stand in front of them.
+// Goes through the takes twice, because the names and shapes come first in the file.
 void write_trace_file(const TraceFile& file, std::ostream& out) {
   Texts texts;
   Shapes shapes;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The file `*.ullage`: versioned, checked part by part, read whole or refused. docs/trace_file.md describes its bytes.
+// The file `*.ullage`. It has a version and a checksum for each part; it is read as a whole or refused.
+// docs/trace_file.md describes its bytes.
 
 #include "ullage/base/result.h"
 #include "ullage/trace/take/take.h"
@@ -14,16 +15,16 @@
 
 namespace ullage::trace {
 
-// What such a file begins with, whatever its version.
+// The first bytes of such a file in every version.
 inline constexpr std::string_view kTraceFileMagic = "ULLAGE TRACE ";
 
-// BadFile says which part is cut off or damaged, or which version it is; `name` is for messages. Nothing in a file can
-// make it take more than a small multiple of the file's size in memory.
+// Reads a file. BadFile says which part is cut off or damaged, or which version it has; `name` is used in messages. No
+// file can make this take more memory than a multiple of the file's size (Allowance in take_reader.h).
 Result<TraceFile> read_trace_file(std::span<const std::byte> content, const std::string& name);
 
-// Writes the takes as the recorder would. read_trace_file() of it gives the same again, with addresses made up; names
-// are cut after 240 bytes. Storages stand in the order of their births, those from before first; ops in that of their
-// begins: ContractError otherwise. Whether `out` failed is for the caller to ask.
+// Writes the takes as the recorder would. read_trace_file() gives the same takes again, except for made-up addresses
+// and for names cut after 240 bytes. ContractError unless storages are in the order of their births, those from before
+// first, and ops in the order of their begins. The caller checks if `out` failed.
 void write_trace_file(const TraceFile& file, std::ostream& out);
 
 }  // namespace ullage::trace

@@ -8,7 +8,7 @@
 namespace ullage::trace {
 namespace {
 
-// One for each event; an event without a time has that of the one before. None: no times, or not in order.
+// The time of each event, or of the event before it if it has none. None if there are no times or they go backwards.
 std::optional<std::vector<std::int64_t>> times_of(const Trace& trace) {
   std::vector<std::int64_t> times;
   times.reserve(trace.events.size());
@@ -35,7 +35,7 @@ std::vector<Annotated> annotated(const Trace& trace) {
   std::ranges::stable_sort(in_order, {}, [](const Annotation* one) { return one->at; });
 
   const auto at = [&](auto place) { return EventId{std::uint64_t(place - times->begin())}; };
-  std::map<std::string_view, std::vector<EventId>> open;  // by name: those of one name nest
+  std::map<std::string_view, std::vector<EventId>> open;  // by name; the last one opened is closed first
   for (const Annotation* one : in_order) {
     std::vector<EventId>& begins = open[one->name];
     if (one->start) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Annotations as ranges of events: an annotation has a time, and so have events.
+// Turns annotations into ranges of events, by comparing the times of both.
 
 #include "ullage/trace/recording/trace.h"
 
@@ -12,12 +12,12 @@ namespace ullage::trace {
 
 struct Annotated {
   std::string_view name;  // of the trace's annotation
-  EventId begin, end;     // the events in between: [begin, end)
-  bool closed = true;     // false: it has no end in the file
+  EventId begin, end;     // the events inside are [begin, end)
+  bool closed = true;     // false: the file has no end for it
 };
 
-// In the order of their ends; one without an end lasts to the end, an end without a start is left out. Empty where
-// the events have no times, or times that go backwards.
+// In the order of their ends. Annotations of one name nest. One without an end comes last and lasts to the end of the
+// trace; an end without a start is ignored. Empty if the events have no times, or times that go backwards.
 std::vector<Annotated> annotated(const Trace& trace);
 
 }  // namespace ullage::trace

@@ -11,18 +11,18 @@
 namespace ullage::trace {
 namespace {
 
-constexpr std::uint64_t kLeastSteps = 3;
+constexpr std::uint64_t kLeastSteps = 3;  // a growth happens in at least this many steps
 
-// What one stack left behind in one step, and gave back in it.
+// The bytes that one stack left behind in one step, and that it gave back in that step of what it had left before.
 struct Change {
   StackId stack;
   std::uint64_t step = 0;
   std::uint64_t more = 0;  // bytes
   std::uint64_t less = 0;
-  bool sure = true;  // false: of the last whole step, nobody saw whether it outlives the next
+  bool sure = true;  // false in the last whole step, because nothing shows whether it outlives the next one
 };
 
-// Index: EventId; and the step of the end.
+// The step of each event (index: EventId); one more item stands for the end of the trace.
 std::vector<std::uint32_t> step_of_events(const Trace& trace, const Steps& steps) {
   std::vector<std::uint32_t> step(trace.events.size() + 1);
   for (std::size_t i = 0; i < steps.begins.size(); ++i) {
@@ -34,7 +34,7 @@ std::vector<std::uint32_t> step_of_events(const Trace& trace, const Steps& steps
   return step;
 }
 
-// By (stack, step), the changes of one such pair added up.
+// The changes in the order of (stack, step), summed up for each such pair.
 std::vector<Change> changes(const Trace& trace, const Steps& steps) {
   const std::vector<std::uint32_t> step = step_of_events(trace, steps);
   const std::uint64_t whole = steps.whole();
@@ -62,11 +62,11 @@ std::vector<Change> changes(const Trace& trace, const Steps& steps) {
   return sums;
 }
 
-// The changes of one stack, from one in which it grew up to where it gave back or the last.
+// The changes of one stack from a step in which it grew, up to the step in which it gave bytes back, or the end.
 struct Window {
-  std::vector<std::uint64_t> grew;   // bytes, of each step in which it did
-  std::uint64_t sure = 0;            // of them
-  std::uint64_t first = 0, end = 0;  // steps [first, end) were looked at
+  std::vector<std::uint64_t> grew;   // bytes in each step in which it grew
+  std::uint64_t sure = 0;            // how many of these are sure, see Change
+  std::uint64_t first = 0, end = 0;  // its steps are [first, end)
 };
 
 bool is_growth(const Window& window) {
@@ -83,7 +83,7 @@ Growth growth_of(StackId stack, Window window, const std::vector<StackMeaning>& 
   return growth;
 }
 
-// Its largest growth, if any window is one.
+// Adds the largest growth of one stack, if any of its windows is a growth.
 void add_growth(std::span<const Change> changes, std::uint64_t whole, const std::vector<StackMeaning>& meanings,
                 std::vector<Growth>& found) {
   std::optional<Growth> largest;

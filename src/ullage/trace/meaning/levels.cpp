@@ -34,7 +34,7 @@ bool is_live(const Storage& storage, const Moment& moment) {
 
 Levels levels(const Trace& trace) {
   const std::size_t events = trace.events.size();
-  // What goes is taken off after what comes is added, so that a level is never below zero in between.
+  // Additions come before subtractions, so that a level never falls below zero in between.
   std::vector<Bytes> born(events), died(events);
   for (const Storage& one : trace.storages) {
     if (!one.from_before) born[one.born.value] += one.bytes;
@@ -88,9 +88,9 @@ std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std
 std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings,
                              const std::vector<Category>& by_storage) {
   std::vector<Owner> owners;
-  std::vector<Bytes> largest;  // as owners: bytes of the storage that gives the stack
+  std::vector<Bytes> largest;  // index as in owners: bytes of the storage that gives the stack
   std::map<std::pair<Category, std::string>, std::size_t> by_name;
-  std::unordered_map<std::uint64_t, std::size_t> by_stack;  // a short cut past by_name
+  std::unordered_map<std::uint64_t, std::size_t> by_stack;  // avoids most look-ups in by_name
   for (std::size_t i = 0; i < trace.storages.size(); ++i) {
     const Storage& one = trace.storages[i];
     if (!is_live(one, moment)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How many bytes were live and reserved after each event, and who held them at one.
+// How many bytes were live and reserved after each event, and who held them at a moment.
 
 #include "ullage/trace/meaning/owners.h"
 #include "ullage/trace/recording/trace.h"
@@ -14,12 +14,12 @@ namespace ullage::trace {
 
 // Index: EventId. One pass over the events.
 struct Levels {
-  std::vector<Bytes> live;      // until free_completed, as memory_viz counts
-  std::vector<Bytes> reserved;  // equal to live where the source does not know segments
+  std::vector<Bytes> live;      // counted until free_completed, as memory_viz does
+  std::vector<Bytes> reserved;  // equal to live if the trace has no segments
 };
 Levels levels(const Trace& trace);
 
-// A point in the history: after `event`, or before the first one (also of a trace with no events).
+// A moment in a trace: after `event`, or before the first event if that is none.
 struct Moment {
   std::optional<EventId> event;
   Bytes live;
@@ -27,15 +27,16 @@ struct Moment {
 };
 
 enum class At { Peak, OutOfMemory, End };
-// The first event with the most live bytes; the last out-of-memory event; the end. None: there is no such event.
+// Peak: the first event with the most live bytes, or before the first event if none has as many as there were then.
+// OutOfMemory: the last out-of-memory event; none if there is no such event. End: the last event.
 std::optional<Moment> find(const Trace& trace, const Levels& levels, At at);
 
-// What owners_at() and every other report call it by.
+// The name that owners_at() and all other reports use for a storage.
 std::string_view owner_name(const Storage& storage, const std::vector<StackMeaning>& meanings);
 
 // The storages live at the moment, by (category, name), largest first; their bytes add up to moment.live exactly.
 std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings);
-// The same for who has the categories() of the trace at hand.
+// The same, for callers that have the categories() of the trace already.
 std::vector<Owner> owners_at(const Trace& trace, const Moment& moment, const std::vector<StackMeaning>& meanings,
                              const std::vector<Category>& categories);
 

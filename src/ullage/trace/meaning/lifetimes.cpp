@@ -10,7 +10,7 @@
 namespace ullage::trace {
 namespace {
 
-// How many storages of one size were live at once.
+// How many storages of one size are live now, and at most.
 struct Crowd {
   std::uint64_t now = 0;
   std::uint64_t most = 0;
@@ -51,7 +51,7 @@ class Lifetimes final {
     const StackMeaning& meaning = meanings_[one.stack.value];
     if (meaning.certain) return meaning.category;
     Phase made = meaning.phase;
-    // A stack that says nothing leaves the phase to the events around it; only that of the backward pass is sure.
+    // Without a stack, the phase comes from the events around it. Only the backward pass is sure in this way.
     if (one.stack == StackId{} && !one.from_before && phase(one.born) == Phase::Backward) made = Phase::Backward;
     const bool open = meaning.category == Category::Temporaries || one.stack == StackId{};
     if (made == Phase::Backward && open) {
@@ -67,8 +67,8 @@ class Lifetimes final {
     return meaning.category;
   }
 
-  // An optimizer that is not in place makes a new parameter and lets go of the old one, `p.data = p.data - step`: what
-  // outlives a call of it and replaces a parameter is one. Replaced: freed next, of what is of the same size.
+  // An optimizer that does not work in place makes a new parameter and frees the old one, `p.data = p.data - step`. So
+  // if it makes a storage that stays, and then frees a parameter or state of the same size, the new one replaces that.
   void hand_over() {
     std::unordered_map<std::uint64_t, std::vector<StorageId>> heirs;  // by bytes, of this call of the optimizer
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
@@ -113,7 +113,7 @@ class Lifetimes final {
     return true;
   }
 
-  // Each gradient has a parameter of its size, and so has optimizer state.
+  // Finds parameters from before by size: each gradient has a parameter of its size, and so has optimizer state.
   void find_parameters() {
     Crowds gradients = crowds(Category::Gradients);
     Crowds states = crowds(Category::OptimizerState);
@@ -140,7 +140,7 @@ class Lifetimes final {
   const Trace& trace_;
   const std::vector<StackMeaning>& meanings_;
   const std::vector<Phase> phases_;
-  std::vector<std::uint32_t> calls_;  // by event: a number that changes with the phase
+  std::vector<std::uint32_t> calls_;  // index: EventId; a number that grows when the phase changes
   std::vector<Category> categories_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What each storage was for, where its stack alone cannot tell: by when it died. Of what the backward pass makes the
-// gradients stay and the rest dies in it; of what an optimizer makes its state stays. What was there before the history
-// and has no stack is a parameter where a gradient (or optimizer state) of exactly its size was made for it.
+// The category of each storage, from its stack and from when it died. Of what the backward pass makes, gradients stay
+// and temporaries die in it; of what an optimizer makes, its state stays. A storage from before the first event without
+// a stack is a parameter if a gradient or optimizer state of exactly its size is made later.
 
 #include "ullage/trace/meaning/owners.h"
 #include "ullage/trace/recording/trace.h"
@@ -16,13 +16,16 @@ namespace ullage::trace {
 //   stack says       storage                                              is
 //   backward         died in a backward pass                              temporary
 //                    lives on                                             gradient
-//   optimizer        died in that call of the optimizer                   temporary
+//   optimizer        died in the same call of the optimizer               temporary
+//                    lives on, a parameter of its size is freed next      parameter (see hand_over)
 //                    lives on                                             optimizer state
 //   nothing          died in a backward pass (the graph held it)          activation
-//   no stack         from before, never freed, size of a gradient         parameter, one for each gradient
-//                    from before, freed by an optimizer, likewise         gradient
+//   no stack         from before, never freed, size of a gradient or of   parameter, one for each gradient
+//                    optimizer state
+//                    from before, freed by an optimizer, size of a        gradient
+//                    gradient
 //   anything else    any                                                  as its stack says
-// Of a recording of Ullage's own (StackMeaning::certain) all is as the stacks say.
+// In the trace of a take (StackMeaning::certain) every storage is what its stack says.
 std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings);
 
 }  // namespace ullage::trace

@@ -10,14 +10,14 @@
 namespace ullage::trace {
 namespace {
 
-// The last `parts` parts of a path.
+// The last `parts` components of a path.
 std::string_view end_of_path(std::string_view path, int parts) {
   std::size_t at = path.size();
   while (parts-- > 0 && at != path.npos && at != 0) at = path.find_last_of("/\\", at - 1);
   return at == path.npos || at == 0 ? path : path.substr(at + 1);
 }
 
-// What stands in `text` between `before` and `after`; empty when they are not there.
+// The text between `before` and the next `after`, or up to the end. Empty if there is no `before`.
 std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
   const std::size_t begin = text.find(before);
   if (begin == text.npos) return {};
@@ -25,7 +25,7 @@ std::string_view between(std::string_view text, std::string_view before, std::st
   return text.substr(0, text.find(after));
 }
 
-// "BmmBackward0", "AccumulateGrad"; empty: not a node of the backward pass.
+// "BmmBackward0", "AccumulateGrad"; empty if it is no node of the backward pass.
 std::string_view backward_node(std::string_view function) {
   if (function.find("torch::autograd::AccumulateGrad") != function.npos) return "AccumulateGrad";
   const std::string_view generated = between(function, "torch::autograd::generated::", "::apply(");
@@ -33,14 +33,14 @@ std::string_view backward_node(std::string_view function) {
   return between(function, "autograd::engine::evaluate_function: ", "\n");
 }
 
-// "aten::bmm"; empty: not an op.
+// "aten::bmm"; empty if it is no op.
 std::string op(std::string_view function) {
   const std::string_view name = between(function, "at::_ops::", "::");
   if (!name.empty() && function.starts_with("at::_ops::")) return "aten::" + std::string(name);
   return function.starts_with("aten::") ? std::string(function) : std::string();
 }
 
-// Without arguments, and short enough for a table.
+// The function without its arguments, cut to fit into a table.
 std::string shortened(std::string_view function) {
   constexpr std::size_t kMost = 60;
   const std::string_view bare = function.substr(0, function.find('('));
@@ -52,7 +52,7 @@ std::string shortened(std::string_view function) {
 OwnerNames::OwnerNames(const Stacks& stacks) : stacks_(stacks) {
   kinds_.reserve(stacks.frame_count());
   shares_its_name_.resize(stacks.frame_count());
-  std::unordered_map<std::string_view, std::string_view> path_of;  // by last part; empty: several
+  std::unordered_map<std::string_view, std::string_view> path_of;  // by file name; empty: several files
   for (std::uint32_t i = 0; i < stacks.frame_count(); ++i) {
     const Frame& frame = stacks.frame({i});
     kinds_.push_back(kind_of(frame));
@@ -65,7 +65,7 @@ OwnerNames::OwnerNames(const Stacks& stacks) : stacks_(stacks) {
   }
 }
 
-// torch's own modules are steps of a model, not models.
+// A forward in torch's own modules is a part of a model, so it does not count as a packaged model.
 OwnerNames::Kind OwnerNames::kind_of(const Frame& frame) const {
   if (is_own(frame)) return Kind::Own;
   if (!is_python(frame)) return Kind::Native;

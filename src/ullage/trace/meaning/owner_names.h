@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A short name for a stack: "model.py:42 forward", the innermost frame that is the person's own; where it calls a model
-// out of a package, that one's innermost forward too: "modeling_bert.py:430 forward (train.py:63 main)". Where there is
-// none, the node of the backward pass, the op, the library's frame: whatever says most.
+// A short name for a stack: the innermost frame of the person's own code, "model.py:42 forward". If that calls a model
+// of a package, the innermost forward of this model comes first: "modeling_bert.py:430 forward (train.py:63 main)".
+// Without a frame of the person's own: the node of the backward pass, else the op, else the frame of a library.
 
 #include "ullage/trace/recording/stacks.h"
 
@@ -29,7 +29,7 @@ class OwnerNames final {
 
   const Stacks& stacks_;
   std::vector<Kind> kinds_;            // by FrameId
-  std::vector<bool> shares_its_name_;  // by FrameId: another file of the person's own has the same last part
+  std::vector<bool> shares_its_name_;  // by FrameId: another file of the person's own has the same file name
 };
 
 }  // namespace ullage::trace

@@ -17,7 +17,7 @@ constexpr auto Native = OwnerRule::Frames::Native;
 constexpr auto Weak = OwnerRule::Frames::Weak;
 
 constexpr OwnerRule kRules[] = {
-    // Work space of libraries. at::cuda::blas takes raw pointers: what is allocated in it is never a result.
+    // Workspaces of libraries. at::cuda::blas takes raw pointers, so what it allocates is never a result.
     {Native, "", "*getNewWorkspace*", Unknown, Library, "cuBLAS workspace"},
     {Native, "", "*getCUDABlasLtWorkspace*", Unknown, Library, "cuBLAS workspace"},
     {Native, "", "*getCurrentCUDABlasHandle*", Unknown, Library, "cuBLAS workspace"},
@@ -35,7 +35,7 @@ constexpr OwnerRule kRules[] = {
     {Native, "", "*at::cuda::cub::*", Unknown, Temporaries, ""},
     {Native, "", "*ThrustAllocator*", Unknown, Temporaries, ""},
 
-    // The compiler's own runs on the device.
+    // Runs that the compiler makes on the device itself.
     {Python, "torch/_dynamo/convert_frame.py", "", Compiling, Temporaries, ""},
     {Python, "torch/_inductor/fx_passes/pad_mm.py", "", Compiling, Temporaries, ""},
     {Python, "torch/_inductor/select_algorithm.py", "", Compiling, Temporaries, ""},
@@ -46,14 +46,14 @@ constexpr OwnerRule kRules[] = {
     {Python, "triton/testing.py", "", Compiling, Temporaries, ""},
     {Python, "triton/runtime/autotuner.py", "_bench", Compiling, Temporaries, ""},
 
-    // Gradients that stay. Those that a node of the graph makes and AccumulateGrad takes over are told by lifetime.
+    // Gradients that stay. lifetimes.h finds those that another node makes and AccumulateGrad takes over.
     {Native, "", "*AccumulateGrad*", Backward, Gradients, ""},
     {Native, "", "*c10d::Reducer*", Unknown, Gradients, "DistributedDataParallel buckets"},
     {Python, "torch/nn/parallel/distributed.py", "_ddp_init_helper", Unknown, Gradients,
      "DistributedDataParallel buckets"},
     {Python, "megatron/core/distributed/", "__init__", Loading, Gradients, ""},
 
-    // Optimizers. The state of those not in torch is told by lifetime.
+    // Optimizers. lifetimes.h finds the state of those that are not in torch.
     {Python, "torch/optim/", "_init_group", Optimizer, OptimizerState, ""},
     {Python, "torch/optim/", "_init_state", Optimizer, OptimizerState, ""},
     {Python, "torch/optim/swa_utils.py", "__init__", Loading, Parameters, ""},
@@ -73,7 +73,7 @@ constexpr OwnerRule kRules[] = {
     {Own, "", "*grad*clip*", Optimizer, std::nullopt, ""},
     {Native, "", "Optimizer.*", Optimizer, std::nullopt, ""},
 
-    // The backward pass. A thread of the engine has no caller in Python but a custom Function's apply or a hook.
+    // The backward pass. The outermost Python frame of an engine thread is a custom Function's apply or a hook, if any.
     {Native, "", "torch::autograd::Engine::*", Backward, std::nullopt, ""},
     {Native, "", "autograd::engine::*", Backward, std::nullopt, ""},
     {Root, "torch/autograd/function.py", "apply", Backward, std::nullopt, ""},
@@ -109,7 +109,7 @@ constexpr OwnerRule kRules[] = {
     {Python, "peft/tuners/", "update_layer", Loading, Parameters, ""},
     {Python, "vllm/model_executor/model_loader/", "", Loading, Parameters, ""},
 
-    // What the model is given.
+    // The model's inputs.
     {Python, "torch/utils/data/", "", Loading, Inputs, ""},
     {Python, "torch/nn/parallel/scatter_gather.py", "scatter*", Loading, Inputs, ""},
     {Python, "torch/nn/parallel/distributed.py", "_pre_forward", Loading, Inputs, ""},
@@ -127,7 +127,7 @@ constexpr OwnerRule kRules[] = {
     {Own, "", "__init__", Loading, Parameters, ""},
     {Own, "", "load_*", Loading, std::nullopt, ""},
 
-    // Evaluation, by the name that people give it.
+    // Evaluation, by the usual names of its functions.
     {Own, "", "validate", Evaluation, Activations, ""},
     {Own, "", "*validation*", Evaluation, Activations, ""},
     {Own, "", "evaluate*", Evaluation, Activations, ""},
@@ -158,7 +158,7 @@ constexpr OwnerRule kRules[] = {
     {Own, "", "*loss*", Forward, Activations, ""},
     {Own, "", "*criterion*", Forward, Activations, ""},
 
-    // What a person's own line does outside of all of these: moves a batch, makes one up, computes.
+    // Ops outside of all of these: a line of the person's own moves a batch or makes one.
     {Weak, "", "at::_ops::to_dtype_layout::*", Loading, Inputs, ""},
     {Weak, "", "at::_ops::to_device::*", Loading, Inputs, ""},
     {Weak, "", "at::_ops::randint*", Loading, Inputs, ""},
@@ -169,7 +169,7 @@ constexpr OwnerRule kRules[] = {
     {Weak, "", "aten::rand*", Loading, Inputs, ""},
 };
 
-// Parts of paths of what people install, not write. Python's own library lies in lib/pythonX.Y.
+// Parts of paths of installed code. Python's own library is in lib/pythonX.Y.
 constexpr std::array kLibraryPaths = {
     std::string_view("site-packages/"), std::string_view("dist-packages/"), std::string_view("/torch/"),
     std::string_view("lib/python"),     std::string_view("torchinductor_"), std::string_view("/transformers/"),
@@ -201,7 +201,7 @@ bool matches(const OwnerRule& rule, std::string_view path, std::string_view func
   const bool open_begin = text.starts_with('*'), open_end = text.ends_with('*');
   if (open_begin) text.remove_prefix(1);
   if (open_end) text.remove_suffix(1);
-  // One '*' within stands for anything too: "*clip*grad*".
+  // One '*' inside stands for anything too: "*clip*grad*".
   const std::size_t middle = text.find('*');
   const std::string_view first = text.substr(0, middle);
   const std::string_view second = middle == text.npos ? std::string_view() : text.substr(middle + 1);

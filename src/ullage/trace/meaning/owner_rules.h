@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The table behind trace/meaning/owners.h: which frames of PyTorch and of well-known libraries tell what a stack
-// allocated for. A new library is a new row in owner_rules.cpp.
+// The table behind owners.h: which frames of PyTorch and of well-known libraries show what a stack allocated for. To
+// support a new library, add rows in owner_rules.cpp.
 
 #include "ullage/trace/meaning/owners.h"
 
@@ -13,29 +13,31 @@
 namespace ullage::trace {
 
 struct OwnerRule {
+  // Which frames the rule applies to.
   enum class Frames {
-    Python,  // of anybody
+    Python,  // all Python frames
     Own,     // Python frames of the person's own program
     Root,    // the outermost Python frame
-    Native,  // C++, and the open ops of a profiler's trace
-    Weak,    // as Native, asked only where no other rule knows the phase
+    Native,  // C++ frames, and the open ops of a profiler trace
+    Weak,    // as Native, but only if no other rule gives the phase
   };
   Frames frames = Frames::Python;
-  std::string_view file;      // part of the path with forward slashes; empty: any
-  std::string_view function;  // a '*' at either end stands for anything; empty: any
+  std::string_view file;      // a part of the path, with forward slashes; empty: any
+  std::string_view function;  // '*' at either end, and one between, stands for anything; empty: any
   Phase phase = Phase::Unknown;
-  std::optional<Category> category;  // holds only where the stack's phase is this rule's, if it names one
-  std::string_view name;             // of the owner, where it says more than the person's own frame
+  std::optional<Category> category;  // applies only if the stack has this rule's phase, unless that is Unknown
+  std::string_view name;             // of the owner, if it says more than the person's own frame would
 };
 
-// The first row that a frame of the stack matches gives the category; rows of phases: see owners.cpp.
+// The first row that has a category and matches a frame of the stack gives the category. PhaseVote in owners.cpp
+// decides between the phases of the matching rows.
 std::span<const OwnerRule> owner_rules();
 
-// Is it a frame of a Python program or library, not of C++?
+// Whether it is a Python frame rather than a C++ frame.
 bool is_python(const Frame& frame);
-// Of the person's own: not of an installed package, the interpreter or generated code.
+// Whether it is a Python frame of the person's own: not of an installed package, the interpreter or generated code.
 bool is_own(const Frame& frame);
-// `path` has forward slashes.
+// Whether a frame matches the rule's file and function. `path` has forward slashes.
 bool matches(const OwnerRule& rule, std::string_view path, std::string_view function);
 
 }  // namespace ullage::trace

@@ -13,18 +13,18 @@ namespace {
 
 using RuleSet = std::bitset<192>;
 
-// What the table says of one frame, wherever in a stack it stands.
+// What the table says about one frame, independent of its place in a stack.
 struct FrameRules {
-  RuleSet rules;            // that match, but Root and Weak ones
-  RuleSet as_root;          // that match if it is the outermost Python frame
-  RuleSet weak;             // that match if nothing else knows the phase
-  Phase phase{};            // of the first row in `rules` that names one
-  Phase root_phase{};       // likewise of `as_root`
+  RuleSet rules;            // matching rules, without Root and Weak ones
+  RuleSet as_root;          // matching Root rules: they apply if it is the outermost Python frame
+  RuleSet weak;             // matching Weak rules: they apply if no other gives the phase
+  Phase phase{};            // of the first row in `rules` that has one
+  Phase root_phase{};       // of the first row in `as_root` that has one
   bool python = false;      // not C++
   bool silent = false;      // no row matches
   bool is_step = false;     // a call of an optimizer's step
-  bool is_module = false;   // torch's own frame around a module's forward; not in every stack
-  bool is_forward = false;  // such a forward
+  bool is_module = false;   // torch's own frame around a module's forward; some stacks lack it
+  bool is_forward = false;  // a function named forward
 };
 
 Phase first_phase(const RuleSet& rules) {
@@ -42,7 +42,7 @@ FrameRules look_up(const Frame& frame) {
   std::string path = frame.file;
   std::ranges::replace(path, '\\', '/');
   std::string_view function = frame.function;
-  // Python 3.11 knows qualified names: "Module._call_impl".
+  // From Python 3.11 on, frames have qualified names: "Module._call_impl".
   if (found.python) function.remove_prefix(function.rfind('.') + 1);  // npos + 1 is 0
   const auto table = owner_rules();
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -65,9 +65,9 @@ FrameRules look_up(const Frame& frame) {
   return found;
 }
 
-// Which phase a stack belongs to, when frames of several stand in it. The innermost decides: a closure that an
-// optimizer's step calls runs the forward pass. But what the backward pass recomputes is backward, and what an
-// evaluation runs is evaluation.
+// Decides the phase of a stack with frames of several phases. The innermost one wins, because a closure that an
+// optimizer's step calls runs the forward pass. But a forward pass that the backward pass recomputes is backward, and
+// one that the compiler or an evaluation runs belongs to these.
 class PhaseVote final {
  public:
   void add(Phase phase) {  // innermost first
@@ -124,7 +124,7 @@ class OwnerReader final {
       rules |= weak;
     }
     meaning.name = std::string(take_category(rules, meaning));
-    // An evaluation too moves its batches, outside of the model.
+    // An evaluation moves its batches too, outside of the model.
     meaning.module_calls = module_calls(stack);
     if (meaning.phase == Phase::Evaluation && meaning.module_calls.empty() && weak.any())
       meaning.category = Category::Inputs;
@@ -134,7 +134,7 @@ class OwnerReader final {
   }
 
  private:
-  // Sets the category; returns the name that the rule gives, or nothing.
+  // Sets the category. Returns the name that the rule gives, or an empty one.
   static std::string_view take_category(const RuleSet& rules, StackMeaning& meaning) {
     const auto table = owner_rules();
     for (std::size_t i = 0; i < table.size() && rules.any(); ++i) {

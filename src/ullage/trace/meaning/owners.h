@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Who holds bytes, told from the stack that allocated them: a category, a phase of the step and a name short enough for
-// a table. The rules stand in owner_rules.cpp, one table; what no rule knows is `Unattributed`, never a guess.
-// What a stack cannot tell (does a result of the backward pass stay?) lifetimes.h tells of each storage.
+// Who holds bytes, from the stack that allocated them: a category, a phase of the step, and a name short enough for a
+// table. The rules are one table in owner_rules.cpp. If no rule matches, the category is `Unattributed`, never a guess.
+// Some things do not show in a stack (does a result of the backward pass stay?); lifetimes.h decides them per storage.
 
 #include "ullage/trace/recording/recording.h"
 #include "ullage/trace/recording/trace.h"
@@ -17,7 +17,7 @@
 
 namespace ullage::trace {
 
-// Buffers and Workspace are told by Ullage's own recordings alone.
+// Only takes have Buffers and Workspace.
 enum class Category {
   Parameters,
   Gradients,
@@ -38,19 +38,19 @@ std::string_view name(Category category);
 std::string_view name(Phase phase);
 
 struct StackMeaning {
-  // Of a stack of the backward pass or the optimizer that no rule knows more of: Temporaries, as if it dies there.
+  // Temporaries, if the phase is Backward or Optimizer and no rule gives a category: as if it died there.
   Category category = Category::Unattributed;
   Phase phase = Phase::Unknown;
-  std::string name;  // "model.py:42 forward": the innermost frame that is the person's own; else the best there is
-  std::optional<FrameId> step_call;  // within an optimizer's step: the frame that called it
-  bool native = false;               // the stack has C++ frames, or a profiler's ops
-  bool certain = false;              // the category was seen, not told from the stack: nothing else is asked
-  // Where in the calls of nn.Modules it stands, outermost first, as hashes of all frames up to there: two for each
-  // call, up to the call and up to the line of its forward. Two stacks share the calls in which these are equal.
+  std::string name;                  // "model.py:42 forward", see owner_names.h, or the name that a rule gives
+  std::optional<FrameId> step_call;  // if inside an optimizer's step: the frame that called the step
+  bool native = false;               // the stack has C++ frames, or ops of a profiler
+  bool certain = false;              // the category was recorded, not guessed from the stack: it is final
+  // The calls of nn.Modules that the stack is in, outermost first. Each call has two hashes over the Python frames from
+  // the outermost on: up to the caller, and up to the module's forward. Two stacks share the calls with equal hashes.
   std::vector<std::uint64_t> module_calls;
 };
 
-// Indexed by StackId: every stack is looked at once. That of StackId{0} knows nothing.
+// The meaning of every stack. Index: StackId. StackId{0} has no category and no phase.
 std::vector<StackMeaning> meanings(const Stacks& stacks);
 
 // One row of "who holds the bytes".
@@ -59,7 +59,7 @@ struct Owner {
   Category category = Category::Unattributed;
   Bytes bytes;
   std::uint64_t storages = 0;
-  StackId stack;  // of its largest storage
+  StackId stack;  // the stack of its largest storage
 };
 
 }  // namespace ullage::trace

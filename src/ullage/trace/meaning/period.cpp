@@ -11,12 +11,12 @@
 namespace ullage::trace {
 namespace {
 
-constexpr std::size_t kContext = 6;      // symbols that must agree to call two places the same
+constexpr std::size_t kContext = 6;      // consecutive symbols that must be equal to call two places equal
 constexpr std::size_t kLeastTurns = 3;   // fewer are no loop
-constexpr std::size_t kCandidates = 24;  // periods looked at in full
-constexpr double kLeastMatch = 0.7;      // of the contexts, one period apart
-constexpr double kEqualMatch = 0.05;     // matches closer than this are equal, and the shorter period is taken
-constexpr std::size_t kMostDrift = 4;    // a turn's length may differ from the period by one part in so many
+constexpr std::size_t kCandidates = 24;  // periods that match() is computed for
+constexpr double kLeastMatch = 0.7;      // a period needs at least this match()
+constexpr double kEqualMatch = 0.05;     // matches that differ by less count as equal: the shorter period wins
+constexpr std::size_t kMostDrift = 4;    // the length of a turn may differ from the period by 1/4
 
 std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -24,10 +24,10 @@ std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
   return x ^ (x >> 31);
 }
 
-// The kContext symbols from each place on, as numbers: equal where they are.
+// The context of a place: the kContext symbols from there on. Equal contexts have equal numbers.
 struct Contexts {
   std::vector<std::uint32_t> at;      // by place
-  std::vector<std::uint32_t> counts;  // by number: of places
+  std::vector<std::uint32_t> counts;  // by number: how many places have it
 };
 
 Contexts contexts(std::span<const std::uint64_t> symbols) {
@@ -44,8 +44,8 @@ Contexts contexts(std::span<const std::uint64_t> symbols) {
   return contexts;
 }
 
-// Distances at which contexts come again, the most frequent ones first. Each place votes with its distance to the next
-// place of the same context; a loop within the turns has more votes than the turns, so many candidates are kept.
+// The most frequent distances between a place and the next one of the same context, ascending. A loop inside the turns
+// gets more votes than the turns themselves, so many candidates are kept.
 std::vector<std::size_t> candidates(const Contexts& contexts) {
   constexpr std::size_t kNowhere = SIZE_MAX;
   std::vector<std::size_t> last(contexts.counts.size(), kNowhere);
@@ -67,9 +67,9 @@ std::vector<std::size_t> candidates(const Contexts& contexts) {
   return distances;
 }
 
-// The share of the contexts that mostly come again one period later, of those that come again at all. Each counts once,
-// however often it comes: a period of the layers misses what is around the layers every time, while a turn of another
-// length makes every context miss once.
+// Of the contexts that repeat at all, the share that mostly repeats one period later. Each context counts once, however
+// often it comes. So the period of the layers fails for everything around the layers, while a single turn of another
+// length does little harm: every context fails only once.
 double match(const Contexts& contexts, std::size_t period) {
   std::vector<std::uint32_t> met(contexts.counts.size());
   for (std::size_t i = 0; i + period < contexts.at.size(); ++i) {
@@ -79,7 +79,7 @@ double match(const Contexts& contexts, std::size_t period) {
   for (std::size_t i = 0; i < met.size(); ++i) {
     if (contexts.counts[i] < 2) continue;
     ++again;
-    equal += met[i] * 2 >= contexts.counts[i] - 1;  // the last of them has none behind it
+    equal += met[i] * 2 >= contexts.counts[i] - 1;  // the last place has no next one
   }
   return again == 0 ? 0 : double(equal) / double(again);
 }
@@ -97,13 +97,13 @@ std::size_t find_period(const Contexts& contexts) {
 }
 
 struct Place {
-  std::size_t count = 0;  // of turns: how often it comes at about the right distance
-  std::size_t wrong = 0;  // how often at another one
+  std::size_t count = 0;  // how often the context comes
+  std::size_t wrong = 0;  // how often its distance from the one before is not about one period
   std::size_t last = 0;
-  double level = 0;  // sum
+  double level = 0;  // sum of the levels there
 };
 
-// The context that comes once a turn, at the lowest level; none: there is no such context.
+// Of the contexts that come about once per turn, the one with the lowest average level. None if there is none.
 std::optional<std::uint32_t> find_border(const Contexts& contexts, std::span<const std::uint64_t> levels,
                                          std::size_t period) {
   std::vector<Place> places(contexts.counts.size());
@@ -127,7 +127,7 @@ std::optional<std::uint32_t> find_border(const Contexts& contexts, std::span<con
     const Place& one = places[i];
     if (one.count * 4 < turns * 3 || one.count < kLeastTurns || one.wrong * 4 > one.count) continue;
     const double level = one.level / double(one.count);
-    if (border && level >= lowest) continue;  // of equal ones the first
+    if (border && level >= lowest) continue;  // the first of equals wins
     lowest = level;
     border = i;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds where a sequence repeats itself: a loop whose borders nothing names. Symbols are what its turns have in
-// common (the stack of an allocation, or its size).
+// Finds the turns of a loop in a sequence of symbols, if neither annotations nor stacks show its borders. A symbol is
+// something that is equal in every turn: the stack of an allocation, its size, or the name of an op.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace ullage::trace {
 
-// Places of the sequence where its turns begin, in order; empty when fewer than three turns are found. A loop within
-// the turns (the layers of a network) is not taken for them: the period must explain nearly every symbol. Among the
-// places that come once a turn, turns begin where `levels` (as `symbols`, one for each) is lowest on average.
-// O(n log n); a turn may differ a little from the one before.
+// Returns the indices at which turns begin, in order, or nothing if there are fewer than three turns. A loop inside the
+// turns (the layers of a network) is not mistaken for them, because the period must explain most of the sequence. Of
+// the places that come once per turn, turns begin at the one with the lowest average of `levels` (one for each symbol).
+// O(n log n). A turn may differ a little from the one before.
 std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std::span<const std::uint64_t> levels);
 
-// Do the turns begin at about the same level? The layers of a pass for training do not: each leaves something behind.
+// Whether all turns begin at about the same level. The layers of a training pass do not, since each leaves something
+// behind. The levels may differ by up to a quarter of the rise from the lowest of them to the highest of all `levels`.
 bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns);
 
 }  // namespace ullage::trace

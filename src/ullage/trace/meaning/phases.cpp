@@ -11,7 +11,7 @@ struct AnnotationRule {
   std::string_view part;  // of the name
   Phase phase;
 };
-// Where several are around an event, the last row of them decides.
+// If an event lies in annotations of several rows, the last row decides.
 constexpr AnnotationRule kAnnotationRules[] = {
     {"enumerate(DataLoader)", Phase::Loading},
     {"Optimizer.zero_grad#", Phase::Optimizer},
@@ -19,12 +19,12 @@ constexpr AnnotationRule kAnnotationRules[] = {
     {"benchmark (dynamo_timed)", Phase::Compiling},
 };
 
-// Phases that annotations give, by event; Unknown elsewhere. One pass for each rule, however they overlap.
+// The phase of each event from annotations, Unknown outside of them. Takes one pass per rule, however many overlap.
 std::vector<Phase> annotated_phases(const Trace& trace) {
   std::vector<Phase> phases(trace.events.size(), Phase::Unknown);
   const std::vector<Annotated> ranges = annotated(trace);
   for (const AnnotationRule& rule : kAnnotationRules) {
-    std::vector<std::int32_t> opened(phases.size() + 1);  // at this event, less those closed
+    std::vector<std::int32_t> opened(phases.size() + 1);  // annotations that begin at this event minus those that end
     bool any = false;
     for (const Annotated& one : ranges) {
       if (one.name.find(rule.part) == one.name.npos) continue;
@@ -41,7 +41,7 @@ std::vector<Phase> annotated_phases(const Trace& trace) {
   return phases;
 }
 
-// Stacks were recorded, and of Python frames alone.
+// Whether stacks were recorded and have Python frames only.
 bool knows_python_alone(const Trace& trace, const std::vector<StackMeaning>& meanings) {
   bool any = false;
   for (const Event& one : trace.events) {
@@ -51,8 +51,8 @@ bool knows_python_alone(const Trace& trace, const std::vector<StackMeaning>& mea
   return any;
 }
 
-// The phase of an event that says nothing of it, from that before. Who is in the optimizer or the engine has their
-// frames in its stack: a stack without them has left.
+// The phase of an event that does not show it, from the event before. Inside an optimizer, the engine or the compiler a
+// stack would have their frames. So if the event has a stack without them, the program has left that phase.
 Phase inherited(Phase before, StackId stack) {
   const bool would_show = before == Phase::Optimizer || before == Phase::Backward || before == Phase::Compiling;
   return stack != StackId{} && would_show ? Phase::Unknown : before;

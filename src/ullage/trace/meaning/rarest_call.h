@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which of a program's optimizers ends its steps, when it calls several: a GAN has two, a critic may run five times for
-// each call of the generator's.
+// Chooses the optimizer that ends the steps of a program with several. A GAN has two, and its critic may be updated
+// five times for each update of the generator.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace ullage::trace {
 
-// `counts`: how often each optimizer was called, in the order of their first calls; one at least. Its index: of the one
-// that is called least often, but twice at least if any is; of equally rare ones of that which came last at first.
+// `counts` has the number of calls of each optimizer, in the order of their first calls, and is not empty. Returns the
+// index of the smallest count, and the last such index if several are equal. Optimizers that were called only once are
+// left out if any other was called more often.
 std::size_t rarest_call(std::span<const std::uint64_t> counts);
 
 }  // namespace ullage::trace

@@ -14,7 +14,7 @@
 namespace ullage::trace {
 namespace {
 
-// Annotation and caller: the same in every step.
+// Names an optimizer in the same way in every step: its annotation and the frame that calls its step.
 using Which = std::pair<std::string_view, std::optional<FrameId>>;
 
 // One call of an optimizer's step.
@@ -24,7 +24,7 @@ struct OptimizerCall {
 };
 
 std::vector<OptimizerCall> annotated_calls(const Trace& trace, const std::vector<StackMeaning>& meanings) {
-  // By event: the first from there on whose stack knows who called the optimizer.
+  // Index: EventId. The first event from there on whose stack shows the caller of an optimizer.
   std::vector<std::size_t> next(trace.events.size() + 1, trace.events.size());
   for (std::size_t i = trace.events.size(); i-- > 0;) {
     next[i] = meanings[trace.events[i].stack.value].step_call ? i : next[i + 1];
@@ -57,7 +57,7 @@ std::vector<OptimizerCall> calls_by_stack(const Trace& trace, const std::vector<
   return calls;
 }
 
-// Where steps end: after the calls of one of the optimizers.
+// The ends of steps: the ends of the calls of the chosen optimizer.
 std::vector<EventId> ends_of_steps(const std::vector<OptimizerCall>& calls) {
   std::map<Which, std::size_t> numbers;
   std::vector<std::uint64_t> counts;
@@ -74,12 +74,12 @@ std::vector<EventId> ends_of_steps(const std::vector<OptimizerCall>& calls) {
   return ends;
 }
 
-// The allocations from an event on, as a sequence in which a loop may be found.
+// The allocations from an event on, as a sequence for find_turns().
 struct Allocations {
   std::vector<EventId> events;
-  std::vector<StackId> stacks;         // empty where none were recorded
-  std::vector<std::uint64_t> symbols;  // stacks, else sizes
-  std::vector<std::uint64_t> levels;   // live before
+  std::vector<StackId> stacks;         // empty if none were recorded
+  std::vector<std::uint64_t> symbols;  // the stacks, or the sizes if there are no stacks
+  std::vector<std::uint64_t> levels;   // live bytes before the allocation
 };
 
 Allocations allocations_from(const Trace& trace, EventId from) {
@@ -109,9 +109,9 @@ std::span<const std::uint64_t> shared(std::span<const std::uint64_t> a, std::spa
   return a.first(std::size_t(std::ranges::mismatch(a, b).in1 - a.begin()));
 }
 
-// The layers of one pass repeat themselves too, and are no steps. They all stand in one call of the model, and so does
-// what comes before and after them: the embedding, the head. Where nothing comes before and after, or no stacks are
-// known, turns are steps only if each begins at about the same level, which the layers of a pass for training do not.
+// Whether the turns are steps. The layers of one pass are turns too, but not steps. They are all in one call of the
+// model, and so is what comes before and after them (the embedding, the head). If there is nothing before and after, or
+// there are no stacks, turns are steps if all begin at about the same level. The layers of a training pass do not.
 bool are_steps(const std::vector<StackMeaning>& meanings, const Allocations& all,
                const std::vector<std::size_t>& turns) {
   if (all.stacks.empty()) return begin_level(all.levels, turns);
@@ -132,7 +132,7 @@ bool are_steps(const std::vector<StackMeaning>& meanings, const Allocations& all
   return begin_level(all.levels, turns);
 }
 
-// Turns of a loop from an event on; empty when there are fewer than three.
+// The begins of a loop's turns from an event on. Empty if there are fewer than three turns, or the turns are no steps.
 std::vector<EventId> turns_from(const Trace& trace, const std::vector<StackMeaning>& meanings, EventId from) {
   const Allocations all = allocations_from(trace, from);
   const std::vector<std::size_t> turns = find_turns(all.symbols, all.levels);
@@ -165,7 +165,7 @@ Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings) 
       if (!steps.last_is_whole && end > steps.begins.back()) steps.begins.push_back(end);
     }
   }
-  // No optimizer, or a loop without one after the last call of it: an evaluation.
+  // Looks for a loop without an optimizer: in the whole trace, or after the last call of one (an evaluation).
   const std::vector<EventId> turns = turns_from(trace, meanings, last);
   if (turns.empty()) return steps;
   if (steps.from == Steps::From::Nothing) {

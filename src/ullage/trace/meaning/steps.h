@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where one step of the program ends and the next begins, which phase each event belongs to, and what grows from step
-// to step. From annotations where the file has them (Optimizer.step), else from stacks, else from the period of the
-// sequence of allocations. A program that calls several optimizers has one step for all of them: it ends with the
-// optimizer that is called least often.
+// Where the steps of a program begin and end, which phase each event belongs to, and what grows from step to step.
+// Steps come from annotations if the file has them (Optimizer.step), else from stacks, else from the period in the
+// sequence of allocations. If a program calls several optimizers, a step ends with the one that is called most rarely.
 
 #include "ullage/trace/meaning/levels.h"
 #include "ullage/trace/meaning/owners.h"
@@ -15,33 +14,33 @@
 
 namespace ullage::trace {
 
-// Index: EventId. An event's own stack decides, then an annotation around it, then the event before it, unless its
-// stack would show that phase. An allocation with no stack among others with Python frames alone was made by a thread
-// without Python, the autograd engine's.
+// The phase of each event. Index: EventId. The event's own stack decides, else an annotation around it, else the event
+// before it, unless the stack would show that phase. If the trace has stacks of Python frames only, an allocation
+// without a stack is Backward: a thread of the autograd engine made it.
 std::vector<Phase> phases(const Trace& trace, const std::vector<StackMeaning>& meanings);
 
 struct Steps {
   enum class From { Nothing, Annotations, Stacks, Period, Recorded };
   From from = From::Nothing;
-  // Step i is [begins[i], begins[i + 1]), the last one up to the end. The first begins at event 0 and holds the loading
-  // too, or what the recording has of a step that began before it.
+  // Step i is [begins[i], begins[i + 1]); the last one goes up to the end. The first step begins at event 0. It
+  // includes the loading, or is the rest of a step that began before the recording.
   std::vector<EventId> begins;
-  bool last_is_whole = false;  // else the end may have cut it off
+  bool last_is_whole = false;  // false: the end may cut the last step off
 
   std::size_t whole() const { return begins.empty() ? 0 : begins.size() - (last_is_whole ? 0 : 1); }
 };
 Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings);
 
-// Bytes that one stack leaves behind in step after step: born in one and alive at the end of the next, less what died
-// of that. Not counted are the first step (loading, the optimizer's state) and what stops growing: growth goes on in at
-// least half of the steps up to the end, or up to where it is given back (the end of an epoch), and in at least three.
+// Bytes that one stack leaves behind in step after step: what is born in a step and alive at the end of the next, minus
+// what dies of it later. The first step does not count (loading, optimizer state). It is a growth only if it happens in
+// at least three steps, and in at least half of the steps until the end or until it is given back (end of an epoch).
 struct Growth {
   StackId stack;
   std::string name;
   Bytes per_step;              // median of the steps in which it grew
-  std::uint64_t steps = 0;     // in which it grew
-  std::uint64_t of_steps = 0;  // that were looked at, from the first in which it grew
-  Bytes total;                 // what they left behind, all together
+  std::uint64_t steps = 0;     // number of those steps
+  std::uint64_t of_steps = 0;  // number of all steps from the first of those on
+  Bytes total;                 // sum over those steps
 };
 // Largest first.
 std::vector<Growth> growth(const Trace& trace, const Steps& steps, const std::vector<StackMeaning>& meanings);

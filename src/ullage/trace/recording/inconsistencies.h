@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lines about what a file contradicts itself in. A damaged history contradicts itself at every event, so each kind gets
-// a few lines with their event numbers and then one with the count of the rest.
+// Collects lines about contradictions in a file. A damaged file contradicts itself at every event, so each kind gets a
+// few lines with their event numbers, then one line with the count of the rest.
 
 #include "ullage/base/ids.h"
 
@@ -18,22 +18,22 @@ class Inconsistencies final {
  public:
   static constexpr std::uint64_t kLinesPerKind = 3;
 
-  // "event 7: KIND: DETAIL". `detail` is called only where the line is kept.
+  // Adds "event 7: KIND: DETAIL". Calls `detail` only if the line is kept.
   template <class Detail>
   void add(std::string_view kind, EventId event, Detail&& detail) {
     if (count(kind)) add_line("event " + std::to_string(event.value) + ": " + std::string(kind) + ": " + detail());
   }
-  // "KIND: DETAIL": of the file as a whole.
+  // Adds "KIND: DETAIL", for the file as a whole.
   template <class Detail>
   void add(std::string_view kind, Detail&& detail) {
     if (count(kind)) add_line(std::string(kind) + ": " + detail());
   }
 
-  // The lines in the order in which they were added, then "KIND: 12 more" for each kind with more.
+  // Returns and forgets the lines, in the order of their addition, then "KIND: 12 more" for each kind with more.
   std::vector<std::string> take();
 
  private:
-  bool count(std::string_view kind);  // true: there is room for a line
+  bool count(std::string_view kind);  // true: the line is kept
   void add_line(std::string line) { lines_.push_back(std::move(line)); }
 
   std::vector<std::string> lines_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// torch.cuda.memory_summary() as numbers. The printout floors each cell to its unit: precision says how far off.
+// torch.cuda.memory_summary() as numbers. The printed table rounds each cell down to its unit.
 
 #include "ullage/base/bytes.h"
 
@@ -21,16 +21,16 @@ struct SummaryCell {
 struct SummaryRow {
   std::string name;                  // "Allocated memory"
   std::string pool;                  // "", "large", "small"
-  bool counts = false;               // not bytes
+  bool counts = false;               // the values are counts, not bytes
   std::array<SummaryCell, 4> cells;  // current, peak, total allocated, total freed
 };
 
 struct MemorySummary {
   std::optional<unsigned> device;
   std::optional<std::uint64_t> ooms;
-  std::optional<std::uint64_t> retries;  // of cudaMalloc
+  std::optional<std::uint64_t> retries;  // of cudaMalloc after the cache was given back
   std::vector<SummaryRow> rows;
-  std::string torch;  // what the wording tells of the version
+  std::string torch;  // the versions that print such a table, "2.0 or later"; empty: unknown
   std::uint64_t line = 0;
 
   const SummaryRow* row(const std::string& name, const std::string& pool = "") const;

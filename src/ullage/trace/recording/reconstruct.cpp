@@ -10,7 +10,7 @@
 namespace ullage::trace {
 namespace {
 
-// No machine has so much: bytes beyond it are a damaged file, and sums below it cannot pass 2^64.
+// No machine has this much, so more than this shows a damaged file. Sums below it stay below 2^64.
 constexpr Bytes kMostInFile{1ull << 62};
 
 std::string text(Address address) {
@@ -25,7 +25,7 @@ std::string text(Address address) {
   return {digits.rbegin(), digits.rend()};
 }
 
-// Bytes of a file, admitted as long as all of them together stay below kMostInFile; else zero.
+// Admits sizes from a file while their sum is at most kMostInFile. A size above that counts as zero.
 class Admission final {
  public:
   explicit Admission(Inconsistencies& wrong) : wrong_(wrong) {}
@@ -45,7 +45,7 @@ class Admission final {
   Bytes sum_;
 };
 
-// Follows the events forwards. What is freed without an allocation seen was there before the first event.
+// Follows the events forwards. What is freed without a recorded allocation existed before the first event.
 class Reconstruction final {
  public:
   Reconstruction(const DeviceRecording& recorded, const Recording& all) : recorded_(recorded), admitted_(wrong_) {
@@ -101,7 +101,7 @@ class Reconstruction final {
     set_event(now, event::Allocation{{here}});
   }
 
-  // The storage that is freed at this address, or kNobody when it is free already.
+  // The storage that is freed at this address, or kNobody if it is free already.
   std::uint64_t holder(const auto& what, EventId now) {
     const auto placed =
         holders_.try_emplace(what.address.value, kNobody);  // clang 14: no structured bindings in lambdas
@@ -203,7 +203,7 @@ class Reconstruction final {
       one.died = end;
       ++live_at_end;
     }
-    if (live_at_end == blocks_at_end_) return;  // more blocks than storages was said above, block by block
+    if (live_at_end == blocks_at_end_) return;  // blocks without a storage were reported by add_block_at_end()
     wrong_.add("live by the events, no block at the end", [&] {
       return std::to_string(live_at_end) + " storages, " + std::to_string(blocks_at_end_) + " blocks: counted as live";
     });
@@ -218,7 +218,7 @@ class Reconstruction final {
     }
     Bytes at_end;
     for (const Segment& segment : recorded_.segments) at_end += admitted_.admit(segment.size, trace_.end());
-    // What the pool must have held, so that it never holds less than nothing.
+    // The pool held at least this much, or its level would go below zero later.
     const Bytes least{std::uint64_t(-reserved_lowest_)};
     const std::int64_t before = std::int64_t(at_end.count) - reserved_net_;
     trace_.reserved_before = std::max(least, Bytes{std::uint64_t(std::max<std::int64_t>(before, 0))});
@@ -243,7 +243,7 @@ class Reconstruction final {
   Trace trace_;
   Inconsistencies wrong_;
   Admission admitted_;
-  // By every address met: the storage that holds it, or kNobody. Nothing is ever taken out of it.
+  // For every address that an event names: the storage there, or kNobody. Entries are never removed.
   std::unordered_map<std::uint64_t, std::uint64_t> holders_;
   std::uint64_t blocks_at_end_ = 0;
   std::int64_t reserved_net_ = 0;

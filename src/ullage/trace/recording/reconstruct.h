@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A Trace of one device from what its allocator recorded. When the oldest events were lost, the state before the first
-// one is worked out backwards from the blocks at the end: what is there at the end and was never allocated in the
-// events was there before, and so was what is freed without an allocation seen. Start level = bytes of the blocks at
-// the end minus the net of the events.
+// Makes a Trace of one device from what its allocator recorded. If the oldest events were lost, the state before the
+// first event is worked out from the rest. A block at the end that no event allocates existed before, and so did
+// whatever is freed without an allocation. The pool held before: the segments at the end minus what the events add.
 
 #include "ullage/trace/recording/recording.h"
 #include "ullage/trace/recording/trace.h"
 
 namespace ullage::trace {
 
-// Never fails: what cannot be (a free of a block never seen, a level below zero) is said in `inconsistencies`, with the
-// event's number, and counted as well as it can be.
+// Never fails. A contradiction (a block that is freed twice, a level below zero) gets a line in Trace::inconsistencies,
+// most with the event's number, and is counted as well as possible.
 Trace reconstruct(const DeviceRecording& recorded, const Recording& all);
 
 }  // namespace ullage::trace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What PyTorch's caching allocator recorded of itself: the segments and blocks at one instant, and the events before
-// it, with addresses, as a snapshot file says them. Nothing is derived here; trace/recording/reconstruct.h makes a
-// Trace of it. Source of the fields: torch/csrc/cuda/memory_snapshot.cpp, torch/cuda/_memory_viz.py.
+// What PyTorch's caching allocator recorded about itself, as a snapshot file has it: the segments and blocks at one
+// instant, and the events before it, with addresses. Nothing is derived here; reconstruct.h makes a Trace from it.
+// Source of the fields: torch/csrc/cuda/memory_snapshot.cpp, torch/cuda/_memory_viz.py.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/recording/stacks.h"
@@ -19,11 +19,11 @@
 namespace ullage::trace {
 
 struct StreamId {
-  std::uint64_t value = 0;  // as the file says it: a handle, 0 is the default stream
+  std::uint64_t value = 0;  // the handle as in the file; 0 is the default stream
   friend constexpr auto operator<=>(StreamId, StreamId) = default;
 };
 
-// Since the epoch or since boot, as the file says it; only differences mean something.
+// A time since the epoch or since boot, as the file has it. Only differences are meaningful.
 struct Microseconds {
   std::int64_t count = 0;
   friend constexpr auto operator<=>(Microseconds, Microseconds) = default;
@@ -32,12 +32,12 @@ struct Microseconds {
 struct Block {
   enum class State {
     Active,       // a tensor holds it
-    PendingFree,  // its tensor is gone, another stream may still use it
-    Inactive,     // cached
+    PendingFree,  // its tensor is gone, but another stream may still use it
+    Inactive,     // free, in the cache
   };
-  Address address;  // summed up from the segment's where the layout has none
+  Address address;  // from the sizes of the blocks before it if the file's layout has none
   Bytes size;       // rounded up
-  Bytes requested;  // what was asked for; of an inactive block what the file says, often zero
+  Bytes requested;  // for an inactive block whatever the file has, often zero
   State state = State::Inactive;
   StackId stack;
 };
@@ -45,9 +45,9 @@ struct Block {
 struct Segment {
   Address address;
   Bytes size;
-  Bytes allocated, active, requested;  // as stated; may contradict the blocks
+  Bytes allocated, active, requested;  // as in the file; may contradict the blocks
   StreamId stream;
-  bool small = false;  // of the pool for requests up to 1 MiB
+  bool small = false;  // belongs to the pool for requests of up to 1 MiB
   bool expandable = false;
   std::pair<std::uint64_t, std::uint64_t> pool;  // (0, 0): the default pools
   StackId stack;
@@ -114,7 +114,7 @@ struct DeviceRecording {
   std::vector<RecordedEvent> events;  // oldest first; the oldest may have been lost
 };
 
-// Where a phase that the program or torch named begins or ends ("Optimizer.step#AdamW.step").
+// The begin or the end of a phase that the program or torch named ("Optimizer.step#AdamW.step").
 struct Annotation {
   bool start = false;
   std::string name;
@@ -122,7 +122,7 @@ struct Annotation {
   Microseconds at;
 };
 
-// allocator_settings of the file.
+// The allocator_settings of the file.
 struct RecordedSettings {
   std::string text;  // PYTORCH_CUDA_ALLOC_CONF as it was set
   std::optional<Bytes> max_split;
@@ -131,17 +131,17 @@ struct RecordedSettings {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> roundup_power2_divisions;  // (interval in MiB, divisions)
 };
 
-// The shapes that such a file can have: docs/explain.md lists them with the versions of torch that write them.
+// The layouts of snapshot files. docs/explain.md lists them with the versions of torch that write them.
 enum class SnapshotLayout { SegmentList, A, B, C, D, X };
 
 struct Recording {
   SnapshotLayout layout = SnapshotLayout::D;
-  std::vector<DeviceRecording> devices;  // by number; those with neither segments nor events are left out
+  std::vector<DeviceRecording> devices;  // by number, without those that have neither segments nor events
   std::optional<RecordedSettings> settings;
   std::vector<Annotation> annotations;
   Stacks stacks;
-  std::vector<std::string> inconsistencies;  // what the file says in two ways, or that cannot be; with numbers
-  std::string torch;                         // what the keys tell of the version: "2.6 or later", empty: unknown
+  std::vector<std::string> inconsistencies;  // what contradicts itself in the file or is impossible, with numbers
+  std::string torch;                         // the version as far as the keys show: "2.6 or later"; empty: unknown
 };
 
 }  // namespace ullage::trace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Call stacks, each kept once. A recording names the same few thousand stacks hundreds of thousands of times; everybody
-// else keeps a StackId. Frames and stacks live as long as their Stacks and are never removed.
+// Call stacks, each kept once, because a recording repeats the same few thousand stacks hundreds of thousands of times.
+// Other code keeps a StackId. Frames and stacks live as long as their Stacks object and are never removed.
 
 #include <compare>
 #include <cstdint>
@@ -37,7 +37,7 @@ class Stacks {
   Stacks();
 
   FrameId add(Frame frame);
-  // Innermost frame first. No frames: StackId{0}.
+  // Adds a stack, innermost frame first. Returns StackId{0} if it has no frames.
   StackId add(std::span<const FrameId> frames);
 
   const Frame& frame(FrameId id) const;
@@ -50,9 +50,9 @@ class Stacks {
   std::vector<Frame> frames_;
   std::unordered_map<std::string, FrameId> frames_by_text_;
   std::vector<FrameId> all_;         // the frames of all stacks, one stack after the other
-  std::vector<std::size_t> begins_;  // of stack i: [begins_[i], begins_[i + 1])
+  std::vector<std::size_t> begins_;  // stack i is [begins_[i], begins_[i + 1]) in all_
   std::unordered_map<std::uint64_t, StackId> newest_by_hash_;
-  std::vector<StackId> older_of_same_hash_;  // by stack; StackId{0} ends the chain
+  std::vector<StackId> older_of_same_hash_;  // index: StackId; StackId{0} ends the chain
 };
 
 }  // namespace ullage::trace

@@ -10,11 +10,11 @@
 namespace ullage::trace {
 namespace {
 
-// What is remembered is bounded, however long a program runs and whatever it does.
+// These bound the memory of this class, however long a program runs and whatever it does.
 constexpr std::size_t kMostParameters = 1u << 18;
 constexpr std::size_t kMostOptimizers = 256;
 constexpr std::size_t kMostOptimizersOfOne = 4;
-constexpr std::size_t kMostWork = 1024;  // two steps of a critic that is called 500 times
+constexpr std::size_t kMostWork = 1024;  // holds two steps in which a critic is called 500 times
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;  // Fibonacci hashing
@@ -36,7 +36,8 @@ void OptimizerCalls::parameter_used(StorageId parameter, bool followed) {
   Parameter* one = known(parameter);
   if (one == nullptr) return;
   one->followed |= followed;
-  // One that is used within one call's work alone is an input that requires grad, of a penalty on gradients.
+  // A leaf that is not used any more after the next call is an input that requires grad (gradient penalty). So only a
+  // leaf that is used again later is waited for.
   if (sure_ || one->updated || one->waits || one->first == runs_) return;
   one->waits = true;
   waiting_.push_back(parameter.value);
@@ -55,7 +56,7 @@ void OptimizerCalls::update(std::uint64_t op, std::uint64_t token, StorageId par
   if (!run_.counted) {
     if (run_.parameters.size() < kMostParameters) run_.parameters.push_back(parameter.value);
   } else if (!calls_.empty() && call_count_ == calls_.size()) {
-    calls_.back().end_op = op + 1;  // it was not over
+    calls_.back().end_op = op + 1;  // the call was not over yet
   }
 }
 
@@ -70,7 +71,7 @@ void OptimizerCalls::ended() {
   run_ = {};
 }
 
-// A call that did all that the one before it did is over now, not only when a backward pass shows it.
+// If the open run equals the newest call of an optimizer, the call is over now. Else the next backward pass ends it.
 void OptimizerCalls::other() {
   if (!run_.open || run_.counted) return;
   for (const Optimizer& one : optimizers_) {
@@ -100,8 +101,9 @@ void OptimizerCalls::count_run() {
   whole_ = optimizers_[chosen()].calls;
 }
 
-// The optimizer that writes more than half of these parameters, and of which they are more than half. Parameters may be
-// left out in some of its calls: those of experts that no token went to.
+// Returns the optimizer of a call, adding one if it is new. It is the same optimizer if the parameters that it wrote
+// before are more than half of this call's, and more than half of its newest call's. The sets need not be equal: a call
+// can leave parameters out, such as those of experts that no token went to.
 std::uint32_t OptimizerCalls::whose(std::vector<std::uint64_t>& parameters) {
   std::ranges::sort(parameters);
   parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());

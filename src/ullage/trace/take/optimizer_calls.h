@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The calls of a program's optimizers, told from the parameters that ops write: a call is a run of such updates with no
-// backward pass within. Calls that write mostly the same parameters are calls of one optimizer.
+// Finds the calls of a program's optimizers from the parameters that ops write. A call is a run of such updates (u)
+// with no backward pass in between. Calls that write mostly the same parameters belong to one optimizer.
 //
-//   ops     fwd bwd  u u u  fwd fwd bwd  u u  ...        D, G: two optimizers by what they write
-//                   [ D   )             [ G )            the step ends behind G, the rarer one or the one that came
-//                   last
+//   ops     fwd bwd  u u u  fwd fwd bwd  u u  ...        D and G write other parameters: two optimizers
+//                   [ D   )             [ G )            the step ends after G: the rarer or, if equal, the later one
 
 #include "ullage/base/ids.h"
 
@@ -19,27 +18,29 @@ namespace ullage::trace {
 
 class OptimizerCalls final {
  public:
-  static constexpr std::uint64_t kPatience = 12;  // calls
+  static constexpr std::uint64_t kPatience = 12;  // calls to wait for what may never come
 
-  // At most so many calls are remembered for ends(); counted are all.
+  // Remembers at most `most_kept` calls for ends(), but counts all.
   explicit OptimizerCalls(std::uint64_t most_kept) : most_kept_(most_kept) {}
 
-  // `op` is the ordinal of the op, of which there is one such call (of list ops one for each parameter).
+  // An op outside backward writes a parameter. `op` is the op's ordinal; a list op calls this once per parameter.
+  // Before the first backward pass, or if autograd never followed the parameter, this acts like other().
   void update(std::uint64_t op, std::uint64_t token, StorageId parameter);
-  void backward(std::uint64_t token);
-  void other();  // any other op
-  void ended();
+  void backward(std::uint64_t token);  // an op of the backward pass: ends the run of updates
+  void other();                        // any other op
+  void ended();                        // the program is over: ends the run of updates
   void parameter_used(StorageId parameter, bool followed);
 
-  // What came before the first op told is not known: the first call may show only some of its optimizer's parameters.
+  // To be called first if the program was already running: the first call may show only some of its parameters.
   void began_in_midst() { in_midst_ = true; }
 
   bool none() const { return optimizers_.empty(); }
-  // Ordinals of the ops at which the steps end that are known now: of each the first op that is not in it.
+  // The ends of the steps that are known now: for each the ordinal of the first op behind it.
   std::vector<std::uint64_t> ends() const;
-  // Whole steps of which we can be sure: each optimizer was called twice and each parameter updated, or the program
-  // went on for kPatience calls without that; and what backward passes and updates do came again, or differed kPatience
-  // times. Fewer than before where a rarer optimizer shows late.
+  // The number of whole steps, or 0 while that is not sure. It is sure if both hold:
+  // - each optimizer was called twice and each used parameter updated, or kPatience calls went by without that;
+  // - the backward passes and updates of one step equalled those of an earlier step, or kPatience steps all differed.
+  // The number can fall if a rarer optimizer appears late.
   std::uint64_t whole_steps() const { return whole_; }
 
  private:
@@ -49,25 +50,25 @@ class OptimizerCalls final {
   };
   struct Optimizer {
     std::uint64_t calls = 0;
-    std::uint64_t newest = 0;      // its newest call: how many there had been of all
-    std::uint64_t parameters = 0;  // written in the newest
-    std::uint64_t hash = 0;        // of the updates of the newest
+    std::uint64_t newest = 0;      // how many calls of all optimizers came before its newest one
+    std::uint64_t parameters = 0;  // number of those written in the newest call
+    std::uint64_t hash = 0;        // of the updates in the newest call
   };
   struct Parameter {
     bool followed = false;
     bool updated = false;
-    bool waits = false;             // is in waiting_
-    std::uint64_t first = 0;        // used first: how many runs of updates had begun
+    bool waits = false;             // it is in waiting_
+    std::uint64_t first = 0;        // how many runs of updates had begun at its first use
     std::vector<std::uint32_t> of;  // optimizers that wrote it
   };
-  struct Run {  // of updates
+  struct Run {  // a run of updates
     bool open = false;
-    bool counted = false;  // as a call
+    bool counted = false;  // it was counted as a call
     std::uint64_t last_op = 0;
     std::uint64_t hash = 0;
     std::vector<std::uint64_t> parameters;
   };
-  struct Work {  // of backward passes and updates, from one call to the next
+  struct Work {  // backward passes and updates from the end of one call to the end of the next
     std::uint64_t hash = 0;
     std::uint32_t optimizer = 0;
   };
@@ -82,14 +83,14 @@ class OptimizerCalls final {
 
   std::uint64_t most_kept_;
   std::unordered_map<std::uint64_t, Parameter> parameters_;
-  std::vector<std::uint64_t> waiting_;  // parameters used in several calls and not updated
+  std::vector<std::uint64_t> waiting_;  // parameters that were used before and after a call and not updated
   std::vector<Optimizer> optimizers_;
   std::vector<Call> calls_;
   std::uint64_t call_count_ = 0;
-  std::uint64_t runs_ = 0;  // begun
+  std::uint64_t runs_ = 0;  // number of runs begun
   Run run_;
   std::uint64_t work_hash_ = 0;
-  std::vector<Work> work_;  // while not sure
+  std::vector<Work> work_;  // empty once steps are sure
   bool in_midst_ = false;
   bool any_backward_ = false;
   bool sure_ = false;

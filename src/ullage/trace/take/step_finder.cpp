@@ -9,8 +9,8 @@ namespace ullage::trace {
 namespace {
 
 constexpr std::uint64_t kFirstLook = 64;  // ops
-// Turns of a loop without an optimizer that are taken for steps. Where leaves require grad the loop may be the
-// evaluation before the training; where gradients are made of them, what comes before the first update.
+// How many turns of a loop without an optimizer are needed to take them for steps. If leaves require grad, the loop can
+// be an evaluation before the training. If there are backward passes, it can be what comes before the first update.
 constexpr std::uint64_t kTurnsOfInference = 3;
 constexpr std::uint64_t kTurnsWithParameters = 12;
 constexpr std::uint64_t kTurnsWithBackward = 128;
@@ -43,7 +43,7 @@ void StepFinder::also_writes(StorageId parameter) { calls_.update(ops_ - 1, 0, p
 void StepFinder::parameter_used(StorageId parameter, bool followed) {
   any_parameter_ = true;
   calls_.parameter_used(parameter, followed);
-  // An op on another parameter is another op: so the layers of one pass are no turns of a loop.
+  // An op on another parameter counts as another op. So the layers of one pass are not equal turns.
   if (tokens_.size() == ops_ && ops_ > 0) tokens_.back() = (tokens_.back() ^ parameter.value) * 0x9e3779b97f4a7c15u;
 }
 
@@ -70,7 +70,7 @@ std::vector<std::uint64_t> StepFinder::borders() const {
   } else {
     std::vector<std::size_t> turns = find_turns(tokens_, levels_);
     if (!turns.empty() && begin_level(levels_, turns)) {
-      turns.erase(turns.begin());  // the first step holds the loading too
+      turns.erase(turns.begin());  // the first step begins at 0, with the loading
       add(turns);
     }
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where steps end in a program that knows nothing of Ullage, told from its ops alone, as they come: by the recorder, to
-// end a rehearsal in time, and by the readers of its file. A step ends with the call of an optimizer that comes least
-// often (a GAN has two, a critic may run five times); without optimizers with a turn of the loop (period.h).
+// Finds where steps end in a program that knows nothing of Ullage, from its ops alone, as they come. The recorder uses
+// it to end a rehearsal in time, and the readers of a file use it too. A step ends with a call of the optimizer that is
+// called least often (a GAN has two, and its critic may run five times). Without an optimizer, a step is a turn of the
+// loop (period.h).
 
 #include "ullage/base/ids.h"
 #include "ullage/trace/take/optimizer_calls.h"
@@ -16,39 +17,37 @@ namespace ullage::trace {
 class StepFinder final {
  public:
   enum class Kind : std::uint8_t {
-    Other,     // forward, loading, evaluation
+    Other,     // anything else: forward, loading, evaluation
     Backward,  // run by autograd's engine
-    Update,    // outside backward, writes a parameter
+    Update,    // writes a parameter outside backward
   };
 
-  // Borders, and ops of a program without optimizers, are kept up to this many; steps are counted beyond it. Readers of
-  // a file, who have all its ops in memory anyway, ask for more.
+  // How many borders, and ops of a program without optimizers, are kept. Steps of optimizers, and steps that the
+  // program reports, are counted beyond this. Readers of a file ask for more: all its ops are in memory anyway.
   static constexpr std::uint64_t kMostKept = 1u << 20;
   explicit StepFinder(std::uint64_t most_kept = kMostKept);
 
-  // One op, in the order of their begins. `token`: equal for ops of the same name. `level`: live bytes before it.
-  // `parameter`: of Update the parameter it writes. An update before any backward pass is loading.
+  // Adds an op; ops come in the order of their begins. `token` is equal for ops of the same name. `level` is the live
+  // bytes before the op. `parameter` is what an Update writes. An update before the first backward pass is loading.
   void op(std::uint64_t token, Kind kind, std::uint64_t level, StorageId parameter = {});
-  // The op just told is a list op, and writes this one too.
+  // The newest op is a list op and writes this parameter too.
   void also_writes(StorageId parameter);
-  // A leaf that requires grad was used by the op just told. `followed`: outside backward, and operations were being
-  // recorded for autograd. Updates count of parameters alone that were followed once (not the average of the weights
-  // that some programs keep). A step is not whole before each parameter used was updated, or the program went on for
-  // `kPatience` calls without it (unused heads).
+  // The newest op uses a leaf that requires grad. `followed`: outside backward, and with autograd recording. An update
+  // counts only if its parameter was followed once; the averages of weights that some programs keep never are. No step
+  // is whole until each used parameter was updated, or kPatience calls went by without that (unused heads).
   void parameter_used(StorageId parameter, bool followed = true);
-  // Before the first op: the program runs already.
+  // To be called before the first op if the program was already running.
   void began_in_midst() { calls_.began_in_midst(); }
-  // The program itself says that a step ends here; from then on only that counts.
+  // The program itself reports that a step ends here. From then on only such reports count.
   void step_told();
-  // The program is over: the call of an optimizer that was last is whole, whatever would have come.
+  // The program is over, so the last call of an optimizer is whole.
   void ended();
 
-  // Ordinals of ops: step i is [borders[i], borders[i + 1]); the first is 0. What follows the last border is no whole
-  // step yet. Of a call of an optimizer that differs from those before it, the end is known when a backward pass begins
-  // after it.
+  // Ordinals of ops. Step i is [borders[i], borders[i + 1]); the first border is 0. What follows the last border is no
+  // whole step yet. If a call of an optimizer differs from those before, its end is known at the next backward pass.
   std::vector<std::uint64_t> borders() const;
-  // Whole steps of which we can be sure, now: told ones, or such whose sequence came again. Never goes back. Cheap when
-  // asked after every op.
+  // The number of whole steps that are sure now: those that the program reported, else those of optimizers (see
+  // OptimizerCalls::whole_steps), else turns of a loop. Never falls. Cheap enough to call after every op.
   std::uint64_t whole_steps();
 
   static constexpr std::uint64_t kPatience = OptimizerCalls::kPatience;
@@ -62,11 +61,11 @@ class StepFinder final {
   OptimizerCalls calls_;
   bool any_parameter_ = false;
   bool any_backward_ = false;
-  // Of ops before the first call of an optimizer.
+  // For the ops before the first call of an optimizer and the first step_told().
   std::vector<std::uint64_t> tokens_;
   std::vector<std::uint64_t> levels_;
-  std::uint64_t next_look_;   // as many ops must be there
-  std::uint64_t turned_ = 0;  // whole steps by turns of a loop
+  std::uint64_t next_look_;   // how many ops there must be for the next look_for_turns()
+  std::uint64_t turned_ = 0;  // whole steps according to turns of a loop
   std::vector<std::uint64_t> told_;
   std::uint64_t told_count_ = 0;
   std::uint64_t whole_ = 0;

@@ -9,25 +9,25 @@ namespace {
 
 constexpr std::uint32_t kNoCall = TakePhases::kNoCall;
 
-// What the ops and saves of a take tell of one storage.
+// What the ops and saves of a take show about one storage.
 struct Seen {
   bool used = false;                // by any op
-  bool updated = false;             // written outside backward, after the loading
-  bool from_parameters = false;     // made from them, directly or not, or written with what was
-  bool made_of_tensors = false;     // by an op that had tensors before it
-  bool written_in_call = false;     // of an optimizer, by an op that did not make it
-  bool used_in_later_call = false;  // than the one it was made in or for
+  bool updated = false;             // written outside backward, after the loading, by an op that did not make it
+  bool from_parameters = false;     // made by the backward pass, or made from or written with such data or parameters
+  bool made_of_tensors = false;     // made by an op that used tensors that it did not make
+  bool written_in_call = false;     // written in an optimizer's call by an op that did not make it
+  bool used_in_later_call = false;  // used in a later call than the one that it was made in or for
   bool read_by_optimizer = false;
   bool saved = false;
-  bool saved_as_constant = true;  // and as nothing else
-  std::uint32_t call = kNoCall;   // in or for which it was made
+  bool saved_as_constant = true;  // it is never saved as anything else
+  std::uint32_t call = kNoCall;   // the optimizer's call that it was made in or for
 };
 
 class CategoryReader final {
  public:
   CategoryReader(const TakeIndex& index, const TakePhases& phases)
       : index_(index), phases_(phases), seen_(index.leaf.size()), call_of_(phases.call) {
-    // Of the optimizer's ops before the first update: the call that follows.
+    // Ops of the optimizer's phase outside a call belong to the next call, unless a backward pass comes first.
     std::uint32_t next = kNoCall;
     for (std::size_t i = call_of_.size(); i-- > 0;) {
       if (call_of_[i] != kNoCall) next = call_of_[i];
@@ -126,7 +126,7 @@ class Categories final {
   }
 
  private:
-  // A call is over when an op of another phase begins: what its function held is freed by then.
+  // A call is over when an op of another phase begins. What the optimizer's function held is freed by then.
   void find_ends_of_calls() {
     const std::size_t ops = phases_.ops.size();
     over_.assign(ops + 1, trace_.end());
@@ -149,7 +149,7 @@ class Categories final {
   bool is_parameter(StorageId id, const Storage& one) const {
     const bool told = !index_.take.roles[index_.role[id.value]].name.empty();
     const Seen& seen = seen_[id.value];
-    // Some optimizers make a new parameter instead of writing to the old one.
+    // An optimizer that makes new parameters instead of writing to the old ones still reads them.
     const bool trained = index_.followed[id.value] && (seen.updated || loaded(one) || seen.read_by_optimizer);
     return told || trained || (!any_updated_ && loaded(one));
   }
@@ -173,7 +173,7 @@ class Categories final {
     if (one.from_before) return seen_[id.value].used;
     if (!loaded(one)) return false;
     if (one.died < trace_.end()) return step_of(one.died) > 2;
-    // Where no second step shows what stays: what was made among the parameters, or is written in a forward pass.
+    // Without a third step it counts if it was made before the last parameter or was written after the loading.
     return steps_.begins.size() > 2 || one.born < last_parameter_ || seen_[id.value].updated;
   }
 
@@ -212,14 +212,14 @@ class Categories final {
   const Steps& steps_;
   const Trace& trace_;
   const std::vector<Seen> seen_;
-  // The first forward pass begins. Where nothing requires grad nobody knows it: the second step.
+  // The begin of the first forward pass. If nothing requires grad, that is unknown: then the begin of the second step.
   EventId loaded_;
   bool any_updated_ = false;
   std::uint32_t calls_ = 0;
   std::vector<std::size_t> first_of_call_;  // index: call; its first op
-  std::vector<EventId> over_;               // index: OpId; the begin of the first op from there on of another phase
+  std::vector<EventId> over_;               // index: OpId; begin of the first op from there on of another phase
   std::set<Bytes> parameter_sizes_;
-  EventId last_parameter_;  // was made
+  EventId last_parameter_;  // the last birth of a parameter
 };
 
 }  // namespace

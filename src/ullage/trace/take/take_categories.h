@@ -1,26 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every storage of a take was for. The first row that holds decides.
+// The category of every storage of a take. The first row that applies decides. "Early" means made before the first
+// forward pass (before the second step if nothing requires grad) or before the recording. "Made from parameters" means
+// directly or through other ops, and includes what backward passes make.
 //
 //   gradients         the .grad of a leaf
-//   parameters        leaf that requires grad, and: updated after autograd followed it; or its name was told; or it was
-//                     there before the first forward pass and autograd followed it (frozen), or nothing is updated at
-//                     all
-//   inputs            any other such leaf made later (of a penalty on gradients)
-//   optimizer state   lives when the optimizer's call is over, and: an op of a call wrote it, that did not make it; or
-//   it
-//                     was made in a call (or just before, for it) and an op of a later call used it; or no call came
-//                     later and it has the size of a parameter
+//   parameters        a leaf that requires grad, and one of:
+//                     - the program named it
+//                     - autograd followed it, and it is updated, read by an optimizer or early (frozen)
+//                     - it is early, and no leaf that autograd followed is updated
+//   inputs            any other such leaf that is not early (for a gradient penalty)
+//   optimizer state   made in an optimizer's call (or just before, for it), alive when that is over, and one of:
+//                     - an op that did not make it wrote it in a call
+//                     - an op of a later call used it
+//                     - no call came later, it is alive at the end and has the size of a parameter
+//                     else: early, and written in a call
 //   workspace         born and freed within one op
-//   buffers           made before the first forward pass and alive beyond the second step (where there is none: made
-//                     before the last parameter, or written later); from before the recording and used by any op
-//   activations       saved for backward; but not what no parameter had part in, saved as a constant
-//   inputs            no parameter had part in it, and it was made by an op without tensors or by none, and outlives
-//                     it; or it was saved as a constant
-//   temporaries       all else that dies within its step or the next
-//   activations       all else that forward passes and evaluations made (losses kept in a list)
-//   unattributed      the rest; with what is from before the recording and nobody used
+//   buffers           early, and one of:
+//                     - from before the recording, and used by any op
+//                     - made in the recording, and alive when the third step begins
+//                     - made in the recording, alive at the end of a take without a third step, and made before the
+//                       last parameter or written after the loading
+//   activations       saved for backward, and made from parameters or saved as something other than a constant
+//   inputs            not made from parameters, not from before the recording, and one of:
+//                     - saved for backward
+//                     - made outside any op
+//                     - made by an op without tensor inputs, outside backward passes and optimizers
+//   temporaries       anything else that dies within its step or the next, unless from before the recording
+//   activations       anything else that forward passes and evaluations made (losses kept in a list)
+//   unattributed      the rest
 
 #include "ullage/trace/meaning/owners.h"
 #include "ullage/trace/meaning/steps.h"

@@ -29,7 +29,7 @@ class Running final {
  public:
   void begin(OpId op) { ops_.push_back(op); }
   void clear() { ops_.clear(); }
-  // Those that ended leave when they are on top, whatever the order of the ends.
+  // Removes ended ops from the top. Ops can end in any order, so one below the top stays until it is on top.
   void drop_ended(const std::vector<bool>& ended) {
     while (!ops_.empty() && ended[ops_.back().value]) ops_.pop_back();
   }
@@ -40,7 +40,7 @@ class Running final {
   std::vector<OpId> ops_;
 };
 
-// Fills in `root` and `open`. What was running when a gap began has ended within it.
+// Fills in `root` and `open`. Ops that were running when a gap began count as ended in it.
 void nest(TakeIndex& index) {
   const Trace& trace = index.take.trace;
   std::unordered_map<std::uint32_t, Running> of_thread;
@@ -78,7 +78,7 @@ void find_roles(TakeIndex& index) {
       index.leaf[one.storage.value] = true;
       index.role[one.storage.value] = std::uint32_t(i);
     } else if (!one.name.empty()) {
-      index.role[one.storage.value] = std::uint32_t(i);  // its name became known
+      index.role[one.storage.value] = std::uint32_t(i);  // this entry has its name
     }
   }
   for (const OpDetail& one : index.take.details) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is asked of a take again and again, worked out once: which op is inside which, which op an event stands in, what
-// role a storage has.
+// Look-ups in a take that many analyses need, worked out once: which op is inside which, in which op an event lies, and
+// which role a storage has.
 
 #include "ullage/trace/take/take.h"
 
@@ -12,29 +12,29 @@
 namespace ullage::trace {
 
 struct TakeIndex {
-  // `take` must outlive it. ContractError: parts of it that do not belong together.
+  // `take` must outlive the index. ContractError if parts of the take do not fit together.
   explicit TakeIndex(const Take& take);
 
   const Take& take;
-  // Index: OpId. The outermost op of its thread that it runs inside of; itself where there is none.
+  // Index: OpId. The outermost op on the same thread that the op runs inside; the op itself if there is none.
   std::vector<OpId> root;
-  // Index: EventId. The op begun last of those still running, on any thread; kNoOp outside all.
+  // Index: EventId. Of the ops running at the event, on any thread, the one begun last; kNoOp if none runs.
   std::vector<OpId> open;
 
   // Index: StorageId.
-  std::vector<bool> leaf;           // requires grad: Role::Parameter
+  std::vector<bool> leaf;           // a leaf that requires grad: Role::Parameter
   std::vector<bool> gradient;       // Role::Gradient
-  std::vector<bool> followed;       // a leaf that an op read outside backward, with autograd recording
-  std::vector<std::uint32_t> role;  // of a leaf: index into take.roles
+  std::vector<bool> followed;       // a leaf that an op read outside backward while autograd was recording
+  std::vector<std::uint32_t> role;  // of a leaf: index into take.roles, the newest entry with a name if there is one
 
-  // Ordinal of the op at which the loading ends: the first one that autograd keeps something for; where it keeps
-  // nothing at all, the first that reads a leaf and something else.
+  // Index of the op at which the loading ends: the first one for which autograd saves something. If autograd saves
+  // nothing, it is the first op that reads a leaf and something else; 0 if there is none.
   std::size_t first_forward = 0;
 
   const OpDetail& detail(OpId op) const { return take.details[op.value]; }
-  // The op that allocated a storage, or stood open on another thread while it was; kNoOp: none.
+  // The op that allocated the storage, else the op that ran on another thread at that moment, else kNoOp.
   OpId maker(StorageId storage) const;
-  // Outside backward, after the loading, writes a parameter that autograd followed once.
+  // Whether the op writes a leaf that autograd followed, outside backward and after the loading.
   bool updates(OpId op) const;
 };
 

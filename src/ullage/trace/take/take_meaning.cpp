@@ -15,7 +15,7 @@
 namespace ullage::trace {
 namespace {
 
-// Stacks of the op (or the part of the model), the layer or node, the phase and the category.
+// Makes one stack for each combination of name, phase and category.
 class StackWriter final {
  public:
   StackWriter(const TakeNames& names, TakeMeaning& meaning) : names_(names), meaning_(meaning) {

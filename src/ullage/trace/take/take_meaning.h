@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a take means: the phase of every op, what every storage was for, where steps end, and a name for every place.
-// All from what the recorder saw (roles, modes, what was written), not from stacks; so it is sure where owners.h
-// guesses. The rules stand in the headers of take_phases, take_steps, take_categories and take_names.
+// What a take means: the phase of every op, the category of every storage, where steps end, and a name for every place.
+// All of it comes from what the recorder saw (roles, modes, writes) and not from stacks, so it is sure where owners.h
+// guesses. The rules are in the headers of take_phases, take_steps, take_categories and take_names.
 
 #include "ullage/trace/meaning/owners.h"
 #include "ullage/trace/meaning/steps.h"
@@ -18,11 +18,11 @@ struct TakeMeaning {
   std::vector<Phase> phases;           // index: EventId
   std::vector<Category> categories;    // index: StorageId
   Steps steps;                         // From::Recorded
-  Stacks stacks;                       // of synthetic frames: the op, its graph node or layer
-  std::vector<StackMeaning> meanings;  // index: StackId; the names are "aten::convolution netG.main.6"
+  Stacks stacks;                       // of made-up frames: the op, its layer or graph node, the phase, the category
+  std::vector<StackMeaning> meanings;  // index: StackId; with names such as "aten::convolution netG.main.6"
 };
 
-// Fills in the stacks of the trace's storages, ops and events, that the other analyses work with.
+// Works out the meaning of a take. Sets the stacks of its storages, ops and events, which other analyses need.
 TakeMeaning understand(Take& take);
 
 }  // namespace ullage::trace

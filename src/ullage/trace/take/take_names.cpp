@@ -10,7 +10,7 @@
 namespace ullage::trace {
 namespace {
 
-// "netG" of "netG.main.6.weight" and of "netG.main.6".
+// "netG" for "netG.main.6.weight" and for "netG.main.6".
 std::string_view part_of_model(std::string_view name) { return name.substr(0, name.find('.')); }
 
 class Names final {
@@ -47,7 +47,7 @@ class Namer final {
   }
 
  private:
-  // "parameter 3 [512, 256, 4, 4]": in the order met, of the sizes it was used in first.
+  // Sets names such as "parameter 3 [512, 256, 4, 4]", numbered in the order of roles, with the sizes at first use.
   void name_parameters() {
     std::vector<std::uint32_t> numbers(parameters_.size());
     std::uint32_t count = 0;
@@ -68,7 +68,7 @@ class Namer final {
     }
   }
 
-  // The layer of an op: as told, else its first parameter.
+  // The layer of an op as recorded, else its first parameter. Empty if it uses none.
   std::string_view own_layer(const OpDetail& op) const {
     if (!op.layer.empty()) return op.layer;
     for (const TensorUse& use : op.uses) {
@@ -94,8 +94,8 @@ class Namer final {
     }
   }
 
-  // Which part of the model the parameters of each call of an optimizer are of; and what each storage was first used
-  // with, where that has a layer.
+  // Finds the part of the model for each call of an optimizer, from the parameters that it writes. Finds it for each
+  // storage too, from the first op with a layer that used the storage.
   void find_parts() {
     of_storage_.resize(parameters_.size());
     for (std::size_t i = 0; i < index_.take.details.size(); ++i) {
@@ -114,7 +114,7 @@ class Namer final {
     }
   }
 
-  // By its name, else by the layer of the first op that used it.
+  // From its name, else from the first op with a layer that used it.
   std::string_view part_of_parameter(StorageId id) const {
     const std::string_view told = part_of_model(index_.take.roles[index_.role[id.value]].name);
     return told.empty() ? std::string_view(of_storage_[id.value]) : told;
@@ -151,9 +151,9 @@ class Namer final {
   const TakePhases& phases_;
   const std::vector<Category>& categories_;
   Names names_;
-  std::vector<std::string> parameters_;  // by storage; empty: it is none
+  std::vector<std::string> parameters_;  // by storage; empty: it is no parameter
   std::vector<std::uint32_t> ops_;
-  std::unordered_map<std::uint32_t, std::string_view> of_call_;  // part of the model; empty: several
+  std::unordered_map<std::uint32_t, std::string_view> of_call_;  // by call: part of the model; empty: several
   std::unordered_map<std::uint64_t, std::uint32_t> used_in_;     // by storage: the first call that used it
   std::vector<std::string_view> of_storage_;
 };

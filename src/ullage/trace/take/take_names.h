@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A name for every place of a take at which storages are born, short enough for a table of who holds the bytes.
+// Names every place of a take at which storages are born, short enough for a table of who holds the bytes.
 //
-//   parameters, gradients, optimizer state, buffers   the part of the model, "netG"; where no names were told,
-//                                                      "parameters", "gradients", ...
-//   what a backward pass makes                         "aten::convolution_backward ConvolutionBackward0"
-//   everything else                                    "aten::convolution netG.main.6"; of an op that uses no parameter
-//                                                      "aten::relu after netG.main.6"; where no names were told,
-//                                                      "aten::convolution parameter 3 [512, 256, 4, 4]"
+//   parameters, gradients, optimizer state, buffers   the part of the model, "netG"; "parameters", "gradients", ... if
+//                                                     that is unknown
+//   made in a backward pass                           "aten::convolution_backward ConvolutionBackward0"
+//   made in a forward pass or an evaluation           "aten::convolution netG.main.6", or
+//                                                     "aten::convolution parameter 3 [512, 256, 4, 4]" without names
+//     by an op that uses no parameter                 "aten::relu after netG.main.6"
+//   made by any other op                              "aten::add"
+//   made outside any op                               "outside any op"
 
 #include "ullage/trace/meaning/owners.h"
 #include "ullage/trace/take/take_index.h"
@@ -21,10 +23,10 @@ namespace ullage::trace {
 
 struct TakeNames {
   struct Name {
-    std::string op;     // or the part of the model
-    std::string place;  // layer or node; may be empty
+    std::string op;     // the op, or the part of the model
+    std::string place;  // the layer or graph node; may be empty
   };
-  // Index into `names`. Of ops by OpId, of storages by StorageId.
+  // Indices into `names`, for ops by OpId and for storages by StorageId.
   std::vector<std::uint32_t> ops;
   std::vector<std::uint32_t> storages;
   std::vector<Name> names;

@@ -43,7 +43,7 @@ class OpPhases final {
     return std::ranges::any_of(op.uses, [&](const TensorUse& use) { return index_.gradient[use.storage.value]; });
   }
 
-  // saves_[i]: of all before event i.
+  // Sets saves_[i] to the number of saves before event i.
   void find_saves() {
     std::uint32_t saves = 0;
     saves_.reserve(index_.take.trace.events.size() + 1);
@@ -54,7 +54,7 @@ class OpPhases final {
     saves_.push_back(saves);
   }
 
-  // What there was before the first forward pass.
+  // A storage stays if it was made before the first forward pass.
   void find_what_stays() {
     const Take& take = index_.take;
     const EventId loaded =
@@ -65,9 +65,9 @@ class OpPhases final {
     }
   }
 
-  // The ops of one thread, in order.
+  // Finds the optimizer's calls in the ops of one thread, which are in order.
   void find_calls(Ops ops) {
-    std::size_t barrier = 0;  // behind the last op that no call of an optimizer goes back over
+    std::size_t barrier = 0;  // the next call's phase begins here at the earliest
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (index_.updates(ops[i])) {
         const std::size_t last = last_update(ops, i);
@@ -103,15 +103,15 @@ class OpPhases final {
     return last;
   }
 
-  // Averages of the weights and the like; how many ops of those that follow a call. They use what stays, and what they
-  // made of that.
+  // Counts the ops after a call that still belong to the optimizer, such as averages of the weights. They run without
+  // grad mode, use only storages that stay and what they made from those, and end with one that writes to what stays.
   std::size_t fill_after(Ops ops) {
     std::vector<StorageId> made;
     std::size_t count = 0;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const OpDetail& one = index_.detail(ops[i]);
       if (one.grad_mode || is_barrier(ops[i]) || one.uses.empty()) break;
-      bool writes = false, strange = false, makes = false;  // a norm writes its statistics, but makes something too
+      bool writes = false, strange = false, makes = false;  // a BatchNorm writes its statistics, but makes a result too
       for (const TensorUse& use : one.uses) {
         const bool stays = stays_[use.storage.value];
         writes |= stays && use.how == TensorUse::How::Written;
@@ -132,7 +132,7 @@ class OpPhases final {
     return count;
   }
 
-  static constexpr std::size_t kMostMade = 4;  // by the ops from one write to the next
+  static constexpr std::size_t kMostMade = 4;  // storages made from one such write to the next
 
   const TakeIndex& index_;
   std::vector<std::uint32_t> saves_;

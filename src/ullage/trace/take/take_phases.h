@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The phase of every op of a take, and which calls of optimizers they make.
+// The phase of every op of a take, and which ops make up a call of an optimizer. The first row that applies decides.
 //
-//   loading      before the first op that autograd keeps something for
-//   backward     run by autograd's engine
-//   optimizer    from the first update of a parameter to the last, with no backward pass and nothing saved in between;
-//                before the first: what ran without grad mode, or on gradients, since the backward pass (the making of
-//                state, clipping); after the last: what writes, without grad mode, to something that stays (averages of
-//                the weights); elsewhere what reads or writes gradients (zero_grad)
-//   evaluation   without grad mode
+//   backward     autograd's engine runs it
+//   loading      before the first forward pass (TakeIndex::first_forward)
+//   optimizer    one of:
+//                - between the first and the last update of parameters, with no backward pass and no save in between
+//                - right before the first update, back to the last op of another phase than optimizer or evaluation:
+//                  clipping, making state
+//                - right after the last update, up to the last op that writes to something early without grad mode and
+//                  makes nothing: averages of the weights
+//                - anywhere, if it uses a gradient (zero_grad)
+//   evaluation   grad mode is off
 //   forward      the rest
 
 #include "ullage/trace/meaning/owners.h"
@@ -24,9 +27,9 @@ struct TakePhases {
   static constexpr std::uint32_t kNoCall = UINT32_MAX;
 
   std::vector<Phase> ops;  // index: OpId
-  // Index: EventId. That of the op it stands in; outside ops that of the op before, of allocations of the op after.
+  // Index: EventId. The phase of the op around the event, else of the op before; for an allocation, of the op after.
   std::vector<Phase> events;
-  // Index: OpId. Of the ops from the first update of a parameter to the last: the number of that call of an optimizer.
+  // Index: OpId. The number of the optimizer's call for ops from its first update to its last, else kNoCall.
   std::vector<std::uint32_t> call;
 };
 TakePhases take_phases(const TakeIndex& index);
