@@ -398,6 +398,9 @@ TEST(Varying, AnAllowanceStandsForIt) {
   const trace::Levels levels = trace::levels(real.take().trace);
   EXPECT_GE(found.pool_peak, *std::ranges::max_element(levels.live));
   EXPECT_EQ(found.peak_op, "aten::convolution_backward");
+  Question largest = at_batch(10);
+  largest.memory = 1_GiB;
+  EXPECT_EQ(told(predict(file, largest)).largest.at(0).law, Law::Bound);
 }
 
 TEST(Varying, IsExactWhereTheAllowanceDoesNotLiftThePeak) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <regex>
 #include <sstream>
 
 namespace ullage::report {
@@ -68,6 +69,8 @@ Prediction sample_with_all() {
   cuda.allocated_peak = 4800_MiB;
   cuda.reserved_peak = 5000_MiB;
   cuda.capacity = 8_GiB;
+  cuda.answer = predict::CudaAnswer{};
+  cuda.answer->fits = true;
   cuda.rows = {{"reserved by the caching allocator", 5000_MiB, ""}, {"CUDA context", 450_MiB, "known of H100"}};
   cuda.process_peak = sum_of(cuda.rows);
   prediction.cuda = cuda;
@@ -92,6 +95,24 @@ nlohmann::json json_of(const Prediction& prediction) {
   std::ostringstream out;
   write_json(prediction, out);
   return nlohmann::json::parse(out.str());
+}
+
+// Its peak is that of a card without an end: near the end of one, cached segments are given back first.
+TEST(PredictionReport, TheAllocatorsModelDecidesWhetherACardSuffices) {
+  Prediction prediction = sample_with_all();
+  const auto text = [&] { return std::regex_replace(text_of(prediction), std::regex("\n +"), " "); };
+  prediction.cuda->capacity = 5_GiB;
+  prediction.cuda->answer->retries = 2;
+  EXPECT_NE(text().find("; fits 5.00 GiB, if cached segments are given back (2 times)"), std::string::npos) << text();
+  EXPECT_EQ(json_of(prediction)["cuda"]["fits"], true);
+  *prediction.cuda->answer = {false, 2, 512_MiB, 4_GiB, 4200_MiB, 100_MiB, "aten::mm"};
+  EXPECT_NE(text().find("; DOES NOT FIT 5.00 GiB: aten::mm asks for 512.00 MiB with 4.00 GiB allocated, 4.10 GiB "
+                        "reserved and 100.00 MiB free"),
+            std::string::npos)
+      << text();
+  EXPECT_EQ(json_of(prediction)["cuda"]["fits"], false);
+  prediction.cuda->answer.reset(), prediction.cuda->capacity.reset();
+  EXPECT_EQ(json_of(prediction)["cuda"]["fits"], nullptr);
 }
 
 TEST(PredictionReport, TellsAPersonOnOneScreen) {

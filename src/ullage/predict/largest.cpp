@@ -97,9 +97,11 @@ class LadderSearch final {
     answer.told = true;
     const std::vector<Allowance> allowed = allowances(file_, sequence_, found->take);
     if (std::ranges::any_of(allowed, [](const Allowance& one) { return one.bytes >= kNoBound; })) return {};
-    answer.process_peak = process_peak(found->take, outside_at(file_, sequence_, at, found->take), allowed);
+    const Outside outside = outside_at(file_, sequence_, at, found->take);
+    answer.process_peak = process_peak(found->take, outside, allowed);
     answer.fits = answer.process_peak <= memory_;
-    answer.law = found->unordered.empty() && !found->charges_bound ? Law::Exact : Law::Bound;
+    const bool lifted = !allowed.empty() && process_peak(found->take, outside, {}) < answer.process_peak;
+    answer.law = found->unordered.empty() && !found->charges_bound && !lifted ? Law::Exact : Law::Bound;
     return answer;
   }
 

@@ -6,7 +6,7 @@
 namespace ullage::runtime {
 namespace {
 
-TEST(OpName, IsNoOpOutsideAnyOp) { EXPECT_EQ(op_on_the_stack(), "no op"); }
+TEST(OpName, IsNoOpOutsideAnyOp) { EXPECT_EQ(op_on_the_stack(), kOutsideOps); }
 
 std::string refused_op(const std::function<void()>& body) {
   pooled();
@@ -31,7 +31,7 @@ TEST(OpName, IsFoundOnTheThreadsOfTheBackwardPass) {
     y.sum().backward(torch::Tensor(), /*retain_graph=*/true);
     (y * y).sum().backward();
   });
-  EXPECT_NE(op, "no op");
+  EXPECT_NE(op, kOutsideOps);
 }
 
 }  // namespace

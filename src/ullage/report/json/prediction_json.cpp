@@ -64,7 +64,7 @@ Json cuda_of(const std::optional<predict::Cuda>& cuda) {
   json["reserved_peak_bytes"] = cuda->reserved_peak.count;
   json["process_peak_bytes"] = cuda->process_peak.count;
   json["capacity_bytes"] = or_null(cuda->capacity);
-  json["fits"] = cuda->capacity ? Json(cuda->process_peak <= *cuda->capacity) : Json(nullptr);
+  json["fits"] = cuda->answer ? Json(cuda->answer->fits) : Json(nullptr);
   json["calibrated"] = cuda->calibrated;
   json["rows"] = rows_of(cuda->rows);
   return json;

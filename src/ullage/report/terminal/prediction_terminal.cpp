@@ -105,13 +105,22 @@ Lines owner_lines(const Prediction& prediction, const TerminalStyle& style) {
   return lines;
 }
 
+// The allocator's model decides, not the peak: it gives cached segments back before it refuses a request.
+std::string verdict(const predict::CudaAnswer& answer, Bytes capacity) {
+  if (!answer.fits) {
+    return fmt::format("DOES NOT FIT {}: {} asks for {} with {} allocated, {} reserved and {} free",
+                       to_string(capacity), answer.op.empty() ? "a request" : answer.op, to_string(answer.requested),
+                       to_string(answer.allocated), to_string(answer.reserved), to_string(answer.device_free));
+  }
+  std::string text = "fits " + to_string(capacity);
+  if (answer.retries > 0) text += fmt::format(", if cached segments are given back ({} times)", answer.retries);
+  return text;
+}
+
 Lines cuda_lines(const predict::Cuda& cuda, const TerminalStyle& style) {
   std::string head = fmt::format("On a CUDA card: {} ({} allocated, {} reserved)", to_string(cuda.process_peak),
                                  to_string(cuda.allocated_peak), to_string(cuda.reserved_peak));
-  if (cuda.capacity) {
-    head += fmt::format("; {} {}", cuda.process_peak <= *cuda.capacity ? "fits" : "DOES NOT FIT",
-                        to_string(*cuda.capacity));
-  }
+  if (cuda.capacity && cuda.answer) head += "; " + verdict(*cuda.answer, *cuda.capacity);
   if (!cuda.calibrated) head += "; not calibrated: never held against a card";
   Lines lines;
   add_wrapped(head, 0, 3, style, lines);

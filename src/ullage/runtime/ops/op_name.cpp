@@ -47,7 +47,7 @@ std::string op_on_the_stack() {
     if (!makes_tensors_only(op)) return "aten::" + std::string(op);
     if (factory.empty()) factory = "aten::" + std::string(op);
   }
-  return factory.empty() ? "no op" : factory;
+  return factory.empty() ? std::string(kOutsideOps) : factory;
 }
 
 }  // namespace ullage::runtime

@@ -154,7 +154,9 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
   if (!shortage.spill_failure.empty()) {
     text += "; others could not be moved out: " + shortage.spill_failure;
   } else if (shortage.pinned > Bytes{}) {
-    text += fmt::format("; the op needs {} at once{}", with_count(shortage.at_once), tensors_in_flight());
+    text += op == kOutsideOps
+                ? fmt::format("; with what is in use now that is {} at once", with_count(shortage.at_once))
+                : fmt::format("; the op needs {} at once{}", with_count(shortage.at_once), tensors_in_flight());
   }
   text += fmt::format("; of the budget of {} the pool may hold {}", with_count(budget_.stated()), with_count(r.limit));
   if (outside > budget_.expected_at_start()) {
