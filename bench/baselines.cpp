@@ -14,7 +14,7 @@ namespace {
 
 struct Best {
   std::optional<Found> found;      // within the budget
-  std::int64_t least = INT64_MAX;  // peak of any that was tried
+  std::int64_t least = INT64_MAX;  // the least peak of all settings tried
 };
 
 Baseline told(const Step& step, const Ask& ask, const Problem& problem, Timeline& timeline, const Best& best) {

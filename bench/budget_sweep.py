@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets from the least that fits upward: does the process stay under each, by the operating system's own count?
 
-The least is found by halving, to 1 MiB. Then it and ever larger ones, each compared with the peak that wait4 reports (the figure
-of /usr/bin/time) and with the final state of the plain program. Refused runs must keep their budget too.
+Finds the least budget by bisection, to 1 MiB. Then runs under it and larger budgets. Compares each budget with the peak
+that wait4 reports (as /usr/bin/time does), and the final state with that of the plain program. Refused runs must keep
+their budget too.
 
 usage: budget_sweep.py BIN_DIR PICTURES
 """

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What card.py runs: nets, their sizes, and their budgets in words, which are bytes once the plain program has run."""
+"""What card.py runs: nets, their sizes, and their budgets in words. They become bytes once the plain program has
+run."""
 import dataclasses
 import re
 
 MIB, GIB = 1 << 20, 1 << 30
 FITS, STRESS = "fits", "all moved before each op"
-LEAST_ON_CPU = 300 * MIB  # Python and torch alone
+LEAST_ON_CPU = 300 * MIB  # what Python and torch take by themselves
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
     title: str
-    options: str  # of card_train.py
+    options: str  # for card_train.py
     steps: int
     budgets: tuple[str, ...]
     warm_up: int = 3
-    most_seconds: float = 60  # of one run; a slower one ends early
-    waits: bool = True  # for its plan, so that few steps are enough to see it followed
+    most_seconds: float = 60  # for one run; a slower one ends early
+    waits: bool = True  # waits for the plan, so that a few steps show whether it is followed
 
     def words(self) -> list[str]:
         return [*self.options.split(), "--steps", str(self.steps), "--warm-up", str(self.warm_up)]
@@ -24,14 +25,14 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Need:
-    """Bytes of the plain program, at most."""
-    shown: int  # of the process
-    outside: int  # of these: context and libraries
+    """Peak bytes of the plain program."""
+    shown: int  # what nvidia-smi (or the CPU's resident bytes) shows for the process
+    outside: int  # part of `shown`: context and libraries
     tensors: int
-    state: int  # of these: parameters, gradients, optimizer state
+    state: int  # part of `tensors`: parameters, gradients, optimizer state
 
     def budget(self, words: str, least: int = 0) -> int:
-        """`least`: below that no share goes."""
+        """Returns the budget in bytes. A share of plain or activations is never less than `least`."""
         share = re.fullmatch(r"(\d+) % of (plain|activations)", words)
         if share:
             part, of = int(share[1]) / 100, share[2]
@@ -44,7 +45,7 @@ class Need:
 
 
 def stated(words: str) -> int:
-    """2.5 GiB and the like; ValueError for what is none."""
+    """Parses "2.5 GiB" and the like; raises ValueError for anything else."""
     size = re.fullmatch(r"(\d+(?:\.\d+)?) (MiB|GiB)", words)
     if not size:
         raise ValueError(f"'{words}' is no budget: 2.5 GiB, 60 % of plain, 40 % of activations, {FITS}")
@@ -52,7 +53,7 @@ def stated(words: str) -> int:
 
 
 SHARES = ("60 % of activations", "40 % of activations")
-# Half of the steps are counted.
+# The warm-up is half of the steps and is not counted.
 SPEED = [
     Case("DCGAN-256, batch 128", "--net dcgan --batch 128", 30, (FITS, "60 % of plain", "2.5 GiB", "2 GiB"), 15, 90),
     Case("ResNet-50, batch 184", "--net resnet50 --batch 184", 30, (FITS, "33 % of plain"), 15, 90),
@@ -75,7 +76,7 @@ BITS = [
 LONG = Case("GPT of 4 layers, 16 x 256 words, 1,000 steps",
             "--net gpt --batch 16 --length 256 --width 256 --layers 4 --words 8192", 1000, ("50 % of activations",),
             most_seconds=150, waits=False)
-# For trying out card.py itself.
+# For testing card.py itself without a card.
 SMALL_GPT = "--net gpt --length 128 --width 128 --layers 2 --words 4096"
 ON_CPU = {
     "speed": [Case("DCGAN-64, batch 32", "--net dcgan --size 64 --batch 32", 8, (FITS, "60 % of plain", "100 MiB"))],
@@ -91,9 +92,9 @@ ON_CPU = {
 
 
 def cases(part: str, device: str, quick: bool) -> list[Case]:
-    """part: bits or speed."""
+    """`part` is "bits" or "speed"."""
     if device == "cpu":
         return ON_CPU[part]
     if part == "speed":
         return SPEED_QUICK if quick else SPEED
-    return BITS if quick else [*BITS[:3], LONG, *BITS[3:]]  # what tells most first: the time may be short
+    return BITS if quick else [*BITS[:3], LONG, *BITS[3:]]  # most informative first; time may run out

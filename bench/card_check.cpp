@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a card's pages and copies cost through the driver, and whether every byte survives the pager on it. Needs the
-// driver and nothing else: base, store and cuda are compiled with it (tools/gpu_check).
+// Measures what pages and copies cost on a card through the driver, and checks that every byte survives the pager.
+// Needs only the driver: tools/gpu_check compiles base, store and cuda with it.
 //   card_check [--library FILE] [--device N] [--pool MIB] [--operations N]
-// Exits with 1 where a byte was wrong or the card held more than it may, with 3 where there is no card.
+// Exit code 1: a byte was wrong or the card held more than it may. BadInput's code, 3: there is no card.
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
 #include "ullage/cuda/card_pages.h"
@@ -57,7 +57,8 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The median of some times, `before` each of them not timed. The first, which warms up, does not count.
+// Returns the median of nine times of `work`; `before` runs ahead of each and is not timed. A first run, which warms
+// up, does not count.
 double median_of(const std::function<void()>& before, const std::function<void()>& work) {
   std::vector<double> times;
   for (int i = 0; i <= kTimes; ++i) {
@@ -100,10 +101,11 @@ void print_figures(cuda::Driver& driver) {
   row("64 MiB: copy in, locked", median_of(nothing, [&] { must(tier->read(slot, here)); }), kBlock);
 }
 
-// What the driver may keep on the card of its own, of host memory that was locked and of pages that were mapped.
+// Bytes that the driver may keep on the card for itself, for locked host memory and for mapped pages.
 constexpr Bytes kPageTables = 32_MiB;
 
-// Copies are what reads and writes here, so that no kernel is wanted.
+// A random program of allocations, writes, checks, spills and frees. It reads and writes by copies, so it needs no
+// kernel.
 class Program final {
  public:
   Program(cuda::Driver& driver, store::Pager& pager, Bytes pool) : driver_(driver), pager_(pager), pool_(pool) {}
@@ -152,7 +154,7 @@ class Program final {
     }
   }
   void allocate(std::uint64_t draw) {
-    // A sixteenth to an eighth of the pool, whole pages or not.
+    // A sixteenth to an eighth of the pool; need not be whole pages.
     const Bytes size = Bytes{pool_.count / 16 + draw % (pool_.count / 16)};
     auto placed = pager_.allocate(size);
     must_be(std::holds_alternative<Address>(placed), "no room was made");

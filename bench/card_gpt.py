@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPT-2's shape for card_nets.py: norms before, learnt places, dropout, the last layer's weights those of the words."""
+"""GPT-2 for card_nets.py: norms before the sublayers, learnt positions, dropout, and an output layer that shares the
+weights of the word embedding."""
 import math
 
 import torch
@@ -9,13 +10,14 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 DROPOUT = 0.1
-HEAD = 64  # wide
-# Those that can be told to add up in one order.
+HEAD = 64  # channels of a head
+# The backends that can be made deterministic.
 FUSED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 class Layer(nn.Module):
-    """`fused`: torch's own attention, which keeps no scores. Else scores are kept as in GPT-2's first programs."""
+    """`fused` uses torch's own attention, which stores no scores. Without it scores are stored, as in the first GPT-2
+    code."""
 
     def __init__(self, width: int, fused: bool):
         super().__init__()
@@ -25,7 +27,7 @@ class Layer(nn.Module):
         self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x, later):
-        """x: batch x length x width. later: length x length, where a word would see one behind it."""
+        """x is batch x length x width. `later` is length x length, true where a word would attend to a later one."""
         q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, 2))
         if self.fused:
             with sdpa_kernel(FUSED):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nets of card_train.py, in torch alone, each with its loss, its optimizers and what it is fed.
+"""The nets of card_train.py, using torch only, each with its loss, its optimizers and its inputs.
 
-Made on the CPU and then moved, so that parameters begin alike on every device. Losses are means that no kernel adds up
-in an order of its own.
+They are made on the CPU and then moved, so that initial parameters are the same on every device. Losses are means that
+every kernel sums in a fixed order.
 """
 import torch
 from torch import nn
@@ -12,14 +12,14 @@ COLOURS, CLASSES = 3, 1000
 
 
 class Training:
-    """Modules and optimizers of one net. `options`: those of card_train.py."""
+    """Modules and optimizers of one net. `options` are those of card_train.py."""
     unit = "images"
 
     def __init__(self, options):
         self.options, self.device = options, torch.device(options.device)
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
-        self.per_step = options.batch  # units
+        self.per_step = options.batch  # units in a step
 
     def add(self, name: str, module: nn.Module, optimizer, **settings) -> nn.Module:
         self.modules[name] = module.to(self.device)
@@ -27,22 +27,22 @@ class Training:
         return module
 
     def autocast(self) -> torch.autocast:
-        """Of forward passes alone; losses are taken in full precision."""
+        """For forward passes only; losses are computed in full precision."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.amp)
 
     def noise(self, *sizes: int) -> torch.Tensor:
-        return torch.randn(*sizes, device=self.device)  # of the device's own generator
+        return torch.randn(*sizes, device=self.device)  # drawn from the device's own generator
 
     def inputs(self) -> tuple[torch.Tensor, ...]:
-        """Of one step, new and on the CPU."""
+        """Returns new inputs for one step, on the CPU."""
         raise NotImplementedError
 
     def loss(self, *inputs: torch.Tensor) -> torch.Tensor:
-        """Of the one net, for inputs on the device."""
+        """Returns the loss of self.net for inputs on the device."""
         raise NotImplementedError
 
     def step(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
-        """All losses of a step."""
+        """Runs one step and returns its losses."""
         self.optimizers["net"].zero_grad()
         loss = self.loss(*inputs)
         loss.backward()
@@ -54,7 +54,7 @@ class Training:
 
 
 class Dcgan(Training):
-    """As workloads/dcgan and pytorch/examples have it: channels double as sides halve, down to 4 x 4."""
+    """As in workloads/dcgan and pytorch/examples: channels double as sides halve, down to 4 x 4."""
     defaults = {"batch": 16, "size": 256, "width": 64}
     NOISE = 100
 
@@ -135,7 +135,7 @@ class Bottleneck(nn.Module):
 
 
 class ResNet50(Training):
-    """With the stride in the 3 x 3 convolution and changes in place, the form that torchvision trains."""
+    """With the stride in the 3 x 3 convolution and in-place ops, as torchvision trains it."""
     defaults = {"batch": 16, "size": 224, "width": 64}
 
     def __init__(self, options):
@@ -189,7 +189,7 @@ class UNet(nn.Module):
 
 
 class UNetTraining(Training):
-    """A mask for each picture; the side is a multiple of 16."""
+    """Predicts a mask for each picture. The side must be a multiple of 16."""
     defaults = {"batch": 4, "size": 256, "width": 32}
 
     def __init__(self, options):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of card.py's tables: each a case at one budget, run and judged round after round."""
+"""The rows of card.py's tables. Each is a case at one budget, which is run and judged in every round."""
 import dataclasses
 import time
 
@@ -7,18 +7,18 @@ from card_cases import FITS, GIB, LEAST_ON_CPU, STRESS, Case, Need
 from card_runs import Run, Runs
 
 PLAIN = "plain"
-NAMED = (1, 1.1, 1.25)  # of the bytes that a refusal names, until it runs: who gets further may need more
-START, END = 15, 20  # seconds: of a run beside its steps; with fewer left none is begun
+NAMED = (1, 1.1, 1.25)  # factors on the bytes that a refusal names: a run that gets further may need more
+START, END = 15, 20  # seconds a run takes beside its steps; no run begins with fewer than END left
 
 
 @dataclasses.dataclass
 class Row:
     case: Case
-    words: str  # PLAIN, or the budget's
+    words: str  # PLAIN, or the budget in words
     budget: int | None
     runs: list[Run] = dataclasses.field(default_factory=list)
-    bits: list[str] = dataclasses.field(default_factory=list)  # "equal...", or what is not
-    ratios: list[float] = dataclasses.field(default_factory=list)  # of seconds a step to plain's, of each round
+    bits: list[str] = dataclasses.field(default_factory=list)  # "equal...", or what differs
+    ratios: list[float] = dataclasses.field(default_factory=list)  # of each round: seconds per step, divided by plain's
 
     def refused(self) -> bool:
         return bool(self.runs) and all(run.refused() for run in self.runs)
@@ -32,8 +32,8 @@ class Row:
 
 
 def compared(run: Run, plain: Run) -> str:
-    """What of the bits is equal. Runs that were ended early are compared as far as both went."""
-    # As text: what is not a number is equal too.
+    """Says whether the bits are equal. Runs that ended early are compared as far as both went."""
+    # Compares text, so that NaN equals NaN.
     losses, wanted = ([repr(loss) for loss in end.told["losses"]] for end in (run, plain))
     for step, (loss, want) in enumerate(zip(losses, wanted), 1):
         if loss != want:
@@ -44,7 +44,8 @@ def compared(run: Run, plain: Run) -> str:
 
 
 def need_of(plain: Run, roomy: Run | None) -> Need | None:
-    """On the CPU a run with room for all says how much of it were tensors; None: it does not."""
+    """Returns what the plain program needs. On the CPU torch reports no bytes of tensors, so they come from `roomy`, a
+    run under a budget with room for everything. None: they are not known."""
     told = plain.told
     tensors = told["allocated_bytes"] or (roomy.figure("pool_peak_bytes") if roomy else None)
     if tensors is None:
@@ -54,18 +55,19 @@ def need_of(plain: Run, roomy: Run | None) -> Need | None:
 
 
 class Subject:
-    """One case with its rows. `until`: by time.monotonic(); what is not run by then is left out."""
+    """One case with its rows. Runs that have not begun by `until` (of time.monotonic()) are left out."""
 
     def __init__(self, case: Case, runs: Runs, until: float, say):
         self.case, self._runs, self._until, self._say = case, runs, until, say
         self.rows = [Row(case, PLAIN, None)]
 
     def plain(self) -> Run | None:
-        """The one that all others are held against."""
+        """Returns the plain run that all others are compared with, if one ended well."""
         return next((run for run in self.rows[0].runs if run.ended_well()), None)
 
     def round(self, number: int) -> None:
-        """The first states the budgets; later ones begin with another row each, and leave out what never ended well."""
+        """The first round fixes the budgets. Each later one begins with another row, and skips rows that never ended
+        well."""
         if number == 0:
             self._begin()
             return
@@ -103,14 +105,14 @@ class Subject:
             done[row.words] = self._run(row)
 
     def _run(self, row: Row) -> Run | None:
-        """None: no time is left."""
+        """Runs one row; returns None if no time is left."""
         if self._left() < END:
             return None
         environment = {"ULLAGE_PLANNING": "wait"} if self.case.waits else {}
         if row.words == STRESS:
             environment["ULLAGE_STRESS"] = "ops"
         run = self._runs.run(self.case.words(), row.budget, self._most_seconds(), environment)
-        plain = self.plain()  # before this one is added
+        plain = self.plain()  # looked up before this run is added
         row.runs.append(run)
         if run.ended_well() and plain:
             row.bits.append(compared(run, plain))
@@ -126,7 +128,8 @@ class Subject:
         return max(1.0, min(self.case.most_seconds, self._left() - START))
 
     def _plain_itself(self, plain: Run) -> str:
-        """A program whose bits change by themselves judges nothing."""
+        """Runs the plain program again after a difference: if its own bits change from run to run, the comparison means
+        nothing."""
         again = self._runs.run(self.case.words(), None, self._most_seconds()) if self._left() > END else None
         if again is None or not again.ended_well():
             return ""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs card_train.py, plain and under `ullage run`, and says what became of it: on a card by what nvidia-smi shows, on
-the CPU by the resident bytes."""
+"""Runs card_train.py, plain and under `ullage run`, and judges the run: on a card by what nvidia-smi shows, on the CPU
+by resident bytes."""
 import contextlib
 import dataclasses
 import json
@@ -15,17 +15,17 @@ import time
 from card_shown import Watch
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "card_train.py"
-PATIENCE = 60  # seconds beyond --stop-after, before a program is ended; it says itself where it hangs before that
+PATIENCE = 60  # seconds beyond --stop-after until a program is killed; before that it reports itself where it hangs
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    budget: int | None  # bytes; none: plain
+    budget: int | None  # bytes; None: plain
     code: int
-    shown: int  # bytes, at most
-    way: str  # how they were told (card_shown.py)
-    told: dict | None  # the program's line
-    report: dict | None  # of `ullage run`
+    shown: int  # peak bytes, measured in `way`
+    way: str  # how they were measured (card_shown.py)
+    told: dict | None  # the line of JSON that the program prints
+    report: dict | None  # the report of `ullage run`
     said: str  # stderr
     seconds: float
     look_seconds: float | None = None
@@ -37,17 +37,17 @@ class Run:
         return self.code == 0 and self.told is not None
 
     def refused(self) -> bool:
-        """The budget cannot be met, and the program was told so."""
+        """Returns true if the budget cannot be met and Ullage said so."""
         told_so = self.figure("outcome") == "infeasible" or bool(self.figure("refused_requests"))
         return told_so and not self.ended_well()
 
     def named(self) -> int:
-        """The budget that would have served, as far as a refusal says one; else 0."""
+        """Returns the largest budget that the refusal names as needed; 0 if it names none."""
         said = re.findall(r"(?:state at least|a budget of) [^(;]*\((\d+) bytes\)", self.figure("message") or "")
         return max([self.figure("least_budget_bytes") or 0, *map(int, said)])
 
     def why(self) -> str:
-        """What went wrong, in a line."""
+        """Returns what went wrong, in one line."""
         if self.refused() and self.figure("message"):
             return self.figure("message")
         lines = [line.strip() for line in self.said.splitlines() if line.strip()]
@@ -55,13 +55,14 @@ class Run:
         return f"exit code {self.code}: {(errors or lines or ['it said nothing'])[-1][:400]}"
 
     def over(self) -> int:
-        """Bytes. What was not let in, since libraries alone pass the budget, has broken no promise."""
+        """Returns the bytes over the budget. A run that was refused before its first request, because libraries alone
+        exceed the budget, does not count."""
         if self.budget is None or self.refused() and not self.figure("refused_requests"):
             return 0
         return max(0, self.shown - self.budget, self.figure("over_budget_bytes") or 0)
 
     def problems(self) -> list[str]:
-        """Of what a run must keep, bits aside."""
+        """Returns what is wrong with the run, apart from bits."""
         found = [f"{self.over()} bytes over the budget"] if self.over() > 0 else []
         if not self.ended_well() and not self.refused():
             found.append(self.why())
@@ -72,13 +73,14 @@ class Run:
 
 class Runs:
     def __init__(self, bin_dir: str, python: str, folder: str, device: str, card, host_memory: str, program=PROGRAM):
-        """`card`: a Card, or None on the CPU. `host_memory`: of `ullage run --host-memory`, on a card."""
+        """`card` is a Card, or None on the CPU. `host_memory` is the value of `ullage run --host-memory`, used on a
+        card."""
         self.ullage, self.python, self.program = pathlib.Path(bin_dir).resolve() / "ullage", python, program
         self.folder, self.device, self.card, self.host_memory = pathlib.Path(folder), device, card, host_memory
 
     def run(self, options: list[str], budget: int | None, most_seconds: float,
             environment: dict[str, str] | None = None) -> Run:
-        """`options`: of card_train.py. `most_seconds`: after which it begins no step more."""
+        """`options` are those of card_train.py. After `most_seconds` the program begins no further step."""
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
         words = [self.python, str(self.program), "--device", self.device, "--stop-after", f"{most_seconds:.0f}"]
@@ -99,9 +101,9 @@ class Runs:
         return ["--device", self.device, "--host-memory", self.host_memory] if self.card else []
 
     def _started(self, words: list[str], environment: dict[str, str], most_seconds: float):
-        """Exit code, peak resident bytes, and what watched the card."""
+        """Returns the exit code, peak resident bytes and the Watch over the card."""
         strangers, before = ({pid for pid, _ in self.card.processes()}, self.card.used()) if self.card else (set(), 0)
-        # Cards by the numbers that NVML gives them.
+        # Makes CUDA number the cards as NVML does.
         environment = {**os.environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", **environment}
         with open(self.folder / "stdout", "wb") as stdout, open(self.folder / "stderr", "wb") as stderr:
             process = subprocess.Popen(words, stdout=stdout, stderr=stderr, env=environment, start_new_session=True)
@@ -121,7 +123,7 @@ class Runs:
 
 
 def last_json(file: pathlib.Path, whole: bool = False) -> dict | None:
-    """Of the last line, or of all; None: there is none."""
+    """Parses the last line of the file, or the whole file; returns None if that is no JSON."""
     try:
         text = file.read_text()
         return json.loads(text if whole else text.splitlines()[-1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most that nvidia-smi shows of a program while it runs: NVML, the library behind it, asked again and again."""
+"""The most memory that nvidia-smi shows for a program while it runs. Polls NVML, the library behind nvidia-smi."""
 import collections
 import pathlib
 import statistics
@@ -7,17 +7,18 @@ import threading
 import time
 
 LOOKS_EVERY = 0.02  # seconds
-SHARE = 0.02  # of the time at most: the program's own calls of the driver wait for a look
-# How the bytes were told, the surest first: NVML lists the process by the number it has here; it lists one alone, by
-# another number (that of a container's host); it lists none, and what is used beyond what was used before is taken.
+SHARE = 0.02  # of the time at most, because the program's own driver calls wait during a look
+# How the bytes were measured, the most reliable way first. OWN: NVML lists the process by its pid here. ONLY: it lists
+# one new process, under another pid (that of a container's host). CARD: it lists none, so the used bytes beyond those
+# used before count.
 OWN, ONLY, CARD = WAYS = ("own entry", "only entry", "card's used bytes")
 
 
 class Card:
-    """Of that number, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts."""
+    """The card with this number, counted as with CUDA_DEVICE_ORDER=PCI_BUS_ID."""
 
     def __init__(self, number: int):
-        import pynvml  # of the package nvidia-ml-py
+        import pynvml  # from the package nvidia-ml-py
         self._nvml = pynvml
         pynvml.nvmlInit()
         self._handle = pynvml.nvmlDeviceGetHandleByIndex(number)
@@ -26,12 +27,12 @@ class Card:
         return self._nvml.nvmlDeviceGetMemoryInfo(self._handle).used
 
     def processes(self) -> list[tuple[int, int]]:
-        """Number and bytes of those with a context; without those whose bytes it does not know."""
+        """Returns pid and bytes of each process with a context; omits those whose bytes NVML does not know."""
         listed = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
         return [(one.pid, one.usedGpuMemory) for one in listed if one.usedGpuMemory is not None]
 
     def words(self) -> str:
-        """For a report's head."""
+        """Returns the card's name, memory and driver, for the head of a report."""
         def text(told) -> str:
             return told.decode() if isinstance(told, bytes) else told
         memory = self._nvml.nvmlDeviceGetMemoryInfo(self._handle).total
@@ -40,10 +41,10 @@ class Card:
 
 
 def descends(pid: int, root: int) -> bool:
-    """Whether it is `root` or was started below it."""
+    """Returns whether `pid` is `root` or its descendant."""
     while pid not in (root, 0):
         try:
-            # Behind the name, which may hold anything: state, then the parent.
+            # The fields after the name, which may contain anything: state, then the parent.
             pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except (OSError, IndexError, ValueError):
             return False
@@ -51,10 +52,11 @@ def descends(pid: int, root: int) -> bool:
 
 
 class Watch:
-    """While entered: looks at the card. `card`: a Card. `root`: the program's process, or one that started it."""
+    """Polls the card while the context is entered. `card` is a Card, `root` the program's process or one that started
+    it."""
 
     def __init__(self, card, root: int, strangers: set[int], before: int):
-        """`strangers`: processes on the card before it began. `before`: bytes used then."""
+        """`strangers` are the processes on the card before the program began, `before` the bytes used then."""
         self._card, self._root, self._strangers, self._before = card, root, strangers, before
         self._most: dict[str, int] = collections.defaultdict(int)
         self._took: list[float] = []
@@ -71,7 +73,7 @@ class Watch:
         self._thread.join()
 
     def most(self) -> tuple[int, str]:
-        """Bytes, and the way in which they were told."""
+        """Returns the peak bytes, and the way in which they were measured."""
         way = next((way for way in WAYS if self._most[way] > 0), CARD)
         return self._most[way], way
 
@@ -96,7 +98,7 @@ class Watch:
             began = time.perf_counter()
             try:
                 self.look()
-            except Exception as error:  # NVML's own, of which this file has no name before it is there
+            except Exception as error:  # NVML's own error type, which cannot be named before pynvml is imported
                 self.failed = str(error)
             self._took.append(time.perf_counter() - began)
             pause = max(LOOKS_EVERY, self._took[-1] / SHARE)

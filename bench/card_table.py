@@ -42,7 +42,8 @@ def cells(row: Row) -> list[str]:
 
 
 def below(row: Row) -> str:
-    """Of the run that was nearest to the budget, or passed it most."""
+    """Returns the bytes left by the run that came nearest to the budget, or the bytes of the run that exceeded it
+    most."""
     if row.budget is None:
         return "-"
     over = max(run.over() for run in row.runs)
@@ -62,14 +63,14 @@ def moved(runs: list[Run]) -> list[str]:
 
 
 def planned(runs: list[Run]) -> str:
-    """Of the run with the fewest."""
+    """Returns the planned steps of the run with the fewest."""
     least = min(runs, key=lambda run: (run.figure("plan") or {}).get("steps", 0))
     plan = least.figure("plan")
     return f"{plan['steps']} of {least.told['steps']}" if plan else "-"
 
 
 def remarks(rows: list[Row]) -> list[str]:
-    """What the cells have no room for."""
+    """Returns notes for which the cells have no room."""
     found = []
     for row in rows:
         name = f"{row.case.title}, {row.words}"

@@ -18,7 +18,7 @@ import statistics
 import sys
 import time
 
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # asked for when the card is used first
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the card is first used
 
 import torch  # noqa: E402
 from card_gpt import GptTraining  # noqa: E402
@@ -27,7 +27,7 @@ from card_nets import Dcgan, ResNet50, Training, UNetTraining  # noqa: E402
 NETS = {"dcgan": Dcgan, "resnet50": ResNet50, "gpt": GptTraining, "unet": UNetTraining}
 SIZES = {"batch": "pictures or texts a step", "size": "pixels of a picture's side", "length": "words of a text",
          "width": "channels of the first layer, or of each", "layers": "of gpt", "words": "that gpt knows"}
-FED = 4  # steps whose inputs are made beforehand; then they come again
+FED = 4  # steps whose inputs are made beforehand and then repeat
 PATIENCE = 30  # seconds beyond --stop-after
 
 
@@ -57,9 +57,9 @@ def parse() -> argparse.Namespace:
 
 
 def make_repeatable(options: argparse.Namespace) -> None:
-    # Where it only warns, torch's own attention adds up in any order.
+    # With warn_only, torch's fused attention would still add up in any order.
     torch.use_deterministic_algorithms(True, warn_only=not options.fused)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, and hides what it fills
+    torch.utils.deterministic.fill_uninitialized_memory = False  # filling costs time and hides bad reads
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     torch.manual_seed(options.seed)
 
@@ -70,7 +70,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def train(training: Training, options: argparse.Namespace, began: float) -> tuple[list, list]:
-    """Losses and seconds of each step, the copy of its inputs included."""
+    """Returns the losses and the seconds of each step, including the copy of its inputs."""
     fed = [training.inputs() for _ in range(min(FED, options.steps))]
     losses, seconds = [], []
     for step in range(options.steps):
@@ -86,7 +86,7 @@ def train(training: Training, options: argparse.Namespace, began: float) -> tupl
 
 
 def state_of(training: Training) -> dict:
-    """All that the next step would begin with, but for its inputs."""
+    """Returns all state that the next step would begin with, except its inputs."""
     state = {"generator of the CPU": torch.get_rng_state()}
     if training.device.type == "cuda":
         state["generator of the card"] = torch.cuda.get_rng_state(training.device)
@@ -105,7 +105,7 @@ def digest(state: dict) -> str:
         if isinstance(value, torch.Tensor):
             here = value.detach().cpu().contiguous()
             sha256.update(f"{name} {here.dtype} {tuple(here.shape)}\n".encode())
-            if here.numel() > 0:  # its bytes, without numpy
+            if here.numel() > 0:  # reads the bytes without numpy
                 sha256.update((ctypes.c_char * here.nbytes).from_address(here.data_ptr()))
         else:
             sha256.update(f"{name} {value!r}\n".encode())
@@ -113,12 +113,12 @@ def digest(state: dict) -> str:
 
 
 def state_bytes(training: Training, state: dict) -> int:
-    """Of tensors that live from step to step; gradients count as such."""
+    """Returns the bytes of tensors that live from step to step; gradients count among them."""
     tensors = [value for value in state.values() if isinstance(value, torch.Tensor)]
     for module in training.modules.values():
         tensors += [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     storages = [tensor.untyped_storage() for tensor in tensors]
-    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())  # several may have the same bytes
+    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())  # some share a storage
 
 
 def versions(device: torch.device) -> dict:
@@ -131,7 +131,7 @@ def versions(device: torch.device) -> dict:
 def main() -> None:
     began = time.monotonic()
     options = parse()
-    if options.stop_after:  # a program that hangs says where
+    if options.stop_after:  # if the program hangs, it prints where
         faulthandler.dump_traceback_later(options.stop_after + PATIENCE, exit=True)
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds a step of DCGAN: the plain program, plain with huge pages asked of torch, plain under a tuned C library, and Ullage.
+"""Seconds per step of DCGAN: the plain program, plain with torch's huge pages, plain with a tuned C library, and
+Ullage.
 
-The variants run in turn, round after round, so that a slow minute of a shared machine meets all of them. The first two steps of
-each run are not counted (optimizer state is born, libraries warm up). Medians over all counted steps of all rounds.
+The variants run in turn in each round, so that a slow minute of a shared machine affects all of them. The first two
+steps of each run are not counted, because optimizer state is made and libraries warm up. Medians are over all counted
+steps of all rounds.
 
 usage: dcgan_steps.py BIN_DIR PICTURES [ROUNDS]
 """
@@ -15,7 +17,8 @@ import tempfile
 
 import process
 
-# The C library told to keep freed pages, in huge pages: the best that settings alone can do, with no budget kept.
+# Makes the C library keep freed pages, as huge pages. This is the best that settings alone can do, without keeping a
+# budget.
 TUNED = {"GLIBC_TUNABLES": ":".join(["glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=4294967296",
                                      "glibc.malloc.trim_threshold=8589934592", "glibc.malloc.top_pad=67108864"])}
 NETS = {
@@ -26,7 +29,7 @@ UNCOUNTED = 2
 
 
 def run(command: list[str], extra: dict[str, str], out: pathlib.Path) -> tuple[list[float], float, str]:
-    """Seconds of the counted steps, peak resident MiB, and the final state."""
+    """Returns the seconds of the counted steps, peak resident MiB, and the final state."""
     code, peak, said = process.run(command, extra, out.with_suffix(".log"))
     if code != 0:
         sys.exit(f"{' '.join(command)}\nended with exit code {code}:\n{said}")

@@ -20,7 +20,8 @@ MESSAGE = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 158.00
 
 
 def seconds(command: list[str], runs: int) -> list[float]:
-    """Of each run, from fork to exit, on one core; the first one, which warms the file cache, is left out."""
+    """Returns the seconds of each run from fork to exit, on one core. The first run, which warms the file cache, is
+    left out."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     taken = []
     for _ in range(runs + 1):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a large memory snapshot out of a real one, by letting its program run again and again.
+"""Makes a large memory snapshot out of a real one, by repeating its program.
 
-After each run all that it left alive is freed, tensors and segments, as a new process would find the device; the last run keeps
-its end, so that segments and events agree. Every event is a new dict and every stack a new list, the frames in them are
-shared: so torch writes them, and so nearly all of the file is references to frames. The history must begin with the first
-segment of its process.
+After each run all tensors and segments that it left alive are freed, as a new process would find the device. The last
+run keeps its end, so that segments and events agree. As in torch's own files, every event is a new dict and every stack
+a new list, but frames are shared. So nearly all of the file is references to frames. The history must begin with the
+first segment of its process.
 
 usage: make_big_snapshot.py OUT [--from SNAPSHOT[.gz]] [--megabytes N]      100 MB of tests/data/snapshots/niuhuangxiaozi_forward
 """
@@ -20,7 +20,7 @@ FORWARD = pathlib.Path(__file__).resolve().parent.parent / "tests/data/snapshots
 
 
 def leftovers(events: list) -> list:
-    """The events that give back what these leave alive."""
+    """Returns the events that free what `events` leave alive."""
     tensors, segments = {}, {}
     for event in events:
         kind, address = event["action"], event.get("addr")
@@ -38,7 +38,7 @@ def leftovers(events: list) -> list:
 
 
 def run_again(events: list, later_us: int) -> list:
-    """Fresh dicts and lists, shared as they were within one run; the frames stay the same objects."""
+    """Copies the events: new dicts and lists, shared as they were within one run. The frames stay the same objects."""
     lists = {}
     again = []
     for event in events:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to have fewer bytes than the program needs: DCGAN at 256x256 under budgets down to the floor it names itself.
+"""What it costs to have fewer bytes than the program needs: DCGAN at 256x256 under budgets down to its own least
+budget.
 
-Three tables. `budgets`: every budget once, with what was moved and whether the bits are the plain program's. `ratios`: a few budgets
-and the plain program in turn, round after round, with a confidence interval of each ratio. `fits`: where memory suffices, the
-pool alone against the pool with the pager behind it.
+Three tables. `budgets`: every budget once, with the bytes moved and whether the bits equal the plain program's.
+`ratios`: a few budgets and the plain program in turn in each round, with a confidence interval of each ratio. `fits`:
+if memory suffices, the pool alone against the pool with the pager.
 
 usage: paging.py BIN_DIR PICTURES [budgets|ratios|fits]...
 """
@@ -22,11 +23,11 @@ import process
 MIB = 1 << 20
 LARGE = ["--image-size", "256", "--batch", "16"]
 SMALL = ["--image-size", "256", "--ngf", "32", "--ndf", "32", "--batch", "8"]
-UNCOUNTED = 2  # steps: optimizer state is born, and the pager has seen no step whole
+UNCOUNTED = 2  # steps: optimizer state is made, and the pager has not yet seen a whole step
 
 
 def disk_rate(folder: str) -> str:
-    """What the disk itself gives, past the page cache: 128 MiB at a time, eight times."""
+    """Measures the disk itself, bypassing the page cache: 128 MiB at a time, eight times."""
     bytes_ = mmap.mmap(-1, 128 * MIB)
     bytes_.write(os.urandom(MIB) * 128)
     fd = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT, 0o600)
@@ -47,7 +48,7 @@ class Runs:
         self.bin, self.pictures, self.folder, self.count = bin_dir, pictures, folder, 0
 
     def run(self, memory: str | None, options: list[str], steps: int, more: list[str] = ()) -> dict:
-        """Step seconds that count, the system's peak, the final state, and the report."""
+        """Returns the seconds of counted steps, the system's peak, the final state, and the report."""
         self.count += 1
         out, report = pathlib.Path(self.folder, f"run-{self.count}"), pathlib.Path(self.folder, f"report-{self.count}.json")
         head = [str(self.bin / "ullage-dcgan")] if memory is None else [
@@ -83,7 +84,7 @@ def budgets(runs: Runs, steps: int = 5) -> None:
 
 
 def interval(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
-    """Ratio of medians, and the middle 95 % of it over resampled rounds."""
+    """Returns the ratio of medians, and its middle 95 % over resampled rounds."""
     def ratio(sample):
         return statistics.median(s for p in sample for s in p[1]) / statistics.median(s for p in sample for s in p[0])
     draw = random.Random(1)

@@ -22,9 +22,9 @@ import process
 
 MIB = 1 << 20
 MARGIN = 8 * MIB  # store::Budget::kMargin
-SHARES = [75, 55, 40]  # percent of what backward needs of forward
+SHARES = [75, 55, 40]  # percent of the bytes that forward saves for backward
 ROOM = "16GiB"
-RECORDED = 7  # steps: the times of an op are the least of those alike
+RECORDED = 7  # steps: an op's time is the least of its equals in these
 THREADS = str(os.cpu_count())
 LEVERS = "recompute,batch-norm,hold"
 NETS = {
@@ -34,7 +34,7 @@ NETS = {
     "gpt": "GPT-like, 12 layers of 512, 256 words, batch 8, Adam",
     "dcgan": "DCGAN-256, 64 features, batch 8, Adam",
 }
-LAYERS = [14, 48]  # of the same GPT 32 wide: about 3,000 and 10,000 ops a step
+LAYERS = [14, 48]  # layers of the GPT at width 32: about 3,000 and 10,000 ops a step
 BASELINES = ["segments", "recompute all", "drop cheap ops", "dtr", "knapsack"]
 
 
@@ -43,7 +43,8 @@ class Programs:
         self.bin, self.pictures, self.folder, self.count = bin_dir, pictures, pathlib.Path(folder), 0
 
     def words(self, net: str, steps: int, out: pathlib.Path, more: list[str], plain: bool) -> list[str]:
-        """The program's own words: of ours by its path, where it is to run without Ullage."""
+        """Returns the command line of the program. `plain`: it runs without Ullage, so our own programs are named by
+        path."""
         if net == "dcgan":
             batch = [] if "--batch" in more else ["--batch", "8"]
             options = ["--image-size", "256", *batch, *more, "--data", self.pictures, "--out", str(out)]
@@ -67,7 +68,8 @@ class Programs:
         return done.stdout
 
     def run(self, net: str, steps: int, memory: str | None, ullage: list[str] = (), more: list[str] = ()) -> dict:
-        """Seconds of each step, the system's peak, the final state, and the report."""
+        """Returns the seconds of each step, the system's peak, the final state, and the report; or "failed" with the
+        reason."""
         self.count += 1
         out, report = self.folder / f"run-{self.count}", self.folder / f"report-{self.count}.json"
         words = self.words(net, steps, out, list(more), plain=memory is None)
@@ -90,7 +92,7 @@ def percent(seconds: float | None, of: float) -> str:
 
 
 def above(row: dict) -> str:
-    """By how much the plan costs more than its bound, in percent of the bound."""
+    """Returns by how many percent the plan costs more than its bound."""
     cost, bound = row.get("overhead_seconds"), row.get("bound_seconds")
     return "-" if cost is None or not bound else f"{100 * (cost / bound - 1):.0f}"
 
@@ -130,7 +132,7 @@ def planning_time(programs: Programs) -> None:
 
 
 def in_turn(programs: Programs, net: str, variants: dict[str, tuple], rounds: int, steps: int, more: list[str]) -> dict:
-    """Runs of each variant, round after round, so that a slow minute of a shared machine meets all of them."""
+    """Runs the variants in turn in each round, so that a slow minute of a shared machine affects all of them."""
     runs = {name: [] for name in variants}
     for r in range(rounds):
         order = list(variants)
@@ -142,9 +144,10 @@ def in_turn(programs: Programs, net: str, variants: dict[str, tuple], rounds: in
 
 
 def under_the_plan(run: dict) -> list[float]:
-    """Seconds of the steps that count: those after the step at which a plan was adopted; without a plan likewise."""
+    """Returns the seconds of the steps after the one at which a plan was adopted; without a plan, of those after the
+    fourth."""
     adopted = (run["report"].get("plan") or {}).get("adopted_at_step") or 4
-    return run["seconds"][adopted:]  # `adopted` counts from one, so that step itself is left out
+    return run["seconds"][adopted:]  # `adopted` counts from one, so the step itself is left out
 
 
 def print_real(runs: dict) -> None:
@@ -180,7 +183,8 @@ def print_real(runs: dict) -> None:
 
 
 def beside_the_pool(programs: Programs, net: str, more: list[str]) -> int:
-    """Bytes of a budget that are not the pool's: what a budget that cannot start names, or what stood outside."""
+    """Returns the bytes of a budget that are not the pool's: the larger of what a refusal of 1 MiB names and what a run
+    with room held outside the pool, plus the margin."""
     refused = programs.run(net, 1, "1MiB", [], more)
     named = re.search(r"state at least [^(]*\((\d+) bytes\)", refused.get("failed", ""))
     roomy = programs.run(net, 3, ROOM, [], more)
@@ -212,7 +216,7 @@ def target(programs: Programs, rounds: int, steps: int) -> None:
 
 
 def takes_in(programs: Programs, folder: pathlib.Path, nets: list[str]) -> dict[str, pathlib.Path]:
-    """Those that are there, and the others recorded now."""
+    """Returns the takes in `folder`, and records those that are missing."""
     folder.mkdir(parents=True, exist_ok=True)
     takes = {net: folder / f"{net}.ullage" for net in nets}
     for net, take in takes.items():
@@ -234,7 +238,7 @@ def main() -> None:
                         help="of `real`, in percent")
     parser.add_argument("part", nargs="*", metavar="PART", choices=[[], "takes", "simulated", "time", "real", "target"])
     options = parser.parse_intermixed_args()
-    # Beside the programs, not in the folder for temporary files, which may be memory.
+    # In the programs' folder, because the folder for temporary files may be in memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="bench-plan-") as folder:
         programs = Programs(options.bin_dir, options.pictures, folder)
         parts = options.part or ["simulated", "time", "real", "target"]

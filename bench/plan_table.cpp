@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan_table FILE.ullage [--shares 75,55,40] [--levers recompute,batch-norm,hold]... [--effort N] [--seed N]
 //            [--time-points N] [--no-bound] [--no-baselines]
-// Plans the typical step of a recording at budgets that leave it these shares, in percent, of its activation memory:
-// budget = plain peak - (1 - share) x bytes saved. Prints JSON: for each share and each set of levers the plan as the
-// verifier found it, the bound, what the policies of baselines.h reach, and how long planning took. Times of the
-// machine are in it, so two runs of it are not the same text.
+// Plans the typical step of a take at budgets that leave it these shares, in percent, of its activation memory: budget
+// = plain peak - (1 - share) x bytes saved. Prints JSON: for each share and each set of levers the plan as the verifier
+// found it, the bound, the results of the policies of baselines.h, and how long planning took. The output contains
+// times, so it differs between runs.
 #include "baselines.h"
 #include "ullage/base/result.h"
 #include "ullage/plan/bound/bound.h"
@@ -44,8 +44,8 @@ struct LeverSet {
 struct Options {
   std::string file;
   std::vector<double> shares = {75, 55, 40};  // percent
-  std::vector<LeverSet> levers;               // empty: without and with what moves bytes
-  Ask ask;                                    // all but budget and levers
+  std::vector<LeverSet> levers;               // empty: one set without and one with levers that move bytes
+  Ask ask;                                    // budget and levers are set per row
   std::size_t time_points = 16;
   bool bound = true;
   bool baselines = true;

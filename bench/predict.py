@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ullage predict` says against runs at the sizes it says it of, and what it costs. Prints the tables of docs/measured.md.
+"""Compares `ullage predict` with runs at the predicted sizes, and measures its cost. Prints the tables of
+docs/measured.md.
 
-`dcgan`: DCGAN at 256x256, 64 features, from its small batches, against runs at 6 to 24; at 128; at 48 under the pager. `cost`: time and
-memory of `ullage predict` itself. `recording`: steps with and without --record in turn; bytes of file a step. `nets`: 40 sizes of each
-net of tests/nets, in batch and in a second dimension.
+`dcgan`: DCGAN at 256x256, 64 features, predicted from small batches and run at batches 6 to 24; at 128; at 48 under the
+pager.
+`cost`: time and memory of `ullage predict` itself. `recording`: steps with and without --record in turn; bytes of file
+per step.
+`nets`: 40 sizes of each net of tests/nets, in batch and in a second dimension.
 
 usage: predict.py BIN_DIR PICTURES [dcgan|cost|recording|nets|nets:NAME]...
 """
@@ -24,11 +27,11 @@ import predictions  # noqa: E402
 MIB = 1 << 20
 DCGAN_256 = ["dcgan", "--image-size", "256"]
 REAL_BATCHES = [6, 8, 12, 16, 24]
-PUBLISHED_128 = 5_661_257_312  # bytes of the pool at batch 128, by the slope measured at batches 2 to 6 before there was a recorder
+PUBLISHED_128 = 5_661_257_312  # bytes of the pool at batch 128, by the slope of batches 2 to 6, older than the recorder
 STEPS = 3
 SIDES = [16, 20, 24, 28]
 BATCHES = [2, 3, 4]
-# Net, second dimension, its small sizes, batches and second sizes of which all pairs are predicted and run.
+# Net, second dimension, its small sizes; then batches and second sizes, all pairs of which are predicted and run.
 NETS = [
     ("convnet", "side", SIDES, [5, 8, 12, 16, 24], [32, 36, 40, 48, 56, 64, 80, 96]),
     ("unet", "side", SIDES, [5, 6, 8, 12, 20], [32, 36, 40, 48, 56, 64, 80, 96]),
@@ -41,7 +44,7 @@ NETS = [
 
 
 class Cost:
-    """One run of a command: seconds, bytes of the largest process of its tree, what it printed."""
+    """One run of a command: seconds, bytes of the largest process of its tree, its stdout."""
 
     def __init__(self, command: list[str], folder: pathlib.Path):
         with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
@@ -65,7 +68,7 @@ class Bench:
         return Cost([self.ullage, *words], self.folder)
 
     def run(self, options: list[str], memory: str = "16GiB", more: list[str] = (), steps: int = STEPS) -> dict:
-        """The report of a run of DCGAN on real pictures."""
+        """Runs DCGAN on real pictures and returns the report."""
         self.count += 1
         report = self.folder / f"report-{self.count}.json"
         self.cost("run", "--quiet", "--memory", memory, "--report", str(report), *more, *options, "--steps", str(steps),
@@ -88,7 +91,7 @@ def counted(n: int) -> str:
 
 
 def above(predicted: int, real: int) -> str:
-    """How far the prediction is above the truth."""
+    """Returns how far the prediction is above the measured value."""
     return f"**UNDER by {real - predicted:,}**" if predicted < real else f"{100 * (predicted - real) / real:.2f} %"
 
 
@@ -140,7 +143,7 @@ def cost(bench: Bench, rounds: int = 3) -> None:
 
 
 def recording(bench: Bench, rounds: int = 7, steps: int = 8) -> None:
-    """Medians of the steps that count, in turn; the first two of each run do not."""
+    """Prints medians of steps with and without --record, in turn; the first two steps of each run do not count."""
     small = [*DCGAN_256[1:], "--ngf", "32", "--ndf", "32", "--batch", "8"]
     record = ["--record", str(bench.folder / "overhead.ullage")]
     runs = paging.Runs(bench.bin, bench.pictures, str(bench.folder))
@@ -188,7 +191,7 @@ def nets(bench: Bench, only: str) -> None:
 
 def main() -> None:
     bin_dir, pictures = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-    with tempfile.TemporaryDirectory(dir=bin_dir, prefix="bench-predict-") as folder:  # on a disk: tensors are moved there
+    with tempfile.TemporaryDirectory(dir=bin_dir, prefix="bench-predict-") as folder:  # on a disk: spills go there
         bench = Bench(bin_dir, pictures, folder)
         for table in sys.argv[3:] or ["dcgan", "cost", "recording", "nets"]:
             if table.startswith("nets"):

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a program, judged by the operating system."""
+"""Runs a program and measures it by the operating system's figures."""
 import json
 import os
 import pathlib
 
 
 def run(command: list[str], extra: dict[str, str], log: pathlib.Path) -> tuple[int, int, str]:
-    """Exit code (negative: the signal), peak resident bytes as wait4 and /usr/bin/time tell it, and all that was printed.
+    """Returns the exit code (negative: the signal), peak resident bytes as wait4 and /usr/bin/time report them, and all
+    output.
 
-    `extra` is added to the environment; what is printed goes through the file `log`.
+    `extra` is added to the environment; the output goes through the file `log`.
     """
     pid = os.fork()
     if pid == 0:
@@ -21,5 +22,5 @@ def run(command: list[str], extra: dict[str, str], log: pathlib.Path) -> tuple[i
 
 
 def run_json(out: pathlib.Path) -> dict:
-    """What ullage-dcgan wrote of a run into its --out folder."""
+    """Returns the run.json that ullage-dcgan wrote into its --out folder."""
     return json.loads((out / "run.json").read_text())

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 MIB = 1 << 20
 SHORT, LONG = 8, 20
 FACES = "from PIL import Image\nfor k in range(2): Image.effect_noise((32, 32), 60 + 60 * k).convert('RGB').save(f'face{k}.png')"
-# Pictures at once, and the budgets: MiB, or None for the plain program.
+# Batch size, and the budgets in MiB; None is the plain program.
 CASES = [(1, [None, 12288, 900, 600, 481]), (2, [None, 12288, 1200])]
 
 
@@ -33,7 +33,7 @@ class Bench:
         subprocess.run([python, "-c", FACES], check=True, cwd=self.folder / "pictures")
 
     def search(self, batch: int, budget: int | None, steps: int) -> tuple[float, int, list[bytes]]:
-        """Seconds in all, peak bytes of the process, the faces."""
+        """Returns the total seconds, peak bytes of the process, and the faces."""
         out = self.folder / "out"
         head = [str(self.bin / "ullage-pulse")] if budget is None else [
             str(self.bin / "ullage"), "run", "--quiet", "--memory", f"{budget}MiB", "pulse"]

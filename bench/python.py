@@ -15,7 +15,7 @@ import time
 
 from ratios import interval
 
-# Prints seconds an op for each part; each is timed for half a second after a warm-up.
+# Prints seconds per op for each part; each is timed for half a second after a warm-up.
 OPS = """
 import json, time, torch
 torch.set_num_threads(1)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many allocations and frees a second the model of the caching allocator handles. An item is one of either.
+// Measures how many allocations and frees per second the model of the caching allocator handles. One item is one
+// allocation or one free.
 #include "ullage/sim/caching.h"
 #include "ullage/sim/device.h"
 #include "ullage/sim/replay.h"
@@ -34,7 +35,8 @@ std::uint64_t draw_size(std::mt19937_64& random, double bits) {
   return static_cast<std::uint64_t>(std::exp2(std::uniform_real_distribution<>(0, bits)(random)));
 }
 
-// Steps of training: two saved tensors and a temporary per op, freed in the reverse order with one more temporary each.
+// Training steps: in forward, two of three ops save a tensor and the third makes a temporary; the saved tensors are
+// freed in reverse order, with one more temporary each.
 Operations training_steps(std::size_t count) {
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> sizes(64);
@@ -56,7 +58,7 @@ Operations training_steps(std::size_t count) {
   return operations;
 }
 
-// Sizes of all magnitudes, half of them repeated; about 2,000 blocks live.
+// Sizes of all magnitudes, half of them drawn from 64 fixed ones; about 2,000 live blocks.
 Operations random_requests(std::size_t count) {
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> shapes(64);
@@ -108,7 +110,8 @@ BENCHMARK(BM_training)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_random)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_random_expandable)->Unit(benchmark::kMillisecond);
 
-// A recording of a training loop, put through replay(): with the layout before it and up to three rules for ties.
+// Records a training loop and runs it through replay(), which includes the layout before it and up to three rules for
+// ties.
 class Recorder final : public Listener {
  public:
   void heard(const AllocatorEvent& event) override {
@@ -142,7 +145,7 @@ void BM_replay(benchmark::State& state) {
     segment.size = view.size;
     segment.small = view.small;
     segment.blocks.push_back({view.address, view.size, {}, trace::Block::State::Inactive, {}});
-    recorder.recording.segments.push_back(segment);  // all is free at the end: a block is a segment
+    recorder.recording.segments.push_back(segment);  // everything is free at the end, so each block is a whole segment
   }
   for (auto _ : state) {
     const Replay result = replay(recorder.recording, {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one request costs: the store against the C library, for the sizes that tensors have.
+// Measures what one request costs in the store and in the C library, for typical sizes of tensors.
 #include "ullage/store/os_pages.h"
 #include "ullage/store/store.h"
 
@@ -17,7 +17,7 @@ void write_every_page(void* at, std::uint64_t size) {
   for (std::uint64_t i = 0; i < size; i += 4096) bytes[i] = 1;
 }
 
-// Eight blocks come and go, as within an op; each is written once a page, as a tensor is.
+// Allocates and frees eight blocks, as an op does, and writes to each page of them, as ops write to tensors.
 void store_request(benchmark::State& state) {
   static OsPages pages;
   static FixedLimit limit(4_GiB);
@@ -31,7 +31,7 @@ void store_request(benchmark::State& state) {
     }
     for (const Address block : blocks) store->free(block);
   };
-  once();  // the first time pages come from the system and are zeroed; steps repeat, and then they do not
+  once();  // warm-up: only the first time do pages come zeroed from the system
   for (auto _ : state) once();
   state.SetItemsProcessed(state.iterations() * 8);
 }

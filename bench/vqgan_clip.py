@@ -32,7 +32,7 @@ class Bench:
                        check=True, capture_output=True)
 
     def paint(self, size: str, budget: str) -> tuple[list[float], int, bytes]:
-        """Seconds of each iteration, peak bytes of the process, the last picture."""
+        """Returns the seconds of each counted iteration, peak bytes of the process, and the last picture."""
         out = self.folder / "out.png"
         head = [str(self.bin / "ullage-vqgan-clip")] if budget == "plain" else [
             str(self.bin / "ullage"), "run", "--quiet", "--memory", f"{budget}MiB", "vqgan-clip"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# How every target of the house is made: one function for a module, one for a test.
+# Defines how every target of the project is built: functions for modules, tests and test programs.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -13,25 +13,26 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 find_program(ULLAGE_CCACHE ccache)
-if(ULLAGE_CCACHE)  # a second checkout of the same sources takes what the first one compiled
+if(ULLAGE_CCACHE)  # a second checkout of the same sources reuses what the first one compiled
   set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${ULLAGE_CCACHE}")
 endif()
 
-# Several sources of a folder are compiled as one: most of a source's cost is to read headers, torch's above all. So names of
-# one file (anonymous namespaces) are not used twice in a folder. Five sources that see torch take 2 GB of memory at most.
+# Several sources of a folder are compiled as one, because most of a source's cost is reading headers, above all
+# torch's. So names in anonymous namespaces must be unique in a folder. Five sources that include torch take at most 2
+# GB of memory.
 option(ULLAGE_UNITY "Compile several sources of a folder as one" ON)
 function(ullage_unity target sources_in_one)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ULLAGE_UNITY} UNITY_BUILD_BATCH_SIZE ${sources_in_one})
 endfunction()
 
-# Warnings are errors only where Ullage is the project being built, never for those who embed or only install it.
+# Warnings are errors only if Ullage is the top-level project, not if it is embedded or built as a wheel.
 function(ullage_warnings target)
   if(PROJECT_IS_TOP_LEVEL AND NOT ULLAGE_WHEEL)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
     if(ULLAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes sources that are included for headers
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # false alarm on sources in a unity source
     endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarm on string + string, GCC bug 105651
@@ -40,9 +41,10 @@ function(ullage_warnings target)
 endfunction()
 
 # ullage_module(NAME <folder> SOURCES ... HEADERS ... [LINK ...] [SHARED <output name>] [TORCH] [COLD])
-# Makes ullage_<folder> with alias ullage::<folder>. Headers are listed by their path in the folder; each stands alone. A source
-# includes its own header first (tools/check_layers.py), and clang-tidy reads each source alone: that shows it for a header that
-# has a source. The target all_verify_interface_header_sets compiles the others one by one, and those of TORCH, which tidy skips.
+# Makes ullage_<folder> with the alias ullage::<folder>. Headers are listed by their path in the folder; each must
+# compile alone. A source includes its own header first (tools/check_layers.py) and clang-tidy reads each source alone,
+# which proves it for headers that have a source. The target all_verify_interface_header_sets compiles the other headers
+# one by one, and all headers of TORCH modules, which tidy skips.
 # TORCH: the module includes torch and gets its flags.
 # COLD: no test needs its speed. The preset asan compiles it without optimization, which takes 0.6 of the time.
 function(ullage_module)
@@ -89,9 +91,9 @@ function(ullage_module)
 endfunction()
 
 # ullage_test(NAME <folder> SOURCES ... LINK ... [TORCH] [SHARDS <count>] [EACH_ALONE])
-# Makes tests/<folder> one executable and one ctest, <folder>_test: a case that fails is named in its output and at the end of
-# tools/test. SHARDS: so many ctests, each with its share of the cases, where they take long. EACH_ALONE: each case is a ctest
-# and a process of its own, for what a process can do only once.
+# Makes tests/<folder> one executable and one ctest, <folder>_test. A case that fails is named in its output and at the
+# end of tools/test. SHARDS: splits long tests into this many ctests, each with its share of the cases. EACH_ALONE: each
+# case is a ctest and a process of its own, for things that a process can do only once.
 function(ullage_test)
   cmake_parse_arguments(T "TORCH;EACH_ALONE" "NAME;SHARDS" "SOURCES;LINK" ${ARGN})
   set(target "${T_NAME}_test")
@@ -100,7 +102,7 @@ function(ullage_test)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # real.h
   ullage_warnings(${target})
   if(ULLAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -Wno-shadow)  # a test may name its variables as it likes
+    target_compile_options(${target} PRIVATE -Wno-shadow)  # in a unity source, tests may shadow each other's names
   endif()
   target_compile_options(${target} PRIVATE ${ULLAGE_TEST_OPTIMIZATION})
   if(T_TORCH)
@@ -130,7 +132,7 @@ function(ullage_test)
 endfunction()
 
 # ullage_test_program(NAME <target> SOURCES ... LINK ... [TORCH])
-# A program that tests start; nothing is tested by making it.
+# Makes a program that tests start. It is no test itself.
 function(ullage_test_program)
   cmake_parse_arguments(P "TORCH" "NAME" "SOURCES;LINK" ${ARGN})
   add_executable(${P_NAME} ${P_SOURCES})
@@ -143,8 +145,9 @@ function(ullage_test_program)
   endif()
 endfunction()
 
-# ullage_python_test(NAME <label>.<what> RUN <script of this folder> <arguments>... [COST <seconds>] [TIMEOUT <seconds>] [SKIPS] [SOAK])
-# COST: see tests/CMakeLists.txt. SKIPS: exit code 77 says that it cannot run here.
+# ullage_python_test(NAME <label>.<what> RUN <script of this folder> <arguments>... [COST <seconds>] [TIMEOUT <seconds>]
+# [SKIPS] [SOAK])
+# COST: see tests/CMakeLists.txt. SKIPS: exit code 77 means that the test cannot run here.
 # SOAK: only `make soak` runs it.
 function(ullage_python_test)
   cmake_parse_arguments(T "SKIPS;SOAK" "NAME;COST;TIMEOUT" "RUN" ${ARGN})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed: the command, the libraries that it brings into programs, and what a program needs to name the runtime itself
-# (find_package(Ullage), target Ullage::runtime). In a wheel the same, below the environment's own bin, lib and include.
+# Installs the command, the libraries that it loads into programs, and what a program needs to link the runtime itself
+# (find_package(Ullage), target Ullage::runtime). A wheel installs the same, into the environment's own bin, lib and
+# include.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -22,7 +23,7 @@ foreach(program ullage_dcgan_program ullage_pulse_program ullage_vqgan_clip_prog
 endforeach()
 install(TARGETS ullage_preload ullage_drycard_library LIBRARY DESTINATION "${lib}")
 if(ULLAGE_TORCH)
-  # Torch is mapped before the runtime is, by whichever program; the path serves programs that link the runtime.
+  # Every program has loaded torch before the runtime, except those that link the runtime: this path is for them.
   set_target_properties(ullage_runtime PROPERTIES INSTALL_RPATH "${ULLAGE_TORCH_DIR}/lib")
   install(TARGETS ullage_runtime LIBRARY DESTINATION "${lib}")
   foreach(header base/bytes.h base/check.h base/knob.h base/result.h runtime/c_api.h runtime/runtime.h)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# ullage::torch, LibTorch as the Python package torch carries it.
-# The package's own TorchConfig.cmake is not used: a CUDA build's asks for a CUDA toolkit that we do not need.
+# Defines ullage::torch: LibTorch from the Python package torch. The package's own TorchConfig.cmake is not used,
+# because that of a CUDA build requires a CUDA toolkit, which we do not need.
 
 set(ullage_python "${ULLAGE_PYTHON}")
 if(NOT ullage_python AND DEFINED ENV{ULLAGE_PYTHON})
@@ -12,7 +12,7 @@ endif()
 if(NOT ullage_python)
   set(ullage_python "${PROJECT_SOURCE_DIR}/.venv/bin/python")
 endif()
-# pip hides the environment's packages from the builds that it starts; they lie where they always do.
+# pip hides the environment's packages from the builds that it starts, so this falls back to their usual folder.
 set(find_torch "
 import importlib.util, pathlib, sysconfig
 spec = importlib.util.find_spec('torch')
@@ -36,7 +36,7 @@ add_library(ullage_torch INTERFACE)
 add_library(ullage::torch ALIAS ullage_torch)
 target_include_directories(ullage_torch SYSTEM INTERFACE
   "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
-# NDEBUG always: without it some structs of torch have another layout than in its libraries.
+# Always defines NDEBUG: without it some structs of torch have another layout than in its libraries.
 target_compile_options(ullage_torch INTERFACE -DNDEBUG)
 target_link_options(ullage_torch INTERFACE "-Wl,-rpath,${torch_dir}/lib")
 target_link_libraries(ullage_torch INTERFACE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of a test in Python that needs no framework: its functions `test_*`, each of which asserts."""
+"""Runs a Python test that needs no test framework: its cases are functions `test_*` that assert."""
 import contextlib
 import sys
 import tempfile
@@ -8,11 +8,11 @@ import traceback
 
 
 def run_cases(cases: dict, *arguments, only: str = "", place=None) -> None:
-    """Calls every function `test_*` of `cases` (a module's globals()) in order with `arguments`; `only`: parts of names, with
-    commas between; those with one of them are called.
+    """Calls every function `test_*` of `cases` (a module's globals()) in order with `arguments`. `only` holds parts of names,
+    separated by commas; then only functions with one of these parts in their name are called.
 
-    With `place`, each is called with place(folder), a new folder that is gone afterwards. One failure does not hide the
-    next; the last line names all that failed, and the exit code says whether any did.
+    With `place`, each function gets place(folder) instead of `arguments`; the folder is new and is removed afterwards. After
+    a failure the remaining functions still run. The last line names those that failed, and the exit code says if any did.
     """
     chosen = [name for name in cases if name.startswith("test_") and any(part in name for part in only.split(","))]
     if not chosen:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests in Python assert more than once."""
+"""Assertions that several Python tests share."""
 
 
 def refuses(kind, call, *words) -> None:
-    """`call` raises `kind`, and the message has the words."""
+    """Asserts that `call` raises `kind` and that the message contains all `words`."""
     try:
         call()
     except kind as error:
@@ -14,7 +14,8 @@ def refuses(kind, call, *words) -> None:
 
 
 def near(ours, theirs, limit) -> float:
-    """Shapes are equal, and the largest difference is at most `limit` of the largest figure; returns that part."""
+    """Asserts that the shapes are equal and that no element differs by more than `limit` times the largest absolute value
+    in `theirs`. Returns the largest difference as a share of that value."""
     assert ours.shape == theirs.shape, f"{tuple(ours.shape)} and {tuple(theirs.shape)}"
     apart = ((ours - theirs).abs().max() / theirs.abs().max()).item()
     assert apart <= limit, f"{apart:.2e} apart, {limit:.0e} allowed"

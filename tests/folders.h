@@ -5,10 +5,10 @@
 
 namespace ullage {
 
-// Where a test finds its files. Told by functions, so that one source alone is compiled with the paths of this checkout
-// and ccache knows all others again in the next one.
-[[nodiscard]] std::filesystem::path tests_folder();     // of the sources
-[[nodiscard]] std::filesystem::path programs_folder();  // of what was built
+// Where a test finds its files. These are functions, so that only folders.cpp is compiled with the paths of this
+// checkout; ccache can then reuse every other object file in another checkout.
+[[nodiscard]] std::filesystem::path tests_folder();     // the sources of the tests
+[[nodiscard]] std::filesystem::path programs_folder();  // the built programs
 [[nodiscard]] std::filesystem::path libraries_folder();
 
 }  // namespace ullage

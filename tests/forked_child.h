@@ -10,7 +10,8 @@
 
 namespace ullage {
 
-// A child by fork that has done `work` and waits for its end.
+// A forked child that has run `work` and then sleeps. The constructor returns once `work` is done; the destructor
+// kills the child.
 class ForkedChild final {
  public:
   explicit ForkedChild(const std::function<void()>& work) {

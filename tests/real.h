@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Recordings made by others, for tests: large ones lie beside the checkout where there are any (../shared/real), small
-// copies in tests/data.
+// Recordings made by other people. Large ones lie beside the checkout (../shared/real) on machines that have them;
+// small copies are in tests/data.
 
 #include <gtest/gtest.h>
 
@@ -34,6 +34,6 @@ inline std::vector<std::byte> bytes_of(const std::filesystem::path& path) {
 
 }  // namespace ullage
 
-// Skips the test, saying why, where the large recordings are not.
+// Skips the test, with the reason, if the folder of large recordings does not exist.
 #define ULLAGE_NEEDS_REAL_FILES() \
   if (!std::filesystem::exists(ullage::real_folder())) GTEST_SKIP() << "no folder ../shared/real beside the checkout"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A program that trains a small net, as Ullage's recorder would have seen it: for the tests of all that reads traces.
-// Needs trace/take_builder.cpp.
+// A program that trains a small net, written as the take that Ullage's recorder would make of it. All tests that read
+// traces use it. Link trace/take_builder.cpp with it.
 
 #include "trace/take_builder.h"
 #include "ullage/trace/file/trace_file.h"
@@ -16,7 +16,7 @@
 
 namespace ullage {
 
-// Two layers, Adam, MSE. For a batch of b: what layer 0 makes is b x 8 MiB and kept, its scratch is b x 3 MiB.
+// Two layers, Adam, MSE. At batch b, layer 0 makes and saves an activation of b x 8 MiB and uses b x 3 MiB of scratch.
 class SmallTraining {
  public:
   explicit SmallTraining(std::uint64_t batch, bool names = true) : batch_(batch), names_(names) {
@@ -97,7 +97,7 @@ class SmallTraining {
     }
     b.mode(Mode::Grad);
   }
-  // The backward pass of the last layer gets no memory for its gradient.
+  // Runs a forward pass, then refuses `requested` to the backward pass of the last layer.
   void fail(Bytes requested) {
     zero_grad();
     forward();
@@ -109,7 +109,7 @@ class SmallTraining {
                             .layer = layer(1),
                             .node = "ConvolutionBackward0"});
     failed_at_ = b.now(), failed_ = op, requested_ = requested;
-    b.allocate(requested);  // take() makes a refusal of it
+    b.allocate(requested);  // take() turns it into a refusal
     b.close(op);
   }
 
@@ -169,14 +169,14 @@ inline trace::TraceFile file_of(std::vector<trace::Take> takes, std::vector<std:
   return file;
 }
 
-// Three steps of a batch of 4.
+// A file with one take: three steps at batch 4.
 inline trace::TraceFile small_file() {
   SmallTraining program(4);
   program.steps(3);
   return file_of({program.take()});
 }
 
-// The same at batches of 2, 3 and 4, to predict 64.
+// A file with three takes, at batches 2, 3 and 4, that asks for a prediction at batch 64.
 inline trace::TraceFile file_of_three() {
   std::vector<trace::Take> takes;
   for (const std::uint64_t batch : {2, 3, 4}) {
@@ -189,7 +189,7 @@ inline trace::TraceFile file_of_three() {
   return file;
 }
 
-// A second step that ends for lack of 32 MiB.
+// A take whose second step fails: 32 MiB are refused to it.
 inline trace::TraceFile failed_file() {
   SmallTraining program(4);
   program.step();

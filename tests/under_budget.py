@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a shipped program, plainly and under budgets, held against each other."""
+"""Runs a shipped program without and with a budget and compares what it writes."""
 import dataclasses
 import json
 import os
@@ -13,20 +13,20 @@ MIB = 1 << 20
 class End:
     code: int
     said: str
-    peak: int  # resident bytes, of the operating system
-    files: dict[str, bytes] = dataclasses.field(repr=False)  # that it wrote into its folder
+    peak: int  # resident bytes, as the operating system counts them
+    files: dict[str, bytes] = dataclasses.field(repr=False)  # those that it wrote into its folder, by path
     report: dict | None
 
 
 class Runs:
-    """`name`: as behind `ullage run`. `written`: of the files in a run's folder those that a budget may not change."""
+    """`name`: the program's name after `ullage run`. `written`: a pattern for the files that no budget may change."""
 
     def __init__(self, name: str, written: str, bin_dir: str, folder: str):
         self.name, self.written, self.count = name, written, 0
         self.bin, self.folder = pathlib.Path(bin_dir).resolve(), pathlib.Path(folder)
 
     def arguments(self, out: pathlib.Path, options: tuple[str, ...], weights: list[str] | None) -> list:
-        """All words of the program, which is to write into `out`. `weights`: none, its usual ones."""
+        """Returns the program's arguments; it writes into `out`. If `weights` is None, it uses its usual ones."""
         raise NotImplementedError
 
     def run(self, budget: int | None, *options: str, weights: list[str] | None = None) -> End:
@@ -44,7 +44,7 @@ class Runs:
         return End(process.returncode, said, usage.ru_maxrss * 1024, files, json.loads(report.read_text()) if budget else None)
 
     def kept(self, budget: int, plain: End, *options: str, weights: list[str] | None = None) -> End:
-        """Within the budget, and the same files and final state as in plenty of memory."""
+        """Runs within `budget` and asserts that the peak stays below it and that files and final state are those of `plain`."""
         end = self.run(budget, *options, weights=weights)
         told = end.report
         assert end.code == plain.code == 0, (end.code, end.said)
@@ -55,11 +55,11 @@ class Runs:
         return end
 
     def roomy(self, *options: str, weights: list[str] | None = None) -> End:
-        """A run in plenty of memory, with the plain program's files."""
+        """Runs the program without a budget and then with 12 GiB, and asserts that both write the same files."""
         plain = self.run(None, *options, weights=weights)
         return self.kept(12 << 30, plain, *options, weights=weights)
 
 
 def budget_of(roomy: End, percent: int) -> int:
     told = roomy.report
-    return told["outside_pool_bytes"] + 9 * MIB + told["pool_peak_bytes"] * percent // 100  # 8 MiB are margin
+    return told["outside_pool_bytes"] + 9 * MIB + told["pool_peak_bytes"] * percent // 100  # 8 MiB: the margin

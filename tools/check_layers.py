@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks which folder includes which: the walls of src/ullage/layers.txt, and that only three folders see torch.
+"""Checks which folder includes which: the rules of src/ullage/layers.txt, and that only three folders include torch.
 
-Prints every include that breaks a rule as file:line and exits with 1; prints what was looked at otherwise.
+Prints every include that breaks a rule as file:line. Then prints the counts, and exits with 1 if a rule was broken.
 usage: check_layers.py [ROOT]
 """
 import collections
@@ -12,7 +12,7 @@ import re
 import sys
 
 WALLS = "src/ullage/layers.txt"
-# Programs may use the picture library; nobody else may.
+# Folders that may include torch, and the workloads that may not.
 SEES_TORCH = {"runtime", "workloads", "python"}
 TORCH_FREE_WORKLOADS = {"image", "program"}
 
@@ -33,12 +33,12 @@ class Layer:
 class Walls:
     def __init__(self):
         self.layers: dict[str, Layer] = {}
-        self.inside: dict[str, set[str]] = collections.defaultdict(set)  # a folder of tests: layers it looks into
+        self.inside: dict[str, set[str]] = collections.defaultdict(set)  # folder of tests: layers it may look into
         self.problems: list[str] = []
 
 
 def behind(arrows: dict[str, list[str]], start: str) -> set[str]:
-    """What `start` may include: itself, what its arrows point to, and all that these may include."""
+    """Returns what `start` may include: itself, what its arrows point to, and all that those may include."""
     seen, todo = set(), [start]
     while todo:
         one = todo.pop()
@@ -98,7 +98,7 @@ class House:
                 yield f"{path}:{number}", *match.groups()
 
     def is_inside(self, path: pathlib.PurePath, other: str) -> bool:
-        """May this file include every header of that layer? Those of the layer and its tests may."""
+        """Returns whether this file may include every header of that layer: files of the layer and its tests may."""
         if layer_of(path) is not None:
             return layer_of(path) == other
         folders = (path.parts[0], "/".join(path.parts[:2]))
@@ -133,7 +133,7 @@ class House:
                 found.append(f"{included[0][0]}: a source includes its own header first ({own.name}): so it is seen to stand alone")
         return found + self.lists_that_lie()
 
-    # Why this file may not include that.
+    # Yields the reasons why this file may not include that.
     def against(self, path: pathlib.PurePath, layer: str | None, bracket: str, name: str):
         workload = path.parts[1] if layer == "workloads" else None
         if name.startswith("ullage/"):
@@ -168,7 +168,7 @@ class House:
         elif is_below(walls, path.name) and (other or not is_below(walls, header)):
             yield f"{path.name} is below the rooms of {layer}, it may not include {header}"
 
-    # The folder between a layer and the file; "" at the layer's top.
+    # Returns the folders between the layer and the file; "" at the layer's top.
     def room_of(self, path: pathlib.PurePath) -> str:
         if path.parts[0] != "src" or len(path.parts) <= 4:
             return ""
@@ -195,7 +195,8 @@ def is_below(layer: Layer, name: str) -> bool:
 
 
 def layer_of(path: pathlib.PurePath) -> str | None:
-    """The layer a file belongs to: the folder below src/ullage, or workloads. None: tests and benchmarks."""
+    """Returns the layer of a file: the folder below src/ullage, or workloads, or python. None for tests and
+    benchmarks."""
     if path.parts[:2] == ("src", "ullage") and len(path.parts) > 3:
         return path.parts[2]
     return path.parts[0] if path.parts[0] in ("workloads", "python") else None

@@ -17,9 +17,10 @@ GIB = 1 << 30
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """One run. `points`: (steps done, resident bytes) in order of time; from `steps` to `steps` + 1 the result is saved."""
+    """One run. `points` are (steps done, resident bytes) in order of time. From `steps` to `steps` + 1 the result is
+    saved."""
     points: list
-    peak: int  # bytes, counted by the kernel; the points are samples, so none is above it
+    peak: int  # bytes, counted by the kernel; the points are only samples, so none is above it
     seconds: float
 
 
@@ -45,7 +46,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True)
 class Style:
-    """What the terminal can show. `width`: columns."""
+    """What the terminal can show. `width` is in columns."""
     width: int = 80
     colours: bool = False
     unicode: bool = True
@@ -57,7 +58,8 @@ def gib(size: int) -> str:
 
 
 def columns(curve: Curve, steps: int, count: int) -> list[int]:
-    """The most bytes held in each of `count` equal parts of the axis; a part without a sample is as the one before it."""
+    """Returns the most bytes held in each of `count` equal parts of the axis. A part without a sample repeats the one
+    before."""
     most: list[int | None] = [None] * count
     for at, size in curve.points:
         column = min(count - 1, int(at / (steps + 1) * count))
@@ -66,7 +68,8 @@ def columns(curve: Curve, steps: int, count: int) -> list[int]:
 
 
 def terminal_lines(m: Measured, style: Style) -> list[str]:
-    """The budget is a line of its own between two rows, so no row lies half below it and half above."""
+    """Returns the drawing as lines of text. The budget is a line between two rows, so no row is partly below and partly
+    above it."""
     full, light, dash, floor, side = "█░╌─│" if style.unicode else "#.-_|"
     cyan, grey, red = (36, 90, 31) if style.colours else (0, 0, 0)
 
@@ -74,14 +77,14 @@ def terminal_lines(m: Measured, style: Style) -> list[str]:
         return f"\033[{colour}m{text}\033[0m" if colour and text.strip() else text
 
     margin = 10  # "2.41 GiB" and the axis
-    wide = max(1, (min(max(style.width, 50), 100) - margin - 1) // (m.steps + 1))  # of 50 is the longest line of words
+    wide = max(1, (min(max(style.width, 50), 100) - margin - 1) // (m.steps + 1))  # the legend needs 50
     below = max(1, round(9 * m.budget / m.top()))
     row_bytes = m.budget / below
     above = math.ceil((m.top() - m.budget) / row_bytes)
     held = list(zip(*(columns(curve, m.steps, wide * (m.steps + 1)) for curve in (m.plain, m.within))))
 
     def row(number: int) -> str:
-        """A cell is filled if at least half of its height is held; `number` counts from the bottom."""
+        """Fills a cell if at least half of its height is held. `number` counts from the bottom."""
         half = (number + 0.5) * row_bytes
         cells = [full if within >= half else light if plain >= half else " " for plain, within in held]
         colour = {full: cyan, light: grey, " ": 0}
@@ -102,21 +105,21 @@ def terminal_lines(m: Measured, style: Style) -> list[str]:
         f"{'':{margin}}{paint(light * 2, grey)} plain   {paint(full * 2, cyan)} within the budget"]
 
 
-# Of the picture, in pixels of the PNG.
+# Layout of the picture, in pixels of the PNG.
 WIDTH, HEIGHT = 1200, 640
 LEFT, TOP, RIGHT, BOTTOM = 96, 128, 1168, 560
-SHARP = 2  # drawn this much larger, then made smaller: smooth edges
+SHARP = 2  # drawn this much larger, then reduced, for smooth edges
 INK, SOFT, GRID = "#1f2933", "#52606d", "#e4e7eb"
 PLAIN, PLAIN_AREA, WITHIN, WITHIN_AREA, BUDGET = "#7b8794", "#d9dee4", "#0b69a3", "#8ec5e8", "#cf1124"
 
 
 def nice_step(top: float) -> float:
-    """The distance of the axis' marks: four to ten of them."""
+    """Returns a round distance between marks of the axis, so that there are four to nine of them."""
     return next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000) if top / step <= 8)
 
 
 def draw_png(m: Measured, path: pathlib.Path) -> None:
-    from PIL import Image, ImageDraw, ImageFont  # here, so that the rest works without it
+    from PIL import Image, ImageDraw, ImageFont  # imported here, so that the rest works without Pillow
 
     image = Image.new("RGB", (WIDTH * SHARP, HEIGHT * SHARP), "white")
     draw = ImageDraw.Draw(image)

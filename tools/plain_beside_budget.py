@@ -25,7 +25,7 @@ BETWEEN_LOOKS = 0.02  # seconds
 
 
 def resident(pid: int) -> int:
-    """Bytes; 0 of a process that is gone."""
+    """Returns resident bytes; 0 if the process has ended."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
     except (OSError, IndexError):
@@ -33,7 +33,7 @@ def resident(pid: int) -> int:
 
 
 def largest_resident(pid: int) -> int:
-    """Of the process and its children: the program is a child of `ullage`."""
+    """Returns the largest resident bytes of the process and its children: the program is a child of `ullage`."""
     try:
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
@@ -42,13 +42,13 @@ def largest_resident(pid: int) -> int:
 
 
 class Steps:
-    """When each step ended, from the program's log of losses, which has one line a step."""
+    """Records when each step ended, from the program's log of losses, which has one line per step."""
 
     def __init__(self, losses: pathlib.Path):
         self.losses, self.size, self.ends = losses, 0, []
 
     def look(self, now: float) -> int:
-        """Steps done by `now`."""
+        """Returns the steps done by `now`."""
         if self.losses.exists() and self.losses.stat().st_size != self.size:
             text = self.losses.read_bytes()
             self.size = len(text)
@@ -57,7 +57,7 @@ class Steps:
 
 
 def in_steps(samples: list[tuple[float, int]], ends: list[float], seconds: float) -> list[tuple[float, int]]:
-    """Times to steps done: each step is one long, and so is what comes after the last."""
+    """Maps times to steps done. Each step has length 1, and so has the time after the last one."""
     borders = [0.0, *ends, seconds]
     points, step = [], 0
     for at, size in samples:
@@ -76,7 +76,7 @@ class Run:
 
 
 def run(name: str, command: list[str], out: pathlib.Path, log: pathlib.Path) -> Run:
-    """Ends this program if the run fails."""
+    """Runs the command while sampling its memory. Exits this program if the run fails."""
     show = sys.stderr.isatty()
     steps, samples, shown, start = Steps(out / "losses.jsonl"), [], 0.0, time.monotonic()
     print(f"+ {' '.join(command)}", file=sys.stderr)
@@ -106,19 +106,19 @@ def run(name: str, command: list[str], out: pathlib.Path, log: pathlib.Path) -> 
 
 
 def passed_by(within: Run, report: dict) -> int:
-    """Bytes above the budget, by either count."""
+    """Returns the bytes above the budget, by the kernel's count or Ullage's, whichever is larger."""
     return max(0, within.curve.peak - report["budget_bytes"], report["over_budget_bytes"])
 
 
 def differing(plain: Run, within: Run) -> list[str]:
-    """What a budget may not change and did."""
+    """Returns what differs between the runs; a budget must not change it."""
     sha = "state_sha256"
     found = [] if plain.losses == within.losses else ["the losses"]
     return found + ([] if plain.told[sha] == within.told[sha] else ["parameters, optimizer state or generator"])
 
 
 def terminal_style() -> Style:
-    """As `ullage` finds its own (docs/cli.md)."""
+    """Decides as `ullage` does (docs/cli.md)."""
     terminal = sys.stdout.isatty()
     locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "")
     return Style(width=shutil.get_terminal_size().columns if terminal else 80,
@@ -127,7 +127,7 @@ def terminal_style() -> Style:
 
 
 def summary(plain: Run, within: Run, report: dict) -> list[str]:
-    """Figures of this machine in these two runs, nothing else."""
+    """Returns the measured figures of these two runs."""
     budget = report["budget_bytes"]
     lines = [f"{name:<18} peak {gib(one.curve.peak)}, {one.curve.seconds:.0f} s, {statistics.median(one.told['step_seconds']):.1f} s a step"
              for name, one in (("plain", plain), ("within the budget", within))]
@@ -163,7 +163,7 @@ def main(bin_dir: pathlib.Path, memory: str, out: pathlib.Path, options: list[st
     except ImportError:
         print("picture            not drawn: this Python has no Pillow")
     print(f"report             {out}/report.json")
-    for folder in ("plain", "within"):  # 1 GB each, of a net that was trained for a minute
+    for folder in ("plain", "within"):  # 1 GB each, and worthless: the net was trained for a minute
         shutil.rmtree(out / folder / "checkpoint")
     return 0 if same and passed_by(within, report) == 0 else 1
 
@@ -173,5 +173,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     try:
         sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4:]))
-    except KeyboardInterrupt:  # the program got it too, and ends by itself
+    except KeyboardInterrupt:  # the program got the signal too, and ends by itself
         sys.exit(130)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a trace of Ullage (*.ullage) with nothing but Python, and prints what is in it: takes, events, peak.
+"""Reads a trace of Ullage (*.ullage) with nothing but Python, and prints its takes, events and peak.
 
-It follows docs/trace_file.md and is meant to be copied from: read_parts() takes the file apart, records() yields what
-happened, one tuple after the other. The full reader is `ullage explain FILE`.
+It follows docs/trace_file.md and is an example to copy from: read_parts() splits the file into parts, records() yields
+the recorded events as tuples. The full reader is `ullage explain FILE`.
 usage: read_trace.py FILE...
 """
 import json
@@ -15,7 +15,7 @@ ALLOCATION, FREE, OP_BEGIN, OP_END, SAVE, UNSAVE, OUT_OF_MEMORY, MARK, ROLE, BOR
 
 
 class Packed:
-    """Numbers of seven bits a byte, the low ones first."""
+    """A reader of variable-length numbers: seven bits per byte, the low ones first."""
 
     def __init__(self, data, at=0):
         self.data, self.at = data, at
@@ -43,7 +43,7 @@ class Packed:
 
 
 def read_parts(data):
-    """Yields (kind, content) of every part; ValueError says what is cut off or damaged."""
+    """Yields (kind, content) of every part. Raises ValueError if the file is cut off or damaged."""
     if not data.startswith(b"ULLAGE TRACE "):
         raise ValueError("no trace of ullage")
     line = data.index(b"\n")
@@ -77,7 +77,7 @@ def read_shapes(content):
 
 
 def uses(packed, now, shapes):
-    """(storage, 0 read 1 written 2 output, dtype, sizes) of each tensor."""
+    """Yields (storage, use, dtype, sizes) of each tensor; the use is 0 (read), 1 (written) or 2 (output)."""
     for _ in range(packed.number()):
         storage, what = now["storage"] - packed.number(), packed.number()
         shape = shapes[what >> 2] or (packed.bytes(1)[0], packed.numbers(packed.number()))
@@ -85,13 +85,13 @@ def uses(packed, now, shapes):
 
 
 def records(packed, now, texts, shapes):
-    """Yields (kind, flags, microseconds, fields). `now` holds where we are: storage, op, micros, thread."""
+    """Yields (kind, flags, microseconds, fields). `now` is the current position: storage, op, micros, thread."""
     while packed.at < len(packed.data):
         tag = packed.bytes(1)[0]
         kind, flags = tag & 15, tag >> 4
         if kind < ROLE:
             now["micros"] += packed.number()
-        if kind == ALLOCATION:  # id, bytes, op or none
+        if kind == ALLOCATION:  # id, bytes, op or None
             size = packed.number()
             fields = now["storage"], size, None if flags & 1 else now["op"] - packed.number()
             now["storage"] += 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DenseNet-121 (Huang et al., Densely Connected Convolutional Networks, CVPR 2017) with changes in place, the form that
-// torchvision trains: each layer joins what all layers of its block before it made.
+// DenseNet-121 (Huang et al., Densely Connected Convolutional Networks, CVPR 2017) with in-place ops, as torchvision
+// trains it. The input of each layer is the concatenated output of all earlier layers of its block.
 
 #include "subjects.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kColours = 3;
 constexpr std::int64_t kClasses = 1000;
-constexpr std::int64_t kNarrow = 4;  // of a layer's 1x1 convolution: output channels, in units of the growth
+constexpr std::int64_t kNarrow = 4;  // output channels of a layer's 1x1 convolution, in units of the growth
 constexpr std::array<std::int64_t, 4> kLayers = {6, 12, 24, 16};  // in each block
 
 nn::Conv2d conv(std::int64_t from, std::int64_t to, std::int64_t kernel) {

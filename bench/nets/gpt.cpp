@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transformer that predicts the next word, after GPT-2: norms before, not behind; learnt positions; fused attention.
+// A transformer that predicts the next word, after GPT-2: norms before the sublayers, learnt positions, fused
+// attention.
 
 #include "subjects.h"
 
@@ -22,7 +23,7 @@ class LayerImpl final : public nn::Module {
         wide_(register_module("wide", nn::Linear(width, 4 * width))),
         narrow_(register_module("narrow", nn::Linear(4 * width, width))) {}
 
-  // x: batch x length x width, and so is the result.
+  // x and the result are batch x length x width.
   Tensor forward(const Tensor& x) {
     const std::int64_t batch = x.size(0);
     const std::int64_t length = x.size(1);
@@ -55,7 +56,7 @@ class GptImpl final : public nn::Module {
     for (std::int64_t i = 0; i < layers; ++i) layers_->push_back(Layer(width));
   }
 
-  // ids: batch x length; the result: batch x length x words.
+  // ids is batch x length; the result is batch x length x words.
   Tensor forward(const Tensor& ids) {
     const Tensor x = words_(ids) + places_(torch::arange(ids.size(1)));
     return head_(norm_(layers_->forward(x)));
@@ -70,7 +71,7 @@ class GptImpl final : public nn::Module {
 };
 TORCH_MODULE(Gpt);
 
-// The width is a multiple of the heads.
+// The width must be a multiple of kHeads.
 Subject make(const Sizes& sizes) {
   const auto batch = sizes.batch.value_or(8);
   const auto length = sizes.length.value_or(256);

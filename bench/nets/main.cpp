@@ -2,8 +2,8 @@
 // bench_nets --net resnet50|densenet121|unet|gpt --steps N [--seed 1] [--threads 2] [--losses]
 //            [--batch N] [--side N] [--length N] [--layers N] [--width N]
 // Trains one net and prints one line of JSON: seconds and loss of each step, SHA-256 of each part of the state and of
-// all. With --losses also a line a step, as it goes. It is linked to the runtime of Ullage as the shipped programs are:
-// `ullage run` keeps its budget and plans its steps, and without it nothing of that does anything.
+// all parts. With --losses also prints a line per step as it runs. Like the shipped programs it links Ullage's runtime:
+// `ullage run` keeps its budget and plans its steps; without `ullage run` the runtime does nothing.
 
 #include "subjects.h"
 #include "ullage/runtime/runtime.h"
@@ -50,7 +50,7 @@ std::optional<std::int64_t>* size_called(const std::string& name, Sizes& sizes) 
                             : nullptr;
 }
 
-// One option that takes a number; false where there is no such or the net does not look at it.
+// Reads one option that takes a number. Returns false if there is none of this name or the net does not use it.
 bool read_number(const std::string& option, const std::string& value, const Net* net, Options& options) {
   const long number = std::strtol(value.c_str(), nullptr, 10);
   if (number <= 0 || !option.starts_with("--")) return false;
@@ -65,7 +65,7 @@ bool read_number(const std::string& option, const std::string& value, const Net*
   return *size = number, true;
 }
 
-// --net comes before its sizes.
+// --net must come before the net's sizes.
 bool read_options(int argc, char** argv, const std::map<std::string, Net>& nets, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];

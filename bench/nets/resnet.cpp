@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ResNet-50 (He et al., Deep Residual Learning for Image Recognition, CVPR 2016) with the stride in the 3x3 convolution
-// and changes in place, the form that torchvision trains.
+// and in-place ops, as torchvision trains it.
 
 #include "subjects.h"
 
@@ -56,7 +56,7 @@ nn::Sequential layer(std::int64_t from, std::int64_t width, std::int64_t blocks,
 
 class ResNetImpl final : public nn::Module {
  public:
-  // `width`: channels of the first convolution, 64 in the paper.
+  // `width` is the channels of the first convolution, 64 in the paper.
   explicit ResNetImpl(std::int64_t width)
       : conv1_(register_module("conv1",
                                nn::Conv2d(nn::Conv2dOptions(kColours, width, 7).stride(2).padding(3).bias(false)))),

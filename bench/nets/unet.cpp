@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A U-Net (Ronneberger et al., MICCAI 2015) of four levels with batch norm: two convolutions at each level, down and up
-// again, and a skip beside each.
+// A U-Net (Ronneberger et al., MICCAI 2015) of four levels with batch norm: two convolutions at each level on the way
+// down and up, and a skip connection at each level.
 
 #include "subjects.h"
 
@@ -22,7 +22,7 @@ nn::Sequential twice(std::int64_t from, std::int64_t to) {
 
 class UNetImpl final : public nn::Module {
  public:
-  // `width`: channels of the first level; each level below has twice as many.
+  // `width` is the channels of the first level; each deeper level has twice as many.
   explicit UNetImpl(std::int64_t width) {
     for (std::int64_t i = 0; i <= kLevels; ++i) {
       const std::int64_t to = width << i;
@@ -56,7 +56,7 @@ class UNetImpl final : public nn::Module {
 };
 TORCH_MODULE(UNet);
 
-// The side is a multiple of 16.
+// The side must be a multiple of 16.
 Subject make(const Sizes& sizes) {
   const auto batch = sizes.batch.value_or(4);
   const auto side = sizes.side.value_or(256);

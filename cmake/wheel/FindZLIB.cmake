@@ -4,7 +4,7 @@ if(NOT TARGET ZLIB::ZLIB)
   ullage_site_file(header cmeel.prefix/include/zlib.h)
   if(header)
     get_filename_component(folder "${header}" DIRECTORY)
-    # To link with; every system with a Python has its own libz.so.1 to run with.
+    # Only for linking; at run time every system with a Python has its own libz.so.1.
     find_library(ULLAGE_WHEEL_ZLIB libz.so PATHS "${folder}/../lib64" "${folder}/../lib" NO_DEFAULT_PATH REQUIRED)
     add_library(ZLIB::ZLIB SHARED IMPORTED GLOBAL)
     set_target_properties(ZLIB::ZLIB PROPERTIES

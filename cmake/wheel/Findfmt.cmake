@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# As torch carries it. Both names of the package are header-only here.
+# Uses torch's copy of fmt. Both targets of the package are header-only here.
 if(NOT TARGET fmt::fmt)
   foreach(name fmt fmt-header-only)
     add_library(fmt::${name} INTERFACE IMPORTED GLOBAL)

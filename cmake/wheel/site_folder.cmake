@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# ullage_site_file(VAR file): the path of a file that some Python package brings, searched on the Python path of the
-# build; empty where none does.
+# ullage_site_file(VAR file) sets VAR to the path of a file that a Python package provides, searched on the build's
+# Python path; empty if there is none.
 function(ullage_site_file variable file)
   execute_process(
     COMMAND "${Python_EXECUTABLE}" -c

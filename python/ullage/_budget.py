@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A budget that begins in the midst of a process: ullage.run()."""
+"""A budget that begins in a running process: ullage.run()."""
 from __future__ import annotations
 
 import ctypes
@@ -13,10 +13,11 @@ from ullage._command import library
 
 
 class Budget:
-    """A budget of this process, in force from its making. As a context manager it is lifted at the end of the block."""
+    """A budget of this process, in force from its creation. As a context manager it is lifted at the end of the
+    block."""
 
     def __init__(self, outer: int | None):
-        self._outer = outer  # in force before this one; None: none
+        self._outer = outer  # the budget in force before this one; None: there was none
 
     def __enter__(self) -> Budget:
         return self
@@ -25,8 +26,8 @@ class Budget:
         self.lift()
 
     def lift(self) -> None:
-        """The budget before this one is in force again, or none; what was recorded so far is written. Tensors that were
-        moved out come back when they are used."""
+        """Restores the budget before this one, or none. Writes what was recorded so far. Spilled tensors are restored
+        when they are used."""
         runtime = _runtime.library()
         if runtime is None or self._outer == _NOT_OURS:
             return
@@ -36,28 +37,29 @@ class Budget:
             _begin(runtime, str(self._outer), None, None)
 
 
-_NOT_OURS = -1  # the budget is that of `ullage run`, and stays
+_NOT_OURS = -1  # the budget belongs to `ullage run`, and stays
 
 
 def run(memory: int | str, *, spill: str | os.PathLike[str] | None = None,
         record: str | os.PathLike[str] | None = None) -> Budget:
-    """Keeps this process inside `memory` from here on, as `ullage run --memory` does from a program's start.
+    """Keeps this process within `memory` from now on, as `ullage run --memory` does from a program's start.
 
         with ullage.run(memory="3GiB"):
             train()
 
-    memory: bytes of this whole process, as the operating system counts them; a number, or "3GiB".
-    spill: the folder for tensors that do not fit, "FOLDER:SIZE" for a most, or "none"; None: the default of `ullage run`.
-    record: the file for what the program does meanwhile, for `ullage explain`, `ullage plan` and ullage.explain().
+    memory: bytes of the whole process, as the operating system counts them; a number, or "3GiB".
+    spill: the folder for tensors that do not fit, "FOLDER:SIZE" with a limit, or "none"; None: the default of `ullage
+    run`.
+    record: the file to record the program in, for `ullage explain`, `ullage plan` and ullage.explain().
 
-    Tensors made before stay where they are: they count, and cannot be moved. Only this process is kept inside: what it
-    starts is counted where it is a fork. A second call states the budget anew (spill and record stay those of the
-    first). In a process of `ullage run` that budget stays in force, and a warning says so.
+    Tensors made before this call stay where they are: they count, but cannot be evicted. Only this process is kept
+    within the budget; processes that it starts count only if they are forks. A second call changes the budget (spill
+    and record stay those of the first). In a process of `ullage run` that budget stays in force, and a warning says so.
 
-    Raises ValueError for what cannot be met (the message says what would do), RuntimeError for a torch that Ullage was
-    not built against, FileNotFoundError where Ullage's libraries are not installed.
+    Raises ValueError if the budget cannot be met (the message says what would suffice), RuntimeError if Ullage was not
+    built against this torch, FileNotFoundError if Ullage's libraries are not installed.
     """
-    import torch  # noqa: F401  the runtime stands on it
+    import torch  # noqa: F401  the runtime needs it loaded
 
     if _runtime.active() and "ULLAGE_LEDGER" in os.environ:
         warnings.warn(f"this process was started by `ullage run`; its budget stays in force, not that of {memory}", stacklevel=2)

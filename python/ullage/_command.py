@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `ullage`, for what Python asks of it."""
+"""Finds and runs the command `ullage`."""
 from __future__ import annotations
 
 import pathlib
@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sysconfig
 
-_UNREADABLE = 3  # exit code of `ullage` for a file that cannot be read
+_UNREADABLE = 3  # exit code of `ullage` if a file cannot be read
 
 
 def command() -> str:
-    """Beside this Python, else on PATH. Raises FileNotFoundError."""
+    """Returns the command's path: beside this Python, otherwise on PATH. Raises FileNotFoundError."""
     found = shutil.which("ullage", path=sysconfig.get_path("scripts")) or shutil.which("ullage")
     if found is None:
         raise FileNotFoundError("the command 'ullage' is neither beside this Python nor on PATH")
@@ -19,7 +19,7 @@ def command() -> str:
 
 
 def library(name: str) -> pathlib.Path:
-    """A library that is installed with the command. Raises FileNotFoundError."""
+    """Returns the path of a library that is installed with the command. Raises FileNotFoundError."""
     folder = pathlib.Path(command()).resolve().parent.parent / "lib"
     if not (folder / name).exists():
         raise FileNotFoundError(f"{name} is not in {folder}, where it is installed with the command 'ullage'")
@@ -27,7 +27,8 @@ def library(name: str) -> pathlib.Path:
 
 
 def answer(verb: str, *options: str, given: str | None = None, **settings: object) -> str:
-    """What the command prints on stdout. `given`: its stdin. Raises ValueError for what it cannot read."""
+    """Returns what the command prints on stdout; `given` is its stdin. Raises ValueError if it cannot read its input,
+    RuntimeError if it fails otherwise."""
     settings.setdefault("stderr", subprocess.PIPE)
     done = subprocess.run([command(), verb, *options], input=given, stdout=subprocess.PIPE, text=True, **settings)
     said = (done.stderr or "").strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command's `explain`, for a program or a notebook that has the failure at hand."""
+"""`ullage explain` for a program or a notebook that has caught the error."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,13 +14,13 @@ from ullage._command import answer
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """Why memory ran out, who held it, and what to do. A notebook shows it as the page with the timeline."""
+    """Why memory ran out, what held it, and what to do. A notebook shows it as the HTML page with the timeline."""
     text: str
-    """As the command prints it."""
+    """The text that the command prints."""
     data: dict
     """The same for programs: the JSON of docs/cli.md."""
     page: str
-    """The same as one HTML page that needs nothing else."""
+    """The same as one self-contained HTML page."""
 
     def __str__(self) -> str:
         return self.text
@@ -29,7 +29,7 @@ class Explanation:
         return f"<Explanation: {self.text.splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
-        # Of a page of its own, so that its style and scripts stay in it.
+        # An iframe, so that the page's style and scripts do not affect the notebook.
         quoted = self.page.replace("&", "&amp;").replace('"', "&quot;")
         return f'<iframe srcdoc="{quoted}" style="width: 100%; height: 40em; border: 0"></iframe>'
 
@@ -37,9 +37,9 @@ class Explanation:
 def explain(failure: str | os.PathLike[str] | BaseException) -> Explanation:
     """Explains an out-of-memory error.
 
-    failure: the exception, or the path of what `ullage explain` reads: a log, a snapshot, a trace, a printed summary.
-    Raises ValueError, with the reason, for what cannot be read or is a text with neither an error nor a table, and
-    FileNotFoundError where the command `ullage` is neither beside this Python nor on PATH.
+    failure: the exception, or the path of a file that `ullage explain` reads: a log, a snapshot, a trace, a printed
+    summary. Raises ValueError, with the reason, if the file cannot be read or is a text with neither an error nor a
+    table, and FileNotFoundError if the command `ullage` is neither beside this Python nor on PATH.
     """
     words = _words(failure) if isinstance(failure, BaseException) else None
     source = "-" if words is not None else os.fspath(failure)
@@ -50,7 +50,8 @@ def explain(failure: str | os.PathLike[str] | BaseException) -> Explanation:
 
 
 def _words(failure: BaseException | None) -> str:
-    """Of the exception and those behind it; no lines of source, which may hold an error's words as well."""
+    """Returns the messages of the exception and of its causes, without source lines, which may contain an error's words
+    too."""
     words = ""
     while failure is not None:
         words += "".join(traceback.format_exception_only(failure))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command's `predict`, for a function instead of a program."""
+"""`ullage predict` for a function instead of a program."""
 from __future__ import annotations
 
 import dataclasses
@@ -16,20 +16,20 @@ from ullage._command import answer
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What a function will need at a size at which it was not run."""
+    """The memory that a function will need at a size at which it was not run."""
     text: str
-    """As the command prints it."""
+    """The text that the command prints."""
     data: dict
     """The same for programs: the JSON of docs/cli.md."""
 
     @property
     def process_peak(self) -> int:
-        """Most resident bytes of the process, as the operating system counts them."""
+        """Peak resident bytes of the process, as the operating system counts them."""
         return self.data["process_peak_bytes"]
 
     @property
     def fits(self) -> bool | None:
-        """Whether that is at most the `memory` that was asked about; None: none was."""
+        """Whether that is at most the given `memory`; None if none was given."""
         return self.data["fits"]
 
     def __str__(self) -> str:
@@ -43,16 +43,16 @@ def predict(function: Callable[..., object], *, at: Mapping[str, int], vary: Map
         def train(batch): ...
         ullage.predict(train, at={"batch": 64}, vary={"batch": [2, 3, 4]}).process_peak
 
-    function: of a module or a script, at its top level; it is called by the names in `at`, in processes of its own, and
-        ended at the border of its third step. A script is run again there up to its end under the name
-        "__ullage_rehearsal__", so what it does when it is started stands behind `if __name__ == "__main__":`.
+    function: at the top level of a module or a script. It is called with the names in `at`, in separate processes, and
+        ended at the border of its third step. A script is run again there to its end under the name
+        "__ullage_rehearsal__", so code for its normal start belongs behind `if __name__ == "__main__":`.
     at: one or two sizes to predict.
-    vary: the small sizes to try of each, three at least in ascending order; None: Ullage chooses.
-    memory: also says whether that many bytes do, and the largest sizes that fit.
-    here: the processes run in this working folder; else in an empty one that is removed afterwards.
+    vary: the small sizes to try for each name, at least three in ascending order; None: Ullage chooses.
+    memory: if given, the result also says whether that many bytes suffice, and the largest sizes that fit.
+    here: the processes run in this working folder; otherwise in an empty one that is removed afterwards.
 
-    Progress goes to stderr. Raises ValueError for a function that no other process can find, RuntimeError with the
-    command's reason where the function failed or nothing of it can be told.
+    Progress goes to stderr. Raises ValueError if no other process can find the function, RuntimeError with the
+    command's reason if the function failed or nothing can be predicted for it.
     """
     small = {name: None for name in at} if vary is None else vary
     options = [word for name, sizes in small.items()
@@ -66,13 +66,14 @@ def predict(function: Callable[..., object], *, at: Mapping[str, int], vary: Map
         data = answer("predict", "--json", "--keep", takes, *options, *budget, *(["--here"] if here else []), "--", *words,
                       env={**os.environ, "PYTHONPATH": path}, stderr=None)
         told = json.loads(data)
-        # A run at the very size is told as such; the takes would say only why they do not tell.
+        # If the prediction was measured at that very size, its own text says so; the takes alone would only say why
+        # they predict nothing.
         text = _measured(told) if told["measured"] else answer("predict", takes, *budget)
     return Prediction(text, told)
 
 
 def _where(function: Callable[..., object]) -> tuple[str, str]:
-    """The module's name or the script's file, and the function's name in it."""
+    """Returns the module's name or the script's file, and the function's name in it."""
     name = getattr(function, "__qualname__", "")
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     if module is None or getattr(module, name, None) is not function:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtime's C interface (src/ullage/runtime/c_api.h), where this process has the runtime."""
+"""The runtime's C interface (src/ullage/runtime/c_api.h), if this process has the runtime."""
 from __future__ import annotations
 
 import ctypes
@@ -11,13 +11,13 @@ _NAME = "libullage_torch.so"
 
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """Bytes, as of one moment."""
+    """Bytes at one moment."""
     budget: int | None
     """Stated for the whole tree of processes; None: unlimited."""
     resident: int
-    """Of this process, as the operating system counts it."""
+    """Resident bytes of this process, as the operating system counts them."""
     live: int
-    """Of tensors in the pool, moved out or not."""
+    """Bytes of tensors in the pool, evicted or not."""
 
 
 class _Memory(ctypes.Structure):
@@ -25,7 +25,8 @@ class _Memory(ctypes.Structure):
 
 
 def library() -> ctypes.CDLL | None:
-    """The runtime if this process has it: it comes with the import of torch under `ullage run`, or by ullage.run()."""
+    """Returns the runtime if this process has it: it is loaded when torch is imported under `ullage run`, or by
+    ullage.run()."""
     global _found
     if _found is None:
         try:
@@ -39,13 +40,13 @@ _found: ctypes.CDLL | None = None
 
 
 def active() -> bool:
-    """True when a budgeted pool stands behind torch's CPU allocator in this process."""
+    """Returns true if torch's CPU allocator uses a budgeted pool in this process."""
     runtime = library()
     return runtime is not None and runtime.ullage_active() == 1
 
 
 def report() -> Memory | None:
-    """What this process holds now; None in a plain run."""
+    """Returns what this process holds now; None in a plain run."""
     runtime = library()
     if runtime is None or runtime.ullage_active() != 1:
         return None
@@ -55,7 +56,7 @@ def report() -> Memory | None:
 
 
 def mark_step() -> None:
-    """Tells that a step of the program ended here; without it steps are found in the program's ops."""
+    """Marks the end of a step. Without it steps are found from the period of the program's ops."""
     runtime = library()
     if runtime is not None:
         runtime.ullage_mark_step()

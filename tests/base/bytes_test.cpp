@@ -17,7 +17,7 @@ concept Comparable = requires(A a, B b) {
   a < b;
 };
 
-// What must not compile.
+// Each unit type combines only with what makes sense: the negated lines must not compile.
 static_assert(Addable<Bytes, Bytes>);
 static_assert(!Addable<Bytes, EventId>);
 static_assert(!Addable<Bytes, Seconds>);

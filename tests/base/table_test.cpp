@@ -20,7 +20,7 @@ concept IndexOf = requires(Items& items, Index index) {
   items[index];
 };
 
-// What must not compile.
+// A table takes only its own ids as an index: the negated lines must not compile.
 static_assert(IndexOf<Row, Rows>);
 static_assert(IndexOf<Row, const Rows>);
 static_assert(!IndexOf<Seat, Rows>);
@@ -31,7 +31,7 @@ static_assert(!IndexOf<IdRange<Seat>, const Rows>);
 static_assert(!std::is_convertible_v<int, Row> && !std::is_convertible_v<Row, Seat>);
 static_assert(!std::is_assignable_v<Row&, Seat>);
 
-// No more than what it stands for.
+// Ids and tables are no larger than the types that they wrap.
 static_assert(sizeof(Row) == sizeof(std::int32_t) && std::is_trivially_copyable_v<Row>);
 static_assert(sizeof(Rows) == sizeof(std::vector<std::string>));
 

@@ -25,7 +25,7 @@ using c10::IValue;
 
 bool on_card(const at::Tensor& tensor) { return tensor.defined() && tensor.is_cuda(); }
 
-// They say something of the bytes, and are no layer of torch.
+// These keys say how to read the bytes (conjugate, negative, zero), so the lent tensor keeps them.
 const DispatchKeySet kOfBytes({DispatchKey::Conjugate, DispatchKey::Negative, DispatchKey::ZeroTensor});
 
 DispatchKeySet cpu_keys_of(const at::Tensor& card) {
@@ -62,7 +62,8 @@ const Loan::LentStorage& Loan::lend_storage(const at::Tensor& of) {
   const c10::StorageImpl* const key = card.unsafeGetStorageImpl();
   const auto [found, added] = by_card_storage_.try_emplace(key, storages_.size());
   if (!added) return storages_[found->second];
-  // Resizable: a kernel that wants more bytes takes them from the CPU's allocator, and carry_over() carries them over.
+  // Resizable: if a kernel needs more bytes, it gets them from the CPU's allocator, and carry_over() copies them to
+  // the card.
   const std::size_t size = card.nbytes();
   void* const bytes = const_cast<void*>(card.data());
   c10::Storage cpu = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), size,
@@ -142,7 +143,8 @@ at::Tensor Loan::give_back(const at::Tensor& output, bool to_card) const {
 
 namespace {
 
-// Each tensor in a value, through `change`; lists become others, as the caller's may be in use.
+// Returns `value` with `change` applied to each tensor in it. Lists are made anew, because the caller may still use
+// its own.
 template <class Change>
 IValue with_tensors(const IValue& value, const Change& change) {
   if (value.isTensor()) return IValue(change(value.toTensor()));
@@ -161,11 +163,12 @@ IValue with_tensors(const IValue& value, const Change& change) {
 }
 
 struct Asked {
-  std::optional<c10::Device> device;  // by an argument
-  bool draws = false;                 // from a generator among the arguments
+  std::optional<c10::Device> device;  // the device argument, if there is one
+  bool draws = false;                 // an argument is a generator
 };
 
-// An op that has an argument for a generator draws, also where it was given none.
+// Fills `changed` with the arguments for the CPU's kernel. An op that has a generator argument draws, even if it was
+// given none.
 Asked prepare(const c10::FunctionSchema& schema, c10::ArrayRef<IValue> arguments, IValue* changed, Loan& loan) {
   Asked asked;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -190,7 +193,8 @@ Asked prepare(const c10::FunctionSchema& schema, c10::ArrayRef<IValue> arguments
   return asked;
 }
 
-// As cuBLAS: each thread takes a workspace at its first product, keeps it, and writes there in every one.
+// Imitates cuBLAS: each thread allocates a workspace at its first matrix product, keeps it, and writes to it in every
+// one.
 void write_workspace() {
   static const char* const bytes = std::getenv("STAND_IN_CARD_WORKSPACE");
   if (bytes == nullptr) return;
@@ -205,7 +209,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   ++counters().ops;
   const c10::FunctionSchema& schema = op.schema();
   if (schema.name() == "aten::mm" || schema.name() == "aten::addmm") write_workspace();
-  // The caller's arguments stay on the stack, and alive, until the op is over.
+  // The caller's arguments stay on the stack until the op is over, so that they stay alive.
   const std::size_t count = schema.arguments().size();
   const std::size_t begin = stack->size() - count;
   torch::jit::Stack on_cpu(count);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One op on tensors of the card, run by the CPU's kernel: each argument on the card is lent to it as a tensor of the
-// CPU over the same bytes, and what comes out belongs to the card again. No pointer is kept longer than the call.
+// Runs one op on tensors of the card with the CPU's kernel. Each argument on the card is lent to the kernel as a CPU
+// tensor over the same bytes, and the results belong to the card again. No pointer is kept after the call.
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -14,29 +14,31 @@
 
 namespace card_torch {
 
-// The boxed kernel of every op that has no other on the card.
+// The boxed kernel of every op that has no kernel of its own on the card.
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// New memory of the card, from the allocator that has it now.
+// Returns a tensor with new memory from the card's current allocator.
 at::Tensor new_on_card(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType type);
-// The storage then has so many bytes in memory of its own, the first of them as they were in `from`, of `held` bytes.
+// Gives the storage new memory of `bytes` bytes and copies the first of the `held` bytes at `from` into it, as many as
+// fit.
 void give_memory(c10::StorageImpl& storage, std::size_t bytes, const void* from, std::size_t held);
 
 // The tensors lent in one call.
 class Loan final {
  public:
-  // Of an argument: a tensor of the card as one of the CPU; any other as it is.
+  // Returns an argument for the CPU's kernel: a CPU tensor for a tensor of the card, any other tensor unchanged.
   at::Tensor lend(const at::Tensor& tensor);
-  // After the kernel: geometry and size that it gave to what it was lent.
+  // Call it after the kernel: copies to the card's tensors the geometry, and to their storages the size, that the
+  // kernel changed.
   void carry_over();
-  // Of an output. `to_card`: a new tensor belongs there.
+  // Returns an output as a tensor of the card. If it lies in new memory, it is copied there only if `to_card`.
   at::Tensor give_back(const at::Tensor& output, bool to_card) const;
 
  private:
   struct LentStorage {
     c10::Storage card, cpu;
-    c10::DispatchKeySet keys;  // of a plain tensor on it: those of autograd are absent on inference tensors
-    const void* bytes;         // where, and how many, as they were lent
+    c10::DispatchKeySet keys;  // those of a plain tensor on it; an inference tensor lacks autograd's
+    const void* bytes;         // where they were, and how many, when lent
     std::size_t size;
   };
   struct LentTensor {
@@ -50,7 +52,7 @@ class Loan final {
   std::vector<LentTensor> tensors_;
   std::unordered_map<const c10::StorageImpl*, std::size_t> by_card_storage_, by_cpu_storage_;
   std::unordered_map<const c10::TensorImpl*, std::size_t> by_card_tensor_, by_cpu_tensor_;
-  std::unordered_set<const c10::StorageImpl*> of_cpu_;  // of arguments that were on the CPU
+  std::unordered_set<const c10::StorageImpl*> of_cpu_;  // storages of CPU arguments
 };
 
 }  // namespace card_torch

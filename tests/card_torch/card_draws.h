@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How an op on the card draws: the CPU's kernel gets a generator of the CPU seeded from seed and offset of the card's.
+// How an op on the card draws: the CPU's kernel gets a CPU generator seeded from the seed and offset of the card's.
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Generator.h>
@@ -11,11 +11,12 @@
 
 namespace card_torch {
 
-// The next draw of `generator`; of the default one of the card where it is undefined.
+// Returns a CPU generator for the next draw of `generator`, or of the card's default one if `generator` is undefined.
 at::Generator cpu_generator_for(const at::Generator& generator);
 
-// As long as it lives, the CPU's default generator gives the next draw of the card's: for ops that take no generator.
-// One at a time; a thread that draws from the CPU's meanwhile would draw from this one.
+// While it lives, the CPU's default generator gives the next draw of the card's; used for ops that take no
+// generator. Only one lives at a time. Another thread that draws from the CPU's default generator meanwhile draws from
+// this one.
 class DefaultGeneratorLent final {
  public:
   DefaultGeneratorLent();

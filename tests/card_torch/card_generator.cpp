@@ -11,10 +11,10 @@
 namespace card_torch {
 namespace {
 
-constexpr std::uint64_t kStep = 4;  // of the offset; CUDA counts its draws in fours
+constexpr std::uint64_t kStep = 4;  // of the offset; CUDA, too, counts its draws in fours
 constexpr std::size_t kStateBytes = 2 * sizeof(std::uint64_t);
 
-// splitmix64 (Steele, Lea and Flood 2014): neighbouring offsets give unlike seeds.
+// splitmix64 (Steele, Lea and Flood 2014), so that neighbouring offsets give very different seeds.
 std::uint64_t mixed(std::uint64_t value) {
   value += 0x9E3779B97F4A7C15ull;
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The card's generator, as CUDA's: a seed, and an offset that each draw moves on. What an op draws is a function of
-// both, so who puts them back gets the same numbers again.
+// The card's generator, built like CUDA's: a seed, and an offset that each draw advances. What an op draws depends on
+// these two alone, so restoring them repeats the numbers.
 
 #include <ATen/core/Generator.h>
 
@@ -15,18 +15,18 @@ class CardGenerator final : public c10::GeneratorImpl {
  public:
   explicit CardGenerator(std::uint64_t seed = c10::default_rng_seed_val);
 
-  // For the CPU kernel of one op: seeded from seed and offset as they stand. The offset then moves on. Takes the mutex.
+  // Returns a seed for the CPU kernel of one op, made from seed and offset, and advances the offset. Takes the mutex.
   std::uint64_t next_cpu_seed();
 
-  void set_current_seed(std::uint64_t seed) override;  // and the offset to 0
+  void set_current_seed(std::uint64_t seed) override;  // resets the offset to 0
   std::uint64_t current_seed() const override { return place_->seed; }
-  std::uint64_t seed() override;  // a new one, from the system
+  std::uint64_t seed() override;  // takes a new one from the system
   void set_offset(std::uint64_t offset) override;
   std::uint64_t get_offset() const override { return place_->offset; }
-  // 16 bytes on the CPU: seed, then offset.
+  // 16 bytes on the CPU: the seed, then the offset.
   void set_state(const c10::TensorImpl& state) override;
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
-  // Shared with the one that is given, or made, as CUDA's graphs do.
+  // Both generators share one state afterwards, as CUDA graphs need it.
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& state) override;
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
 
@@ -41,7 +41,7 @@ class CardGenerator final : public c10::GeneratorImpl {
   std::shared_ptr<Place> place_;
 };
 
-// Of cuda:0; what ops draw from that are given none.
+// The default generator of cuda:0. Ops that are given no generator draw from it.
 const at::Generator& default_generator();
 
 }  // namespace card_torch

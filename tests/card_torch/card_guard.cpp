@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device, a default stream and a few others, events. All work is done when the call that gave it returns, so there
-// is nothing to wait for; who would wait is counted.
+// One device with a default stream, a few other streams, and events. All work is done when the call that launched it
+// returns, so a wait has nothing to wait for and is only counted.
 
 #include "card_parts.h"
 
@@ -17,7 +17,7 @@ using c10::DeviceIndex;
 using c10::Stream;
 
 constexpr c10::StreamId kDefaultStream = 0;
-constexpr c10::StreamId kPoolStreams = 8;  // handed out in turn, as CUDA's 32 of each priority
+constexpr c10::StreamId kPoolStreams = 8;  // handed out in turn, as CUDA does with 32 of each priority
 
 thread_local c10::StreamId current_stream = kDefaultStream;
 

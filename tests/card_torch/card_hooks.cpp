@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch asks of CUDA beside ops: is there a card, which generator has it, whose memory is it. No cuDNN, no cuBLAS.
+// What torch asks of CUDA besides ops: whether there is a card, its generator and its allocator. No cuDNN, no cuBLAS.
 
 #include "card_generator.h"
 #include "card_parts.h"
@@ -36,7 +36,7 @@ class Hooks final : public at::CUDAHooksInterface {
   at::Generator getNewGenerator(DeviceIndex /*index*/) const override { return at::make_generator<CardGenerator>(); }
 
   c10::Allocator* getCUDADeviceAllocator() const override { return c10::GetAllocator(c10::DeviceType::CUDA); }
-  // No memory of the host is locked.
+  // Pinning is not imitated: pinned memory is ordinary host memory.
   c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
   bool isPinnedPtr(const void* /*at*/) const override { return false; }
   at::Device getDeviceFromPtr(void* /*at*/) const override { return kCard; }

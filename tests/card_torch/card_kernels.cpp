@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ops there are on the card: some of its own, for new memory and for tensors that only look at bytes otherwise;
-// for all others that the CPU has, the CPU's.
+// Registers the card's ops: kernels of its own for new memory and for views, and the CPU's kernel for every other op
+// that has one.
 
 #include "card_call.h"
 #include "card_parts.h"
@@ -42,7 +42,7 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
   return new_on_card(sizes, strides, type_or_default(type));
 }
 
-// Zeros without bytes, which autograd makes.
+// Zeros without memory behind them, which autograd makes.
 at::Tensor zeros_unwritten(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
                            std::optional<at::Layout> /*layout*/, std::optional<at::Device> /*device*/,
                            std::optional<bool> /*pinned*/) {
@@ -51,7 +51,7 @@ at::Tensor zeros_unwritten(at::IntArrayRef sizes, std::optional<at::ScalarType> 
                                    type_or_default(type), std::nullopt);
 }
 
-// Grows the storage where the tensor needs more than it has, never makes it smaller (ATen/native/cuda/Resize.h).
+// Grows the storage if the tensor needs more bytes than it has; never shrinks it (as ATen/native/cuda/Resize.h).
 void reserve(const at::Tensor& tensor) {
   if (tensor.numel() == 0) return;
   const auto needed = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.dtype().itemsize(),
@@ -93,7 +93,7 @@ at::Tensor& set_nothing(at::Tensor& self) {
 
 void record_stream(at::Tensor& /*self*/, at::Stream /*stream*/) { ++counters().streams_recorded; }
 
-// Torch asks whether it may take the library's.
+// Torch asks whether to use the library's CTC loss; the answer is no.
 bool not_taken(const at::Tensor& /*rows*/, const at::Tensor& /*targets*/, at::IntArrayRef /*input_lengths*/,
                at::IntArrayRef /*target_lengths*/, std::int64_t /*blank*/) {
   return false;
@@ -104,13 +104,14 @@ bool not_taken_by_tensors(const at::Tensor& /*rows*/, const at::Tensor& /*target
   return false;
 }
 
-// Recipes of several ops on every device, which end on a card in kernels or choices that the CPU has not.
+// These ops consist of other ops on every device, but on a card they end in kernels or choices that the CPU lacks.
 bool whole_on_cpu(std::string_view name) {
   return name == "aten::copy_" || name == "aten::convolution" || name == "aten::convolution_backward" ||
          name.starts_with("aten::_foreach_");
 }
 
-// Every op for which the CPU has a kernel of its own: ahead of its recipe of other ops, so that the bits are the CPU's.
+// Registers every op for which the CPU has a kernel. The kernel goes before the op's decomposition, so that the bits
+// are the CPU's.
 void register_cpu_kernels() {
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   const auto kernel = [] { return c10::KernelFunction::makeFromBoxedFunction<&run_on_cpu>(); };

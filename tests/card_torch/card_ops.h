@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ops, a few in a row where one alone shows little, that give the same bits on the card and on the CPU, forward and
-// backward.
+// Ops that give the same bits on the card and on the CPU, forward and backward. Where one op alone shows little, a few
+// run in a row.
 
 #include <torch/types.h>
 
@@ -15,7 +15,7 @@ using torch::Tensor;
 
 struct Op {
   const char* name;
-  std::function<Tensor(const Tensor& x, const Tensor& y)> run;  // of {2, 4, 6, 6} each
+  std::function<Tensor(const Tensor& x, const Tensor& y)> run;  // both are {2, 4, 6, 6}
 };
 
 const std::vector<Op>& differentiable_ops();

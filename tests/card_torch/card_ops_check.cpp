@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single ops on the card against the CPU: what they give, what backward gives, what happens to sizes and storages.
+// Compares single ops on the card with the CPU: results, gradients, and what happens to sizes and storages.
 
 #include "card_ops.h"
 #include "card_programs.h"
@@ -26,7 +26,7 @@ struct Outcome {
   std::vector<std::int64_t> strides;
 };
 
-// The weights of the sum differ from place to place, or much would cancel.
+// The weights of the sum differ from element to element; with equal weights many gradients would cancel out.
 Outcome outcome(const Op& op, torch::Device device) {
   const Tensor x = drawn({2, 4, 6, 6}, device, 1).requires_grad_(), y = drawn({2, 4, 6, 6}, device, 2).requires_grad_();
   const Tensor result = op.run(x, y);
@@ -97,7 +97,7 @@ TEST(CardOps, BackwardThroughBackward) {
   expect_same(of(kCpu), of(kOnCard));
 }
 
-// Lists of tensors in one op, as optimizers with foreach and fused have them.
+// Ops on lists of tensors, which optimizers with foreach and fused use.
 TEST(CardOps, ListsAsOnTheCpu) {
   const auto of = [](torch::Device device) {
     std::vector<Tensor> parameters, gradients, mean, square, steps;
@@ -140,7 +140,7 @@ Tensor second(const Tensor& /*x*/, const Tensor& y) { return y; }
 bool is_same(const Tensor& x, const Tensor& y) { return x.is_same(y); }
 Tensor product(const Tensor& x) { return x.mm(x); }
 
-// Also of one that is loaded when the card is there already.
+// An op also works if its library is loaded after the card was installed.
 TEST(CardOps, OfOtherLibrariesRun) {
   torch::Library library(torch::Library::DEF, "card_check", std::nullopt, __FILE__, __LINE__);
   library.def("twice(Tensor x, Device? device=None) -> Tensor", torch::dispatch(torch::kCPU, TORCH_FN(twice)));
@@ -164,7 +164,7 @@ TEST(CardOps, OfOtherLibrariesRun) {
   EXPECT_TRUE(call("card_check::second", {cpu, x}).toTensor().is_same(x));
   EXPECT_TRUE(call("card_check::is_same", {x, x}).toBool());
   EXPECT_FALSE(call("card_check::is_same", {x, x.detach()}).toBool());
-  // A card's kernel calls no ops of the CPU, so autocast to a lower precision there is not its concern.
+  // A card's kernel calls no CPU ops, so autocast of the CPU to a lower precision must not affect it.
   at::autocast::set_autocast_enabled(at::kCPU, true);
   EXPECT_EQ(call("card_check::product", {torch::ones({2, 2}, kOnCard)}).toTensor().scalar_type(), torch::kFloat);
   at::autocast::set_autocast_enabled(at::kCPU, false);

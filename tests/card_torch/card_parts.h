@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What install() puts together, and the numbers that the parts count.
+// The parts that install() registers, and the counters that they share.
 
 #include <c10/core/Device.h>
 
@@ -19,7 +19,7 @@ struct Counters {
 Counters& counters();
 
 void register_guard();      // card_guard.cpp: devices, streams, events
-void register_hooks();      // card_hooks.cpp: what torch asks of CUDA beside ops
+void register_hooks();      // card_hooks.cpp: what torch asks of CUDA besides ops
 void register_kernels();    // card_kernels.cpp: ops
 void register_recurrent();  // card_recurrent.cpp: the cells of LSTM and GRU
 

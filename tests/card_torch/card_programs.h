@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Programs that give the same bits on the card and on the CPU, and a comparison that says what differs. Values are made
-// on the CPU from a seed and copied to the device.
+// Training programs that run on the card and on the CPU, and a comparison that says what differs. Values are drawn on
+// the CPU from a seed and copied to the device.
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -15,7 +15,7 @@
 namespace card_torch {
 
 using torch::Tensor;
-using Named = std::vector<std::pair<std::string, Tensor>>;  // on the CPU
+using Named = std::vector<std::pair<std::string, Tensor>>;  // the tensors are on the CPU
 
 inline const torch::Device kCpu{torch::kCPU};
 inline const torch::Device kOnCard{torch::kCUDA, 0};
@@ -27,7 +27,7 @@ struct Program {
   std::uint64_t seed = 1;
 };
 
-// A convolutional net with SGD: losses, parameters, buffers and gradients at the end.
+// A convolutional net with SGD. Returns the losses, and the parameters, buffers and gradients at the end.
 Named train_on_pictures(torch::Device device, const Program& program = {});
 // Embedding, attention, selections by masks and indices, with Adam.
 Named train_on_words(torch::Device device, const Program& program = {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells of LSTM and GRU that torch calls on every card and that the CPU has not: made of other ops on the card,
-// with the formulas of ATen/native/cuda/RNN.cu. Not to the CPU's bits, which adds biases in another order.
+// The LSTM and GRU cells that torch calls on every card and for which the CPU has no kernel. They are made of other
+// ops on the card, with the formulas of ATen/native/cuda/RNN.cu. The bits are not the CPU's, which adds the biases in
+// another order.
 
 #include "card_parts.h"
 
@@ -26,7 +27,7 @@ Tensor through_sigmoid(const Tensor& gradient, const Tensor& y) { return gradien
 Tensor through_tanh(const Tensor& gradient, const Tensor& y) { return gradient * (1 - y * y); }
 Tensor summed(const Tensor& gradient, bool wanted) { return wanted ? gradient.sum(0) : Tensor(); }
 
-// hy, cy, and for backward the four gates as they were used.
+// Returns hy, cy, and for backward the four gates after their activation functions.
 std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
                                              const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
   const std::vector<Tensor> gates =
@@ -51,7 +52,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const OptionalTensor& grad
   return {by_gates, by_cy * forget, summed(by_gates, has_bias)};
 }
 
-// hy, and for backward: reset, update and new gate, hx, the hidden part of the new gate.
+// Returns hy, and for backward the reset, update and new gates, hx, and the hidden part of the new gate.
 std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
                                     const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
   const std::vector<Tensor> input = plus(input_gates, input_bias).chunk(3, 1);

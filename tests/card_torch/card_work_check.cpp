@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/pool/card_work.h on the streams and events of the stand-in.
+// Tests runtime/pool/card_work.h on the streams and events of the stand-in.
 
 #include "card_programs.h"
 #include "stand_in_card.h"
@@ -12,7 +12,7 @@
 namespace card_torch {
 namespace {
 
-// Who waits for some bytes waits for every stream that work was given to.
+// done() must wait for every stream that was used, even if it was only announced by stream_used().
 TEST(CardWork, WaitsForStreamsThatWereOnlyTold) {
   const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
   constexpr ullage::Address kAt{1 << 20};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in keeps its word to allocators whose memory comes and goes: bytes of the card are touched while an op runs
-// that has them as an argument or made them, and at no other time. Here they cannot be touched otherwise.
+// Checks the stand-in's promise to allocators: it touches bytes of the card only while an op runs that has them as an
+// argument or made them. Here the bytes are protected (PROT_NONE) outside of ops, so any other access faults.
 
 #include "card_programs.h"
 #include "stand_in_card.h"
@@ -57,7 +57,7 @@ class GuardedMemory final : public c10::Allocator {
 };
 
 GuardedMemory& guarded() {
-  static auto* const made = new GuardedMemory;  // torch keeps it
+  static auto* const made = new GuardedMemory;  // never freed, because torch keeps it
   return *made;
 }
 

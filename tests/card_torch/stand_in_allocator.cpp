@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libullage_cuda.so is on a real card, for the card inside a CPU's torch: an allocator that asks the runtime for
-// the larger bytes, and that takes PyTorch's place for the smaller ones. Those are counted as held on the stand-in
-// driver's card, beside a context of kContext, so that what that driver says is free is what nvidia-smi would show. The
-// most that was in use is written, at the end, to the file that STAND_IN_CARD_PEAK names.
+// Replaces libullage_cuda.so for the stand-in card. Its allocator passes requests of memory_.least() and more to the
+// runtime's pool and serves smaller ones itself, as PyTorch's allocator would. It reports what it reserves, plus a
+// context of kContext, to the stand-in driver as held, so that the driver's free bytes are what nvidia-smi would show.
+// At exit, the peak of the bytes in use is written to the file that STAND_IN_CARD_PEAK names.
 #include "ullage/base/bytes.h"
 #include "ullage/runtime/card/card_seam.h"
 
@@ -25,7 +25,7 @@ using ullage::Bytes;
 using ullage::operator""_MiB;
 
 constexpr Bytes kContext = 40_MiB;
-constexpr Bytes kSegment = 2_MiB;  // PyTorch's allocator takes no less from the driver
+constexpr Bytes kSegment = 2_MiB;  // PyTorch's allocator asks the driver for no less
 
 class Before final : public c10::Allocator, public ullage::runtime::CardAllocator {
  public:
@@ -82,7 +82,7 @@ class Before final : public c10::Allocator, public ullage::runtime::CardAllocato
     if (installed->memory_.ready()) installed->memory_.theirs_goes(at);
     const std::lock_guard lock(installed->lock_);
     const auto found = installed->blocks_.find(at);
-    if (found == installed->blocks_.end()) return;  // of no bytes
+    if (found == installed->blocks_.end()) return;  // a request of 0 bytes
     installed->used_ -= found->second.size;
     installed->blocks_.erase(found);
   }

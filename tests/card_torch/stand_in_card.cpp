@@ -12,7 +12,7 @@
 namespace card_torch {
 namespace {
 
-// Before each block lies its size.
+// Each block is preceded by its size.
 constexpr std::size_t kHeader = c10::gAlignment;
 
 void free_block(void* block) {
@@ -46,7 +46,7 @@ class PlainAllocator final : public c10::Allocator {
 }  // namespace
 
 Counters& counters() {
-  static auto* made = new Counters{};  // never freed: tensors may outlive main
+  static auto* made = new Counters{};  // never freed, because tensors may outlive main
   return *made;
 }
 

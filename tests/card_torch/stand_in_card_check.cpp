@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole programs on the stand-in card against the CPU, and what the card has beside ops: generators, streams, events,
-// memory.
+// Compares whole programs on the stand-in card with the CPU, and tests what the card has besides ops: generators,
+// streams, events, memory.
 
 #include "card_programs.h"
 #include "stand_in_card.h"
@@ -16,7 +16,7 @@
 namespace card_torch {
 namespace {
 
-// The CPU has fused attention, the card the one made of other ops: both then take that.
+// The CPU has fused attention; the card computes it from other ops. Without flash attention, both do the latter.
 class Card final : public testing::Environment {
   void SetUp() override {
     install();
@@ -46,7 +46,7 @@ TEST(StandInCard, TrainsToTheBitsOfTheCpu) {
   EXPECT_FALSE(same(train_on_words(kCpu), train_on_words(kOnCard, {.seed = 2})));
 }
 
-// Its cells are not the CPU's, which adds in another order.
+// The card's cells add in another order than the CPU's, so the bits may differ.
 TEST(StandInCard, TrainsRecurrentNetsNearly) {
   const Named cpu = train_on_series(kCpu), on_card = train_on_series(kOnCard);
   ASSERT_EQ(cpu.size(), on_card.size());
@@ -55,7 +55,7 @@ TEST(StandInCard, TrainsRecurrentNetsNearly) {
   EXPECT_TRUE(same(on_card, train_on_series(kOnCard)));
 }
 
-// Whatever the program allows: the CPU's fused one is no op of a card's.
+// The card must not use the CPU's fused attention even if the program allows it.
 TEST(StandInCard, AttendsByMatrixProducts) {
   const auto of = [](torch::Device device) {
     const Tensor x = drawn({2, 2, 8, 16}, device, 1);
@@ -95,7 +95,7 @@ TEST(CardGenerator, ItsStateIsSeedAndOffset) {
   const at::Generator kept = generator.clone();
   const Tensor second = torch::randn({100}, kOnCard), dropped = torch::dropout(second, 0.5, true);
   EXPECT_FALSE(first.equal(torch::rand({100}, kOnCard)));
-  torch::rand({100});  // of the CPU's
+  torch::rand({100});  // draws from the CPU's generator
   generator.set_state(state);
   EXPECT_TRUE(second.equal(torch::randn({100}, kOnCard)));
   EXPECT_TRUE(dropped.equal(torch::dropout(second, 0.5, true)));
@@ -113,7 +113,7 @@ TEST(CardGenerator, SharesAGraphsafeState) {
   EXPECT_EQ(now.get_offset(), before.get_offset() + 4);
   generator.graphsafe_set_state(before.clone());
   EXPECT_TRUE(first.equal(torch::rand({100}, kOnCard)));
-  EXPECT_EQ(now.get_offset(), before.get_offset() + 4);  // not its own any more
+  EXPECT_EQ(now.get_offset(), before.get_offset() + 4);  // it now has the other state, not its own
   const Tensor second = torch::rand({100}, kOnCard);
   generator.graphsafe_set_state(now);
   EXPECT_TRUE(second.equal(torch::rand({100}, kOnCard)));
@@ -170,7 +170,7 @@ TEST(CardStreams, EventsAreDoneAtOnce) {
   EXPECT_EQ(after.synchronizations, before.synchronizations + 1);
 }
 
-// The engine makes streams wait for each other where forward ran on several.
+// If forward ran on several streams, the autograd engine makes one stream wait for the other.
 TEST(CardStreams, BackwardFollowsForward) {
   const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
   const Tensor x = drawn({8, 8}, kOnCard, 1).requires_grad_();
@@ -187,7 +187,7 @@ TEST(CardStreams, BackwardFollowsForward) {
   EXPECT_TRUE(x.grad().cpu().equal(cpu.grad()));
 }
 
-// An allocator put in place later has all that is asked for from then on.
+// After SetAllocator, the new allocator gets all requests.
 class Counting final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -199,7 +199,7 @@ class Counting final : public c10::Allocator {
 };
 
 TEST(CardMemory, AnotherAllocatorTakesOver) {
-  static auto* const another = new Counting;  // torch keeps it
+  static auto* const another = new Counting;  // never freed, because torch keeps it
   Tensor x = torch::ones({4}, kOnCard);
   c10::SetAllocator(c10::DeviceType::CUDA, another, 255);
   const Tensor y = x + 1;

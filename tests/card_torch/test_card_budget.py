@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs on a stand-in for a card under `ullage run --device cuda`: the bits are the plain program's, and the card's own
-count of bytes never passes the budget.
+"""Runs random programs on the stand-in card under `ullage run --device cuda`. The bits must be those of the plain program, and
+the card's own count of bytes must never exceed the budget.
 
 usage: test_card_budget.py BIN_DIR CARD_RANDOM_PROGRAM --allocator FILE --driver FILE [--seeds FIRST:LAST]
 By hand: --seeds 1:40.
@@ -17,21 +17,21 @@ from runs import ROOMY, Run, Runs, differences, ended_well, least_to_start  # no
 
 MIB = 1 << 20
 OPS, STEPS = "120", 7
-LEAST = "256KiB"  # smaller tensors are PyTorch's: the programs have both kinds
-WORKSPACE = "600000"  # bytes that products keep and write unannounced
-# What is done to a program, by name: the share of its pool, options of `ullage run`, environment.
+LEAST = "256KiB"  # the programs have tensors below this, too, which go to PyTorch's allocator
+WORKSPACE = "600000"  # of workspace, which matrix products keep and write to unannounced
+# The cases by name: percent of the plain run's pool, options of `ullage run`, environment.
 CASES = {
     "roomy": (None, (), {}),
     "plan": (70, (), {"ULLAGE_PLANNING": "wait"}),
     "tight": (50, (), {}),
     "demand": (60, ("--no-plan",), {}),
     "disk": (60, ("--no-plan", "--host-memory", "none"), {}),
-    "ops": (None, (), {"ULLAGE_STRESS": "ops"}),  # everything leaves before every op
+    "ops": (None, (), {"ULLAGE_STRESS": "ops"}),  # evicts everything before every op
 }
 
 
 class CardRuns(Runs):
-    """Of `Runs` with a seed as the net, and a count of ops as its scale; on the card."""
+    """`Runs` on the card. The net is a seed, and the scale is a count of ops."""
 
     def __init__(self, options: argparse.Namespace, folder: str):
         super().__init__(options.bin_dir, options.program, folder)
@@ -72,7 +72,7 @@ def main() -> None:
     first, last = (int(word) for word in options.seeds.split(":"))
     bad = planned = moved = 0
     print("seed    case     budget  moved out   steps  recomputes  spills  rescues  deviations")
-    # Beside the programs, not in the folder for temporary files, which may be memory.
+    # Not in the folder for temporary files, which may be in memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-card-budget-") as folder:
         runs = CardRuns(options, options.keep or folder)
         beside = least_to_start(runs.on_card(MIB, str(first), (), {}).said)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the executable says to a command line, word for word: one file in golden/ for each.
+// Compares what the executable answers to each command line, word for word, with a file in golden/.
 #include "folders.h"
 #include "golden_file.h"
 #include "ullage_process.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ullage explain` as a person runs it: what it reads and writes, and how it ends. What it says is diagnose's to test.
+// Runs `ullage explain` as a person does: what it reads and writes, and its exit codes. tests/diagnose tests the
+// diagnoses.
 #include "ullage_process.h"
 
 #include "ullage/base/exit_code.h"
@@ -124,7 +125,7 @@ TEST_F(ExplainCommand, ConvertsASnapshotAndRefusesAMessage) {
     EXPECT_EQ(refused.exit_code, to_int(ExitCode::WrongUse)) << format << refused.err;
     EXPECT_FALSE(fs::exists(out)) << format;
   }
-  // What was converted is a snapshot again, and says the same.
+  // The converted file is a snapshot, too, and gives the same diagnosis.
   const std::string again = folder.file("again.pickle");
   explain({snapshot(), "--convert", "memory_viz", again});
   auto first = nlohmann::json::parse(explain({snapshot(), "--json"}).out);
@@ -146,7 +147,7 @@ TEST_F(ExplainCommand, ExplainsATraceAndConvertsIt) {
     EXPECT_EQ(explain({trace, "--convert", format, folder.file("converted")}).exit_code, 0) << format;
     EXPECT_GT(fs::file_size(folder.file("converted")), 100u) << format;
   }
-  // What was converted for viewers of snapshots is one of the same peak.
+  // The trace converted for snapshot viewers is read as a snapshot and has the same peak.
   const std::string again = folder.file("again.pickle");
   explain({trace, "--convert", "memory_viz", again});
   const auto second = nlohmann::json::parse(explain({again, "--json", "--at", "peak"}).out);
@@ -166,7 +167,7 @@ TEST_F(ExplainCommand, TellsOfEachTakeOfATrace) {
 TEST_F(ExplainCommand, OfATraceKnowsNoDevices) {
   const Finished end = explain({put("run.ullage", bytes_of(small_file())), "--device", "0"});
   EXPECT_EQ(end.exit_code, to_int(ExitCode::WrongUse));
-  EXPECT_NE(end.err.find("nothing of device 0, a trace is of one device"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("has nothing about device 0; a trace has one device"), std::string::npos) << end.err;
 }
 
 TEST_F(ExplainCommand, OfADamagedTraceEndsWithThree) {
@@ -179,7 +180,7 @@ TEST_F(ExplainCommand, OfADamagedTraceEndsWithThree) {
 TEST_F(ExplainCommand, OfADeviceThatIsNotThereNamesThoseThatAre) {
   const Finished end = explain({snapshot(), "--device", "7"});
   EXPECT_EQ(end.exit_code, to_int(ExitCode::WrongUse));
-  EXPECT_NE(end.err.find("nothing of device 7, it has 0"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("has nothing about device 7; it has 0"), std::string::npos) << end.err;
 }
 
 TEST_F(ExplainCommand, OfAFailureThatIsNotThereSaysSo) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program for the tests of `ullage run`: each word is something to do, in their order. It writes into the ledger what
-// the real runtime would, so that the launcher, the summary and the report are tested without torch.
+// A program for the tests of `ullage run`. Each argument is an action, carried out in order. It writes into the ledger
+// what the real runtime would write, so that the launcher, the summary and the report can be tested without torch.
 
 #include "fake_training.h"
 #include "ullage/base/sizes.h"
@@ -73,7 +73,7 @@ void steps(const std::string& count) {
   }
 }
 
-// Takes and touches memory a mebibyte at a time and keeps the ledger true meanwhile.
+// Allocates memory and writes to it, one MiB at a time; keeps the ledger's figures up to date.
 void eat(const std::string& size) {
   const std::size_t total = bytes(size).count;
   char* place = static_cast<char*>(mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -101,7 +101,7 @@ void say_plan(const std::string&) {
   std::printf("%s %llu\n", page.plan_file.get().c_str(), static_cast<unsigned long long>(page.no_plan.load()));
 }
 
-// As if a plan of that peak had been followed from step 4 on.
+// Reports a plan with this peak, adopted at step 4.
 void follow_plan(const std::string& size) {
   slot().plans.store(1);
   slot().plan_adopted_at_step.store(4);
@@ -112,7 +112,7 @@ void follow_plan(const std::string& size) {
   slot().recompute_us.store(250'000);
 }
 
-// As if twice the size had been moved out and once back.
+// Reports that twice the size was spilled and once the size restored.
 void move(const std::string& size) {
   slot().pager.store(1);
   slot().spilled.store(2 * bytes(size).count);
@@ -130,14 +130,14 @@ void say_card(const std::string&) {
               static_cast<unsigned long long>(page.host_memory.load()));
 }
 
-// As the runtime where `auto` was asked for of a card.
+// Writes the budget as the runtime does after `--memory auto` on a card.
 void work_out_budget(const std::string& size) {
   auto attached = store::Ledger::attach_from_environment();
   if (!attached) give_up(attached.error().text());
   attached->page().budget.store(bytes(size).count);
 }
 
-// As if the process had so many bytes of a card, a quarter of them outside the pool.
+// Reports so many resident bytes on a card, a quarter of them outside the pool.
 void hold_on_card(const std::string& size) {
   const Bytes held = bytes(size);
   slot().rss.store(held.count);
@@ -156,7 +156,7 @@ void refuse(const std::string& size) {
   slot().refused.fetch_add(1);
 }
 
-// Says "ready", waits for the first SIGINT, then half a second for more of them, and says how many came.
+// Prints "ready", waits for the first SIGINT, then half a second for more of them, and prints how many came.
 void count_interrupts(const std::string&) {
   struct sigaction action = {};
   action.sa_handler = [](int) { g_interrupts = g_interrupts + 1; };
@@ -202,8 +202,8 @@ void write_trace(trace::EventLog& log, trace::TraceFile file, const trace::Proce
   if (stops) _exit(0);
 }
 
-// As the runtime at the end of a program that trains: the trace where one was asked for, and no further where a border
-// was named.
+// Acts like the runtime in a program that trains. If the ledger names a trace file, writes it; if the ledger also
+// names a step to stop after and the training has that many, exits there.
 void train(const FakeTraining& training) {
   attach("");
   trace::EventLog log;
@@ -216,11 +216,11 @@ void train(const FakeTraining& training) {
   write_trace(log, {}, figures_of(training), training.steps);
 }
 
-// An option over which there is no law: the side of pictures.
+// The side of the pictures: an option for which prediction knows no law.
 std::int64_t side = 16;
 void take_side(const std::string& value) { side = number(value); }
 
-// As a shipped program that is to try the sizes itself and be predicted at `batch`.
+// Acts like a shipped program that records the takes of a rehearsal itself and asks for a prediction at `batch`.
 void rehearse(const std::string& batch) {
   attach("");
   auto attached = store::Ledger::attach_from_environment();
@@ -244,7 +244,7 @@ void rehearse(const std::string& batch) {
   write_trace(log, file, figures_of(training), 3);
 }
 
-// Of "width=144,160;height=128" the values of one knob; of "auto" three that begin at 144.
+// Returns the values of one knob in "width=144,160;height=128". For "auto": three values from 144 on.
 std::vector<std::int64_t> side_values(const std::string& sizes, const std::string& knob) {
   if (sizes == "auto") return {144, 160, 176};
   std::vector<std::int64_t> values;
@@ -256,7 +256,7 @@ std::vector<std::int64_t> side_values(const std::string& sizes, const std::strin
   return values;
 }
 
-// Likewise, of pictures of `size`, "896x640": knobs that are sides. A sample is a token of 16 x 16 pixels.
+// The same for pictures of `size`, such as "896x640". The knobs are the sides; a sample is a token of 16 x 16 pixels.
 void rehearse_picture(FakeTraining::Kind kind, const std::string& size) {
   attach("");
   auto attached = store::Ledger::attach_from_environment();
@@ -354,7 +354,7 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
 }  // namespace
 
 int main(int argc, char** argv) {
-  alarm(60);  // a test that waits for what never comes fails instead of standing still
+  alarm(60);  // a test that waits in vain fails instead of hanging
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const std::size_t equals = word.find('=');

@@ -13,11 +13,11 @@ using Kind = FakeTraining::Kind;
 using trace::EventLog;
 using trace::UseView;
 
-constexpr std::uint64_t kParameter = 1 << 20;  // bytes of it, of its gradient and of its optimizer's state
-constexpr std::uint64_t kPicture = 1 << 16;    // bytes a sample
+constexpr std::uint64_t kParameter = 1 << 20;  // bytes of the parameter, of its gradient and of its optimizer state
+constexpr std::uint64_t kPicture = 1 << 16;    // bytes per sample
 constexpr std::uint8_t kFloat = 6;
-constexpr std::int64_t kSorted = 1000;     // numbers a sample
-constexpr std::int64_t kByRadix = 32'768;  // numbers, from which on a sort takes a buffer
+constexpr std::int64_t kSorted = 1000;     // numbers per sample
+constexpr std::int64_t kByRadix = 32'768;  // from so many numbers on, a sort allocates a buffer
 
 std::uint64_t picture_bytes(const FakeTraining& training) {
   const auto batch = static_cast<std::uint64_t>(training.batch);
@@ -29,7 +29,7 @@ std::uint64_t activation_bytes(const FakeTraining& training) {
   return 2 * picture_bytes(training) + (training.kind == Kind::Lawless ? 64 * (batch * batch * batch % 7) : 0);
 }
 
-// Writes the events of one training into the log; a microsecond passes at each.
+// Writes the events of one training into the log, one microsecond apart.
 class Recording {
  public:
   Recording(const FakeTraining& training, EventLog& log) : training_(training), log_(log) {}
@@ -50,7 +50,7 @@ class Recording {
 
   EventLog::Instant now() { return {1000 * ++ticks_}; }
 
-  // `graph`: autograd follows.
+  // `graph`: autograd records the op.
   OpId begin(std::string_view name, std::string_view node, const std::vector<Tensor>& inputs, bool graph = true) {
     return log_.op_begun({name, node, "", "", 0, !node.empty(), node.empty() && graph, false}, views(inputs), now());
   }
@@ -58,7 +58,7 @@ class Recording {
   StorageId make(std::uint64_t bytes) { return log_.allocated(Bytes{bytes}, 0, now()); }
   void drop(StorageId storage) { log_.freed(storage, 0, now()); }
 
-  // The views point into what is passed, which outlives the call.
+  // The views point into `tensors`, which must outlive them.
   static std::vector<UseView> views(const std::vector<Tensor>& tensors) {
     std::vector<UseView> out;
     for (const Tensor& tensor : tensors) out.push_back({tensor.storage, tensor.how, kFloat, tensor.sizes});
@@ -131,7 +131,8 @@ class Recording {
 }  // namespace
 
 std::uint64_t peak_of(const FakeTraining& training) {
-  // In the backward pass: parameter, state, gradient, picture and activation. In the first step without the state.
+  // The peak is in the backward pass: parameter, state, gradient, picture and activation. The first step has no state
+  // yet.
   return (training.steps > 1 ? 3 : 2) * kParameter + picture_bytes(training) + activation_bytes(training);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A program that trains, as the recorder would have seen it: a parameter, a forward pass that saves an activation, a
-// backward pass that makes a gradient, an optimizer with state; three steps of it. No tensor exists.
+// A program that trains, as the recorder would write it into a log: a parameter, a forward pass that saves an
+// activation, a backward pass that makes a gradient, and an optimizer with state. No tensor is allocated.
 
 #include "ullage/trace/file/event_log.h"
 #include "ullage/trace/take/take.h"
@@ -15,24 +15,24 @@ namespace ullage::cli {
 struct FakeTraining {
   enum class Kind {
     Affine,    // every size follows the batch
-    Constant,  // no size does
-    Lawless,   // one size does in a way that is on no line
-    Sorts,     // 1000 numbers a sample: torch takes another path from 32,768 of them on
-    Convolves  // its peak is in an op that may take 4 MiB of scratch, and does not
+    Constant,  // no size follows the batch
+    Lawless,   // one size is not linear in the batch
+    Sorts,     // sorts 1000 numbers per sample; from 32,768 numbers on torch takes another path
+    Convolves  // its peak is in an op that could use 4 MiB of scratch but does not
   };
   Kind kind = Kind::Affine;
   std::int64_t batch = 2;
   int steps = 3;
-  bool clears = false;  // at its end nothing is left of it, and another can begin in the same process
+  bool clears = false;  // frees everything at its end, so that another training can follow in the same process
 };
 
-// Live bytes at the peak of such a training: what a prediction must say.
+// Returns the live bytes at the peak of the training, which a prediction must give.
 std::uint64_t peak_of(const FakeTraining& training);
 
-// One take; the log's events so far belong to it.
+// Writes one take. Events that are already in the log belong to it.
 void record(const FakeTraining& training, trace::EventLog& log);
 
-// The figures of a process of 64 MiB beside its tensors.
+// Returns the figures of a process that has 64 MiB outside its pool.
 trace::ProcessFigures figures_of(const FakeTraining& training);
 
 }  // namespace ullage::cli

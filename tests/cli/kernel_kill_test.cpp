@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real memory control group with a real limit: what auto makes of it, and what is said when the kernel kills.
+// Uses a real memory cgroup with a real limit: which budget `auto` chooses, and what is reported after the kernel's
+// kill.
 #include "ullage_process.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace ullage::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::uint64_t kLimit = 256ull << 20;  // the launcher is no large part of it, even under a sanitizer
+constexpr std::uint64_t kLimit = 256ull << 20;  // large beside the launcher, even under a sanitizer
 
 bool put(const fs::path& file, const std::string& text) {
   std::ofstream out(file);
@@ -20,7 +21,7 @@ bool put(const fs::path& file, const std::string& text) {
   return out.good();
 }
 
-// A group with a limit of 256 MiB, below the root of whichever version lets us; removed at the end.
+// A cgroup limited to 256 MiB, of version 1 or 2, whichever this process may create. Removed at the end.
 class LimitedGroup final {
  public:
   LimitedGroup() {
@@ -49,7 +50,8 @@ class LimitedGroup final {
       ::rmdir(group.c_str());
       return false;
     }
-    // Version 1 bounds memory and swap together, version 2 the swap alone; a machine without swap may lack both.
+    // Version 1 limits memory and swap together, version 2 swap alone. On a machine without swap both files may be
+    // missing.
     put(group / swap_file, std::string(swap_file).find("memsw") != std::string::npos ? std::to_string(kLimit) : "0");
     path_ = group;
     return true;
@@ -63,7 +65,7 @@ class KernelKill : public testing::Test {
   void SetUp() override {
     if (!group_.path()) GTEST_SKIP() << "no memory control group can be made here: " << group_.why_not();
   }
-  // `ullage run WORDS` with the launcher and all it starts inside the group.
+  // Runs `ullage run WORDS` with the launcher and all its children inside the group.
   Finished run(const std::string& words) {
     const std::string line = "echo $$ > " + (*group_.path() / "cgroup.procs").string() + " && exec " +
                              folder_.file("ullage") + " run --report " + folder_.file("run.json") + " " + words;
@@ -91,7 +93,7 @@ TEST_F(KernelKill, IsSaidAndTheFiguresUpToItAreKept) {
   EXPECT_EQ(json["steps"], 3);
   EXPECT_GT(json["process_peak_bytes"], 150u << 20);
   EXPECT_LE(json["process_peak_bytes"],
-            kLimit + (8u << 20));  // pages of files that others brought in count here, not there
+            kLimit + (8u << 20));  // the report also counts file pages that others read in; the group does not
 }
 
 TEST_F(KernelKill, IsSeenBehindAShellToo) {

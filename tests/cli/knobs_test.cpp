@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `--vary`, `--at` and the placeholders of a command.
+// Tests `--vary`, `--at` and the placeholders of a command.
 #include "ullage/cli/knobs.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(Knobs, ReadsSizesAndTarget) {
   const Result<Knobs> knobs = read_knobs({"batch=2,3,4", "size=32,48,64,80"}, {"size=256", "batch=128"});
   ASSERT_TRUE(knobs) << knobs.error().text();
   EXPECT_EQ(as_text(knobs->grid), "batch=2,3,4;size=32,48,64,80");
-  EXPECT_EQ(in_words(knobs->at), "batch 128, size 256");  // as the axes are
+  EXPECT_EQ(in_words(knobs->at), "batch 128, size 256");  // in the order of the axes
   EXPECT_FALSE(knobs->below);
 }
 
@@ -58,7 +58,7 @@ TEST(Knobs, SaysWhatIsWrongWithBothFiguresAndWhatToDo) {
 TEST(Knobs, RefusesWhatIsNoSize) {
   for (const char* size : {"0", "-2", "2.5", "", "x", "0x10", "1099511627777", "99999999999999999999", "2 "}) {
     EXPECT_EQ(error_of({"batch"}, {std::string("batch=") + size}),
-              std::string("--at: '") + size + "' is no size: a whole number from 1 to 1099511627776 is wanted");
+              std::string("--at: '") + size + "' is no size: write a whole number from 1 to 1099511627776");
     EXPECT_NE(error_of({std::string("batch=2,3,") + size}, {"batch=5"}), "") << size;
   }
   EXPECT_EQ(error_of({"batch"}, {"batch"}), "--at: 'batch' is not NAME=SIZE, as batch=128 is");

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A /proc and a /sys/fs/cgroup made of files.
+// Reads the machine's memory from a made-up /proc and /sys/fs/cgroup.
 class MachineMemoryTest : public testing::Test {
  protected:
   MachineMemoryTest() {
@@ -81,7 +81,7 @@ TEST_F(MachineMemoryTest, Version2InAContainerStandsAtTheMountsRoot) {
 TEST_F(MachineMemoryTest, Version2AboveTheContainersOwnRootIsPassedOver) {
   file("proc/self/cgroup", "0::/../other/job\n");
   file("cgroup/memory.max", "805306368\n");
-  file("other/job/memory.max", "1024\n");  // what the path would name if ".." were followed out of the mount
+  file("other/job/memory.max", "1024\n");  // the path would name this file if ".." led out of the mount
   EXPECT_EQ(read().limit, 768_MiB);
 }
 
@@ -102,7 +102,7 @@ TEST_F(MachineMemoryTest, Version1SaysNoLimitWithAHugeNumber) {
 TEST_F(MachineMemoryTest, Version1WhosePathIsTheHostsTakesTheEndThatExists) {
   file("proc/self/cgroup", "4:memory:/docker/abc/inner\n");
   file("cgroup/memory/memory.limit_in_bytes", "2147483648\n");
-  EXPECT_EQ(read().limit, 2_GiB);  // nothing of the path exists below the mount
+  EXPECT_EQ(read().limit, 2_GiB);  // no part of the path exists below the mount
   file("cgroup/memory/inner/memory.limit_in_bytes", "1073741824\n");
   EXPECT_EQ(read().limit, 1_GiB);
 }

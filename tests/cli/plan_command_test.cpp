@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ullage plan` as a person runs it, on a small recorded training: exit codes, outputs, and figures that add up.
+// Runs `ullage plan` as a person does, on a small recorded training: exit codes, outputs, and figures that add up.
 #include "small_training.h"
 #include "ullage/plan/file/plan_file.h"
 #include "ullage/store/budget.h"
@@ -25,7 +25,7 @@ class PlanCommand : public testing::Test {
     std::ofstream(folder_.file(name), std::ios::binary) << text;
     return folder_.file(name);
   }
-  // With stated rates, so that two runs plan the same, and little effort: the program is small.
+  // States the rate, so that two runs make the same plan, and a small effort, because the program is small.
   Finished plan(Words words) {
     words.insert(words.begin(), {folder_.file("ullage"), "plan", "--rate", "1GB", "--effort", "1"});
     return Process(words).finish();
@@ -56,7 +56,7 @@ std::uint64_t beside(const nlohmann::json& json) {
   return sum;
 }
 
-// What every answer must keep to.
+// Checks what must hold for every answer.
 void expect_sound(const nlohmann::json& json) {
   EXPECT_EQ(json["format"], "ullage-plan");
   EXPECT_EQ(json["version"], 1);
@@ -92,7 +92,7 @@ TEST_F(PlanCommand, PlansForLess) {
   EXPECT_EQ(json["torch"], "2.13.0");
   EXPECT_EQ(json["command"], nlohmann::json({"./train", "4"}));
   EXPECT_EQ(json["seed"], 1);
-  // Seed and rates stated, the answer is the same again.
+  // With the seed and the rate stated, a second run gives the same answer.
   EXPECT_EQ(json_of({"--memory", std::to_string(less)}), json);
 }
 
@@ -106,7 +106,7 @@ TEST_F(PlanCommand, RefusesWhatNoPlanKeepsToAndNamesTheLeast) {
   EXPECT_TRUE(end.out.starts_with("DOES NOT FIT 170.00 MiB: the least found with these levers is --memory "))
       << end.out;
   EXPECT_FALSE(fs::exists(out)) << "there is no plan to keep";
-  // What it names does.
+  // The least budget that it names must serve.
   const std::uint64_t least = json["least_budget_bytes"].get<std::uint64_t>() + beside(json);
   const std::uint64_t rounded = (least + (1u << 20) - 1) >> 20;
   EXPECT_NE(end.out.find("next: ullage plan --memory " + std::to_string(rounded) + "MiB " + file()), std::string::npos)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ullage plan`, `ullage predict` and a run that plans for itself have one answer to the same take and memory. Each is
-// asked where it itself asks (the run: runtime/plan/planning.cpp, between its recording and its program).
+// `ullage plan`, `ullage predict` and a run that plans for itself must give the same plan for the same take and
+// memory. Each is called where it asks for its plan (a run does so in runtime/plan/planning.cpp, between recording and
+// program).
 #include "small_training.h"
 #include "ullage/cli/plan_maker.h"
 #include "ullage/cli/planned_fit.h"
@@ -52,7 +53,7 @@ plan::Fit of_prediction(const trace::TraceFile& file, Bytes memory, Bytes outsid
   return fit_of(plan_prediction(prediction, question(), progress));
 }
 
-// A run has no memory stated that it would plan for, but a pool with a limit.
+// A run plans for its pool's limit, not for stated memory, so `memory` is reduced by `outside` and the margin.
 plan::Fit of_run(const std::string& recording, Bytes memory, Bytes outside, Bytes wasted) {
   Result<trace::TraceFile> file = trace::read_trace_file(std::as_bytes(std::span(recording)), kName);
   const Result<plan::Step> step = plan::planned_step(*file, plan::StandsOn{}, {}, kName);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ullage predict` with real processes that record made-up trainings: exit codes, outputs, what is run and where.
+// Runs `ullage predict` with real processes that record made-up trainings: exit codes, outputs, what it runs and
+// where.
 #include "fake_training.h"
 #include "ullage_process.h"
 
@@ -28,7 +29,7 @@ class PredictCommand : public testing::Test {
     words.insert(words.begin(), {folder_.file("ullage"), "predict"});
     return Process(words, {{"TMPDIR", folder_.file("tmp")}}).finish();
   }
-  // Of a command that is `ullage-fake` with these words.
+  // Predicts for the command `ullage-fake WORDS`.
   Finished predict_fake(Words options, const Words& words) {
     options.insert(options.end(), {"--", folder_.file("ullage-fake")});
     options.insert(options.end(), words.begin(), words.end());
@@ -44,12 +45,12 @@ class PredictCommand : public testing::Test {
   bool nothing_is_left() const { return fs::is_empty(folder_.path() / "tmp"); }
 
   ShippedFolder folder_;
-  std::string said_;  // on stderr, by the last predict_json()
+  std::string said_;  // stderr of the last predict_json()
 };
 
 const Words kBatch128 = {"--vary", "batch=2,3,4", "--at", "batch=128"};
 
-// What every answer must keep to.
+// Checks what must hold for every answer.
 void expect_sums(const nlohmann::json& json) {
   std::uint64_t rows = 0, owners = 0;
   for (const auto& row : json["rows"]) rows += row["bytes"].get<std::uint64_t>();
@@ -100,7 +101,7 @@ TEST_F(PredictCommand, SaysTheLargestSizeThatFits) {
   EXPECT_EQ(json["largest_that_fits"], largest["value"]);
   EXPECT_EQ(largest["knob"], "batch");
   EXPECT_LE(largest["process_peak_bytes"], 512u << 20);
-  // One sample more would not.
+  // One more sample (3 x 64 KiB) would not fit.
   EXPECT_GT(largest["process_peak_bytes"].get<std::uint64_t>() + 3 * (1u << 16), 512u << 20);
 }
 
@@ -151,16 +152,15 @@ TEST_F(PredictCommand, ShowsWhyAProgramFailedAndWhichSizesMayDo) {
 TEST_F(PredictCommand, SaysThatAProgramEndedBeforeASecondStep) {
   const auto json = predict_json(kBatch128, {"train-once={batch}"});
   EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 128, 1}));
-  EXPECT_EQ(
-      said_,
-      "ullage: note: batch 2: the program ended by itself and no step in it was whole and came again: the peak is "
-      "that of the whole run, and a longer one may need more\n");
+  EXPECT_EQ(said_,
+            "ullage: note: batch 2: the program ended by itself without a whole step that came again: the peak is "
+            "that of the whole run, and a longer one may need more\n");
 }
 
 TEST_F(PredictCommand, SaysThatNothingWasRecorded) {
   const Finished unreached = predict({"--vary", "n", "--at", "n=9", "--", "echo", "{n}"});
   EXPECT_EQ(unreached.exit_code, 1);
-  EXPECT_NE(unreached.err.find("n 2: Ullage's runtime was in no process of the program"), std::string::npos)
+  EXPECT_NE(unreached.err.find("n 2: no process of the program loaded Ullage's runtime"), std::string::npos)
       << unreached.err;
   const Finished lost = predict_fake(kBatch128, {"lose-trace={batch}"});
   EXPECT_EQ(lost.exit_code, 1);
@@ -265,7 +265,7 @@ TEST_F(PredictCommand, AShippedProgramTriesTheSizesItself) {
 }
 
 TEST_F(PredictCommand, LooksForTheLargestValueOfAnOptionThatNoLawGoesOver) {
-  // What the process needs at each side, as it says itself.
+  // The process's peak at each side, as a prediction for that side gives it.
   std::map<std::int64_t, std::int64_t> need;
   for (const std::int64_t side : {8, 16, 32, 64}) {
     const Finished end = predict({"--json", "fake", "--side=" + std::to_string(side), "rehearse=64"});

@@ -12,8 +12,8 @@ namespace {
 
 TEST(Programs, AreTheExecutablesBesideUllage) {
   const ShippedFolder folder;
-  // Not the one that may not be executed, and no file with an ending. Root may execute nothing without the x bit
-  // either.
+  // ullage-locked is left out because it has no x bit (even root cannot execute it then), and ullage-notes.txt because
+  // of its extension.
   EXPECT_EQ(shipped_programs(folder.path()), (Words{"fake", "fern"}));
   EXPECT_TRUE(shipped_programs(folder.path() / "nowhere").empty());
 }
@@ -39,7 +39,7 @@ TEST(FindPreload, RefusesAPathThatTheLoaderWouldCut) {
   for (const char* name : {"a b", "a:b"}) {
     const std::filesystem::path bin = folder.path() / name;
     std::filesystem::create_directory(bin);
-    EXPECT_TRUE(find_preload(bin).ok());  // nothing to preload
+    EXPECT_TRUE(find_preload(bin).ok());  // there is no library to preload
     std::ofstream(bin / "libullage_preload.so");
     EXPECT_FALSE(find_preload(bin).ok());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ullage run` with real processes: exit codes, outputs, report and summary.
+// Runs `ullage run` with real processes: exit codes, outputs, report and summary.
 #include "ullage/cli/machine_memory.h"
 
 #include "folders.h"
@@ -17,7 +17,7 @@
 namespace ullage::cli {
 namespace {
 
-// A sanitizer's runtime refuses to stand behind a preloaded library unless told otherwise.
+// A sanitizer's runtime must be the first library unless this is set, and a preloaded library comes before it.
 const std::pair<const std::string, std::string> kUnderSanitizers = {"ASAN_OPTIONS", "verify_asan_link_order=0"};
 
 class RunCommand : public testing::Test {
@@ -33,7 +33,8 @@ class RunCommand : public testing::Test {
     write_plan(plan, out);
     return folder_.file(name);
   }
-  // Beside ullage, as an installed one has it. The preload does nothing there, as no program of these tests has torch.
+  // Copies the preload beside ullage, where an installed ullage has it. It does nothing, because these programs have
+  // no torch.
   std::string copy_preload() {
     std::filesystem::copy_file(libraries_folder() / "libullage_preload.so", folder_.path() / "libullage_preload.so");
     return folder_.file("libullage_preload.so");
@@ -95,7 +96,7 @@ TEST_F(RunCommand, SaysThatAScriptsInterpreterIsMissing) {
   std::ofstream(folder_.path() / "script") << "#!/no/such/interpreter\n";
   std::filesystem::permissions(folder_.path() / "script", std::filesystem::perms::owner_all);
   const Finished end = run({"--", folder_.file("script")});
-  EXPECT_EQ(end.exit_code, 127);  // as a shell says of a missing interpreter
+  EXPECT_EQ(end.exit_code, 127);  // a shell, too, gives 127 for a missing interpreter
   EXPECT_NE(end.err.find("cannot be started: No such file or directory"), std::string::npos) << end.err;
   EXPECT_EQ(end.err.find("done"), std::string::npos) << end.err;
 }
@@ -150,7 +151,7 @@ TEST_F(RunCommand, RefusesToSpillIntoMemory) {
   EXPECT_TRUE(end.err.starts_with("ullage: --spill: /dev/shm: is memory")) << end.err;
 }
 
-// In a view of the machine of its own, where every folder that would be taken is memory.
+// Runs in a mount namespace of its own, in which every folder that could be chosen is in memory.
 TEST_F(RunCommand, WarnsWhereNothingCanBeSpilledAndRunsOn) {
   if (Process({"/usr/bin/unshare", "-rm", "true"}).finish().exit_code != 0) {
     GTEST_SKIP() << "no mount namespace can be made here";
@@ -198,8 +199,9 @@ TEST_F(RunCommand, ReportsThePlanThatWasFollowed) {
   EXPECT_EQ(json["plan"]["lower_bound_seconds"], nullptr);
   EXPECT_EQ(json["recomputed_ops"], 6);
   EXPECT_DOUBLE_EQ(json["recompute_seconds"].get<double>(), 0.25);
-  EXPECT_NE(end.err.find("ullage: plan: 900.00 MiB, +50 % time, recompute 3 sites, spill 0; adopted at step 4\n"),
-            std::string::npos)
+  EXPECT_NE(
+      end.err.find("ullage: plan: 900.00 MiB, +50 % time, 3 ops recomputed, 0 storages spilled; adopted at step 4\n"),
+      std::string::npos)
       << end.err;
 }
 
@@ -208,7 +210,7 @@ TEST_F(RunCommand, TellsTheProgramWhichPlanToFollow) {
   EXPECT_EQ(run({"--quiet", "--no-plan", "fake", "plan"}).out, " 1\n");
   const std::string file = put_plan("plan.json", plan::sample_plan_file());
   EXPECT_EQ(run({"--quiet", "--memory", "1GiB", "--plan", file, "fake", "plan"}).out, file + " 0\n");
-  // Wherever the program may go meanwhile.
+  // The path is absolute, so the program finds the plan even if it changes its folder.
   const Finished end =
       Process({"/bin/sh", "-c",
                "cd " + folder_.path().string() + " && ./ullage run --quiet --memory 1GiB --plan plan.json fake plan"})
@@ -236,7 +238,7 @@ TEST_F(RunCommand, RefusesAPlanBeforeTheStartWhereItCannotServe) {
 
   const Finished both = run({"--no-plan", "--plan", put_plan("plan.json", plan::sample_plan_file()), "fake"});
   EXPECT_EQ(both.exit_code, 2);
-  EXPECT_NE(both.err.find("--plan: and --no-plan do not go together"), std::string::npos) << both.err;
+  EXPECT_NE(both.err.find("--plan: does not go together with --no-plan"), std::string::npos) << both.err;
 }
 
 TEST_F(RunCommand, RefusesAPlanOfAnotherDevicesBytes) {
@@ -247,7 +249,8 @@ TEST_F(RunCommand, RefusesAPlanOfAnotherDevicesBytes) {
   const Finished here = run({"--memory", "1GiB", "--plan", of_card, "fake", "print=never"});
   EXPECT_EQ(here.exit_code, 2);
   EXPECT_EQ(here.out, "");
-  EXPECT_NE(here.err.find("the plan is of bytes on cuda:0, the budget of those on cpu"), std::string::npos) << here.err;
+  EXPECT_NE(here.err.find("the plan is for bytes on cuda:0, the budget for bytes on cpu"), std::string::npos)
+      << here.err;
   const Finished there = run({"--device", "cuda", "--memory", "1GiB", "--plan", of_memory, "fake", "print=never"});
   EXPECT_EQ(there.exit_code, 2);
   EXPECT_EQ(there.out, "");
@@ -256,7 +259,7 @@ TEST_F(RunCommand, RefusesAPlanOfAnotherDevicesBytes) {
 }
 
 TEST_F(RunCommand, WarnsWhereThePlanIsForMoreThanTheBudget) {
-  const std::string file = put_plan("plan.json", plan::sample_plan_file());  // for 310 MiB
+  const std::string file = put_plan("plan.json", plan::sample_plan_file());  // needs 310 MiB
   const Finished less = run({"--quiet", "--memory", "309MiB", "--plan", file, "fake", "print=ran"});
   EXPECT_EQ(less.exit_code, 0);
   EXPECT_EQ(less.out, "ran\n");
@@ -268,7 +271,7 @@ TEST_F(RunCommand, WarnsWhereThePlanIsForMoreThanTheBudget) {
 
 TEST_F(RunCommand, PutsThePreloadBeforeWhatThePersonHad) {
   const Words words = {"--quiet", "fake", "variable=LD_PRELOAD"};
-  EXPECT_EQ(run(words).out, "(not set)\n");  // no preload stands here
+  EXPECT_EQ(run(words).out, "(not set)\n");  // no preload lies beside ullage
   const std::string library = copy_preload();
   EXPECT_EQ(run(words, {kUnderSanitizers}).out, library + "\n");
   EXPECT_EQ(run(words, {kUnderSanitizers, {"LD_PRELOAD", "libm.so.6 libdl.so.2"}}).out,
@@ -319,7 +322,7 @@ TEST_F(RunCommand, SaysThatTheTraceIsMissing) {
   const Finished unreached = run({"--record", file, "--quiet", "--", "true"});
   EXPECT_EQ(unreached.exit_code, 1);
   EXPECT_EQ(unreached.err,
-            "ullage: " + file + ": the trace was not written: Ullage's runtime was in no process of the program\n");
+            "ullage: " + file + ": the trace was not written: no process of the program loaded Ullage's runtime\n");
   const Finished lost = run({"--record", file, "--report", report_file(), "--quiet", "fake", "lose-trace"});
   EXPECT_EQ(lost.exit_code, 1);
   EXPECT_EQ(lost.err, "ullage: " + file + ": the trace was not written: the disk is full\n");
@@ -343,7 +346,7 @@ TEST_F(RunCommand, SaysInfeasibleWhenTheRuntimeWouldNotStart) {
   EXPECT_EQ(report()["message"], "the process holds 5 MiB already");
   EXPECT_GT(report()["over_budget_bytes"], 0);
   EXPECT_NE(end.err.find("refused, the budget cannot be met"), std::string::npos) << end.err;
-  EXPECT_NE(end.err.find("(the least that can start)"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("(the least with which it can start)"), std::string::npos) << end.err;
 }
 
 TEST_F(RunCommand, SaysLoudlyThatABudgetWasPassed) {
@@ -353,7 +356,7 @@ TEST_F(RunCommand, SaysLoudlyThatABudgetWasPassed) {
 
 TEST_F(RunCommand, SaysThatAnUnlinkedCommandKeptNothing) {
   const Finished end = run({"--report", report_file(), "fake", "eat=400MiB"});
-  EXPECT_NE(end.err.find("NOTHING WAS KEPT to the budget"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("NO BUDGET WAS ENFORCED: "), std::string::npos) << end.err;
   EXPECT_TRUE(report()["steps"].is_null());
   EXPECT_TRUE(report()["pool_peak_bytes"].is_null());
   EXPECT_GE(report()["process_peak_bytes"], 400u << 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets Ctrl-C, and that the launcher lives to tell.
+// Which processes get Ctrl-C, and that the launcher survives to write its summary.
 #include "ullage_process.h"
 
 #include <gtest/gtest.h>
@@ -41,9 +41,9 @@ TEST_F(Signals, EachInterruptIsPassedOn) {
   EXPECT_EQ(process.finish().out, "ready\n2 interrupts\n");
 }
 
-// Everything the process group behind a terminal prints, after the keys were typed once "ready" was read. The launcher
-// is stopped meanwhile, so that the program has taken its own signal before the launcher can send another: two at once
-// are one.
+// Returns all output of a process group on a terminal. The keys are typed once "ready" was read. The launcher is
+// stopped meanwhile, so that the program handles its own signal before the launcher can send another: two pending
+// signals of one kind would count as one.
 struct Terminal {
   std::string text;
   int status = 0;
@@ -127,7 +127,7 @@ TEST_F(Signals, TheProgramEndsWhenTheLauncherIsKilled) {
   Process process(run({"fake", "wait"}));
   process.until("ready");
   process.send(SIGKILL);
-  EXPECT_EQ(process.finish().exit_code, 137);  // returns only when the program, too, let go of the pipe
+  EXPECT_EQ(process.finish().exit_code, 137);  // returns only when the program, too, has closed the pipe
 }
 
 TEST_F(Signals, AProgramThatIsStoppedAndGoesOnIsWaitedFor) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr Bytes kHeld = 64_MiB;
 
-// Resident bytes, until the process ends. Of no allocator: a sanitizer's holds more for each.
+// Makes `bytes` resident until the process ends. Uses mmap, because a sanitizer's allocator takes more for each block.
 void hold(Bytes bytes) {
   void* at = mmap(nullptr, bytes.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   EXPECT_NE(at, MAP_FAILED);
@@ -36,25 +36,25 @@ struct TreeWatchTest : testing::Test {
   void SetUp() override { own.pid.store(getpid()); }
   std::unique_ptr<store::LedgerPage> page = std::make_unique<store::LedgerPage>();
   store::LedgerSlot& own = page->slots[0];
-  const Bytes beside = store::resident_now() + 4_MiB;  // what a process holds otherwise, at most
+  const Bytes beside = store::resident_now() + 4_MiB;  // the most that a process holds besides
 };
 
 TEST_F(TreeWatchTest, HasNothingToTellOfAProcessThatIsAlone) {
-  own.others.store(7);  // of an earlier look
+  own.others.store(7);  // left from an earlier count
   EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
   EXPECT_EQ(own.others.load(), 0u);
   EXPECT_EQ(page->tree_peak.load(), 0u);
 }
 
 TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
-  hold(kHeld * 2);  // before the fork: shared
+  hold(kHeld * 2);  // before the fork, so the child shares it
   const ForkedChild child = child_with(kHeld);
   store::LedgerSlot& slot = page->slots[3];
   slot.pid.store(child.pid()), slot.rss.store(12345);
   EXPECT_EQ(count_tree(*page, getpid())->size(), 2u);
   EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
   EXPECT_LE(Bytes{own.others.load()}, kHeld + beside);
-  EXPECT_LE(Bytes{slot.others.load()}, beside);  // what it shares it counts itself
+  EXPECT_LE(Bytes{slot.others.load()}, beside);  // what it shares is part of its own count
   EXPECT_EQ(slot.rss_counted.load(), 12345u);
   EXPECT_GE(Bytes{page->tree_peak.load()}, kHeld * 3);
   EXPECT_LE(Bytes{page->tree_peak.load()}, kHeld * 3 + beside);
@@ -67,7 +67,7 @@ TEST_F(TreeWatchTest, FollowsHowThoseCountedGrow) {
   hold(kHeld);
   follow_tree(*page, tree);
   EXPECT_GE(Bytes{page->tree_peak.load()}, peak + kHeld);
-  EXPECT_LE(Bytes{own.others.load()}, before + 4_MiB);  // its own
+  EXPECT_LE(Bytes{own.others.load()}, before + 4_MiB);  // its own growth does not count as the others'
 }
 
 TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
@@ -77,9 +77,9 @@ TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
   EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
 }
 
-// Two programs run the same libraries; the other one ends.
+// Two programs use the same libraries, and the one outside the tree ends. Then the tree's figure must not rise.
 TEST_F(TreeWatchTest, CountsAFilesPagesWholeThoughOthersOutsideTheTreeHaveThemToo) {
-  // Beside the programs: the temporary folder may be memory, whose pages count as no file's.
+  // Not in the temporary folder, which may be in memory; then its pages would not count as a file's.
   const std::string path = programs_folder() / ("tree_watch_test." + std::to_string(getpid()));
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_GE(fd, 0);
@@ -97,7 +97,7 @@ TEST_F(TreeWatchTest, CountsAFilesPagesWholeThoughOthersOutsideTheTreeHaveThemTo
     EXPECT_EQ(count_tree(*page, root.pid())->size(), 2u);
     return Bytes{page->tree_peak.load()};
   };
-  own.pid.store(0);  // this process is none of the tree
+  own.pid.store(0);  // this process is not part of the tree
   const Bytes alone = counted();
   void* const here = map();
   ASSERT_NE(here, MAP_FAILED);
@@ -130,7 +130,7 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   int go[2], done[2];
   ASSERT_EQ(pipe(go) | pipe(done), 0);
   const ForkedChild child([&] {
-    if (fork() != 0) return;  // the grandchild goes on when it is told to
+    if (fork() != 0) return;  // the grandchild waits for a word
     char word = 0;
     if (read(go[0], &word, 1) != 1) _exit(1);
     for (std::uint64_t i = 0; i < kHeld.count; i += 4096) shared[i] = 1;
@@ -153,12 +153,12 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   slot.copies_expected.store((3_MiB).count);
   EXPECT_GE(*follow_tree(*page, tree), kHeld - 1_MiB);
   EXPECT_EQ(slot.copies_expected.load(), 0u) << "it has them";
-  EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);  // it shares with the system too
+  EXPECT_GE(Bytes{own.others.load()}, before + kHeld - 4_MiB);  // it also shares pages with the rest of the system
   kill(pids[1], SIGKILL);
   munmap(shared, kHeld.count);
 }
 
-// A parent copies, too: it writes to its heap and its counts of references as the child does.
+// A process that forks also copies pages: it writes to its heap and its reference counts as the child does.
 TEST_F(TreeWatchTest, TakesWhatAProcessWritesThatJustForkedForItsOwn) {
   char* shared = static_cast<char*>(
       mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
@@ -194,7 +194,7 @@ TEST_F(TreeWatchTest, CountsNoResidentBytesWhereTheBudgetIsACards) {
   own.rss.store(5);
   const ForkedChild child = child_with(kHeld);
   const TreeWatch watch(*page, getpid());
-  EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));  // who asks does not wait in vain
+  EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));  // whoever asks gets an answer
   EXPECT_TRUE(count_tree(*page, getpid())->empty());
   EXPECT_EQ(own.others.load(), 0u);
   EXPECT_EQ(own.rss_counted.load(), 0u);

@@ -31,8 +31,8 @@ ShippedFolder::ShippedFolder() {
   fs::copy_file(bin / "fake_program", path_ / "ullage-locked");
   fs::permissions(path_ / "ullage-locked", fs::perms::owner_read);
   std::ofstream(path_ / "ullage-notes.txt") << "no program\n";
-  // Stands for /dev/null wherever a test hands a report something that is no file: as root, a launcher that is broken
-  // enough would rename over the real device and take it from the whole machine.
+  // Tests use this fifo instead of /dev/null where they give a report something that is not a regular file. A faulty
+  // launcher run by root could replace the real device by renaming over it, for the whole machine.
   if (mkfifo((path_ / "fifo").c_str(), 0600) != 0) throw std::runtime_error("mkfifo");
   fs::permissions(path_ / "ullage-notes.txt", fs::perms::owner_all);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs the real executable as a person's shell would, in a folder where shipped programs stand beside it:
+// Runs the real executable as a shell would, in a folder with shipped programs beside it:
 //   <folder>/ullage, ullage-fake (fake_program), ullage-fern (another), ullage-locked (not executable),
 //   ullage-notes.txt (executable), fifo
 
@@ -18,7 +18,7 @@ namespace ullage::cli {
 
 using Words = std::vector<std::string>;
 
-// The folder above, made anew and removed at the end.
+// Makes the folder above; removes it at the end.
 class ShippedFolder final {
  public:
   ShippedFolder();
@@ -40,7 +40,7 @@ struct Finished {
   std::string err;
 };
 
-// A process with its two outputs in pipes. Killed at the end if it still lives.
+// A process with both outputs in pipes. The destructor kills it if it still runs.
 class Process final {
  public:
   // The first word is the file to execute. `variables` are added to the environment.
@@ -53,7 +53,7 @@ class Process final {
   // Reads until stdout holds `text`, or both outputs end.
   void until(const std::string& text);
   void send(int signal) const;
-  // Reads to the end of both outputs, then waits.
+  // Reads both outputs to their end, then waits for the process.
   Finished finish();
 
  private:

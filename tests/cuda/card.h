@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A card of so many bytes for a test, on the stand-in for the driver's library.
+// A fixture with a card of a given size on the stand-in driver. After each test, no page and no locked memory may be
+// left.
 
 #include "stand_in_driver.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pager of the CPU on a card: the same class, on pages of the driver and two tiers, with kernels that run long
-// after they were launched. A model knows what every storage holds; each kernel looks at its inputs when it runs.
+// Runs the pager of the CPU on a card: the same class, with the driver's pages and two tiers. Kernels run long after
+// they were launched. A model knows the contents of every storage, and each kernel checks its inputs when it runs.
 #include "card.h"
 
 #include "ullage/cuda/card_pages.h"
@@ -27,7 +27,7 @@ constexpr Bytes kRoom = 24_MiB;
 
 std::uint64_t word(std::uint64_t seed, std::uint64_t i) { return seed * 0x9e3779b97f4a7c15ull + i; }
 
-// Begin, middle and end tell a page of another storage, a stale copy, and half of one.
+// Checks samples from begin to end, so that a page of another storage, a stale copy or half a copy is found.
 bool holds(const std::uint64_t* at, Bytes size, std::uint64_t seed) {
   const std::uint64_t last = size.count / 8 - 1;
   for (std::uint64_t i = 0; i < last; i += 509)
@@ -38,14 +38,14 @@ void fill(std::uint64_t* at, Bytes size, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < size.count / 8; ++i) at[i] = word(seed, i);
 }
 
-// One kernel: reads or writes a storage, some time after it was launched.
+// A kernel that reads or writes a storage some time after its launch.
 struct Kernel {
   std::uint64_t* at;
   Bytes size;
   std::uint64_t seed;
   bool writes;
 };
-int wrong = 0;  // kernels that met other bytes than were launched for them
+int wrong = 0;  // kernels that did not find the bytes that they were launched for
 
 void run(void* argument) {
   const auto* kernel = static_cast<Kernel*>(argument);
@@ -61,7 +61,7 @@ void launch(Address at, Bytes size, std::uint64_t seed, bool writes) {
   stand_in_launch(run, new Kernel{pointer, size, seed, writes}, at.value, size.count);
 }
 
-// Knows of each use, and lets the card run no further than to the last one of the bytes that are asked about.
+// Records each use. If asked about bytes, runs the card's queue only up to their last use.
 class KnownWork final : public Work {
  public:
   void used(Address at, Bytes size) { uses_.used(at, size, stand_in_launched()); }
@@ -132,7 +132,7 @@ class CardPagerTest : public CardTest {
     pager_->free(at);
     storages_.erase(at);
   }
-  // Reads one storage, and reads or writes another.
+  // An op that reads one storage and reads or writes another.
   void op(std::uint64_t draw) {
     const Address first = pick(draw >> 4);
     const Address second = pick(draw >> 20);
@@ -221,7 +221,7 @@ TEST_F(CardPagerTest, WaitsForTheWorkOnTheBytesWhereEverythingLeavesBeforeEveryO
   run_program(600);
 }
 
-// A tier whose writes wait at a gate, and then look at every page that they are to copy.
+// A tier whose writes wait at a gate and only then read the pages that they copy.
 class GatedTier final : public store::Tier {
  public:
   explicit GatedTier(store::Tier& below) : below_(below) {}
@@ -252,11 +252,11 @@ TEST_F(CardPagerTest, TakesNoPagesFromUnderACopy) {
   gated.entered.get_future().wait();
   auto freed = std::async(std::launch::async, [&] {
     pager.free(at);
-    return std::get<Address>(pager.allocate(20_MiB));  // of which 16 are those pages
+    return std::get<Address>(pager.allocate(20_MiB));  // 16 MiB of it are those pages
   });
   EXPECT_EQ(freed.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
   gated.gate.set_value();
-  static_cast<void>(spilled.get());  // whichever came first
+  static_cast<void>(spilled.get());  // whether or not the spill came before the free
   pager.free(freed.get());
 }
 
@@ -281,16 +281,16 @@ TEST_F(CardPagerTest, HoldsWhatACaptureUses) {
   pager_->end_capture();
 
   EXPECT_FALSE(pager_->planned().spill(captured)) << "its address stands in the graph";
-  const Address more = std::get<Address>(pager_->allocate(14_MiB));  // the other one makes way, as there is 24 MiB
+  const Address more = std::get<Address>(pager_->allocate(14_MiB));  // evicts `other`, as the card has 24 MiB
   EXPECT_FALSE(pager_->planned().spill(captured));
   EXPECT_TRUE(std::holds_alternative<store::Shortage>(pager_->allocate(18_MiB)));
   for (const Address one : {captured, other, away, more}) pager_->free(one);
-  const auto all = pager_->allocate(22_MiB);  // it went with its storage
+  const auto all = pager_->allocate(22_MiB);  // a freed storage is no longer held for the capture
   ASSERT_TRUE(std::holds_alternative<Address>(all));
   pager_->free(std::get<Address>(all));
 }
 
-// Batch norm's running figures are such inputs.
+// Example: an op such as batch norm writes to its running statistics although its schema does not say so.
 TEST_F(CardPagerTest, KeepsWhatAnOpWroteThatSaidItReads) {
   open(1_GiB);
   allocate(0);
@@ -319,7 +319,7 @@ TEST_F(CardPagerTest, WritesOnceWhatAutogradSaved) {
   run_program(0);
 }
 
-// cuBLAS takes its workspaces as tensors take memory, keeps them, and tells nobody when it writes there.
+// cuBLAS allocates its workspaces like tensors, keeps them, and writes to them without any notice.
 TEST_F(CardPagerTest, LeavesWhereItIsWhatNoOpWasSeenToHave) {
   libraries_take_blocks_ = true;
   open(1_GiB);
@@ -327,7 +327,7 @@ TEST_F(CardPagerTest, LeavesWhereItIsWhatNoOpWasSeenToHave) {
   const Address input = std::get<Address>(pager_->allocate(4_MiB));
   ASSERT_FALSE(pager_->begin_op(1, std::vector<OpInput>{{input, 4_MiB, true}}));
   const Address made = std::get<Address>(pager_->allocate(4_MiB));
-  const Address in_the_op = std::get<Address>(pager_->allocate(4_MiB));  // and it keeps that
+  const Address in_the_op = std::get<Address>(pager_->allocate(4_MiB));  // the library keeps this one
   pager_->end_op(true, std::vector<Address>{made});
   pager_->evict_all();
   for (const Address kept : {workspace, in_the_op}) {
@@ -346,7 +346,7 @@ TEST_F(CardPagerTest, LeavesWhereItIsWhatNoOpWasSeenToHave) {
 
 TEST_F(CardPagerTest, GivesNothingBackWhileWorkIsCaptured) {
   open(1_GiB);
-  pager_->free(std::get<Address>(pager_->allocate(8_MiB)));  // idle from here on
+  pager_->free(std::get<Address>(pager_->allocate(8_MiB)));  // idle from now on
   pager_->begin_capture();
   *limit_ = store::FixedLimit(2_MiB);
   const std::uint64_t waits = stand_in_counts().waits;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator before PyTorch's own (libc10_cuda.so), with two stand-ins: for the CUDA runtime, which PyTorch's part
-// asks for memory that is only counted, and for the driver, which the pool asks for pages with bytes. Built once for
-// each version of torch by test_card_pool.py.
+// Tests our allocator in front of PyTorch's own (libc10_cuda.so) with two stand-ins. The one for the CUDA runtime
+// gives PyTorch's allocator memory that is only counted; the one for the driver gives the pool pages with bytes.
+// test_card_pool.py builds this program once for each version of torch.
 #include "ullage/cuda/card_pages.h"
 #include "ullage/cuda/host_tier.h"
 #include "ullage/runtime/card/card_seam.h"
@@ -24,7 +24,7 @@
 #include <string>
 #include <variant>
 
-// What ATen's CUDA hooks do in a whole torch; the function is exported but stands in no header.
+// In a whole torch, ATen's CUDA hooks call this. The function is exported but declared in no header.
 namespace c10::cuda::_internal {
 C10_CUDA_API void setHasPrimaryContext(bool (*has)(c10::DeviceIndex));
 }
@@ -37,7 +37,7 @@ namespace {
 namespace caching = c10::cuda::CUDACachingAllocator;
 namespace abi = cuda::abi;
 
-// What driver_abi.h says, against CUDA's own header.
+// Compares driver_abi.h with CUDA's own header.
 static_assert(sizeof(abi::AllocationProperties) == sizeof(CUmemAllocationProp));
 static_assert(offsetof(abi::AllocationProperties, location) == offsetof(CUmemAllocationProp, location));
 static_assert(offsetof(abi::AllocationProperties, windows) == offsetof(CUmemAllocationProp, win32HandleMetaData));
@@ -56,7 +56,7 @@ static_assert(abi::kNonBlocking == CU_STREAM_NON_BLOCKING && abi::kPortable == C
 constexpr Bytes kOurs = 32_MiB;
 constexpr Bytes kTheirs = 100_MiB;
 
-// One process has one pool, for good, so all tests share it. A small one: a pager and nothing around it.
+// The pool of the process: a pager and little else. A process has one pool for good, so all tests share it.
 class World final : public CardMemory {
  public:
   World() {
@@ -65,7 +65,7 @@ class World final : public CardMemory {
     fake_cuda_configure(&settings);
     stand_in_reset(kOurs.count, (1_GiB).count);
     c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
-    c10::cuda::detail::init_p2p_access_cache(1);  // expandable segments ask it
+    c10::cuda::detail::init_p2p_access_cache(1);  // expandable segments query it
     caching::init(1);
     driver = cuda::Driver::open(0, ULLAGE_STAND_IN_DRIVER).value();
     pages = std::make_unique<cuda::CardPages>(*driver);
@@ -112,7 +112,7 @@ class World final : public CardMemory {
   std::map<const void*, Bytes> theirs;
   int capturing = 0;
   bool is_ready = true;
-  std::deque<c10::DataPtr> spare;  // what gives way
+  std::deque<c10::DataPtr> spare;  // give_way() frees these one by one
   int gave_way = 0;
   CardAllocator* torchs = nullptr;
 
@@ -153,7 +153,7 @@ TEST(CardPool, TakesTheLargeRequestsAndLeavesTheSmallOnes) {
   EXPECT_FALSE(ours(small));
   EXPECT_EQ(large.device(), c10::Device(c10::DeviceType::CUDA, 0));
   EXPECT_EQ(caching::get()->name(), "native");
-  *static_cast<std::uint64_t*>(large.get()) = 1;  // there are bytes behind it
+  *static_cast<std::uint64_t*>(large.get()) = 1;  // there is memory behind it
   EXPECT_EQ(world().theirs.at(small.get()), small_size) << "told, though it is not ours";
 }
 
@@ -169,7 +169,7 @@ TEST(CardPool, CountsBothInTheStatistics) {
 
 TEST(CardPool, MakesRoomByEvictingAndKeepsTheBytes) {
   std::vector<c10::DataPtr> blocks;
-  for (std::uint64_t i = 0; i < 6; ++i) {  // 48 MiB in 32
+  for (std::uint64_t i = 0; i < 6; ++i) {  // 48 MiB in 32 MiB
     blocks.push_back(take(8_MiB));
     *static_cast<std::uint64_t*>(blocks.back().get()) = 1000 + i;
   }
@@ -200,7 +200,7 @@ TEST(CardPool, GivesWayToTheAllocatorBefore) {
   try {
     for (int i = 0; i < 60; ++i) more.push_back(caching::raw_alloc((3_MiB).count));
   } catch (const c10::OutOfMemoryError&) {
-    thrown = true;  // PyTorch's own, when nothing is left to give
+    thrown = true;  // PyTorch's own error, when nothing is left to give way
   }
   EXPECT_TRUE(thrown);
   EXPECT_EQ(all.gave_way - before, 3);
@@ -280,7 +280,7 @@ TEST(CardPool, KeepsPyTorchToWhatIsAllowed) {
   EXPECT_TRUE(fill());
   EXPECT_LE(torchs.reserved(), before + 20_MiB);
   EXPECT_GE(blocks.size(), 4u);
-  caching::setMemoryFraction(1.0, 0);  // of the program: it does not lift the bound
+  caching::setMemoryFraction(1.0, 0);  // called by the program: must not lift the bound
   EXPECT_TRUE(fill());
   EXPECT_LE(torchs.reserved(), before + 20_MiB);
   EXPECT_EQ(caching::getMemoryFraction(0), 1.0);
@@ -298,5 +298,5 @@ int main(int count, char** words) {
   testing::InitGoogleTest(&count, words);
   const int failed = RUN_ALL_TESTS();
   std::fflush(nullptr);
-  std::_Exit(failed);  // past the stand-ins' own ends
+  std::_Exit(failed);  // skips the stand-ins' destructors
 }

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using Way = CardUse::Way;
 
-// On a card of 1 GiB, 200 MiB of it others', 100 MiB this process's context; what it takes comes on top.
+// A card of 1 GiB: 200 MiB belong to others, 100 MiB to this process's context. What the process takes comes on top.
 class CardUseTest : public CardTest {
  protected:
   void SetUp() override {
@@ -36,7 +36,7 @@ class CardUseTest : public CardTest {
   void make(const std::string& nvml = ULLAGE_STAND_IN_NVML) {
     use_ = CardUse::of(*driver_, nvml, [this] { return std::chrono::steady_clock::time_point(milliseconds{time_}); });
   }
-  // Pages of 2 MiB.
+  // Takes pages of 2 MiB each.
   void take(std::size_t pages) {
     for (; pages > 0; --pages) ASSERT_EQ(driver_->create(pages_.emplace_back()), abi::kSuccess);
   }
@@ -49,7 +49,7 @@ class CardUseTest : public CardTest {
   static StandInProcess other(Bytes used, std::uint32_t pid = 1) { return {pid, used.count}; }
   static StandInProcess own(Bytes used) { return {static_cast<std::uint32_t>(::getpid()), used.count}; }
   void wait(milliseconds time) { time_ += time.count(); }
-  // During the next questions.
+  // Runs `what` during each of the next questions to NVML.
   void during(std::function<void()> what) {
     meanwhile_ = std::move(what);
     stand_in_nvml_during([](void* all) { static_cast<CardUseTest*>(all)->meanwhile_(); }, this);
@@ -161,7 +161,7 @@ TEST_F(CardUseTest, CountsAllAsItsOwnWhereNvmlRefuses) {
   expect_unknown("NVML has no card at 0000:3B:00.0: Insufficient Permissions (4)");
 }
 
-// The driver speaks of an instance, NVML of all of the card.
+// On a divided card (MIG), the driver reports an instance, but NVML the whole card.
 TEST_F(CardUseTest, DoesNotAskAboutADividedCard) {
   list({own(100_MiB)});
   stand_in_nvml_reset((2_GiB).count);
@@ -208,7 +208,7 @@ TEST_F(CardUseTest, AsksNvmlNoMoreOftenThanItSays) {
   EXPECT_EQ(stand_in_nvml_questions(), 3u);
 }
 
-// From the end of a question, however long it took.
+// The pause counts from the end of a question, however long that took.
 TEST_F(CardUseTest, RestsAfterASlowQuestion) {
   list({own(100_MiB)});
   during([this] { wait(milliseconds{1000}); });

@@ -95,7 +95,7 @@ TEST_F(HostTierTest, CopiesWhatKernelsMadeAndNotWhatStoodThereBefore) {
   stamp(at_, 2_MiB, 1);
   stand_in_launch([](void* first) { *static_cast<std::uint64_t*>(first) = 77; }, words(at_), at_.value, 8);
   ASSERT_TRUE(tier_->write(slot, at_, Tier::Sharing::None));
-  // A kernel that still reads what stands where the bytes are to come back to.
+  // This kernel still reads the place that the bytes are to be restored to.
   static std::uint64_t seen = 0;
   words(at_ + 4_MiB)[0] = 5;
   stand_in_launch([](void* first) { seen = *static_cast<std::uint64_t*>(first); }, words(at_ + 4_MiB),

@@ -26,11 +26,11 @@ TEST(LastUses, SaysTheLatestOfAllBytesAskedFor) {
   EXPECT_EQ(uses.last(Address{0}, Bytes{21}), 7u);
   EXPECT_EQ(uses.last(Address{50}, Bytes{50}), 3u);
   EXPECT_EQ(uses.last(Address{50}, Bytes{51}), std::nullopt) << "the last byte is not known";
-  uses.used(Address{0}, Bytes{100}, 1);  // pages were mapped anew
+  uses.used(Address{0}, Bytes{100}, 1);  // as after the pages were mapped anew
   EXPECT_EQ(uses.last(Address{0}, Bytes{100}), 1u);
 }
 
-// Against an array with a figure for each byte.
+// Compares with an array that has a point for each byte.
 TEST(LastUses, IsRightForRandomRanges) {
   std::mt19937_64 random(11);
   LastUses uses;

@@ -31,7 +31,7 @@ struct Kernel {
 
 struct Card {
   std::mutex lock;
-  std::mutex working;  // while kernels run, one after the other
+  std::mutex working;  // held while kernels run, so that they run in order
   std::uint64_t total = 1ull << 30, to_pin = 1ull << 30;
   std::uint64_t held = 0;
   int fails_in = 0;
@@ -41,8 +41,8 @@ struct Card {
   std::uint64_t file_end = 0;
   std::vector<std::uint64_t> free_pages;          // offsets in the file
   std::map<abi::Handle, int> references;          // a handle is its offset plus a page
-  std::map<std::uint64_t, std::uint64_t> ranges;  // reserved: address to size
-  std::map<std::uint64_t, abi::Handle> maps;      // by address
+  std::map<std::uint64_t, std::uint64_t> ranges;  // reserved addresses: begin to size
+  std::map<std::uint64_t, abi::Handle> maps;      // mapped pages by address
   std::map<std::uint64_t, std::uint64_t> pinned;  // host address to size
   std::deque<Kernel> queue;
   std::uint64_t launched = 0;
@@ -305,7 +305,8 @@ abi::Result cuStreamCreate(abi::Stream* stream, unsigned) {
 abi::Result cuStreamDestroy_v2(abi::Stream) { return abi::kSuccess; }
 abi::Result cuStreamSynchronize(abi::Stream) { return contexts_here > 0 ? abi::kSuccess : kInvalid; }
 
-// Drivers refuse a copy that begins in host memory that was locked at once and ends behind it, in such memory too.
+// Drivers refuse a copy that begins in host memory locked by one call and ends beyond it, even if what follows is
+// locked.
 bool leaves_its_lock(const void* host, std::size_t size) {
   Card& c = card();
   const Guard guard(c.lock);

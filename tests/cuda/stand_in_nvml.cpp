@@ -38,7 +38,7 @@ nvml_abi::Device device() { return reinterpret_cast<nvml_abi::Device>(0x30); }
 
 using Guard = std::lock_guard<std::mutex>;
 
-// Locked.
+// Call it with the lock held.
 nvml_abi::Result refusal() { return library().started == 0 ? kUninitialized : library().refusal; }
 
 }  // namespace

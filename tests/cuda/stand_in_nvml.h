@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An NVML without a card, with the C functions that Ullage uses: it says of the card of stand_in_driver.h what a test
-// tells it to say, and refuses who has not started it.
+// An NVML without a card, with the C functions that Ullage uses. A test says what it reports about the card of
+// stand_in_driver.h. Like NVML, it refuses calls before it was started.
 
 #include <cstdint>
 
@@ -15,13 +15,13 @@ struct StandInProcess {
   std::uint64_t used;  // bytes, or kStandInNotAvailable
 };
 
-// A card of that size with nobody on it, refusing nothing; questions are counted from zero.
+// Resets to a card of `total` bytes without processes and without errors, and counts questions from zero.
 void stand_in_nvml_reset(std::uint64_t total);
 void stand_in_nvml_list(const StandInProcess* processes, unsigned count);
-// Each call but start and end gives that error from now on; 0: none.
+// Every call but start and end fails with `error` from now on; 0: none fails.
 void stand_in_nvml_refuse(int error);
-// Runs in the midst of each question for processes, on the thread that asks, with nothing locked; null: nothing.
+// Runs `what` during each query for processes, on the thread that asks, with no lock held; null: nothing.
 void stand_in_nvml_during(void (*what)(void*), void* argument);
-std::uint64_t stand_in_nvml_questions();  // for processes
-int stand_in_nvml_started();              // by how many, now
+std::uint64_t stand_in_nvml_questions();  // queries for processes
+int stand_in_nvml_started();              // starts without an end so far
 }

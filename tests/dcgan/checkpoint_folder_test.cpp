@@ -84,7 +84,7 @@ TEST_F(CheckpointFolderTest, NamesAnOlderWholeOneWhenTheNewestIsDamaged) {
   EXPECT_NE(again.error().text().find("step-000003.safetensors is whole"), std::string::npos) << again.error().text();
 }
 
-// Files may not grow past `bytes` while this lives: what a full disk does, at a chosen byte.
+// While it lives, no file can grow beyond `bytes`: imitates a full disk at a chosen byte.
 class FileSizeLimit final {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -102,7 +102,7 @@ class FileSizeLimit final {
 TEST_F(CheckpointFolderTest, KeepsTheOldOneWhenTheDiskIsFull) {
   ASSERT_TRUE(write(3));
   const std::string before = read_file(checkpoints_.file_of(3));
-  for (rlim_t limit = 0; limit < before.size(); limit += 41) {  // every failing write in turn
+  for (rlim_t limit = 0; limit < before.size(); limit += 41) {  // fails at each write in turn
     const FileSizeLimit full(limit);
     const Status status = write(4);
     ASSERT_FALSE(status) << limit;

@@ -30,7 +30,7 @@ TEST(Networks, HaveTheKnownParameterCounts) {
 }
 
 void append_manifest(std::string& text, const std::string& prefix, const torch::nn::Module& network) {
-  std::map<std::string, std::string> lines;  // by module: parameters and buffers stand together in Python's state_dict
+  std::map<std::string, std::string> lines;  // by module: Python's state_dict has parameters and buffers together
   for (const auto& item : network.named_parameters()) lines[item.key()] = to_string(shape_of(item.value()));
   for (const auto& item : network.named_buffers()) lines[item.key()] = to_string(shape_of(item.value()));
   for (const auto& [key, shape] : lines) text += prefix + key + " " + shape + "\n";

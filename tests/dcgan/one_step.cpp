@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH]: trains a small net on seeded noise and writes all of it to OUT
-// as safetensors, for test_one_step.py: before/..., real.N, noise.N, losses (STEPS x 5), after the first step the
-// gradients with which Adam went (gradient/...) and the buffers (after/...).
+// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH]: trains a small net on seeded noise and writes everything to
+// OUT as safetensors, for test_one_step.py: the start (before/...), real.N and noise.N of each step, losses (STEPS x
+// 5), and for the first step the gradients that Adam used (gradient/...) and the buffers after it (after/...).
 
 #include "dcgan/state.h"
 

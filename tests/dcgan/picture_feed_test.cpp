@@ -14,9 +14,9 @@
 namespace ullage::dcgan {
 namespace {
 
-using Batch = std::vector<int>;  // the pictures' numbers
+using Batch = std::vector<int>;  // the numbers of its pictures
 
-// Pictures are named by their number and hold it in their one byte.
+// A picture's path is its number, and its one byte holds that number.
 class PictureFeedTest : public ::testing::Test {
  protected:
   std::unique_ptr<PictureFeed> feed(int count, DataPlace start = {}, bool skip_bad = false, std::uint64_t ahead = 4) {
@@ -42,7 +42,7 @@ class PictureFeedTest : public ::testing::Test {
     EXPECT_EQ(*taken, batch.size());
     return batch;
   }
-  // The order of an epoch without the bad ones.
+  // Returns the order of an epoch, without the bad pictures.
   Batch good_order(std::uint64_t epoch, std::uint32_t count) const {
     Batch list;
     for (const std::uint32_t i : epoch_order(7, epoch, count)) {
@@ -81,7 +81,7 @@ TEST(EpochOrder, PutsEveryPictureEverywhereEquallyOften) {
   for (const int times : at) EXPECT_NEAR(times, kEpochs / kCount, 5 * 57);  // five standard deviations
 }
 
-// Changing this order would make old checkpoints go on with other pictures.
+// If this order changed, a run resumed from an old checkpoint would see other pictures.
 TEST(EpochOrder, IsAsItWas) {
   EXPECT_EQ(epoch_order(1, 0, 8), (std::vector<std::uint32_t>{0, 3, 4, 7, 5, 6, 1, 2}));
   EXPECT_EQ(epoch_order(1, 1, 8), (std::vector<std::uint32_t>{5, 7, 4, 3, 6, 0, 2, 1}));

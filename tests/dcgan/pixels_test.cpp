@@ -10,7 +10,7 @@ namespace ullage::dcgan {
 namespace {
 
 TEST(ToPlanes, NormalisesAsTorchvisionDoes) {
-  // Values from Python: torch.tensor(b).float().div(255).sub(0.5).div(0.5)
+  // Made in Python: torch.tensor(b).float().div(255).sub(0.5).div(0.5)
   const std::vector<std::uint8_t> rgb = {0, 1, 2, 127, 128, 254, 255, 51, 204, 3, 77, 100};
   std::vector<float> planes(12);
   to_planes(rgb, 2, planes.data());
@@ -34,7 +34,7 @@ std::uint8_t at(const Grid& grid, std::uint32_t x, std::uint32_t y, std::uint32_
 }
 
 TEST(MakeGrid, LaysEightInARowWithBlackBetween) {
-  // Nine pictures of 2 x 2, picture k has the value k everywhere but 8.5 in the green of its last pixel.
+  // Nine pictures of 2 x 2. Every value of picture k is k, except 8.5 in the green of its last pixel.
   std::vector<float> pictures;
   for (int k = 0; k < 9; ++k) {
     std::vector<float> one(12, static_cast<float>(k));

@@ -90,7 +90,7 @@ TEST(State, AnotherShapeIsRefusedByItsFirstKeys) {
                 "netG/main.0.weight is F32 [10, 16, 4, 4] in the checkpoint, F32 [10, 32, 4, 4] here"),
             std::string::npos)
       << status.error().message;
-  ASSERT_TRUE(save(trained(1, 0), folder / "b"));  // before Adam's first step there is no state of it
+  ASSERT_TRUE(save(trained(1, 0), folder / "b"));  // before its first step, Adam has no state
   auto empty = program::SafetensorsFile::open(folder / "b");
   ASSERT_TRUE(empty);
   Trainer same(kSmall, {}, 2);

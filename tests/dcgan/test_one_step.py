@@ -62,7 +62,7 @@ def discriminator(size, ndf):
 
 
 def train(net_g, net_d, recorded, steps):
-    """Yields losses of each step; after the first the gradients with which Adam went are in net.seen."""
+    """Yields the losses of each step. After the first step, net.seen holds the gradients that Adam used."""
     criterion = nn.BCELoss()
     adam_d = torch.optim.Adam(net_d.parameters(), lr=0.0002, betas=(0.5, 0.999))
     adam_g = torch.optim.Adam(net_g.parameters(), lr=0.0002, betas=(0.5, 0.999))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ullage-dcgan as a person meets it: outputs, resume, kill, Ctrl-C, a full disk, bad pictures, exit codes.
+"""Runs ullage-dcgan as a person does: outputs, resume, kill, Ctrl-C, a full disk, bad pictures, exit codes.
 
 usage: test_program.py ULLAGE_DCGAN [NAME of a test]"""
 
@@ -33,7 +33,7 @@ def png(path, seed, side=40):
 
 
 class Place:
-    """A folder of its own with ten pictures in data/a and data/b."""
+    """A folder for one test, with ten pictures in data/a and data/b."""
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
@@ -108,7 +108,7 @@ def test_sampling_and_checkpoints_change_nothing(place):
 
 def test_resume_equals_no_interruption(place):
     place.run("whole", "--steps", "7")
-    for first in (1, 2, 3, 4, 6):  # in the midst of an epoch, at its short last batch, at the next one's start
+    for first in (1, 2, 3, 4, 6):  # within an epoch, at its short last batch, at the start of the next
         out = f"parts{first}"
         place.run(out, "--steps", str(first))
         place.run(out, "--steps", "7", "--resume")
@@ -136,7 +136,7 @@ def test_kill_during_a_checkpoint(place):
     for _ in range(60):
         folder = place.root / "a" / "checkpoint"
         process = subprocess.Popen(place.command("a", "--steps", "12", *wide, *resumed), stderr=subprocess.DEVNULL)
-        seen = set()  # checkpoints under way that this process was let finish: every attempt goes one step further
+        seen = set()  # each attempt lets the first checkpoint that it sees finish, so it gets one step further
         while process.poll() is None:
             partial = set(folder.glob("*.partial")) if folder.is_dir() else set()
             seen |= partial
@@ -151,7 +151,7 @@ def test_kill_during_a_checkpoint(place):
     assert process.returncode == 0, "never came to the end"
     assert caught >= 3, f"killed only {caught} times with a checkpoint half written"
     place.same("a", "whole")
-    place.checkpoint("a")  # alone: nothing half-written is left
+    place.checkpoint("a")  # fails unless it is the only file: nothing half-written is left
 
 
 def test_control_c(place):
@@ -174,7 +174,7 @@ def test_control_c(place):
 
 
 def test_control_c_twice(place):
-    # With steps of seconds, so that the second one comes within the first one's step.
+    # The steps take seconds, so the second signal arrives during the step of the first one.
     slow = ["--image-size", "128", "--ngf", "32", "--ndf", "32", "--batch", "10", "--steps", "100"]
     process = subprocess.Popen(place.command("a", *slow), stderr=subprocess.PIPE, text=True)
     wait_for_steps(process, place.root / "a" / "losses.jsonl", 1)
@@ -253,7 +253,7 @@ def test_bad_pictures(place):
     for path in bad:
         assert said.count(str(path)) == 1, said
     report = place.report("b")
-    assert report["steps"] == 9 and report["pictures"] == 12  # the places of bad ones are filled: 4 + 4 + 2, thrice
+    assert report["steps"] == 9 and report["pictures"] == 12  # good pictures replace bad ones: 4 + 4 + 2, three times
     assert sorted(item["path"] for item in report["skipped"]) == sorted(map(str, bad))
     for steps in (1, 2, 3):
         place.run(f"c{steps}", "--steps", str(steps), "--skip-bad")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage run dcgan` on real pictures, end to end: within its bytes down to the floor, with the plain program's bits, refused
-in words below it, stopped and resumed.
+"""Runs `ullage run dcgan` on real pictures from start to end. Within the budget, down to the least budget, its bits must be the
+plain program's. Below it, the run must be refused with a reason. It can be stopped and resumed.
 
 usage: test_under_budget.py BIN_DIR
 """
@@ -42,7 +42,7 @@ class Runs:
         return process, out, report
 
     def run(self, budget: int | None, more: list[str], out: pathlib.Path | None = None):
-        """Exit code, stderr, the operating system's own peak of the tree, the folder, the report."""
+        """Returns the exit code, stderr, the operating system's peak of the process tree, the folder and the report."""
         process, out, report = self.start(budget, more, out)
         said = process.stderr.read()
         assert process.stdout.read() == "", "stdout is not ours"
@@ -73,10 +73,10 @@ def main() -> None:
         assert told["pool_peak_bytes"] + told["outside_pool_bytes"] <= told["process_peak_bytes"] * 1.02, told
         assert (out / "samples-000004.png").read_bytes() == (plain / "samples-000004.png").read_bytes()
         assert told["spilled_bytes"] == 0 and told["spill_seconds"] == 0, "it fits, so nothing moves"
-        outside, pool = told["outside_pool_bytes"] + 9 * MIB, told["pool_peak_bytes"]  # 8 MiB are margin
+        outside, pool = told["outside_pool_bytes"] + 9 * MIB, told["pool_peak_bytes"]  # 8 MiB: the margin
         print(f"within 600 MiB: peak {peak / MIB:.1f} MiB, the same bits as the plain program")
 
-        # Below what it needs: the same bits, never over.
+        # Below what the plain run needs: the same bits, and never over the budget.
         for percent in (80, 50, 30):
             budget = outside + pool * percent // 100
             code, said, peak, out, told = runs.run(budget, steps)
@@ -88,8 +88,8 @@ def main() -> None:
             print(f"{percent} % of the pool, {budget / MIB:.1f} MiB: peak {peak / MIB:.1f}, moved out "
                   f"{told['spilled_bytes'] / MIB:.0f} MiB, the same bits; its floor {told['least_budget_bytes'] / MIB:.1f} MiB")
 
-        # At the floor that it named; and 5 % below, where the op and its need are told at the first failing request. What
-        # stands outside the pool differs from run to run by a few MiB, and the figures with it.
+        # At the least budget that the run named, it must finish. At 5 % less, the first request that fails must name
+        # the op and its need. The bytes outside the pool differ by a few MiB from run to run, and so do these figures.
         floor = told["least_budget_bytes"]
         code, said, peak, out, told = runs.run(floor, steps)
         assert code == 0 and peak <= floor and state(out) == state(plain), said
@@ -102,7 +102,7 @@ def main() -> None:
         print(f"at its floor of {floor / MIB:.1f} MiB the same bits; refused at {budget / MIB:.1f} MiB, exit code 4, "
               f"and {int(named[1]) / MIB:.1f} MiB named for the failing request")
 
-        # Ctrl-C in the middle, then on.
+        # Ctrl-C in the middle, then resume.
         process, out, report = runs.start(600 * MIB, steps)
         while not (out / "losses.jsonl").exists() or not (out / "losses.jsonl").read_text():
             assert process.poll() is None, process.stderr.read()

@@ -41,7 +41,7 @@ TEST(Trainer, StatesItsLossesAsTheExampleDoes) {
   Trainer trainer(kSmallShape, {}, 1);
   const torch::Tensor real = pictures(4);
   trainer.backward_real(real);
-  const double real_part = -std::log(trainer.losses().d_x);  // one value's log is not the mean of logs, but near
+  const double real_part = -std::log(trainer.losses().d_x);  // the log of a mean is not the mean of logs, but near it
   trainer.backward_fake(torch::randn({4, 10, 1, 1}));
   const double fake_part = -std::log(1 - trainer.losses().d_g_z1);
   trainer.update_discriminator();
@@ -65,7 +65,7 @@ TEST(Trainer, LetsThePicturesGoAfterTheDiscriminatorSawThem) {
   EXPECT_TRUE(storage.expired());
 }
 
-// The program tells lack of memory from other failures by the exception's type: autograd must hand it on as it is.
+// The program recognises a lack of memory by the exception's type, so autograd must pass the exception on unchanged.
 TEST(Trainer, OutOfMemoryKeepsItsTypeOnItsWayThroughABackward) {
   const torch::Tensor x = torch::ones({2}, torch::requires_grad());
   const torch::Tensor y = x * 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What holds for every diagnosis whatever the input: parts add up, causes and remedies are sorted and backed. Every
-// test of this folder puts each of its diagnoses through sound().
+// Checks what must hold for every diagnosis, whatever the input: parts add up, causes and remedies are sorted and have
+// evidence. Every test of this folder passes each of its diagnoses to sound().
 
 #include "ullage/diagnose/diagnose.h"
 

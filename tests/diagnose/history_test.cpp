@@ -31,7 +31,7 @@ class Snapshot : public testing::Test {
 };
 
 TEST_F(Snapshot, AtAFailureTellsTheLargestHoleAndWhoPinsTheSegments) {
-  // Four segments of 100 MiB, each with 10 MiB live in the middle: 360 MiB of holes, none above 50 MiB.
+  // Four segments of 100 MiB, each with 10 live MiB in its middle: 360 MiB of holes, none larger than 50 MiB.
   for (std::uint64_t i = 0; i < 4; ++i) {
     const Address segment{0x100000000 * (i + 1)};
     maker.segment(segment, 100_MiB);
@@ -101,7 +101,7 @@ TEST_F(Snapshot, SavesOnlyWhatLowersThePeakOfTheWholeRecording) {
   maker.allocate(100_MiB, module);
   const Address activation = maker.allocate(100_MiB, forward);
   maker.free(activation);
-  maker.free(maker.allocate(80_MiB, state));  // without the activation this is the peak
+  maker.free(maker.allocate(80_MiB, state));  // the peak, if the activation were smaller
   const Diagnosis diagnosis = one(maker);
   ASSERT_EQ(diagnosis.peak->bytes, 200_MiB);
   ASSERT_TRUE(remedy(diagnosis, "smaller_batch"));
@@ -139,7 +139,7 @@ TEST_F(Snapshot, OfGradientsOfTheStepBeforeAsksToFreeThem) {
   maker.free(maker.allocate(20_MiB, forward));
   const Address gradient = maker.allocate(40_MiB, backward);
   maker.free(maker.allocate(1_MiB, step));
-  const Address activation = maker.allocate(70_MiB, forward);  // the peak: the old gradient is in the way
+  const Address activation = maker.allocate(70_MiB, forward);  // the peak, because the old gradient is still live
   maker.free(gradient);
   maker.free(activation);
   maker.allocate(40_MiB, backward);
@@ -174,7 +174,7 @@ TEST_F(Snapshot, OfAnEvaluationWithoutAGraphDoesNot) {
     before = next;
   }
   EXPECT_FALSE(cause(one(maker), "validation_with_graph"));
-  for (int i = 0; i < 10; ++i) maker.allocate(1_MiB, validation);  // what it returns: a tenth of what it made, or less
+  for (int i = 0; i < 10; ++i) maker.allocate(1_MiB, validation);  // a tenth of what it made, or less, is its result
   for (int i = 0; i < 100; ++i) maker.free(maker.allocate(10_MiB, validation));
   EXPECT_FALSE(cause(one(maker, {"", {}, trace::At::End}), "validation_with_graph"));
 }
@@ -226,7 +226,7 @@ TEST_F(Snapshot, OfAnotherOptimizersTemporariesDoesNotPromiseForeach) {
 }
 
 TEST_F(Snapshot, ThatSparesSegmentsUnderExpandableSegmentsSaysHowMuch) {
-  // Sizes that grow from step to step: every segment is too small for the next.
+  // The sizes grow from step to step, so every segment is too small for the next one.
   maker.allocate(40_MiB, module);
   for (std::uint64_t i = 1; i < 12; ++i) maker.free(maker.allocate(100_MiB + 20_MiB * i, forward));
   const Diagnosis diagnosis = one(maker);
@@ -265,8 +265,8 @@ TEST_F(Snapshot, ThatContradictsItselfIsJudgedAllTheSame) {
   maker.allocate(Address{0x100000000}, 5_MiB, forward);
   trace::Recording recording = maker.recording();
   auto& device = recording.devices[0];
-  device.segments.push_back(device.segments[0]);                                             // the same place twice
-  device.segments[0].blocks[0].requested = 300_MiB;                                          // more than its segment
+  device.segments.push_back(device.segments[0]);                                             // the same address twice
+  device.segments[0].blocks[0].requested = 300_MiB;                                          // larger than its segment
   device.events.push_back({trace::record::Allocation{Address{0x5000}, 1_GiB, {}}, {}, {}});  // in no segment
   device.events.push_back(device.events[1]);  // allocated where something is live
   device.events.push_back({trace::record::Free{Address{0x999}, 1_GiB, {}}, {}, {}});

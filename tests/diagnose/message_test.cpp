@@ -9,7 +9,7 @@ namespace {
 using trace::OutOfMemory;
 using trace::Teller;
 
-// capacity, allocated, reserved, free, requested: the figures of torch 1.4 to 2.0.
+// The figures are those that torch 1.4 to 2.0 prints.
 OutOfMemory cuda(Bytes capacity, Bytes allocated, Bytes reserved, Bytes free, Bytes requested) {
   OutOfMemory message;
   message.teller = Teller::Cuda;
@@ -117,7 +117,7 @@ TEST(Message, WithContradictingFiguresGetsANoteAndNoBar) {
 }
 
 TEST(Message, WhoseRoundedFiguresPassTheCapacityStillAddsUp) {
-  // 10.01 + 5.99 + 0.01 are 16.01 GiB of 16.00 when each figure is rounded.
+  // Rounded figures may exceed the capacity: 10.01 + 5.99 + 0.01 are 16.01 GiB of 16.00.
   OutOfMemory message = cuda(16_GiB, 10_GiB + 10_MiB, 16_GiB, 10_MiB, 1_GiB);
   const Diagnosis diagnosis = one(message);
   ASSERT_TRUE(diagnosis.bar);

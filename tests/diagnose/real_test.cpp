@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Recordings and messages of other people: that each answer is sound, and that causes agreed on in public threads are
-// found.
+// Diagnoses recordings and messages of other people: every answer must be sound, and causes that public threads agreed
+// on must be found.
 
 #include "check.h"
 
@@ -41,8 +41,8 @@ bool holds(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// What the threads agreed on (tests/data/messages/agreed.jsonl, written from their words before any rule): found among
-// the first three, never denied with more than one half.
+// tests/data/messages/agreed.jsonl says what the threads agreed on; it was written from their words before any rule.
+// Such a cause must be among the first three, and a cause that they ruled out must not get more than one half.
 TEST(RealMessages, AgreedOnInAThreadAreAmongTheFirstThree) {
   std::map<std::string, json> messages;
   for (const json& message : lines_of(data_folder() / "messages/messages.jsonl")) messages[message.at("id")] = message;
@@ -66,7 +66,7 @@ TEST(RealMessages, AgreedOnInAThreadAreAmongTheFirstThree) {
     found += among ? 1 : 0;
     if (!among) missed.push_back(each.at("id"));
   }
-  // The words of these three say nothing of it: docs/explain.md tells each.
+  // The texts of these three do not mention the cause; docs/explain.md explains each.
   EXPECT_EQ(missed, (std::vector<std::string>{"oom-091", "oom-100", "oom-115"}));
   EXPECT_EQ(found, 36u);
 }
@@ -99,7 +99,7 @@ void judge_all_in(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     SCOPED_TRACE(entry.path().filename().string());
     const auto input = read::read_input_file(entry.path().string());
-    if (!input.ok()) {  // what was checked by hand about the recordings stands beside them
+    if (!input.ok()) {  // beside the recordings lie notes about what was checked by hand
       const std::string kind = entry.path().extension();
       EXPECT_TRUE(kind == ".md" || kind == ".jsonl" || kind == ".py") << input.error().text();
       continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Recordings made by hand, address by address: what stands where is what a test wants to see judged.
+// Recordings made by hand, address by address, so that a test can lay out exactly what it wants diagnosed.
 
 #include "ullage/trace/recording/recording.h"
 
@@ -16,7 +16,7 @@ class RecordingMaker {
  public:
   RecordingMaker() { recording_.devices.emplace_back(); }
 
-  // Innermost first: {"file.py", "function"}, line 7.
+  // Makes a stack from {"file.py", "function"} pairs, innermost first. The line is always 7.
   trace::StackId stack(const std::vector<std::pair<std::string, std::string>>& frames) {
     std::vector<trace::FrameId> ids;
     for (const auto& [file, function] : frames) ids.push_back(recording_.stacks.add(trace::Frame{file, function, 7}));
@@ -40,7 +40,7 @@ class RecordingMaker {
     event(trace::record::Free{address, bytes, {}}, {});
     live_.erase(address);
   }
-  // In a segment of its own.
+  // Allocates in a new segment.
   Address allocate(Bytes bytes, trace::StackId stack) {
     const Address address = next_;
     next_ = next_ + round_up(bytes, 2_MiB) + 2_MiB;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of Ullage's own traces.
+// Diagnoses of Ullage's own traces.
 #include "check.h"
 #include "small_training.h"
 
@@ -42,7 +42,7 @@ TEST(Take, IsATraceWithItsPeakOpLayerPhaseAndStep) {
       "the CPU: 171.00 MiB live at the peak, in aten::convolution_backward of net.2 (backward of step 2, event 119 "
       "of 219); nothing failed");
   EXPECT_EQ(diagnosis.place, (Place{"aten::convolution_backward", "net.2", "", "", trace::Phase::Backward, 2}));
-  EXPECT_EQ(diagnosis.facts.allocated, 171_MiB + 4_B);  // 4 are the loss
+  EXPECT_EQ(diagnosis.facts.allocated, 171_MiB + 4_B);  // the 4 bytes are the loss
   EXPECT_FALSE(diagnosis.facts.reserved);
   EXPECT_FALSE(diagnosis.facts.device);
 }
@@ -63,9 +63,10 @@ TEST(Take, TellsEveryByteByWhatItWasFor) {
 TEST(Take, TellsWhatIsSavedByLayer) {
   const Diagnosis diagnosis = one(small_file());
   ASSERT_TRUE(diagnosis.saved);
-  EXPECT_EQ(diagnosis.saved->bytes, 64_MiB);  // what is freed in the peak's own backward pass no more
+  EXPECT_EQ(diagnosis.saved->bytes, 64_MiB);  // without what the backward pass of the peak has freed already
   ASSERT_EQ(diagnosis.saved->by.size(), 1u);
-  EXPECT_EQ(diagnosis.saved->by[0].name, "net.0");  // the convolution's and what follows it
+  // The outputs of the convolution and of the batch norm after it, which names no layer.
+  EXPECT_EQ(diagnosis.saved->by[0].name, "net.0");
   EXPECT_EQ(diagnosis.saved->by[0].storages, 2u);
   EXPECT_TRUE(says(cause(diagnosis, "activations")->evidence,
                    "saved for the backward pass, most by: net.0 (train.py:12) 64.00 MiB"));
@@ -98,12 +99,12 @@ TEST(Take, ThatEndedForLackOfMemorySaysWhoAskedForHowMuch) {
             "126.00 MiB live");
   EXPECT_EQ(diagnosis.facts.requested, 32_MiB);
   ASSERT_EQ(first(diagnosis), "budget_too_small");
-  // The gradient 8, what was saved 32, the weight 16.
+  // The op has the gradient of 8 MiB, a saved activation of 32 and the weight of 16.
   EXPECT_EQ(
       diagnosis.causes[0].evidence[0],
       "aten::convolution_backward needs 88.00 MiB at once: 56.00 MiB that it was given or had made, and the 32.00 "
       "MiB asked for");
-  // 88 MiB, 128 MiB outside the pool, 8 MiB of margin, in units of 64 MiB.
+  // 88 MiB, 128 MiB outside the pool and 8 MiB of margin, rounded up to 64 MiB.
   ASSERT_TRUE(remedy(diagnosis, "least_budget"));
   EXPECT_EQ(remedy(diagnosis, "least_budget")->action, "ullage run --memory 256MiB -- python train.py --batch-size 4");
   EXPECT_EQ(diagnosis.next, remedy(diagnosis, "least_budget")->action);
@@ -121,7 +122,8 @@ TEST(Take, RunsInABudgetOfWhatItsLargestOpNeeds) {
   const Diagnosis diagnosis = one(small_file());
   const Remedy* run = remedy(diagnosis, "run_in_budget");
   ASSERT_TRUE(run);
-  // The backward of layer 2: gradient 8, saved 32, weight 16; makes 32 and 16, scratch 5.
+  // The backward of net.2 has a gradient of 8 MiB, an activation of 32 and a weight of 16; it makes 32 and 16, and
+  // uses 5 of scratch.
   EXPECT_EQ(run->saves, 171_MiB + 4_B - 109_MiB);
   EXPECT_NE(run->why.find("aten::convolution_backward needs 109.00 MiB at once"), std::string::npos) << run->why;
   EXPECT_EQ(run->action, "ullage run --memory 256MiB -- ./train 4");
@@ -129,6 +131,7 @@ TEST(Take, RunsInABudgetOfWhatItsLargestOpNeeds) {
 
 TEST(Take, RunsWithWhatItsRunSetAside) {
   trace::TraceFile file = small_file();
+  // The bytes of the op, those outside the pool (at least 120 MiB: torch alone and the warm-up), and the margin.
   file.takes[0].process.outside_expected = 278_MiB;
   EXPECT_EQ(remedy(one(file), "run_in_budget")->action, "ullage run --memory 448MiB -- ./train 4");  // 109, 278, 8
   file.takes[0].process.outside_expected = file.takes[0].process.outside_peak = Bytes{};
@@ -151,7 +154,7 @@ TEST(Takes, AreRunAgainWithTheirOwnValues) {
 }
 
 TEST(Takes, OfARehearsalAreNotRunWithTheBytesOfASmallerSize) {
-  const trace::TraceFile file = file_of_three();  // its command is the one of batch=64
+  const trace::TraceFile file = file_of_three();  // its command is for batch=64
   for (const Diagnosis& diagnosis : all(file)) EXPECT_FALSE(remedy(diagnosis, "run_in_budget"));
   trace::TraceFile at_target = file;
   at_target.at = {{"batch", 4}};
@@ -181,7 +184,7 @@ TEST(Takes, MeasureWhatASmallerBatchSaves) {
   const std::vector<Diagnosis> diagnoses = all(file_of_three());
   const Remedy* smaller = remedy(diagnoses[2], "smaller_batch");
   ASSERT_TRUE(smaller);
-  EXPECT_EQ(smaller->action, "batch=3 in place of 4");  // the next one, not the least
+  EXPECT_EQ(smaller->action, "batch=3 in place of 4");  // the next smaller value, not the smallest
   EXPECT_EQ(smaller->saves, 27_MiB);
   EXPECT_EQ(smaller->basis, Basis::Computed);
   const Remedy* none = remedy(diagnoses[0], "smaller_batch");

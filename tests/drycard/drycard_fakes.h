@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files of these tests: the libraries of fakes/, and a folder for what a test makes.
+// Files for these tests: the libraries of fakes/, and a folder for what a test makes.
 
 #include "ullage/drycard/elf/elf_file.h"
 #include "ullage/drycard/elf/stub_library.h"
@@ -33,7 +33,7 @@ inline void write_content(const std::string& path, const std::string& content) {
 }
 inline std::span<const std::byte> bytes_of(std::string_view content) { return std::as_bytes(std::span(content)); }
 
-// A folder of its own, gone at the end.
+// A temporary folder of the test, removed at the end.
 class OwnFolder final {
  public:
   OwnFolder() {
@@ -52,7 +52,7 @@ class OwnFolder final {
   std::string path_;
 };
 
-// What a command of the shell prints, on both outputs.
+// Returns what a shell command prints to stdout and stderr.
 inline std::string output_of(const std::string& command) {
   std::string output;
   std::FILE* const pipe = ::popen(("{ " + command + "; } 2>&1").c_str(), "r");
@@ -62,7 +62,7 @@ inline std::string output_of(const std::string& command) {
   return output;
 }
 
-// "name@version(file)" of each, with "weak " and "hidden " before; in the order of these texts.
+// Returns "name@version(file)" for each symbol, with "weak " or "hidden " before it, sorted.
 inline std::vector<std::string> texts_of(const Result<std::vector<ElfSymbol>>& symbols) {
   std::vector<std::string> texts;
   for (const auto& symbol : symbols.value()) {

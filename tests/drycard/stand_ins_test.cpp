@@ -22,7 +22,7 @@ const StandIn* find_stand_in(const StandIns& made, const std::string& soname) {
   return nullptr;
 }
 
-// The symbols that a stub library has.
+// Returns the symbols of the stub library that was made for `soname`.
 Texts functions_of(const StandIns& made, const std::string& soname) {
   const StandIn* one = find_stand_in(made, soname);
   if (one == nullptr) return {"none"};
@@ -73,7 +73,7 @@ TEST(StandIns, LookIntoOtherPackages) {
                 "\x7f"
                 "ELF");
   write_content(folder / "package/no_library.source", "x");
-  // A version of its own, and a library that torch does not need.
+  // It has its own version number, and it needs a library that torch does not need.
   write_content(folder / "package/user.so",
                 write_stub_library({"user.so", {"libcublas.so.13"}, {}, {}, "cublasCreate_v2"}));
   const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "package"}});
@@ -109,7 +109,7 @@ TEST(StandIns, SayWhatNobodyHas) {
   EXPECT_EQ(made->notes, Texts{(folder / "user.so") + " wants cufftPlan1d, and nothing needs a libcufft"});
 }
 
-// Wheels may bring the CUDA libraries in torch's own folder; what those want is of no interest.
+// Wheels may put the real CUDA libraries into torch's own folder. No stubs are made for what those need.
 TEST(StandIns, DoNotCountTheRealLibraries) {
   const OwnFolder folder;
   fs::create_directories(folder / "lib");

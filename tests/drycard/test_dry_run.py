@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage run --dry` and `ullage predict --device CARD`: PyTorch's CUDA build with no card.
+"""Tests `ullage run --dry` and `ullage predict --device CARD`: PyTorch's CUDA build without a card.
 
 usage: test_dry_run.py BIN_FOLDER PYTHON_WITH_CUDA_TORCH PYTHON_WITH_CPU_TORCH [CASE]
-Wants .venv-cuda of `tools/setup cuda`; without it this is skipped.
+Needs .venv-cuda, which `tools/setup cuda` makes; is skipped without it.
 """
 import hashlib
 import json
@@ -102,7 +102,8 @@ cuda:0 torch.cuda.FloatTensor True True
 cuda:0 torch.cuda.FloatTensor True True
 [0.0, 0.0, 0.0]
 """
-# Action and size of every event of TRAIN, by the version of torch, on this card; cuDNN's workspaces are some of them.
+# Hash of the action and size of every event of TRAIN, by version of torch. They differ without cuDNN, whose workspaces
+# are among them.
 EVENTS = {("2.13.0+cu130", "without cuDNN"): "d9bc1a1bcf765a2c", ("2.13.0+cu130", "with cuDNN 9.20"): "1390b443a6a44f69"}
 
 
@@ -189,7 +190,8 @@ def test_kernels_of_an_older_generation(dry: Dry) -> None:
 
 
 def test_a_backward_pass_as_the_last_line(dry: Dry) -> None:
-    """On one core the thread of the backward pass is often late: without the last pass of in_python.py one run of three aborts."""
+    """On one core, the thread of the backward pass is often late. Without the extra pass in in_python.py's finish(), one run in three
+    aborts."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
@@ -205,16 +207,16 @@ def test_two_cards(dry: Dry) -> None:
         return json.loads((dry.folder / "two.json").read_text())["cards"]
     used, unused = cards("embedding.py")
     assert used["peak_bytes"] > 0 and unused["peak_bytes"] == 0, (used, unused)
-    # Peaks of ranks are not compared: torch's watchdog lets go of the buffers of a collective when it comes to it, so that
-    # a rank may hold a segment more.
+    # The peaks of two ranks are not compared. Torch's watchdog frees the buffers of a collective at some later time,
+    # so one rank may hold a segment more.
     ranks = cards("ranks.py")
     assert all(rank["context_bytes"] == used["context_bytes"] for rank in ranks), ranks
-    assert all(rank["allocated_peak_bytes"] >= 2 * 4 * MIB for rank in ranks), ranks  # weights and gradients
+    assert all(rank["allocated_peak_bytes"] >= 2 * 4 * MIB for rank in ranks), ranks  # weights, gradients
 
 
 def test_a_check_of_a_value_is_told_apart(dry: Dry) -> None:
     done = dry.ullage("predict", "--device", "t4", "--", dry.cuda, "fails.py", code=1)
-    assert "AssertionError at" in done.stderr and "what is read of the card is zero" in done.stderr, done.stderr
+    assert "AssertionError at" in done.stderr and "reads from the card return zeros" in done.stderr, done.stderr
     assert "DOES NOT FIT" not in done.stderr, done.stderr
 
 
@@ -226,9 +228,9 @@ def test_nothing_is_written_over(dry: Dry) -> None:
 
 def test_wrong_inputs(dry: Dry) -> None:
     said = dry.ullage("run", "--dry", "--device", "rtx9999", "--", dry.cuda, "train.py", code=2).stderr
-    assert "'rtx9999' is no card that is known" in said and "rtx3090" in said, said
+    assert "'rtx9999' is not a known card" in said and "rtx3090" in said, said
     said = dry.ullage("run", "--dry", "--device", "cuda:1MiB", "--", dry.cuda, "train.py", code=2).stderr
-    assert "1.00 MiB are no card" in said, said
+    assert "a card of 1.00 MiB is too small" in said, said
     said = dry.ullage("run", "--dry", "--memory", "1GiB", "--", dry.cuda, "train.py", code=2).stderr
     assert "--memory: does not go with --dry" in said, said
     said = dry.ullage("run", "--dry", "--", dry.cpu, "train.py", code=2).stderr

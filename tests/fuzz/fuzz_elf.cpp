@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a shared object, first as they are, then as changes to a small one that is right, so that its tables are
-// reached. The promise under test is a value or an Error, in bounded time and memory, with views that lie within the
-// file.
+// Reads any bytes as a shared object. Then reads a small valid one with some bytes changed, so that its tables are
+// reached. The result must be a value or an Error, in bounded time and memory, and views must lie within the file.
 
 #include "ullage/drycard/elf/elf_file.h"
 #include "ullage/drycard/elf/stub_library.h"
@@ -16,8 +15,8 @@
 
 namespace {
 
-constexpr std::size_t kSymbolBytes = 24;  // of each in a file
-constexpr std::size_t kChange = 3;        // two bytes of a place, one of a value
+constexpr std::size_t kSymbolBytes = 24;  // bytes of one symbol in a file
+constexpr std::size_t kChange = 3;        // bytes of input per change: two for the place, one for the value
 
 void read(std::span<const std::byte> file) {
   const auto elf = ullage::drycard::ElfFile::parse(file, "fuzz");

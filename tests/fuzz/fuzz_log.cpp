@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a log. The promise under test is a value or an Error, and texts that are valid UTF-8 on one line.
+// Reads any bytes as a log. The result must be a value or an Error; its texts must be valid UTF-8 on one line.
 
 #include "ullage/read/log/log.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a plan's file. The promise under test is a plan or an Error, in bounded time and memory; what was read
-// can be written and read again, and is the same then.
+// Reads any bytes as a plan file. The result must be a plan or an Error, in bounded time and memory. A plan that was
+// read must stay the same if it is written and read again.
 
 #include "ullage/plan/file/plan_file.h"
 

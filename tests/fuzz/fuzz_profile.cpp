@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a file: gzip, JSON or neither. The promise under test is a value or an Error, in bounded time and
+// Reads any bytes as a file: gzip, JSON or neither. The result must be a value or an Error, in bounded time and
 // memory.
 
 #include "ullage/read/input.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a memory snapshot. The promise under test is a recording or an Error, in bounded time and memory.
+// Reads any bytes as a memory snapshot. The result must be a recording or an Error, in bounded time and memory.
 
 #include "ullage/read/snapshot/snapshot.h"
 

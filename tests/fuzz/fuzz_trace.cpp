@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a trace file, first as they are, then with the checksums made right so that the parts are reached. The
-// promise under test is a file or an Error, in bounded time and memory; what was read can be written and read again.
+// Reads any bytes as a trace file, then again with corrected checksums, so that the parts are reached. The result must
+// be a file or an Error, in bounded time and memory. A file that was read can be written and read again.
 
 #include "../trace/trace_file_repair.h"
 

@@ -29,7 +29,7 @@ class JpegRowCount final : public RowSink {
   std::uint32_t rows = 0;
 };
 
-// Where the last scan's header starts: ff da.
+// Finds the header of the last scan: ff da.
 FileBytes::iterator last_scan(FileBytes& bytes) {
   const FileBytes marker = {0xff, 0xda};
   return std::find_end(bytes.begin(), bytes.end(), marker.begin(), marker.end());
@@ -88,7 +88,7 @@ TEST(DecodeJpeg, RefusesPixelsThatAreLost) {
   const TempFolder folder;
   make_jpeg(folder.path("a.jpg"), {.size = {300, 400}});
   FileBytes bytes = read_file(folder.path("a.jpg"));
-  const FileBytes end = {0xff, 0xd9};  // the picture ends here, says the file
+  const FileBytes end = {0xff, 0xd9};  // end of image
   std::copy(end.begin(), end.end(), bytes.begin() + static_cast<long>(bytes.size() / 2));
   const std::string message = jpeg_message_of(folder.write("damaged.jpg", bytes));
   EXPECT_EQ(message.rfind("is damaged after ", 0), 0u) << message;
@@ -102,7 +102,7 @@ TEST(DecodeJpeg, RefusesADamagedHeader) {
   FileBytes bytes = read_file(folder.path("a.jpg"));
   const FileBytes frame = {0xff, 0xc0};
   const auto at = std::search(bytes.begin(), bytes.end(), frame.begin(), frame.end());
-  at[3] = static_cast<std::uint8_t>(at[3] + 1);  // its length
+  at[3] = static_cast<std::uint8_t>(at[3] + 1);  // the segment's length
   const std::string message = jpeg_message_of(folder.write("damaged.jpg", bytes));
   EXPECT_EQ(message.rfind("is damaged in its header (", 0), 0u) << message;
 }
@@ -132,7 +132,7 @@ TEST(DecodeJpeg, RefusesABombOfScans) {
   const TempFolder folder;
   make_jpeg(folder.path("a.jpg"), {.size = {64, 64}, .progressive = true, .components = 1});
   FileBytes bytes = read_file(folder.path("a.jpg"));
-  // The scan that refines the mean of each block can be said again and again: component 1, table 0, 0 to 0, bit 1 to 0.
+  // The scan that refines each block's mean may be repeated: component 1, table 0, coefficients 0 to 0, bit 1 to 0.
   const FileBytes header = {0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0x10};
   const FileBytes marker = {0xff, 0xc4};
   const auto begin = std::search(bytes.begin(), bytes.end(), header.begin(), header.end());
@@ -166,11 +166,11 @@ TEST(DecodeJpeg, ChargesTheCoefficientsOfSeveralScansAndGivesThemBack) {
   const Bytes before = resident();
   const Bytes growth = peak_growth([&] { ASSERT_TRUE(decode(folder.path("a.jpg"), count, charges.callback()).ok()); });
   EXPECT_EQ(count.rows, 1500u);
-  // 4:2:0: 250 x 188 blocks of grey, 125 x 94 of each colour, 2 bytes for each of 64.
+  // 4:2:0: 250 x 188 blocks of grey and 125 x 94 of each colour; a block has 64 coefficients of 2 bytes.
   ASSERT_EQ(charges.bytes, std::vector<Bytes>{Bytes{(250 * 188 + 2 * 125 * 94) * 128}});
   EXPECT_EQ(charges.held, 0);
   EXPECT_GT(growth, charges.bytes[0] - 1_MiB);
-#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory
+#ifndef __SANITIZE_ADDRESS__  // keeps freed memory resident
   EXPECT_LT(growth, charges.bytes[0] + 2_MiB);
   EXPECT_LT(charges.resident_at_release, before + 2_MiB);
 #else

@@ -33,7 +33,7 @@ std::string message_of(const std::string& path) {
   return picture.error().message;
 }
 
-// Counts rows and forgets them.
+// Counts rows and keeps none.
 class RowCount final : public RowSink {
  public:
   void start(PictureSize) override {}
@@ -80,7 +80,7 @@ TEST(DecodePng, EveryPrefixIsAnErrorOrTheWholePicture) {
         EXPECT_EQ(picture.error().message.rfind("is cut short: the file ends ", 0), 0u) << picture.error().text();
       }
     }
-    EXPECT_EQ(taken, 13u);  // whole, or lacking some of the 12 bytes of the end chunk
+    EXPECT_EQ(taken, 13u);  // the whole file, or without 1 to 12 bytes of the end chunk
   }
 }
 
@@ -181,7 +181,7 @@ TEST(DecodePng, ChargesTheWholeInterlacedPictureAndGivesItBack) {
   EXPECT_EQ(count.rows, 2000u);
   ASSERT_EQ(charges.bytes, std::vector<Bytes>{Bytes{18'000'000}});
   EXPECT_EQ(charges.held, 0);
-  // It was really taken, and not more. The kernel's figures are off by some pages.
+  // The memory was really used, and no more. The kernel's figures are off by some pages.
   EXPECT_GT(growth, charges.bytes[0] - 1_MiB);
   EXPECT_LT(growth, charges.bytes[0] + 2_MiB);
   EXPECT_LT(charges.resident_at_release, before + 2_MiB);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// image_dump PATH SIDE: the picture's RGB bytes on standard output, for test_against_pillow.py. SIDE 0: as decoded, no
-// resize.
+// image_dump PATH SIDE: writes the picture's RGB bytes to stdout, for test_against_pillow.py. SIDE 0: as decoded,
+// without a resize.
 #include "image/load.h"
 #include "whole_picture.h"
 

@@ -17,7 +17,7 @@ void touch(const TempFolder& folder, const Names& names) {
   for (const std::string& name : names) folder.write(name, std::string("x"));
 }
 
-// "class:path below the folder"
+// Returns "class:path below the folder" for each picture.
 Names listed(const TempFolder& folder, const ImageFolder& found) {
   Names names;
   for (const ImageFile& image : found.images) {

@@ -19,7 +19,7 @@
 namespace ullage::image::test {
 namespace {
 
-// "VmHWM:   1234 kB" of /proc/self/status.
+// Reads a line such as "VmHWM:   1234 kB" of /proc/self/status.
 Bytes status_line(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -173,8 +173,8 @@ FileBytes png_start(PictureSize size) {
 Bytes resident() { return status_line("VmRSS"); }
 
 Bytes peak_growth(const std::function<void()>& work) {
-  malloc_trim(0);                               // what is free but resident would hide what `work` takes
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak falls to what is resident now: proc(5)
+  malloc_trim(0);                               // free but resident memory would hide what `work` takes
+  std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak to what is resident now: proc(5)
   const Bytes before = resident();
   work();
   return saturating_sub(status_line("VmHWM"), before);

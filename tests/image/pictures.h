@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files for the tests of pictures: made by the libraries themselves or by hand, in a folder that goes with the test.
+// Files for the tests of pictures, made by the image libraries or by hand, in a folder that is removed after the test.
 
 #include "ullage/base/bytes.h"
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace ullage {
-// For GoogleTest's messages.
+// How GoogleTest's messages print bytes.
 inline void PrintTo(Bytes bytes, std::ostream* out) { *out << bytes.count << " bytes"; }
 }  // namespace ullage
 
@@ -31,7 +31,7 @@ class TempFolder final {
 
   std::string path(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
-  // Makes the folders on the way. Returns the whole path.
+  // Makes missing folders. Returns the whole path.
   std::string write(const std::string& name, const FileBytes& bytes) const;
   std::string write(const std::string& name, const std::string& text) const;
 
@@ -39,7 +39,7 @@ class TempFolder final {
   std::string path_;
 };
 
-// While it lives the process may read and write only what anybody may: root, who may do all, becomes nobody.
+// While it lives, root has only the rights of the user nobody, so that file permissions apply to it.
 class AsAnybody final {
  public:
   AsAnybody();
@@ -60,8 +60,8 @@ struct PngShape {
   enum class Fill { Samples, OneColour, Noise };
   PictureSize size;
   bool interlaced = false;
-  int depth = 8;      // 16: the high byte is the value, the low one its complement
-  bool grey = false;  // then channel 0
+  int depth = 8;      // 16: the high byte is the value, the low byte its complement
+  bool grey = false;  // then the value is that of channel 0
   Fill fill = Fill::Samples;
 };
 void make_png(const std::string& path, const PngShape& shape);
@@ -69,22 +69,22 @@ void make_png(const std::string& path, const PngShape& shape);
 struct JpegShape {
   PictureSize size;
   bool progressive = false;
-  int components = 3;  // 1, 3 (4:2:0), or 2 and 4 with no colours named
+  int components = 3;  // 1, 3 (4:2:0), or 2 and 4 without named colours
 };
 void make_jpeg(const std::string& path, const JpegShape& shape);
 
-// A chunk of a PNG, with its checksum.
+// Returns a PNG chunk with its checksum.
 FileBytes chunk(const std::string& kind, const FileBytes& data);
-// Signature and IHDR of an 8-bit RGB picture.
+// Returns the signature and IHDR of an 8-bit RGB picture.
 FileBytes png_start(PictureSize size);
 
 FileBytes operator+(FileBytes a, const FileBytes& b);
 
 Bytes resident();
-// How far the peak of the resident size (VmHWM) rises above what is resident now while `work` runs.
+// Returns how far the peak of the resident size (VmHWM) rises above the present resident size while `work` runs.
 Bytes peak_growth(const std::function<void()>& work);
 
-// A ChargeMemory that keeps a record.
+// A ChargeMemory that records its calls.
 struct Charges {
   std::vector<Bytes> bytes;
   int held = 0;

@@ -62,7 +62,7 @@ TEST(Weights, LeaveAPictureOfTheSameSizeAlone) {
 
 TEST(Weights, OfLanczosReachThreePixelsAndMayBeNegative) {
   const Weights weights(whole_side(20, 40), Filter::Lanczos);
-  const Weights::Taps taps = weights[20];  // its middle is a quarter of a pixel before that of input 10
+  const Weights::Taps taps = weights[20];  // its middle is a quarter of a pixel before that of input pixel 10
   EXPECT_EQ(taps.begin, 7u);
   EXPECT_EQ(taps.end, 13u);
   EXPECT_LT(taps.weights[1], 0);

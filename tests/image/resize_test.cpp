@@ -26,14 +26,14 @@ Picture resized(PictureSize size, std::uint32_t side) {
 }
 
 TEST(SquareResize, ShrinksAsPillow) {
-  // Pillow 13.0.0, 7 x 5 to 4 x 3, columns first, cropped to 3 x 3.
+  // From Pillow 13.0.0: 7 x 5 to 4 x 3, columns first, cropped to 3 x 3.
   const FileBytes pillow = {4,   84, 164, 11,  91, 171, 21,  101, 181, 9,   89, 169, 16, 96,
                             176, 26, 106, 186, 14, 94,  174, 21,  101, 181, 31, 111, 191};
   EXPECT_EQ(resized({7, 5}, 3).rgb, pillow);
 }
 
 TEST(SquareResize, GrowsAsPillow) {
-  // Pillow 13.0.0, 3 x 4 to 5 x 6, columns first, cropped to 5 x 5; the red channel.
+  // From Pillow 13.0.0: 3 x 4 to 5 x 6, columns first, cropped to 5 x 5; the red channel.
   const FileBytes pillow = {0, 2, 5, 8, 10, 2, 4, 7, 10, 12, 4, 6, 9, 12, 14, 5, 7, 10, 13, 15, 8, 10, 13, 16, 18};
   const Picture picture = resized({3, 4}, 5);
   ASSERT_EQ(picture.rgb.size(), 75u);
@@ -54,7 +54,7 @@ TEST(SquareResize, OnlyCropsWhenTheShorterSideFits) {
 }
 
 TEST(ResizeLanczos, ResizesAsPillow) {
-  // Pillow 13.0.0, columns first.
+  // From Pillow 13.0.0, columns first.
   Picture picture{7, 5, {}};
   for (std::uint32_t y = 0; y < 5; ++y) {
     const FileBytes row = sample_row(7, y);

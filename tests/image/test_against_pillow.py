@@ -18,12 +18,12 @@ import zlib
 import numpy as np
 from PIL import Image
 
-warnings.simplefilter("ignore", UserWarning)  # of Pillow, on palettes with transparency
+warnings.simplefilter("ignore", UserWarning)  # Pillow warns about palettes with transparency
 BIN_DIR = os.environ.get("ULLAGE_BIN_DIR", ".")
 REAL_FOLDER = None
 
 PNG_LEVELS = 0     # decoding a PNG: equal
-JPEG_LEVELS = 2    # decoding a JPEG: another libjpeg-turbo
+JPEG_LEVELS = 2    # decoding a JPEG: Pillow has another libjpeg-turbo
 RESIZE_LEVELS = 1  # on top of either. Columns then rows, as Pillow up to 12 does, is compared too and must be equal:
                    # Pillow 13 sums some tall pictures rows first
 SIDES = (1, 7, 32, 64, 256)
@@ -53,7 +53,7 @@ def tallies(what):
 
 
 def dump(path, side, shape):
-    """Our picture, or the message in a RuntimeError."""
+    """Returns our picture. If decoding fails, raises a RuntimeError with the message."""
     done = subprocess.run([os.path.join(BIN_DIR, "image_dump"), path, str(side)], capture_output=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}")
@@ -71,7 +71,7 @@ def pillow_rgb(source):
 
 
 def pillow_square(picture, side, columns_first):
-    """torchvision's Resize(side) and CenterCrop(side) for Pillow pictures."""
+    """Returns what torchvision's Resize(side) and CenterCrop(side) make of a Pillow picture."""
     width, height = picture.size
     short, long = min(width, height), max(width, height)
     if short != side:
@@ -100,7 +100,7 @@ def chunk(kind, data):
 
 
 def noise_png(rng, width, height, depth, colour, interlaced=False, extra=b""):
-    """Any filter type followed by any bytes is a valid row, so noise needs no encoder."""
+    """Returns a PNG of random bytes. Any filter type followed by any bytes is a valid row, so no encoder is needed."""
     channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     passes = [(0, 0, 1, 1)]
     if interlaced:
@@ -124,7 +124,7 @@ def palette(rng, colours, opaque):
 
 
 def png_kinds(rng):
-    """(name, depth, colour, chunks before the pixels) of everything the format has."""
+    """Yields (name, depth, colour, chunks before the pixels) for everything that the format allows."""
     gamma = chunk(b"gAMA", struct.pack(">I", 100000))
     for depth in (1, 2, 4, 8, 16):
         yield f"grey {depth}", depth, 0, b""
@@ -165,7 +165,7 @@ def test_png_of_every_kind():
 
 
 def drawings(rng, width, height):
-    """Pictures that show different faults of a resize: noise, hard edges, slopes."""
+    """Yields pictures that show different faults of a resize: noise, hard edges, slopes."""
     y, x = np.mgrid[0:height, 0:width]
     yield "noise", rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
     yield "edges", np.repeat((rng.integers(0, 2, (height, width, 1)) * 255).astype(np.uint8), 3, axis=2)
@@ -247,7 +247,8 @@ def test_cut_short_files_are_taken_as_pillow_takes_them():
                 except RuntimeError as error:
                     ours = None
                     assert path in str(error) and "exit code" not in str(error), error
-                # libpng wants the checksums after the pixels, 8 bytes before the 12 of the end chunk; Pillow does not.
+                # libpng needs the checksums after the pixels (8 bytes before the 12 of the end chunk); Pillow does
+                # not.
                 in_checksums = kind == "PNG" and 12 < len(data.getvalue()) - length <= 20
                 assert (ours is None) == (theirs is None or in_checksums), f"{kind} cut to {length} bytes: Pillow differs"
                 if ours is not None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sink that keeps every row, for tests that look at what decode() gives.
+// A sink that keeps every row, for tests that check the output of decode().
 
 #include "image/decode.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_text_png PATH [KEYWORD TEXT]...: a picture of 2 x 1 pixels with these texts, for test_against_pillow.py.
+// write_text_png PATH [KEYWORD TEXT]...: writes a picture of 2 x 1 pixels with these texts, for
+// test_against_pillow.py.
 #include "image/write_png.h"
 
 #include <cstdio>

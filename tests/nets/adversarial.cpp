@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two nets against each other with an optimizer each, a critic whose loss holds the norm of a gradient, so that
-// backward runs through backward, and both in one.
+// Three nets: a GAN (two nets with an optimizer each), a critic with a gradient penalty, and both together (WGAN-GP).
+// The penalty is the norm of a gradient, so its backward pass runs through another backward pass.
 
 #include "training.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kColours = 3;
 constexpr std::int64_t kNoise = 64;
-constexpr std::int64_t kSide = 32;  // of a picture, where nothing else is asked for
+constexpr std::int64_t kSide = 32;  // of a picture, unless --side says otherwise
 
 nn::Conv2d halve(std::int64_t from, std::int64_t to) {
   return nn::Conv2d(nn::Conv2dOptions(from, to, 4).stride(2).padding(1).bias(false));
@@ -25,7 +25,7 @@ nn::ConvTranspose2d twice(std::int64_t from, std::int64_t to) {
 nn::LeakyReLU leak() { return nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(0.2).inplace(true)); }
 nn::ReLU rectify() { return nn::ReLU(nn::ReLUOptions(/*inplace=*/true)); }
 
-// From 1 x 1 to 32 x 32.
+// Makes 32 x 32 pictures from 1 x 1 noise.
 nn::Sequential generator(std::int64_t width) {
   return nn::Sequential(nn::ConvTranspose2d(nn::ConvTranspose2dOptions(kNoise, 4 * width, 4).bias(false)),
                         nn::BatchNorm2d(4 * width), rectify(), twice(4 * width, 2 * width), nn::BatchNorm2d(2 * width),
@@ -93,7 +93,7 @@ Tensor critic_loss(nn::Sequential& critic, const Tensor& real, const Tensor& fak
   return critic->forward(fake).mean() - critic->forward(real).mean() + 10 * penalty;
 }
 
-// A critic alone, between noise of two kinds.
+// A critic trained alone, to tell noise of two kinds apart.
 class Penalty final : public Training {
  public:
   explicit Penalty(const Sizes& sizes)
@@ -116,7 +116,7 @@ class Penalty final : public Training {
   }
 
  private:
-  // Smooth, so that its second derivatives are not nought. The side is a multiple of four.
+  // Uses smooth activations, because ReLU has second derivatives of zero. `side` is a multiple of four.
   static nn::Sequential critic(std::int64_t width, std::int64_t side) {
     return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(kColours, width, 3).padding(1)), nn::SiLU(),
                           halve(width, 2 * width), nn::Softplus(), halve(2 * width, 4 * width), nn::Tanh(),
@@ -129,7 +129,8 @@ class Penalty final : public Training {
   std::shared_ptr<torch::optim::Adam> adam_;
 };
 
-// The same loss against a generator that is trained too: five updates of the critic to one of the generator.
+// The same critic loss against a generator that is trained too. A step updates the critic five times, the generator
+// once.
 class WganGp final : public Training {
  public:
   explicit WganGp(const Sizes& sizes)
@@ -166,7 +167,7 @@ class WganGp final : public Training {
   static constexpr int kRounds = 5;
   static inline const auto kOptions = torch::optim::AdamOptions(1e-4).betas({0.0, 0.9});
 
-  // From noise to pictures of any side that is a multiple of eight.
+  // Makes pictures from noise. `side` is a multiple of eight.
   static nn::Sequential painter(std::int64_t width, std::int64_t side) {
     return nn::Sequential(nn::Linear(kNoise, 4 * width * (side / 8) * (side / 8)),
                           nn::Unflatten(nn::UnflattenOptions(1, {4 * width, side / 8, side / 8})),
@@ -175,7 +176,7 @@ class WganGp final : public Training {
                           rectify(), twice(width, kColours), nn::Tanh());
   }
 
-  // No BatchNorm: the penalty is of each picture for itself.
+  // Without BatchNorm, which would mix pictures of a batch: the penalty is computed for each picture alone.
   static nn::Sequential critic(std::int64_t width, std::int64_t side) {
     return nn::Sequential(halve(kColours, width), leak(), halve(width, 2 * width), nn::GroupNorm(4, 2 * width), leak(),
                           halve(2 * width, 4 * width), nn::GroupNorm(4, 4 * width), leak(), nn::Flatten(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What autograd allows and forbids around saved tensors: a saved tensor changed in place (an error), a graph walked
-// several times, two graphs walked by two threads at once.
+// What autograd allows and forbids around saved tensors: changing a saved tensor in place (an error), several backward
+// passes through one graph, and two graphs run by two threads at once.
 
 #include "training.h"
 
@@ -26,7 +26,7 @@ std::shared_ptr<Adam> adam_of(nn::Sequential& net) {
   return std::make_shared<Adam>(net->parameters(), torch::optim::AdamOptions(1e-3));
 }
 
-// One perceptron that learns its own input, with what the cases below have in common.
+// The base of the cases below: one perceptron that learns to reproduce its input.
 class PerceptronTraining : public Training {
  protected:
   explicit PerceptronTraining(Scale scale)
@@ -57,7 +57,8 @@ class InPlace final : public PerceptronTraining {
   }
 
  private:
-  // tanh saves its result; changed behind its back, backward must say so and not use the new value.
+  // tanh saves its result for backward. If the result is changed in place, backward must fail instead of using the
+  // new value.
   void provoke() {
     Tensor saved = torch::tanh(net_->forward(inputs()));
     const Tensor later = saved * 2;
@@ -94,8 +95,8 @@ class Retain final : public PerceptronTraining {
   Tensor slope_;  // of the last step
 };
 
-// Two nets trained at the same time, each by a thread of its own with its own generator, so that the outcome does not
-// depend on who is faster.
+// Two nets trained at the same time, each by its own thread. Each thread has its own generator, so the outcome does not
+// depend on which thread is faster.
 class Threads final : public Training {
  public:
   explicit Threads(Scale scale)
@@ -119,7 +120,7 @@ class Threads final : public Training {
   }
 
  private:
-  static constexpr int kRounds = 3;  // a step: the threads shall meet in the middle of their work, not only at its ends
+  static constexpr int kRounds = 3;  // per step; more than one, so that the threads also overlap in mid-work
 
   struct Learner {
     Learner(nn::Sequential made, std::uint64_t seed)

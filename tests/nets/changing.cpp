@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose steps are not all alike: now and then it evaluates, meets a short batch, looks at gradients that
-// nobody looked at before, or uses what its forward pass left lying about once backward is over.
+// A program whose steps differ. Now and then a step evaluates, gets a short batch, reads the gradients of the step
+// before, or uses tensors of its forward pass after backward is over. A plan must survive each of these.
 
 #include "training.h"
 
@@ -37,7 +37,7 @@ class Changing final : public Training {
       adam_->zero_grad();
       loss.backward();
       if (now % 6 == 5) beside = normed.mean().item<double>() + convolved.abs().max().item<double>();
-      if (now % 8 == 6) beside += static_cast<const float*>(lit.const_data_ptr())[17];  // no op tells of it
+      if (now % 8 == 6) beside += static_cast<const float*>(lit.const_data_ptr())[17];  // a read without an op
     }
     adam_->step();
     return loss.item<double>() + beside;

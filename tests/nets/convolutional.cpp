@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain stack, a residual net and a U-net: convolutions both ways, BatchNorm with its buffers, GroupNorm, changes in
-// place, skips, pooling.
+// A plain stack, a residual net and a U-net. They cover convolutions and transposed convolutions, BatchNorm with its
+// buffers, GroupNorm, in-place ops, skip connections and pooling.
 
 #include "training.h"
 
@@ -62,7 +62,8 @@ std::unique_ptr<Training> make_resnet(const Sizes& sizes) {
       net.ptr(), torch::optim::SGDOptions(0.02).momentum(0.9).weight_decay(1e-4), loss);
 }
 
-// Learns to give its input back, through both kinds of normalization and convolutions both ways. The side is even.
+// Makes a net that learns to reproduce its input. It has BatchNorm, GroupNorm, and convolutions down and up. The side
+// is even.
 std::unique_ptr<Training> make_convnet(const Sizes& sizes) {
   const auto width = at_scale<std::int64_t>(sizes.scale, 16, 32, 64);
   const auto batch = sizes.batch.value_or(at_scale(sizes.scale, 8, 8, 16));

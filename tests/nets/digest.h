@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// SHA-256 over named tensors, each read where it lies: a program that holds little memory must not need a copy of its
-// whole state to compare it.
+// SHA-256 over named tensors. Reads each tensor in place, so that a program with little memory can digest its whole
+// state without a copy of it.
 
 #include <ATen/core/Tensor.h>
 
@@ -20,10 +20,11 @@ class Digest final {
   Digest& operator=(const Digest&) = delete;
 
   void add(std::string_view text);
-  // Name, type, sizes and bytes; of an undefined tensor (a gradient that was never made) the name and that it is none.
+  // Adds name, type, sizes and bytes. If the tensor is undefined (a gradient that was never made), adds the name and a
+  // mark for "none".
   void add(std::string_view name, const at::Tensor& tensor);
 
-  // 64 hexadecimal digits. Ends the digest: called once, nothing may follow.
+  // Returns 64 hexadecimal digits and ends the digest. Call it once, and nothing after it.
   std::string finish();
 
  private:

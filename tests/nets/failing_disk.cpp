@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that fails when it is told to: loaded in front of libc (LD_PRELOAD), it counts the calls that write, read or
-// allocate in unnamed files (those without a name in any folder, as a spill file is) and spoils one of them.
+// A disk that fails on request. This library is loaded in front of libc (LD_PRELOAD). It counts the calls that write,
+// read or allocate in unnamed files (files without a name in any folder, such as a spill file) and spoils one of them.
 //
 //   FAIL_WRITE=N | FAIL_READ=N | FAIL_ALLOCATE=N   the call to spoil, counted from 1
-//   FAIL_HOW=EIO (else) | ENOSPC                   it fails with that error
-//   FAIL_HOW=SHORT                                 it does only half of the bytes, in whole pages
-//   FAIL_HOW=END                                   it does nothing and returns 0, as at the end of a file
-//   FAIL_ON=1                                      and so does every later call of its kind
+//   FAIL_HOW=EIO (the default) | ENOSPC            the call fails with that error
+//   FAIL_HOW=SHORT                                 the call does only half of the bytes, in whole pages
+//   FAIL_HOW=END                                   the call does nothing and returns 0, as at the end of a file
+//   FAIL_ON=1                                      every later call of that kind is spoilt too
 //
-// Every spoilt call writes a line to stderr, so that a test knows whether there was one.
+// Every spoilt call writes a line to stderr, so that a test can see whether any call was spoilt.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ class Calls final {
     }
   }
 
-  // What to do with the next call; sets errno where that is an error.
+  // Returns what to do with the next call. Sets errno if that is an error.
   Spoil next() {
     const long number = count_.fetch_add(1) + 1;
     if (first_ == 0 || number < first_ || (number > first_ && !and_all_later_)) return Spoil::No;
@@ -60,7 +60,7 @@ class Calls final {
   std::atomic<long> count_{0};
 };
 
-// True for a file on a disk that no folder names; not for memory (memfd), pipes and the like.
+// True for a regular file without a link in any folder, unless it is a memfd. False for pipes and the like.
 bool is_unnamed_file(int fd) {
   struct stat info = {};
   const int before = errno;

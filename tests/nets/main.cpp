@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // nets --net NAME --steps N [--seed 1] [--threads 2] [--scale tiny|small|full] [--batch N] [--side N | --length N]
 //      [--losses]
-// Trains one net and prints one line of JSON: losses, what the net said, SHA-256 of each part of its state and of all;
-// with --losses no SHA-256, so that the program does nothing but train.
-// A plain LibTorch program: it is linked to torch and knows nothing of budgets, so that it can judge one kept from
-// outside. A batch, a side of pictures or a length of series replaces the scale's. nets --list prints the names.
+// Trains one net and prints one line of JSON: losses, caught errors, SHA-256 of each part of its state and of all parts
+// together. With --losses it computes no SHA-256, so that the program does nothing but train.
+// This is a plain LibTorch program that knows nothing of budgets, so tests can judge a budget kept from outside by it.
+// --batch, --side and --length replace the size that the scale gives. `nets --list` prints the names of the nets.
 
 #include "training.h"
 #include "ullage/runtime/ops/vector_math.h"
@@ -49,7 +49,7 @@ std::optional<std::int64_t>* size_called(const std::string& option, Sizes& sizes
                                 : nullptr;
 }
 
-// A size that the net would not look at would be no size of it.
+// False if a size is given that the net does not use: a test would then believe that it varies something.
 bool takes(const Net& net, const Sizes& sizes) {
   const auto fits = [&](const std::optional<std::int64_t>& size, const char* knob) {
     return !size || std::ranges::find(net.knobs, knob) != net.knobs.end();
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     for (const auto& item : nets) std::printf("%s\n", item.first.c_str());
     return 0;
   }
-  ullage::runtime::prepare_vector_math();  // or it differs from itself now and then, and judges nothing
+  ullage::runtime::prepare_vector_math();  // without it two plain runs now and then differ in bits
   try {
     train(nets.at(options.net), options);
     return 0;

@@ -10,8 +10,8 @@ import subprocess
 
 ROOMY = "8GiB"  # no budget: nothing is moved
 STEPS = 3
-LOOSE = 100  # a bound that lifts the peak by more than this part of it sends `ullage predict` to the size itself
-OTHER_SIZES = 2  # times that other sizes are tried, as `ullage predict` does
+LOOSE = 100  # if a bound raises the peak by more than 1/100, `ullage predict` rehearses the size itself
+OTHER_SIZES = 2  # how often other sizes are rehearsed, as `ullage predict` does
 Sizes = dict[str, int]  # "batch": 16
 Grid = dict[str, list[int]]  # "batch": [2, 3, 4]
 
@@ -30,7 +30,7 @@ class Told:
 class Verdict:
     law: str
     pool: int  # bytes predicted minus bytes of the run
-    process: int  # likewise
+    process: int  # bytes predicted minus bytes of the run
     process_share: float  # of the run's bytes
     problems: list[str]
 
@@ -112,7 +112,7 @@ class Predictions:
                 if told["slack_bytes"] * LOOSE <= told["process_peak_bytes"]:
                     return Told(told, tried)
                 break
-            other = re.search(r"sizes that would tell: (\S+)", done.stderr)
+            other = re.search(r"sizes that would be enough: (\S+)", done.stderr)
             if done.returncode != 1:
                 raise Failed(f"{net} at {at}: exit code {done.returncode}: {done.stderr}")
             if not other:
@@ -137,6 +137,6 @@ class Predictions:
 
     @staticmethod
     def _run(command: list[str]) -> subprocess.CompletedProcess:
-        # Threads that spin while they wait cost minutes where tests run side by side.
+        # If tests run side by side, threads that spin while they wait cost minutes.
         return subprocess.run(command, capture_output=True, text=True, errors="replace",
                               env={**os.environ, "OMP_WAIT_POLICY": "passive"})

@@ -11,14 +11,14 @@ import threading
 MIB = 1 << 20
 MARGIN = 8 * MIB  # store::Budget::kMargin
 ROOMY = 4 << 30
-HANGS_AFTER = 600  # seconds; no run takes a tenth of that, so this tells hanging from working and measures nothing
+HANGS_AFTER = 600  # seconds; no run takes a tenth of that, so a longer one hangs
 
 
 @dataclasses.dataclass
 class Run:
     """How one run ended. `told` is the program's JSON line, `report` that of `ullage run`; None: there is none."""
     code: int
-    peak: int  # bytes, of the largest process of the tree, as wait4 tells
+    peak: int  # bytes, of the largest process of the tree, from wait4
     said: str  # stderr
     told: dict | None
     report: dict | None
@@ -44,7 +44,7 @@ class Run:
 class Runs:
     def __init__(self, bin_dir: str, program: str, folder: str, only: str = ""):
         self.ullage, self.program = pathlib.Path(bin_dir, "ullage"), program
-        self.folder = pathlib.Path(folder)  # for what the runs write; on a disk, since tensors are moved there
+        self.folder = pathlib.Path(folder)  # for files of the runs; on a disk, because tensors are spilled there
         self.only = only.split(",") if only else []  # nets; none: all
         self.known: dict[tuple, Run] = {}
 
@@ -87,7 +87,7 @@ class Runs:
         return ["--net", net, "--scale", scale, "--steps", str(steps), "--threads", str(threads)]
 
     def _run(self, command: list[str], environment: dict, report: pathlib.Path | None) -> Run:
-        # Threads that spin while they wait cost minutes where tests run side by side.
+        # If tests run side by side, threads that spin while they wait cost minutes.
         environment = {**os.environ, "OMP_WAIT_POLICY": "passive", **environment}
         out, err = self.folder / "stdout", self.folder / "stderr"
         with open(out, "wb") as stdout, open(err, "wb") as stderr:

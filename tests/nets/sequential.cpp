@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nets over sequences: transformers whose attention takes the fused kernel (no dropout) or full matrices (dropout), and
-// an LSTM with clipped gradients.
+// Nets over sequences: transformers and an LSTM with clipped gradients. Attention takes the fused kernel if there is no
+// dropout, else full matrices.
 
 #include "training.h"
 
@@ -26,7 +26,7 @@ class LayerImpl final : public nn::Module {
         wide_(register_module("wide", nn::Linear(shape.width, 4 * shape.width))),
         narrow_(register_module("narrow", nn::Linear(4 * shape.width, shape.width))) {}
 
-  // x: batch x length x width, and so is the result.
+  // `x` and the result: batch x length x width.
   Tensor forward(const Tensor& x) {
     const std::int64_t batch = x.size(0);
     const std::int64_t length = x.size(1);

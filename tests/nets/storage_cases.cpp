@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs do to storages behind autograd's back: grow, empty and exchange them, borrow memory that is not
-// torch's, keep a small view of a large base; and one that asks for too much, catches the error and goes on.
+// What programs do to storages without autograd noticing: they grow, empty and exchange them, wrap memory that is not
+// torch's, and keep a small view of a large base. One net asks for too much, catches the error and goes on.
 
 #include "training.h"
 
@@ -14,7 +14,7 @@
 namespace nets {
 namespace {
 
-// A linear map learnt from inputs that were pushed about in storages of all kinds.
+// Learns a linear map from inputs whose storages were resized, emptied, exchanged or borrowed.
 class Resize final : public Training {
  public:
   explicit Resize(Scale scale)
@@ -25,7 +25,7 @@ class Resize final : public Training {
         emptied_(torch::randn({rows_, kWidth})),
         kept_(torch::randn({rows_ * kWidth})) {
     std::iota(borrowed_.begin(), borrowed_.end(), 0.0F);
-    kept_view_ = torch::randn({rows_, kWidth}).narrow(0, rows_ / 2, 4);  // four rows hold the whole base
+    kept_view_ = torch::randn({rows_, kWidth}).narrow(0, rows_ / 2, 4);  // four rows keep the whole base alive
     add_model("map", map_.ptr());
     add_optimizer("sgd", map_.ptr(), sgd_);
     add_tensor("emptied", [this] { return emptied_; });
@@ -47,10 +47,10 @@ class Resize final : public Training {
  private:
   static constexpr std::int64_t kWidth = 256;
 
-  // A tensor over memory that is the program's own.
+  // Returns a tensor over memory that the program itself allocated.
   Tensor lent() { return at::from_blob(borrowed_.data(), {kWidth, kWidth}, torch::kFloat32); }
 
-  // The storage moves to a larger one with what it held; shrinking keeps the large one.
+  // Growing moves the contents to a larger allocation. Shrinking keeps that allocation.
   void grow_and_shrink() {
     const std::int64_t held = kept_.numel();
     kept_.resize_({2 * held});
@@ -58,7 +58,7 @@ class Resize final : public Training {
     kept_.resize_({held});
   }
 
-  // As sharded training does with its parameters: no bytes at all between two uses, views stay valid.
+  // As sharded training does with its parameters: the storage has no bytes between two uses, and views stay valid.
   void empty_and_refill() {
     const Tensor saved = emptied_ * 2;
     const Tensor view = emptied_.t();
@@ -69,7 +69,7 @@ class Resize final : public Training {
     view.copy_(saved.t() - torch::randn({kWidth, rows_}));
   }
 
-  // One tensor takes another's storage; the old one dies with its last user, in the middle of a view's life.
+  // A tensor takes the storage of another one. Its old storage stays alive only through a view, and dies with it.
   void exchange() {
     Tensor other = torch::randn({rows_, kWidth});
     const Tensor view_of_old = emptied_.narrow(0, 0, 2);
@@ -96,7 +96,7 @@ class Resize final : public Training {
   Tensor kept_view_;
 };
 
-// Asks once for more than any machine has. A failed request must leave all else as it was.
+// Asks once for more memory than any machine has. A failed request must leave everything else as it was.
 class Catch final : public Training {
  public:
   explicit Catch(Scale scale)
@@ -111,7 +111,7 @@ class Catch final : public Training {
     adam_->zero_grad();
     const Tensor x = torch::randn({2 * width_, width_});
     const Tensor told = net_->forward(x);
-    if (said_.empty()) ask_for_too_much();  // with a graph alive
+    if (said_.empty()) ask_for_too_much();  // while a graph is alive
     const Tensor loss = torch::mse_loss(told, x);
     loss.backward();
     adam_->step();
@@ -121,7 +121,7 @@ class Catch final : public Training {
  private:
   static constexpr std::int64_t kTooMany = std::int64_t{1} << 58;  // floats
 
-  // The words of the message are the allocator's own; what must be equal is that there is an error.
+  // Only the fact of an error must be equal with and without Ullage; the message differs by allocator.
   void ask_for_too_much() {
     try {
       const Tensor never = torch::empty({kTooMany});

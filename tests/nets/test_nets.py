@@ -15,7 +15,7 @@ import tempfile
 from runs import MIB, ROOMY, Run, Runs, differences, ended_well, kept_its_budget
 
 SHARES = (0.8, 0.6, 0.4, 0.3)
-MOST_TRIES = 9  # one, and eight at the floor that the run before named
+MOST_TRIES = 9  # one, and up to eight at the least budget that the run before named
 SELECTIONS = ["plain", "fractions", "stress", "long", "failures"]
 STRESSES = ("ops", "thread", "strict")
 
@@ -70,7 +70,7 @@ def test_fractions(runs: Runs, everything: bool) -> int:
         if problems or peak == 0:
             continue
         beside = runs.beside_the_pool(roomy, net, scale)
-        # Outside, two runs differ by some hundred KiB, and by MiB where the kernel keeps files in huge pages (docs/pool.md).
+        # Outside the pool, two runs differ by some hundred KiB, and by MiB if the kernel keeps files in huge pages (docs/pool.md).
         enough = beside + roomy.figure("pool_resident_peak_bytes") + 6 * MIB
         for share in SHARES:
             budget, run, tries = at_or_above(beside + int(share * peak), runs, net, scale, steps)
@@ -225,7 +225,7 @@ def main() -> None:
     if "failures" in selection and not options.disk:
         parser.error("failures need --disk, the library that fails")
     bad = 0
-    # Beside the programs, not in the folder for temporary files, which may be memory.
+    # The folder is beside the programs, because the folder for temporary files may be in memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-nets-") as folder:
         runs = Runs(options.bin_dir, options.nets, folder, options.net)
         for name in selection:

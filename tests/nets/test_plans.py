@@ -16,19 +16,19 @@ import tempfile
 from runs import ROOMY, Run, Runs, differences, ended_well, kept_its_budget
 from test_nets import Table, at_or_above, mib
 
-STEPS = 12  # two are observed, then the plan is made; the others are under it
+STEPS = 12  # two are observed, then the plan is made; the others follow it
 SHARES = (0.75,)
 MORE_SHARES = (0.85, 0.55, 0.4)
-# Down to this share a plan must be found for a static net. Below it the demand pager may be the only one that fits: it
-# moves what stands beside an op out for as long as the op runs, whatever that costs.
+# Down to this share a plan must be found for a static net. Below it, perhaps only the pager on demand fits: while an op
+# runs, it evicts everything that the op does not use, whatever that costs.
 SURELY_PLANNED = 0.75
 # `threads`: two nets at once, so that no two steps have the same order. `resize`: storages change under the same tensor.
 # `catch`: an error in the first step. `changing`: no two steps alike for long. `wgan_gp`: the critic is updated five times
-# for each time that the generator is. They may have a plan or none; the bits and the budget are theirs as well.
+# for each time that the generator is. These may have a plan or none, but they must keep the bits and the budget, too.
 NOT_STATIC = ("threads", "resize", "catch", "changing", "wgan_gp")
-SCALE = "small"  # of a few MiB, as the tiny ones are, what libraries take and give back would decide what fits
+SCALE = "small"  # with the few MiB of tiny nets, memory of libraries that comes and goes would decide what fits
 SELECTIONS = ["shares", "files", "room", "ends"]
-ENDS = 6  # runs, twice as many with --all; where planning ran on in what was destroyed meanwhile, every second one crashed
+ENDS = 6  # runs; twice as many with --all. When planning once went on in destroyed objects, every second run crashed
 
 
 def plan_of(run: Run) -> dict | None:
@@ -163,9 +163,9 @@ def main() -> None:
     parser.add_argument("--net", default="")
     parser.add_argument("selection", nargs="*", metavar="SELECTION", choices=[[], *SELECTIONS])
     options = parser.parse_intermixed_args()
-    os.environ["ULLAGE_PLANNING"] = "wait"  # whatever the load, the plan is there after the steps it is made from
+    os.environ["ULLAGE_PLANNING"] = "wait"  # so that the plan is ready after the observed steps, whatever the load
     bad = 0
-    # Beside the programs, not in the folder for temporary files, which may be memory.
+    # The spill folder is beside the programs, because the folder for temporary files may be in memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-plans-") as folder:
         runs = Runs(options.bin_dir, options.nets, folder, options.net)
         for name in options.selection or SELECTIONS:

@@ -17,11 +17,11 @@ from predictions import Failed, Predictions, ROOMY, Told, judge
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH = {"batch": [2, 3, 4]}
-MOST_ABOVE = 16 << 20  # bytes of the process: what libraries take beside tensors is known to some MiB
-# A shipped program tries its sizes in one process, where oneDNN keeps the kernels of each: 7 MiB a size of PULSE's net.
+MOST_ABOVE = 16 << 20  # bytes of the process: the memory of libraries is known only to some MiB
+# A shipped program rehearses its sizes in one process, and oneDNN keeps the kernels of each: 7 MiB a size of PULSE's net.
 MOST_ABOVE_IN_ONE_PROCESS = 24 << 20
-# Net, grid, targets, laws of which one must be said. Where two threads take turns in an order that varies, or oneDNN
-# rounds sizes up, small sizes may honestly not tell; where nothing of that is, "exact" is owed.
+# Net, grid, targets, laws of which one must be given. If the order of two threads varies, or oneDNN rounds sizes up,
+# small sizes may not suffice for an exact law; otherwise the law must be "exact".
 CASES = [
     ("transformer_dropout", {**BATCH, "length": [8, 12, 16, 20]}, [{"batch": 7, "length": 40}], ["exact"]),
     ("transformer", BATCH, [{"batch": 9}], ["exact"]),
@@ -126,7 +126,7 @@ def main() -> None:
     options = parser.parse_args()
     bad = 0
     print(f"{'':38}{'law':10}{'pool, bytes':>14}{'above':>12}{'process':>12}   above")
-    # Beside the programs, not in the folder for temporary files, which may be memory.
+    # The folder is beside the programs, because the folder for temporary files may be in memory.
     bin_dir = str(pathlib.Path(options.bin_dir).resolve())
     with tempfile.TemporaryDirectory(dir=bin_dir, prefix="test-predict-") as folder:
         predictions = Predictions(bin_dir, str(pathlib.Path(options.nets).resolve()), folder)

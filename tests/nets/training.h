@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every net here is to main: something that takes a step and whose state can be digested part by part. A net
-// names its parts in the constructor; the order of naming is the order of digesting.
+// The interface of every net to main.cpp: it takes a training step, and its state can be digested part by part. A net
+// names its parts in its constructor, and they are digested in that order. A new net derives from Training and is
+// registered by one of the add_ functions below.
 
 #include "digest.h"
 
@@ -23,10 +24,10 @@ namespace nets {
 using torch::Tensor;
 namespace nn = torch::nn;
 
-// Tiny: a few milliseconds a step, 8 to 20 MiB live at the peak. Small: 60 to 150 MiB. Full: some hundred.
+// Tiny: a few milliseconds a step, 8 to 20 MiB live at the peak. Small: 60 to 150 MiB. Full: some hundred MiB.
 enum class Scale { Tiny, Small, Full };
 
-// How large a net is made and what it is fed. What is absent is as the scale has it.
+// How large the net and its input are. An absent size is that of the scale.
 struct Sizes {
   Scale scale = Scale::Small;
   std::optional<std::int64_t> batch;
@@ -46,17 +47,17 @@ class Training {
   // Takes one training step and returns its loss.
   virtual double step() = 0;
 
-  // SHA-256 of each part by its name, as "model/gradients", and of torch's default generator.
+  // Returns name and SHA-256 of each part (such as "model/gradients") and of torch's default generator.
   std::vector<std::pair<std::string, std::string>> digests() const;
 
-  // What a net has to tell beside its losses: the text of an error that it provoked and caught.
+  // The texts of errors that the net provoked and caught.
   const std::vector<std::string>& said() const { return said_; }
 
  protected:
   void add_model(const std::string& name, std::shared_ptr<nn::Module> model);
   void add_optimizer(const std::string& name, std::shared_ptr<nn::Module> model,
                      std::shared_ptr<torch::optim::Optimizer> optimizer);
-  // A tensor that lives across steps outside any model; asked for anew at each digest.
+  // Adds a tensor that lives across steps outside any model. `tensor` is called at each digest.
   void add_tensor(const std::string& name, std::function<Tensor()> tensor);
 
   std::vector<std::string> said_;
@@ -67,18 +68,18 @@ class Training {
   std::vector<std::pair<std::string, std::function<void(Digest&)>>> parts_;
 };
 
-// How a net is made, and which of its sizes may be asked for: "batch", "side", "length".
+// How a net is made, and which of its sizes the command line may set: "batch", "side", "length".
 struct Net {
   std::function<std::unique_ptr<Training>(const Sizes&)> make;
   std::vector<std::string> knobs = {};
 };
 using Nets = std::map<std::string, Net>;
 
-// A net with one model, one optimizer and a loss that can be computed from nothing.
+// A net with one model, one optimizer and a loss function that makes its own inputs.
 template <class Optimizer>
 class SimpleTraining final : public Training {
  public:
-  // `before_update` runs between backward and the optimizer's step; empty: nothing.
+  // `before_update` gets the parameters between backward and the optimizer's step; it may be empty.
   template <class Options>
   SimpleTraining(std::shared_ptr<nn::Module> model, Options options, std::function<Tensor()> loss,
                  std::function<void(const std::vector<Tensor>&)> before_update = {})
@@ -106,7 +107,7 @@ class SimpleTraining final : public Training {
   const std::function<void(const std::vector<Tensor>&)> before_update_;
 };
 
-// The nets of each file, by name.
+// Each adds the nets of one file, by name.
 void add_convolutional(Nets& nets);
 void add_sequential(Nets& nets);
 void add_adversarial(Nets& nets);

@@ -11,7 +11,7 @@ namespace ullage::oracle {
 
 namespace {
 
-// "[256:4,512:2,1024:8,>:1]"
+// Formats the intervals as "[256:4,512:2,1024:8,>:1]".
 std::string list_text(const Settings& settings) {
   std::string text = "[";
   std::uint64_t interval = settings.first_interval;
@@ -30,7 +30,7 @@ Case named(const char* name, Settings settings, std::uint64_t streams = 1) {
   return one;
 }
 
-// Two streams that share blocks, whose events take three questions.
+// Makes at least two streams share blocks. An event is reported done at the third query.
 Case shared(Case one, std::uint64_t record_share = 500, std::uint64_t event_queries = 3) {
   one.streams = one.streams < 2 ? 2 : one.streams;
   one.record_share = record_share;
@@ -38,7 +38,8 @@ Case shared(Case one, std::uint64_t record_share = 500, std::uint64_t event_quer
   return one;
 }
 
-// On a device of which the program wants nearly all, so that requests fail.
+// Gives the program a device of which it wants nearly all bytes (about 85 %), so that some requests fail. `device` in
+// MiB.
 Case tight(Case one, std::uint64_t device = 8192, std::uint64_t fraction_percent = 100) {
   one.device = device;
   one.fraction_percent = fraction_percent;
@@ -104,14 +105,15 @@ std::vector<Case> named_cases() {
   };
   for (Case& one : cases) {
     one.borders_only = one.name.starts_with("borders");
-    if (one.settings.expandable && one.device == (1u << 20)) one.device = 1u << 18;  // each range takes as much again
+    // Each range of expandable segments reserves addresses for 1 1/8 of the device, so the device is made smaller.
+    if (one.settings.expandable && one.device == (1u << 20)) one.device = 1u << 18;
   }
   return cases;
 }
 
 Case random_case(std::uint64_t seed) {
   using List = std::vector<std::uint64_t>;
-  Random random(seed ^ 0x6f7261636c65);  // not the numbers of the operations
+  Random random(seed ^ 0x6f7261636c65);  // other random numbers than those of operations_of()
   Case one;
   one.name = "random";
   one.seed = seed;

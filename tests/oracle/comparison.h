@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Two runs of one case held against each other, event for event, then the totals.
+// Compares two runs of one case: event by event, then the totals.
 
 #include "runs.h"
 
@@ -11,8 +11,8 @@
 
 namespace ullage::oracle {
 
-// None: they are equal. Else several lines: the case, the first event that differs with what stands around it in both,
-// and the operation during which it came.
+// Returns nothing if the runs are equal. Otherwise returns several lines: the case, the first event that differs with
+// its neighbours in both runs, and the operation during which it came.
 std::optional<std::string> difference(const Case& one, const std::vector<Operation>& operations, const Run& real,
                                       const Run& model);
 

@@ -69,7 +69,7 @@ TEST_F(Comparison, DigestSeesEveryFieldAndTheOrder) {
 }
 
 TEST(Operations, AskForBordersOfTheSettings) {
-  // Each border itself and what lies next to it; of max_split 100 MiB among others.
+  // Each border and its neighbours. 100 MiB comes from max_split.
   const auto sizes = border_sizes(Settings{.max_split = 100});
   for (const Bytes border : {512_B, 1_MiB, 10_MiB, 19_MiB, 20_MiB, 100_MiB}) {
     for (const std::int64_t off : {-1, 0, 1}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sequence of events as a few numbers: a running hash, told every thousand events, so that two sequences can be
-// compared, and their first difference found to a thousand, without either of them.
+// A sequence of events as a few numbers: a running hash that is noted every thousand events. With it two sequences can
+// be compared, and their first difference located to within a thousand events, without keeping either sequence.
 
 #include "exchange.h"
 
@@ -29,12 +29,12 @@ class Digest final {
 
   std::uint64_t events() const { return events_; }
   std::uint64_t hash() const { return hash_; }
-  // Of the first thousand, the first two thousand, ...: the upper half of the hash at that point.
+  // The upper half of the hash after the first thousand events, the first two thousand, and so on.
   const std::vector<std::uint32_t>& chunks() const { return chunks_; }
 
  private:
   void mix(std::uint64_t word) {
-    hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15;  // odd, so nothing is lost
+    hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15;  // an odd factor is invertible, so no information is lost
     hash_ ^= hash_ >> 29;
   }
 

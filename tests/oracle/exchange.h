@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the test and the program with torch's allocator in it (replay_real.cpp) hand each other: a file with a case and
-// its operations one way, a file with totals and events the other way. Both are built on one machine for one run, so
-// the structs are written as they lie in memory. Includes neither torch nor Ullage.
+// The files that the test and the program with torch's allocator (replay_real.cpp) exchange. The test writes a case and
+// its operations; the program writes totals and events. Both are built on one machine for one run, so the structs are
+// written as they lie in memory. Includes neither torch nor Ullage, because both sides include it.
 
 #include <cstdint>
 #include <cstdio>
@@ -20,7 +20,7 @@ struct Operation {
   enum class Kind : std::uint8_t {
     Allocate,      // `bytes` on `stream`; later operations name the block by `block`
     Free,          // does nothing if the allocation failed
-    RecordStream,  // likewise: `stream` uses the block too
+    RecordStream,  // `stream` uses the block too; does nothing if the allocation failed
     EmptyCache,
   };
   std::uint64_t bytes = 0;
@@ -40,9 +40,9 @@ struct SeenEvent {
     SegmentFreed,
     SegmentMapped,
     SegmentUnmapped,
-    OutOfMemory,  // `address` is what the device had left
+    OutOfMemory,  // `address` is the number of bytes that the device had left
   };
-  std::uint64_t address = 0;  // from kFakeBaseAddress on
+  std::uint64_t address = 0;  // counted from kFakeBaseAddress
   std::uint64_t bytes = 0;
   std::uint32_t operation = 0;  // during which it was seen
   Action action = Action::Allocated;
@@ -73,7 +73,7 @@ struct RunHeader {
   std::uint64_t events = 0;
 };
 
-// False when the file could not be written or read whole.
+// These return false if the file could not be written or read whole.
 template <class Header, class Item>
 bool write_exchange(const std::string& path, const Header& header, const std::vector<Item>& items) {
   static_assert(std::is_trivially_copyable_v<Header> && std::is_trivially_copyable_v<Item>);

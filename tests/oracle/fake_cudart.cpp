@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libcudart.so.13: every function that libc10_cuda.so of torch 2.11 to 2.15 links to. With it the real
-// caching allocator runs without a GPU and without a driver.
+// A stand-in for libcudart.so.13 with every function that libc10_cuda.so of torch 2.11 to 2.15 links to. With it,
+// torch's real caching allocator runs without a GPU and without a driver.
 
 #include "fake_cudart.h"
 #include "fake_device.h"
@@ -26,7 +26,7 @@ cudaError_t fail(cudaError_t error) {
 // What a cudaEvent_t points to.
 struct FakeEvent {
   bool recorded = false;
-  std::uint64_t queries = 0;  // since it was recorded
+  std::uint64_t queries = 0;  // since the event was recorded
 };
 
 FakeEvent& fake(cudaEvent_t event) { return *reinterpret_cast<FakeEvent*>(event); }
@@ -134,7 +134,7 @@ cudaError_t cudaFree(void* pointer) {
   return cudaSuccess;
 }
 
-// ---- streams: they do nothing, so they are always done --------------------------------------------------------------
+// ---- streams: they have no work, so they are always done ------------------------------------------------------------
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
   auto& device = FakeDevice::instance();
@@ -189,7 +189,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return fail(cudaErrorNotReady);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  fake(event).recorded = false;  // done for good: nothing is left to ask
+  fake(event).recorded = false;  // the event is done; later queries succeed at once
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
@@ -197,7 +197,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
   return cudaSuccess;
 }
 
-// ---- asked for by the loader, refused when called -------------------------------------------------------------------
+// ---- needed for linking only: they fail when called -----------------------------------------------------------------
 
 #define ULLAGE_REFUSED(name, ...) \
   cudaError_t name(__VA_ARGS__) { return fail(cudaErrorNotSupported); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one device of the stand-in CUDA runtime: memory that is only counted, addresses that nothing may touch, and
-// events that complete after so many questions. The runtime's functions (fake_cudart.cpp) and the driver's
-// (fake_driver.cpp) are faces of it. Every handle is checked, so that a wrong call of the allocator fails.
+// The one device of the stand-in CUDA runtime. Its memory is only counted, and its addresses must not be accessed. The
+// runtime's functions (fake_cudart.cpp) and the driver's (fake_driver.cpp) work on it. Every handle is checked, so that
+// a wrong call by the allocator fails.
 
 #include "fake_cudart.h"
 
@@ -14,12 +14,12 @@
 
 namespace ullage::oracle {
 
-// The page of a real device: addresses and sizes are multiples of it.
+// The page size of a real device. Addresses and sizes are multiples of it.
 inline constexpr std::uint64_t kPage = 2u << 20;
 
 class FakeDevice final {
  public:
-  // Never destroyed: the allocator may call after static objects are gone.
+  // Never destroyed, because the allocator may call it after static objects are destroyed.
   static FakeDevice& instance();
 
   FakeDeviceSettings settings{};
@@ -33,13 +33,13 @@ class FakeDevice final {
   std::uint64_t take_addresses(std::uint64_t size);
   void give_addresses(std::uint64_t at, std::uint64_t size);
 
-  // cudaMalloc: address to size.
+  // Of cudaMalloc: address to size.
   std::map<std::uint64_t, std::uint64_t> allocations;
 
-  // cuMemAddressReserve, cuMemCreate, cuMemMap.
+  // Of cuMemAddressReserve, cuMemCreate and cuMemMap.
   struct Physical {
     std::uint64_t size;
-    int references;  // the handle itself and each map of it
+    int references;  // one for the handle itself and one for each map
   };
   struct Map {
     std::uint64_t size;
@@ -51,12 +51,12 @@ class FakeDevice final {
   std::uint64_t next_handle = 1;
   std::uint64_t next_stream = 0x1000;
 
-  // One reference less; at none the bytes are free again. False: there is no such handle.
+  // Removes a reference. When none is left, the bytes are free again. Returns false if there is no such handle.
   bool drop(std::uint64_t handle);
 
  private:
   std::uint64_t next_ = kFakeBaseAddress;
-  std::map<std::uint64_t, std::uint64_t> holes_;  // given back below next_; address to size, never two in touch
+  std::map<std::uint64_t, std::uint64_t> holes_;  // free ranges below next_: address to size; neighbours are merged
 };
 
 }  // namespace ullage::oracle

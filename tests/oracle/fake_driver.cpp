@@ -16,7 +16,7 @@ namespace {
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-// Called with any arguments: in this calling convention the caller cleans up.
+// Stands for functions with any parameters. That is safe because the caller cleans up in this calling convention.
 CUresult not_supported() { return CUDA_ERROR_NOT_SUPPORTED; }
 
 CUresult device_get(CUdevice* device, int ordinal) {
@@ -25,7 +25,7 @@ CUresult device_get(CUdevice* device, int ordinal) {
 }
 
 CUresult device_get_attribute(int* value, CUdevice_attribute, CUdevice) {
-  *value = 0;  // has no feature that can be asked for
+  *value = 0;  // the device has none of the features
   return CUDA_SUCCESS;
 }
 

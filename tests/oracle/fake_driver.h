@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The driver's functions behind cudaGetDriverEntryPointByVersion: what expandable segments need, and one answer
-// "not supported" for all others.
+// The driver functions that cudaGetDriverEntryPointByVersion returns: those that expandable segments need, and a
+// function that answers "not supported" for all others.
 
 namespace ullage::oracle {
 
-// Never null. `name` as the driver spells it: "cuMemMap".
+// Never returns null. `name` is the driver's spelling, such as "cuMemMap".
 void* driver_function(const char* name);
 
 }  // namespace ullage::oracle

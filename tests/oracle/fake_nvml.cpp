@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libnvidia-ml.so.1: one device on which nothing runs and which has no fabric. Torch asks it before the
-// first expandable segment (2.14 calls a null pointer where the library is missing) and for the text of a shortage.
+// A stand-in for libnvidia-ml.so.1 with one device, on which no process runs and which has no fabric. Torch asks it
+// before the first expandable segment (2.14 calls a null pointer if the library is missing), and for the message of an
+// out-of-memory error.
 
 namespace {
 constexpr int kSuccess = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// allocator_oracle: holds our model against torch's own allocator, case by case. test_oracle.py calls it.
+// allocator_oracle: compares our model with torch's own allocator, case by case. test_oracle.py calls it.
 
 #include "comparison.h"
 #include "recording.h"
@@ -86,7 +86,7 @@ int record_all(const Options& options) {
   return written ? 0 : failed(written.error());
 }
 
-// How many cases of a recording the model gets wrong; test_mutants.py builds this program with wrong models.
+// Counts the cases of a recording that the model gets wrong. test_mutants.py builds this program with wrong models.
 int check(const Options& options) {
   const auto recording = read_recording(options.file);
   if (!recording) return failed(recording.error());

@@ -14,14 +14,14 @@ namespace {
 constexpr std::uint64_t kMib = 1u << 20;
 constexpr std::uint64_t kGib = 1u << 30;
 
-// Each power of two from 1 B to 512 MiB is as likely as the next; no floating point, whose last digit may differ
-// between machines.
+// Draws a power of two from 1 B to 512 MiB, all equally likely, then a size up to the next one. Uses no floating point,
+// because its last digit may differ between machines.
 std::uint64_t log_uniform(Random& random) {
   const std::uint64_t power = std::uint64_t{1} << random.below(30);
   return power + random.below(power);
 }
 
-// FNV-1a, so that cases of one seed do not run the same program.
+// FNV-1a. It is mixed into the seed, so that different cases with one seed do not run the same program.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
@@ -47,13 +47,13 @@ class Sizes final {
   bool borders_only_;
 };
 
-// Shares of Case::live, in percent: a program wants one of them for a while, so that the cache fills and drains.
+// Percentages of Case::live. The program aims at one of them for 500 operations, so that the cache fills and drains.
 constexpr std::array<std::uint64_t, 6> kWanted{20, 60, 100, 100, 100, 115};
 
-// More than any device here has; from 2^60 on nothing is tried at all.
+// More bytes than any device here has. From 2^60 on, the allocator refuses without trying.
 constexpr std::array<std::uint64_t, 4> kHopeless{1ull << 41, (1ull << 60) - 1, 1ull << 60, 1ull << 62};
 
-// What the program holds, and how much it wants to hold.
+// Draws the operations, and keeps track of what the program holds and how much it wants to hold.
 class Program final {
  public:
   Program(const Case& one, Random& random) : one_(one), random_(random), sizes_(one, random) {}
@@ -77,7 +77,7 @@ class Program final {
  private:
   std::uint8_t stream() { return static_cast<std::uint8_t>(random_.below(one_.streams)); }
 
-  // The youngest block, or any.
+  // Frees the youngest block or a random one, each half of the time.
   Operation free() {
     const std::size_t at = random_.chance(5000) ? random_.below(live_.size()) : live_.size() - 1;
     const auto [block, bytes] = live_[at];
@@ -89,7 +89,7 @@ class Program final {
   const Case& one_;
   Random& random_;
   Sizes sizes_;
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> live_;  // block and bytes; failed ones too
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> live_;  // block and bytes, even if the allocation failed
   std::uint64_t held_ = 0;
   std::uint64_t wanted_ = 0;
 };
@@ -101,14 +101,15 @@ std::vector<std::uint64_t> border_sizes(const Settings& settings) {
   const std::uint64_t split = settings.max_split.value_or(64);
   const std::uint64_t rounding = settings.max_non_split_rounding.value_or(large);
   std::vector<std::uint64_t> borders{512, 1024, 4096, 32'768};
-  // One MiB less than a segment leaves a rest of exactly 1 MiB; blocks of max_split and above are served by blocks that
-  // are less than `rounding` larger. Large sizes are rare, so that the device holds several.
+  // A block 1 MiB smaller than its segment leaves a rest of exactly 1 MiB. A request of max_split or more is served by
+  // a free block only if that is less than `rounding` larger. Large sizes are rare, so that the device holds several.
   for (const std::uint64_t mib : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{9}, std::uint64_t{10},
                                   std::uint64_t{11}, std::uint64_t{12}, std::uint64_t{19}, std::uint64_t{20}, large - 1,
                                   large, large + 1, std::uint64_t{32}, split - 1, split, split + 1, split + rounding}) {
     borders.push_back(mib * kMib);
   }
-  // Sizes of up to 512 * divisions bytes are not rounded to a division; steps of 1/d of a power of two above.
+  // Sizes up to 512 * divisions bytes are not rounded to a division. Above, sizes step by 1/divisions of a power of
+  // two.
   for (const std::uint64_t divisions : settings.roundup) {
     borders.push_back(512 * divisions);
     for (const std::uint64_t power : {kMib, 8 * kMib, 256 * kMib, 512 * kMib})
@@ -120,7 +121,7 @@ std::vector<std::uint64_t> border_sizes(const Settings& settings) {
       const auto size = static_cast<std::int64_t>(border) + off;
       if (size > 0) sizes.push_back(static_cast<std::uint64_t>(size));
     }
-    sizes.push_back(border);  // exactly at the border twice as often
+    sizes.push_back(border);  // twice, so that exact borders are drawn twice as often
   }
   std::erase_if(sizes, [](std::uint64_t size) { return size > kGib; });
   return sizes;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Random numbers that are the same with every compiler and library, because recordings depend on them.
+// Random numbers that are the same with every compiler and library, because recordings depend on them. A change here
+// changes all cases, so every version of torch must be recorded anew.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,7 @@ class Random final {
     return z ^ (z >> 31);
   }
 
-  // In [0, bound); the bias is below bound / 2^64.
+  // Returns a number in [0, bound). The bias is below bound / 2^64.
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
   bool chance(std::uint64_t in_ten_thousand) { return below(10'000) < in_ten_thousand; }
 

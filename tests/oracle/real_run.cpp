@@ -14,12 +14,12 @@ namespace ullage::oracle {
 
 namespace {
 
-// Runs the program with these settings, what it says in a file; true when it ended with 0.
+// Runs the program with these settings and writes its output to the file `said`. Returns whether it exited with 0.
 bool run_program(std::vector<std::string> words, const std::string& settings, const std::string& said) {
   std::vector<std::string> variables{"PYTORCH_ALLOC_CONF=" + settings, "TORCH_CPP_LOG_LEVEL=ERROR"};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable;
-    // What would make torch's allocator another one.
+    // These variables could change the behaviour of torch's allocator.
     if (!text.starts_with("PYTORCH_") && !text.starts_with("TORCH_") && !text.starts_with("CUDA_")) {
       variables.push_back(text);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model against what torch's allocator did, where no wheel of torch is.
+// Compares the model with recordings of what torch's allocator did. Needs no wheel of torch.
 
 #include "recording.h"
 
@@ -58,7 +58,7 @@ TEST(Oracle, RecordedCasesMeetEveryKindOfEvent) {
 }
 
 TEST(Oracle, VersionsDifferWhereTheyAreKnownTo) {
-  // Which of several free blocks of one size is taken changed after 2.11: the recordings must tell the versions apart.
+  // After 2.11 torch chose differently among free blocks of one size. The recordings must tell the versions apart.
   for (const std::string torch : kVersions) {
     const auto recording = read_recording(file_of(torch));
     ASSERT_TRUE(recording.ok()) << recording.error().text();

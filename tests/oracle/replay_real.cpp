@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's own caching allocator on the stand-in CUDA runtime: performs the operations of one case and writes down
-// every event that the allocator tells its trace trackers.
-//   replay_real CASE EVENTS     settings come by PYTORCH_ALLOC_CONF, as everywhere
+// Runs PyTorch's own caching allocator on the stand-in CUDA runtime. Performs the operations of one case and writes
+// every event that the allocator reports to its trace trackers.
+//   replay_real CASE EVENTS     the settings come from PYTORCH_ALLOC_CONF
 // Built once for each version of torch against that version's headers; see README.md.
 
 #include "exchange.h"
@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-// What ATen's CUDA hooks do in a whole torch; the function is exported but stands in no header.
+// In a complete torch, ATen's CUDA hooks call this function. It is exported but is in no header.
 namespace c10::cuda::_internal {
 C10_CUDA_API void setHasPrimaryContext(bool (*has)(c10::DeviceIndex));
 }
@@ -59,13 +59,13 @@ Action action_of(TraceEntry::Action action) {
   }
 }
 
-// The allocator, its streams and what it told.
+// The allocator, its streams and the events that it reported.
 struct Replay {
   caching::CUDAAllocator* allocator = nullptr;
   std::vector<c10::cuda::CUDAStream> streams;
   std::vector<SeenEvent> seen;
   std::uint32_t operation = 0;  // in progress
-  bool ended = false;           // what comes then is our own asking
+  bool ended = false;           // later events come from our own queries and are not recorded
   std::unordered_map<std::uint32_t, c10::DataPtr> live;
 };
 
@@ -99,7 +99,7 @@ void perform(Replay& replay, const Operation& operation) {
       c10::cuda::setCurrentCUDAStream(replay.streams.at(operation.stream));
       try {
         replay.live.emplace(operation.block, replay.allocator->allocate(operation.bytes));
-      } catch (const c10::OutOfMemoryError&) {  // it is among the events
+      } catch (const c10::OutOfMemoryError&) {  // the allocator has already reported it as an event
       }
       return;
     case Operation::Kind::Free:
@@ -116,7 +116,7 @@ void perform(Replay& replay, const Operation& operation) {
   }
 }
 
-// The allocator's statistics, held against its own snapshot and the device's count.
+// Returns the allocator's statistics. Throws if they disagree with its own snapshot or the device's count.
 ullage::oracle::Totals totals_of(Replay& replay) {
   const auto statistics = replay.allocator->getDeviceStats(0);
   std::uint64_t reserved = 0;
@@ -148,7 +148,7 @@ void run(const char* case_file, const char* events_file) {
   if (!ullage::oracle::read_exchange(case_file, header, &CaseHeader::operations, operations)) {
     throw std::runtime_error(std::string(case_file) + ": cannot be read");
   }
-  auto& replay = *new Replay;  // never destroyed: the live blocks stay
+  auto& replay = *new Replay;  // never destroyed, so that live blocks are not freed at the end
   start(replay, header);
   listen(replay);
   const auto begin = std::chrono::steady_clock::now();
@@ -177,5 +177,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "replay_real: %s\n", error.what());
     std::_Exit(1);
   }
-  std::_Exit(0);  // without ending torch's static objects, which hold blocks
+  std::_Exit(0);  // does not destroy torch's static objects, which hold blocks
 }

@@ -19,7 +19,7 @@ import sys
 class Mutant:
     name: str
     file: str
-    right: str  # stands exactly once in the file
+    right: str  # occurs exactly once in the file
     wrong: str
 
 
@@ -89,7 +89,7 @@ def noticed(build: Build, number: int, mutant: Mutant) -> tuple[int, str]:
     source = build.scratch / f"{number}-{mutant.file}"
     program = build.scratch / f"oracle-{number}"
     source.write_text(text.replace(mutant.right, mutant.wrong))
-    # Before the library, so that the library's own is not taken.
+    # The changed object comes before the library, so that the linker takes it and not the library's.
     command = [*build.compiler, "-std=c++20", "-O1", "-w", *build.flags, f"-I{build.sources}", str(source),
                *build.objects, *build.libraries, "-o", str(program)]
     made = subprocess.run(command, capture_output=True, text=True)

@@ -37,7 +37,7 @@ def unpack(wheel: pathlib.Path, folder: pathlib.Path) -> pathlib.Path | None:
                 file = target / name.removeprefix("torch/")
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(members.read(name))
-        (target / "version.py").write_bytes(members.read("torch/version.py"))  # last: a half unpacked folder has none
+        (target / "version.py").write_bytes(members.read("torch/version.py"))  # last, so a partial folder has none
     return target
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the build into a new folder, moves that folder, builds a foreign project against it, and runs that.
+# Installs the build into a new folder, moves the folder, builds another project against it, and runs that.
 # usage: test_find_package.sh CMAKE BUILD_FOLDER COMPILER
 set -euo pipefail
 cmake=$1 build=$2 compiler=$3
@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$cmake" --install "$build" --prefix "$work/first" > "$work/install.log" || { cat "$work/install.log"; exit 1; }
-mv "$work/first" "$work/moved"  # nothing in it may name its folder
+mv "$work/first" "$work/moved"  # the installed files must not depend on where they are
 "$cmake" -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_CXX_COMPILER="$compiler" > "$work/configure.log" ||
   { cat "$work/configure.log"; exit 1; }
 "$cmake" --build "$work/build" > "$work/build.log" || { cat "$work/build.log"; exit 1; }

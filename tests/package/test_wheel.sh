@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `pip install .` as a person does it: a wheel, a new environment with torch, the package's tests in it, a foreign project against it.
-# By hand: it compiles everything once more, about 15 minutes on two cores.
-# usage: test_wheel.sh PYTHON_WITH_TORCH [FOLDER, kept; else a new one that is removed]
+# Tests `pip install .` as a user runs it: a wheel, a new environment with torch, the package's tests in it, another project built against it.
+# Run it by hand: it compiles everything again, about 15 minutes on two cores.
+# usage: test_wheel.sh PYTHON_WITH_TORCH [FOLDER]      FOLDER is kept; without it, a new folder is used and removed
 set -euo pipefail
 python=$1
 here=$(cd "$(dirname "$0")" && pwd)

@@ -14,14 +14,15 @@
 namespace ullage::plan::test {
 namespace {
 
-// Of each value: is it nowhere, in memory, there with a copy on disk, or on disk alone? Three bits each.
+// Where a value is: nowhere, in memory, in memory with a copy on disk, or only on disk. A state has three bits for each
+// value.
 enum Where : std::uint64_t { kNowhere, kThere, kThereAndCopied, kOut };
 using State = std::uint64_t;
 
 struct Node {
   double seconds = INFINITY;
   State from = 0;
-  std::vector<Action> actions;  // that lead here from there
+  std::vector<Action> actions;  // that lead from `from` to here
   bool done = false;
 };
 
@@ -53,12 +54,13 @@ class Search final {
   }
 
  private:
-  struct Alive {  // of each storage: its newest value where it is alive, or nothing
+  struct Alive {  // which storages are alive, and the newest value of each, if it has one
     Table<StorageIndex, bool> alive;
     Table<StorageIndex, std::optional<ValueIndex>> newest;
   };
 
-  // Places: 0 the begin, 1 + 2 i before op i, 2 + 2 i after it; the last one is the end.
+  // A key is a place and a state. Places: 0 is the begin, 1 + 2 i is before op i, 2 + 2 i is after it, and the last one
+  // is the end.
   static std::size_t place(State key) { return key >> 48; }
   static State state(State key) { return key & ((State{1} << 48) - 1); }
   static State key(std::size_t place, State state) { return State{place} << 48 | state; }
@@ -179,7 +181,7 @@ class Search final {
     if (level(to, place(now) + 1) <= ask_.budget.count) reach(key(place(now) + 1, to), nodes_[now].seconds, now, {});
   }
 
-  // One way for each choice of what is held of that which dies.
+  // Reaches one state for each choice of which dying values are held.
   void pass_gap(State now, GapIndex gap) {
     const std::vector<GapEvent>& events = step_.gaps[gap];
     std::vector<ValueIndex> dying;
@@ -187,7 +189,7 @@ class Search final {
       const auto value = alive_[place(now)].newest[event.storage];
       if (event.born || !value) continue;
       const Where w = where(state(now), *value);
-      if (w == kNowhere) return;  // lost while the program had it
+      if (w == kNowhere) return;  // not allowed: the program could still have read it
       dying.push_back(*value);
     }
     const std::size_t choices = ask_.levers.hold && gap > GapIndex{0} ? std::size_t{1} << dying.size() : 1;

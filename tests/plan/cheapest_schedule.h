@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The cheapest of all schedules of a small step, by trying them all: what a bound must never pass and a plan never
-// beat.
+// Finds the cheapest of all schedules of a small step by exhaustive search. A lower bound must never exceed its cost,
+// and no plan may cost less.
 
 #include "ullage/plan/model/plan.h"
 
@@ -13,14 +13,14 @@
 namespace ullage::plan::test {
 
 struct Cheapest {
-  Seconds seconds;  // recomputes, and copies that are waited for
+  Seconds seconds;  // of recomputes and of copies; the program waits for every copy
   Schedule schedule;
 };
-struct NoSchedule {};  // none fits
-struct TooManyStates {};
+struct NoSchedule {};     // none fits into the budget
+struct TooManyStates {};  // the search gave up after `most_states`
 using CheapestOutcome = std::variant<Cheapest, NoSchedule, TooManyStates>;
 
-// Up to 16 values, at most two storages that live from step to step.
+// The step may have up to 16 values, and at most two storages that live from step to step.
 CheapestOutcome cheapest_schedule(const Step& step, const Ask& ask, std::size_t most_states);
 
 }  // namespace ullage::plan::test

@@ -54,7 +54,7 @@ std::optional<ValueIndex> Content::first_of(StorageIndex storage) const {
   return std::nullopt;
 }
 
-// What decides what an op makes: a batch norm is handed statistics that it does not look at.
+// Returns the values that determine an op's results. A batch norm also gets statistics that do not affect its results.
 std::vector<ValueIndex> Content::deciding(const StepOp& op) const {
   return op.recompute ? op.recompute->reads : inputs_of(op);
 }
@@ -96,7 +96,8 @@ const std::map<ValueIndex, bool> Content::all_there() const {
   return all;
 }
 
-// What plain execution has in each value of this step; what lives from step to step goes on as it was.
+// Returns the contents of each value in plain execution of this step. A storage that lives from step to step begins
+// with what the last step left in it.
 Table<ValueIndex, Content::Hash> Content::plain() const {
   Table<ValueIndex, Hash> right(step_.values.size());
   Table<StorageIndex, std::optional<ValueIndex>> last(step_.storages.size());
@@ -178,7 +179,7 @@ void Content::gap(GapIndex index) {
 }
 
 Content::Hash Content::read(ValueIndex value, const std::string& who) {
-  // What stands there, whatever it is: the program's storage if Ullage has none of its own.
+  // Reads what is really there, right or wrong: Ullage's own storage for the value if there is one, else the program's.
   const auto own = own_.find(value);
   const Slot& slot = own != own_.end() ? own->second : storage_of(value).slot;
   if (!slot.pages) {
@@ -303,7 +304,7 @@ void Content::recompute(const Action& action) {
   }
   note(way->rise);
   for (std::size_t i = 0; i < makes.size(); ++i) {
-    // Another formula with the same result.
+    // The batch norm's recompute uses another formula, which gives the plain result if all it reads is right.
     const Hash made = batch_norm ? (right ? right_[makes[i]] : mixed(3, hash)) : mixed(hash, i);
     const bool kept = std::find(action.keeps.begin(), action.keeps.end(), makes[i]) != action.keeps.end();
     if (i < op.overwrites) {
@@ -321,7 +322,7 @@ void Content::recompute(const Action& action) {
 void Content::make_in_place(const Action& action, ValueIndex before, ValueIndex made, Hash hash) {
   Storage& home = storage_of(made);
   const auto own = own_.find(before);
-  if (own == own_.end()) {  // the program's bytes are another's then
+  if (own == own_.end()) {  // the recompute would write over the program's own bytes
     home.slot.pages = hash;
     return say_unruly("runs in place upon the program's storage");
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a schedule does to the bytes themselves: each storage holds a number that stands for its contents, worked out by
-// each op from the numbers it finds in what it reads. So what is stale or missing shows itself where it is read. For
-// tests, against the verifier; every count is taken anew from all there is.
+// What a schedule does to the contents of storages. Each storage holds a hash that stands for its contents, and each op
+// computes the hashes of its results from those that it reads. So stale or missing bytes show at the op that reads
+// them. Tests compare it with the verifier; therefore it shares no code with it and sums all bytes anew each time.
 
 #include "ullage/plan/model/schedule.h"
 
@@ -17,30 +17,30 @@ namespace ullage::plan::test {
 
 class Content final {
  public:
-  explicit Content(const Step& step);  // which must outlive it
+  explicit Content(const Step& step);  // `step` must outlive it
 
-  // In the order of the timeline.
+  // Call these in the order of the timeline.
   void begin_step(const std::vector<ValueIndex>& away);
   void gap(GapIndex index);
   void act(const Action& action);
   void run(OpIndex op);
   void end_step();
-  // Two steps, one after the other.
+  // Runs the schedule for two steps in a row.
   void carry_out(const Schedule& schedule);
 
-  // An op or a recompute read what is not there, or not what plain execution would have read.
+  // An op or a recompute read bytes that are missing or differ from those of plain execution.
   bool wrong() const { return wrong_; }
-  // An action that nobody can carry out, or a step that does not end as the next one begins.
+  // An action was impossible, or a step did not end in the state in which the next one begins.
   bool unruly() const { return unruly_; }
   bool fine() const { return !wrong_ && !unruly_; }
-  const std::string& why() const { return why_; }  // of the first of them
+  const std::string& why() const { return why_; }  // of the first problem
   Bytes peak() const { return peak_; }
   Bytes present() const;  // now
 
-  // Of a value now.
-  bool there(ValueIndex value) const;
-  bool out(ValueIndex value) const;
-  bool own(ValueIndex value) const { return own_.contains(value); }
+  // The state of a value now.
+  bool there(ValueIndex value) const;                                // in memory
+  bool out(ValueIndex value) const;                                  // only in the spill file
+  bool own(ValueIndex value) const { return own_.contains(value); }  // recomputed into a storage of Ullage's
   bool held(ValueIndex value) const;
   bool alive(ValueIndex value) const { return storage_of(value).alive; }
   const std::map<ValueIndex, bool> all_there() const;  // true: in a storage of Ullage's
@@ -57,7 +57,7 @@ class Content final {
     Slot slot;
     bool alive = false, held = false;
     std::optional<ValueIndex> newest;
-    bool dropped = false;  // while it lives, and not made again since
+    bool dropped = false;  // while alive, and not recomputed since
   };
 
   void say_wrong(const std::string& what);
@@ -82,7 +82,7 @@ class Content final {
   const Step& step_;
   Table<StorageIndex, Storage> storages_;
   std::map<ValueIndex, Slot> own_;
-  Table<ValueIndex, Hash> right_;  // what plain execution has in it, in this step
+  Table<ValueIndex, Hash> right_;  // the contents in plain execution of this step
   Table<StorageIndex, bool> away_;
   std::uint64_t steps_ = 0;
   OpIndex at_ = kNone;

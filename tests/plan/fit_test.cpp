@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan is one only where its pages fit, too.
+// A plan is accepted only if its pages fit into the memory, not only its bytes.
 #include "ullage/plan/fit.h"
 
 #include "small_training.h"
@@ -13,7 +13,7 @@
 namespace ullage::plan {
 namespace {
 
-// A planner whose every plan fills its budget, and a verifier that counts `pages(try)` on top of it.
+// A planner whose plans fill their budget, and a verifier that adds `pages(try)` to each plan's bytes.
 struct Fake {
   std::function<Bytes(int)> pages;
   BesideTensors beside{140_MiB, 8_MiB, 1_MiB};
@@ -66,7 +66,7 @@ TEST(PlanPages, ThatAreJustWhatThereIsFit) {
   EXPECT_EQ(fake.tries, 1);
 }
 
-// What the last search found is shown to the verifier, too: it may be the one that fits.
+// The plan of the last try is verified, too: it may be the one that fits.
 TEST(PlanPages, ThatFitAtTheLastTryFit) {
   Fake fake{[](int tries) { return 1_MiB * static_cast<std::uint64_t>(std::min(tries + 1, 5)); }};
   const Result<Fit> paged = fake.ask(400_MiB);
@@ -102,7 +102,7 @@ FitQuestion question_of(Bytes memory, const BesideTensors& beside) {
   return question;
 }
 
-// With room for so many percent of the bytes that plain execution has at its peak.
+// Returns the memory in which a plan may use `percent` of the plain peak.
 Bytes memory_of(const Step& step, const BesideTensors& beside, std::uint64_t percent) {
   return beside.memory_for(step.peak * percent / 100);
 }
@@ -160,7 +160,7 @@ TEST(Fit, OfAPoolIsThatOfItsProcess) {
   }
 }
 
-// What a running pool wastes may be more than the model of its step says.
+// The rounding that a running pool measured may be more than the model of the step computes.
 TEST(Fit, SetsAsideWhatAPoolWastes) {
   const Step step = step_of_batch(4);
   const BesideTensors wasting{.rounding = step.overhead + 100_KiB};
@@ -188,7 +188,7 @@ TEST(Fit, TakesACheaperPlanOffTheCurveWhereItsPagesFit) {
   EXPECT_EQ(dear.plan.overhead, found->plan.overhead);
   EXPECT_EQ(dear.plan.bound, Seconds{0.5});
   ASSERT_EQ(curve.size(), 1u);
-  // Just its bytes, and no pages on top of them.
+  // A budget that holds just the plan's bytes: its pages do not fit.
   Fit tight = dear;
   tight.plan.overhead.count += 1;
   tight.beside.rounding = {};
@@ -224,14 +224,15 @@ TEST(Fit, PutsThePlanIntoTheCurve) {
   EXPECT_EQ(curve[2].overhead, Seconds{4});
 }
 
-// The room that a run has for a plan, in a pool of the rest: what it keeps back itself, and the allowance.
+// A run gives its pool what remains beside `outside`, margin and allowance, and keeps back a part of the pool. The
+// budget that is planned for must be exactly what is left then.
 TEST(Fit, LeavesRoomForARunThatFollowsThePlan) {
   const BesideTensors beside{140_MiB, 8_MiB, 3_MiB};
   for (const Bytes memory : {160_MiB, 160_MiB + 1_B, 200_MiB - 1_B, 1_GiB, 64_GiB + 199_B, 64_GiB + 200_B}) {
     const Bytes limit = memory - beside.outside - beside.margin - kOutsideAllowance;
     const Bytes budget = beside.budget_of(memory);
     EXPECT_EQ(budget + beside.rounding, limit - kept_back(limit)) << memory.count;
-    // And back: a byte less may do as well.
+    // The inverse gives the same memory, or one byte less.
     EXPECT_LE(beside.memory_for(budget), memory);
     EXPECT_GE(beside.memory_for(budget) + 1_B, memory);
     EXPECT_EQ(beside.budget_of(beside.memory_for(budget)), budget);

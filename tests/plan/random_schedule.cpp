@@ -13,8 +13,9 @@ namespace {
 using What = Action::What;
 constexpr std::uint64_t kEver = UINT64_MAX;
 
-// Until when a value can be had, and until when it must. In its storage of the program: until that is written over or
-// dies; by recomputes: as long as all that they read can be had. Times: 2 k before op k, 2 k + 1 after it.
+// Until when each value is available. In the program's storage, it is until that is overwritten or dies (`lives_`). By
+// recompute, it is as long as all that the recompute reads is available (`again_`). Times: 2 k is before op k, 2 k + 1
+// after it.
 class Reach final {
  public:
   explicit Reach(const Step& step)
@@ -35,7 +36,7 @@ class Reach final {
     }
   }
 
-  // It can be made again as long as anyone could ask for it, and its storage does not die next.
+  // True if the value can be recomputed for as long as anything may need it, and its storage does not die right now.
   bool may_drop(ValueIndex value, std::uint64_t now) const {
     const std::uint64_t lives = lives_[value];
     const std::uint64_t wanted = lives == kEver ? 2 * step_.ops.size() - 1 : lives;
@@ -66,7 +67,7 @@ class Reach final {
 
   const Step& step_;
   Table<ValueIndex, std::uint64_t> lives_, again_;
-  Table<ValueIndex, bool> dies_;  // so its life ends
+  Table<ValueIndex, bool> dies_;  // its life ends with its storage, not because it is overwritten
 };
 
 class Author final {
@@ -119,7 +120,7 @@ class Author final {
       for (const ValueIndex value : it.reads) have(value, 0);
     }
     for (const ValueIndex value : it.reads) good_ = good_ && content_.there(value);
-    // Something is written while the op runs.
+    // Writes at most one storage ahead while the op runs.
     for (const auto& there : content_.all_there()) {
       if (!movable(there.first) || written_by(it, there.first) || !once_in(wild_.spill_in * 4)) continue;
       act(What::WriteAhead, there.first);
@@ -132,7 +133,7 @@ class Author final {
     for (const ValueIndex value : writing_) act(What::Spill, value);
     writing_.clear();
     have_what_dies(gap_after(op));
-    if (op.next() == step_.ops.next_id()) return tidy_up();  // no action comes later, so nothing can be held any more
+    if (op.next() == step_.ops.next_id()) return tidy_up();  // no later action could drop a hold, so none is made
     for (const GapEvent& event : step_.gaps[gap_after(op)]) {
       for (const auto& there : content_.all_there()) {
         if (event.born || step_.values[there.first].storage != event.storage) continue;
@@ -149,7 +150,7 @@ class Author final {
                        [&](ValueIndex made) { return step_.values[made].storage == step_.values[value].storage; });
   }
 
-  // Until its storage dies the program could look at it.
+  // Restores or recomputes dropped values whose storages die in this gap: the program could read a storage until then.
   void have_what_dies(GapIndex gap) {
     for (const GapEvent& event : step_.gaps[gap]) {
       if (event.born) continue;
@@ -161,7 +162,7 @@ class Author final {
     }
   }
 
-  // Drops and spills.
+  // Drops and spills at random.
   void wander() {
     for (const auto& there : content_.all_there()) {
       const ValueIndex value = there.first;
@@ -177,7 +178,7 @@ class Author final {
   }
   bool may_drop(ValueIndex value) const { return reach_.may_drop(value, 2 * at_.value + (after_ ? 1 : 0)); }
 
-  // Makes it there, somehow.
+  // Brings the value into memory by restore or recompute, together with all that the recompute reads.
   void have(ValueIndex value, int depth) {
     if (!good_ || content_.there(value)) return;
     if (content_.out(value)) return act(What::Restore, value);
@@ -195,7 +196,7 @@ class Author final {
       for (const ValueIndex read : before_of(op, batch_norm)) have(read, depth + 1);
     }
     good_ = good_ && all_there(op, way, batch_norm);
-    if (!good_ || content_.there(value)) return;  // a chain may have made it on its way
+    if (!good_ || content_.there(value)) return;  // the recomputes of its inputs may have made it already
     Action action{.what = batch_norm ? What::BatchNorm : What::Recompute, .op = maker, .keeps = {value}};
     for (const ValueIndex made : op.makes) {
       const bool free = !batch_norm && made != value && !content_.there(made) && !content_.out(made);
@@ -217,7 +218,7 @@ class Author final {
     return std::all_of(way.reads.begin(), way.reads.end(), there) && std::all_of(before.begin(), before.end(), own);
   }
 
-  // Everything as the next step wants it.
+  // Brings every storage into the state in which the next step begins.
   void tidy_up() {
     std::set<StorageIndex> away;
     for (const ValueIndex value : schedule_.away) away.insert(step_.values[value].storage);
@@ -288,7 +289,7 @@ class Mutation final {
       away.erase(away.begin() + static_cast<std::ptrdiff_t>(below(away.size())));
     }
   }
-  // One goes, one comes, or two change places, each at the other's time.
+  // Removes or adds an action, or swaps two, each at the other's time.
   void change_list() {
     std::vector<Action>& actions = changed_.actions;
     const auto at = actions.begin() + static_cast<std::ptrdiff_t>(below(actions.size()));
@@ -311,7 +312,7 @@ class Mutation final {
         more.value = any();
         actions.insert(at, more);
         break;
-      default:  // what it speaks of is dropped behind it
+      default:  // adds a drop of the action's value right after it
         if (!more.keeps.empty()) more.value = more.keeps[0];
         more.what = What::Drop;
         actions.insert(at + 1, more);

@@ -36,7 +36,7 @@ class Program final {
   }
 
  private:
-  // Of a forward op: what its backward reads, and of which storages it makes gradients.
+  // What the backward op of a forward op reads, and of which storages it makes gradients.
   struct Saved {
     Storages reads;
     std::size_t results = 1;
@@ -49,7 +49,7 @@ class Program final {
 
   std::uint64_t below(std::uint64_t end) { return random_() % end; }
   bool once_in(std::uint64_t n) { return below(n) == 0; }
-  // Small ones, those at the border of what can be moved, and large ones.
+  // Small sizes, sizes around the smallest that can be moved (64 KiB), and large ones.
   Bytes size() {
     const std::uint64_t sizes[] = {4, 1000, 65'535, 65'536, 65'537, 100'000, 262'144, 1'000'000, 3'000'000, 8'388'608};
     return Bytes{sizes[below(10)]};
@@ -57,7 +57,7 @@ class Program final {
   Bytes large() { return Bytes{65'536 + below(64) * 50'000}; }
   Seconds seconds(Bytes bytes, bool heavy) { return {(heavy ? 8e-10 : 8e-11) * double(bytes.count) + 2e-6}; }
   StorageIndex some(const Storages& among) { return among[below(among.size())]; }
-  // Late ones more often than early ones.
+  // Picks late storages more often than early ones.
   StorageIndex recent() {
     const std::size_t back = std::min<std::size_t>(live_.size(), 1 + below(once_in(6) ? live_.size() : 3));
     return live_[live_.size() - back];
@@ -82,7 +82,7 @@ class Program final {
   void zero_grad() {
     for (const Parameter& parameter : parameters_) b_.free(parameter.old_gradient);
   }
-  // The old batch goes when the new one comes, or the other way round; and the new one is the next step's old one.
+  // Frees the old batch before or after the new one is made. The new one is the next step's old one.
   void input() {
     if (!b_.alive(old_input_)) return born(b_.born(large(), "more input"));
     const bool first = once_in(2);
@@ -148,7 +148,7 @@ class Program final {
     op.batch_norm = Seconds{op.took.count / 4};
     saved.reads = {op.reads[0]};
   }
-  // Of something that lives, or of a buffer, which lives from step to step.
+  // Writes in place to a live storage, or to a buffer, which lives from step to step.
   void in_place(OpSpec& op, Saved& saved) {
     op.name = "aten::relu_";
     op.writes = {once_in(8) ? some(buffers_) : recent()};
@@ -173,14 +173,14 @@ class Program final {
       born(made[i]);
       if (op.batch_norm || once_in(3)) add_once(saved.reads, made[i]);
     }
-    // What the op hid lives until the backward pass is through.
+    // The storages that the op hid live until the backward pass is done.
     for (std::size_t i = op.makes.size(); i < made.size(); ++i) passing_.push_back(made[i]);
     saved.results = op.reads.size();
     for (const StorageIndex storage : saved.reads) kept_.insert(storage);
     tape_.push_back(saved);
   }
 
-  // Nobody in the program names it any more; autograd may.
+  // The program no longer holds the storage. It is freed unless autograd keeps it.
   void let_go(StorageIndex storage) {
     live_.erase(std::find(live_.begin(), live_.end(), storage));
     if (!kept_.contains(storage)) end(storage);
@@ -266,8 +266,8 @@ class Program final {
   StorageIndex old_input_{};
   std::optional<StorageIndex> input_;
   bool late_zero_grad_ = false;
-  Storages live_;                // what the program names: results of forward ops
-  Storages passing_;             // hidden: they go when the step ends
+  Storages live_;                // results of forward ops that the program holds
+  Storages passing_;             // hidden storages, freed when the step ends
   std::set<StorageIndex> kept_;  // by autograd
   std::vector<Saved> tape_;
   Bytes saved_;

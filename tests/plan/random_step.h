@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Steps as programs that train have them, at random: forward with in-place ops, storages read by many, several results,
-// dropout, batch norms, hidden storages, ops that cannot be run again, bytes that come with no op; backward with deep
-// reads of what was saved; optimizers that write parameters and their state; gradients that the next step frees.
+// Random training steps. The forward pass has in-place ops, storages with many readers, ops with several results,
+// dropout, batch norms, hidden storages, ops that cannot be recomputed, and storages made outside of ops. The backward
+// pass reads saved tensors from far back. Optimizers write parameters and their state. The next step frees the
+// gradients.
 
 #include "ullage/plan/model/step.h"
 
@@ -12,7 +13,7 @@
 
 namespace ullage::plan::test {
 
-// About `ops` ops, 12 or more. The same for the same numbers on every machine.
+// Makes a step of about `ops` ops (12 or more). The same arguments give the same step on every machine.
 Step random_step(std::uint64_t seed, std::size_t ops);
 
 }  // namespace ullage::plan::test

@@ -24,7 +24,7 @@ using What = Action::What;
 
 constexpr Bytes kNoRandomBudget{UINT64_MAX};
 
-// Levels of plain execution, counted once more from nothing but births, deaths and rises.
+// Computes the peak of plain execution independently: from births, deaths and rises alone.
 Bytes plain_peak(const Step& step) {
   Bytes level = step.level, peak = step.level;
   const auto bytes = [&](StorageIndex storage) { return step.storages[storage].bytes; };
@@ -107,8 +107,7 @@ TEST(RandomSchedule, PassesAndItsPeakIsTheOneCounted) {
   EXPECT_EQ(done.size(), 8u) << "a kind of action was never tried";
 }
 
-// A change that lets an op read other bytes than plain execution, or none, is refused; and a refused one does that, or
-// says what cannot be done.
+// The verifier refuses a changed schedule exactly if an op reads missing or wrong bytes, or an action is impossible.
 TEST(RandomSchedule, ChangedIsRefusedExactlyWhereItsContentsAreWrong) {
   std::size_t fine = 0, wrong = 0, unruly = 0;
   for (std::uint64_t seed = 0; seed < seeds(150); ++seed) {
@@ -133,7 +132,7 @@ TEST(RandomSchedule, ChangedIsRefusedExactlyWhereItsContentsAreWrong) {
   EXPECT_GT(unruly, seeds(1000));
 }
 
-// Only what the levers allow; then what it says of itself is so.
+// Checks that the plan is within the levers, and that the figures it states are true.
 void look_at(const Step& step, const Ask& ask, const Plan& plan) {
   const Schedule& schedule = plan.schedule;
   const auto verified = verify(step, schedule, ask.budget);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A step of a small convolution net, and a plan for it as a planner might have made it: for tests of what is written
-// and shown of plans. Numbers stand in for a search; nobody has verified them.
+// A step of a small convolution net and a plan for it, for tests of how plans are written and shown. The figures of the
+// plan are made up and not verified.
 
 #include "ullage/plan/file/plan_file.h"
 
@@ -10,8 +10,8 @@
 
 namespace ullage::plan {
 
-// Values: 0 weight before and 8 after the step, 1 its momentum and 9, 2 picture; conv makes 3, batch norm 4 and the
-// statistics 5 and 6, relu_ writes over 4 with 7; backward makes the gradient 10.
+// Values: 0 is the weight before the step and 8 after it, 1 and 9 are its momentum before and after, 2 is the picture.
+// conv makes 3; batch norm makes 4 and the statistics 5 and 6; relu_ overwrites 4 by 7; backward makes the gradient 10.
 inline Step sample_step() {
   Step step;
   const auto storage = [&](Bytes bytes, const std::string& name, trace::Category category, bool lives = false) {

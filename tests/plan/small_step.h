@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Steps so small that all their schedules can be tried: a few bytes for each storage, whole seconds.
+// Steps so small that all their schedules can be tried (cheapest_schedule.h): storages of a few bytes, ops of whole
+// seconds.
 
 #include "ullage/plan/model/step.h"
 
@@ -11,21 +12,21 @@
 
 namespace ullage::plan::test {
 
-// Builds a step op by op. Storages are freed in the gap behind their last use unless they are kept; all can be moved
-// and all ops run again unless told otherwise.
+// Builds a step op by op. A storage is freed in the gap after its last use unless it is kept. By default every storage
+// can be moved and every op can be recomputed.
 class SmallStep final {
  public:
-  // Alive from step to step.
+  // Adds a storage that lives from step to step.
   ValueIndex carried(Bytes bytes);
-  // One new storage, of so many bytes; `scratch` beside it.
+  // Adds an op that makes one new storage of `bytes`, and needs `scratch` beside it while it runs.
   ValueIndex op(std::vector<ValueIndex> reads, Bytes bytes, double seconds, Bytes scratch = {});
   ValueIndex in_place(ValueIndex target, std::vector<ValueIndex> others, double seconds);
-  // Two results.
+  // Adds an op with two results of `bytes` each.
   std::vector<ValueIndex> op_of_two(std::vector<ValueIndex> reads, Bytes bytes, double seconds);
   void read_only(std::vector<ValueIndex> reads, double seconds) { add(std::move(reads), seconds, {}); }
 
   Step& step() { return step_; }
-  Step finish();  // gaps, levels
+  Step finish();  // adds gaps and levels
 
  private:
   StepOp& add(std::vector<ValueIndex> reads, double seconds, Bytes scratch);
@@ -33,14 +34,14 @@ class SmallStep final {
   Step step_;
 };
 
-// A random one: `ops` ops, at most 16 values.
+// Makes a random step of `ops` ops and at most 16 values.
 Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state);
 
-// Most bytes present at once in plain execution.
+// Returns the peak of plain execution.
 Bytes plain_peak_of(const Step& step);
 
-// A chain of `n` layers, each of `bytes` and a second, forward and backward: layer i's backward reads what it received,
-// what it made, and a gradient of a byte.
+// Makes a chain of `n` layers, each of `bytes` and a second, forward and backward. The backward op of a layer reads the
+// layer's input, its result, and a gradient of one byte.
 Step chain_step(std::size_t n, Bytes bytes);
 
 }  // namespace ullage::plan::test

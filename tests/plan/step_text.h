@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A step in words, for tests that compare all of it: storages by a letter each, in their order ('a', 'b', ...), values
-// by the letter of their storage and their number there. Bytes in KiB, seconds are left out.
+// A step as text, for tests that compare all of it. Storages are letters in their order ('a', 'b', ...). A value is the
+// letter of its storage and its number there. Bytes are in KiB; seconds are omitted.
 //
-//   -ab                                       a gap: a, b die
-//   +c                                        c is born
+//   -ab                                       a gap: a and b are freed
+//   +c                                        c is allocated
 //   relu_ reads c0 writes c1 rise 0 recompute c0
 
 #include "ullage/plan/model/step.h"
@@ -68,7 +68,7 @@ class StepText {
   }
 
   const Step& step_;
-  Table<ValueIndex, std::size_t> numbers_;  // which of its storage's
+  Table<ValueIndex, std::size_t> numbers_;  // the value's number in its storage
 };
 
 }  // namespace ullage::plan

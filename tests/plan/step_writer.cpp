@@ -12,7 +12,7 @@
 namespace ullage::plan::test {
 namespace {
 
-// Plain execution, level by level; and beside it what the pool holds.
+// Runs the step plainly: the level of bytes after each event, and what a pool would hold for it.
 class PlainRun final {
  public:
   explicit PlainRun(Step& step) : step_(step) {}
@@ -132,7 +132,7 @@ std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
   Recompute again;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     ULLAGE_CHECK(alive(reads[i]), "an op receives a dead storage");
-    if (!newest_[reads[i]]) add_value(reads[i], kNone);  // hidden until now
+    if (!newest_[reads[i]]) add_value(reads[i], kNone);  // a hidden storage is read for the first time
     op.reads.push_back(value(reads[i]));
     key.add(6, std::array{static_cast<std::int64_t>(bytes(reads[i]).count)});
     if (std::find(op.unread.begin(), op.unread.end(), i) == op.unread.end()) again.reads.push_back(op.reads.back());

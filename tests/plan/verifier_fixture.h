@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A step with one of everything, and a schedule for it that grows action by action: for tests of the verifier.
+// For tests of the verifier: a step that has each feature once, and a schedule for it that grows action by action.
 
 #include "plan/step_writer.h"
 #include "ullage/plan/verify/verifier.h"
@@ -18,7 +18,7 @@ using What = Action::What;
 
 inline constexpr Bytes kNoBudget{UINT64_MAX};
 
-// One of everything. Values are named after their storages; where an op writes in place, the second has a prime.
+// Values are named after their storages. If an op writes in place, the name of the new value ends in 2.
 class VerifierFixture : public ::testing::Test {
  protected:
   VerifierFixture() {
@@ -68,7 +68,7 @@ class VerifierFixture : public ::testing::Test {
   }
   void add(Action action) { schedule.actions.push_back(std::move(action)); }
 
-  // What verify() says of the schedule; nothing where it passes.
+  // Returns verify()'s error for the schedule; empty if it passes.
   std::string refusal(Bytes budget = kNoBudget) const {
     const auto verified = verify(step, schedule, budget);
     if (verified.ok()) return "";

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1024 * 1024;
 constexpr std::uint64_t kContext = 522 * kMiB;
 
-// What the rows are rows of, whatever the program.
+// Asks for the prediction on a card, and checks what holds for every program: the rows add up.
 Cuda asked(const trace::TraceFile& file, const CudaQuestion& question = {}) {
   const Cuda cuda = on_cuda(file, file.takes.front(), question);
   Bytes sum;
@@ -63,9 +63,9 @@ TEST(CudaRules, EachSaysWhatAndWhere) {
 
 TEST(OnCuda, CountsBlocksAsTheCachingAllocatorDoes) {
   const Cuda cuda = asked(file_of([](Program& program) {
-    program.from_before(100);                  // 512
-    program.op("aten::randn", 1000);           // 1024; both in a segment of 2 MiB
-    program.op("aten::add.Tensor", 3 * kMiB);  // in one of 20 MiB
+    program.from_before(100);                  // a block of 512
+    program.op("aten::randn", 1000);           // a block of 1024; both are in a segment of 2 MiB
+    program.op("aten::add.Tensor", 3 * kMiB);  // in a segment of 20 MiB
   }));
   EXPECT_EQ(cuda.allocated_peak, Bytes{512 + 1024 + 3 * kMiB});
   EXPECT_EQ(cuda.reserved_peak, Bytes{22 * kMiB});
@@ -77,7 +77,7 @@ TEST(OnCuda, CountsBlocksAsTheCachingAllocatorDoes) {
 
 TEST(OnCuda, UsesTheSettingsAskedFor) {
   const trace::TraceFile file = file_of([](Program& program) { program.op("aten::randn", 11 * kMiB); });
-  EXPECT_EQ(asked(file).reserved_peak, Bytes{12 * kMiB});  // from 10 MiB on in steps of 2 MiB
+  EXPECT_EQ(asked(file).reserved_peak, Bytes{12 * kMiB});  // from 10 MiB on, segments are multiples of 2 MiB
   CudaQuestion question;
   question.settings.roundup_power2_divisions.fill(2);
   EXPECT_EQ(asked(file, question).allocated_peak, Bytes{12 * kMiB});
@@ -92,7 +92,7 @@ TEST(OnCuda, LeavesOutScratchOfConvolutions) {
     program.end(op, {gives(result, {1048576})});
   }));
   EXPECT_EQ(cuda.allocated_peak, Bytes{4 * kMiB});
-  EXPECT_TRUE(has_row(cuda, "cuDNN workspaces"));  // of no bytes: nobody knows
+  EXPECT_TRUE(has_row(cuda, "cuDNN workspaces"));  // with zero bytes, because the size is unknown
   EXPECT_EQ(row(cuda, "cuDNN workspaces"), Bytes{});
 }
 
@@ -154,7 +154,7 @@ TEST(OnCuda, AddsAWorkspaceWhileAProductWithABiasRuns) {
   EXPECT_EQ(row(cuda, "cuBLASLt workspace"), Bytes{1 * kMiB});
 }
 
-// A step of two parameters of 1 MiB with Adam's temporaries: a root and a quotient of each.
+// A step with two parameters of 1 MiB and Adam's temporaries: a root and a quotient for each.
 trace::TraceFile adam(const std::string& program_name) {
   trace::TraceFile file = file_of([](Program& program) {
     const std::uint64_t bytes = 1 * kMiB;
@@ -196,7 +196,8 @@ trace::TraceFile adam(const std::string& program_name) {
 }
 
 TEST(OnCuda, PythonsOptimizersTakeLists) {
-  // Two parameters, two gradients; then one root and one quotient at a time, or the roots of both.
+  // At the peak there are two parameters and two gradients. The loop adds one root and one quotient at a time; lists
+  // add the roots of both.
   EXPECT_EQ(asked(adam("/usr/bin/trainer")).allocated_peak, Bytes{6 * kMiB});
   const CudaHistory loop = cuda_history(adam("/usr/bin/trainer"), adam("/usr/bin/trainer").takes.front(), {});
   const CudaHistory lists = cuda_history(adam("/usr/bin/python3"), adam("/usr/bin/python3").takes.front(), {});

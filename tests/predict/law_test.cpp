@@ -18,7 +18,7 @@ std::vector<std::int64_t> draw_values(std::mt19937_64& random, std::size_t count
   return {values.begin(), values.end()};
 }
 
-// Coefficients of x^i y^j; all above zero, so that no value is below it.
+// Coefficients of x^i y^j. All are positive, so that no value is negative.
 struct Polynomial {
   std::vector<std::vector<std::int64_t>> coefficients;
 
@@ -102,7 +102,7 @@ TEST_P(RandomLaw, GivesBackWhatWasMeasured) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomLaw, testing::Range(0, 200));
 
-// The sides of a picture: a + b x + c y + d xy + e (xy)^2, on grids of three values and more.
+// A law of the two sides of a picture: a + b x + c y + d xy + e (xy)^2, on grids of at least three values each.
 class RandomAreaLaw : public testing::TestWithParam<int> {
  protected:
   std::mt19937_64 random_{std::uint64_t(GetParam())};
@@ -153,7 +153,7 @@ TEST(Law, NeedsAsManyValuesAsItsDegreeAndTwo) {
 TEST(Law, ChecksEveryLineOfTheGrid) {
   const Grid grid{{{"x", {1, 2, 3}}, {"y", {1, 2, 3}}}};
   EXPECT_EQ(evaluate(grid, std::vector<std::int64_t>{1, 2, 3, 2, 4, 6, 3, 6, 9}, std::vector<std::int64_t>{5, 7}), 35);
-  // Along x each column is affine, along y no row is; and the other way round.
+  // One table is affine along x but not along y, the other along y but not along x.
   const std::vector<std::int64_t> rows_bent = {1, 4, 9, 2, 5, 10, 3, 6, 11};
   const std::vector<std::int64_t> columns_bent = {1, 2, 3, 4, 5, 6, 9, 10, 11};
   EXPECT_EQ(evaluate(grid, rows_bent, std::vector<std::int64_t>{5, 7}), std::nullopt);
@@ -179,7 +179,7 @@ TEST(Law, OfTwoSidesHasNoOtherSquares) {
 }
 
 TEST(Law, IsNoneWhereTheResultIsNoWholeNumber) {
-  // Half a byte for each: whole at 2, 4, 6.
+  // Half a byte for each unit: a whole number only at even values.
   EXPECT_EQ(at(one_knob({2, 4, 6}), {1, 2, 3}, 8), 4);
   EXPECT_EQ(at(one_knob({2, 4, 6}), {1, 2, 3}, 7), std::nullopt);
 }

@@ -8,8 +8,8 @@
 namespace ullage::predict {
 namespace {
 
-// An op over `batch` x 10 elements and weights, one over always as many, one over nothing that is known. Each event
-// comes 10 us behind the one before it, so an op takes 10 us.
+// A take of three ops: one over `batch` x 10 elements and weights, one over a constant number of elements, and one
+// without known inputs. Events are 10 us apart, so each op takes 10 us.
 trace::Take three_ops(std::int64_t batch) {
   Program program({{"batch", batch}});
   const StorageId input = program.from_before(4000);
@@ -39,7 +39,7 @@ TEST(OpTimes, GrowAsWhatTheOpsLookAt) {
   EXPECT_DOUBLE_EQ(target.details[2].took.count, 10e-6);
   EXPECT_EQ(time_of(target, 0), 100);
   EXPECT_EQ(time_of(target, 1), 10);
-  // What lies between ops takes as long as before.
+  // The time between ops stays the same.
   EXPECT_EQ(target.trace.events.back().at->count, small.trace.events.back().at->count + 90);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 const auto kTrain = [](Program& p) { train(p); };
 
-// Of every prediction.
+// Checks what holds for every prediction: rows and owners add up.
 void expect_sums(const Prediction& prediction) {
   Bytes rows, owners;
   for (const Row& row : prediction.rows) rows += row.bytes;
@@ -91,7 +91,8 @@ TEST(Predict, TakesTwoKnobsWithTheirCrossTerms) {
             "11 takes are no grid of each size with each other: 12 are needed");
 }
 
-// A picture of width x height pixels from tokens of 16 x 16, each held against each, and what the picture is made of.
+// Draws a picture of width x height pixels from tokens of 16 x 16 pixels. Attention compares every token with every
+// other, so some sizes follow the square of the area.
 void draw(Program& p) {
   const auto width = std::uint64_t(p.knob("width")), height = std::uint64_t(p.knob("height"));
   const std::uint64_t tokens = width * height / 256;
@@ -180,7 +181,7 @@ TEST(Predict, TellsWhereTakesPart) {
 }
 
 TEST(Predict, NamesTheThresholdAndOtherSizesWhereTakesPart) {
-  // From 16 on a sum by several threads sorts more.
+  // Above batch 16 the sort takes 1000 B of scratch, as a kernel may when it uses several threads.
   const auto program = [](Program& p) {
     const std::int64_t batch = p.knob("batch");
     const StorageId data = p.op("load", 4 * std::uint64_t(batch));
@@ -239,7 +240,7 @@ TEST(Predict, NamesWhatWasNotSeen) {
 }
 
 TEST(Predict, EstimatesTheStepFromTheTakes) {
-  // 50 s of each batch are convolutions, in proportion to it; the other ops take no time.
+  // Convolutions take 50 s for each unit of the batch; the other ops take no time.
   trace::TraceFile file = takes_by_batch(kTrain);
   for (trace::Take& take : file.takes) {
     std::int64_t now = 0;
@@ -256,7 +257,7 @@ TEST(Predict, EstimatesTheStepFromTheTakes) {
   EXPECT_NEAR(told(predict(file, at_batch(128))).step.count, 6400, 0.1);
 }
 
-// What a process holds beside the pool.
+// Takes whose processes held these KiB outside the pool.
 trace::TraceFile with_outside(std::vector<std::uint64_t> kib) {
   trace::TraceFile file = takes_by_batch(kTrain);
   for (std::size_t i = 0; i < kib.size(); ++i) file.takes[i].process.outside_peak = Bytes{kib[i] * 1024};
@@ -270,7 +271,7 @@ std::uint64_t outside_kib(const trace::TraceFile& file, std::int64_t batch) {
 
 TEST(Outside, IsTheLargestSeenAndSomeForChance) {
   EXPECT_EQ(outside_kib(with_outside({133000, 134100, 133600}), 128), 134100u + 3072);
-  // A rise that chance could make, and one that stops.
+  // A rise that may be chance, and one that stops.
   EXPECT_EQ(outside_kib(with_outside({133000, 133200, 133400}), 128), 133400u + 3072);
   EXPECT_EQ(outside_kib(with_outside({130000, 134000, 134100}), 128), 134100u + 3072);
 }
@@ -282,7 +283,7 @@ TEST(Outside, GrowsAsSteeplyAsItEverDidWhereItRisesThroughout) {
 
 TEST(Outside, DoesNotGrowOverTheTakesOfOneProcess) {
   trace::TraceFile file = with_outside({130000, 131000, 131500});
-  file.phases_left_out = {"checkpoint"};  // which only a rehearsal tells
+  file.phases_left_out = {"checkpoint"};  // a phase that was not rehearsed
   EXPECT_EQ(outside_kib(file, 14), 131500u + 3072);
 }
 
@@ -297,7 +298,7 @@ TEST(Outside, LeavesOutWhatTheProgramTold) {
   expect_sums(found);
   EXPECT_EQ(found.law, Law::Exact);
   EXPECT_EQ(row(found, "told by the program")->count, 10000000u);
-  EXPECT_EQ(*row(found, "program and libraries"), 130_MiB - 2000000_B + 3_MiB);  // of the take at batch 2
+  EXPECT_EQ(*row(found, "program and libraries"), 130_MiB - 2000000_B + 3_MiB);  // from the take at batch 2
 }
 
 TEST(Outside, ToldBytesWithoutALawAreABound) {
@@ -394,7 +395,7 @@ TEST(Largest, SquareIsNotToldWhereTheTakesSayNothingOfSquares) {
 }
 
 TEST(Largest, SaysWhereTheTakesTellNoMore) {
-  // It shrinks to nothing at 12: beyond there is no such program.
+  // One storage shrinks to nothing at batch 12, so the takes say nothing about larger batches.
   const auto shrinking = [](Program& p) {
     p.op("load", 1000000 * std::uint64_t(p.knob("batch")));
     p.op("rest", 1000 * (12 - std::uint64_t(p.knob("batch"))));

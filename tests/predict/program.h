@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Takes made by hand: a small program is "run" at given knobs, and what it does is put into a take as the recorder
-// would.
+// Makes takes by hand: a small program is "run" at given knobs, and what it does is put into a take as the recorder
+// would do it.
 
 #include "ullage/trace/take/take.h"
 
@@ -20,12 +20,12 @@ class Program {
   std::int64_t knob(const std::string& name) const;
 
   StorageId from_before(std::uint64_t bytes);
-  StorageId make(std::uint64_t bytes);            // by the op that is running, else by none
+  StorageId make(std::uint64_t bytes);            // made by the running op, if there is one
   StorageId make_on_worker(std::uint64_t bytes);  // on a thread without an op
   void free(StorageId id);
   OpId begin(const std::string& name, const std::vector<trace::TensorUse>& inputs = {}, std::uint32_t thread = 0);
   void end(OpId op, const std::vector<trace::TensorUse>& outputs = {});
-  // begin, make one, end.
+  // Calls begin(), make() and end().
   StorageId op(const std::string& name, std::uint64_t bytes, const std::vector<trace::TensorUse>& inputs = {});
   void save(StorageId id);
   void unsave(StorageId id);
@@ -57,9 +57,9 @@ class Program {
 trace::TensorUse reads(StorageId id, std::vector<std::int64_t> sizes);
 trace::TensorUse gives(StorageId id, std::vector<std::int64_t> sizes);
 
-// One take of the program for each of these knobs.
+// Returns one take of the program for each entry of `knobs`.
 trace::TraceFile takes(const std::vector<std::vector<Knob>>& knobs, const std::function<void(Program&)>& run);
-// batch = 2, 3, 4.
+// Returns one take for each batch.
 trace::TraceFile takes_by_batch(const std::function<void(Program&)>& run,
                                 std::vector<std::int64_t> batches = {2, 3, 4});
 

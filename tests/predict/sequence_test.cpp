@@ -41,7 +41,7 @@ trace::Take at_target(const trace::TraceFile& file, std::int64_t batch) {
   return off != nullptr ? trace::Take{} : std::get<trace::Take>(found);
 }
 
-// The last take does what `change` does after the training, the others what `usual` does.
+// Takes at batch 2, 3 and 4. The last one runs `change` where the others run `usual`.
 trace::TraceFile with_last(const Does& usual, const Does& change) {
   return takes_by_batch([&](Program& p) {
     const StorageId data = p.op("load", 100 * std::uint64_t(p.knob("batch")));
@@ -172,7 +172,7 @@ TEST(Compare, CountsNeitherTimesNorThreads) {
 }
 
 TEST(Compare, PassesOverWhatAProcessMakesOnceAndKeeps) {
-  // The first take makes a table of 4 B on its way; for the others it is there from before.
+  // The first take makes a table of 4 B and keeps it; in the other takes it exists from the beginning.
   const auto program = [](Program& p) {
     const bool first = p.knob("batch") == 2;
     StorageId table{};
@@ -240,7 +240,8 @@ TEST(Compare, DoesNotKnowWhatWasLost) {
             "the recording at batch=3 lost 1,234 events / the recording at batch=3 lost 1,234 events");
 }
 
-// Within one op two threads make 1,000 and 3,000 B an image each, one with no op of its own; each frees its first.
+// Within one op, two threads make 1,000 and 3,000 B an image each, and each frees its first. One of the threads runs no
+// op of its own.
 void in_parallel(Program& p, bool worker_first) {
   const auto batch = std::uint64_t(p.knob("batch"));
   const OpId op = p.begin("attention");
@@ -269,7 +270,7 @@ TEST(Compare, TakesParallelRegionsAsSets) {
   EXPECT_EQ(sequence.unordered[0].end, EventId{7});
   const trace::Take target = at_target(file, 10);
   const trace::Levels levels = trace::levels(target.trace);
-  EXPECT_EQ(*std::ranges::max_element(levels.live), 80000_B);  // all births before all deaths
+  EXPECT_EQ(*std::ranges::max_element(levels.live), 80000_B);  // the worst order: all births before all deaths
   const Prediction found = told(predict(file, at_batch(10)));
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_EQ(found.pool_peak, 80000_B);
@@ -285,7 +286,7 @@ TEST(Compare, StaysExactWhereThePeakIsOutsideOfParallelRegions) {
   EXPECT_EQ(found.pool_peak.count, train_peak(10));
 }
 
-// Each of two threads has a buffer within one op; the second one gets its own by an op.
+// Within one op, each of two threads makes a buffer. The second thread makes it by an op of its own.
 void with_a_workers_op(Program& p, bool worker_first) {
   const auto batch = std::uint64_t(p.knob("batch"));
   const OpId op = p.begin("attention", {}, 1);
@@ -352,7 +353,8 @@ TEST(At, WritesTheSizesOfTensors) {
   EXPECT_EQ(target.details[2].uses[1].sizes, (std::vector<std::int64_t>{262144}));
 }
 
-// The gradient of a convolution's weights, which takes a block more where it shares the batch among threads.
+// The gradient of a convolution's weights. If `more`, it makes one more block, as when the kernel divides the batch
+// among threads.
 void weight_gradient(Program& p, bool more, std::uint64_t more_bytes = 500000) {
   const std::int64_t batch = p.knob("batch");
   const auto images = std::uint64_t(batch);

@@ -15,7 +15,7 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-// One op whose tensors have these sizes at a batch (and side), and nothing else.
+// A program of one op whose tensors have these sizes at a batch (and side).
 struct OneOp {
   std::string name;
   std::function<Sizes(std::int64_t batch, std::int64_t side)> input;
@@ -100,7 +100,7 @@ TEST(Crossings, APointwiseConvolutionOfOneThreadCrossesAtBatch16) {
   EXPECT_EQ(found[0].least, 2);
   EXPECT_EQ(found[0].most, 4);
   EXPECT_EQ(found[0].target, 16);
-  EXPECT_EQ(crossings_of(kPointwise, {15, 16, 17}, 18).size(), 1u);  // on both sides
+  EXPECT_EQ(crossings_of(kPointwise, {15, 16, 17}, 18).size(), 1u);  // takes lie on both sides of the threshold
 }
 
 TEST(Crossings, NotOfALargerKernelNorOfSeveralThreads) {
@@ -209,7 +209,7 @@ TEST(OtherSizes, WithoutACrossingTheyHaveTheTargetsRemainder) {
   const trace::TraceFile file = file_of(kPointwise, {32, 48, 64});
   const Sequence sequence = sequence_of(file);
   EXPECT_EQ(other_sizes(file, sequence, {}, {{"batch", 100}}).value().axes[0].values, (Sizes{36, 52, 68}));
-  EXPECT_FALSE(other_sizes(file, sequence, {}, {{"batch", 128}}).has_value());  // those that are there
+  EXPECT_FALSE(other_sizes(file, sequence, {}, {{"batch", 128}}).has_value());  // the file has those sizes already
 }
 
 TEST(OtherSizes, OfTwoKnobsMoveTheOneThatMatters) {
@@ -226,7 +226,7 @@ TEST(OtherSizes, OfTwoKnobsMoveTheOneThatMatters) {
 
 // ---- scratch
 
-// The gradient of a convolution: what it reads in order, of sides that stride 2 halves.
+// A take of a convolution's backward op. `side` is that of the input; stride 2 halves it.
 trace::Take gradient(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t side,
                      std::int64_t stride, std::uint32_t threads, bool frozen = false) {
   Program program({{"batch", batch}});
@@ -244,7 +244,7 @@ trace::Take gradient(std::int64_t batch, std::int64_t in, std::int64_t out, std:
   return take;
 }
 
-// The same sides in the takes, so that only the batch counts.
+// Returns the allowance if take and target have the same side, so that only the batch differs.
 std::uint64_t allowed(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t side,
                       std::int64_t stride, std::uint32_t threads) {
   trace::TraceFile file;
@@ -260,7 +260,7 @@ struct MeasuredScratch {
   std::uint64_t bytes;
 };
 
-// Blocks that came at these batches in torch 2.13 with oneDNN on a machine with AVX-512.
+// Extra blocks that torch 2.13 with oneDNN made at these batches, on a machine with AVX-512.
 TEST(Allowances, CoverWhatWasMeasured) {
   const MeasuredScratch measured[] = {
       {13, 64, 64, 3, 16, 1, 2, 156032},    {40, 64, 64, 3, 16, 1, 2, 156032},  {6, 64, 128, 1, 16, 1, 2, 41088},
@@ -273,7 +273,7 @@ TEST(Allowances, CoverWhatWasMeasured) {
 }
 
 TEST(Allowances, NoneWhereThreadsShareChannelsForSure) {
-  EXPECT_EQ(allowed(128, 1024, 2048, 4, 8, 2, 2), 0u);  // where DCGAN-256 has its peak
+  EXPECT_EQ(allowed(128, 1024, 2048, 4, 8, 2, 2), 0u);  // the op at which DCGAN-256 has its peak
   EXPECT_EQ(allowed(128, 64, 64, 3, 16, 1, 1), 0u);     // one thread
   EXPECT_GT(allowed(4096, 1024, 2048, 4, 8, 2, 2), 0u);
 }
@@ -285,10 +285,10 @@ TEST(Allowances, OfOtherSidesThanTheTakesHoldMore) {
   const std::vector<Allowance> other = allowances(file, Sequence{}, gradient(2, 64, 128, 4, 136, 2, 2));
   ASSERT_EQ(same.size(), 1u);
   ASSERT_EQ(other.size(), 1u);
-  EXPECT_GE(other[0].bytes.count, same[0].bytes.count + 2617392);  // measured: one picture for each thread
+  EXPECT_GE(other[0].bytes.count, same[0].bytes.count + 2617392);  // as measured: one picture for each thread
 }
 
-// The same weights with a picture of another side.
+// Returns the allowance if the target's picture has another side than the take's (160), with the same weights.
 std::uint64_t allowed_of_side(std::int64_t side, std::int64_t kernel, std::int64_t stride, bool frozen) {
   trace::TraceFile file;
   file.takes.push_back(gradient(2, 64, 128, kernel, 160, stride, 2, frozen));
@@ -296,7 +296,7 @@ std::uint64_t allowed_of_side(std::int64_t side, std::int64_t kernel, std::int64
   return found.empty() ? 0 : found[0].bytes.count;
 }
 
-// Measured: side 9 to 896, kernels of 1, 3, 5 and 7 pixels: every block is on its law.
+// Measured with sides of 9 to 896 and kernels of 1, 3, 5 and 7 pixels: at stride 1 every block follows its law.
 TEST(Allowances, NoneOfOtherSidesWhereTheKernelMovesByAPixel) {
   EXPECT_EQ(allowed_of_side(896, 3, 1, true), 0u);
   EXPECT_EQ(allowed_of_side(896, 1, 1, true), 0u);
@@ -334,7 +334,7 @@ TEST(VaryingScratch, OfAttentionHoldsTheKernelsBuffers) {
                    2};
     return varying_scratch(take_of(op, {{"batch", 2}}), OpId{0}).count;
   };
-  // Scores, sums, maxima and results of a block of queries, in float, for each of two threads.
+  // Each of two threads needs scores, sums, maxima and results of a block of queries, in float.
   EXPECT_GE(attention(1024), 2u * 4 * (256 * 512 + 2 * 256 + 256 * 32));
   EXPECT_GE(attention(160), 2u * 4 * (32 * 160 + 2 * 32 + 32 * 32));
   EXPECT_EQ(attention(1024), attention(2048));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for libullage_torch.so: tells when it is loaded, and ends the process where it is asked to, as a runtime
-// whose budget cannot be met.
+// Stands in for libullage_torch.so. Says when it is loaded. If asked to, ends the process as the real runtime does if
+// the budget cannot be kept.
 
 #include <unistd.h>
 

@@ -47,7 +47,7 @@ TEST_F(PlainProgram, EndsWithTheSameBitsUnderABudgetBelowItsNeed) {
   EXPECT_LE(report()["least_budget_bytes"], 400 * kMiB);
 }
 
-// Its largest op needs two tensors at once. Once this ran for ever, two threads evicting each other's tensor.
+// The largest op needs two tensors at once. A former version never ended here: two threads evicted each other's tensor.
 TEST_F(PlainProgram, IsRefusedBelowTheFloorAndRunsAtTheFloorItNames) {
   const Finished below = run("145MiB");
   EXPECT_EQ(below.exit_code, 128 + 6) << "an exception that it does not catch";

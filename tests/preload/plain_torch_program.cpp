@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small program on LibTorch, linked to nothing of Ullage and knowing nothing of it: twelve tensors of 32 MiB, each
-// made from the one before, all read again from last to first. Prints a checksum of the bits it ends with.
+// A small LibTorch program that is linked to nothing of Ullage. It makes twelve tensors of 32 MiB, each from the one
+// before, and reads all again from last to first. Prints a checksum of the final bits.
 
 #include <torch/torch.h>
 
@@ -15,7 +15,7 @@ const at::Tensor kEarly = at::ones({64, 1024});  // made before main
 
 std::uint64_t checksum(const at::Tensor& tensor) {
   const auto* bits = static_cast<const std::uint32_t*>(tensor.const_data_ptr());
-  std::uint64_t sum = 14695981039346656037ull;  // FNV-1a, a word at a time
+  std::uint64_t sum = 14695981039346656037ull;  // FNV-1a, over words instead of bytes
   for (std::int64_t i = 0; i < tensor.numel(); ++i) sum = (sum ^ bits[i]) * 1099511628211ull;
   return sum;
 }

@@ -16,7 +16,7 @@ constexpr const char* kUnderRuntime = "runtime after torch\nprogram\nmain\n";
 
 std::string fake(const std::string& name) { return std::string(ULLAGE_FAKES) + "/" + name; }
 
-// The word runs with the library of `folder` before it and, as `ullage run` has it, a ledger in the environment.
+// Runs the command with the preload library of `folder` and a ledger in the environment, as `ullage run` does.
 Finished run(const Words& words, const std::string& folder = "lib") {
   return Process(words, {{"LD_PRELOAD", fake(folder) + "/libullage_preload.so"}, {"ULLAGE_LEDGER", "100:1"}}).finish();
 }
@@ -86,7 +86,7 @@ TEST(Preload, LeavesProgramsWithoutTorchAsTheyAre) {
   }
 }
 
-// What it costs a small program is what it makes the loader map: itself.
+// Every process under `ullage run` gets the library, so it must make the loader map nothing but itself.
 TEST(Preload, BringsNoOtherLibraryIntoAProgramWithoutTorch) {
   for (const std::string& folder : {libraries_folder().string(), fake("lib")}) {
     const std::string library = folder + "/libullage_preload.so";

@@ -18,7 +18,7 @@ ctypes.CDLL(os.environ['FAKE_TORCH'])
 from torch import part
 print('torch')
 """
-EVERYWHERE = "import sys; sys.path.insert(0, {site!r})\n"  # for -I and -E, which know no PYTHONPATH
+EVERYWHERE = "import sys; sys.path.insert(0, {site!r})\n"  # for -I and -E, which ignore PYTHONPATH
 UNDER = "torch\nruntime after torch\nscript\n"
 PLAIN = "torch\nscript\n"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Command lines of shipped programs against what is said of them, both in files.
+// Compares the programs' error messages for wrong command lines with those in golden files.
 
 #include "folders.h"
 #include "program/answer.h"
@@ -17,7 +17,7 @@
 
 namespace ullage::program {
 
-// "--batch 4" as main() gets it; '~' is a blank within a word.
+// Splits "--batch 4" into words as main() gets them. '~' stands for a blank within a word.
 class Words final {
  public:
   Words(const std::string& name, const std::string& line) : words_{name} {
@@ -36,7 +36,8 @@ class Words final {
   std::vector<const char*> argv_;
 };
 
-// The file, below tests/: "$ arguments", then what is said; more than `least` of them.
+// Checks each case of a file below tests/: a line "$ arguments", then a line with the message. There must be more than
+// `least` cases.
 template <class Parse>
 void expect_refused(const std::string& file, int least, const Parse& parse) {
   std::istringstream golden(test::read_file(tests_folder() / file));

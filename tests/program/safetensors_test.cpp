@@ -24,7 +24,7 @@ Status write_small(const std::string& path) {
   return write_safetensors(path, tensors, {{"place", "{\"step\":3}"}, {"seed", "1"}});
 }
 
-// "" when the file is whole.
+// Returns the error of reading and verifying the file; "" if there is none.
 std::string what_is_wrong(const std::string& path) {
   const auto file = SafetensorsFile::open(path);
   if (!file) return file.error().text();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A folder that is gone with the test, and whole files read and written as text.
+// A folder that is removed at the end of the test, and functions to read and write whole files as text.
 
 #include <gtest/gtest.h>
 

@@ -40,7 +40,7 @@ class ScriptRuns(Runs):
 
     def under(self, budget: int, net: str, scale: str = "", steps: int = 0, threads: int = 2,
               environment: dict | None = None, options: tuple[str, ...] = ()) -> Run:
-        quiet = ("--quiet",) if budget > MIB else ()  # of 1 MiB the refusal's words are asked for
+        quiet = ("--quiet",) if budget > MIB else ()  # the run with 1 MiB is made for the text of its refusal
         return super().under(budget, net, scale, steps, threads, environment, (*quiet, *options))
 
     def _words(self, net: str, scale: str, steps: int, threads: int) -> list[str]:
@@ -50,7 +50,7 @@ class ScriptRuns(Runs):
         self.state.unlink(missing_ok=True)
         with Tree() as tree:
             run = super()._run(command, {"OMP_NUM_THREADS": str(self.threads), **environment}, report)
-        # Of a script that failed there may be half a file.
+        # A script that failed may leave half a file.
         parts = dict(digests(torch.load(self.state, weights_only=True))) if run.code == 0 and self.state.exists() else {}
         said = (self.folder / "stdout").read_bytes()
         told = {"losses": [], "said": said, "parts": parts, "sha256": hashlib.sha256(repr(parts).encode()).hexdigest()}
@@ -125,7 +125,7 @@ def digests(value, name: str = "") -> collections.abc.Iterator[tuple[str, str]]:
 
 def as_plain(run: Run, plain: Run) -> list[str]:
     """Problems of a run that must be the plain one to whoever sees it: exit code, stdout, stderr, saved state."""
-    code = plain.code if plain.code >= 0 else 128 - plain.code  # of a signal, as shells say it
+    code = plain.code if plain.code >= 0 else 128 - plain.code  # a signal's number becomes 128 + n, as in shells
     problems = [] if run.code == code else [f"exit code {run.code}, not {code}: {run.first_words()}"]
     if run.said != plain.said:
         problems.append("stderr: " + first_difference(run.said, plain.said))

@@ -106,7 +106,7 @@ def test_under_pressure(runs: Runs) -> None:
 def test_steps_are_counted(runs: Runs) -> None:
     end = runs.under(1 << 30, sys.executable, runs.write("train.py", TRAINING))
     assert end.report["steps"] == 3, end
-    # A critic that is updated twice for each time that the generator is; its first two calls may be steps as well.
+    # The critic is updated twice for each update of the generator. The first two calls may count as steps, too.
     end = runs.under(1 << 30, sys.executable, "-c", """
 import torch
 nets = [torch.nn.Linear(4, 4) for _ in range(2)]

@@ -57,8 +57,8 @@ class Runs:
 
 
 def test_a_budget_in_the_midst(runs: Runs) -> None:
-    # Of what training takes here the pool gets 80 MiB and the 32 of `early`; plainly it passes that by far.
-    outside = 124 + 8  # MiB: what a budget keeps beside the pool in Python, warm-up and margin (store/budget.h)
+    # The pool gets 80 MiB and the 32 MiB of `early`. The plain program takes far more.
+    outside = 124 + 8  # MiB that a budget reserves beside the pool in Python: warm-up and margin (store/budget.h)
     code = TRAINING + f"""
 import json
 early = torch.full((8 << 20,), 3.0)  # 32 MiB that cannot move
@@ -138,7 +138,7 @@ def train(*nets):
                               check=True)
         assert all(name in done.stdout for name in names), (names, done.stdout[:6000])
         assert json.loads(done.stdout)["saved"]["by"][0]["line"] == "script.py:7", done.stdout[:6000]
-    # In the midst of a process too.
+    # This must also work in the middle of a process.
     runs.python("import ullage\n" + nets + "with ullage.run('3GiB', record='here.ullage'): train(torch.nn.Sequential(Block(), Block()))\n"
                 "assert 'aten::relu after 1.body.0' in str(ullage.explain('here.ullage').data)")
 

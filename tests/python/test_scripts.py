@@ -67,10 +67,10 @@ def in_shares(runs: ScriptRuns, kind: str) -> int:
         beside = runs.beside_the_pool(roomy, script, "")
         for share in SHARES[kind]:
             budget, run, tries = at_or_above(beside + int(share * peak), runs, script, "", 0)
-            # Of several processes the peak is when children start, who need what they need.
+            # With several processes, the peak is at the start of the children, whose needs cannot be reduced.
             alone = run.figure("tree_peak_bytes") == 0
             if run.code == 0 and run.figure("spilled_bytes") == 0 and share < 1 and alone:
-                # Much of what stands beside the pool came after the pool's peak: there was more room than reckoned.
+                # Much memory outside the pool came after the pool's peak, so the pool had more room than computed.
                 budget, run, tries = at_or_above(run.peak - int((1 - share) * peak), runs, script, "", 0)
             problems = judged(run, budget, plain)
             if not problems and run.figure("spilled_bytes") == 0 and budget < beside + 0.9 * peak and alone:
@@ -146,9 +146,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("selection", nargs="*", metavar="SELECTION", choices=[[], *SELECTIONS])
     options = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and hand that on
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it; children inherit that
     bad = 0
-    # Beside the programs, not in the folder for temporary files, which may be memory.
+    # The folder is beside the programs, because the folder for temporary files may be in memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-scripts-") as folder:
         runs = ScriptRuns(options.bin_dir, folder, options.script, options.threads)
         for name in options.selection or SELECTIONS:

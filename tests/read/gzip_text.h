@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Folds a text, for tests of what unfolds it.
+// Compresses a text with gzip, for tests of readers that decompress it.
 
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -21,7 +21,7 @@ const std::string kMessage =
     "1.50 "
     "GiB already allocated; 20.00 MiB free; 1.60 GiB reserved in total by PyTorch)";
 const std::string kTrace = R"({"traceEvents": [{"ph": "i", "name": "[memory]", "ts": 1, "args": {"Bytes": 512}}]})";
-// {"segments": [], "device_traces": [[]]}
+// The pickle of {"segments": [], "device_traces": [[]]}.
 const std::string kSnapshot = "\x80\x04}(\x8c\x08segments]\x8c\rdevice_traces](]eu."s;
 
 TEST(Input, TheKindIsToldByTheContent) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The 92 real messages of tests/data/messages with what each must give, for the tests of the reader of logs.
+// The 92 real messages of tests/data/messages and the facts that the log reader must find in each.
 
 #include "real.h"
 #include "ullage/trace/recording/out_of_memory.h"
@@ -23,7 +23,7 @@ struct MessageFacts {
 
 std::vector<MessageFacts> message_facts();
 
-// The same of what a reader made: equal maps mean that nothing is missing and nothing made up.
+// Returns the same map for what the reader found. Equal maps mean that nothing is missing and nothing is made up.
 std::map<std::string, std::uint64_t> figures_of(const trace::OutOfMemory& error);
 std::string name_of(trace::Teller teller);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Small profiler traces, built event by event.
+// Builds small profiler traces event by event.
 
 #include "ullage/read/profile/profile.h"
 
@@ -17,7 +17,7 @@ class ProfileText {
   nlohmann::json head = {{"schemaVersion", 1},
                          {"deviceProperties", {{{"id", 0}, {"name", "Some GPU"}, {"totalGlobalMem", 8589934592u}}}}};
 
-  // Of CUDA device 0; totals are written when `allocated` is not negative.
+  // Adds a memory event of CUDA device 0. Totals are written unless `allocated` is negative.
   ProfileText& memory(double at, long long bytes, unsigned long long address = 0, long long allocated = -1,
                       long long reserved = -1) {
     nlohmann::json event = {{"ph", "i"}, {"s", "t"}, {"name", "[memory]"}, {"pid", 1}, {"tid", 7}, {"ts", at}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that was read of snapshots, as lines, for the comparison with Python's own pickle: test_against_python.py.
-// A stack is written out where it is met first, and numbered.
+// Prints everything that was read from snapshots, as lines. test_against_python.py compares them with what Python's own
+// pickle reads. A stack gets a number and is printed where it first occurs.
 #include "ullage/read/snapshot/snapshot.h"
 
 #include <array>
@@ -14,7 +14,7 @@
 namespace ullage {
 namespace {
 
-// In the order of trace::RecordedEvent::what.
+// In the order of the alternatives of trace::RecordedEvent::what.
 constexpr std::array kActions = {"alloc",        "free_requested", "free_completed", "segment_alloc",
                                  "segment_free", "segment_map",    "segment_unmap",  "oom",
                                  "snapshot"};

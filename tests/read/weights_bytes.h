@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files of weights written by hand, for tests: what torch.save, torch.jit.save and safetensors write, byte by byte.
+// Writes files of weights for tests, byte by byte, as torch.save, torch.jit.save and safetensors do.
 
 #include "pickle_text.h"
 
@@ -61,7 +61,7 @@ inline std::string items(Pairs pairs) {
   for (const auto& [key, value] : pairs) bytes += pickled::text(key) + value;
   return bytes + "u";
 }
-// As state_dict() is: with _metadata.
+// An OrderedDict with _metadata, as state_dict() returns it.
 inline std::string ordered_dict(Pairs pairs) {
   return global("collections", "OrderedDict") + ")R" + items(pairs) + "}" + items({{"_metadata", "}"}}) + "b";
 }
@@ -77,10 +77,10 @@ struct Member {
   std::uint16_t method = 0, flags = 0;
 };
 
-// What an archive says of itself, for tests of those that lie. Places are of the record that is changed.
+// An archive whose records tests can change. The offsets are those of its records in `bytes`.
 struct Zip {
   bool zip64 = false;
-  bool sizes_behind = false;  // as torch writes: the entry's own header leaves sizes open
+  bool sizes_behind = false;  // as torch writes: sizes follow the entry instead of being in its header
   std::string bytes;
   std::vector<std::size_t> headers, directory;
   std::size_t end = 0;

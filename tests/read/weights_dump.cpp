@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that was read of files of weights, as lines, for the comparison with torch: test_weights_against_torch.py.
-// A storage is numbered where it is met first; the bytes of a tensor are those of a contiguous copy.
+// Prints everything that was read from files of weights, as lines. test_weights_against_torch.py compares them with
+// torch. A storage is numbered where it first occurs. The bytes of a tensor are those of a contiguous copy.
 #include "ullage/read/weights/weights.h"
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace ullage::read {
 namespace {
 
-constexpr std::array kFormats = {"legacy", "zip", "torchscript", "safetensors"};  // of WeightsFormat
+constexpr std::array kFormats = {"legacy", "zip", "torchscript", "safetensors"};  // in the order of WeightsFormat
 
 std::string hex(std::span<const std::byte> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";

@@ -12,7 +12,7 @@ import urllib.request
 
 DRIVER, CHROMIUM = shutil.which("chromedriver"), shutil.which("chromium")
 
-# Root has no sandbox to use; without the background flags a fresh profile asks the network for this and that.
+# Chromium's sandbox does not work for root. Without the background flags a fresh profile connects to the network.
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
          "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
          "--hide-scrollbars", "--force-device-scale-factor=1"]

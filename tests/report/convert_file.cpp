@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// For test_convert.py: reads FILE as `ullage explain` does and writes it in other forms, each where it can be.
+// For test_convert.py: reads FILE as `ullage explain` does and writes it in each of the other formats that can hold it.
 // usage: convert_file FILE MEMORY_VIZ PERFETTO
 
 #include "ullage/read/input.h"

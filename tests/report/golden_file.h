@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A text held against a file of the repository. With ULLAGE_UPDATE_GOLDEN set in the environment the file is written
-// anew (and the change read in the diff) instead.
+// Compares a text with a file of the repository. If ULLAGE_UPDATE_GOLDEN is set in the environment, writes the file
+// instead, so that the change can be reviewed in the diff.
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 
 namespace ullage::report {
 
-// The page that was written to `out`. Expects what holds of every page: it is whole, and asks nothing of other
-// machines.
+// Returns the page that was written to `out`. Checks what holds for every page: it is complete, and it loads nothing
+// from other machines.
 inline std::string page_text(const std::ostringstream& out) {
   std::string text = out.str();
   EXPECT_TRUE(text.starts_with("<!doctype html>"));

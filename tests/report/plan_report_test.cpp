@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan says on a terminal, as JSON and as a page.
+// Reports of a plan on a terminal, as JSON and as a page.
 #include "folders.h"
 #include "golden_file.h"
 #include "page_text.h"
@@ -210,7 +210,7 @@ TEST(PlanReport, JsonIsThePlansFileAndMore) {
   EXPECT_EQ(json["curve"][3]["memory_bytes"], (310_MiB).count);
   EXPECT_EQ(json["curve"][3]["budget_bytes"], (150_MiB).count);
   EXPECT_EQ(json["curve"][3]["overhead_seconds"], 0.0425);
-  // And can be given to a run as it is.
+  // This JSON can be given to a run as a plan file.
   EXPECT_TRUE(plan::read_plan(json.dump(), "stdout"));
   EXPECT_FALSE(json_of(sample()).contains("curve"));
 }

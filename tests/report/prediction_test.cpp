@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a prediction says on a terminal and as JSON.
+// Reports of a prediction on a terminal and as JSON.
 #include "folders.h"
 #include "golden_file.h"
 #include "ullage/report/prediction_report.h"
@@ -27,7 +27,7 @@ Bytes sum_of(const Rows& rows) {
   return sum;
 }
 
-// A DCGAN as it might be predicted. What the type promises is checked on every one that is written.
+// A made-up prediction for a DCGAN. The invariants of the type are checked whenever one is written.
 Prediction sample_prediction() {
   Prediction prediction;
   prediction.at = {{"batch", 128}};
@@ -100,7 +100,7 @@ nlohmann::json json_of(const Prediction& prediction) {
 // Its peak is that of a card without an end: near the end of one, cached segments are given back first.
 TEST(PredictionReport, TheAllocatorsModelDecidesWhetherACardSuffices) {
   Prediction prediction = sample_with_all();
-  const auto text = [&] { return std::regex_replace(text_of(prediction), std::regex("\n +"), " "); };
+  const auto text = [&] { return std::regex_replace(text_of(prediction), std::regex("\n *"), " "); };
   prediction.cuda->capacity = 5_GiB;
   prediction.cuda->answer->retries = 2;
   EXPECT_NE(text().find("; fits 5.00 GiB, if cached segments are given back (2 times)"), std::string::npos) << text();
@@ -164,10 +164,11 @@ TEST(PredictionReport, WhatJustFitsFits) {
   Prediction prediction = sample_prediction();
   prediction.memory = prediction.process_peak;
   EXPECT_EQ(json_of(prediction)["fits"], true);
-  EXPECT_NE(text_of(prediction).find("\nFits 5.35 GiB plainly\n"), std::string::npos) << text_of(prediction);
+  EXPECT_NE(text_of(prediction).find("\nFits 5.35 GiB without a plan\n"), std::string::npos) << text_of(prediction);
   prediction.memory = prediction.process_peak - 1_B;
   EXPECT_EQ(json_of(prediction)["fits"], false);
-  EXPECT_NE(text_of(prediction).find("\nDOES NOT FIT 5.35 GiB plainly: 1 B more are needed\n"), std::string::npos)
+  EXPECT_NE(text_of(prediction).find("\nDOES NOT FIT 5.35 GiB without a plan: 1 B more are needed\n"),
+            std::string::npos)
       << text_of(prediction);
 }
 

@@ -148,7 +148,7 @@ struct OutcomeCase {
   Outcome expected;
 };
 
-std::ostream& operator<<(std::ostream& out, const OutcomeCase& c) { return out << c.what; }  // the name of its ctest
+std::ostream& operator<<(std::ostream& out, const OutcomeCase& c) { return out << c.what; }  // names the ctest
 
 class OutcomeOf : public testing::TestWithParam<OutcomeCase> {};
 
@@ -214,7 +214,7 @@ TEST(RunReport, WhatNoLookSawIsOutsideThePool) {
   SampleRun run;
   run.attach();
   EXPECT_EQ(run.report().outside_pool, 140_MiB);
-  run.end.peak = 1960_MiB;  // 200 MiB above the most that the pool held
+  run.end.peak = 1960_MiB;  // 200 MiB above the pool's peak
   EXPECT_EQ(run.report().outside_pool, 200_MiB);
 }
 
@@ -236,7 +236,7 @@ TEST(RunReport, ResidentBytesAreNotJudgedAgainstTheBudgetOfACard) {
   run.attach_on_card(0);
   run.attach(1).rss_peak.store((1950_MiB).count);
   run.page->tree_peak.store((6_GiB).count);
-  EXPECT_EQ(run.report().process_peak, 1950_MiB);  // not the 5 GiB that wait4 told
+  EXPECT_EQ(run.report().process_peak, 1950_MiB);  // not the 5 GiB that wait4 reported
   EXPECT_FALSE(run.report().tree_peak);
   EXPECT_EQ(run.report().outside_pool, 190_MiB);
   EXPECT_EQ(run.report().over_budget, 0_B);
@@ -282,7 +282,7 @@ TEST(RunReport, ThePlainPeakIsWhatWasLiveAlsoFarAboveTheBudget) {
   run.moves(run.attach());
   EXPECT_EQ(run.report().plain_pool_peak, 2600_MiB);
   EXPECT_EQ(run.report().plain_total, 2740_MiB);
-  run.page->slots[0].pool_live_peak.store(UINT64_MAX);  // a writer gone wild: no sum, and no overflow
+  run.page->slots[0].pool_live_peak.store(UINT64_MAX);  // a damaged slot: no sum, and no overflow
   EXPECT_FALSE(run.report().plain_total);
 }
 
@@ -299,7 +299,7 @@ TEST(RunReport, AddsUpTheMovingOfAllProcesses) {
   EXPECT_EQ(report.moving.unannounced_accesses, 8u);
   EXPECT_DOUBLE_EQ(report.moving.waited.count, 2.0);
   EXPECT_DOUBLE_EQ(report.moving.beside.count, 6.0);
-  EXPECT_EQ(report.least_budget, 900_MiB);  // of the process that needs most
+  EXPECT_EQ(report.least_budget, 900_MiB);  // that of the process that needs most
   run.page->slots[0].spilled.store(UINT64_MAX);
   EXPECT_EQ(run.report().moving.out.count, UINT64_MAX);
 }
@@ -319,7 +319,7 @@ TEST(RunReport, TriesTheRuntimesOwnLeastBudgetWhereItKnowsOne) {
   slot.last_request.store((500_MiB).count);
   slot.floor.store((2345_MiB).count);
   EXPECT_EQ(run.report().budget_to_try, 2345_MiB);
-  // Below the 2 GiB that were stated: what was refused had another reason, and that figure would not serve it.
+  // A least budget below the 2 GiB that were stated cannot explain the refusal, so it is not the figure to try.
   slot.floor.store((1234_MiB).count);
   EXPECT_GT(run.report().budget_to_try, 2250_MiB);
 }
@@ -330,13 +330,13 @@ TEST(RunReport, TriesABudgetThatHoldsThePoolTheRequestAndTheRest) {
   EXPECT_FALSE(run.report().budget_to_try);
   slot.refused.store(1);
   slot.last_request.store((500_MiB).count);
-  const Bytes need = 1750_MiB + 500_MiB + 105_MiB + 48_MiB;  // of the rest: at the start, warm-up, margin
+  const Bytes need = 1750_MiB + 500_MiB + 105_MiB + 48_MiB;  // pool, request, at the start, warm-up and margin
   ASSERT_TRUE(run.report().budget_to_try);
   EXPECT_GE(*run.report().budget_to_try, need + need / 20);
   EXPECT_LE(*run.report().budget_to_try, need + need / 20 + 16_MiB);
   EXPECT_EQ(run.report().budget_to_try->count % (16_MiB).count, 0u);
   slot.last_request.store(UINT64_MAX);
-  EXPECT_FALSE(run.report().budget_to_try);  // and no overflow
+  EXPECT_FALSE(run.report().budget_to_try);  // the sum must not overflow
 }
 
 TEST(RunReport, TriesNoBudgetWhereNothingWasLookedAt) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Hand-made diagnoses for the writers, with everything in them that a writer can meet, and the check that the parts of
-// each add up.
+// Hand-made diagnoses that contain everything a writer can meet, and the check that the parts of a diagnosis add up.
 
 #include "ullage/diagnose/diagnosis.h"
 
@@ -94,7 +93,7 @@ inline Diagnosis sample_snapshot() {
   return d;
 }
 
-// More of everything than fits a screen.
+// Has more of everything than fits on a screen.
 inline Diagnosis sample_overfull() {
   Diagnosis d = sample_snapshot();
   const std::string words = "a long sentence with both numbers 1.00 GiB and 2.00 GiB that goes on and on ";

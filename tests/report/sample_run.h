@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A run as a test wants it: the ledger's page filled by hand, and an end.
+// A run for tests: the ledger's page is filled by hand, and the run has an end.
 
 #include "ullage/report/run_report.h"
 
@@ -39,7 +39,7 @@ struct SampleRun {
     return slot;
   }
 
-  // The same moved 3 GiB out and 2.5 GiB back; of the 4 s of moving the program waited for one.
+  // Adds that this process spilled 3 GiB and restored 2.5 GiB. The program waited for 1 s of the 4 s of moving.
   store::LedgerSlot& moves(store::LedgerSlot& slot) {
     slot.pager.store(1);
     slot.pool_live_peak.store((2600_MiB).count);
@@ -55,7 +55,7 @@ struct SampleRun {
     return slot;
   }
 
-  // The same followed a plan from step 4 on, at 0.12 s a step where it takes 2 s.
+  // Adds that this process followed a plan from step 4 on. The plan costs 0.12 s a step, beside steps of 2 s.
   store::LedgerSlot& plans(store::LedgerSlot& slot) {
     slot.plans.store(1);
     slot.plan_adopted_at_step.store(4);
@@ -72,7 +72,7 @@ struct SampleRun {
     return slot;
   }
 
-  // The same figures, of a card; the process has more of the machine's memory.
+  // As attach(), but the figures are those of a card. The process holds more of the machine's memory besides.
   store::LedgerSlot& attach_on_card(std::uint64_t number) {
     page->card.store(number + 1);
     page->host_memory.store((8_GiB).count);

@@ -149,7 +149,7 @@ TEST(TakePage, TakesNamesOfLayersForText) {
 }
 
 // ---- for other viewers
-// What lives where: no two blocks overlap, and levels are the take's.
+// The converted recording has the take's levels, and no two blocks overlap.
 TEST(TakeRecording, HasTheLevelsOfTheTakeAndNoTwoBlocksInOnePlace) {
   for (trace::TraceFile file : {small_file(), failed_file(), file_of_three()}) {
     const trace::UnderstoodFile made = understood(std::move(file));

@@ -34,7 +34,7 @@ def frames(record):
 
 
 def event(record):
-    # Some versions write a snapshot's event without more than its size.
+    # Some versions write only the size in a snapshot's event.
     result = {key: record[key] for key in EVENT_KEYS & record.keys()}
     result["frames"] = frames(record)
     return result

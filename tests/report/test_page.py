@@ -159,7 +159,7 @@ class InTheBrowser(unittest.TestCase):
         self.browser.wheel(x, y, -240)
         near = self.browser.run(VIEW)
         self.assertLess(near[1] - near[0], full[1] - full[0])
-        # What is below the pointer stays below it.
+        # Zooming keeps the point below the pointer in place.
         below = [view[0] + 0.25 * (view[1] - view[0]) for view in (full, near)]
         self.assertAlmostEqual(below[0], below[1], delta=(full[1] - full[0]) / 200)
         self.click(".tools button:nth-of-type(3)")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// For test_page.py and test_convert.py: writes a trace as Ullage's recorder would.
+// For test_page.py and test_convert.py: writes a trace as Ullage's recorder would do it.
 // usage: write_trace small|three|failed|long FILE
 
 #include "small_training.h"

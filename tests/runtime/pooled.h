@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A session for the tests of this folder: a process has one, so it is started by whoever asks first.
+// A session for the tests of this folder. A process has only one, so the first test that asks starts it.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -32,7 +32,7 @@ inline Session& pooled() {
   return *session;
 }
 
-// A small net with what the pool must serve: convolutions through oneDNN, BatchNorm, Adam's state.
+// A small net with the kinds of requests that the pool must serve: convolutions by oneDNN, BatchNorm, Adam's state.
 struct SmallStep {
   torch::nn::Sequential net{
       torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 16, 4).stride(2).padding(1)), torch::nn::BatchNorm2d(16),

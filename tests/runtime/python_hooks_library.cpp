@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The hooks for a Python test to switch on and off and to count, loaded with ctypes. Test only.
+// A library that a Python test loads with ctypes, to switch the hooks on and off and to count their calls.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -29,7 +29,7 @@ struct Counting final : OpListener, SavedListener {
   void released(Address) noexcept override { ++released_count; }
 
  private:
-  std::atomic<long> sum_{0};  // what is told can be read
+  std::atomic<long> sum_{0};  // summed so that the bytes are really read
 };
 
 Counting& counting() {
@@ -45,7 +45,7 @@ std::unique_ptr<SavedTensorHooks> hooks;
 using namespace ullage::runtime;
 
 extern "C" {
-// 0: fine. `record`: by RecordFunction.
+// Returns 0 on success. `record`: intercept ops by RecordFunction instead of a dispatch key.
 int test_on(int record, int slices) {
   counting().slices = slices != 0;
   set_touch([](ullage::Address, ullage::Bytes) { ++counting().touched; });

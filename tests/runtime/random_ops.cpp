@@ -11,7 +11,7 @@
 namespace random_program {
 namespace {
 
-// Saves both, and makes in backward what nobody recorded.
+// A custom autograd function. It saves both inputs, and its backward computes tensors that autograd has not recorded.
 class Twist final : public torch::autograd::Function<Twist> {
  public:
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, const Tensor& y) {
@@ -26,7 +26,7 @@ class Twist final : public torch::autograd::Function<Twist> {
   }
 };
 
-// To bfloat16.
+// Switches autocast to bfloat16 on while it lives.
 struct Autocast final {
   explicit Autocast(c10::Device device) : device_(device.type()) {
     at::autocast::set_autocast_dtype(device_, at::kBFloat16);
@@ -85,7 +85,7 @@ void RandomTraining::any_op(bool watched) {
   }
 }
 
-// Autograd holds the input or the output.
+// Autograd saves the input or the output.
 void RandomTraining::pointwise() {
   const Value x = values_->any();
   x.block->fixed = true;
@@ -118,7 +118,7 @@ void RandomTraining::pointwise_in_place() {
   if (x == nullptr) return pointwise();
   Tensor y = x->tensor;
   const Value other = values_->any(x->kind);
-  // Torch refuses to write where it reads, at other strides.
+  // torch refuses an in-place op that reads the same storage at other strides.
   const Tensor read = other.block == x->block ? other.tensor.clone() : other.tensor;
   switch (values_->below(7)) {
     case 0:
@@ -163,7 +163,7 @@ void RandomTraining::of_two() {
   x.block->fixed = y.block->fixed = true;
 }
 
-// Through views of a storage: what lies beside them stays.
+// Writes through a view of a storage. The bytes beside the view must stay.
 void RandomTraining::part_in_place() {
   Value* x = values_->writable();
   if (x == nullptr) return of_two();
@@ -196,7 +196,7 @@ void RandomTraining::view() {
       return values_->put_view(x.tensor.transpose(2, 3), x.kind, x);
     case 3:
       return values_->put_view(x.tensor.permute({1, 0, 2, 3}).transpose(0, 1), x.kind, x);
-    // Written by one name it would be another number to autograd under the other.
+    // A write through one of the two tensors would not count as a change of the other, so neither may be written.
     default:
       x.block->fixed = true;
       return values_->put_view(x.tensor.detach(), x.kind, x);
@@ -336,7 +336,7 @@ void RandomTraining::reduce() {
   values_->put_fixed(torch::tanh(x.tensor.cumsum(3) * 0.1), x.kind);
 }
 
-// Labels, pictures: what no op tells.
+// Writes by pointer, without an op, as programs do for labels and pictures.
 void RandomTraining::write_by_pointer() {
   const Value x = values_->any();
   Tensor paper = blank(x.kind, torch::kCPU);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // random_program --seed N --ops N --steps N [--threads 2]
-// Trains a random net and prints one line of JSON as `nets` does. A plain LibTorch program: nothing of Ullage is
-// linked but a workaround for MKL. Built once more with ULLAGE_ON_STAND_IN_CARD it works on a card
+// Trains a random net and prints one line of JSON as `nets` does. This is a plain LibTorch program: the only part of
+// Ullage in it is a workaround for MKL. It is built a second time with ULLAGE_ON_STAND_IN_CARD, to work on a card
 // (tests/card_torch/stand_in_card.h).
 
 #include "random_training.h"
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: random_program --seed N --ops N --steps N [--threads N]\n");
     return 2;
   }
-  ullage::runtime::prepare_vector_math();  // or it differs from itself now and then, and judges nothing
+  ullage::runtime::prepare_vector_math();  // without it two plain runs now and then differ in bits
   try {
     train(options);
     return 0;

@@ -31,8 +31,8 @@ at::Generator new_generator(torch::Device device, std::uint64_t seed) {
 RandomTraining::RandomTraining(std::uint64_t seed, std::uint64_t ops, torch::Device device)
     : seed_(seed), ops_(ops), device_(device), random_(seed) {
   const auto one_of = [&](std::initializer_list<std::int64_t> some) { return some.begin()[random_() % some.size()]; };
-  // Even what autograd keeps of the smallest, a byte for each number, has pages of its own (64 KiB): how small blocks
-  // share theirs is not planned to the byte.
+  // Even a mask of the smallest value, one byte for each number, has 64 KiB and so its own pages. Smaller blocks share
+  // pages, which a plan does not predict to the byte.
   sizes_ = {one_of({8, 10}), one_of({16, 20}), 48};
   generator_ = new_generator(device_, seed);
   make_parameters();
@@ -66,7 +66,7 @@ void RandomTraining::make_parameters() {
   weight3_ = parameter("weight3", {c, c, 3, 3}, 0.1);
   weight1_ = parameter("weight1", {c / 2, c / 2, 1, 1}, 0.3);
   each_channel_ = parameter("each_channel", {c, 1, 3, 3}, 0.3);
-  // Larger than 64 KiB, so that a plan may move it.
+  // This one is larger than 64 KiB, so that a plan may move it.
   linear_ = parameter("linear", {sizes_.side * sizes_.side, sizes_.side}, 0.02);
   bias_ = parameter("bias", {c}, 0.1);
   scale_ = parameter("scale", {c}, 1.0);
@@ -113,7 +113,7 @@ double RandomTraining::step() {
   return total.item<double>() + std::exchange(said_, 0);
 }
 
-// Of every value that is left, and of the parameters that no op has used.
+// Depends on every remaining value, and on all parameters, because some may not have been used by any op.
 Tensor RandomTraining::loss() {
   Tensor sum = bias_.sum() * 0;
   for (const Tensor& parameter : model_->parameters()) sum = sum + parameter.pow(2).mean() * 0.01;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A training step of random ops, always the same for one seed: ops without autograd, a forward pass, backward, an
-// update in place. In place on tensors and on views of them, views of all kinds, several outputs, draws from the
-// default generator and from one of its own, writes by pointer, autocast, a custom autograd function, values that live
-// on into the next step.
+// A training step of random ops, the same for one seed: ops without autograd, a forward pass, backward, an in-place
+// update. It has in-place ops on tensors and views, views of all kinds, ops with several outputs, draws from the
+// default generator and from its own, writes by pointer, autocast, a custom autograd function, and values that live on
+// into the next step.
 
 #include "random_values.h"
 #include "training.h"
@@ -24,13 +24,13 @@ struct Sizes {
 
 class RandomTraining final : public nets::Training {
  public:
-  // `ops`: that the forward pass and what comes before it choose, about; backward makes as many again.
+  // `ops`: about how many ops are chosen for the forward pass and the part before it. Backward adds about as many.
   RandomTraining(std::uint64_t seed, std::uint64_t ops, torch::Device device);
 
   double step() override;
 
  private:
-  // random_ops.cpp: one choice of ops each, on values_.
+  // In random_ops.cpp. Each runs one kind of op on values_.
   void any_op(bool watched);
   void pointwise();
   void pointwise_in_place();
@@ -64,9 +64,9 @@ class RandomTraining final : public nets::Training {
   std::shared_ptr<torch::nn::Module> model_;
   Tensor weight3_, weight1_, each_channel_, linear_, bias_, scale_, shift_, mean_, variance_;
   std::shared_ptr<torch::optim::Optimizer> optimizer_;
-  std::vector<Tensor> momenta_;  // without one: of the update by hand
+  std::vector<Tensor> momenta_;  // of the update by hand, if there is no optimizer
   std::vector<Tensor> state_;    // written in place once a step, read in the next
-  std::vector<Value> late_;      // of the step before, let go of in the midst of this one
+  std::vector<Value> late_;      // values of the step before, released in the middle of this one
   at::Generator generator_;
   double said_ = 0;
 };

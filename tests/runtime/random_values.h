@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The values that a random program works on, and what it may still do with each: which are written in place, which
-// autograd holds as they are. Choices depend on the seed and on these rules, never on numbers or addresses, so that
-// every step and every run of one seed is the same sequence of ops.
+// The values that a random program works on, and which of them it may write in place. Choices depend on the seed and on
+// these rules, never on contents or addresses. So every step and every run of one seed is the same sequence of ops.
 
 #include <torch/types.h>
 
@@ -16,12 +15,12 @@ namespace random_program {
 
 using torch::Tensor;
 
-// Pictures: of all channels, of half of them, of half the side.
+// Pictures with all channels, with half of them, or with half the side.
 enum class Kind { Full, Half, Small };
 
-// Of one storage.
+// What all values in one storage share.
 struct Block {
-  bool fixed = false;  // autograd holds its bytes, or a view of it that torch does not let be written behind its back
+  bool fixed = false;  // must not be written: autograd saved its bytes, or torch forbids a write through some view
 };
 
 struct Value {
@@ -37,24 +36,24 @@ class Values final {
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
   bool chance(std::uint64_t percent) { return below(100) < percent; }
 
-  // One of the kind; there is always one.
+  // Picks a value of the kind; there is always one.
   Value any(Kind kind);
   Value any() { return any(static_cast<Kind>(below(3))); }
-  // One that may be written in place, or nothing.
+  // Picks a value that may be written in place; null if there is none.
   Value* writable();
 
-  // Takes the place of another of its kind once there are many: that one's tensor goes.
+  // Adds a value. If there are many already, it replaces another of its kind, whose tensor is released.
   void put(Tensor tensor, Kind kind) { put(Value{std::move(tensor), kind, std::make_shared<Block>()}); }
   void put(Value value);
-  // Autograd holds it too: what made it needs its output in backward.
+  // As put(), for a tensor that autograd saved because the op that made it needs its output in backward.
   void put_fixed(Tensor tensor, Kind kind) { put(Value{std::move(tensor), kind, std::make_shared<Block>(true)}); }
   // `tensor` is a view of `of`.
   void put_view(Tensor tensor, Kind kind, const Value& of) { put(Value{std::move(tensor), kind, of.block}); }
 
-  // From here on autograd watches: what was viewed without it is not written any more.
+  // Call this when autograd is switched on. Storages with views that were made without it are not written any more.
   void fix_views();
   std::vector<Value>& all() { return values_; }
-  // Of some of those that are gone, so that backward goes through what made them.
+  // Means of some of the replaced values. The loss uses them, so that backward runs through the ops that made those.
   const std::vector<Tensor>& means() const { return means_; }
 
  private:

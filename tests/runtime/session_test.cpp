@@ -30,7 +30,7 @@ TEST(Session, RefusesABudgetBelowWhatTheProcessHolds) {
   EXPECT_FALSE(active()) << "and nothing was put in";
 }
 
-// The system goes by the peak, and that is passed already.
+// The operating system judges by the peak, which is above this budget already.
 TEST(Session, RefusesABudgetBelowWhatTheProcessHeldOnce) {
   if (active()) GTEST_SKIP() << "another test of this process started a session first; ctest runs each test alone";
   Session::Settings settings;
@@ -39,7 +39,7 @@ TEST(Session, RefusesABudgetBelowWhatTheProcessHeldOnce) {
   ASSERT_FALSE(started);
   const std::string text = started.error().text();
   EXPECT_NE(text.find("the budget of 500.00 MiB is below what the process needs"), std::string::npos) << text;
-  EXPECT_NE(text.find("as it was loaded"), std::string::npos) << text;
+  EXPECT_NE(text.find("while it was loaded"), std::string::npos) << text;
   EXPECT_NE(text.find("state at least"), std::string::npos) << text;
 }
 
@@ -75,15 +75,15 @@ TEST(Session, AChargeKeepsRoomFree) {
   (void)session;
 }
 
-// The promise itself, against memory that no allocator of torch sees.
+// Ullage's promise must hold also while memory grows that does not come from torch's allocators.
 TEST(Session, TheProcessStaysWithinItsBudgetWhileMallocGrows) {
   pooled();
-  { const torch::Tensor filled = torch::ones({750, 1024, 1024}, torch::kByte); }  // idle pages, to give back
+  { const torch::Tensor filled = torch::ones({750, 1024, 1024}, torch::kByte); }  // leaves idle pages to give back
   std::vector<std::unique_ptr<char[]>> outside;
   for (int i = 0; i < 60; ++i) {
     outside.push_back(std::make_unique<char[]>(8 << 20));
     std::memset(outside.back().get(), 1, 8 << 20);
-    usleep(10000);  // the watch looks every few milliseconds
+    usleep(10000);  // the watch checks every few milliseconds
     ASSERT_LE(store::resident_now(), kTestBudget);
   }
   EXPECT_LE(store::resident_peak(), kTestBudget);
@@ -107,7 +107,7 @@ TEST(Session, SaysHowManyStepsAreLeftWhenTheOutsideLeaks) {
 
 TEST(Session, SaysSoWhenTheBudgetIsPassed) {
   pooled();
-  // More than the whole budget outside the pool: nothing can hold that, but it must not be hidden.
+  // More than the whole budget is outside the pool. Nothing can prevent that, but it must be reported.
   std::vector<char> outside((kTestBudget + 100_MiB).count, 1);
   usleep(100000);
   EXPECT_GT(test_slot().over_budget.load(), 90u << 20);

@@ -22,7 +22,7 @@ warnings.filterwarnings("error", message="ullage")
 torch.set_num_threads(2)
 
 CASES = {}
-NO_SAVES = set()  # cases in which the program's own hooks, or torch's rules, leave nothing to ours
+NO_SAVES = set()  # cases in which our hooks see nothing, because of the program's own hooks or torch's rules
 
 
 def case(function=None, *, saves=True):
@@ -301,7 +301,7 @@ def in_place_change_is_refused():
     return texts
 
 
-@case(saves=False)  # its parts are saved by a tensor that has no bytes itself
+@case(saves=False)  # autograd saves the outer tensor, which has no bytes; its parts have them
 def subclass():
     from torch.testing._internal.two_tensor import TwoTensor
     x = TwoTensor(pictures(), pictures() * 2).requires_grad_()
@@ -345,7 +345,7 @@ def custom_op():
 def threads():
     left = [None] * 3
     drawn = pictures()  # here: the threads share one generator
-    drawn.exp()  # so that no threads make its first call together (runtime/ops/vector_math.h)
+    drawn.exp()  # so that the first call of exp is not made by several threads at once (runtime/ops/vector_math.h)
 
     def work(i):
         ARM()
@@ -369,7 +369,7 @@ def sparse_and_nested():
 def compiled(backend):
     torch._dynamo.reset()
     net = make_net()
-    net[3] = nn.Identity()  # inductor's dropout draws other numbers than eager mode, run by run the same
+    net[3] = nn.Identity()  # inductor's dropout draws other numbers than eager mode (the same in each run)
     return train(net, pictures(), torch.compile(net, backend=backend))
 
 

@@ -16,8 +16,8 @@ from runs import ROOMY, Run, Runs, differences, ended_well, kept_its_budget  # n
 
 MIB = 1 << 20
 STEPS = 7
-FOLLOWED = 3  # at least: one step may pass before there is pressure, two are observed, the end of the second is told late
-# Where a plan must be there. Below it what ops need at once may be all that there is.
+FOLLOWED = 3  # at least: one step may pass before there is pressure, two are observed, the end of the second is seen late
+# Down to this share a plan must be found. Below it, the needs of single ops may fill the pool.
 SURELY_PLANNED = 75
 
 
@@ -66,7 +66,7 @@ def main() -> None:
     first, last = (int(word) for word in options.seeds.split(":"))
     bad = 0
     print("seed   ops  share    budget   planned      seen   steps  recomputes  spills  rescues  deviations")
-    # Beside the programs, not in the folder for temporary files, which may be memory.
+    # The folder is beside the programs, because the folder for temporary files may be in memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-random-plans-") as folder:
         runs = RandomRuns(options.bin_dir, options.program, options.keep or folder)
         for seed in range(first, last + 1):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expandable segments: pages of 2 MiB (small pool) or of a large segment's size come and go in one range.
+// Expandable segments: pages are mapped and unmapped within a range. A page has 2 MiB in the small pool, else the size
+// of a large segment.
 #include "model.h"
 
 namespace ullage::sim {
@@ -56,7 +57,7 @@ TEST(CachingExpandable, GrowsTheFreeEndInsteadOfANewSegment) {
 TEST(CachingExpandable, UnmapsOnlyWholePages) {
   Model model(expandable());
   const Allocation a = model.take(10_MiB);
-  const Allocation b = model.take(45_MiB);  // 10 to 55 MiB, pages up to 60
+  const Allocation b = model.take(45_MiB);  // from 10 to 55 MiB; pages are mapped up to 60
   const Allocation c = model.take(5_MiB);
   EXPECT_EQ(c.address, a.address + 55_MiB);
   model.free(b);
@@ -85,7 +86,7 @@ TEST(CachingExpandable, OfFreeBlocksPrefersTheOneWithLessRoomToGrow) {
   Model model(expandable());
   const Allocation a = model.take(60_MiB);
   const Allocation wall = model.take(20_MiB);
-  const Allocation b = model.take(36_MiB);  // the last in its range: what is unmapped follows
+  const Allocation b = model.take(36_MiB);  // the last mapped block; the unmapped rest of the range follows
   model.free(a);
   model.free(b);
   ASSERT_LT(a.address, wall.address);
@@ -126,7 +127,7 @@ TEST(CachingExpandable, FreesPagesOfOnePoolForTheOther) {
   EXPECT_EQ(model.allocator.stats().retries, 1u);
 }
 
-// Ranges are 1 1/8 of the device. The request is tried twice, each time in a new range.
+// A range has 1 1/8 of the device's bytes. A request that does not fit is tried twice, each time in a new range.
 TEST(CachingExpandable, ARangeTooSmallForARequestStaysUnlessToldOtherwise) {
   const auto distance = [](bool keeps) {
     CachingSettings settings = expandable();

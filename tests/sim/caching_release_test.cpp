@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when the device or a limit refuses, and which segments are given back, in which order.
+// What the allocator does if the device or a limit refuses: which segments it frees, and in which order.
 #include "model.h"
 
 namespace ullage::sim {
@@ -122,7 +122,7 @@ TEST(CachingRelease, ABlockFromMaxSplitOnIsNeverSplit) {
 }
 
 TEST(CachingRelease, ALargeRequestTakesNoBlockTooLargeByTheRounding) {
-  Model model(with_max_split(64_MiB));  // rounding: as a large segment, 20 MiB
+  Model model(with_max_split(64_MiB));  // the rounding defaults to the size of a large segment, 20 MiB
   const Allocation block = model.take(90_MiB);
   model.free(block);
   EXPECT_NE(model.take(70_MiB).address, block.address);
@@ -193,7 +193,7 @@ TEST(CachingRelease, GarbageOfTheOldestIsCollectedAboveTheThreshold) {
   const Allocation young = model.take(64_MiB);
   model.free(old);
   model.free(young);
-  for (int i = 0; i < 4; ++i) model.free(model.take(60_MiB));  // passes `old` over
+  for (int i = 0; i < 4; ++i) model.free(model.take(60_MiB));  // each request passes `old` over, which ages it
   model.take(70_MiB);
   EXPECT_EQ(model.ears.sizes(Action::SegmentFreed), std::vector{40_MiB});
   EXPECT_EQ(model.allocator.stats().retries, 0u);

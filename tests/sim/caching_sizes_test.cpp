@@ -58,10 +58,10 @@ TEST(CachingSizes, DivisionsCutEachDoubling) {
 }
 
 TEST(CachingSizes, DivisionsLeaveWhatIsTooSmallForThem) {
-  EXPECT_EQ(divided(8).block_for(Bytes{4096}), 4_KiB);   // 512 * 8: as without
-  EXPECT_EQ(divided(8).block_for(Bytes{3000}), 3_KiB);   // not 4 KiB - something
-  EXPECT_EQ(divided(8).block_for(Bytes{4097}), 4608_B);  // the first that is divided
-  EXPECT_EQ(divided(1).block_for(Bytes{5000}), 5120_B);  // one division is none
+  EXPECT_EQ(divided(8).block_for(Bytes{4096}), 4_KiB);   // 512 * 8: rounded as without divisions
+  EXPECT_EQ(divided(8).block_for(Bytes{3000}), 3_KiB);   // below that, too
+  EXPECT_EQ(divided(8).block_for(Bytes{4097}), 4608_B);  // the first size to which divisions apply
+  EXPECT_EQ(divided(1).block_for(Bytes{5000}), 5120_B);  // one division changes nothing
   EXPECT_EQ(divided(2).block_for(Bytes{1025}), 1536_B);
 }
 

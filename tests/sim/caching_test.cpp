@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules by which requests are placed, each at its borders.
+// The rules by which requests are placed, each tested at its borders.
 #include "model.h"
 
 namespace ullage::sim {
@@ -100,7 +100,8 @@ TEST(Caching, EachStreamHasItsOwnBlocks) {
   EXPECT_EQ(model.ears.count(Action::SegmentAllocated), 2u);
 }
 
-// Two free blocks of one size. `older`: of the segment that was taken first; the lower one lies in the later segment.
+// Makes two free blocks of one size. `older` is in the segment that was allocated first, `lower` in the later segment,
+// at a lower address.
 struct TwoBlocks {
   explicit TwoBlocks(Ties ties) : model(with(ties), 64_GiB, Addresses::LowestFit) {
     const Allocation gap = model.take(40_MiB);
@@ -136,8 +137,8 @@ TEST(Caching, OfEqualBlocksTakesTheLowestAsTorch211) {
   EXPECT_EQ(two.model.take(40_MiB).address, two.lower.address);
 }
 
-// A block that was cut off later is younger than its segment: with two equal blocks of one segment the front one, which
-// was cut off, loses against what keeps the first block's number.
+// A block that is split off is younger than its segment. Of two equal free blocks in one segment, the front one was
+// split off; the rest kept the number of the segment's first block. So by OldestBlock the rest is taken.
 TEST(Caching, ABlockCutOffIsYoungerThanTheRest) {
   const auto second_of_two = [](Ties ties) {
     Model model(TwoBlocks::with(ties));
@@ -183,7 +184,7 @@ TEST(Caching, APendingBlockIsNoNeighbourToMergeWith) {
   model.free(front);
   model.free(back);
   EXPECT_EQ(model.allocator.blocks().size(), 2u);
-  model.allocator.empty_cache();  // waits for the events
+  model.allocator.empty_cache();  // waits for the events of pending frees
   EXPECT_EQ(model.allocator.blocks().size(), 0u);
   EXPECT_EQ(model.reserved(), 0_B);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every model of an allocator must do, whatever its policy: PyTorch's under its settings, and our own pool with no
-// memory behind it. A new model joins by one more type in the list.
+// What every model of an allocator must do, whatever its policy. The models are PyTorch's allocator under several
+// settings, and our own pool without memory behind it. To test a new model, add a type to the list.
 #include "ullage/sim/caching.h"
 #include "ullage/store/store.h"
 
@@ -29,7 +29,7 @@ class CachingModel {
   CachingModel(const CachingSettings& settings, Bytes device) : device_(device), allocator_(settings, device_) {}
   static Bytes alignment(Bytes) { return 512_B; }
 
-  // None: a shortage, which told what was asked for.
+  // Returns nothing if there is a shortage, after checking what the shortage says.
   std::optional<Address> allocate(Bytes size) {
     const auto outcome = allocator_.allocate(size, StreamId{0});
     if (const auto* shortage = std::get_if<Shortage>(&outcome)) {
@@ -92,7 +92,7 @@ struct Fraction : CachingModel {
                      limit * 4) {}
 };
 
-// Our own pool.
+// Ullage's pool.
 class OwnPool {
  public:
   explicit OwnPool(Bytes limit) : limit_(limit) {
@@ -123,7 +123,7 @@ class OwnPool {
 
 constexpr Bytes kLimit = 256_MiB;
 
-// A model beside a map of what is live, checked after each call.
+// A model and a map of what is live, which are compared after each call.
 template <class Model>
 class Checked {
  public:
@@ -180,7 +180,7 @@ Bytes draw_size(std::mt19937_64& random) {
   return Bytes{1 + (random() >> (40 + random() % 24))};
 }
 
-// Random requests, more than fit; what was placed, request by request.
+// Makes random requests, more than fit. Returns for each request where it was placed.
 template <class Model>
 std::vector<std::optional<Address>> random_run(Checked<Model>& checked, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -224,7 +224,7 @@ TYPED_TEST(AllocatorModel, JoinsWhatIsFree) {
 }
 
 TYPED_TEST(AllocatorModel, ServesARequestTheMomentTheLimitAllows) {
-  // 30 MiB live and 40 MiB more: refused up to some limit, then served at each larger one.
+  // With 30 MiB live, a request for 40 MiB is refused up to some limit and served at every larger one.
   bool served = false;
   for (Bytes limit = 40_MiB; limit <= 128_MiB; limit += 4_MiB) {
     Checked<TypeParam> checked(limit);

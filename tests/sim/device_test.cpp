@@ -21,7 +21,7 @@ TEST(SimulatedDevice, JoinsAddressesThatAreGivenBackWithThoseAboveAndBelow) {
   }
 }
 
-// Sizes of damaged recordings: the addresses that are made up for them must not run out of 64 bits.
+// Damaged recordings may state huge sizes. The addresses that are made up for them must not exceed 64 bits.
 TEST(FollowingDevice, RefusesMoreThan1TiBInOneStep) {
   FollowingDevice device(1_GiB);
   constexpr Bytes kMost{1ull << 40};

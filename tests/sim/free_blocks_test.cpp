@@ -51,7 +51,7 @@ TEST(FreeBlocks, HoldsSizesUpToTheLargest) {
   EXPECT_EQ(blocks.at(blocks.first_from(513_B)).block, 2u);
 }
 
-// Against a sorted set, over sizes of all magnitudes with many equal ones.
+// Compares with a sorted set. Sizes are of all magnitudes, and many are equal.
 TEST(FreeBlocks, OrdersAsASortedSetDoes) {
   std::mt19937_64 random(1);
   FreeBlocks blocks;

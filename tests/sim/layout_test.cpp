@@ -27,7 +27,8 @@ TEST(Layout, GivesABlockTheBytesThatStoodUnusedBehindIt) {
   EXPECT_EQ(layout.segments()[0].pieces[0].requested, 20_MiB - 512_B - 512_KiB);
 }
 
-// The same with another block behind those bytes, which is freed first: its end, taken back later, tells them.
+// As above, but another block follows the unused bytes and is freed first. Undoing the events shows that block again,
+// so the unused bytes before it must belong to the kept one.
 TEST(Layout, GivesABlockTheBytesBetweenItAndTheNext) {
   constexpr Bytes kRequest = 20_MiB - 512_KiB;
   Model model;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A caching allocator on a device of its own, with everything it tells kept, and the accounts checked after each call.
+// A caching allocator on its own device. All events are kept, and the statistics are checked after each call.
 
 #include "ullage/sim/caching.h"
 #include "ullage/sim/device.h"
@@ -39,7 +39,7 @@ class Ears final : public Listener {
   std::vector<AllocatorEvent> events;
 };
 
-// Blocks fill their segments, free neighbours are merged, and what stands in the statistics is what is there.
+// Checks that blocks fill their segments, free neighbours are merged, and the statistics agree with the blocks.
 inline void expect_sound(const CachingAllocator& allocator) {
   Bytes reserved;
   Bytes allocated;

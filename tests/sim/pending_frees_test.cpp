@@ -49,35 +49,35 @@ TEST(PendingFrees, WaitingEndsAll) {
   EXPECT_TRUE(pending.empty());
 }
 
-// torch's default stream and the first three of its pool have the ids 0, 3, 35 and 67; tests/oracle compares the order
-// with torch's own table.
+// torch's default stream and the first three of its pool have the ids 0, 3, 35 and 67. tests/oracle compares the order
+// with that of torch's own hash table.
 TEST(PendingFrees, StreamsComeInTheOrderOfTorchsTableNotOfTheirIds) {
   PendingFrees pending(0);
   for (const std::uint64_t stream : {0u, 3u, 35u, 67u}) pending.add(stream, static_cast<BlockIndex>(stream));
   EXPECT_EQ(wait(pending), (std::vector<BlockIndex>{0, 67, 35, 3}));
 }
 
-// The order in which frees of these streams, added in this order, are done.
+// Returns the order in which frees are done if frees of these streams are added in this order.
 std::vector<BlockIndex> order(std::initializer_list<std::uint64_t> streams) {
   PendingFrees pending(0);
   for (const std::uint64_t stream : streams) pending.add(stream, static_cast<BlockIndex>(stream));
   return wait(pending);
 }
 
-// 195 and 35 want one slot of four, the 4th and 5th of eight; the third stream makes the table grow.
+// 195 and 35 hash to the same slot of four, but to the 4th and 5th of eight. The third stream makes the table grow.
 TEST(PendingFrees, TheTableGrowsWhenMoreThanHalfOfItIsUsed) {
   EXPECT_EQ(order({35, 195}), (std::vector<BlockIndex>{35, 195}));
   EXPECT_EQ(order({35, 195, 0}), (std::vector<BlockIndex>{0, 195, 35}));
 }
 
-// All want one slot of 16, and no key stands four slots off its place: the fifth makes the table grow to 32, where it
-// comes before the others.
+// All keys hash to one slot of 16, and no key may be four slots away from its own. So the fifth makes the table grow to
+// 32 slots, where it comes before the others.
 TEST(PendingFrees, TheTableGrowsWhenAKeyWouldStandTooFarOff) {
   EXPECT_EQ(order({15, 49, 70, 104}), (std::vector<BlockIndex>{15, 49, 70, 104}));
   EXPECT_EQ(order({15, 49, 70, 104, 2}), (std::vector<BlockIndex>{2, 15, 49, 70, 104}));
 }
 
-// 35 and 195 want one slot of four, and 195 moves up when 35 is done.
+// 35 and 195 hash to the same slot of four. 195 moves up when 35 is done.
 TEST(PendingFrees, AStreamThatIsDoneLeavesItsSlotToTheNext) {
   PendingFrees pending(2);
   pending.add(35, 10);

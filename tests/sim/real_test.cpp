@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histories that PyTorch recorded on real cards, put through the model: small ones from plain text, all of
-// ../shared/real where they are.
+// Replays histories that PyTorch recorded on real cards through the model. Small ones are in the repository as plain
+// text; all are in ../shared/real, and those tests are skipped if the folder is missing.
 #include "ullage/read/snapshot/snapshot.h"
 #include "ullage/sim/replay.h"
 
@@ -51,7 +51,7 @@ TEST(RealHistory, SmallOnesAreEqualSegmentForSegment) {
   }
 }
 
-// What the table in tests/data/sim/README.md says of each file.
+// The table of tests/data/sim/README.md.
 const Expected kAll[] = {
     {"MAGMA27__assignment2-systems__memory_snapshot.pickle", 5163, true, 0, 13524_MiB},
     {"Maphsge4__select_n__snapshot.5a601013.pickle", 4496, true, 13, 2648_MiB},
@@ -95,7 +95,7 @@ TEST(RealHistory, AllAreEqualSegmentForSegment) {
   for (const Expected& expected : kAll) expect_replayed(read_real(expected.file), expected);
 }
 
-// A fixture that somebody made up: blocks that do not fill their segments.
+// The file is a made-up fixture whose blocks do not fill their segments.
 TEST(RealHistory, TheOneThatIsNoneSaysWhy) {
   ULLAGE_NEEDS_REAL_FILES();
   const trace::Recording recording = read_real("facebookresearch__mosaic__test__snapshots__output.pickle");
@@ -105,7 +105,7 @@ TEST(RealHistory, TheOneThatIsNoneSaysWhy) {
   EXPECT_EQ(result.why_not, "blocks that do not add up to their segment at 0x1aad6308e1, 50.00 MiB");
 }
 
-// The model reserves from an empty pool what the card's allocator reserved, where the file begins with the process.
+// If the file begins with the process, the model, starting empty, reserves what the card's allocator reserved.
 TEST(RealHistory, WhatIfNothingChangedIsWhatWas) {
   for (const char* file : {"niu_forward_100.txt", "shreyansh_grad.txt", "silmont.txt"}) {
     const trace::Recording recording = read_recorded_text(data_folder() / "sim" / file);

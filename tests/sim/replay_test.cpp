@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings made by a model whose every choice is known, put through replay(): whole, with their beginning lost, and
-// changed in one place.
+// Replays recordings that a model made, so that every choice is known: whole, without their beginning, and with one
+// change.
 #include "ullage/sim/replay.h"
 
 #include "ullage/sim/layout.h"
@@ -39,7 +39,7 @@ std::vector<Case> cases() {
           {"expandable and max split", both, 3_GiB, 3}};
 }
 
-// Runs a random workload on a model and gives what it recorded.
+// Runs a random workload on a model and records it.
 struct Recorded {
   explicit Recorded(const Case& c, std::size_t operations = 3000, std::uint64_t streams = 3)
       : device(c.device, Addresses::LowestFit), allocator(c.settings, device, &recorder, c.event_queries) {
@@ -131,7 +131,7 @@ TEST(Replay, OldLayoutsHaveTheOldRuleForTies) {
   EXPECT_TRUE(result.first_difference);
 }
 
-// A recording of three allocations, to be changed.
+// A recording of three allocations, for tests that change it.
 struct Small {
   Small() {
     const Allocation a = std::get<Allocation>(model.allocator.allocate(30_MiB, StreamId{0}));
@@ -174,7 +174,7 @@ TEST(Replay, TellsASegmentOfAnotherSize) {
   EXPECT_TRUE(result.complete);
 }
 
-// 60 MiB, freed, then 24 MiB: out of those 60, unless blocks from 24 MiB on are not split.
+// Takes 60 MiB, frees them, and takes 24 MiB. These come from the free block, unless max_split forbids splitting it.
 trace::DeviceRecording sixty_then_24(const CachingSettings& settings) {
   Model model(settings);
   Recorder recorder;
@@ -226,7 +226,8 @@ TEST(Replay, TellsAnAllocationElsewhere) {
       << result.why_not;
 }
 
-// Of two cached blocks of one size the real allocator takes the higher and younger one, as no rule for ties has it.
+// The recording takes the higher and younger of two cached blocks of one size, against every rule for ties. Then the
+// end is not the same, although it has the same blocks, because others of them are live.
 TEST(Replay, OfTheSameBlocksOthersOfWhichAreLiveIsNotTheSameEnd) {
   Model model;
   Recorder recorder;
@@ -293,7 +294,7 @@ TEST(Replay, OfNothingIsNothing) {
   EXPECT_EQ(result.reserved_peak_model, 0_B);
 }
 
-// Whatever a damaged file says, there is an answer.
+// replay() must return an answer for any damaged file.
 TEST(Replay, SurvivesDamagedRecordings) {
   std::mt19937_64 random(1);
   const Case c{"full", {}, 3_GiB};

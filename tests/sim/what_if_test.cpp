@@ -32,7 +32,7 @@ TEST(WhatIf, StartsWithWhatWasLiveBefore) {
   EXPECT_EQ(what_if(recorder.recording(model.allocator, lost), {}).live_peak, 100_MiB);
 }
 
-// Its block took the whole segment, since less than 1 MiB would have been left of it.
+// The block got the whole segment, because less than 1 MiB would have been left. The model must ask for the request.
 TEST(WhatIf, AsksForWhatWasLiveBeforeByItsRequestNotByItsBlock) {
   constexpr Bytes kRequest = 20_MiB - 512_KiB;
   Model model;
@@ -46,7 +46,7 @@ TEST(WhatIf, AsksForWhatWasLiveBeforeByItsRequestNotByItsBlock) {
   expandable.expandable_segments = true;
   EXPECT_EQ(what_if(device, {}).live_peak, 20_MiB);
   EXPECT_EQ(what_if(device, expandable).live_peak, kRequest);
-  device.segments[0].blocks[0].requested = 0_B;  // as in files that do not tell it
+  device.segments[0].blocks[0].requested = 0_B;  // as in files that do not state it
   EXPECT_EQ(what_if(device, expandable).live_peak, 20_MiB);
   device.segments[0].blocks[0].requested = 21_MiB;  // as in damaged ones
   EXPECT_EQ(what_if(device, expandable).live_peak, 20_MiB);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Random requests as programs make them: sizes of all magnitudes, many of them repeated, some at the borders of the
-// allocator's rules; several streams, blocks that other streams use, and now and then an emptied cache.
+// Random requests as programs make them. Sizes are of all magnitudes; many are repeated, and some are at the borders of
+// the allocator's rules. There are several streams, blocks that other streams use, and now and then an emptied cache.
 
 #include "ullage/sim/caching.h"
 
@@ -18,7 +18,8 @@ namespace ullage::sim {
 
 class Workload final {
  public:
-  // The live bytes are kept near nine tenths of the device's, or of 16 GiB. With one stream the cache is never emptied.
+  // Keeps the live bytes near nine tenths of the device, or of 16 GiB if that is less. With one stream the cache is
+  // never emptied.
   Workload(std::uint64_t seed, Bytes device, std::uint64_t streams = 3)
       : random_(seed), most_(std::min(device, 16_GiB) / 10 * 9), streams_(streams) {
     for (Bytes& size : shapes_) size = any_size();

@@ -48,14 +48,15 @@ TEST_F(BudgetTest, KeepsRoomForCharges) {
   const Bytes before = budget.resident_limit(0_B);
   budget.charge(100_MiB);
   EXPECT_EQ(budget.resident_limit(0_B), before - 100_MiB);
-  resident = 105_MiB + 100_MiB;  // the charged bytes have been taken: they are not counted twice
+  resident = 105_MiB + 100_MiB;  // the consumer has taken the charged bytes, which must not be counted twice
   EXPECT_EQ(budget.resident_limit(0_B), before - 100_MiB);
   budget.discharge(100_MiB);
   resident = 105_MiB;
   EXPECT_EQ(budget.resident_limit(0_B), before);
 }
 
-// A heap keeps what was given back to it, and does not always hand it on.
+// The outside has grown, for example because a heap kept freed bytes. A charge must come on top of that, because the
+// heap does not always reuse them.
 TEST_F(BudgetTest, ChargesComeOnTopOfAnOutsideThatGrew) {
   resident = 205_MiB;
   const Bytes before = budget.resident_limit(0_B);
@@ -163,7 +164,7 @@ TEST_F(BudgetTest, AChargeIsNoPartOfWhatAStepShows) {
   EXPECT_EQ(budget.expected_outside(), 110_MiB);
 }
 
-// The pool's most and the outside's most count together only where they came together.
+// The least budget is the highest sum of pool and outside at one moment, not the sum of their separate peaks.
 TEST_F(BudgetTest, TheLeastIsTheMostThatWasNeededTogether) {
   const Bytes start = Budget::least(105_MiB, Budget::kWarmUp);
   const Bytes more = Budget::kMargin + Budget::kLeastAllowance;
@@ -192,8 +193,8 @@ TEST_F(BudgetTest, TheLeastHoldsTheOtherProcessesButNotWhatIsOnlyExpectedOfThem)
   EXPECT_EQ(budget.note_least(100_MiB), 105_MiB + 14_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance);
 }
 
-// An op's scratch is charged when it begins. It may take idle pages, for which nobody asks for the limit, and a look
-// may come between the charge and the tensors that the op needs beside it.
+// An op's scratch is charged when the op begins. It may be served by idle pages, without a question for the limit, and
+// the watch may look between the charge and the op's own allocations. The least budget must hold the charge anyway.
 TEST_F(BudgetTest, TheLeastHoldsAChargeUntilItIsDischarged) {
   const Bytes more = Budget::kMargin + Budget::kLeastAllowance;
   resident = 110_MiB;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A forked child (a DataLoader's worker) has a copy of the store: both sides go on alone, and neither sees the other's
-// bytes.
+// A forked child (such as a DataLoader's worker) has a copy of the store. Both processes go on alone, and neither sees
+// the other's bytes.
 #include "pager_fixture.h"
 #include "refill.h"
 
@@ -30,7 +30,7 @@ TEST(StoreFork, ParentAndChildGoOnAlone) {
   Store& store = **made;
   const Address shared = std::get<Address>(store.allocate(8_MiB));
   std::memset(bytes_of_fork(shared), 1, (8_MiB).count);
-  store.free(std::get<Address>(store.allocate(32_MiB)));  // idle pages that both will hand on
+  store.free(std::get<Address>(store.allocate(32_MiB)));  // idle pages, which both processes will reuse
 
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -65,7 +65,7 @@ TEST(StoreFork, WhileOtherThreadsAllocate) {
     const pid_t child = fork();
     store.fork_lock().unlock();
     if (child == 0) {
-      alarm(20);  // a child that waits for a lock for ever is ended by the signal
+      alarm(20);  // the signal ends a child that waits for a lock forever
       for (std::uint64_t k = 0; k < 50; ++k)
         store.free(std::get<Address>(store.allocate(Bytes{100 + 70000 * (k % 40)})));
       _exit(0);
@@ -78,7 +78,7 @@ TEST(StoreFork, WhileOtherThreadsAllocate) {
 
 using PagerFork = PagerTest;
 
-// A child has no means to make dropped bytes again: they are made before the fork.
+// A child cannot recompute dropped bytes, so they are recomputed before the fork.
 TEST_F(PagerFork, AChildFindsWhatWasDropped) {
   open(16_MiB);
   Refill refill(*pager_, &PagerTest::write);
@@ -107,7 +107,7 @@ TEST_F(PagerFork, AChildFindsWhatWasDropped) {
 
 class PagerForkPages : public PagerTest {
  protected:
-  // As pthread_atfork would, without a child.
+  // Calls what pthread_atfork would call, without making a child.
   void fork_once() {
     pager_->before_fork();
     pager_->after_fork_in_parent();
@@ -166,7 +166,7 @@ TEST_F(PagerForkPages, AChildGetsWhatThereIsRoomForTwice) {
   EXPECT_EQ(diverged_, shared);
 }
 
-// Pages that the parent evicts later stay with the child for its life.
+// Pages that the parent evicts later stay resident in the child as long as it lives.
 TEST_F(PagerForkPages, AChildGetsNothingOfAProcessThatEvicts) {
   open(16_MiB, 1_GiB, counting());
   const Address first = make(5_MiB, 1), second = make(4_MiB, 2), third = make(8_MiB, 3);

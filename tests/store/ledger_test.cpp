@@ -18,7 +18,7 @@
 namespace ullage::store {
 namespace {
 
-// Runs `work` in a child by fork and returns its exit code, or -signal. Exit code 99: it threw.
+// Runs `work` in a forked child and returns its exit code, or -signal. Returns 99 if `work` threw.
 int in_child(const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {
@@ -139,7 +139,7 @@ TEST_F(LedgerTest, StaysReadableWhenTheWriterIsKilled) {
     Result<Ledger> mine = Ledger::attach_from_environment();
     LedgerSlot* slot = mine->claim_slot();
     const std::string text(512, 'x');
-    for (std::uint64_t n = 1;; ++n) {  // until the end
+    for (std::uint64_t n = 1;; ++n) {  // until it is killed
       slot->steps.store(n);
       slot->step_us[n % LedgerSlot::kStepTimes].store(7);
       slot->message.set(n % 2 == 0 ? "short" : text);
@@ -241,7 +241,7 @@ TEST_F(LedgerTest, GivesProcessesSlotsOfTheirOwn) {
   EXPECT_EQ(mine->pid.load(), getpid());
 }
 
-// Fills every slot with a living process; they end when `hold` goes.
+// Fills every slot with a living process. The destructor ends them.
 class LivingOwners final {
  public:
   explicit LivingOwners(Ledger& ledger) {
@@ -330,8 +330,8 @@ TEST_F(LedgerTest, TellsWhatTheOthersHoldAsCountedAndHowTheyGrewSince) {
   other.rss.store((340_MiB).count), other.rss_counted.store((300_MiB).count);
   gone.rss.store((70_MiB).count);
   EXPECT_EQ(others_of(ledger.page(), own), 140_MiB);
-  EXPECT_EQ(others_of(ledger.page(), nullptr), 940_MiB);  // nobody counted for it yet
-  other.rss.store((200_MiB).count);                       // less than counted: the next look will tell
+  EXPECT_EQ(others_of(ledger.page(), nullptr), 940_MiB);  // without a slot: growth since each was counted, `own` too
+  other.rss.store((200_MiB).count);                       // shrank: ignored until the next count
   EXPECT_EQ(others_of(ledger.page(), own), 100_MiB);
 }
 
@@ -375,7 +375,7 @@ TEST(SharedText, CutsWhatIsTooLong) {
   EXPECT_EQ(text.get(), "abcd");
   text.set("x");
   EXPECT_EQ(text.get(), "x");
-  text.length.store(400);  // a writer gone wild
+  text.length.store(400);  // a damaged length
   EXPECT_EQ(text.get().size(), 4u);
 }
 

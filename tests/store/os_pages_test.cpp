@@ -18,7 +18,7 @@
 namespace ullage::store {
 namespace {
 
-// Runs `body` in a child, where limits can be set; its failures become this process's.
+// Runs `body` in a child, in which it can set limits. If `body` fails, the test fails.
 void in_limited_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -107,7 +107,7 @@ TEST(OsPages, TheSystemsRefusalIsARefusal) {
       const auto placed = store.allocate(10_MiB);
       if (const auto* refusal = std::get_if<Refusal>(&placed)) {
         const bool right = refusal->reason == Refusal::Reason::Device && held.size() >= 10 && held.size() < 20;
-        for (const Address at : held) store.free(at);  // and it stays usable
+        for (const Address at : held) store.free(at);  // the store must stay usable
         return right && std::holds_alternative<Address>(store.allocate(100_MiB));
       }
       held.push_back(std::get<Address>(placed));
@@ -117,7 +117,7 @@ TEST(OsPages, TheSystemsRefusalIsARefusal) {
   });
 }
 
-// Pages handed on, and given back, leave nothing charged behind: the same bytes can be had again and again.
+// Pages that are reused or given back leave no commit charge: the same bytes can be allocated again and again.
 TEST(OsPages, HandingOnLeaksNoCommitCharge) {
   in_limited_child([] {
     set_limit(RLIMIT_DATA, 300_MiB);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the pager's tests share: a pager on real pages and a real file, with a handler of faults of its own and calls of
-// the file system that can be made to fail.
+// What the pager's tests share: a pager on real pages and a real file, a fault handler, and file system calls that can
+// be made to fail.
 
 #include "ullage/store/os_pages.h"
 #include "ullage/store/pager.h"
@@ -26,7 +26,7 @@ inline void on_fault(int number, siginfo_t* info, void*) {
   if (faults_go_to == nullptr || faults_go_to->on_fault(at).what != Pager::Fault::Healed) std::signal(number, SIG_DFL);
 }
 
-// Counts the calls and lets one of them fail; lets a write that is done not return yet.
+// Make one of the coming calls fail. While `writes_wait` is set, a write that is done does not return.
 inline std::atomic<int> writes_until_failure{-1};
 inline std::atomic<int> reads_until_failure{-1};
 
@@ -80,7 +80,7 @@ class PagerTest : public testing::Test {
     static_cast<void>(limit_.release());
     static_cast<void>(pages_.release());
   }
-  // The thread never ends, so what it works on must not either.
+  // The thread never ends, so the pager must live forever, too.
   void run_background() {
     has_background_ = true;
     std::thread([pager = pager_.get()] { pager->run_in_background(); }).detach();
@@ -88,8 +88,8 @@ class PagerTest : public testing::Test {
 
  public:
   static std::uint64_t* words(Address at) { return reinterpret_cast<std::uint64_t*>(at.value); }
-  // Unseen by the thread sanitizer, which looks at an access before it happens: so also before its fault, which is what
-  // orders it behind the moves of other threads.
+  // Not checked by the thread sanitizer. It would see an access before the page fault that orders it after the moves of
+  // other threads, and so would report a race that does not exist.
   [[gnu::no_sanitize_thread]] static void write(Address at, Bytes size, std::uint64_t seed) {
     for (std::uint64_t i = 0; i < size.count / 8; ++i) words(at)[i] = seed * 0x9e3779b97f4a7c15ull + i;
   }

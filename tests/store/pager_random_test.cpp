@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random operations of a program and of a plan on the pager, against a model that knows what every storage holds. With
-// nothing behind the addresses a million, for the bookkeeping; on the system fewer, for the bytes.
+// Random operations of a program and of a plan on the pager, compared with a model that knows what every storage holds.
+// A million run without memory behind the addresses, to test the bookkeeping; fewer run on real memory, to test the
+// bytes.
 #include "pager_fixture.h"
 #include "refill.h"
 
@@ -56,7 +57,7 @@ class Program final {
     const auto [pages, moves] = counts(store);
     ASSERT_EQ(pages.live, live_);
     ASSERT_EQ(pages.vacated, moves.spilled_now + moves.dropped_now);
-    ASSERT_GE(pages.present + pages.vacated, pages.live);  // the rest stands in staged pages
+    ASSERT_GE(pages.present + pages.vacated, pages.live);  // staged pages come on top
     ASSERT_LE(pages.present, pages.resident - pages.idle);
     ASSERT_LE(pages.present, pages.present_peak);
     ASSERT_EQ(moves.recomputed, refill_.calls());
@@ -76,7 +77,7 @@ class Program final {
     Bytes size;
     std::uint64_t seed = 0;
   };
-  // Of one moment: what the background moves meanwhile adds to the totals.
+  // Returns both counts of one moment. It tries again if the background moved something between the two.
   std::pair<StoreCounts, PagerCounts> counts(const Store& store) const {
     for (;;) {
       const PagerCounts before = pager_.counts();
@@ -114,7 +115,7 @@ class Program final {
     live_ -= storages_.at(at).size;
     storages_.erase(at);
   }
-  // Reads two storages and changes the first of them, or makes a new one inside.
+  // Runs an op that reads two storages, and changes the first or makes a new one.
   void op(std::uint64_t draw) {
     const bool writes = draw % 2 == 0;
     const Address first = pick(draw >> 4);
@@ -127,7 +128,7 @@ class Program final {
     if (draw % 5 == 0) allocate(draw >> 9);
     pager_.end_op(draw % 3 != 0);
   }
-  // What a plan does with a storage that it dropped: makes it again before anyone asks.
+  // Makes a dropped storage again before it is needed, as a plan does.
   void replace(Address at) {
     const Storage storage = storages_.at(at);
     const auto placed = pager_.allocate(storage.size);
@@ -177,7 +178,7 @@ TEST(PagerRandom, AMillionOperationsWithNothingBehind) {
   auto store = Store::create(pages, limit);
   ASSERT_TRUE(store) << store.error().text();
   SpillFile::Options options;
-  options.checksums = false;  // of nothing
+  options.checksums = false;  // there are no bytes
   options.calls.write = [](int, const void*, std::size_t size, off_t) { return static_cast<ssize_t>(size); };
   options.calls.read = [](int, void*, std::size_t size, off_t) { return static_cast<ssize_t>(size); };
   auto file = SpillFile::open({std::filesystem::temp_directory_path().string(), 1_GiB}, options);
@@ -205,7 +206,7 @@ TEST_F(PagerRandomTest, KeepsEveryBitOnTheSystem) {
 
 TEST_F(PagerRandomTest, KeepsEveryBitWithABackgroundThatFollowsOrders) {
   open(12_MiB);
-  auto* refill = new Refill(*pager_, &PagerTest::write);  // as long as the background
+  auto* refill = new Refill(*pager_, &PagerTest::write);  // never deleted, because the background thread uses it
   pager_->planned().set_recomputer(refill);
   pager_->planned().follow_plan(true);
   run_background();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pager on the real system: real pages, a real file; faults come where a test makes them, by a handler of its own.
+// The pager on real pages with a real file. The tests cause page faults and have their own handler for them.
 #include "pager_fixture.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <random>
 #include <thread>
 
-// For the thread sanitizer, which complains of handlers that allocate or lock. This one may: it is entered by an access
-// to the pool's memory and nowhere else (runtime/pool/fault_handler.h).
+// The thread sanitizer complains of signal handlers that allocate or lock. This handler may, because only an access to
+// the pool's memory enters it (runtime/pool/fault_handler.h).
 extern "C" const char* __tsan_default_options() { return "report_signal_unsafe=0"; }
 
 namespace ullage::store {
@@ -60,7 +60,7 @@ TEST_F(PagerTest, AnOpThatNeedsMoreThanThereIsIsToldWhatWouldDo) {
   EXPECT_EQ(missing->pinned, 9_MiB);
   EXPECT_GE(missing->at_once, 9_MiB);
   EXPECT_TRUE(missing->spill_failure.empty());
-  // Nothing stays pinned: the others can still be had.
+  // The refused op leaves nothing pinned, so the storages can still be used one by one.
   for (std::uint64_t i = 0; i < 3; ++i) {
     ASSERT_FALSE(begin(2, {all[i]}));
     EXPECT_TRUE(holds(all[i], 3_MiB, i));
@@ -94,11 +94,12 @@ TEST_F(PagerTest, BeforeARefusalWhoeverCanGivesWay) {
   pager_->end_op();
 }
 
-// Two threads need room, and there is one thing to give. The one that comes too late for it finds the room all the same.
+// Two threads need room, and one consumer can give up bytes once. The thread that asks too late gets false, but the
+// room is there, so its request must be served.
 TEST_F(PagerTest, WhatWasGivenForAnotherThreadsRequestServesThisOneToo) {
   Pager::Settings settings;
   settings.last_resort = [&] {
-    *limit_ = FixedLimit(16_MiB);  // as the other thread's call did a moment ago
+    *limit_ = FixedLimit(16_MiB);  // stands for the call of the other thread just before
     return false;
   };
   open(8_MiB, 1_GiB, settings);
@@ -132,7 +133,7 @@ TEST_F(PagerTest, WhatDidNotChangeIsNotWrittenAgain) {
   pager_->evict_all();
   EXPECT_EQ(pager_->counts().written, 4_MiB);
   EXPECT_EQ(pager_->counts().spilled, 8_MiB);
-  words(at)[1000] = 1;  // brought back by a fault, made writable by the next
+  words(at)[1000] = 1;  // the first fault brings it back, the second makes it writable
   pager_->evict_all();
   EXPECT_EQ(pager_->counts().written, 8_MiB);
   EXPECT_EQ(words(at)[1000], 1u);
@@ -172,7 +173,7 @@ TEST_F(PagerTest, AFaultThatRepeatsOnResidentBytesIsTheProgramsOwn) {
   EXPECT_LT(healed, 1000);
 }
 
-// Elementwise ops are cut into parts for several threads; no op announced this one.
+// Elementwise ops are divided among several threads. The accesses of this one were not announced by an op.
 TEST_F(PagerTest, ThreadsThatNeedMoreAtOnceThanThereIsAreToldSo) {
   open(8_MiB);
   const Address from = make(6_MiB, 1), to = make(6_MiB, 2);
@@ -263,11 +264,11 @@ TEST_F(PagerTest, StoragesFreedWhileTheyAreSpilledLeaveNothing) {
   EXPECT_EQ(pager_->counts().spilled_now, Bytes{});
   EXPECT_LE(file_->counts().in_use, 3_MiB);  // the reserve
   EXPECT_EQ(store_->counts().live, Bytes{});
-  // And their addresses serve again.
+  // The addresses can be used again.
   for (std::uint64_t i = 0; i < 8; ++i) make(3_MiB, i);
 }
 
-// Ops that repeat: after the first rounds, what is evicted is what is needed last, and nothing needed soon.
+// When ops repeat, the pager learns after the first rounds to evict what is needed last.
 TEST_F(PagerTest, ALoopOverMoreThanFitsMovesOnlyWhatItMust) {
   open(40_MiB);
   std::vector<Address> all;
@@ -282,12 +283,12 @@ TEST_F(PagerTest, ALoopOverMoreThanFitsMovesOnlyWhatItMust) {
   for (int i = 0; i < 3; ++i) round();
   const Bytes before = pager_->counts().restored;
   for (int i = 0; i < 4; ++i) round();
-  // 12 in a circle, room for 10: the best that can be done misses 3 a round or so; least recently used misses all 12.
+  // 12 storages in a cycle, room for 10: the best policy misses about 3 a round, least recently used misses all 12.
   EXPECT_LE((pager_->counts().restored - before).count, (4_MiB).count * 4 * 4);
 }
 
-// Each storage is used by a few ops in a row; every other one is changed by the first of them, so that both clean and
-// changed ones have to go.
+// Each storage is used by a few ops in a row. The first of them changes every other storage, so that both clean and
+// changed ones must be evicted.
 TEST_F(PagerTest, ABackgroundMovesAheadAndKeepsEveryBit) {
   open(40_MiB);
   run_background();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan tells the pager to do: on real pages, with a real file and real faults.
+// The moves that a plan orders from the pager, on real pages with a real file and real page faults.
 #include "pager_fixture.h"
 #include "refill.h"
 
@@ -30,7 +30,7 @@ class PagerPlan : public PagerTest {
     refill_->know(at, size, seed);
     return at;
   }
-  // The background's work has no other sign than its counts; a minute is for ever.
+  // Waits up to a minute for the background thread, whose work shows only in counts.
   template <typename Condition>
   static bool comes_true(Condition condition) {
     for (int i = 0; i < 60000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -53,7 +53,7 @@ TEST_F(PagerPlan, DroppedBytesAreMadeAgainWhenTheyAreTouched) {
   EXPECT_EQ(refill_->at_faults(), 1u);
   EXPECT_EQ(pager_->counts().dropped_now, Bytes{});
   EXPECT_EQ(store_->counts().present, 4_MiB);
-  words(at)[5] = 1;  // as writable as it was
+  words(at)[5] = 1;  // writable as before, without a fault
   EXPECT_EQ(pager_->counts().faults, 1u);
 }
 
@@ -110,7 +110,7 @@ TEST_F(PagerPlan, DroppingGivesTheCopyInTheFileBack) {
   EXPECT_EQ(file_->counts().in_use, 4_MiB);
   ASSERT_FALSE(pager_->bring_back(at));
   ASSERT_TRUE(pager_->planned().spill(at));
-  ASSERT_TRUE(pager_->planned().drop(at));  // of what is spilled
+  ASSERT_TRUE(pager_->planned().drop(at));  // drops a spilled storage
   EXPECT_EQ(file_->counts().in_use, 4_MiB);
   EXPECT_EQ(pager_->counts().spilled_now, Bytes{});
   EXPECT_EQ(pager_->counts().dropped_now, 4_MiB);
@@ -182,7 +182,7 @@ TEST_F(PagerPlan, AdoptedPagesComeWithTheirBytes) {
     pager_->free(from);
     EXPECT_EQ(pager_->counts().dropped_now, Bytes{});
     EXPECT_EQ(pager_->counts().faults, 0u);
-    // Its old copy is worth nothing.
+    // Its old copy in the file is no longer valid.
     EXPECT_LE(file_->counts().in_use, 5_MiB);  // the reserve
     const Bytes written = pager_->counts().written;
     ASSERT_TRUE(pager_->planned().spill(at));
@@ -236,7 +236,7 @@ TEST_F(PagerPlan, WhatWasHandedOverCannotBeTouched) {
   ASSERT_TRUE(pager_->planned().adopt(at, from));
   const Pager::FaultAnswer answer = pager_->on_fault(from);
   EXPECT_EQ(answer.what, Pager::Fault::Failed);
-  EXPECT_EQ(answer.why, "its bytes were given up, and could not be made again");
+  EXPECT_EQ(answer.why, "its bytes were dropped, and could not be recomputed");
 }
 
 TEST_F(PagerPlan, WhatIsWrittenAheadIsSpilledWithoutWriting) {
@@ -248,7 +248,7 @@ TEST_F(PagerPlan, WhatIsWrittenAheadIsSpilledWithoutWriting) {
   ASSERT_TRUE(pager_->planned().spill(at));
   EXPECT_EQ(pager_->counts().written, 4_MiB);
   EXPECT_TRUE(holds(at, 4_MiB, 5));
-  // Changed after it was written: the copy is worthless.
+  // The storage is changed after it was written ahead, so the copy is not valid.
   write(at, 4_MiB, 6);
   pager_->planned().write_ahead(at);
   ASSERT_TRUE(comes_true([&] { return pager_->counts().written_ahead == 8_MiB; }));
@@ -296,7 +296,7 @@ TEST_F(PagerPlan, WhatIsReadAheadIsPresentFromThenOn) {
   EXPECT_EQ(store_->counts().present_peak, 4_MiB);
 }
 
-// No background runs: whoever needs what was ordered does it.
+// Without a background thread, the thread that needs an ordered move does it.
 TEST_F(PagerPlan, OrdersThatHaveNotBegunAreDoneByWhoNeedsThem) {
   open(64_MiB);
   const Address at = make(4_MiB, 5);
@@ -317,7 +317,7 @@ TEST_F(PagerPlan, PagesToBeReadIntoMakeWay) {
   EXPECT_EQ(store_->counts().present, 5_MiB);
   const Address other = make(6_MiB, 6);
   EXPECT_EQ(store_->counts().present, 6_MiB);
-  pager_->planned().read_ahead(at);  // no room: not before it is needed
+  pager_->planned().read_ahead(at);  // there is no room, so it is read only when needed
   EXPECT_EQ(store_->counts().present, 6_MiB);
   EXPECT_EQ(pager_->counts().evicted_on_demand, 0u);
   ASSERT_FALSE(begin(1, {at}));
@@ -347,7 +347,7 @@ TEST_F(PagerPlan, StoragesFreedOrAdoptedWhileTheyAreToBeReadLeaveNothing) {
   EXPECT_LE(file_->counts().in_use, 3_MiB);  // the reserve
 }
 
-// Of four that a plan spills and reads ahead, one is read in vain: the read fails, and is tried again when needed.
+// A read ahead fails in the background. The storage stays spilled, and the read is tried again when it is needed.
 TEST_F(PagerPlan, AReadAheadThatFailsIsToldToWhoNeedsIt) {
   open(64_MiB);
   const Address at = make(3_MiB, 1);
@@ -367,9 +367,9 @@ TEST_F(PagerPlan, WhoCannotRecomputeSaysSo) {
     explicit Hopeless(Pager& pager) : pager_(pager) {}
     bool recompute(Address at, bool) override {
       if (mode == 0) return false;
-      if (mode == 1) return true;  // not so
+      if (mode == 1) return true;  // a lie: it recomputed nothing
       if (mode == 2) throw std::runtime_error("no recipe");
-      const auto missing = pager_.bring_back(at);  // what it is to make
+      const auto missing = pager_.bring_back(at);  // asks for the very storage that it should recompute
       seen = missing ? missing->spill_failure : "";
       return false;
     }
@@ -388,27 +388,27 @@ TEST_F(PagerPlan, WhoCannotRecomputeSaysSo) {
     EXPECT_EQ(missing->refusal.requested, 1_MiB);
     return missing->spill_failure;
   };
-  EXPECT_EQ(why(), "its bytes were given up; nobody can make them again");
+  EXPECT_EQ(why(), "its bytes were dropped, and nothing can recompute them");
   Hopeless hopeless(*pager_);
   pager_->planned().set_recomputer(&hopeless);
-  EXPECT_EQ(why(), "its bytes were given up, and could not be made again");
+  EXPECT_EQ(why(), "its bytes were dropped, and could not be recomputed");
   hopeless.mode = 1;
-  EXPECT_EQ(why(), "its bytes were given up, and could not be made again");
+  EXPECT_EQ(why(), "its bytes were dropped, and could not be recomputed");
   hopeless.mode = 2;
-  EXPECT_EQ(why(), "its bytes were given up, and could not be made again: no recipe");
-  EXPECT_EQ(pager_->on_fault(at).why, "its bytes were given up, and could not be made again: no recipe");
+  EXPECT_EQ(why(), "its bytes were dropped, and could not be recomputed: no recipe");
+  EXPECT_EQ(pager_->on_fault(at).why, "its bytes were dropped, and could not be recomputed: no recipe");
   hopeless.mode = 3;
-  EXPECT_EQ(why(), "its bytes were given up, and could not be made again");
-  EXPECT_EQ(hopeless.seen, "its bytes were given up, and are needed to make them again");
+  EXPECT_EQ(why(), "its bytes were dropped, and could not be recomputed");
+  EXPECT_EQ(hopeless.seen, "its bytes were dropped, and are needed to recompute them");
   EXPECT_EQ(pager_->counts().recomputed, 0u);
-  // No harm done: one who can, can.
+  // The failures did no harm: a recomputer that works succeeds.
   Refill refill(*pager_, &PagerPlan::write);
   refill.know(at, 1_MiB, 1);
   pager_->planned().set_recomputer(&refill);
   EXPECT_TRUE(holds(at, 1_MiB, 1));
 }
 
-// A chain: each is made from the one before it, which was dropped too.
+// Each storage of a chain is recomputed from the one before it, which was dropped, too.
 TEST_F(PagerPlan, WhatIsNeededToRecomputeIsRecomputedFirst) {
   class Chain final : public Recomputer {
    public:
@@ -471,7 +471,7 @@ TEST_F(PagerPlan, ThreadsThatNeedTheSameStorageMakeItOnce) {
   EXPECT_EQ(pager_->counts().recomputed, static_cast<std::uint64_t>(kRounds));
 }
 
-// One thread carries a plan out; another reads all the time, and never sees anything but the one content.
+// One thread carries out a plan while another one reads all the time. The reader must always see the same contents.
 TEST_F(PagerPlan, AReaderNeverSeesHalfOfIt) {
   open_with_recomputer(64_MiB);
   run_background();
@@ -509,9 +509,9 @@ TEST_F(PagerPlan, TheHistoryHearsOnlyOfTheProgramsOps) {
       ASSERT_FALSE(begin(i, {all[i]}));
       pager_->end_op();
     }
-    ASSERT_FALSE(begin(9, {all[0]}));  // run again
+    ASSERT_FALSE(begin(9, {all[0]}));  // a recompute, if `remember` is false
     pager_->end_op(remember);
-    make(3_MiB, 4);  // one must go: of those used lately, the one that was used first
+    make(3_MiB, 4);  // one must be evicted: the least recently used
     const Bytes before = pager_->counts().restored;
     ASSERT_FALSE(begin(1, {all[remember ? 0 : 1]}));
     pager_->end_op();

@@ -14,7 +14,7 @@ namespace ullage::store {
 namespace {
 
 constexpr Bytes kHeld = 64_MiB;
-constexpr Bytes kBeside = 16_MiB;  // of what a process holds otherwise, at most
+constexpr Bytes kBeside = 16_MiB;  // the most that a process holds besides
 
 std::vector<char> hold() { return std::vector<char>(kHeld.count, 'x'); }
 
@@ -59,7 +59,7 @@ TEST(ProcessMemory, WhoHasEndedHoldsNone) {
   if (child == 0) _exit(0);
   siginfo_t ended = {};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
-  EXPECT_FALSE(holds_memory(child));  // its parent did not ask yet
+  EXPECT_FALSE(holds_memory(child));  // a zombie: its parent has not reaped it yet
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_FALSE(holds_memory(child));
   EXPECT_EQ(faulted_of(child), Bytes{});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A recomputer whose bytes are known: it fills a new storage with the words that a seed gives, and hands its pages
-// over.
+// A recomputer with known results. It fills a new storage with words that a seed determines, and hands its pages over
+// to the dropped storage.
 
 #include "ullage/store/pager.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each call behind the spill file fails in turn: an error that says what, and never wrong bytes.
+// Each system call of the spill file fails in turn. The result must be an error with its reason, never wrong bytes.
 #include "spill_test.h"
 
 #include <gtest/gtest.h>
@@ -13,19 +13,19 @@
 namespace ullage::store {
 namespace {
 
-// What the n-th call does instead of its work; the others are the system's.
+// Makes the n-th call fail or fall short; the other calls go to the system.
 struct Script {
   int fail_at = -1;
   int error = 0;  // 0: a short transfer of `part` bytes
   ssize_t part = 0;
   int calls = 0;
-  bool again = false;  // fails for ever from there
+  bool again = false;  // every later call fails, too
   bool now() {
     const int call = calls++;
     return call == fail_at || (again && call > fail_at);
   }
 };
-Script writes, reads, allocations;  // the calls are plain functions, so their state stands outside
+Script writes, reads, allocations;  // globals, because the calls are plain functions
 
 ssize_t scripted_write(int fd, const void* from, size_t size, off_t at) {
   if (!writes.now()) return pwrite(fd, from, size, at);
@@ -95,7 +95,7 @@ TEST_F(SpillFailureTest, EachReadInTurn) {
     const Status failed = file->read(slot, in.address());
     ASSERT_FALSE(failed.ok());
     EXPECT_NE(failed.error().message.find(strerror(EIO)), std::string::npos);
-    reads = {.fail_at = call};  // nothing more comes
+    reads = {.fail_at = call};  // the call transfers no bytes, as at the end of a file
     EXPECT_EQ(file->read(slot, in.address()).error().kind, Error::Kind::BadFile);
     EXPECT_EQ(file->counts().read, 0_B);
   }
@@ -146,7 +146,7 @@ TEST_F(SpillFailureTest, FullDiskIsKnownWhenTheSlotIsTaken) {
       << none.error().message;
   EXPECT_EQ(file->counts().in_use, 8_MiB);
   EXPECT_EQ(file->counts().file_bytes, 8_MiB);
-  // Gaps are given back to a full disk before a larger slot is refused.
+  // If the disk is full, gaps in the file are freed before a larger slot is refused.
   file->give(slot);
   allocations = {.fail_at = 0, .error = ENOSPC};
   take(*file, 16_MiB);
@@ -182,7 +182,7 @@ ssize_t slow_write(int fd, const void* from, size_t size, off_t at) {
   return moved;
 }
 
-// A fork amid a transfer past the cache would mix up the pages of parent and child.
+// A fork during a direct transfer (past the page cache) would mix up the pages of parent and child.
 TEST_F(SpillFailureTest, ForksWaitForTransfersUnderWay) {
   write_began = write_ended = false;
   SpillFile::Options options = scripted(false);

@@ -77,7 +77,7 @@ TEST_F(SpillFileTest, SaysWhenItsBoundIsReached) {
   take(*file, 8_MiB);
 }
 
-// Pieces left between slots must not make a bound smaller than it is.
+// The file must reach its bound also if the free space is in pieces between slots.
 TEST_F(SpillFileTest, ReachesItsBoundInPiecesToo) {
   auto file = open(16_MiB);
   std::vector<SpillSlot> slots;
@@ -115,7 +115,7 @@ void expect_apart(const std::map<std::uint64_t, Block>& blocks, const SpillSlot&
   }
 }
 
-// Takes, writes, reads and gives at random against a map of what must be there.
+// Takes, writes, reads and gives slots at random, and compares with a map of what must be there.
 void random_work(SpillFile& file, std::uint64_t seed, int rounds, bool alone) {
   constexpr Bytes kMost = 2_MiB;
   std::mt19937_64 random(seed);
@@ -221,7 +221,8 @@ TEST_F(SpillFileTest, NoticesAChangedByte) {
   EXPECT_NE(read.error().message.find("other bytes than were written"), std::string::npos) << read.error().message;
 }
 
-// A program that closes descriptors which are not its own, and then opens its files: they must not be written to.
+// A program may close descriptors that are not its own and then open files, which get the same numbers. The spill file
+// must not write to those.
 TEST_F(SpillFileTest, NeverTouchesAFileThatTookItsNumber) {
   auto file = open(8_MiB, with(false));
   TestPages pages(1_MiB, 1);

@@ -35,7 +35,7 @@ TEST_F(SpillFolderTest, LeavesAReserveWithoutASize) {
   ASSERT_TRUE(place.ok()) << place.error().text();
   struct statvfs room = {};
   ASSERT_EQ(statvfs(folder_.c_str(), &room), 0);
-  const Bytes free = Bytes{room.f_bavail} * room.f_frsize;  // others use the disk too: a quarter of tolerance
+  const Bytes free = Bytes{room.f_bavail} * room.f_frsize;  // a quarter of tolerance, because others use the disk, too
   EXPECT_LT(place->most, free);
   EXPECT_GT(place->most, free / 4 * 3);
   EXPECT_EQ(place->most.count % 4096, 0u);
@@ -69,7 +69,7 @@ TEST_F(SpillFolderTest, SaysWhatIsWrong) {
                 "write it like 20GiB");
   EXPECT_EQ(message_of(folder_ + "/file"), folder_ + "/file: is not a folder; name one to spill to");
   EXPECT_EQ(message_of(folder_ + "/file/under"), folder_ + "/file/under: cannot look at the folder: Not a directory");
-  EXPECT_EQ(message_of(folder_ + ":0"), folder_ + ": 0 B is no room to spill to; state more, as in DIR:20GiB");
+  EXPECT_EQ(message_of(folder_ + ":0"), folder_ + ": 0 B is too little room to spill to; state more, as in DIR:20GiB");
   const std::string too_much = message_of(folder_ + ":4000000TiB");
   EXPECT_NE(too_much.find(" free, less than the "), std::string::npos) << too_much;
   EXPECT_NE(too_much.find("(4398046511104000000 bytes) stated"), std::string::npos) << too_much;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spill file across forks and kills.
+// The spill file when processes fork or are killed.
 #include "spill_test.h"
 #include "ullage/store/process_memory.h"
 
@@ -19,7 +19,7 @@
 namespace ullage::store {
 namespace {
 
-// Two processes tell each other to go on, by one byte a time. One that died is given up after a minute.
+// Lets a process wait for another one, by a byte in a pipe. Gives up after a minute, in case the other one died.
 class Signal final {
  public:
   Signal() { EXPECT_EQ(pipe2(ends_, O_CLOEXEC), 0); }
@@ -45,7 +45,7 @@ int exit_of(pid_t child) {
 
 class SpillOnTheSystem : public SpillTest {
  protected:
-  // As the pool does through pthread_atfork; the child does `work` and exits with 0 where it is true.
+  // Forks as the pool does through pthread_atfork. The child runs `work` and exits with 0 if that returns true.
   static pid_t forked(SpillFile& file, const std::function<bool()>& work) {
     file.before_fork();
     const pid_t child = fork();
@@ -53,7 +53,7 @@ class SpillOnTheSystem : public SpillTest {
       file.after_fork_in_parent();
       return child;
     }
-    alarm(60);  // a child that waits for ever is ended by the signal
+    alarm(60);  // the signal ends a child that waits forever
     file.after_fork_in_child();
     _exit(work() ? 0 : 1);
   }
@@ -90,7 +90,7 @@ TEST_F(SpillOnTheSystem, KilledProcessLeavesNoFile) {
   }
 }
 
-// A write past the cache would have the kernel copy each page that it pins.
+// A direct write pins its pages, and the kernel would copy each pinned page that is shared with a child.
 TEST_F(SpillOnTheSystem, WritesPagesSharedWithAForkWithoutCopiesOfThem) {
   constexpr Bytes kSize = 32_MiB;
   for (const bool checksums : {false, true}) {
@@ -136,7 +136,7 @@ TEST_F(SpillOnTheSystem, SlotsAreNotReusedBeforeAGrandchildEnds) {
   const SpillSlot slot = written(*file, 4_MiB, 1);
   Signal overwritten, done;
   const pid_t child = forked(*file, [&] {
-    // The grandchild outlives its parent and says itself what it saw.
+    // The grandchild outlives its parent, so it reports by itself what it saw.
     return forked(*file, [&] {
              if (!overwritten.wait() || !holds(*file, slot, 1)) return false;
              return done.send(), true;
@@ -215,7 +215,7 @@ TEST_F(SpillOnTheSystem, AChildReadsAndDoesNotSpill) {
     TestPages pages(2_MiB);
     const bool taken = file->take(4_KiB).ok();
     const bool wrote = file->write(slot, pages.address()).ok();
-    file->give(freed);  // means nothing to the parent
+    file->give(freed);  // has no effect on the parent
     return !taken && !wrote && holds(*file, slot, 1);
   });
   EXPECT_EQ(exit_of(child), 0);
@@ -224,7 +224,7 @@ TEST_F(SpillOnTheSystem, AChildReadsAndDoesNotSpill) {
   EXPECT_EQ(file->take(4_KiB).ok(), true);
 }
 
-// Past this limit a write is a signal that ends the process.
+// A write beyond this limit (RLIMIT_FSIZE) would end the process by a signal.
 TEST_F(SpillOnTheSystem, StaysWithinTheLimitOnTheLengthOfFiles) {
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -239,14 +239,15 @@ TEST_F(SpillOnTheSystem, StaysWithinTheLimitOnTheLengthOfFiles) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(place->most, 4_MiB);
   EXPECT_EQ(stated.error().message,
-            "files may have 4.00 MiB (4194304 bytes), less than the 5.00 MiB (5242880 bytes) "
+            "files there may have at most 4.00 MiB (4194304 bytes), less than the 5.00 MiB (5242880 bytes) "
             "stated; raise 'ulimit -f' or state less");
-  EXPECT_EQ(none.error().message,
-            "no 5.00 MiB (5242880 bytes) in one piece within the limit on the length of files; raise 'ulimit -f'");
+  EXPECT_EQ(
+      none.error().message,
+      "no room for 5.00 MiB (5242880 bytes) in one piece within the limit on the length of files; raise 'ulimit -f'");
   EXPECT_TRUE(wrote);
 }
 
-// No pipe can be made: better a slot that is never reused than one that is reused too early.
+// Without descriptors no pipe can be made to notice a child's end. Then slots are never reused, rather than too early.
 TEST_F(SpillOnTheSystem, WithoutDescriptorsSlotsAreHeldForGood) {
   auto file = open(8_MiB);
   const SpillSlot slot = written(*file, 4_MiB, 1);

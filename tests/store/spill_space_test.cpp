@@ -52,7 +52,7 @@ TEST(SpillSpace, UndoneSlotsLeaveNothing) {
   EXPECT_EQ(space.grow(4_MiB)->offset, slot.offset);
 }
 
-// A slot is held for exactly the forks that came between its taking and its giving.
+// A slot is held for exactly the forks that happened between its taking and its giving.
 TEST(SpillSpace, HoldsWhatAForkSawInUse) {
   SpillSpace space(16_MiB, 1_GiB);
   const SpillSlot given_before = *space.grow(1_MiB), seen_by_first = *space.grow(1_MiB);
@@ -93,7 +93,7 @@ TEST(Checksum, ChangesWithEachBitAndWithTheOrder) {
   const std::uint64_t one = sum();
   std::swap(bytes[3], bytes[11]);
   EXPECT_NE(sum(), one);
-  // The highest bits of neighbouring words do not cancel each other, as they would without the rotation.
+  // Without the checksum's rotation, the highest bits of neighbouring words would cancel each other.
   bytes.assign(bytes.size(), 0);
   bytes[7] = bytes[15] = static_cast<char>(0x80);
   EXPECT_NE(sum(), plain);

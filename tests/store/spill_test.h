@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the tests of the spill tier share: a folder on a disk, pages to spill, and a fixture that counts.
+// What the tests of the spill tier share: a folder on a disk, pages to spill, and a fixture.
 
 #include "ullage/store/spill_file.h"
 
@@ -15,7 +15,7 @@
 
 namespace ullage::store {
 
-// Pages of memory, at a multiple of 4096 as the store's are.
+// Pages of memory at a multiple of 4096, like the store's.
 class TestPages final {
  public:
   explicit TestPages(Bytes size, char fill = 0) : size_(size) {
@@ -29,7 +29,7 @@ class TestPages final {
   Address address() const { return {reinterpret_cast<std::uint64_t>(at_)}; }
   char* data() { return at_; }
   Bytes size() const { return size_; }
-  // Every word says which page it is and who wrote it.
+  // Fills the pages so that every word depends on its place and on `who`.
   void stamp(std::uint64_t who) {
     for (std::uint64_t i = 0; i < size_.count; i += 8) {
       const std::uint64_t word = who * 0x9e3779b97f4a7c15u + i;
@@ -49,7 +49,7 @@ class TestPages final {
   Bytes size_;
 };
 
-// A folder of its own on a disk; the tests are skipped, and say so, where there is none.
+// Gives each test its own folder on a disk. The tests are skipped, with the reason, if there is no such place.
 class SpillTest : public testing::Test {
  protected:
   void SetUp() override {

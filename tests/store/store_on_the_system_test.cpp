@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the operating system can show: its own count of the bytes, contents that move with their pages, faults. Not
-// run under sanitizers, whose shadow memory and fault handlers are in the way.
+// What only the operating system can show: its own count of resident bytes, contents that move with their pages, and
+// page faults. Not run under sanitizers, because their shadow memory and fault handlers interfere.
 #include "ullage/store/budget.h"
 #include "ullage/store/os_pages.h"
 #include "ullage/store/process_memory.h"
@@ -33,16 +33,16 @@ TEST_F(StoreOnTheSystem, CountsWhatTheSystemCounts) {
   const Bytes before = resident_now();
   std::vector<Address> held;
   for (const Bytes size : {100_MiB, 7_MiB + 12_KiB, 300_KiB, 64_KiB}) {
-    held.push_back(must(size));  // not touched: resident all the same
+    held.push_back(must(size));  // resident although it was never touched
   }
-  const Bytes slack = 1_MiB;  // the kernel adds its counts up in batches
+  const Bytes slack = 1_MiB;  // the kernel updates its counts in batches
   EXPECT_NEAR(double((resident_now() - before).count), double(store->counts().resident.count), double(slack.count));
   for (const Address at : held) store->free(at);
   EXPECT_NEAR(double((resident_now() - before).count), double(store->counts().resident.count), double(slack.count));
 }
 
 TEST_F(StoreOnTheSystem, MovedPagesKeepTheirBytes) {
-  // Not promised to users (a new storage's content is undefined), but it shows that pages are handed on, not replaced.
+  // A new storage's contents are undefined for users. Here they show that pages are reused and not replaced.
   const Address old = must(4_MiB);
   std::memset(reinterpret_cast<void*>(old.value), 0x77, (4_MiB).count);
   store->free(old);
@@ -54,7 +54,7 @@ TEST_F(StoreOnTheSystem, MovedPagesKeepTheirBytes) {
 TEST_F(StoreOnTheSystem, AForgottenAccessToADeadRangeFaults) {
   const Address dead = must(4_MiB);
   store->free(dead);
-  must(4_MiB + 64_KiB);  // takes its pages, at an address of its own
+  must(4_MiB + 64_KiB);  // takes those pages, at another address
   EXPECT_EXIT(*reinterpret_cast<volatile char*>(dead.value) = 1, testing::KilledBySignal(SIGSEGV), "");
 }
 
@@ -67,7 +67,7 @@ TEST_F(StoreOnTheSystem, AnAccessToWhatWasHandedOverFaults) {
   EXPECT_EXIT(static_cast<void>(*reinterpret_cast<volatile char*>(from.value)), testing::KilledBySignal(SIGSEGV), "");
 }
 
-// The real thing: a pool that fills its share, then memory outside the pool grows, and the pool gives back idle pages.
+// A real process: the pool fills its share, then memory outside grows, and the pool gives back idle pages.
 TEST(BudgetOfAProcess, HoldsWhileTheOutsideGrows) {
   OsPages pages;
   const Bytes start = resident_now();
@@ -89,7 +89,7 @@ TEST(BudgetOfAProcess, HoldsWhileTheOutsideGrows) {
   for (const Address block : held) store.free(block);
   EXPECT_GE(store.counts().idle, 180_MiB);
 
-  // 150 MiB appear outside the pool, in pieces; between them someone looks.
+  // The outside grows by 150 MiB in pieces, and trim() is called after each, as the watch does.
   std::vector<std::unique_ptr<char[]>> outside;
   for (int i = 0; i < 30; ++i) {
     outside.push_back(std::make_unique<char[]>((5_MiB).count));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million random operations against a model so simple that it can be trusted: a map of what is live.
+// A million random operations, compared with a model that is simple enough to be trusted: a map of what is live.
 #include "ullage/store/os_pages.h"
 #include "ullage/store/store.h"
 
@@ -13,7 +13,7 @@
 namespace ullage::store {
 namespace {
 
-// Sizes as programs have them: many small, some of the same few shapes, a few odd and large.
+// Draws sizes as programs have them: many small ones, some of the same few shapes, a few odd and large ones.
 Bytes draw_size(std::mt19937_64& random) {
   static constexpr std::uint64_t kShapes[] = {65536, 147456, 524288, 2097152, 4194304, 4518064};
   switch (random() % 20) {
@@ -66,7 +66,7 @@ class Model {
     blocks_.erase(it);
   }
 
-  // The pages of some range go; its address stays taken.
+  // Takes the pages of some range away; its address stays taken.
   void vacate(std::uint64_t draw) {
     auto it = blocks_.lower_bound(Address{blocks_.begin()->first.value + draw % (1ull << 28)});
     while (it != blocks_.end() && (it->second.size < Store::kLeastRange || it->second.vacated)) ++it;
@@ -78,7 +78,7 @@ class Model {
     away_.insert(it->first);
   }
 
-  // And come back, filled elsewhere first; or not, where someone thought better of it.
+  // Brings such a range back: stages pages, fills them, and settles them or gives up.
   void bring_back(bool settle, Bytes limit) {
     if (away_.empty()) return;
     const Address at = *away_.begin();
@@ -98,7 +98,7 @@ class Model {
     away_.erase(at);
   }
 
-  // Or the bytes are made again elsewhere, and come by.
+  // Makes the bytes again in another block, and hands its pages over.
   void hand_over(Bytes limit) {
     if (away_.empty()) return;
     const Address at = *away_.rbegin();
@@ -140,7 +140,7 @@ class Model {
     bool vacated = false;
   };
 
-  // A stamp in the first and the last bytes finds any overlap and any page moved from under a live block.
+  // Stamps the first and the last bytes. This reveals any overlap, and any page that is taken from a live block.
   void mark(Address at, Bytes size, std::uint64_t stamp) const {
     if (!real_) return;
     const std::size_t n = std::min<std::size_t>(8, size.count);
@@ -172,7 +172,7 @@ void run(Pages& pages, bool real, int operations, std::size_t most_pieces) {
   Model model(**made, real);
   std::mt19937_64 random(20261121);
   for (int i = 0; i < operations && !testing::Test::HasFatalFailure(); ++i) {
-    // Waves of growing and shrinking, so that the limit is met and idle pages of every kind pile up.
+    // Live bytes grow and shrink in waves, so that the limit is reached and idle pages of every kind collect.
     const bool growing = (i / 20000) % 2 == 0;
     if (model.count() == 0 || random() % 100 < (growing ? 60u : 42u)) {
       model.allocate(draw_size(random), limit_bytes);

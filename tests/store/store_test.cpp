@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One conformance suite for the store, with the operating system behind it and with nothing behind it: placement and
-// counts must be the same.
+// One conformance suite for the store, run with the operating system behind it and with nothing behind it. Placement
+// and counts must be the same.
 #include "ullage/store/store.h"
 
 #include "ullage/store/os_pages.h"
@@ -120,7 +120,7 @@ TYPED_TEST(StoreConformance, JoinsPagesOfManyDeadRanges) {
 }
 
 TYPED_TEST(StoreConformance, ResidentFollowsTheLivePeak) {
-  // A step of repeating shapes whose small and huge storages peak at different times.
+  // A step with repeating shapes, in which small and huge storages peak at different times.
   for (int step = 0; step < 4; ++step) {
     std::vector<Address> held;
     for (int i = 0; i < 10; ++i) held.push_back(this->must(12_MiB + 300_KiB));
@@ -163,7 +163,7 @@ TYPED_TEST(StoreConformance, IdlePagesNeverStandInTheWay) {
   std::vector<Address> small;
   for (int i = 0; i < 1000; ++i) small.push_back(this->must(200_KiB));
   for (const Address at : small) this->store->free(at);
-  this->must(250_MiB);  // the idle small pages go, the limit is kept
+  this->must(250_MiB);  // idle pages of small blocks are given back to keep the limit
   EXPECT_LE(this->store->counts().resident, 256_MiB);
 }
 
@@ -211,7 +211,7 @@ TYPED_TEST(StoreConformance, PresentIsWhatHasBytesBehindIt) {
 TYPED_TEST(StoreConformance, HandsPagesOverFromOneStorageToAnother) {
   Store& own = *this->store;
   const Bytes size = 5_MiB + 12_KiB + 3_B;
-  // Of many pieces.
+  // The pages of `to` come from many free pieces.
   std::vector<Address> dead;
   for (int i = 0; i < 4; ++i) dead.push_back(this->must(2_MiB + 4_KiB * 20));
   for (const Address one : dead) own.free(one);
@@ -309,7 +309,7 @@ TYPED_TEST(StoreConformance, ThreadsShareIt) {
   EXPECT_EQ(c.allocations, c.frees);
 }
 
-// Keeps what was leased, and what came of it.
+// A limit that keeps what was leased, and what became of the lease.
 struct LeasedLimit final : Limit {
   Bytes resident_limit(Bytes) override {
     leased_when_asked = leased;

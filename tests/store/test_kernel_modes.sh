@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The store's tests under each way the kernel can be set: huge pages always, madvise, never; strict overcommit. These settings are
-# the whole machine's, so it runs only where ULLAGE_KERNEL_MODES=1 says that they may be changed (CI); they are put back at the end.
+# Runs the store's tests under each setting of the kernel: huge pages always, madvise, never; strict overcommit. The settings apply to
+# the whole machine, so this runs only if ULLAGE_KERNEL_MODES=1 permits changing them (CI). They are restored at the end.
 # usage: test_kernel_modes.sh STORE_TEST SYSTEM_TEST
 set -uo pipefail
 huge=/sys/kernel/mm/transparent_hugepage/enabled
@@ -15,7 +15,7 @@ huge_before=$(sed 's/.*\[\(.*\)\].*/\1/' "$huge")
 overcommit_before=$(cat "$overcommit")
 trap 'echo "$huge_before" > "$huge"; echo "$overcommit_before" > "$overcommit"' EXIT
 
-without="-*WithNothingBehind"  # to these all kernels are alike
+without="-*WithNothingBehind"  # these do not depend on the kernel
 failed=0
 run() {
   echo "== $1"
@@ -29,6 +29,6 @@ for mode in always madvise never; do
 done
 echo "$huge_before" > "$huge"
 echo 2 > "$overcommit"
-# Tests that want a terabyte of addresses at once get what strict overcommit gives.
+# Tests that need a terabyte of addresses at once get only what strict overcommit allows.
 filter="$without:OsPages.ReservesWithoutBytes" run "strict overcommit" "$@"
 exit $failed

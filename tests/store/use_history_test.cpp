@@ -8,7 +8,7 @@
 namespace ullage::store {
 namespace {
 
-// A program of one thread: `run` is an op that uses storages by number.
+// A program of one thread. run() runs an op that uses storages by number.
 struct OpsInTurn {
   UseHistory history;
   std::vector<UseId> last = std::vector<UseId>(64);
@@ -25,7 +25,7 @@ struct OpsInTurn {
     history.add_death(last[s]);
     last[s] = {};
   }
-  // Forward through ten layers (weight i, activation 20 + i), backward, update; the activations die on the way back.
+  // Forward through ten layers (weight i, activation 20 + i), backward, update. Backward frees the activations.
   void step() {
     for (std::size_t i = 0; i < 10; ++i) run(100 + i, {i, 20 + i});
     for (std::size_t i = 10; i-- > 0;) {
@@ -80,7 +80,7 @@ TEST(UseHistory, FindsItsPlaceAgainAfterADeviation) {
   OpsInTurn program;
   program.step();
   program.step();
-  for (std::uint64_t i = 0; i < 25; ++i) program.run(1000 + i, {40});  // an evaluation that never was
+  for (std::uint64_t i = 0; i < 25; ++i) program.run(1000 + i, {40});  // an evaluation, which did not occur before
   program.step();
   for (std::size_t i = 0; i < 10; ++i) program.run(100 + i, {i, 20 + i});
   for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(program.ahead(20 + i), 10 - i) << i;

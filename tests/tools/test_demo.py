@@ -70,7 +70,7 @@ def measured(steps: int = 3) -> Measured:
 
 
 def test_two_runs_are_measured(place: Place) -> None:
-    done = place.compare(instant=0.4)  # long enough for a look at it on a busy machine too
+    done = place.compare(instant=0.4)  # long enough for a sample also on a busy machine
     assert done.returncode == 0, done
     told = Measured.load(place.out / "memory.json")
     assert told.steps == 3 and told.budget == 60 * MIB, told

@@ -13,7 +13,7 @@ constexpr EventId kNever{UINT64_MAX};
 
 void ExpectedTake::add_storage(StorageId id, Bytes bytes, OpId op, bool before) {
   auto& storages = take_.trace.storages;
-  // One unit of 512 bytes after the other, the first one left out.
+  // Storages follow each other at multiples of 512 bytes, from 512 on.
   Address address{512};
   if (!storages.empty()) {
     address = storages.back().address + round_up(std::max(storages.back().bytes, 1_B), 512_B);

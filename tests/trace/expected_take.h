@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The Take that an EventLog should give, built from the same calls with no packing at all.
+// The Take that an EventLog should return, built from the same calls without any packing.
 
 #include "ullage/trace/file/event_log.h"
 #include "ullage/trace/take/take.h"

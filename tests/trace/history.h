@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A recording with all that trace/ makes of it, and what must hold of every one.
+// A recording with everything that src/ullage/trace derives from it. The constructor checks what must hold for each.
 
 #include "ullage/trace/meaning/levels.h"
 #include "ullage/trace/meaning/lifetimes.h"
@@ -44,7 +44,7 @@ struct History {
   const Steps steps;
 
  private:
-  // What is live by the storages, counted anew for each event.
+  // Computes live bytes from the storages alone, anew for each event, and compares them with the levels.
   void check() const {
     ASSERT_EQ(trace.events.size(), recorded.events.size());
     ASSERT_EQ(level.live.size(), trace.events.size());
@@ -83,7 +83,7 @@ struct History {
   }
 };
 
-// Of the blocks at the end that are not cached.
+// Returns the requested bytes of the blocks that are not cached at the end.
 inline Bytes requested_at_end(const DeviceRecording& recorded) {
   Bytes sum;
   for (const Segment& segment : recorded.segments) {

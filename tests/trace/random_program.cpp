@@ -100,7 +100,7 @@ void RandomProgram::tell() {
       const std::int64_t bytes = std::int64_t(below(2000)) - 1000;
       log_.charged(bytes);
       if (expected_) expected_->charged(bytes);
-      log_.charged(-bytes);  // so that nothing is carried into the next take
+      log_.charged(-bytes);  // so that no charge is carried into the next take
       if (expected_) expected_->charged(-bytes);
       return;
     }

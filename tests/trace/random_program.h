@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A made-up program that allocates, runs ops on two threads, saves, tells roles and borders; always the same for one
-// seed. What it does goes to an EventLog, and to an ExpectedTake where there is one.
+// A made-up program that allocates, runs ops on two threads, saves tensors, and states roles and step borders. It is
+// the same for one seed. It logs to an EventLog and, if there is one, to an ExpectedTake.
 
 #include "expected_take.h"
 
@@ -20,7 +20,7 @@ class RandomProgram final {
 
   void begin_take(std::vector<Knob> knobs);
   void run(std::uint64_t actions);
-  void train_steps(std::uint64_t steps);  // every step the same, with a border behind it
+  void train_steps(std::uint64_t steps);  // all steps are the same; a border follows each
   Take finish(const ProcessFigures& figures, Take::End why);
 
   std::uint64_t live_bytes() const { return live_bytes_; }

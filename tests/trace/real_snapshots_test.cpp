@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of snapshots that other people's programs wrote, and what is told of some of them.
+// What must hold for snapshots that other people's programs wrote, and what is known about some of them.
 
 #include "ullage/read/input.h"
 #include "ullage/read/snapshot/snapshot.h"
@@ -17,7 +17,7 @@ Recording read(const std::filesystem::path& path) {
   return read::read_snapshot(bytes_of(path), path.filename().string()).value();
 }
 
-// History's own checks: owners add up at the peak, at the failure and at the end.
+// Runs History's checks and checks that owners add up at the peak, at the failure and at the end.
 void expect_consistent(const std::filesystem::path& path) {
   SCOPED_TRACE(path.filename().string());
   const Recording file = read(path);
@@ -36,7 +36,7 @@ std::vector<std::filesystem::path> snapshots(const std::filesystem::path& folder
   if (!std::filesystem::exists(folder)) return paths;
   for (const auto& one : std::filesystem::directory_iterator(folder)) {
     const auto kind = one.path().extension();
-    // The fixture of Mosaic is made up: its live bytes pass what it reserves.
+    // The fixture of Mosaic is made up: its live bytes exceed what it reserves.
     const bool made_up = one.path().filename().string().find("mosaic") != std::string::npos;
     if ((kind == ".pickle" || kind == ".pkl") && !made_up) paths.push_back(one.path());
   }
@@ -114,7 +114,7 @@ TEST(RealSnapshots, TellTheirSteps) {
   EXPECT_EQ(steps(niu + "forward_and_backward_memory_snapshot_100.pickle").from, Steps::From::Annotations);
   EXPECT_EQ(steps(niu + "forward_and_backward_memory_snapshot_100.pickle").whole(), 3u);
   EXPECT_EQ(steps(niu + "forward_memory_snapshot_100.pickle").from, Steps::From::Period);
-  // The layers of one pass are no steps.
+  // The layers of one pass must not be taken for steps.
   EXPECT_EQ(steps("silmont2000__assignment2-systems__memory_forward_bf16_128.pickle").whole(), 0u);
   EXPECT_EQ(steps("silmont2000__assignment2-systems__memory_forward_fp32_128.pickle").whole(), 0u);
   EXPECT_EQ(steps("Wedsonlin__assignment2-systems__results__medium_512_inference_memory_snapshot.pickle").whole(), 0u);
@@ -141,7 +141,7 @@ TEST(SmallSnapshots, TellWhoHoldsTheBytes) {
   EXPECT_EQ(history.bytes_by_category(At::Peak).count(Category::Unattributed), 0u);
 }
 
-// The small copies, where the others are not.
+// Checks the small copies in the repository, also where ../shared/real is missing.
 TEST(SmallSnapshots, AreReconstructed) {
   const auto paths = snapshots(data_folder() / "snapshots");
   EXPECT_FALSE(paths.empty());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes recordings as PyTorch's allocator would: addresses are used again, frees are requested and completed, and the
-// segments at the end hold the blocks that are live then.
+// Makes recordings as PyTorch's allocator does: addresses are reused, frees are requested and completed, and the
+// segments hold the blocks that are live at the end.
 
 #include "ullage/trace/recording/recording.h"
 
@@ -17,20 +17,20 @@ class RecordingBuilder {
  public:
   RecordingBuilder();
 
-  // Innermost first.
+  // `frames` begins with the innermost frame.
   StackId stack(const std::vector<Frame>& frames);
   Address allocate(Bytes bytes, StackId stack = {});
   void free(Address address, StackId stack = {});
   void request_free(Address address, StackId stack = {});
   void complete_free(Address address, StackId stack = {});
   void out_of_memory(Bytes requested, StackId stack = {});
-  // The same time is between two events, never at one.
+  // Adds an annotation. Its time lies between two events and never equals that of one.
   void annotate(const std::string& name, bool start);
-  void add(RecordedEvent event);  // as it is: for what cannot be
+  void add(RecordedEvent event);  // adds it unchecked, for impossible recordings
 
   std::size_t events() const { return recording_.devices[0].events.size(); }
 
-  // The file that is written now, when the `lost` oldest events are gone.
+  // Returns the recording that would be written now if the `lost` oldest events had been overwritten.
   Recording recording(std::size_t lost = 0) const;
 
  private:

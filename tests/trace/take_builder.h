@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes a take as a recorder would, op by op.
+// Writes a take op by op, as a recorder does.
 
 #include "ullage/trace/take/take.h"
 
@@ -14,7 +14,7 @@ namespace ullage::trace::test {
 
 enum class Mode { Grad, NoGrad, Backward };
 
-// One op; what it `makes` are its outputs, its `scratch` is freed before it ends.
+// One op. It allocates `makes` for its outputs, and frees `scratch` before it ends.
 struct OpSpec {
   std::string name;
   std::vector<StorageId> reads{};
@@ -44,8 +44,8 @@ class TakeBuilder final {
   void step_told();
   void charge(Bytes bytes) { take_.charges.push_back({now(), static_cast<std::int64_t>(bytes.count)}); }
   void discharge(Bytes bytes) { take_.charges.push_back({now(), -static_cast<std::int64_t>(bytes.count)}); }
-  void gap(std::uint64_t events);                                  // at an event of its own
-  void sizes(StorageId storage, std::vector<std::int64_t> sizes);  // of all its uses
+  void gap(std::uint64_t events);                                  // adds an event for the gap
+  void sizes(StorageId storage, std::vector<std::int64_t> sizes);  // for all uses of the storage, earlier ones too
 
   std::uint64_t ops() const { return take_.trace.ops.size(); }
   EventId now() const { return take_.trace.end(); }

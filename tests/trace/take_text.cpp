@@ -122,7 +122,7 @@ std::string broken_op(const Take& take, const OpDetail& one) {
   return {};
 }
 
-// Each event's storage or op is there, and says the same of its life.
+// Checks that the event's storage or op exists and agrees about its begin and end.
 std::string broken_event(const Take& take, std::size_t index) {
   const auto& what = take.trace.events[index].what;
   const EventId now{index};
@@ -208,7 +208,7 @@ std::string broken_invariant(const Take& take) {
     if (!trace.events[i].at || trace.events[i].at->count < time) return "a time";
     time = trace.events[i].at->count;
   }
-  (void)levels(trace);  // no level below zero, no sum past 2^64
+  (void)levels(trace);  // throws if a level is negative or a sum exceeds 64 bits
   return broken_lists(take);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A take as lines of text, every field of it: two takes are the same when their lines are. And what holds of any take.
+// A take as lines of text with every field, so that two takes are equal exactly if their lines are. Also the check of
+// what holds for any take.
 
 #include "ullage/trace/file/trace_file.h"
 #include "ullage/trace/take/take.h"
@@ -16,7 +17,7 @@ namespace ullage::trace::test {
 std::vector<std::string> lines_of(const Take& take);
 std::vector<std::string> lines_of(const TraceFile& file);
 
-// Empty, or what an invariant of trace.h and take.h is broken by.
+// Returns what breaks an invariant of trace.h or take.h; empty if nothing does.
 std::string broken_invariant(const Take& take);
 
 std::string written(const TraceFile& file);

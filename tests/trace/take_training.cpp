@@ -16,7 +16,7 @@ Understood::Understood(Take of) : take(std::move(of)), meaning(understand(take))
   EXPECT_EQ(meaning.phases.size(), trace.events.size());
   EXPECT_EQ(meaning.categories.size(), trace.storages.size());
   EXPECT_EQ(meaning.meanings.size(), meaning.stacks.stack_count());
-  // What others tell from the stacks alone is the same.
+  // The functions that work from the stacks alone must give the same categories.
   EXPECT_EQ(categories(trace, meaning.meanings), meaning.categories);
   const Levels level = levels(trace);
   for (const At when : {At::Peak, At::End}) {

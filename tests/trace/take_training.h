@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A training told to a TakeBuilder, and a take that is understood.
+// A training program written to a TakeBuilder, and a take with its meaning.
 
 #include "take_builder.h"
 #include "ullage/trace/take/take_meaning.h"
@@ -12,7 +12,7 @@
 
 namespace ullage::trace::test {
 
-// A take that is understood; and what holds of each.
+// A take with its meaning. The constructor checks what must hold for each.
 struct Understood {
   explicit Understood(Take of);
 
@@ -26,7 +26,7 @@ struct Understood {
   TakeMeaning meaning;
 };
 
-// A network of two layers, convolution and norm, and what trains it. Every tensor that the program holds is a member.
+// A network of two layers (convolution and norm) and its training. Every tensor that the program holds is a member.
 class Training {
  public:
   struct Options {

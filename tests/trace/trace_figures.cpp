@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints what tools/read_trace.py prints, from what the library reads: the two must say the same.
-// usage: trace_figures FILE | trace_figures --make FILE      the latter writes a made-up trace with a gap
+// Prints the same figures as tools/read_trace.py, but read by the library. A test compares the two.
+// usage: trace_figures FILE | trace_figures --make FILE      --make writes a made-up trace with a gap
 
 #include "random_program.h"
 

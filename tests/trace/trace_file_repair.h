@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A damaged trace file made whole on the outside: lengths, checksums and the count of parts are right again, so that
-// what is wrong inside the parts reaches the reader. For tests and for fuzzing.
+// Repairs lengths, checksums and the count of parts of a damaged trace file, so that the damage inside the parts
+// reaches the reader's inner checks. For tests and fuzzing.
 
 #include "ullage/trace/file/file_parts.h"
 
@@ -16,7 +16,7 @@
 
 namespace ullage::trace::test {
 
-// Takes the parts as their lengths say; one that is too long ends with the file.
+// Divides the content into parts by their lengths. A part that is too long ends with the file.
 inline void repair(std::string_view content, std::ostream& out) {
   constexpr std::size_t kHeader = 12, kChecksum = 4;
   PartWriter parts(out);

@@ -32,7 +32,7 @@ void TrainingProgram::build_model() {
   }
 }
 
-// The activations of each layer, the loss last.
+// Returns the activations of each layer, then the loss.
 std::vector<Address> TrainingProgram::forward(const char* function, std::uint64_t line) {
   const Bytes more = options_.grow ? Bytes{4096} * std::uint64_t(steps_) : Bytes{};
   std::vector<Address> kept;
@@ -55,7 +55,7 @@ std::vector<Address> TrainingProgram::forward(const char* function, std::uint64_
 }
 
 void TrainingProgram::backward(std::vector<Address>& activations) {
-  // Threads of the engine have no Python frames.
+  // The threads of the autograd engine have no Python frames.
   const StackId node = whole_stack({kMatmul, kNode, kEngine}, {});
   std::optional<Address> flowing;
   for (std::size_t i = layers_.size(); i-- > 0;) {
@@ -64,7 +64,7 @@ void TrainingProgram::backward(std::vector<Address>& activations) {
     flowing = next;
     const Address made = allocate(kParameter, node);
     if (layers_[i].gradient) {
-      free(made, node);  // added to the one that is there
+      free(made, node);  // it was added to the existing gradient
     } else {
       layers_[i].gradient = made;
     }

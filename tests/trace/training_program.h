@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A small program that trains, as a recording: parameters, steps of forward, backward and optimizer, an evaluation. It
-// leaks on demand.
+// Makes the recording of a small training program: parameters, steps of forward, backward and optimizer, an evaluation.
+// It can be made to leak.
 
 #include "recording_builder.h"
 
@@ -23,7 +23,7 @@ class TrainingProgram final : public RecordingBuilder {
   explicit TrainingProgram(Options options) : options_(options) {}
 
   void build_model();
-  void train_step(int optimizer = 0);  // optimizers are called from lines of their own
+  void train_step(int optimizer = 0);  // each optimizer is called from another line
   void train_discriminator() { train_step(1); }
   void evaluate_step(bool with_graph);
 

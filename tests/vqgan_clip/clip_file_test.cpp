@@ -38,7 +38,7 @@ class ClipFileOpened : public testing::Test {
     EXPECT_FALSE(file);
     return file ? "" : file.error().text().substr(path_.size());
   }
-  // All tensors of the small_clip one but those named so, which are of that shape, or gone where it is {-1}.
+  // Returns the tensors of small_clip(), but the one called `name` has `shape`, or is missing if `shape` is {-1}.
   static WantedWeights small_with(const std::string& name, const std::vector<std::int64_t>& shape) {
     WantedWeights tensors;
     for (auto& one : wanted_of_clip(small_clip())) {

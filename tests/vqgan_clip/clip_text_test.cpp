@@ -18,7 +18,7 @@ TEST(ClipText, IsCleaned) {
       {"a &amp;lt; b", "a < b"},
       {"&copy\u0301; &copy 1", "&cop\u00fd; \u00a9 1"},
       {"&amp;amp;amp;amp;", "&amp;"},
-      {"<b> &rsquo;", "<b> \u2019"},  // as ftfy, which does not resolve it there
+      {"<b> &rsquo;", "<b> \u2019"},  // as ftfy, which unescapes nothing if there is a tag; so the quote stays curly
       {"\u00c9COLE \u00d1 \u0416", "\u00e9cole \u00f1 \u0436"},
       {"cafe\u0301", "caf\u00e9"},
       {"\ufb01sh o\ufb03ce \u0132s \u01c4 \u0149", "fish office ijs d\u017e 'n"},

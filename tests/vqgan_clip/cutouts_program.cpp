@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutouts of a picture, for the comparison with the reference (test_cutouts_in_cpp.py).
+// Makes cutouts of a picture. test_cutouts_in_cpp.py compares them with the reference.
 //
 // usage: vqgan_clip_cutouts IN OUT SIZES CASE...
-// SIZES of parts in one word: "1 3". A CASE is options of ullage-vqgan-clip in one word: "--seed 3 --num-cuts 8".
+// SIZES are the sizes of parts, in one argument: "1 3". A CASE is options of ullage-vqgan-clip in one argument:
+// "--seed 3 --num-cuts 8".
 //
 // IN   picture (1,3,H,W)
-//      weight (N,3,side,side)        of each figure of the cutouts, in the picture's dtype
-//      <i>/draws/<name>              to be taken for case i instead of drawing
+//      weight (N,3,side,side)        the weight of each number of the cutouts, in the picture's dtype
+//      <i>/draws/<name>              is used for case i instead of drawing
 // OUT  <i>/draws/<name>              drawn for case i
 //      <i>/after (4)                 what the generator draws next
-//      <i>/all/<name>                draws of all
+//      <i>/all/<name>                the draws of all cutouts
 //      <i>/cuts, <i>/gradient        the gradient of the weighted sum at the picture
 //      <i>/parts/<n>/cuts, gradient  the same, n cutouts at a time
-// Truth values are written as bytes; what is empty is left out.
+// Booleans are written as bytes. Empty tensors are omitted.
 #include "torch_program/as_tensor.h"
 #include "torch_program/tensor_file.h"
 #include "vqgan_clip/cutouts.h"
@@ -76,7 +77,7 @@ struct Case {
     return draws;
   }
 
-  // The cutouts of these draws and the gradient, `at_a_time` together.
+  // Writes the cutouts of these draws and the gradient, computed `at_a_time` cutouts at once.
   void look(Draws& out, const std::string& name, const Draws& draws, std::int64_t at_a_time) const {
     std::vector<Tensor> cuts;
     const Tensor leaf = picture.clone().requires_grad_();

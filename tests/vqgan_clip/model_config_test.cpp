@@ -8,7 +8,7 @@
 namespace ullage::vqgan_clip {
 namespace {
 
-// As the published one of ImageNet, f16.
+// As the published configuration for ImageNet, f16.
 const std::string kModel =
     "model:\n"
     "  base_learning_rate: 4.5e-6\n"
@@ -143,7 +143,7 @@ TEST(ModelConfig, ThatIsNoYamlIsRefused) {
   }
 }
 
-// Each name stands for ten of the one before: walked through, they would be 10^9.
+// Each alias stands for ten of the one before. Expanding them would give 10^9 nodes.
 TEST(ModelConfig, WithABombOfAliasesCostsNothing) {
   std::string bomb = "a0: &a0 [x]\n";
   for (int i = 1; i < 10; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// pictures_program WHAT ...: a picture on standard output, "width height\n" and its RGB bytes, for
+// pictures_program WHAT ...: writes a picture to standard output, as "width height\n" and its RGB bytes, for
 // test_pictures_in_cpp.py.
 //   init PATH WIDTH HEIGHT    prompt PATH WIDTH HEIGHT
-//   zoom PATH WIDTH HEIGHT SCALE SHIFT_X SHIFT_Y      the size being the picture's own
+//   zoom PATH WIDTH HEIGHT SCALE SHIFT_X SHIFT_Y      WIDTH and HEIGHT are the picture's own
 //   pixels|gradient WIDTH HEIGHT USED_WIDTH USED_HEIGHT SEED
 //   colours WIDTH HEIGHT RED GREEN BLUE_ABOVE BLUE_BELOW
 

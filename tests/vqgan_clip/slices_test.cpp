@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done in pieces where a person allows it, against the same at once.
+// Some computations can be done in slices to save memory. The results are compared with those without slices.
 #include "torch_program/tensor_file.h"
 #include "vqgan_clip/vqgan.h"
 #include "vqgan_clip/vqgan_file.h"

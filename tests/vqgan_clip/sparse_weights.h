@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files of weights of any size that take no room: a header and zeros that no disk holds.
+// Files of weights of any size that take almost no disk space: a header, and zeros as a hole in the file.
 
 #include "ullage/read/weights/weights_match.h"
 
@@ -25,7 +25,7 @@ inline std::uint64_t count_of(const WantedWeights& wanted) {
   return count;
 }
 
-// A safetensors file of half precision (or another type of two bytes); `prefix` stands before every name.
+// Writes a safetensors file of half precision (or another type of two bytes). `prefix` is put before every name.
 inline void write_sparse(const std::string& path, const WantedWeights& tensors, const std::string& prefix = "",
                          const std::string& dtype = "F16") {
   std::string header = "{";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against Pillow and numpy: test_pictures_in_cpp.py.
+// test_pictures_in_cpp.py compares start pictures with Pillow and numpy; here is the rest.
 #include "vqgan_clip/start_pictures.h"
 
 #include "image/write_png.h"

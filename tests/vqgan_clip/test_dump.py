@@ -78,7 +78,7 @@ def test_the_start_in_both_precisions():
         rows = one.vqgan.codebook[found["indices"]].movedim(3, 1)
         near(rows, one.z.detach(), 0)
         near(found["cuts"], CUTS.apply(seen.picture, draws(tensors, 0, CUTS)), limit)
-        # The gradient of the picture, led through the decoder, is that of z without the init weight's.
+        # The picture's gradient, passed back through the decoder, is z's gradient without the part of the init weight.
         z = one.z.detach().clone().requires_grad_()
         one.vqgan.synth(z).backward(found["gradient/picture"])
         near(z.grad, one.z.grad - 0.5 * one.z.detach() / one.z.numel(), limit)

@@ -222,7 +222,7 @@ def test_clip():
     for size in (nets.CLIP, vqgan_clip.CLIPS["ViT-B-32"]):
         state = nets.clip_weights(size)
         theirs = module.build_model({name: tensor.clone() for name, tensor in state.items()}).float()
-        # It rounds to half precision; the reference gets what came of that.
+        # clip rounds its weights to half precision; the reference gets the rounded weights.
         ours = Clip(theirs.state_dict())
         assert (ours.input_resolution, ours.output_dim) == (theirs.visual.input_resolution, theirs.visual.output_dim)
         side = ours.input_resolution

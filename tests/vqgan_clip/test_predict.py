@@ -60,7 +60,8 @@ def expect_told(programs: Programs, size: str, loose: int, *options) -> dict:
 def test_is_the_truth_at_sizes_that_were_not_tried(programs: Programs) -> None:
     wide = expect_told(programs, "48x44", MIB, *FEW)
     assert wide["at"] == {"width": 48, "height": 44} and "trying" not in programs.said, (wide["at"], programs.said)
-    # Larger ones lie beyond a threshold, and others are tried. What follows no cutout decides, to the byte but for their figures.
+    # Larger sizes lie beyond a threshold, so other sizes are rehearsed. No cutout decides the peak, so it is exact to the
+    # byte, but for the cutouts' own numbers.
     expect_told(programs, "224x208", 512, *FEW)
     assert "trying width=" in programs.said, programs.said
 

@@ -15,7 +15,7 @@ from cases import run_cases  # noqa: E402
 from under_budget import MIB, End, Runs, budget_of  # noqa: E402
 from PIL import Image  # noqa: E402
 
-# The nets at full size, the picture not: steps of a second. A plan is followed from the fourth on.
+# The nets have full size, the picture is small, so that a step takes a second. A plan is followed from step 4 on.
 FULL = ["--size", "96x96", "--num-cuts", "4", "--iterations", "5", "--threads", "2"]
 SMALL = ["--size", "128x96", "--num-cuts", "8", "--iterations", "6", "--threads", "1"]
 
@@ -65,7 +65,7 @@ def test_nets_of_the_published_size(runs: Paintings) -> None:
 def test_what_changes_a_step(runs: Paintings) -> None:
     weights = runs.weights("--small")
     photo = str(runs.photo)
-    # Convolutions in double take 27 MiB from the heap, which less of these few tensors does not leave on every machine.
+    # Convolutions in double take 27 MiB from the heap. With a smaller budget, that does not fit on every machine.
     cases = [(90, ["--double"])] + [(60, options) for options in (
         ["--cut-method", "updated"], ["--cut-method", "original"], ["--cut-method", "updatedpooling"],
         ["--optimiser", "AdamP", "--init-weight", "0.5"], ["--video"],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of texts, for the comparison with CLIP's own tokeniser.
-// usage: vqgan_clip_tokenise VOCABULARY < TEXTS     each text ends with a zero byte, its tokens are a line
+// Prints the tokens of texts, for the comparison with CLIP's own tokeniser.
+// usage: vqgan_clip_tokenise VOCABULARY < TEXTS     each text ends with a zero byte; its tokens are printed as a line
 #include "vqgan_clip/tokeniser.h"
 
 #include <iostream>

@@ -12,7 +12,7 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-// The pairs of a small vocabulary: lo, low, low at a word's end, er at a word's end, lower, ow. 512 to 517.
+// A small vocabulary. Its merges have the ids 512 to 517: lo, low, low at a word's end, er at a word's end, lower, ow.
 constexpr const char* kLines = "#version: 0.2\nl o\nlo w\nlo w</w>\ne r</w>\nlow er</w>\no w\n";
 constexpr std::int64_t kLower = 516, kStart = 518, kEnd = 519;
 
@@ -37,8 +37,8 @@ TEST(Tokeniser, KnowsEveryByte) {
   const Tokeniser tokeniser = small();
   EXPECT_EQ(*tokeniser.encode("!"), (Ids{256}));
   EXPECT_EQ(*tokeniser.encode("~"), (Ids{93 + 256}));
-  // c3 is printable in Latin-1, its place is 0xc3 - 0xa1 - 1 behind the 94 of ASCII; a0 is not: those follow from 188
-  // on, 0 to 32, then 127 to 160.
+  // The byte c3 is printable in Latin-1. Its place is 0xc3 - 0xa1 - 1 after the 94 printable bytes of ASCII. The byte
+  // a0 is not printable; such bytes (0 to 32, then 127 to 160) follow from 188 on.
   EXPECT_EQ(*tokeniser.encode("\u00e0"), (Ids{94 + 0xc3 - 0xa1 - 1, 188 + 33 + (0xa0 - 127) + 256}));
 }
 

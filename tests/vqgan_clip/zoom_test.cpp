@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against Pillow: test_pictures_in_cpp.py.
+// test_pictures_in_cpp.py compares zoom frames with Pillow; here is the rest.
 #include "vqgan_clip/zoom.h"
 
 #include "ullage/base/check.h"
@@ -11,7 +11,7 @@
 namespace ullage::vqgan_clip {
 namespace {
 
-// 3 x 2: red counts the pixels.
+// A picture of 3 x 2 pixels, in which red counts the pixels.
 image::Picture counted() { return {3, 2, {0, 9, 9, 1, 9, 9, 2, 9, 9, 3, 9, 9, 4, 9, 9, 5, 9, 9}}; }
 
 std::vector<int> reds(const image::Picture& picture) {

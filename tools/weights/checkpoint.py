@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The yaml of a first stage, and its checkpoint as pytorch-lightning leaves it: with losses, optimizers and callbacks."""
+"""The yaml of a first stage, and its checkpoint as pytorch-lightning writes it: with losses, optimizers and
+callbacks."""
 import torch
 
 from . import containers, later, vqgan_clip
 
 CALLBACK = "pytorch_lightning.callbacks.model_checkpoint.ModelCheckpoint"
-# Layers of the perceptual loss: the slice, the number in it, channels.
+# Layers of the perceptual loss: slice, layer number in it, channels.
 VGG = ((1, 0, 64), (1, 2, 64), (2, 5, 128), (2, 7, 128), (3, 10, 256), (3, 12, 256), (3, 14, 256), (4, 17, 512), (4, 19, 512),
        (4, 21, 512), (5, 24, 512), (5, 26, 512), (5, 28, 512))
 
@@ -30,7 +31,7 @@ def perceptual_shapes(divisor: int):
 
 
 def adam(shapes) -> dict:
-    """What Adam keeps of so many tensors: zeros, since nobody reads them."""
+    """Returns Adam's state for these tensors. It is zeros, because it is never read."""
     def zeros(shape):
         return later.Later(shape, torch.float32, lambda: torch.zeros(shape))
 
@@ -43,7 +44,7 @@ def parameters(shapes) -> list:
 
 
 def lightning(first: vqgan_clip.First, seed: int, prefix: str, callback: type) -> dict:
-    """The tree that torch.save is given."""
+    """Returns the tree that would be given to torch.save."""
     reduced = 1 if first.ch >= 128 else 16
     discriminator = list(discriminator_shapes(64 // reduced))
     model = list(vqgan_clip.first_shapes(first))
@@ -52,7 +53,7 @@ def lightning(first: vqgan_clip.First, seed: int, prefix: str, callback: type) -
         counted = f"loss.discriminator.main.{i}.num_batches_tracked"
         tensors[counted] = later.Later((), torch.int64, lambda: torch.tensor(1000))
     tensors = {prefix + name: tensor for name, tensor in tensors.items()}
-    if prefix:  # of the second stage a little, so that somebody must tell them apart
+    if prefix:  # adds a bit of the second stage, so that readers must distinguish the two
         tensors.update(vqgan_clip.drawn(vqgan_clip.layer("transformer.head", 4, 8), seed))
     score = later.Later((), torch.float32, lambda: torch.tensor(0.5))
     return {
@@ -65,13 +66,13 @@ def lightning(first: vqgan_clip.First, seed: int, prefix: str, callback: type) -
 
 
 def write(path, first: vqgan_clip.First, seed: int, prefix: str = "") -> None:
-    """`prefix`: of the first stage's names, where the file is that of a second stage."""
+    """If the file is that of a second stage, `prefix` stands before the first stage's names."""
     with later.named_class(CALLBACK) as callback:
         later.write(path, lightning(first, seed, prefix, callback))
 
 
 def lines(tree: dict, indent: int = 0):
-    """YAML of dictionaries, lists of plain values, and plain values, in the style of the published files."""
+    """Yields YAML for dictionaries, lists of plain values and plain values, in the style of the published files."""
     for name, value in tree.items():
         if isinstance(value, dict):
             yield " " * indent + f"{name}:"

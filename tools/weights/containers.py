@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that weights come in. Each writer takes a path and tensors by name; SUFFIX is how such a file's name ends.
+"""The file formats of weights. Each writer takes a path and tensors by name; SUFFIX is the ending of the file's name.
 
-Tensors may be Laters (later.py). Only safetensors are then written one by one; the others need them all."""
+Tensors may be Laters (later.py). Only the safetensors writer makes them one by one; the others need all in memory."""
 from collections import OrderedDict
 
 import torch
@@ -12,9 +12,10 @@ from .later import made
 
 
 def dictionary(tensors) -> dict:
-    """Of a net what nn.Module.state_dict gives: _metadata has the version of every module, which pickle writes as a BUILD.
+    """Returns what nn.Module.state_dict gives for a net: _metadata has the version of every module, which pickle writes
+    as a BUILD.
 
-    Names without a dot are of no net, and a plain dictionary."""
+    If no name has a dot, the tensors belong to no net, and the result is a plain dictionary."""
     if not any("." in name for name in tensors):
         return dict(tensors)
     state = OrderedDict(tensors)
@@ -32,7 +33,7 @@ def zip_archive(path, tensors) -> None:
 
 
 def legacy(path, tensors) -> None:
-    """torch.save before torch 1.6: pickles and data one after the other."""
+    """torch.save before torch 1.6: pickles, followed by the data."""
     torch.save(dictionary(made(tensors)), path, _use_new_zipfile_serialization=False)
 
 
@@ -51,4 +52,4 @@ def torchscript(path, tensors) -> None:
 
 
 WRITERS = {"zip": zip_archive, "legacy": legacy, "torchscript": torchscript, "safetensors": safetensors.write}
-SUFFIX = {"safetensors": ".safetensors"}  # of the others: .pt
+SUFFIX = {"safetensors": ".safetensors"}  # the others end in .pt

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are made only when their turn to be written comes, and torch.save's zip archive of such.
+"""Tensors that are made only when they are written, and a writer of torch.save's zip archive for them.
 
-A checkpoint of a gigabyte is written with one tensor in memory at a time.
+So a checkpoint of a gigabyte is written with one tensor in memory at a time.
 """
 import contextlib
 import dataclasses
@@ -17,14 +17,14 @@ import torch
 
 from .safetensors import raw
 
-ALIGNMENT = 64  # of a tensor's first byte in the file, as torch has it
+ALIGNMENT = 64  # of a tensor's first byte in the file, as in torch
 STORAGES = {torch.float32: torch.FloatStorage, torch.float16: torch.HalfStorage, torch.bfloat16: torch.BFloat16Storage,
             torch.int64: torch.LongStorage}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Later:
-    """What `make()` will return: contiguous, of this shape and dtype."""
+    """A tensor to be made by `make()`: contiguous, with this shape and dtype."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
@@ -44,7 +44,7 @@ class Later:
 
 
 def made(tensors: dict) -> dict:
-    """Tensors as they are, Laters made, all at once."""
+    """Returns all tensors at once, with every Later made."""
     return {name: tensor.make() if isinstance(tensor, Later) else tensor for name, tensor in tensors.items()}
 
 
@@ -55,7 +55,8 @@ class Storage:
 
 
 class Pickler(pickle.Pickler):
-    """Writes every Later as torch writes a tensor, and remembers them in `tensors`, whose place is the name of the storage."""
+    """Writes every Later as torch writes a tensor. Collects them in `tensors`; the index there is the storage's
+    name."""
 
     def __init__(self, file):
         super().__init__(file, protocol=2)
@@ -77,7 +78,8 @@ class Pickler(pickle.Pickler):
 
 @contextlib.contextmanager
 def named_class(path: str):
-    """A class of this full name, of modules that need not be there; pickles made meanwhile may name it."""
+    """Provides a class with this full name, even if its modules do not exist, so that pickles made in the context may
+    name it."""
     module, name = path.rsplit(".", 1)
     parts = module.split(".")
     ours = [whole for whole in (".".join(parts[: i + 1]) for i in range(len(parts))) if whole not in sys.modules]
@@ -93,7 +95,8 @@ def named_class(path: str):
 
 
 def write(path, tree) -> None:
-    """`tree` is any nest of plain values and Laters; torch.load reads it back. `path` ends in no name that matters."""
+    """`tree` is any nesting of plain values and Laters; torch.load reads it back. The name of `path` does not
+    matter."""
     text = io.BytesIO()
     pickler = Pickler(text)
     pickler.dump(tree)
@@ -106,7 +109,7 @@ def write(path, tree) -> None:
 
 
 def add(archive, name: str, data: bytes) -> None:
-    """Padded by an extra field of the entry, which readers skip, so that the data begins on a multiple of ALIGNMENT."""
+    """Adds an entry, padded by an extra field that readers skip, so that the data begins at a multiple of ALIGNMENT."""
     entry = zipfile.ZipInfo("archive/" + name)
     before = archive.fp.tell() + 30 + len(entry.filename) + 4
     padding = -before % ALIGNMENT

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weights of PULSE (arXiv 2003.03808): names and shapes of its three files, and random ones.
+"""The weights of PULSE (arXiv 2003.03808): names and shapes in its three files, and random values.
 
-Synthesis at 1024 pixels: 100 keys, 24,110,771 parameters and 72 figures of blur kernels. Mapping: 16 keys, 2,101,248.
+Synthesis at 1024 pixels: 100 keys, 24,110,771 parameters and 72 numbers of blur kernels. Mapping: 16 keys, 2,101,248
+parameters.
 """
 import math
 
@@ -22,7 +23,8 @@ def convolution(prefix: str, inputs: int, channels: int, size: int = 3):
 
 
 def synthesis_shapes(resolution: int, fmap_max: int = 512):
-    """A block for each side 4, 8, ... resolution, of min(8192 / 2^stage, fmap_max) channels; stage 1 is 4x4."""
+    """Yields a block for each side 4, 8, ... resolution, with min(8192 / 2^stage, fmap_max) channels; stage 1 is
+    4x4."""
     inputs = 0
     for stage in range(1, int(math.log2(resolution))):
         side, channels = 2 ** (stage + 1), min(8192 // 2**stage, fmap_max)
@@ -52,11 +54,12 @@ def blur_kernel():
 
 
 def random_weights(resolution: int, fmap_max: int, seed: int):
-    """Tensors by name, by file, in float32. Drawn in the order above; kernels are no weights and are what they must be.
+    """Returns float32 tensors by file and name, drawn in the order above. Blur kernels are not drawn, but have their
+    fixed values.
 
-    All are N(0,1), as equalised layers have them: they multiply at every use. Mapping multiplies by another 0.01, which a
-    deviation of 100 makes up for. mean and std of gaussian_fit lie where those of the published file do; they are drawn, not
-    computed from this mapping."""
+    All weights are N(0,1), because equalised layers multiply them at every use. Mapping multiplies by another 0.01, so
+    its weights have a deviation of 100. mean and std of gaussian_fit are in the range of the published file; they are
+    drawn, not computed from this mapping."""
     generator = torch.Generator().manual_seed(seed)
 
     def normal(shape):

@@ -12,13 +12,13 @@ DTYPES = {name: dtype for dtype, name in NAMES.items()}
 
 
 def raw(tensor) -> bytes:
-    """Of a tensor, or of a Later (later.py), which is made here and gone afterwards."""
+    """Returns the bytes of a tensor, or of a Later (later.py), which is made here and freed afterwards."""
     tensor = tensor.make() if hasattr(tensor, "make") else tensor
     return tensor.detach().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def write(path, tensors, metadata=None) -> None:
-    """`tensors` by name, in their order; `metadata` is text by name."""
+    """Writes `tensors` (by name) in their order; `metadata` maps names to text."""
     header = {"__metadata__": metadata} if metadata else {}
     at = 0
     for name, tensor in tensors.items():
@@ -34,7 +34,7 @@ def write(path, tensors, metadata=None) -> None:
 
 
 def read(path):
-    """Tensors by name, none of them empty, and the metadata."""
+    """Returns the tensors by name, and the metadata. No tensor may be empty."""
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         data = bytearray(file.read())

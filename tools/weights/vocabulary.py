@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vocabulary for CLIP's tokeniser: merges of a byte pair encoding, in the lines of the published file.
+"""A vocabulary for CLIP's tokeniser: merges of a byte pair encoding, in the format of the published file.
 
-A line of remarks, then a merge a line ("l i"), the end of a word being </w>. Readers take the first 48,894 merges; a full file
-has more lines than that, a small one ends before. The merges are of the words below and, to fill up, of letters in order:
-good for trying a program, not what anybody's text was counted for.
+The first line is a remark; then each line is a merge ("l i"), with </w> for the end of a word. Readers use the first
+48,894 merges. A full file has more lines, a small one fewer. The merges come from the words below and, to fill up, from
+letters in order. That suffices for trying a program, but the merges are not derived from any real text.
 """
 import gzip
 import itertools
 
-MERGES = 48894  # that are read of a full file; with 512 symbols and two marks 49,408 tokens
+MERGES = 48894  # read from a full file; with 512 symbols and two marks they make 49,408 tokens
 WORDS = ("a the of in and it's is an on to with by 's storm lighthouse painting apple fruit bowl diagram hello world night sky "
          "cute smiling rodent portrait city forest sea oil digital trending artstation").split()
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
 
 def of_word(word: str):
-    """From left to right: a b, ab c, abc d</w>."""
+    """Yields merges from left to right: a b, ab c, abc d</w>."""
     symbols = [*word[:-1], word[-1] + "</w>"]
     for symbol in itertools.accumulate(symbols[:-1]):
         yield symbol, symbols[len(symbol)]
 
 
 def of_letters():
-    """Two letters, three, four, each inside a word and at its end."""
+    """Yields merges that make two letters, then three, then four, each inside a word and at its end."""
     for end in ("", "</w>"):
         yield from ((a, b + end) for a, b in itertools.product(LETTERS, repeat=2))
     for length in (2, 3):
@@ -31,7 +31,7 @@ def of_letters():
 
 
 def merges(full: bool) -> list[tuple[str, str]]:
-    """No token is made in two ways."""
+    """Returns the merges, without any that make a token again."""
     seen, found = set(), []
     for pair in itertools.chain(*map(of_word, WORDS), of_letters() if full else ()):
         if "".join(pair) not in seen:
@@ -47,7 +47,7 @@ def size(full: bool) -> int:
 
 
 def write(path, full: bool) -> None:
-    """The same bytes every time: the gzip header tells no time and no name."""
+    """Writes the same bytes every time: the gzip header has no time and no name."""
     rows = ['"bpe_made_up.txt#version: 0.2', *(" ".join(pair) for pair in merges(full))]
     if full:
         rows += ["beyond the</w>", "last merge</w>"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weights of VQGAN-CLIP (arXiv 2012.09841, 2103.00020): names and shapes of its files, and random figures for them.
+"""The weights of VQGAN-CLIP (arXiv 2012.09841, 2103.00020): names and shapes in its files, and random values.
 
-Decoder: 194 keys, 42,449,795 parameters; encoder: 29,298,176. CLIP ViT-B/32: 302 keys, 151,277,313. Every tensor is drawn by
-itself, from the seed and its name, so any file can hold any of them without the others.
+Decoder: 194 keys, 42,449,795 parameters; encoder: 29,298,176. CLIP ViT-B/32: 302 keys, 151,277,313. Every tensor is
+drawn separately, from the seed and its name, so a file can hold any of them without the others.
 """
 import dataclasses
 import math
@@ -15,7 +15,7 @@ from .later import Later
 
 @dataclasses.dataclass(frozen=True)
 class First:
-    """A first stage: what its yaml says."""
+    """A first stage, as described by its yaml."""
 
     ch: int = 128
     ch_mult: tuple[int, ...] = (1, 1, 2, 2, 4)
@@ -32,7 +32,7 @@ class First:
 class Clip:
     patch: int = 32
     resolution: int = 224
-    width: int = 768  # of the vision tower
+    width: int = 768  # width of the vision tower
     layers: int = 12
     text_width: int = 512
     text_layers: int = 12
@@ -52,13 +52,13 @@ SMALL_CLIP = {"resolution": 32, "width": 128, "layers": 2, "text_width": 64, "te
 
 
 def small(first: First) -> First:
-    """f = 4 with 32, 32, 64 channels; as GumbelVQ f = 2 with 32 and 64."""
+    """Returns a small variant: f = 4 with 32, 32, 64 channels; for GumbelVQ f = 2 with 32 and 64."""
     mult = (1, 2) if first.gumbel else (1, 1, 2)
     return dataclasses.replace(first, ch_mult=mult, attn_resolution=32 >> (len(mult) - 1), **SMALL)
 
 
 def small_clip(clip: Clip, vocabulary: int) -> Clip:
-    """Pictures of 32 x 32, of the patches a quarter."""
+    """Returns a small variant: pictures of 32 x 32, and patches with a quarter of the side."""
     return dataclasses.replace(clip, patch=clip.patch // 4, vocabulary=vocabulary, **SMALL_CLIP)
 
 
@@ -129,7 +129,7 @@ def decoder_shapes(first: First):
 
 
 def first_shapes(first: First):
-    """All but loss.*."""
+    """Yields all tensors except loss.*."""
     yield from encoder_shapes(first)
     yield from decoder_shapes(first)
     if first.gumbel:
@@ -169,7 +169,7 @@ def clip_shapes(clip: Clip):
     yield from layer("ln_final", clip.text_width)
 
 
-# --- figures
+# --- values
 
 
 def normal(seed: int, name: str, shape, mean: float, deviation: float) -> Later:
@@ -181,7 +181,8 @@ def normal(seed: int, name: str, shape, mean: float, deviation: float) -> Later:
 
 
 def spread(name: str, shape) -> tuple[float, float]:
-    """Mean and deviation by which every layer's output is of about its input's size, and pictures lie mostly in -1..1."""
+    """Returns a mean and deviation with which every layer's output is about as large as its input, and pictures are
+    mostly in -1..1."""
     parts = name.split(".")
     fan_in = math.prod(shape[1:])
     if any(part.startswith(("norm", "ln_")) for part in parts):
@@ -197,9 +198,9 @@ def spread(name: str, shape) -> tuple[float, float]:
     if parts[-1] in ("proj", "text_projection"):
         return 0.0, shape[0] ** -0.5
     if parts[-1] == "in_proj_weight":
-        return 0.0, 1.5 * fan_in**-0.5  # attention that sees a difference
+        return 0.0, 1.5 * fan_in**-0.5  # large enough for attention to distinguish tokens
     if "conv2" in parts or "proj_out" in parts or "out_proj" in parts or "c_proj" in parts:
-        return 0.0, 0.5 * fan_in**-0.5  # what a residual adds
+        return 0.0, 0.5 * fan_in**-0.5  # the output layer of a residual branch
     return 0.0, fan_in**-0.5
 
 
@@ -211,12 +212,12 @@ FULL_PRECISION = ("positional_embedding", "class_embedding", "logit_scale", "tok
 
 
 def mixed(clip: dict) -> dict:
-    """As the published archive has it: embeddings, norms and the scale in float32, all else in float16."""
+    """As in the published archive: embeddings, norms and the scale in float32, all others in float16."""
     return {name: tensor if name.endswith(FULL_PRECISION) or ".ln_" in "." + name else tensor.to(torch.float16)
             for name, tensor in clip.items()}
 
 
 def sizes(clip: Clip) -> dict:
-    """Three figures that the published archive holds beside the weights."""
+    """Returns three numbers that the published archive holds beside the weights."""
     figures = {"input_resolution": clip.resolution, "context_length": clip.context, "vocab_size": clip.vocabulary}
     return {name: Later((), torch.int64, lambda value=value: torch.tensor(value)) for name, value in figures.items()}

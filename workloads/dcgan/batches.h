@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Batches of pictures as the networks see them, from a feed that decodes ahead.
+// Turns the pictures of a PictureFeed, which decodes ahead, into the float batches that the networks train on.
 
 #include "dcgan/options.h"
 #include "dcgan/picture_feed.h"
@@ -16,12 +16,12 @@ namespace ullage::dcgan {
 
 class Batches final {
  public:
-  // `paths` in the order of their listing; `start`: where in the data to go on. Charges the runtime for the feed's
-  // ring.
+  // `paths` are in the order of their listing; `start` is where in the data to begin. Charges the runtime for the
+  // feed's ring of decoded pictures.
   Batches(const Options& options, std::vector<std::string> paths, LoadPicture load, DataPlace start);
 
-  // (rows, 3, side, side) from -1 to 1; at most `most` rows, fewer at the end of an epoch: none when that ended without
-  // a further good picture. Errors: the loader's.
+  // Returns (rows, 3, side, side) with values from -1 to 1. There are `most` rows, fewer at the end of an epoch, and
+  // none if the epoch ended without another good picture. Errors: the loader's.
   Result<torch::Tensor> next(std::int64_t most);
 
   const PictureFeed& feed() const { return *feed_; }
@@ -32,7 +32,8 @@ class Batches final {
   std::unique_ptr<PictureFeed> feed_;
 };
 
-// Decodes a file as the options want its picture. Whatever is wrong with it is wrong input.
+// Returns a loader that decodes a file to a square RGB picture of --image-size. Every error becomes BadFile, because a
+// bad picture is wrong input and not wrong use.
 LoadPicture load_from_file(const Options& options);
 
 }  // namespace ullage::dcgan

@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The pictures' names below the folder, in their order: the same list means the same places.
+// Digests the pictures' names relative to the folder, in order. If the digests are equal, a DataPlace means the same
+// picture.
 std::string digest_of_names(const std::vector<std::string>& paths, const std::string& folder) {
   program::Sha256 digest;
   for (const std::string& path : paths)
@@ -20,7 +21,7 @@ std::string digest_of_names(const std::vector<std::string>& paths, const std::st
   return digest.finish();
 }
 
-// The JSON under a key; null when there is none, or it is not JSON.
+// Returns the JSON object under a key; null if there is none or it does not parse.
 Json json_of(const program::Metadata& metadata, const std::string& key) {
   const auto stored = metadata.find(key);
   const Json json = stored == metadata.end() ? Json() : Json::parse(stored->second, nullptr, false);

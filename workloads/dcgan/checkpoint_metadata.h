@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a checkpoint says of its run besides tensors, in the file's __metadata__: how far it is, and what the run that
-// resumes it must have in common with it.
+// What a checkpoint records besides tensors, in the file's __metadata__: how far the run is, and which options and
+// pictures a run that resumes it must share with it.
 
 #include "dcgan/options.h"
 #include "dcgan/picture_feed.h"
@@ -20,18 +20,18 @@ struct RunPlace {
   DataPlace data;
 };
 
-// `pictures` are the paths of the run's pictures in their order; their names below options.data are remembered as a
-// digest.
+// `pictures` are the paths of the run's pictures in order. Their number and a digest of their names relative to
+// options.data are stored.
 program::Metadata checkpoint_metadata(const RunPlace& place, const Options& options,
                                       const std::vector<std::string>& pictures);
 
-// Nothing when the metadata are not of this program.
+// Returns nothing if the metadata has no valid place: it was not written by this program.
 std::optional<RunPlace> read_place(const program::Metadata& metadata);
 
-// "--ngf is 8 in the checkpoint, 16 here; ..."; empty when all options that shape a run agree.
+// Returns "--ngf is 8 in the checkpoint, 16 here; ...", or "" if all options that shape a run agree.
 std::string differing_options(const program::Metadata& metadata, const Options& options);
 
-// The same for the pictures; empty when their number and names agree.
+// Says how the pictures differ, or returns "" if their number and names agree.
 std::string differing_pictures(const program::Metadata& metadata, const Options& options,
                                const std::vector<std::string>& pictures);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ullage-dcgan: the plain program; `ullage run dcgan` starts it under a budget.
+// ullage-dcgan, the plain program. `ullage run dcgan` starts it under a budget.
 
 #include "dcgan/options.h"
 #include "dcgan/training_run.h"
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   using namespace ullage;
   const auto parsed = dcgan::parse_options(argc, argv, runtime::rehearsing());
   if (const auto* answer = std::get_if<program::Answer>(&parsed)) return program::print(*answer);
-  runtime::prepare_vector_math();  // `ullage run` does so too: the same bits with it and without
+  runtime::prepare_vector_math();  // `ullage run` does so too, so results have the same bits
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   return to_int(dcgan::run_dcgan(std::get<dcgan::Options>(parsed), std::cerr, terminal));
 }

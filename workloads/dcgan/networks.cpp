@@ -13,7 +13,7 @@ namespace nn = torch::nn;
 constexpr std::int64_t kColours = 3;
 constexpr std::int64_t kKernel = 4;
 
-// From 1 x 1 to 4 x 4 or back.
+// Grows 1 x 1 to 4 x 4, or shrinks it back.
 template <class Options>
 Options end_layer(std::int64_t from, std::int64_t to) {
   return Options(from, to, kKernel).stride(1).padding(0).bias(false);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The two networks of DCGAN for square pictures of any power of two from 16 up, by the doubling rule of
-// pytorch/examples: 4 x 4 pixels at the noise's end, each layer doubles the side and halves the channels. Trees of
-// modules whose state_dict has the keys of pytorch/examples (main.{3k}.weight, main.{3k+1}.weight, ...).
+// The two networks of DCGAN for square pictures whose side is a power of two from 16 up. They extend pytorch/examples
+// by its doubling rule: the noise becomes 4 x 4 pixels, then each layer doubles the side and halves the channels. The
+// modules give state_dict the keys of pytorch/examples (main.{3k}.weight, main.{3k+1}.weight, ...).
 //
 //   256:  G  nz -> 2048 @4 -> 1024 @8 -> 512 @16 -> 256 @32 -> 128 @64 -> 64 @128 -> 3 @256      (64 features)
-//         D  the same way back, no BatchNorm after its first layer, one number at the end
+//         D  the same layers backwards, no BatchNorm after the first, one number at the end
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -22,13 +22,14 @@ struct NetworkShape {
   std::int64_t nz = 100;
   std::int64_t ngf = 64;
   std::int64_t ndf = 64;
-  std::int64_t max_channels = 0;  // no layer has more; 0: no cap
+  std::int64_t max_channels = 0;  // cap on every layer; 0: no cap
 };
 
-// Channels at half the picture's side, a quarter, ... down to 4: {64, 128, 256, 512, 1024, 2048} for 256.
+// Returns the channels at half the picture's side, a quarter, ... down to 4: {64, 128, 256, 512, 1024, 2048} for side
+// 256 and 64 features.
 std::vector<std::int64_t> channels(std::int64_t image_size, std::int64_t features, std::int64_t max_channels);
 
-// Noise (batch, nz, 1, 1) to pictures (batch, 3, side, side) from -1 to 1.
+// Maps noise (batch, nz, 1, 1) to pictures (batch, 3, side, side) from -1 to 1.
 class GeneratorImpl final : public torch::nn::Module {
  public:
   explicit GeneratorImpl(const NetworkShape& shape);
@@ -39,7 +40,7 @@ class GeneratorImpl final : public torch::nn::Module {
 };
 TORCH_MODULE(Generator);
 
-// Pictures (batch, 3, side, side) to the probability that each is real (batch).
+// Maps pictures (batch, 3, side, side) to the probability that each is real (batch).
 class DiscriminatorImpl final : public torch::nn::Module {
  public:
   explicit DiscriminatorImpl(const NetworkShape& shape);
@@ -50,8 +51,8 @@ class DiscriminatorImpl final : public torch::nn::Module {
 };
 TORCH_MODULE(Discriminator);
 
-// weights_init of pytorch/examples/dcgan: convolutions N(0, 0.02); BatchNorm's weight N(1, 0.02), its bias 0. In the
-// order of the modules, which fixes the numbers drawn.
+// weights_init of pytorch/examples/dcgan: convolutions N(0, 0.02); BatchNorm's weight N(1, 0.02), its bias 0. It visits
+// the modules in their order, so the same seed draws the same weights.
 void init_weights(torch::nn::Module& network);
 
 std::int64_t parameter_count(const torch::nn::Module& network);

@@ -16,7 +16,7 @@ namespace ullage::dcgan {
 namespace {
 
 constexpr std::int64_t kLeastImage = 16;
-constexpr std::int64_t kLargestImage = 4096;  // at 64 features the first layer then has 32768 channels
+constexpr std::int64_t kLargestImage = 4096;  // the generator's first layer then has 32768 channels at 64 features
 constexpr std::int64_t kMost = 1'000'000'000;
 
 void add_options(CLI::App& app, Options& o) {
@@ -43,7 +43,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_flag("--skip-bad", o.skip_bad, "pass over pictures that cannot be read");
 }
 
-// Empty when all is well.
+// Returns a message about the first wrong value, or "".
 std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehearsal) {
   if (o.image_size < kLeastImage || o.image_size > kLargestImage || (o.image_size & (o.image_size - 1)) != 0) {
     return "--image-size " + std::to_string(o.image_size) +
@@ -52,8 +52,8 @@ std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehear
   const bool steps_given = app.count("--steps") > 0;
   const bool epochs_given = app.count("--epochs") > 0;
   if (steps_given && epochs_given) return "--steps and --epochs both say when to end; give one";
-  // BatchNorm needs two values per channel or more. Its smallest layer has 4 x 4 of them a picture at every image size
-  // that is allowed, so a batch of 1 (or a last short batch of 1) is enough.
+  // A batch of 1 (or a last short batch of 1) is allowed: BatchNorm needs at least two values per channel, and its
+  // smallest layer has 4 x 4 values per picture at every allowed image size.
   const program::Bound bounds[] = {{"--batch", o.batch, 1, 1 << 20},
                                    {"--steps", steps_given ? o.steps : 1, 1, kMost},
                                    {"--epochs", o.epochs, 1, kMost},

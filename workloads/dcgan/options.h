@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a person may ask of ullage-dcgan (docs/cli.md, "run dcgan"), and the check of it before any work.
+// The options of ullage-dcgan (docs/cli.md, "run dcgan"), checked before any work begins.
 
 #include "program/answer.h"
 
@@ -18,7 +18,7 @@ struct Options {
   std::string out;
   std::int64_t image_size = 256;
   std::int64_t batch = 64;
-  std::int64_t steps = 0;  // of the whole run, those before a resume included; 0: epochs decide
+  std::int64_t steps = 0;  // in the whole run, including those before a resume; 0: `epochs` decides
   std::int64_t epochs = 25;
   std::int64_t nz = 100;
   std::int64_t ngf = 64;
@@ -39,13 +39,13 @@ struct Options {
 // (runtime::rehearsing) needs neither --data nor --out.
 std::variant<Options, program::Answer> parse_options(int argc, const char* const* argv, bool rehearsal = false);
 
-// All that --image-size may be.
+// The values that --image-size accepts.
 std::vector<std::int64_t> image_sizes();
 
-// The options that a checkpoint and the run that resumes it must have in common, as text.
+// Returns, as text, the options that must be the same in a checkpoint and in the run that resumes it.
 std::map<std::string, std::string> options_that_shape_the_run(const Options& options);
 
-// The options as a JSON object, for run.json; null where an option was not given and has no default.
+// Returns the options as a JSON object, for run.json. An option that was not given and has no default is null.
 std::string options_as_json(const Options& options);
 
 }  // namespace ullage::dcgan

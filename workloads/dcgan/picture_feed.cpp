@@ -26,7 +26,7 @@ class SplitMix final {
     return z ^ (z >> 31);
   }
 
-  // Evenly among 0..bound-1: what would favour the small ones is drawn again.
+  // Draws evenly from 0..bound-1. Draws again if the number is below 2^64 mod bound, which would favour small results.
   std::uint64_t below(std::uint64_t bound) {
     const std::uint64_t uneven = (0 - bound) % bound;  // 2^64 mod bound
     for (;;) {
@@ -40,7 +40,7 @@ class SplitMix final {
 };
 
 struct Decoded {
-  std::uint64_t index = 0;  // of the epoch's order; its pixels lie in the ring's oldest full slot
+  std::uint64_t index = 0;  // in the epoch's order; its pixels are in the ring's oldest full slot
 };
 struct EpochEnd {};
 using Item = std::variant<Decoded, SkippedPicture, EpochEnd, Error, std::exception_ptr>;
@@ -55,7 +55,8 @@ std::vector<std::uint32_t> epoch_order(std::uint64_t seed, std::uint64_t epoch, 
   return order;
 }
 
-// Slots of pixels and the items that tell of them, oldest first. One thread puts, one takes.
+// A queue from one thread that puts to one that takes: items, oldest first, and slots with the pixels of the Decoded
+// ones.
 class PictureFeed::Ring final {
  public:
   Ring(Bytes picture, Bytes ahead)
@@ -72,7 +73,7 @@ class PictureFeed::Ring final {
     if (thread.joinable()) thread.join();
   }
 
-  // False: the feed is being destroyed. `pixels` only with Decoded.
+  // Waits for room. Returns false if the feed is being destroyed. `pixels` are given only with Decoded.
   bool put(Item item, std::span<const std::uint8_t> pixels = {}) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return closed_ || (full_ < slots_ && items_.size() < slots_ + kOtherItems); });
@@ -108,7 +109,7 @@ class PictureFeed::Ring final {
   std::thread thread;
 
  private:
-  static constexpr std::size_t kOtherItems = 16;  // skips and ends of epochs that may wait besides the pictures
+  static constexpr std::size_t kOtherItems = 16;  // skips and ends of epochs that may wait beside the pictures
 
   const std::uint64_t picture_;
   const std::uint64_t slots_;
@@ -146,7 +147,7 @@ void PictureFeed::decode(DataPlace start) const {
   }
 }
 
-// False when there is nothing more to do: the feed ends, or a bad picture ended it.
+// Returns false if the thread must end: the feed is being destroyed, or a bad picture is an error.
 bool PictureFeed::decode_epoch(std::uint64_t epoch, std::uint64_t first, std::vector<bool>& known_bad) const {
   const auto order = epoch_order(settings_.seed, epoch, static_cast<std::uint32_t>(paths_.size()));
   for (std::uint64_t index = first; index < order.size(); ++index) {

@@ -18,7 +18,7 @@ std::array<float, 256> normalised_bytes() {
   return values;
 }
 
-// NaN (a run that diverged) becomes 0.
+// NaN, from a run that diverged, becomes 0.
 std::uint8_t to_byte(float unit) {
   const float scaled = unit * 255.0f + 0.5f;
   return scaled >= 255.0f ? 255 : scaled > 0.0f ? static_cast<std::uint8_t>(scaled) : 0;

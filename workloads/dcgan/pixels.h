@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bytes of pictures to and from the numbers that the networks see.
+// Converts pictures between bytes and the floats that the networks see.
 
 #include <cstdint>
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace ullage::dcgan {
 
-// torchvision's ToTensor and Normalize(0.5, 0.5): RGB bytes row by row, `size` x `size`, to three planes of (b / 255 -
-// 0.5) / 0.5, to the last bit. `planes` has 3 * size * size values.
+// Does what torchvision's ToTensor and Normalize(0.5, 0.5) do, to the last bit: turns `size` x `size` RGB pixels, row
+// by row, into three planes of (b / 255 - 0.5) / 0.5. `planes` has room for 3 * size * size values.
 void to_planes(std::span<const std::uint8_t> rgb, std::uint32_t size, float* planes);
 
 struct Grid {
@@ -24,8 +24,8 @@ struct GridSize {
 };
 GridSize grid_size(std::uint32_t count, std::uint32_t size);
 
-// What torchvision's save_image(normalize=True, nrow=8, padding=2) shows: `count` pictures of three planes each,
-// stretched so that the least value of all is 0 and the largest 255, black between them. One picture alone has no
+// Draws what torchvision's save_image(normalize=True, nrow=8, padding=2) shows: `count` pictures of three planes each,
+// on black. All are scaled together, so that the least value becomes 0 and the largest 255. A single picture has no
 // frame.
 Grid make_grid(const float* pictures, std::uint32_t count, std::uint32_t size);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The line that says how far a training is.
+// The progress line of a training run.
 
 #include "dcgan/run_folder.h"
 #include "program/progress.h"
@@ -13,7 +13,7 @@ namespace ullage::dcgan {
 
 struct ProgressState {
   std::uint64_t step = 0;
-  std::uint64_t last_step = 0;  // as far as known; an estimate when epochs decide
+  std::uint64_t last_step = 0;  // an estimate if --epochs decides
   Losses losses;
   program::Pace pace;
 };

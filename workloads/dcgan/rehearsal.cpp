@@ -17,10 +17,10 @@
 namespace ullage::dcgan {
 namespace {
 
-constexpr int kSteps = 2;  // the first, in which the optimizers' state is made, and one like all that follow
+constexpr int kSteps = 2;  // the first makes the optimizers' state; the second is like all later ones
 constexpr std::uint64_t kMadeUpPictures = 1024;
 
-// Any bytes do: no size follows from what is in a picture.
+// Any bytes will do, because no tensor's size depends on what a picture shows.
 LoadPicture make_up(const Options& options) {
   const auto bytes = static_cast<std::size_t>(3 * options.image_size * options.image_size);
   return [bytes](const std::string&) -> Result<std::vector<std::uint8_t>> {

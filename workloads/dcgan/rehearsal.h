@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `ullage predict dcgan` runs: the program's first two steps and a sample, at small batches. Nothing is written;
-// pictures are made up where no --data is given.
+// What `ullage predict dcgan` runs: the program's first two steps and a sample, at small batches. It writes nothing.
+// Without --data it makes up pictures.
 
 #include "dcgan/options.h"
 #include "program/progress.h"
@@ -11,7 +11,7 @@
 
 namespace ullage::dcgan {
 
-// True: this process was started for that, and it is done.
+// Runs the rehearsal and returns true if this process was started for one; otherwise returns false at once.
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress);
 
 }  // namespace ullage::dcgan

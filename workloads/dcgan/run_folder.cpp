@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Digits enough that equal lines mean equal numbers of 32 bits. JSON has no NaN: a run that diverged says null.
+// Nine digits, so that equal text means equal 32-bit floats. A run that diverged writes null, because JSON has no NaN.
 void append_number(std::string& line, const char* name, double value) {
   char text[64];
   if (std::isfinite(value)) {
@@ -27,7 +27,7 @@ void append_number(std::string& line, const char* name, double value) {
   line += text;
 }
 
-// The lines of steps 1..last; whatever follows them, a torn last line too, is left out.
+// Returns the lines of steps 1..last. Drops everything after them, including a torn last line.
 std::string lines_up_to(const std::string& path, std::uint64_t last) {
   std::string kept;
   std::ifstream in(path);

@@ -12,7 +12,7 @@
 
 namespace ullage::dcgan {
 
-// Losses of one step, in the words of pytorch/examples.
+// Losses of one step, named as in pytorch/examples.
 struct Losses {
   double loss_d = 0;  // errD_real + errD_fake
   double loss_g = 0;
@@ -25,8 +25,8 @@ class RunFolder final {
  public:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
-  // Makes the folder and its checkpoint folder and tries to write a file in each. BadArgument when that fails, or when
-  // there is a run already and `resume` is false.
+  // Makes the folder and its checkpoint folder, and tries to write a file in each. BadArgument: that fails, or `resume`
+  // is false and the folder holds a run already. NotFound: `resume` is true and there is no checkpoint.
   Status prepare(bool resume) const;
 
   const std::string& path() const { return path_; }
@@ -39,13 +39,15 @@ class RunFolder final {
   std::string path_;
 };
 
-// "000042", the way steps stand in names of files.
+// "000042", as used in file names.
 std::string step_name(std::uint64_t step);
 
-// losses.jsonl: one JSON object a step, on the disk's side of this process as soon as append() returns.
+// losses.jsonl: one JSON object per step. When append() returns, the line is with the operating system (but not
+// fsynced), so it survives a kill of this process.
 class LossLog final {
  public:
-  // Keeps the lines of steps 1 to `last_step` (0: none) by writing a new file and renaming it, then appends.
+  // Opens the log for appending. Keeps the lines of steps 1 to `last_step`, by writing a new file and renaming it; 0
+  // starts an empty log.
   static Result<LossLog> open(const std::string& path, std::uint64_t last_step);
   Status append(std::uint64_t step, const Losses& losses);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The picture of samples, drawn alike by the run and by its rehearsal.
+// Makes the sample picture, and the networks' settings from the options, in the same way for the run and its rehearsal.
 
 #include "dcgan/options.h"
 #include "dcgan/pixels.h"
@@ -12,10 +12,10 @@
 
 namespace ullage::dcgan {
 
-// How many samples a run with that batch shows.
+// The number of samples that a run with this batch shows.
 inline std::int64_t samples_of(std::int64_t batch) { return std::min(batch, kMostSamples); }
 
-// All of the trainer's fixed samples. Charges the runtime for the picture while it is made.
+// Draws all of the trainer's fixed samples. Charges the runtime for the grid's bytes while it is drawn.
 Grid sample_grid(Trainer& trainer, const Options& options);
 
 NetworkShape network_shape(const Options& options);

@@ -21,7 +21,7 @@ void add_network(std::vector<NamedTensor>& out, const std::string& prefix, const
   for (const auto& item : network.named_buffers()) out.push_back({prefix + item.key(), item.value()});
 }
 
-// Adam's state of a parameter; null before its first step.
+// Returns Adam's state for a parameter; null before its first step.
 AdamParamState* state_of_parameter(const torch::optim::Adam& adam, const torch::Tensor& parameter) {
   const auto found = adam.state().find(parameter.unsafeGetTensorImpl());
   return found == adam.state().end() ? nullptr : static_cast<AdamParamState*>(found->second.get());
@@ -39,7 +39,7 @@ void add_optimizer(std::vector<NamedTensor>& out, const std::string& prefix, con
   }
 }
 
-// Gives every parameter a state of the right shape, its values not yet set, as Adam does at its first step.
+// Gives every parameter that lacks it a state of the right shape with unset values, as Adam does in its first step.
 void make_optimizer_state(torch::optim::Adam& adam, const torch::nn::Module& network) {
   for (const torch::Tensor& parameter : network.parameters()) {
     auto& state = adam.state()[parameter.unsafeGetTensorImpl()];
@@ -79,7 +79,7 @@ void set_generator_state(const torch::Tensor& state) {
   generator.set_state(state);
 }
 
-// What the file and `wanted` do not have in common, the first few; empty when they agree.
+// Describes the first few differences between the file and `wanted`; "" if there are none.
 std::string differences(const std::vector<NamedTensor>& wanted, const program::SafetensorsFile& file) {
   std::vector<std::string> found;
   std::size_t shared = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All that a run is at the end of a step, by name: parameters and buffers of both networks, Adam's state, the generator
-// of numbers, the fixed noise. What a checkpoint holds and what state_sha256 is taken of.
+// The whole state of a run at the end of a step, by name: parameters and buffers of both networks, Adam's state, the
+// random generator's state, the fixed noise. Checkpoints hold it, and state_sha256 digests it.
 
 #include "program/safetensors.h"
 #include "dcgan/trainer.h"
@@ -18,18 +18,18 @@ struct NamedTensor {
 };
 
 // The order is fixed: netG, netD (parameters, then buffers), optimizerG, optimizerD (exp_avg, exp_avg_sq, step of each
-// parameter that has them), generator, fixed_noise. Tensors are the networks' own, not copies, but for `step`,
+// parameter that has them), generator, fixed_noise. The tensors are the trainer's own and not copies, except `step` and
 // `generator`.
 std::vector<NamedTensor> state_of(const Trainer& trainer);
 
-// SHA-256 over name, type, shape and bytes of all but the fixed noise, in that order.
+// SHA-256 over name, type, shape and bytes of all tensors but the fixed noise, in that order.
 std::string state_sha256(const Trainer& trainer);
 
 program::TensorShape shape_of(const torch::Tensor& tensor);
 std::vector<program::TensorToWrite> to_write(const std::vector<NamedTensor>& tensors);
 
-// Reads a checkpoint straight into the trainer's own memory, and sets torch's default generator. BadFile when names,
-// types or shapes differ, with the first that do. After an error the trainer is not to be trained.
+// Reads a checkpoint directly into the trainer's own memory, and sets torch's default generator. BadFile: names, types
+// or shapes differ (the message lists the first differences). After an error the trainer must not be used.
 Status restore_state(Trainer& trainer, const program::SafetensorsFile& file);
 
 }  // namespace ullage::dcgan

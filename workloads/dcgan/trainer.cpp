@@ -17,7 +17,7 @@ torch::optim::AdamOptions adam_options(const AdamSettings& adam) {
   return torch::optim::AdamOptions(adam.lr).betas(std::make_tuple(adam.beta1, adam.beta2));
 }
 
-// Made and initialised one after the other: the order of the draws is that of pytorch/examples.
+// Initialises each network before the next is made, so that numbers are drawn in the order of pytorch/examples.
 template <class Network>
 Network make_network(const NetworkShape& shape) {
   Network network(shape);
@@ -25,13 +25,13 @@ Network make_network(const NetworkShape& shape) {
   return network;
 }
 
-// Of its rows there are as many as pictures in a batch, up to the most that a picture of samples shows.
+// The phase names 64 as the batch at which `samples` stops growing: it has a row per picture of a batch, up to 64.
 torch::Tensor make_fixed_noise(std::int64_t samples, std::int64_t nz) {
   const runtime::Phase phase("noise of the samples", {{"batch", kMostSamples}});
   return torch::randn({samples, nz, 1, 1});
 }
 
-// For recordings: "netG.main.0.weight", as pytorch/examples' state_dict has it.
+// Names the parameters for recordings: "netG.main.0.weight", as in pytorch/examples' state_dict.
 void tell_names(const std::string& net, const torch::nn::Module& module) {
   for (const auto& item : module.named_parameters())
     runtime::name_parameter(item.value().const_data_ptr(), net + "." + item.key());
@@ -60,14 +60,14 @@ Losses Trainer::step(torch::Tensor real) {
   return losses_;
 }
 
-// The loss of `output` against one label for all, after its backward.
+// Computes the loss of `output` against one label for all, runs its backward and returns it.
 torch::Tensor Trainer::backward(const torch::Tensor& output, double label) {
   const torch::Tensor loss = torch::binary_cross_entropy(output, torch::full_like(output, label));
   loss.backward();
   return loss.detach();
 }
 
-// By value: the pictures die here, after the backward, the last that needs them.
+// By value: the pictures are freed here after the backward, which is the last use.
 void Trainer::backward_real(torch::Tensor real) {
   netD->zero_grad();
   const torch::Tensor output = netD->forward(real);

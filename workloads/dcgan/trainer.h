@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The training loop's body, in the order of pytorch/examples/dcgan/main.py.
+// One step of training, in the order of pytorch/examples/dcgan/main.py.
 
 #include "dcgan/networks.h"
 #include "dcgan/run_folder.h"
@@ -18,18 +18,18 @@ struct AdamSettings {
   double beta2 = 0.999;
 };
 
-inline constexpr std::int64_t kMostSamples = 64;  // of fixed noise
+inline constexpr std::int64_t kMostSamples = 64;  // pictures made from the fixed noise
 
 class Trainer final {
  public:
-  // Makes the networks and `samples` rows of fixed noise from torch's default generator as it stands.
+  // Makes the networks and `samples` rows of fixed noise. Draws from torch's default generator, so seed it first.
   Trainer(const NetworkShape& shape, const AdamSettings& adam, std::int64_t samples);
 
-  // One step on real pictures (batch, 3, side, side) from -1 to 1; draws the noise. The pictures are let go as soon as
-  // the discriminator is through with them, so give them away: step(std::move(real)).
+  // Runs one step on real pictures (batch, 3, side, side) from -1 to 1, and draws the noise. Pass them as
+  // step(std::move(real)): then they are freed as soon as the discriminator no longer needs them.
   Losses step(torch::Tensor real);
 
-  // The step's parts, in its order, for tests that look between them. Gradients stay until the next zero_grad.
+  // The parts of a step, in order, for tests that look between them. Gradients stay until the next zero_grad.
   void backward_real(torch::Tensor real);          // netD.zero_grad, D(real) against 1
   void backward_fake(const torch::Tensor& noise);  // G(noise), D of it, detached, against 0
   void update_discriminator();
@@ -37,9 +37,8 @@ class Trainer final {
   void update_generator();
   const Losses& losses() const { return losses_; }
 
-  // Pictures of the fixed noise (samples, 3, side, side), in train mode as the example makes
-  // them, but with no trace left: BatchNorm's buffers are put back, the generator of numbers is not used, no graph is
-  // kept.
+  // Returns the pictures of the fixed noise (samples, 3, side, side), made in train mode as in the example. It changes
+  // no state: BatchNorm's buffers are put back, no random number is drawn, no autograd graph is kept.
   torch::Tensor sample();
 
   Generator netG;

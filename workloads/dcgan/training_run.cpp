@@ -35,13 +35,13 @@ using Json = nlohmann::ordered_json;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Whatever is wrong with the pictures is wrong input, not wrong use.
+// A problem with the pictures is wrong input, not wrong use.
 Error as_bad_input(Error error) {
   error.kind = Error::Kind::BadFile;
   return error;
 }
 
-// One run from its folders to its end. The members are made in the order in which they can fail for the person's doing.
+// One run from start to end. run() does first what most likely fails by the user's mistake.
 class TrainingRun final {
  public:
   TrainingRun(const Options& options, program::Progress& progress)
@@ -73,7 +73,7 @@ class TrainingRun final {
   std::optional<LossLog> log_;
   std::optional<Batches> batches_;
   DataPlace start_;
-  std::uint64_t step_ = 0;        // steps done in all
+  std::uint64_t step_ = 0;        // steps done, including those before a resume
   std::uint64_t first_step_ = 0;  // done before this process
   std::optional<std::uint64_t> checkpoint_step_;
   std::vector<double> step_seconds_;
@@ -238,7 +238,7 @@ Result<ExitCode> TrainingRun::run() {
   bool interrupted = false;
   while (!finished() && !interrupted) {
     ULLAGE_TRY(train_one_step());
-    interrupted = stop_.asked() && step_ > first_step_;  // the first step of all is always made
+    interrupted = stop_.asked() && step_ > first_step_;  // a process always makes at least one step
   }
   ULLAGE_TRY(finish(interrupted));
   return interrupted ? ExitCode::Interrupted : ExitCode::Done;

@@ -10,7 +10,7 @@ namespace ullage::image {
 BigBuffer::BigBuffer(Bytes size) : begin_(nullptr), size_(size) {
   void* at = mmap(nullptr, size.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) throw std::bad_alloc();
-  // Small pages, so that no more becomes resident than was charged.
+  // Without huge pages, no more becomes resident than was charged.
   madvise(at, size.count, MADV_NOHUGEPAGE);
   begin_ = static_cast<std::uint8_t*>(at);
 }

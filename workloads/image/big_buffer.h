@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bytes of the size of a whole picture, mapped and not malloc'ed: the system has them back the moment the buffer dies.
+// A buffer for a whole picture. It is mapped and not malloc'ed, so its memory returns to the system as soon as it is
+// destroyed.
 
 #include "ullage/base/bytes.h"
 
@@ -11,7 +12,7 @@ namespace ullage::image {
 
 class BigBuffer final {
  public:
-  // Zeros. Throws std::bad_alloc when the system has no room; `size` is above zero.
+  // The bytes start as zeros. `size` must be above zero. Throws std::bad_alloc if the system has no memory.
   explicit BigBuffer(Bytes size);
   ~BigBuffer();
   BigBuffer(const BigBuffer&) = delete;

@@ -16,14 +16,15 @@
 namespace ullage::image {
 namespace {
 
-// A few kilobytes can claim thousands of scans over a big picture, each a walk over all its coefficients. Encoders
-// write about ten.
+// A file of a few kilobytes can claim thousands of scans over a big picture, and each walks over all its coefficients.
+// Encoders write about ten.
 constexpr int kMaxScans = 100;
 
-// Less than this stays with malloc for the next picture; a trim walks the whole heap.
+// If fewer bytes than this were freed, malloc keeps them for the next picture, because malloc_trim walks the whole
+// heap.
 constexpr Bytes kWorthATrim = 1_MiB;
 
-// libjpeg's structures first, so that its callbacks find ours behind them.
+// libjpeg's structure comes first, so that its callbacks can cast to ours.
 struct Errors {
   jpeg_error_mgr base;
   CGuard guard;
@@ -41,7 +42,7 @@ struct Source {
   errors->guard.leave();
 }
 
-// libjpeg goes on after these, with pixels it made up.
+// After these warnings libjpeg goes on with pixels that it made up.
 bool pixels_are_lost(int warning) {
   return warning == JWRN_HUFF_BAD_CODE || warning == JWRN_ARITH_BAD_CODE || warning == JWRN_HIT_MARKER ||
          warning == JWRN_MUST_RESYNC;
@@ -95,7 +96,7 @@ class JpegReader final {
   }
   ~JpegReader() {
     jpeg_destroy_decompress(&info_);
-    // libjpeg's memory is malloc's: nothing of a whole picture may stay behind in the process.
+    // libjpeg uses malloc, which would keep a whole picture's memory in the process.
     if (coefficients_ >= kWorthATrim) malloc_trim(0);
   }
   JpegReader(const JpegReader&) = delete;
@@ -118,10 +119,10 @@ class JpegReader final {
   }
 
   bool multiple_scans() const { return coefficients_ > Bytes{}; }
-  // Of the whole picture, as libjpeg is going to hold them; zero when it holds but one row of blocks.
+  // Bytes of coefficients that libjpeg will hold for the whole picture; zero if it holds only one row of blocks.
   Bytes coefficients() const { return coefficients_; }
 
-  // For a picture of several scans this reads the whole file.
+  // Reads the whole file if the picture has several scans.
   bool start() {
     return run([this] {
       info_.out_color_space = info_.num_components == 4 ? JCS_CMYK : JCS_RGB;
@@ -158,7 +159,7 @@ constexpr std::uint64_t up_to_multiple(std::uint64_t n, int of) {
   return (n + unit - 1) / unit * unit;
 }
 
-// Now and not when asked: libjpeg lets go of its components after the last row.
+// Called when the header is read, because libjpeg frees its components after the last row.
 void JpegReader::count_coefficients() {
   for (int i = 0; i < info_.num_components; ++i) {
     const jpeg_component_info& part = info_.comp_info[i];
@@ -168,7 +169,8 @@ void JpegReader::count_coefficients() {
   }
 }
 
-// As Pillow: four components are Adobe's inverted CMYK. nk * c / 255, rounded, in integers. In place: 4 bytes become 3.
+// As in Pillow, four components are Adobe's inverted CMYK: nk * c / 255, rounded, in integers. Converts in place, 4
+// bytes to 3.
 void cmyk_to_rgb(std::vector<std::uint8_t>& row, std::uint32_t width) {
   for (std::size_t x = 0; x < width; ++x) {
     const std::uint8_t* cmyk = &row[4 * x];
@@ -199,7 +201,7 @@ std::string in_scan(const JpegReader& reader, PictureSize size) {
 }  // namespace
 
 Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
-  std::shared_ptr<void> held;  // outlives the memory it stands for
+  std::shared_ptr<void> held;  // released after the memory it was charged for
   JpegReader reader(file);
   if (!reader.read_header()) return reader.failed("in its header");
   const PictureSize size = reader.size();

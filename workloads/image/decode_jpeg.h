@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of decode() for JPEG. A picture in one scan passes by rows; one of several scans (progressive) needs the
-// coefficients of the whole picture, charged first.
+// The JPEG part of decode(). A picture in one scan is decoded row by row. One of several scans (progressive) needs the
+// coefficients of the whole picture, which are charged first.
 
 #include "ullage/base/result.h"
 

@@ -13,10 +13,10 @@
 namespace ullage::image {
 namespace {
 
-// No chunk is kept, so libpng has no use for more; a chunk that claims more is refused, as by most programs with
+// libpng needs no more, because no chunk is kept. A chunk that claims more is refused, as in most programs that use
 // libpng.
 constexpr png_alloc_size_t kMaxChunk = 8'000'000;
-// Rows wider than this are charged: libpng holds two of up to 8 bytes a pixel, the decoder one of 3.
+// Rows wider than this many pixels are charged: libpng holds two of up to 8 bytes a pixel, the decoder one of 3.
 constexpr std::uint32_t kWideRow = 65'536;
 constexpr std::uint64_t kRowBytesPerPixel = 8 + 8 + 3;
 
@@ -26,7 +26,7 @@ void on_png_error(png_structp png, png_const_charp message) {
   guard->leave();
 }
 
-void on_png_warning(png_structp, png_const_charp) {}  // of what does not touch the pixels
+void on_png_warning(png_structp, png_const_charp) {}  // warnings do not concern the pixels
 
 void* on_malloc(png_structp png, png_alloc_size_t size) {
   void* at = std::malloc(size);
@@ -64,7 +64,8 @@ class PngReader final {
         guard_.leave();
       }
       png_set_read_fn(png_, &file_, on_read);
-      // Every side the format knows: check_size() follows, before memory is taken, and says more than libpng would.
+      // Allows every side that the format allows: check_size() runs next, before memory is allocated, and its message
+      // says more than libpng's would.
       png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
       png_set_chunk_malloc_max(png_, kMaxChunk);
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts, profiles, gamma
@@ -73,7 +74,7 @@ class PngReader final {
     });
   }
 
-  // To 8-bit RGB whatever the file holds. Takes the memory of rows.
+  // Sets up conversion to 8-bit RGB from whatever the file holds. Allocates the memory of rows.
   bool set_up_rows() {
     return run([this] {
       png_set_palette_to_rgb(png_);
@@ -120,7 +121,7 @@ std::string in_pass(int pass, std::uint32_t height) {
   return "in pass " + std::to_string(pass) + " of 7, before its " + std::to_string(height) + " rows are whole";
 }
 
-// Each pass adds pixels to the rows of the one before; in the last each row becomes whole.
+// Each pass adds pixels to the rows of the pass before; the last pass completes each row.
 Status gather_rows(PngReader& reader, PictureSize size, RowSink& sink) {
   BigBuffer all(size.bytes());
   const Bytes row_bytes = Bytes{size.width} * 3;
@@ -146,7 +147,7 @@ std::shared_ptr<void> charge_rows(const PngReader& reader, PictureSize size, con
 }  // namespace
 
 Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
-  std::shared_ptr<void> held;  // outlives the memory it stands for
+  std::shared_ptr<void> held;  // released after the memory it was charged for
   PngReader reader(file);
   if (!reader.read_header()) return reader.failed("in its header");
   const PictureSize size = reader.size();
@@ -155,8 +156,8 @@ Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
   if (!reader.set_up_rows()) return reader.failed("in its header");
   sink.start(size);
   ULLAGE_TRY(reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink));
-  // The rest holds a checksum of the pixels. If the file ends there, all rows are whole and the picture stands, as in
-  // Pillow.
+  // What follows holds a checksum of the pixels. If the file ends there, all rows are whole and the picture is
+  // accepted, as in Pillow.
   if (!reader.read_end() && !file.ran_out()) return reader.failed("after its last row");
   return success();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of decode() for PNG. Non-interlaced pictures pass by rows; interlaced ones need the whole picture, charged
-// first.
+// The PNG part of decode(). A picture that is not interlaced is decoded row by row. An interlaced one needs the whole
+// picture in memory, which is charged first.
 
 #include "ullage/base/result.h"
 

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 6> kNotRead = {".ppm", ".bmp", ".pgm", ".
 
 char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// The extension of the list that `name` ends in, empty if none. As torchvision: ".png" alone is a name too.
+// Returns the extension of the list that `name` ends in, or "". As in torchvision, the name may be just ".png".
 template <std::size_t N>
 std::string_view ending(const std::string& name, const std::array<std::string_view, N>& list) {
   for (const std::string_view extension : list) {
@@ -32,7 +32,7 @@ std::string_view ending(const std::string& name, const std::array<std::string_vi
 }
 
 struct Entries {
-  std::vector<std::string> folders, files;  // sorted by bytes, which for UTF-8 is Python's order
+  std::vector<std::string> folders, files;  // sorted by bytes, which is Python's order for UTF-8
 };
 
 Error cannot_list(const std::string& folder, const std::error_code& why) {
@@ -56,7 +56,7 @@ std::string join(const std::string& folder, const std::string& name) {
   return folder.empty() || folder.back() == '/' ? folder + name : folder + "/" + name;
 }
 
-// True when `folder` is, by a link, one of the folders that its own path goes through.
+// Returns true if `folder` is a link to one of the folders that its own path goes through.
 bool goes_round(const std::string& folder) {
   std::error_code ignored;
   if (!fs::is_symlink(folder, ignored)) return false;
@@ -66,7 +66,7 @@ bool goes_round(const std::string& folder) {
   return false;
 }
 
-// The files directly in `folder`.
+// Adds the pictures among `files`, which are directly in `folder`.
 void take_files(const std::string& folder, const std::vector<std::string>& files, std::uint32_t class_index,
                 ImageFolder& to) {
   for (const std::string& name : files) {
@@ -78,7 +78,7 @@ void take_files(const std::string& folder, const std::vector<std::string>& files
   }
 }
 
-// As sorted(os.walk(folder, followlinks=True)): folders in the order of their whole paths, a-b before a/b.
+// Visits folders as sorted(os.walk(folder, followlinks=True)) does: in the order of their whole paths, a-b before a/b.
 Status walk(const std::string& folder, std::uint32_t class_index, ImageFolder& to) {
   std::vector<std::pair<std::string, std::vector<std::string>>> found;
   std::vector<std::string> ahead = {folder};

@@ -9,7 +9,7 @@
 //       more/b.JPG
 //     tulip/            1
 //
-// or of a flat folder: pictures directly in it and none in sub-folders. That is one class, named after the folder.
+// A flat folder, with pictures directly in it and none in sub-folders, is one class, named after the folder.
 
 #include "ullage/base/result.h"
 
@@ -28,16 +28,16 @@ struct ImageFile {
 struct ImageFolder {
   std::vector<std::string> class_names;
   std::vector<ImageFile> images;
-  // Files that torchvision would read and decode() does not, by extension in lower case.
+  // Number of files that torchvision would read and decode() cannot, by extension in lower case.
   std::map<std::string, std::uint64_t> left_out;
 
-  // "left out 3 files of kinds not read: 2 .bmp, 1 .webp", for a person; empty when there are none.
+  // "left out 3 files of kinds not read: 2 .bmp, 1 .webp", for a person; "" if there are none.
   std::string note() const;
 };
 
-// Links are followed, but not into a folder that the link lies in (torchvision goes round until the system refuses).
-// Errors: NotFound (no such folder), BadArgument (not a folder, or no PNG or JPEG in it), System (a folder in it that
-// cannot be listed; torchvision passes over it in silence).
+// Follows links, except a link to a folder that contains it (torchvision follows those until the system refuses).
+// Errors: NotFound (no such folder), BadArgument (not a folder, or no PNG or JPEG in it), System (a folder in it cannot
+// be listed; torchvision skips it silently).
 Result<ImageFolder> list_image_folder(const std::string& folder);
 
 }  // namespace ullage::image

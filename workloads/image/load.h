@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One picture as a program for square pictures wants it.
+// Loads one picture for a program that works on square pictures.
 
 #include "ullage/base/result.h"
 
@@ -11,9 +11,9 @@
 
 namespace ullage::image {
 
-// The picture at `path` as torchvision's Resize(side), CenterCrop(side) make it from Pillow's convert('RGB'): side x
-// side x 3. Errors: those of decode(), and BadArgument for a side of 0 or of more than kMaxPixels in all. Memory: that
-// of decode(), the square, and the few rows of SquareResize.
+// Returns the picture at `path`, side x side x 3, as torchvision's Resize(side), CenterCrop(side) make it from Pillow's
+// convert('RGB'). Errors: those of decode(), and BadArgument if `side` is 0 or the square has more than kMaxPixels.
+// Memory: that of decode(), the square, and the few rows of SquareResize.
 Result<Picture> load_square_rgb(const std::string& path, std::uint32_t side, const ChargeMemory& charge);
 
 }  // namespace ullage::image

@@ -13,10 +13,11 @@ constexpr char32_t kReplacement = 0xFFFD;
 
 struct Character {
   char32_t code = kReplacement;
-  std::size_t bytes = 1;  // that stand for it
+  std::size_t bytes = 1;  // its bytes in the text
 };
 
-// The first character of `text`, which is not empty. The replacement, of one byte, where no character is well-formed.
+// Returns the first character of `text`, which is not empty; U+FFFD for one byte if no well-formed character begins
+// there.
 Character first_character(std::string_view text) {
   const auto byte = [text](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   if (byte(0) < 0x80) return {byte(0) == 0 ? kReplacement : byte(0), 1};

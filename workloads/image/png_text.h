@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Words inside a PNG file, such as what the picture was made from.
+// Text inside a PNG file, such as the prompt that the picture was made from.
 
 #include <string>
 
@@ -12,8 +12,8 @@ struct PngText {
   std::string text;     // UTF-8
 };
 
-// As the file holds it: Latin-1 where that has all the characters (a tEXt chunk), as Pillow's PngInfo.add_text() does,
-// else UTF-8 (iTXt). Bytes that are no UTF-8 become U+FFFD, and so does a zero, which would end the text.
+// The text as the file holds it: Latin-1 if that has all its characters (a tEXt chunk), as Pillow's PngInfo.add_text()
+// does; otherwise UTF-8 (iTXt). Bytes that are not UTF-8 become U+FFFD. So does a zero, which would end the text.
 struct StoredText {
   std::string bytes;
   bool latin1 = true;

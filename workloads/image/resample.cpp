@@ -25,13 +25,13 @@ struct Kernel {
 
 Kernel kernel_of(Filter filter) { return filter == Filter::Lanczos ? Kernel{lanczos, 3.0} : Kernel{triangle, 1.0}; }
 
-// Python's round() of half a whole number: a half goes to the even neighbour.
+// Python's round(twice / 2): a half goes to the even neighbour.
 std::uint64_t half_to_even(std::uint64_t twice) {
   const std::uint64_t down = twice / 2;
   return twice % 2 == 0 || down % 2 == 0 ? down : down + 1;
 }
 
-// Rounded as Pillow does it: to the bit.
+// Rounds as Pillow does, to the bit.
 std::int32_t to_fixed(double weight) {
   const double half = weight < 0 ? -0.5 : 0.5;
   return static_cast<std::int32_t>(half + weight * (1 << kWeightBits));  // NOLINT(bugprone-incorrect-roundings)
@@ -40,7 +40,7 @@ std::int32_t to_fixed(double weight) {
 }  // namespace
 
 SideResize square_side(std::uint32_t length, std::uint32_t shorter, std::uint32_t side) {
-  // int(side * length / shorter): the product is exact, the quotient a double that is cut off.
+  // int(side * length / shorter) as in Python: the product is exact, the quotient a double whose fraction is cut off.
   const auto product = static_cast<double>(std::uint64_t{side} * length);
   const auto out = length == shorter ? side : static_cast<std::uint64_t>(product / shorter);
   return {length, out, half_to_even(out - side), side};

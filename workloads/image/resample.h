@@ -13,17 +13,18 @@
 namespace ullage::image {
 
 constexpr int kWeightBits = 32 - 8 - 2;
-// What a sum starts from, so that dropping the fraction rounds to the nearest.
+// Sums start from this, so that dropping the fraction rounds to the nearest.
 constexpr std::int32_t kWeightHalf = 1 << (kWeightBits - 1);
 
-// Weights sum to one, give or take a rounding; those of Lanczos may be negative, so both ends can be passed.
+// Clamps at both ends: weights sum to one up to rounding, and those of Lanczos may be negative.
 inline std::uint8_t to_sample(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
 
 enum class Filter { Bilinear, Lanczos };
 
-// One side of a picture, in pixels: `in` become `out`, of which `window` from `first` on are wanted.
+// One side of a picture, in pixels: `in` pixels become `out`, of which only the `window` pixels from `first` on are
+// wanted.
 struct SideResize {
   std::uint64_t in = 0;
   std::uint64_t out = 0;
@@ -31,11 +32,10 @@ struct SideResize {
   std::uint32_t window = 0;
 };
 
-// torchvision's Resize(side) then CenterCrop(side) for a side of length `length`, the shorter of the two being
-// `shorter`. Nothing of what Resize makes outside the window is ever computed, so `out` may be very long.
+// Gives torchvision's Resize(side), then CenterCrop(side), for a side of `length` pixels in a picture whose shorter
+// side has `shorter`. `out` may be very long, because only the window is computed.
 SideResize square_side(std::uint32_t length, std::uint32_t shorter, std::uint32_t side);
 
-// The whole side.
 inline SideResize whole_side(std::uint32_t in, std::uint32_t out) { return {in, out, 0, out}; }
 
 class Weights final {
@@ -43,7 +43,7 @@ class Weights final {
   Weights() = default;
   explicit Weights(const SideResize& side, Filter filter = Filter::Bilinear);
 
-  // The inputs [begin, end) that output i of the window is made of, and their weights.
+  // The inputs [begin, end) from which output i of the window is made, and their weights.
   struct Taps {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
@@ -54,7 +54,7 @@ class Weights final {
     return {begin, end, {&weights_[i * longest_], end - begin}};
   }
   std::size_t size() const { return ranges_.size(); }
-  // No output is made of more inputs.
+  // An upper limit on the inputs of one output.
   std::uint32_t longest() const { return longest_; }
 
  private:
@@ -62,7 +62,7 @@ class Weights final {
     std::uint32_t begin, end;
   };
   std::vector<InputRange> ranges_;
-  std::vector<std::int32_t> weights_;  // longest_ for each output
+  std::vector<std::int32_t> weights_;  // longest_ entries for each output
   std::uint32_t longest_ = 0;
 };
 

@@ -24,7 +24,7 @@ void Resize::start(PictureSize size) {
 
 void Resize::row(std::span<const std::uint8_t> rgb) {
   const std::uint32_t y = taken_++;
-  // Rows above or below the crop touch no output. Ranges only ever move down, so the next output tells.
+  // Skips rows above or below the crop. Ranges only move down, so it suffices to look at the next output row's.
   if (made_ == rows_.size() || y < rows_[made_].begin) return;
   resize_columns(rgb, ring_row(y));
   for (; made_ < rows_.size() && rows_[made_].end == y + 1; ++made_) {

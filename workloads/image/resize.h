@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Pillow's resizes of rows as they come, with a crop of what they make: only columns and rows inside it are computed,
-// and only as many rows are held as one output row is made of:
+// Resizes rows as they are decoded, as Pillow does, and crops the result. Computes only the columns and rows inside the
+// crop. Holds only the rows from which one output row is made:
 //
 //   row of the file --columns--> [ring of rows of the new width] --rows--> one row of the new picture
 //
-// Columns first, as Pillow up to 12 does always, and equal to it. Pillow 13 takes the rows of some tall pictures first,
-// which rounds otherwise: at most one level apart when bilinear, but some 50 levels at hard edges with Lanczos, whose
-// overshoot is cut off between the two.
+// Resizes columns first, as Pillow up to 12 always does, with equal results. Pillow 13 resizes the rows of some tall
+// pictures first, which rounds differently: by at most one level if bilinear. With Lanczos, hard edges differ by some
+// 50 levels, because its overshoot is clamped between the two passes.
 
 #include "image/picture.h"
 #include "image/resample.h"
@@ -25,20 +25,19 @@ struct Resizing {
   PictureSize size() const { return {columns.window, rows.window}; }
 };
 
-// The whole of a picture.
 inline Resizing lanczos(PictureSize from, PictureSize to) {
   return {whole_side(from.width, to.width), whole_side(from.height, to.height), Filter::Lanczos};
 }
 
 class Resize : public RowSink {
  public:
-  // `wanted` is asked once the size of the picture is known; both windows are above zero (ContractError).
+  // Calls `wanted` when the picture's size is known; both its windows must be above zero (ContractError).
   explicit Resize(std::function<Resizing(PictureSize)> wanted) : wanted_(std::move(wanted)) {}
 
   void start(PictureSize size) override;
   void row(std::span<const std::uint8_t> rgb) override;
 
-  // The new picture, once every row was given; ContractError before.
+  // Returns the new picture. ContractError if rows are still missing.
   Picture take();
 
  private:
@@ -48,24 +47,24 @@ class Resize : public RowSink {
   void resize_rows(const Weights::Taps& taps, std::uint8_t* to);
 
   std::function<Resizing(PictureSize)> wanted_;
-  PictureSize size_;  // of the new picture
+  PictureSize size_;  // the new picture's
   Weights columns_, rows_;
-  std::vector<std::uint8_t> ring_;  // input row y, its columns resized, at y % longest
-  std::vector<std::int32_t> sums_;  // of one output row
+  std::vector<std::uint8_t> ring_;  // input row y, with its columns resized, is at y % longest
+  std::vector<std::int32_t> sums_;  // sums for one output row
   std::vector<std::uint8_t> rgb_;
-  std::uint32_t taken_ = 0;  // input rows
-  std::size_t made_ = 0;     // output rows
+  std::uint32_t taken_ = 0;  // input rows so far
+  std::size_t made_ = 0;     // output rows so far
 };
 
-// torchvision's Resize(side) and CenterCrop(side), bilinear. At most 2 * shorter side / side + 3 rows of 3 * side bytes
-// besides the square: about 80 KB for the largest picture there is.
+// torchvision's Resize(side) and CenterCrop(side), bilinear. Besides the square it holds at most 2 * shorter side /
+// side + 3 rows of 3 * side bytes: about 80 KB for the largest picture.
 class SquareResize final : public Resize {
  public:
-  // `side` in pixels, above zero. ContractError otherwise.
+  // `side` in pixels. ContractError if it is zero.
   explicit SquareResize(std::uint32_t side);
 };
 
-// A picture in memory, all of it, with Lanczos. Both sides above zero.
+// Resizes a whole picture that is in memory, with Lanczos. Both sides must be above zero.
 Picture resize_lanczos(const Picture& picture, PictureSize size);
 
 }  // namespace ullage::image

@@ -20,7 +20,7 @@
 namespace ullage::image {
 namespace {
 
-// A file under a new name beside `path`; it has the name `path` once keep() succeeded, and is gone otherwise.
+// A file under a new name beside `path`. keep() renames it to `path`; without that it is removed.
 class NewFile final {
  public:
   explicit NewFile(const std::string& path);
@@ -28,7 +28,7 @@ class NewFile final {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  // Each false after an error, then and ever after.
+  // All three return false from the first error on.
   bool ok() const { return errno_ == 0; }
   bool write(const std::uint8_t* bytes, std::size_t count) noexcept;
   bool keep();
@@ -44,7 +44,7 @@ class NewFile final {
   std::string path_, new_path_;
   int fd_ = -1;
   int errno_ = 0;
-  bool exists_ = false;  // under new_path_
+  bool exists_ = false;  // new_path_ is on the disk
 };
 
 NewFile::NewFile(const std::string& path) : path_(path) {
@@ -76,7 +76,7 @@ bool NewFile::write(const std::uint8_t* bytes, std::size_t count) noexcept {
 }
 
 bool NewFile::keep() {
-  // close() too may be what finds the disk full.
+  // close() may be the first call to report that the disk is full.
   if (ok() && ::close(std::exchange(fd_, -1)) != 0) errno_ = errno;
   if (ok() && std::rename(new_path_.c_str(), path_.c_str()) != 0) errno_ = errno;
   if (ok()) exists_ = false;
@@ -109,7 +109,7 @@ struct PngWriter final {
   PngWriter& operator=(const PngWriter&) = delete;
 };
 
-// libpng's view of the texts, into `stored`.
+// Returns libpng's view of the texts, which points into `texts` and `stored`.
 std::vector<png_text> png_texts(std::span<const PngText> texts, std::vector<StoredText>& stored) {
   std::vector<png_text> fields;
   stored.reserve(texts.size());
@@ -154,7 +154,7 @@ Status write_png(const std::string& path, std::uint32_t width, std::uint32_t hei
   if (!file.ok()) return file.error();
   PngWriter writer;
   const bool written = write_all(writer, file, width, height, rgb.data(), fields);
-  // All is right with the picture and the file: what is left is memory.
+  // The picture and the file are fine, so only memory can have failed.
   if (!written && file.ok()) throw std::bad_alloc();
   if (!written || !file.keep()) return file.error();
   return success();

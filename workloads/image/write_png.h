@@ -13,9 +13,9 @@
 
 namespace ullage::image {
 
-// `rgb`: height x width x 3 bytes, 8-bit, above zero each; ContractError otherwise. The file is written under a new
-// name in the folder of `path` and renamed when it is whole, so that nobody sees half a picture and an old one survives
-// a full disk. On an error (System) the new file is removed. `texts` stand before the pixels.
+// `rgb` has height x width x 3 bytes, and neither side is zero; ContractError otherwise. Writes under a new name in the
+// folder of `path` and renames the file when it is whole. So no reader sees half a picture, and an old picture survives
+// a full disk. On an error (System) the new file is removed. `texts` are written before the pixels.
 Status write_png(const std::string& path, std::uint32_t width, std::uint32_t height, std::span<const std::uint8_t> rgb,
                  std::span<const PngText> texts = {});
 

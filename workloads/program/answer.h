@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a command line comes to that names no work.
+// The outcome of a command line that asks for no work.
 
 #include "ullage/base/exit_code.h"
 
@@ -9,13 +9,13 @@
 
 namespace ullage::program {
 
-// Nothing to do but print: help, or what was wrong.
+// Text to print: help, or what was wrong.
 struct Answer {
   ExitCode code = ExitCode::Done;
   std::string text;
 };
 
-// Help to stdout, what was wrong to stderr. The exit code as a number.
+// Prints help to stdout and errors to stderr. Returns the exit code as a number.
 int print(const Answer& answer);
 
 }  // namespace ullage::program

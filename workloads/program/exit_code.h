@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What kind of error ends a program with which exit code.
+// Maps kinds of errors to exit codes.
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/result.h"
 
 namespace ullage::program {
 
-// How a program ends that could not go on.
 constexpr ExitCode exit_code_of(const Error& error) {
   switch (error.kind) {
     case Error::Kind::BadArgument:

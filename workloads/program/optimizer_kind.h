@@ -5,7 +5,7 @@
 
 namespace ullage::program {
 
-// Each at Python's defaults but for the learning rate; SgdMomentum: 0.9.
+// Each has Python's defaults except the learning rate. SgdMomentum has a momentum of 0.9.
 enum class OptimizerKind {
   Adam,
   AdamW,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Options as people write them, and what is said of those that cannot be taken.
+// Parses options as people write them, and words the errors about those that are wrong.
 
 #include "program/answer.h"
 
@@ -16,31 +16,31 @@
 
 namespace ullage::program {
 
-// What argparse's programs take behind one dash: "-ii" stands for "--init-image".
+// A short name as argparse takes it behind one dash: "-ii" stands for "--init-image".
 struct ShortOption {
   std::string_view name;        // "ii"
   std::string_view stands_for;  // "init-image"
 };
 
-// A word of the command line as CLI11 takes it: "-input_dir=x", "--input_dir=x" to "--input-dir=x", short ones to what
-// they stand for. Numbers, -h and all that is no option are left alone.
+// Rewrites a word of the command line for CLI11: "-input_dir=x" and "--input_dir=x" become "--input-dir=x"; short
+// options become the long ones. Leaves numbers, -h and words that are no options alone.
 std::string long_option(std::string_view word, std::span<const ShortOption> short_options = {});
 
-// "did you mean --batch?", or "see --help" where no option is near.
+// Returns "did you mean --batch?", or "see --help" if no option is similar.
 std::string suggestion_for(const CLI::App& app, const std::string& word);
 
-// A number given for an option, and what it may be.
+// A number given for an option, and its limits.
 struct Bound {
   const char* name;  // "--batch"
   std::int64_t value, least, most;
 };
-// Of the first that is outside: "--batch 0 does not work: ..."; empty: none is.
+// Returns "--batch 0 does not work: ..." for the first number outside its limits, or "".
 std::string first_outside(std::span<const Bound> bounds);
 
-// Wrong use of this program, in these words.
+// Returns the answer for wrong use: WrongUse, and `what` behind the program's name.
 Answer wrong_use(const CLI::App& app, const std::string& what);
 
-// Has `parse` take the words. Help where it is asked for, what is wrong with them; nothing: they can be taken.
+// Calls `parse`. Returns help if it was asked for, or what is wrong with the words; nothing if they are fine.
 std::optional<Answer> answer_to(const CLI::App& app, const std::function<void()>& parse);
 
 }  // namespace ullage::program

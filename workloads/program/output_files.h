@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Folders and files that programs write into: tried before the work, and never half written.
+// Output folders and files: folders are tested before the work begins, and no file is left half written.
 
 #include "ullage/base/result.h"
 
@@ -9,14 +9,14 @@
 
 namespace ullage::program {
 
-// Makes the folder if it is not there, and tries to write a file in it: BadArgument when that fails, advising another
-// --out.
+// Makes the folder if it is missing, and tries to write a file in it. BadArgument if that fails, with the advice to
+// choose another --out.
 Status make_writable(const std::string& folder);
 
 // Writes `text` to a new file, brings it to the disk and renames it to `path`. On failure `path` is as it was.
 Status write_whole_file(const std::string& path, const std::string& text);
 
-// What is said of a file that the system does not let us write; `error` is an errno.
+// Returns the error (System) for a file that cannot be written; `error` is an errno.
 Error cannot_write(const std::string& path, int error);
 
 }  // namespace ullage::program

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How far a run is: one line that is rewritten on a terminal, one line every few seconds elsewhere.
+// Shows how far a run is: on a terminal one line that is rewritten, elsewhere a new line every few seconds.
 
 #include "ullage/base/bytes.h"
 
@@ -11,9 +11,9 @@
 
 namespace ullage::program {
 
-// What every program's line ends with.
+// The end of every program's progress line.
 struct Pace {
-  bool budgeted = false;  // a pool stands behind the run, the next two are known
+  bool budgeted = false;  // the run has a pool; `resident` and `budget` are valid
   Bytes resident;
   Bytes budget;  // zero: unlimited
   Seconds left;  // zero: nothing is left; below zero: not known yet
@@ -30,9 +30,10 @@ class Progress final {
   // `out` outlives this. `terminal`: rewrite one line.
   Progress(std::ostream& out, bool terminal) : out_(out), terminal_(terminal) {}
 
-  // Seldom enough for a person, but for the first line and the last one.
+  // Shows the line unless one was shown a short time ago (0.1 s on a terminal, 5 s elsewhere). Always shows the first
+  // and the last.
   void show(const std::string& line, bool last);
-  // A line of its own, for what a person should read.
+  // Prints a message on a line of its own, always.
   void say(const std::string& line);
 
  private:

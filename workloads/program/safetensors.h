@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reading and writing of safetensors files, streamed: tensors go straight from and to their own memory, never mapped
-// and never buffered whole, because the resident bytes of the process are budgeted.
+// Reads and writes safetensors files as streams. Tensors go directly from and to their own memory. Files are neither
+// mapped nor buffered whole, because resident bytes are budgeted.
 //
-// The format is described, and its header read, in ullage/read/weights/safetensors_header.h. Ours add one entry to
-// __metadata__, "sha256": the SHA-256 of the whole file with that entry's 64 digits read as zeros, so that damage
-// anywhere is found.
+// ullage/read/weights/safetensors_header.h describes the format and parses the header. Our files add "sha256" to
+// __metadata__: the SHA-256 of the whole file with that entry's 64 digits read as zeros. It reveals damage anywhere.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -20,7 +19,7 @@
 
 namespace ullage::program {
 
-using read::Dtype;  // F32, I64 and U8 alone are read
+using read::Dtype;  // SafetensorsFile accepts only F32, I64 and U8
 using read::size_of;
 
 struct TensorShape {
@@ -41,12 +40,12 @@ struct TensorToWrite {
 
 using Metadata = std::map<std::string, std::string>;
 
-// Writes a new file at `path` (which is replaced) and brings it to the disk (fsync). On failure there is no file, and
-// the error says what the system said and how many bytes were to be written. `metadata` may not hold "sha256".
+// Writes a new file at `path`, replacing an old one, and brings it to the disk (fsync). On failure (System) no file is
+// left, and the error gives the system's reason and the file's size. `metadata` must not hold "sha256" (ContractError).
 Status write_safetensors(const std::string& path, std::span<const TensorToWrite> tensors, const Metadata& metadata);
 
-// An open file whose header is read and checked: names, types and shapes known, ranges without holes up to the file's
-// end.
+// An open file whose header was read and checked: names, types and shapes are known, and the tensors' ranges reach to
+// the end of the file without holes.
 class SafetensorsFile final {
  public:
   struct Entry {
@@ -55,7 +54,7 @@ class SafetensorsFile final {
     std::uint64_t end = 0;
   };
 
-  // NotFound, or BadFile with what is wrong. The bytes of the tensors are not read.
+  // Errors: NotFound, System, or BadFile with what is wrong. Does not read the tensors' bytes.
   static Result<SafetensorsFile> open(const std::string& path);
 
   SafetensorsFile(SafetensorsFile&& other) noexcept;
@@ -66,10 +65,11 @@ class SafetensorsFile final {
   const Metadata& metadata() const { return metadata_; }
   const std::string& path() const { return path_; }
 
-  // Reads the whole file through a buffer of 1 MiB and compares its SHA-256 with the one stated in it.
+  // Reads the whole file through a buffer of 1 MiB and compares its SHA-256 with the one stated in it. BadFile if they
+  // differ or none is stated.
   Status verify() const;
 
-  // Reads a tensor into `out`, size_of(shape) bytes. The name must be one of entries().
+  // Reads a tensor into `out`, size_of(shape) bytes. The name must be in entries() (ContractError).
   Status read(const std::string& name, void* out) const;
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kBuffer = 1ull << 20;
 
-// All `size` bytes at `offset`, or false (an error, or the file ends before).
+// Reads all `size` bytes at `offset`. Returns false on an error or if the file ends before.
 bool read_all(int fd, void* out, std::uint64_t size, std::uint64_t offset) {
   auto* bytes = static_cast<char*>(out);
   while (size > 0) {

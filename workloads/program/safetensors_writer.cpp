@@ -16,7 +16,7 @@
 namespace ullage::program {
 namespace {
 
-// Every piece is digested and written while it is warm in the cache.
+// Bytes that are digested and then written while they are still in the CPU's cache.
 constexpr std::uint64_t kPiece = 4ull << 20;
 
 std::string header_of(std::span<const TensorToWrite> tensors, const Metadata& metadata) {
@@ -35,11 +35,11 @@ std::string header_of(std::span<const TensorToWrite> tensors, const Metadata& me
     offset = end;
   }
   std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');  // the tensors then start at a multiple of 8
+  text.append((8 - text.size() % 8) % 8, ' ');  // so that the tensors start at a multiple of 8
   return text;
 }
 
-// A file being written; it is removed again unless finish() was reached.
+// A file being written. The destructor removes it unless finish() succeeded.
 class NewFile final {
  public:
   explicit NewFile(std::string path)

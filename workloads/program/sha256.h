@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// SHA-256 fed in pieces, so that gigabytes of state are digested where they lie.
+// SHA-256, fed in pieces, so that gigabytes of state are digested without a copy.
 
 #include "ullage/base/bytes.h"
 
@@ -21,7 +21,7 @@ class Sha256 final {
   void update(const void* data, Bytes size);
   void update(std::string_view text) { update(text.data(), Bytes{text.size()}); }
 
-  // 64 hexadecimal digits of all that was fed. Ends the digest: called once, nothing may follow.
+  // Returns 64 hexadecimal digits. May be called once; update() may not follow.
   std::string finish();
 
  private:

@@ -16,8 +16,8 @@ std::vector<double> figures_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-// The same ops in each step but the first, whichever faces are the better ones: what a step takes and a plan of it do
-// not depend on that.
+// Every step but the first runs the same ops, whichever faces improved. So a step's memory, and a plan for it, do not
+// depend on the values.
 void BestFaces::see(const Evaluation& seen, std::int64_t step) {
   const std::vector<double> distances = figures_of(seen.distance);
   const std::vector<double> totals = figures_of(seen.loss.total);

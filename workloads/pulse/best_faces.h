@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is kept of a search's steps: for each picture of the batch its best face, and how near any came.
+// Keeps, for each picture of the batch, the best face of a search and the least distance of any step.
 
 #include "pulse/search.h"
 
@@ -12,26 +12,26 @@
 namespace ullage::pulse {
 
 struct BestFace {
-  at::Tensor image;  // (3, R, R), of the least total
+  at::Tensor image;  // (3, R, R), of the step with the least total
   at::Tensor low;    // (3, s, s), D(image)
   double total = std::numeric_limits<double>::infinity();
   double distance = std::numeric_limits<double>::infinity();  // the least L2 of all steps
-  std::int64_t step = 0;                                      // of the image, from 0
+  std::int64_t step = 0;                                      // the step of `image`, counted from 0
 };
 
 class BestFaces final {
  public:
-  // `eps` in the type of the figures: an L2 is never below it as rounded.
+  // `eps` must be rounded to the type of the losses: then an L2, which is clamped to it, is never below it.
   BestFaces(std::int64_t batch, double eps) : faces_(static_cast<std::size_t>(batch)), eps_(eps) {}
 
   void see(const Evaluation& seen, std::int64_t step);
 
   BestFace of(std::size_t picture) const;
-  // eps was reached in some step.
+  // Returns true if some step reached eps.
   bool found(std::size_t picture) const { return faces_[picture].distance <= eps_; }
 
  private:
-  std::vector<BestFace> faces_;  // their pictures are rows of these
+  std::vector<BestFace> faces_;  // their pictures are rows of the two tensors below
   at::Tensor images_, lows_;
   double eps_;
 };

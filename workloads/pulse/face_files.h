@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the faces of a run go:
+// Writes the faces of a run:
 //
 //   <out>/<name>.png                     the face
-//   <out>/LR/<name>.png                  what it downscales to
+//   <out>/LR/<name>.png                  the face, downscaled
 //   <out>/<name>/{HR,LR}/<name>_<j>.png  with --save-intermediate: the best face up to step j, and its downscaled one
 
 #include "program/progress.h"
@@ -19,21 +19,21 @@ namespace ullage::pulse {
 
 class FaceFiles final {
  public:
-  // Both outlive this.
+  // Both must outlive this object.
   FaceFiles(const Options& options, program::Progress& progress) : options_(options), progress_(progress) {}
 
-  // The folders, tried before the search begins.
+  // Makes the folders and tries to write in them, before the search begins.
   Status prepare() const;
   Status prepare_intermediates(std::span<const Job> jobs) const;
 
-  // After each step, from 0. Nothing where it was not asked for.
+  // Called after each step, counted from 0. Does nothing without --save-intermediate.
   Status save_intermediates(std::span<const Job> jobs, const BestFaces& best, std::int64_t step) const;
 
-  // What a batch's search came to, in files and in words: where eps was reached the last step's face, else with
-  // --keep-best the best one.
+  // Writes and reports the result of a batch. If eps was reached for a picture it writes the last step's face,
+  // otherwise the best one if --keep-best is given.
   Status save(std::span<const Job> jobs, const Evaluation& last, const BestFaces& best);
 
-  // Faces that were not written.
+  // The number of faces that were not written.
   std::size_t missed() const { return missed_; }
 
  private:

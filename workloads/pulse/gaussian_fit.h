@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Mean and standard deviation of what the mapping network makes of N(0,1), before its last leaky ReLU: what latents are
-// drawn from. leaky_relu with a slope of 5 undoes the last slope of 0.2.
+// Mean and standard deviation of the mapping network's outputs for N(0,1), before its last leaky ReLU; latents are
+// drawn from them. A leaky_relu with slope 5 undoes the last one, whose slope is 0.2.
 
 #include "pulse/networks.h"
 
@@ -16,9 +16,9 @@ struct GaussianFit {
   at::Tensor mean, deviation;  // (512) each, the deviation unbiased
 };
 
-// Of `samples` latents drawn from seed 0, `chunk` at a time: the same draws, whatever the chunk, and sums in float64.
-// Takes memory for some four chunks of latents. `go_on` is asked after each with the samples done; nothing where it
-// said no.
+// Fits `samples` latents drawn from seed 0, `chunk` at a time. The draws are the same for every chunk size, and sums
+// are in float64. Needs memory for about four chunks of latents. Calls `go_on` after each chunk with the samples done;
+// returns nothing if it returns false.
 std::optional<GaussianFit> fit_gaussian(const Mapping& mapping, std::int64_t samples, std::int64_t chunk,
                                         const std::function<bool(std::int64_t done)>& go_on);
 

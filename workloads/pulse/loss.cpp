@@ -12,7 +12,7 @@ Tensor l1(const Tensor& low, const Tensor& wanted, double eps) {
   return 10 * (low - wanted).abs().mean({1, 2, 3}).clamp_min(eps);
 }
 
-// The whole table of angles, i = j too; nothing where there is one latent alone.
+// Averages over all pairs, including i = j. Zero if there is only one latent.
 Tensor geocross(const Tensor& w) {
   if (w.size(1) == 1) return at::zeros({w.size(0)}, w.options());
   const Tensor one = w.unsqueeze(2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The loss of PULSE: every term is one figure for each picture of a batch, and pictures do not see each other.
+// The loss of PULSE. Every term is one number per picture, and the pictures of a batch do not influence each other.
 //
 //   L2        max(mean over C,H,W of (D(image) - wanted)^2, eps)
 //   L1        10 max(mean over C,H,W of |D(image) - wanted|, eps)
@@ -19,7 +19,7 @@ namespace ullage::pulse {
 
 struct LossFigures {
   at::Tensor total;                  // (B)
-  std::map<Term, at::Tensor> terms;  // those of the loss, not weighted; (B) each
+  std::map<Term, at::Tensor> terms;  // the terms in the loss, not weighted; (B) each
 };
 
 class Loss final {
@@ -30,7 +30,7 @@ class Loss final {
 
   // w: (B, L, 512), low: (B, 3, s, s).
   LossFigures operator()(const at::Tensor& w, const at::Tensor& low) const;
-  // The term L2, whether the loss has it or not.
+  // Returns the L2 term, even if the loss does not contain it.
   at::Tensor distance(const at::Tensor& low) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The loss as it is asked for: a sum "weight*TERM+weight*TERM...", by default 100*L2+0.05*GEOCROSS.
+// Parses --loss-str: a sum "weight*TERM+weight*TERM...", by default 100*L2+0.05*GEOCROSS.
 
 #include "ullage/base/result.h"
 
@@ -23,7 +23,7 @@ struct LossPart {
   friend bool operator==(const LossPart&, const LossPart&) = default;
 };
 
-// The parts in the order written; BadArgument says which part is none.
+// Returns the parts in the order written. BadArgument names the part that is wrong.
 Result<std::vector<LossPart>> parse_loss(const std::string& text);
 
 }  // namespace ullage::pulse

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kLeastResolution = 16;
 constexpr std::int64_t kLargestResolution = 1024;
 
-// As messages and options call them.
+// The name in messages and options.
 std::string_view name_of(Network network) {
   switch (network) {
     case Network::Mapping:
@@ -33,7 +33,7 @@ std::string block_name(std::int64_t side) {
   return "blocks." + text + "x" + text;
 }
 
-// By one key that no other has.
+// Recognises a file by a key that only its network has.
 std::optional<Network> told_by_keys(const read::Weights& weights) {
   if (weights.find("dense0.weight") != nullptr) return Network::Mapping;
   if (weights.find("torgb.weight") != nullptr) return Network::Synthesis;

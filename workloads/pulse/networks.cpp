@@ -11,18 +11,18 @@ namespace {
 using at::Tensor;
 using torch_program::Source;
 
-constexpr double kSlope = 0.2;            // of every leaky ReLU
-constexpr std::int64_t kFusedFrom = 128;  // an upscaling to so many pixels is one transposed convolution
-constexpr double kMappingRate = 0.01;     // of its weights and biases, besides the gain
+constexpr double kSlope = 0.2;            // every leaky ReLU's
+constexpr std::int64_t kFusedFrom = 128;  // from this side on, upscaling is one transposed convolution
+constexpr double kMappingRate = 0.01;     // factor on its weights and biases, besides the gain
 constexpr double kNormEps = 1e-8, kInstanceEps = 1e-5;
 const double kGain = std::sqrt(2.0);
 
-// Of a weight (out, in, ...): gain * fan_in^-1/2.
+// The factor on a weight (out, in, ...): gain * fan_in^-1/2.
 double multiplier(double gain, std::int64_t fan_in) { return gain * std::pow(static_cast<double>(fan_in), -0.5); }
 
 Tensor by_channel(const Tensor& figures) { return figures.view({-1, 1, 1}); }
 
-// Of odd size, keeps the side of the picture; the bias is added inside.
+// A convolution of odd size that keeps the picture's side; it adds the bias itself.
 struct Convolution {
   Tensor weight, bias;
 
@@ -35,8 +35,8 @@ struct Convolution {
   }
 };
 
-// The 4x4 window with which a transposed convolution of stride 2 does what doubling the pixels and a 3x3 convolution
-// would: the sum of the four places that the 3x3 one can have in it.
+// Returns the 4x4 window for a transposed convolution of stride 2 that equals doubling the pixels, then a 3x3
+// convolution. It is the sum of the 3x3 window at its four places in it.
 Tensor fused_window(const Tensor& weight) {
   const Tensor padded = at::constant_pad_nd(weight.transpose(0, 1), {1, 1, 1, 1});
   const auto place = [&padded](std::int64_t row, std::int64_t column) {
@@ -45,7 +45,7 @@ Tensor fused_window(const Tensor& weight) {
   return place(1, 1) + place(0, 1) + place(1, 0) + place(0, 0);
 }
 
-// Twice the side: convolution without bias, blur of each channel, and only then the bias.
+// Doubles the side: convolution without bias, blur of each channel, then the bias.
 struct UpConvolution {
   bool fused;
   Tensor weight, bias, blur;
@@ -69,7 +69,8 @@ struct UpConvolution {
   }
 };
 
-// Noise with a strength for each channel, leaky ReLU, instance norm, and x * (s0 + 1) + s1, s being linear in w.
+// Adds noise with a strength per channel; then leaky ReLU, instance norm, and x * (s0 + 1) + s1, where s is linear in
+// w.
 struct Epilogue {
   Tensor strength, style_weight, style_bias;
 
@@ -92,7 +93,7 @@ Source block_source(const Source& source, std::int64_t side) {
   return source.under("blocks").under(text + "x" + text);
 }
 
-// 4x4: a constant instead of an input.
+// The 4x4 block, whose input is a constant.
 struct FirstBlock {
   Tensor constant;  // with its bias
   Epilogue epilogue1, epilogue2;
@@ -121,7 +122,7 @@ struct Block {
         epilogue2(source.under("epi2")),
         convolution(source.under("conv1"), channels, 3, kGain) {}
 
-  // The styles and noises of all layers; this block's begin at `layer`.
+  // `w` and `noises` are those of all layers; this block's begin at `layer`.
   Tensor operator()(const Tensor& input, const Tensor& w, std::span<const Tensor> noises, std::int64_t layer) const {
     const auto first = static_cast<std::size_t>(layer);
     const Tensor x = epilogue1(up(input), w.select(1, layer), noises[first]);

@@ -2,9 +2,9 @@
 #pragma once
 
 // The two frozen networks of PULSE, StyleGAN's mapping and synthesis (arXiv 1812.04948), with the keys of the published
-// files. Weights are equalised: stored as drawn, and multiplied by gain * fan_in^-1/2 at every use. They are constants
-// here, so that product is taken once, when they are loaded; so are the windows of the fused convolutions. After that
-// nothing of the file is held.
+// files. Their weights are equalised: stored as drawn, and multiplied by gain * fan_in^-1/2 at every use. Here they are
+// constants, so loading computes that product once, and the windows of the fused convolutions too. After that nothing
+// of the file is held.
 //
 //   w, noises -> 4x4 -> 8x8 -> ... -> RxR -> 1x1 convolution -> picture of about -1..1
 //                 each: convolution, epilogue, convolution, epilogue (noise, leaky ReLU, instance norm, style)
@@ -18,7 +18,7 @@
 
 namespace ullage::pulse {
 
-// Latents (N, 512) to latents.
+// Maps latents (N, 512) to latents (N, 512).
 class Mapping final {
  public:
   explicit Mapping(const torch_program::Source& source);
@@ -31,7 +31,7 @@ class Mapping final {
   std::vector<Layer> layers_;
 };
 
-// Styles w (B, L, 512) and L noises (B, 1, R_i, R_i), R_i = 2^(i/2 + 2), to pictures (B, 3, R, R).
+// Maps styles w (B, L, 512) and L noises (B, 1, R_i, R_i), R_i = 4 * 2^floor(i/2), to pictures (B, 3, R, R).
 class Synthesis final {
  public:
   Synthesis(const SynthesisShape& shape, const torch_program::Source& source);

@@ -23,7 +23,7 @@ const std::map<std::string, OptimizerKind> kOptimizers = {{"adam", OptimizerKind
                                                           {"sgdm", OptimizerKind::SgdMomentum},
                                                           {"adamax", OptimizerKind::Adamax}};
 
-// Values that are words, before they are looked up.
+// Option values as given, before they are parsed.
 struct Words {
   std::string loss = std::string(kDefaultLoss);
   std::string noise_type = "trainable";
@@ -74,7 +74,7 @@ std::string number_shown(double value) {
   return text.str();
 }
 
-// Layers "16.17" to numbers; empty text is no layer. False for anything else.
+// Parses layers such as "16.17"; empty text means no layer. Returns false for anything else.
 bool parse_layers(const std::string& text, std::vector<std::int64_t>& layers) {
   layers.clear();
   if (text.empty()) return true;
@@ -88,7 +88,7 @@ bool parse_layers(const std::string& text, std::vector<std::int64_t>& layers) {
   return true;
 }
 
-// Empty when all is well.
+// Parses the words into `o`. Returns what is wrong, or "".
 std::string take_words(const Words& w, bool seed_given, Options& o) {
   auto loss = parse_loss(w.loss);
   if (!loss) return loss.error().text();
@@ -148,7 +148,7 @@ std::variant<Options, program::Answer> parse_options(int argc, const char* const
   app.allow_extras();
   app.footer("Every option may also be written as the published run.py has it: -input_dir for --input-dir.");
   add_options(app, options, words);
-  std::vector<std::string> given;  // last first, as CLI11 takes them
+  std::vector<std::string> given;  // last first: CLI11's vector overload expects reverse order
   for (int i = argc - 1; i > 0; --i) given.push_back(program::long_option(argv[i]));
   if (auto answer = program::answer_to(app, [&] { app.parse(given); })) return *answer;
   std::string wrong = take_words(words, app.count("--seed") > 0, options);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a person may ask of ullage-pulse, under the names and with the defaults of the published run.py, and the check
-// of it before any work. "-input_dir", "--input_dir" and "--input-dir" are one option.
+// The options of ullage-pulse, with the names and defaults of the published run.py, checked before any work begins.
+// "-input_dir", "--input_dir" and "--input-dir" are the same option.
 
 #include "program/answer.h"
 #include "program/optimizer_kind.h"
@@ -23,7 +23,7 @@ using program::OptimizerKind;
 struct Options {
   std::string input = "input";  // a picture, or a folder of them
   std::string out = "runs";
-  std::string cache = "cache";  // where weights are looked for that are not named
+  std::string cache = "cache";  // searched for weights that are not named
   std::string synthesis;
   std::string mapping;
   std::string gaussian_fit = "gaussian_fit.pt";
@@ -32,14 +32,14 @@ struct Options {
   double eps = 2e-3;
   NoiseType noise_type = NoiseType::Trainable;
   std::int64_t trainable_noise_layers = 5;
-  std::vector<std::int64_t> bad_noise_layers = {17};  // these are zero
+  std::vector<std::int64_t> bad_noise_layers = {17};  // noises that are zero
   bool tile_latent = false;
   OptimizerKind optimizer = OptimizerKind::Adam;
   double learning_rate = 0.4;
   Schedule schedule = Schedule::OneCycleDrop;
   std::int64_t duplicates = 1;
   std::int64_t batch_size = 1;
-  std::optional<std::uint64_t> seed;  // none: drawn by chance, and said
+  std::optional<std::uint64_t> seed;  // none: random, and printed
   bool save_intermediate = false;
   bool keep_best = false;
   std::int64_t threads = 0;  // 0: torch's own choice

@@ -18,7 +18,7 @@ bool will_do(image::PictureSize size, std::int64_t resolution) {
   return size.width == size.height && size.width >= 2 && resolution % size.width == 0;
 }
 
-// Keeps the pixels of a picture that will do, and of any other its size alone.
+// Keeps the pixels of a picture whose size is accepted; of any other keeps only the size.
 class WholePicture final : public image::RowSink {
  public:
   explicit WholePicture(std::int64_t resolution) : resolution_(resolution) {}
@@ -89,7 +89,7 @@ Result<std::vector<Job>> list_jobs(const std::string& input, std::int64_t duplic
                                    const image::ChargeMemory& charge) {
   ULLAGE_TRY_VALUE(const auto paths, list_pictures(input));
   std::vector<Job> jobs;
-  std::map<std::string, std::string> picture_of;  // by the name of its results
+  std::map<std::string, std::string> picture_of;  // keyed by the name of its results
   for (const std::string& path : paths) {
     ULLAGE_TRY_VALUE(const auto picture, load_picture(path, resolution, charge));
     const std::string stem = fs::path(path).stem().string();

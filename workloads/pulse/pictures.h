@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The small pictures that faces are searched for, as files: which, whether they will do, and their pixels.
+// The small input pictures: lists the files, checks them and loads their pixels.
 
 #include "image/picture.h"
 #include "ullage/base/result.h"
@@ -12,16 +12,17 @@
 
 namespace ullage::pulse {
 
-// One search: a picture, and what its results are called.
+// One search: a picture, and the name of its results.
 struct Job {
   std::string picture;
   std::string name;  // "face"; with duplicates "face_1", "face_2", ...
   std::uint32_t side = 0;
 };
 
-// The searches for `input`, a picture or a folder whose PNG and JPEG files are taken by name, `duplicates` of each one
-// after the other. All pictures are decoded once, so that a bad one is told before the first search: square, of a side
-// from 2 that divides `resolution`. NotFound; BadFile, also for two whose results would have the same name.
+// Lists the searches for `input`, a picture or a folder; a folder's PNG and JPEG files come in the order of their
+// names, each `duplicates` times in a row. Decodes every picture once, so that a bad one is reported before the first
+// search. A picture must be square, with a side of at least 2 that divides `resolution`. NotFound; System; BadFile,
+// also if two results would have the same name.
 Result<std::vector<Job>> list_jobs(const std::string& input, std::int64_t duplicates, std::int64_t resolution,
                                    const image::ChargeMemory& charge);
 

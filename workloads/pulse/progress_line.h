@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The line that says how far a search is.
+// The progress line of a search.
 
 #include "program/progress.h"
 #include "pulse/loss_grammar.h"
@@ -13,8 +13,8 @@
 namespace ullage::pulse {
 
 struct SearchState {
-  std::string name;       // of the first face
-  std::int64_t more = 0;  // faces searched with it
+  std::string name;       // the first face's
+  std::int64_t more = 0;  // further faces in the batch
   std::int64_t step = 0;
   std::int64_t steps = 0;
   std::map<Term, double> terms;  // means over the batch, not weighted

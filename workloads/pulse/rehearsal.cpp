@@ -21,17 +21,18 @@
 namespace ullage::pulse {
 namespace {
 
-constexpr int kSteps = 2;  // the first, in which the optimizer's state is made, and one like all that follow
-constexpr std::int64_t kMadeUpSide = 32;  // of the pictures that PULSE is shown with
+constexpr int kSteps = 2;                 // the first makes the optimizer's state; the second is like all later ones
+constexpr std::int64_t kMadeUpSide = 32;  // as in the examples of PULSE
 
-// Of the first picture there is; no size follows from what is in it.
+// Returns the side of the first picture. Its contents do not matter, because no tensor's size depends on them.
 Result<std::int64_t> side_of_pictures(const Options& options, std::int64_t resolution) {
   if (!std::filesystem::exists(options.input)) return std::min(kMadeUpSide, resolution);
   ULLAGE_TRY_VALUE(const auto jobs, list_jobs(options.input, 1, resolution, torch_program::charge));
   return jobs.front().side;
 }
 
-// Made as one whole, so that each batch does the same; a run draws it picture by picture (draw_start).
+// Makes the start in one piece, so that every batch size runs the same ops. A run draws it picture by picture
+// (draw_start).
 Start some_start(const Options& options, std::int64_t layers, at::ScalarType type) {
   const std::int64_t batch = options.batch_size;
   Start start;

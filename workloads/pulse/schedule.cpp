@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array kSchedules = {Schedule::Fixed, Schedule::OneCycle, Schedule::OneCycleDrop};
 
-// A tenth at both ends, one in the middle.
+// 0.1 at both ends, 1 in the middle.
 double one_cycle(double step, double steps) { return (9 * (1 - 2 * std::abs(step / steps - 0.5)) + 1) / 10; }
 
 }  // namespace

@@ -19,7 +19,7 @@ bool is_zero_layer(const Options& options, std::int64_t layer) {
   return options.noise_type == NoiseType::Zero || std::find(bad.begin(), bad.end(), layer) != bad.end();
 }
 
-// sqrt(sum x^2 + 1e-9) over all dimensions from the third on: of each 512-vector, of each noise image.
+// sqrt(sum x^2 + 1e-9) over all dimensions from the third on: one radius per 512-vector or noise image.
 Tensor radius(const Tensor& x) {
   std::vector<std::int64_t> dimensions(static_cast<std::size_t>(x.dim() - 2));
   std::iota(dimensions.begin(), dimensions.end(), std::int64_t{2});

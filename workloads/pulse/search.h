@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The search of PULSE (arXiv 2003.03808), of one batch: latents v and noises such that the downscaled picture is the
-// one wanted. A step: w = leaky_relu_0.2(v * deviation + mean); image = (G(w, noises) + 1) / 2; the loss of D(image)
-// and w, summed over the batch; backward; the optimizer; then everything searched goes back to the radius it began
-// with.
+// The search of PULSE (arXiv 2003.03808) for one batch: finds latents v and noises whose picture, downscaled, is the
+// one wanted. A step computes w = leaky_relu_0.2(v * deviation + mean), image = (G(w, noises) + 1) / 2 and the loss of
+// D(image) and w, summed over the batch. It runs the backward and the optimizer, then scales everything searched back
+// to the radius it began with.
 //
-// Pictures of a batch do not see each other, and each is judged alone.
+// The pictures of a batch do not influence each other, and each is judged alone.
 
 #include "pulse/downscaler.h"
 #include "pulse/gaussian_fit.h"
@@ -23,15 +23,16 @@
 namespace ullage::pulse {
 
 struct Start {
-  at::Tensor latents;              // (B, L, 512), tiled: (B, 1, 512)
-  std::vector<at::Tensor> noises;  // L of (B, 1, R_i, R_i)
+  at::Tensor latents;              // (B, L, 512), or with --tile-latent (B, 1, 512)
+  std::vector<at::Tensor> noises;  // L tensors (B, 1, R_i, R_i)
 };
 
-// N(0,1) for one picture from each seed, whatever the batch: latents, then the noises from the first up; layers that
-// are zero draw nothing. Drawn in float32. torch.manual_seed and torch.randn in Python give the same on a CPU.
+// Draws N(0,1) in float32, one picture from each seed, whatever the batch: latents, then the noises in order of layers.
+// A layer whose noise is zero draws nothing. torch.manual_seed and torch.randn in Python give the same numbers on a
+// CPU.
 Start draw_start(const Options& options, std::int64_t layers, std::span<const std::uint64_t> seeds);
 
-// Of the latents and noises before an update. Nothing is attached to a graph.
+// The result for the latents and noises before an update. No tensor has an autograd graph.
 struct Evaluation {
   at::Tensor image;     // (B, 3, R, R), about 0..1
   at::Tensor low;       // D(image), (B, 3, s, s)
@@ -41,15 +42,16 @@ struct Evaluation {
 
 class Search final {
  public:
-  // `wanted` (B, 3, s, s) in 0..1. All are of one type; the start is changed. `synthesis` outlives this.
+  // `wanted` is (B, 3, s, s) in 0..1. All tensors have one type; the search changes those of `start`. `synthesis` and
+  // `options` must outlive this object.
   Search(const Synthesis& synthesis, GaussianFit fit, const at::Tensor& wanted, Start start, const Options& options);
 
   Evaluation step();
 
   const at::Tensor& latents() const { return latents_; }
   const std::vector<at::Tensor>& noises() const { return noises_; }
-  std::vector<std::size_t> trained_noises() const;  // those that are searched
-  double learning_rate() const;                     // of the next step
+  std::vector<std::size_t> trained_noises() const;  // layers whose noise is searched
+  double learning_rate() const;                     // for the next step
 
  private:
   Evaluation evaluate();

@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kFitChunk = 2048;  // 4 MiB as float32
 
-// All that one call of the program does. The parts come in the order in which they can fail for the person's doing.
+// One run of the program. run() does first what most likely fails by the user's mistake.
 class SearchRun final {
  public:
   SearchRun(const Options& options, program::Progress& progress)
@@ -65,7 +65,7 @@ class SearchRun final {
   std::optional<Synthesis> synthesis_;
   std::optional<GaussianFit> fit_;
   std::uint64_t seed_ = 0;
-  program::Sha256 digest_;  // of what every search came to
+  program::Sha256 digest_;  // digests the result of every search
 };
 
 Status SearchRun::load_networks() {
@@ -97,7 +97,7 @@ Status SearchRun::compute_fit() {
   return success();
 }
 
-// As many searches from `from` on as go together: pictures of one side.
+// Returns the searches from `from` on that can share a batch: their pictures have one side.
 std::span<const Job> SearchRun::next_batch(std::size_t from) const {
   std::size_t count = 1;
   while (count < static_cast<std::size_t>(options_.batch_size) && from + count < jobs_.size() &&
@@ -156,7 +156,7 @@ Status SearchRun::search(std::span<const Job> jobs, std::size_t first) {
   Evaluation seen;
   const auto start = Clock::now();
   for (std::int64_t step = 0; step < options_.steps && !(stop_.asked() && step > 0); ++step) {
-    seen = {};  // the last step's picture goes before the next one is made
+    seen = {};  // frees the last step's picture before the next is made
     const double rate = search.learning_rate();
     seen = search.step();
     best.see(seen, step);

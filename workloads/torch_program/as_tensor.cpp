@@ -49,7 +49,7 @@ at::Tensor as_tensor(const std::shared_ptr<const read::Weights>& weights, std::s
     found->copy_to({static_cast<std::byte*>(copy.mutable_data_ptr()), found->bytes().count});
     return copy;
   }
-  auto* const data = const_cast<std::byte*>(found->data());  // torch has no tensors of constants
+  auto* const data = const_cast<std::byte*>(found->data());  // torch has no read-only tensors
   return at::from_blob(
       data, found->shape, found->strides, [weights](void*) {}, type);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A tensor of a file of weights as a tensor of torch.
+// Views a tensor in a file of weights as a tensor of torch.
 
 #include "ullage/read/weights/weights.h"
 #include "ullage/runtime/ops/torch_compat.h"
@@ -13,9 +13,9 @@
 
 namespace ullage::torch_program {
 
-// The tensor of that name, which the file has; ContractError otherwise. It lies where it lies in the mapping, which
-// stays as long as the tensor: to be read, never written. One that lies at no multiple of its element's size is copied.
-// ContractError for unsigned integers of more than 8 bits, floats of 8, complex numbers.
+// Returns the tensor called `name`; ContractError if the file has none. It shares the file's mapping, which it keeps
+// alive, and must never be written. It is copied if its address is no multiple of its element's size. ContractError for
+// unsigned integers of more than 8 bits, floats of 8 bits, and complex numbers.
 at::Tensor as_tensor(const std::shared_ptr<const read::Weights>& weights, std::string_view name);
 
 }  // namespace ullage::torch_program

@@ -20,7 +20,7 @@ constexpr double kMomentum = 0.9;
 constexpr double kAnyRate = 1;  // every step sets its own
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8;
 
-// LibTorch's has the bits of Python's.
+// LibTorch's SGD equals Python's to the bit.
 class Sgd final : public Optimizer {
  public:
   Sgd(std::vector<Tensor> tensors, double momentum)
@@ -35,21 +35,20 @@ class Sgd final : public Optimizer {
   torch::optim::SGD optim_;
 };
 
-// One step of one tensor. Its state begins as zeros; how many of them there are, and what they mean, is each
-// optimizer's own.
+// One step of one tensor. Its state begins as zeros; each optimizer decides how many states it uses and what they mean.
 struct Change {
   const Tensor& x;
   const Tensor& gradient;
   std::array<Tensor, 3>& state;
-  double steps;  // this one counted
+  double steps;  // including this one
   double rate;
 
-  // 1 - beta^steps, by which a mean that began at zero is too small.
+  // 1 - beta^steps: the factor by which a mean that began at zero is too small.
   double correction(double beta) const { return 1 - std::pow(beta, steps); }
 };
 
-// The order of operations below is that of torch/optim/*.py, _single_tensor_*: a**0.5 is not sqrt(a) to the bit, nor
-// tensor * (1 / a) tensor / a.
+// The order of operations below is that of torch/optim/*.py, _single_tensor_*: a**0.5 and sqrt(a) differ in bits, and
+// so do tensor * (1 / a) and tensor / a.
 
 void move_means(const Change& c) {
   c.state[0].lerp_(c.gradient, 1 - kBeta1);
@@ -74,7 +73,7 @@ void adagrad(const Change& c) {
   c.x.addcdiv_(c.gradient, c.state[0].sqrt().add_(kAdagradEps), -c.rate);
 }
 
-// Adam with the largest gradient of late in place of the mean of squares (arXiv 1412.6980, algorithm 2).
+// Adam with a decaying maximum of gradients in place of the mean of squares (arXiv 1412.6980, algorithm 2).
 void adamax(const Change& c) {
   auto& [mean, largest, unused] = c.state;
   mean.lerp_(c.gradient, 1 - kBeta1);
@@ -87,10 +86,10 @@ void r_adam(const Change& c) {
   const double correction2 = c.correction(kBeta2);
   const double longest = 2 / (1 - kBeta2) - 1;
   const double length = longest - 2 * c.steps * std::pow(kBeta2, c.steps) / correction2;
-  const bool rectified = length > 5;  // not in the first steps, which go by the mean alone
+  const bool rectified = length > 5;  // the first steps use the mean alone
   const double rectification =
       std::pow((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length), 0.5);
-  // The same ops in both cases: times 1 and plus 0 change no bit.
+  // Both cases run the same ops: * 1 and + 0 change no bit.
   Tensor adaptive = c.state[1].sqrt().add_(kEps).reciprocal_();
   adaptive.mul_(rectified ? std::pow(correction2, 0.5) : 0).add_(rectified ? 0 : 1);
   const Tensor change =
@@ -104,14 +103,14 @@ void rms_prop(const Change& c) {
   c.x.addcdiv_(c.gradient, c.state[0].sqrt().add_(kEps), -c.rate);
 }
 
-// These two in the order of operations of tests/vqgan_clip/reference/optimizers.py.
+// DiffGrad and AdamP follow the order of operations of tests/vqgan_clip/reference/optimizers.py.
 
 void move_means_by_sums(const Change& c, const Tensor& gradient) {
   c.state[0].mul_(kBeta1).add_(gradient * (1 - kBeta1));
   c.state[1].mul_(kBeta2).add_(gradient.pow(2).mul_(1 - kBeta2));
 }
 
-// Adam whose step is damped where the gradient changes little.
+// Adam whose step is damped for elements whose gradient changes little.
 void diff_grad(const Change& c) {
   constexpr double kDiffGradEps = 1e-9, kDecay = 1e-9;
   const Tensor gradient = c.gradient + c.x * kDecay;
@@ -123,8 +122,8 @@ void diff_grad(const Change& c) {
   c.x.sub_(damped.mul(rate).div_(square.sqrt().add_(kDiffGradEps)));
 }
 
-// `step` without its part along x, taken for each of `rows` parts of both, where gradient and x are all but
-// perpendicular; `otherwise` where they are not. The ops do not hang on which.
+// Returns `step` without its component along x, for each of `rows` parts, if gradient and x are nearly perpendicular in
+// all parts; otherwise returns `otherwise`. Both cases run the same ops.
 Tensor projected(const Change& c, const Tensor& step, std::int64_t rows, const Tensor& otherwise) {
   constexpr double kDelta = 0.1;
   constexpr std::int64_t kAlongRows[] = {1};
@@ -138,7 +137,8 @@ Tensor projected(const Change& c, const Tensor& step, std::int64_t rows, const T
   return at::where(perpendicular, across.view(c.x.sizes()), otherwise);
 }
 
-// Adam that does not lengthen x: neither its rows nor, where those are not perpendicular, x whole.
+// Adam that does not lengthen x: it projects each row or, if the rows are not perpendicular to their gradients, x as a
+// whole.
 void adam_p(const Change& c) {
   move_means_by_sums(c, c.gradient);
   const Tensor root = c.state[1].sqrt().div_(std::sqrt(c.correction(kBeta2))).add_(kEps);

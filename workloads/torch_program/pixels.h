@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Between pictures of bytes and tensors of pictures.
+// Converts between pictures of bytes and tensors.
 
 #include "image/picture.h"
 #include "image/png_text.h"
@@ -15,11 +15,11 @@
 
 namespace ullage::torch_program {
 
-// (1, 3, height, width), 0..255 to 0..1.
+// Returns (1, 3, height, width), with 0..255 mapped to 0..1.
 at::Tensor to_tensor(const image::Picture& picture, at::ScalarType type);
 
-// Of one picture (3, height, width) of about 0..1: clamped, then cut off and not rounded, as the published program
-// does.
+// Converts one picture (3, height, width) of about 0..1. Clamps, then truncates instead of rounding, as the published
+// program does.
 image::Picture to_picture(const at::Tensor& tensor);
 
 Status write_png(const std::string& path, const at::Tensor& tensor, std::span<const image::PngText> texts = {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Small parts of a run that each of the shipped programs has.
+// Small parts that the shipped programs share.
 
 #include "program/sha256.h"
 #include "ullage/base/bytes.h"
@@ -15,13 +15,13 @@
 
 namespace ullage::torch_program {
 
-// An image::ChargeMemory: the budget keeps that much free while what is returned lives (runtime.h).
+// An image::ChargeMemory. The budget keeps `bytes` free while the returned object lives (runtime.h).
 std::shared_ptr<void> charge(Bytes bytes, std::string_view what);
 
-// A seed that a person can type again.
+// Returns a random seed below 10^9, short enough to type.
 std::uint64_t seed_by_chance();
 
-// The tensor's figures, in order whatever its layout.
+// Adds the tensor's values to the digest, in logical order whatever its layout.
 void add(program::Sha256& digest, const at::Tensor& tensor);
 
 }  // namespace ullage::torch_program

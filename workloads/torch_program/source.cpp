@@ -11,7 +11,8 @@
 namespace ullage::torch_program {
 namespace {
 
-// Between two looks of a watch over memory the file gives tens of MiB; so much of it stays at a time.
+// Bytes of the file that stay resident at a time. Without this limit, tens of MiB would be read between two samples of
+// a memory watch.
 constexpr std::int64_t kReadAtOnce = 2 << 20;
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where a layer takes its weights from: the keys of a file below a prefix, as constants of the type computed with.
+// Gives a layer its weights: the tensors of a file whose keys begin with a prefix, as constants of the type to compute
+// with.
 
 #include "ullage/read/weights/weights.h"
 #include "ullage/runtime/ops/torch_compat.h"
@@ -16,17 +17,17 @@ namespace ullage::torch_program {
 
 class Source final {
  public:
-  // `network` is what recordings call it: "synthesis".
+  // `network` is the network's name in recordings: "synthesis".
   Source(std::shared_ptr<const read::Weights> weights, at::ScalarType type, std::string network)
       : weights_(std::move(weights)), type_(type), network_(std::move(network)) {}
 
-  // Of the layer "blocks.4x4" its part "epi1".
+  // Returns the source for a part of this layer, such as "epi1" of "blocks.4x4".
   Source under(const std::string& part) const;
 
-  // The tensor of this layer called `name`, times `factor` in the type of the result. A copy; what was read of the file
-  // for it is let go of.
+  // Returns a copy of this layer's tensor `name`, times `factor`, in type(). Lets go of the pages of the file that it
+  // read.
   at::Tensor take(const std::string& name, double factor = 1) const;
-  // The same where it lies, in the type of the file: for one of which little is read.
+  // Returns the tensor in place, in the file's type. Use it for a tensor of which little is read.
   at::Tensor view(const std::string& name) const;
 
   at::ScalarType type() const { return type_; }

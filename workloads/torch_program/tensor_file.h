@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tensors written as a safetensors file.
+// Writes tensors as a safetensors file.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/ops/torch_compat.h"
@@ -13,8 +13,8 @@
 
 namespace ullage::torch_program {
 
-// Floats, doubles, 64-bit integers and bytes, of any layout. The file is written beside its name and renamed when it is
-// whole.
+// Accepts floats, doubles, 64-bit integers and bytes, in any layout. Writes under another name and renames the file
+// when it is whole.
 Status write_tensors(const std::string& path, const std::map<std::string, at::Tensor>& tensors);
 
 }  // namespace ullage::torch_program

@@ -18,7 +18,7 @@ using at::Tensor;
 
 Tensor as_in(const Tensor& pictures, const Tensor& figures) { return figures.to(pictures.scalar_type()); }
 
-// Turned, moved and sheared about the middle.
+// Rotates, shifts and shears about the middle.
 Augmentation affine(double probability, double degrees, std::optional<double> shear, Outside outside) {
   const auto figures = [=](const Drawing& drawing) { return draw_affine(drawing, degrees, shear); };
   const auto change = [=](const Tensor& pictures, const Draws& drawn) {
@@ -123,7 +123,7 @@ Augmentation flip(double probability) {
           [](const Tensor& pictures, const Draws&) { return pictures.flip(3); }};
 }
 
-// Of Latest, and of NrUpdated, which differ in two.
+// The augmentations of Latest, and of NrUpdated, which differs in two of them.
 Augmentation named(Augment name, bool nr_updated) {
   switch (name) {
     case Augment::Ji:

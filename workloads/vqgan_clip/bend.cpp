@@ -12,14 +12,15 @@ namespace {
 
 using at::Tensor;
 
-// (2,1,63): one for x, one for y.
+// (2,1,63): the same taps for x and for y.
 Tensor elastic_taps(const at::TensorOptions& options) {
   const Tensor x = at::arange(63, options) - 31;
   const Tensor taps = (-x.pow(2) / (2.0 * 32 * 32)).exp();
   return (taps / taps.sum()).expand({2, 1, 63});
 }
 
-// r^2 log(r^2 + 1e-8) / 2 between each of (N,P,2) and each of (N,Q,2), r^2 multiplied out and not below 0: (N,P,Q).
+// Returns r^2 log(r^2 + 1e-8) / 2 between points (N,P,2) and centers (N,Q,2): (N,P,Q). r^2 is computed by expanding the
+// square, so it is clamped to 0.
 Tensor radial(const Tensor& points, const Tensor& centers) {
   Tensor squared = at::matmul(-2 * points, centers.transpose(1, 2)) + points.pow(2).sum(2, /*keepdim=*/true);
   squared = (squared + centers.pow(2).sum(2).unsqueeze(1)).clamp_min(0);
@@ -39,7 +40,7 @@ Tensor bend_elastic(const Tensor& pictures, const Tensor& noise) {
   return fetch(pictures, grid, Outside::Zeros, /*align_corners=*/false);
 }
 
-// Of a square's corners one stands twice and one is missing. That is how kornia has it.
+// One corner of the square is there twice and one is missing, as in kornia.
 Tensor spline_anchors(const at::TensorOptions& options) {
   return at::tensor({-1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, 0.0, 0.0}, options).view({5, 2});
 }

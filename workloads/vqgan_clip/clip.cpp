@@ -17,7 +17,7 @@ using torch_program::Source;
 constexpr double kMean[] = {0.48145466, 0.4578275, 0.40821073};
 constexpr double kDeviation[] = {0.26862954, 0.26130258, 0.27577711};
 
-// Of each colour, (3,1,1).
+// One number per colour, (3,1,1).
 Tensor by_colour(const double (&figures)[3], at::ScalarType type) {
   const Tensor all = at::empty({3, 1, 1}, at::kDouble);
   std::copy(figures, figures + 3, all.mutable_data_ptr<double>());
@@ -41,7 +41,7 @@ struct Linear {
 // x + attention(ln_1(x)), then x + mlp(ln_2(x)). x is (N,L,width).
 struct Block {
   std::int64_t heads;
-  bool causal;  // a token sees those before it alone
+  bool causal;  // a token sees only itself and those before it
   Tensor in_weight, in_bias;
   Linear out, widen, narrow;
   LayerNorm norm1, norm2;
@@ -122,7 +122,7 @@ ImageTower::~ImageTower() = default;
 Tensor ImageTower::operator()(const Tensor& pictures) const { return (*layers_)(pictures); }
 
 struct TextTower::Layers {
-  Tensor words;  // in the file: 100 MB, of which a text needs some rows
+  Tensor words;  // stays in the file: 100 MB, of which a text needs a few rows
   Tensor positions, projection;
   LayerNorm norm_after;
   Tower tower;
@@ -134,7 +134,7 @@ struct TextTower::Layers {
         norm_after(source.under("ln_final")),
         tower(shape.text, source.under("transformer"), /*causal=*/true) {}
 
-  // (N,L) of numbers of tokens. The end of a text has the greatest number.
+  // `tokens` (N,L) are indices. The end of a text has the greatest one, so argmax finds it.
   Tensor operator()(const Tensor& tokens) const {
     const Tensor x = norm_after(tower(at::embedding(words, tokens).to(projection.scalar_type()) + positions));
     const Tensor ends = tokens.argmax(1).view({-1, 1, 1}).expand({-1, 1, x.size(2)});

@@ -2,8 +2,8 @@
 #pragma once
 
 // The two towers of a CLIP with a vision transformer (arXiv 2103.00020), frozen, with the keys of the published files.
-// Pictures and texts become vectors of one space. Each tower is loaded by itself: texts are needed once, pictures
-// always.
+// They map pictures and texts to vectors of one space. Each is loaded by itself, because texts are needed only at the
+// start.
 
 #include "torch_program/source.h"
 #include "vqgan_clip/clip_file.h"
@@ -14,7 +14,7 @@
 
 namespace ullage::vqgan_clip {
 
-// Pictures (N,3,R,R) of 0..1, R the resolution it was made for, to vectors (N,D).
+// Maps pictures (N,3,R,R) of 0..1, where R is shape().resolution, to vectors (N,D).
 class ImageTower final {
  public:
   ImageTower(const ClipShape& shape, const torch_program::Source& source);
@@ -32,7 +32,7 @@ class ImageTower final {
   std::unique_ptr<const Layers> layers_;
 };
 
-// Tokens of texts (N,L), L the context it was made for, of Tokeniser::tokens(), to vectors (N,D). No gradient follows.
+// Maps tokens (N,L) from Tokeniser::tokens(), where L is the shape's context, to vectors (N,D) without a gradient.
 class TextTower final {
  public:
   TextTower(const ClipShape& shape, const torch_program::Source& source);

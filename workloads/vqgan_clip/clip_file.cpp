@@ -19,7 +19,7 @@ constexpr std::int64_t kMostLayers = 256;
 constexpr std::int64_t kLargestPatch = 1024;
 constexpr std::int64_t kHead = 64;
 constexpr std::array<std::string_view, 4> kPublished = {"ViT-B/32", "ViT-B/16", "ViT-L/14", "ViT-L/14@336px"};
-// Figures that the published archives hold as tensors.
+// Numbers that the published archives hold as tensors.
 constexpr std::array<std::string_view, 3> kFigures = {"input_resolution", "context_length", "vocab_size"};
 
 void want_linear(Wanted& wanted, const std::string& name, std::int64_t from, std::int64_t to) {
@@ -49,7 +49,8 @@ void want_transformer(Wanted& wanted, const std::string& prefix, const Transform
 constexpr const char* kVisionLayers = "visual.transformer.resblocks.";
 constexpr const char* kTextLayers = "transformer.resblocks.";
 
-// One more than the largest number behind the prefix, so that a layer left out is one that is missing.
+// Returns one more than the largest layer number behind the prefix. If a layer in between is absent, its keys are then
+// reported as missing.
 std::int64_t layers_of(const read::Weights& weights, std::string_view prefix) {
   std::int64_t layers = 0;
   for (const auto& [name, tensor] : weights.tensors()) {
@@ -62,7 +63,7 @@ std::int64_t layers_of(const read::Weights& weights, std::string_view prefix) {
   return layers;
 }
 
-// What the file is, when it is no CLIP with a vision transformer.
+// Says what the file is if it is no CLIP with a vision transformer.
 std::string what_it_is(const read::Weights& weights) {
   if (weights.find("visual.layer1.0.conv1.weight") != nullptr) {
     return "this is a CLIP with a ResNet; those with a vision transformer work, as ViT-B/32 and ViT-B/16";
@@ -76,14 +77,14 @@ std::string what_it_is(const read::Weights& weights) {
   return "this is no CLIP; give the published file, as ViT-B-32.pt";
 }
 
-// The extents of a tensor that tells of sizes; empty where it is missing or has not so many.
+// Returns the extents of a tensor; empty if it is missing or has not `count` of them.
 std::vector<std::int64_t> extents(const read::Weights& weights, const std::string& name, std::size_t count) {
   const auto* found = weights.find(name);
   if (found == nullptr || found->shape.size() != count) return {};
   return found->shape;
 }
 
-// Empty when all is well.
+// Returns what is wrong with the sizes, or "".
 std::string what_is_wrong(const ClipShape& shape, std::int64_t positions) {
   const auto bounded = [](const char* what, std::int64_t value, std::int64_t most, std::int64_t unit) {
     if (value >= 1 && value <= most && value % unit == 0) return std::string();
@@ -102,7 +103,7 @@ std::string what_is_wrong(const ClipShape& shape, std::int64_t positions) {
 }
 
 bool may_be_extra_in_clip(std::string_view name) {
-  // Masks: scripted archives hold them beside the weights.
+  // Scripted archives hold attention masks beside the weights.
   return std::find(kFigures.begin(), kFigures.end(), name) != kFigures.end() || name.ends_with("attn_mask");
 }
 

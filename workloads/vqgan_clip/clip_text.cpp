@@ -14,20 +14,20 @@
 namespace ullage::vqgan_clip {
 namespace {
 
-constexpr char32_t kLongS = 0x17f;  // "'s" in the pattern of words goes by case, and this is an s in another one
+constexpr char32_t kLongS = 0x17f;  // CLIP's pattern for words ignores case, and this is another case of s
 
 bool is_control(UChar32 c) {
   return c <= 0x08 || c == 0x0b || (c >= 0x0e && c <= 0x1f) || c == 0x7f || (c >= 0x206a && c <= 0x206f) ||
          c == 0xfeff || (c >= 0xfff9 && c <= 0xfffc);
 }
 
-// Those that ftfy takes for a way to print letters: ij and its like, dz and its like, ff to st, other widths.
+// Characters that ftfy replaces by ordinary letters: ij and the like, dz and the like, ff to st, other widths.
 bool has_ordinary_form(UChar32 c) {
   return c == 0x132 || c == 0x133 || c == 0x149 || (c >= 0x1c4 && c <= 0x1cc) || (c >= 0x1f1 && c <= 0x1f3) ||
          (c >= 0xfb00 && c <= 0xfb06) || (c >= 0xff01 && c <= 0xffef) || c == 0x3000;
 }
 
-// ICU's tables come with its library; they are missing where the installation is broken.
+// ICU's tables come with its library; they are missing only if the installation is broken.
 const icu::Normalizer2& forms(const icu::Normalizer2* (*instance)(UErrorCode&)) {
   UErrorCode code = U_ZERO_ERROR;
   const icu::Normalizer2* found = instance(code);
@@ -49,7 +49,7 @@ void append_ordinary(icu::UnicodeString& out, UChar32 c) {
   } else if (c >= 0x201c && c <= 0x201f) {
     out.append(u'"');
   } else if (c == 0x149) {
-    out.append(u'\'').append(u'n');  // its first part is a quote that is made straight
+    out.append(u'\'').append(u'n');  // n preceded by a quote, which is made straight
   } else if (c == 0xfb05) {
     out.append(static_cast<UChar32>(kLongS)).append(u't');
   } else if (has_ordinary_form(c)) {
@@ -97,7 +97,7 @@ Class class_of(std::uint32_t code) {
   return (general & U_GC_N_MASK) != 0 ? Class::Figure : Class::Other;
 }
 
-// Bytes of the special word that the text begins with; 0: none.
+// Returns the bytes of the special word at the start of the text, or 0.
 std::size_t special_word(std::string_view text) {
   constexpr std::array<std::string_view, 10> kSpecial = {
       "<|startoftext|>", "<|endoftext|>", "'s", "'\u017f", "'t", "'re", "'ve", "'m", "'ll", "'d"};
@@ -107,7 +107,7 @@ std::size_t special_word(std::string_view text) {
   return 0;
 }
 
-// Bytes of the word that the text begins with, white space a word of its own.
+// Returns the bytes of the first word; a white space character counts as a word.
 std::size_t first_word(std::string_view text) {
   if (const std::size_t special = special_word(text); special != 0) return special;
   const Utf8Character first = first_utf8(text);
@@ -137,7 +137,7 @@ Result<std::string> clean_text(std::string_view text) {
     }
     rest.remove_prefix(next.length);
   }
-  // ftfy resolves references itself, before it looks at characters, where the text does not look like HTML.
+  // ftfy resolves references before it looks at characters, unless the text looks like HTML.
   const std::string first =
       text.find('<') == std::string_view::npos ? unescape_html(text, References::Ended) : std::string(text);
   const std::string plain = utf8(ordinary(icu::UnicodeString::fromUTF8(first)));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Text as CLIP's tokeniser takes it: cleaned, in lower case, in words. Unicode's classes, cases and forms are ICU's.
+// Prepares text as CLIP's tokeniser does: cleans it, lowers its case and splits it into words. Character classes, cases
+// and normal forms come from ICU.
 
 #include "ullage/base/result.h"
 
@@ -11,14 +12,15 @@
 
 namespace ullage::vqgan_clip {
 
-// References of HTML resolved, curly quotes made straight, ligatures of Latin and characters of full and half width as
-// ordinary letters, control characters gone, composed (NFC), white space one blank, lower case: what CLIP has ftfy,
-// html and str do. Two things of ftfy are not done: characters that were decoded wrongly (UTF-8 as Latin-1) stay as
-// they are, and escape sequences of terminals lose no more than their first character. BadArgument: no UTF-8.
+// Does what CLIP does with ftfy, html and str: resolves HTML references; makes curly quotes straight; turns Latin
+// ligatures and full and half width characters into ordinary letters; removes control characters; composes (NFC); makes
+// white space one blank; lowers the case. Two parts of ftfy are missing: wrongly decoded characters (UTF-8 as Latin-1)
+// are not repaired, and terminal escape sequences lose only their first character. BadArgument if the text is not
+// UTF-8.
 Result<std::string> clean_text(std::string_view text);
 
-// Of cleaned text: runs of letters, single figures, runs of other characters, endings like 's, and the two marks
-// "<|startoftext|>" and "<|endoftext|>". The views lie in the text.
+// Splits cleaned text into runs of letters, single digits, runs of other characters, endings like 's, and the two marks
+// "<|startoftext|>" and "<|endoftext|>". The views point into `cleaned`.
 std::vector<std::string_view> words_of(std::string_view cleaned);
 
 }  // namespace ullage::vqgan_clip

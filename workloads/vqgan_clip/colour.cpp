@@ -19,8 +19,8 @@ Tensor each(const Tensor& figures, const Tensor& pictures) {
   return figures.to(pictures.scalar_type()).view({-1, 1, 1, 1});
 }
 
-// Hue in radians 0..2 pi, saturation (max - min) / (max + 1e-6), value max, (N,1,H,W) each. Of equal greatest channels
-// the first counts.
+// Hue in radians 0..2 pi, saturation (max - min) / (max + 1e-6), value max, (N,1,H,W) each. If channels tie for the
+// greatest, the first one counts.
 struct Hsv {
   Tensor hue, saturation, value;
 };
@@ -39,7 +39,7 @@ Hsv to_hsv(const Tensor& pictures) {
   return {at::remainder(sixths / divisor / 6.0, 1.0) * kCircle, saturation, greatest};
 }
 
-// Hue may lie outside 0..2 pi.
+// Accepts a hue outside 0..2 pi.
 Tensor to_rgb(const Hsv& hsv) {
   const Tensor &s = hsv.saturation, &v = hsv.value;
   const Tensor hue = hsv.hue / kCircle * 6;

@@ -19,7 +19,7 @@ using at::Tensor;
 
 std::string prefix_of(std::size_t augmentation) { return std::to_string(augmentation) + "/"; }
 
-// Those whose names begin with `prefix`, which is taken off.
+// Returns the draws whose names begin with `prefix`, without it.
 Draws under(const Draws& draws, const std::string& prefix) {
   Draws found;
   for (const auto& [name, tensor] : draws) {
@@ -32,13 +32,13 @@ void put_under(Draws& draws, const std::string& prefix, const Draws& added) {
   for (const auto& [name, tensor] : added) draws[prefix + name] = tensor;
 }
 
-// One for each cutout.
+// Returns a tensor with one row per cutout.
 const Tensor& rows_of(const Draws& draws) {
   const auto strength = draws.find("strength");
   return strength != draws.end() ? strength->second : figure(draws, "squares");
 }
 
-// How many of those cutouts an augmentation has chosen.
+// Returns how many of the cutouts first..first+count-1 an augmentation chose.
 std::int64_t chosen_among(const Tensor& chosen, std::int64_t first, std::int64_t count) {
   return chosen.narrow(0, first, count).sum().item<std::int64_t>();
 }

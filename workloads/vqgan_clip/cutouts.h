@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The cutouts of VQGAN-CLIP: pieces of one picture, each changed by chance, that CLIP looks at. Everything random is
-// drawn first, tensors by name as tests/vqgan_clip/dump.py names them: squares (N,3) of size, left, top;
-// <i>/chosen (N; truth values, or bytes) and <i>/<figure> (figures.h) of augmentation i; strength (N,1,1,1); noise
-// (N,3,side,side). What is drawn is float32 but chosen, squares and orders.
+// The cutouts of VQGAN-CLIP: pieces of one picture, each changed at random, that CLIP looks at. All random numbers are
+// drawn first, as tensors with the names of tests/vqgan_clip/dump.py: squares (N,3) of size, left, top; <i>/chosen (N;
+// booleans or bytes) and <i>/<figure> (figures.h) of augmentation i; strength (N,1,1,1); noise (N,3,side,side). They
+// are float32, except chosen, squares and orders.
 //
-//   Latest, UpdatedPooling         the whole picture, (average + maximum) / 2 of its windows, N times the same
+//   Latest, UpdatedPooling         the whole picture, pooled to (average + maximum) / 2, repeated N times
 //   Original, Updated, NrUpdated   squares, resampled
-//   all but Original               then augmented, and noise is added of a strength up to 0.1; Original is clamped to
-//   0..1
+//   all but Original               then augmented, and noise of a strength up to 0.1 is added
+//   Original                       clamped to 0..1
 
 #include "vqgan_clip/augment.h"
 
@@ -17,18 +17,18 @@ namespace ullage::vqgan_clip {
 
 class Cutouts final {
  public:
-  // `side`: what CLIP takes. `power`: of squares, large ones are rare where it is large. `augments` count with Latest
-  // and NrUpdated alone.
+  // `side` is CLIP's input size. `power`: the larger it is, the rarer are large squares. Only Latest and NrUpdated use
+  // `augments`.
   Cutouts(std::int64_t side, std::int64_t count, CutMethod method, double power, const std::vector<Augment>& augments);
 
-  // For a picture of that size, from torch's default generator of the CPU, in kornia's order.
+  // Draws for a picture of that size from torch's default CPU generator, in kornia's order.
   Draws draw(std::int64_t height, std::int64_t width) const;
-  // Every picture chosen by every augmentation and every square as large as can be: the most a step can hold. Always
-  // the same; the default generator is left alone.
+  // Makes draws with the largest memory that a step can need: every augmentation changes every cutout, and every square
+  // is as large as possible. Always returns the same draws and leaves the default generator alone.
   Draws draw_all(std::int64_t height, std::int64_t width) const;
 
-  // A picture (1,3,H,W) of 0..1 to cutouts (N,3,side,side) of its dtype, N being that of the draws, whole or a part.
-  // Tensors that would be empty may be missing. The gradient goes to the picture.
+  // Turns a picture (1,3,H,W) of 0..1 into cutouts (N,3,side,side) of its dtype, where N is that of the draws (all, or
+  // a part_of() them). The gradient goes to the picture. Draws of an augmentation that chose no cutout may be missing.
   at::Tensor apply(const at::Tensor& picture, const Draws& draws) const;
 
   std::int64_t count() const { return count_; }
@@ -47,8 +47,8 @@ class Cutouts final {
   std::vector<Augmentation> augmentations_;
 };
 
-// The draws of cutouts first..first+count-1 alone, views of the whole: each cutout sees what it saw, and so is the same
-// whichever part it is in.
+// Returns views of the draws of cutouts first..first+count-1. Each cutout keeps its own draws, so it is the same in
+// every part.
 Draws part_of(const Draws& draws, std::int64_t first, std::int64_t count);
 
 }  // namespace ullage::vqgan_clip

@@ -13,7 +13,7 @@ namespace {
 
 using at::Tensor;
 
-// Of n pictures, from low to high.
+// One number per picture, from low to high.
 Tensor of_each(const Drawing& drawing, double low, double high) {
   return uniform(drawing.generator, {drawing.count}, low, high);
 }
@@ -23,7 +23,7 @@ Tensor around(const Drawing& drawing, float middle, double most) {
   return of_each(drawing, middle - spread, middle + spread);
 }
 
-// 0 to `rooms` - 1, whole numbers.
+// Whole numbers from 0 to `rooms` - 1.
 Tensor place(const Drawing& drawing, const Tensor& rooms) {
   return (at::rand(rooms.sizes(), drawing.generator, at::kFloat) * rooms).floor();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What augmentations draw, tensors by name, as kornia 0.5.4 draws it: in float32, in its order, the same bits from the
-// same generator. What kornia draws and does not use is drawn all the same.
+// The random numbers of augmentations, as tensors by name. They are drawn as kornia 0.5.4 draws them: in float32, in
+// its order, with the same bits from the same generator. Numbers that kornia draws but does not use are drawn too.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -18,12 +18,12 @@ namespace ullage::vqgan_clip {
 
 using Draws = std::map<std::string, at::Tensor>;
 
-// The tensor of that name, which must be there.
+// Returns the tensor called `name`; ContractError if there is none.
 const at::Tensor& figure(const Draws& draws, const std::string& name);
 
-// What is drawn for: so many square pictures. May be none, for which some draw nevertheless.
+// What to draw for: `count` square pictures. Even for none of them some functions draw numbers.
 struct Drawing {
-  at::Generator generator;  // of the CPU
+  at::Generator generator;  // a CPU generator
   std::int64_t count = 0;
   std::int64_t side = 0;
 };
@@ -31,22 +31,25 @@ struct Drawing {
 // low + rand * (high - low), all of it in float32.
 at::Tensor uniform(const at::Generator& generator, at::IntArrayRef shape, double low, double high);
 
-Draws draw_angle(const Drawing& drawing, double most);  // angle (n), degrees
-// angle (n); shift (n,2), pixels; shear (n,2), degrees, if there is a most. A shift of 0.1 is a range 0..0.1 to kornia:
-// none to the side, +-0.1 of the side down.
+Draws draw_angle(const Drawing& drawing, double most);  // angle (n), degrees in +-most
+// angle (n), degrees; shift (n,2), pixels; shear (n,2), degrees, if most_shear is given. kornia reads a shift of 0.1 as
+// the range 0..0.1: no shift sideways, and up to +-0.1 of the side vertically.
 Draws draw_affine(const Drawing& drawing, double most_angle, std::optional<double> most_shear);
-// corners (n,4,2), pixels: from those of the picture to somewhere within distortion / 2 of the side towards the middle.
+// corners (n,4,2), pixels: the picture's corners, moved towards the middle by up to distortion / 2 of the side.
 Draws draw_corners(const Drawing& drawing, double distortion);
-// brightness, contrast, hue, saturation (n): around 1, hue around 0. order (4): in which all pictures are changed.
+// brightness, contrast, saturation (n) around 1, hue (n) around 0. order (4): the order of the four changes, for all
+// pictures.
 Draws draw_jitter(const Drawing& drawing, double light, double saturation, double hue);
-// One box (n,4) for all of left, top, width, height: .1 to .4 of the area, height to width .3 to 1/.3.
+// box (n,4) of left, top, width, height, the same for all pictures: 0.1 to 0.4 of the area, height / width 0.3 to
+// 1/0.3.
 Draws draw_box_to_erase(const Drawing& drawing);
 Draws draw_factor(const Drawing& drawing, double most);  // factor (n), 0..most
 Draws draw_noise(const Drawing& drawing);                // noise (n,3,side,side), normal
 Draws draw_elastic(const Drawing& drawing);              // noise (n,2,side,side), -1..1
-Draws draw_points(const Drawing& drawing);      // points (n,5,2): the anchors of bend_spline, moved by up to .8
-Draws draw_whole_crop(const Drawing& drawing);  // nothing: a crop as large as the picture lies at 0,0
-// box (n,4) of left, top, width, height: the first of ten that lies inside, else one of the whole width.
+Draws draw_points(const Drawing& drawing);               // points (n,5,2): spline_anchors(), moved by up to 0.8
+Draws draw_whole_crop(const Drawing& drawing);           // returns nothing: a crop of the whole picture is at 0,0
+// box (n,4) of left, top, width, height: the first of ten candidates that is smaller than the picture; if none is, one
+// of the whole width and 0.75 of the height.
 Draws draw_box_to_enlarge(const Drawing& drawing);
 
 }  // namespace ullage::vqgan_clip

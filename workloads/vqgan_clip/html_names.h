@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The named character references of HTML 4, apos, and HTML 5's six in capitals, by name. HTML 5 has some 1,900 more,
-// mostly of mathematics: those stay as they are written.
+// The named character references of HTML 4, apos, and HTML 5's six in capitals, sorted by name. HTML 5 has about 1,900
+// more, mostly mathematical; those are left as they are.
 
 #include <array>
 #include <string_view>

@@ -12,11 +12,11 @@
 namespace ullage::vqgan_clip {
 namespace {
 
-constexpr std::size_t kLongestName = 32;  // html.unescape looks at no more
+constexpr std::size_t kLongestName = 32;  // html.unescape looks no further
 constexpr char32_t kNoCharacter = 0x110000;
 constexpr char32_t kReplacement = 0xfffd;
 
-// Windows-1252 from 128 to 159; zero where it has no character: the number itself, as in HTML 5.
+// Windows-1252 from 128 to 159. Zero: it has no character, and the number itself is used, as in HTML 5.
 constexpr std::array<char16_t, 32> kWindows = {0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021,
                                                0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0,      0x017d, 0,
                                                0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
@@ -35,7 +35,7 @@ void append_utf8(std::string& out, char32_t c) {
   }
 }
 
-// What HTML 5 makes of the number.
+// Returns the text that HTML 5 gives the number.
 std::string of_number(char32_t number) {
   std::string out;
   if (number >= 128 && number < 160 && kWindows[number - 128] != 0) {
@@ -50,7 +50,7 @@ std::string of_number(char32_t number) {
   return out;
 }
 
-// A reference behind its '&': what it stands for, and how many characters it has; none where it is no reference.
+// A reference without its '&': the text it stands for, and its length in bytes. Zero: it is no reference.
 struct Reference {
   std::string stands_for;
   std::size_t length = 0;

@@ -14,7 +14,7 @@ constexpr std::size_t kMostBytes = 65'536;  // published ones have 2 KB
 constexpr Bounds kChannels = {1, 65'536};
 constexpr Bounds kLevels = {1, 12};
 constexpr Bounds kSides = {1, 65'536};
-constexpr std::int64_t kGroups = 32;  // of the group norms: they divide the channels of every level
+constexpr std::int64_t kGroups = 32;  // the group norms' groups: they must divide the channels of every level
 
 constexpr std::string_view kNearest = "taming.models.vqgan.VQModel";
 constexpr std::string_view kGumbel = "taming.models.vqgan.GumbelVQ";
@@ -45,7 +45,7 @@ void read_networks(const YamlFields& ddconfig, ModelConfig& config) {
   }
 }
 
-// A node "target, params": the network that it names and its sizes.
+// Reads a node "target, params": the network that it names, and its sizes.
 ModelConfig read_model(const YamlFields& model, bool is_first_stage) {
   const std::string target = model.text("target");
   const YamlFields params = model.under("params");
@@ -76,13 +76,13 @@ Result<ModelConfig> parse_model_config(std::string_view yaml, const std::string&
                      " are the most for a yaml of sizes; are --config and --checkpoint swapped?",
                  name};
   }
-  // Aliases share what they name and are never walked through, so they cost no more than they are long.
+  // Aliases share the node that they name and are never expanded, so a small file cannot grow.
   try {
     const YamlFields file(YAML::Load(std::string(yaml)), "", name);
     return read_model(file.under("model"), false);
   } catch (const BadYaml& bad) {
     return bad.error;
-  } catch (const YAML::Exception& error) {  // with the parser's own limit of depth
+  } catch (const YAML::Exception& error) {  // also if the parser's limit of depth is exceeded
     return Error{Error::Kind::BadFile, "this is no yaml: " + error.msg,
                  error.mark.is_null() ? name : name + ":" + std::to_string(error.mark.line + 1)};
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The files of one run, opened, and what can be wrong about them and the prompts found out before anything is loaded.
+// Opens the files of a run and checks them and the prompts, before anything is loaded.
 
 #include "vqgan_clip/clip_file.h"
 #include "vqgan_clip/model_config.h"
@@ -20,11 +20,12 @@ struct ModelFiles {
   ModelConfig config;
   std::shared_ptr<const read::Weights> vqgan;
   ClipFile clip;
-  std::vector<std::vector<Tokens>> story;  // of each text of Options::story
+  std::vector<std::vector<Tokens>> story;  // tokens of each text of Options::story
   UsedSize size;
 };
 
-// NotFound, BadFile, BadArgument (a text of too many tokens). The vocabulary is opened only where there are texts.
+// Errors: NotFound, BadFile, BadArgument (the size, or a text of too many tokens). Opens the vocabulary only if there
+// are texts.
 Result<ModelFiles> open_model_files(const Options& options);
 
 }  // namespace ullage::vqgan_clip

@@ -25,8 +25,8 @@ bool encodes(const Options& options) {
   return options.zoom_video || !options.init_image.empty() || options.init_noise != InitNoise::None;
 }
 
-// Rows of 1,024 tokens: the largest matrices are then of 64 MiB for 16,384 codes. Attention is worth it where its
-// matrix is larger than the decoder's other tensors, above 1,500 pixels squared.
+// Slices have 1,024 tokens, so the largest matrices have 64 MiB for 16,384 codes. Slicing attention pays only if its
+// matrix is larger than the decoder's other tensors: above 1,500 pixels squared.
 Slices slices_of(const Options& options, const PictureSize& size) {
   constexpr std::int64_t kRows = 1024, kLargePicture = 1500 * 1500;
   Slices slices;

@@ -67,7 +67,7 @@ void add_files(CLI::App& app, Options& o) {
 
 void add_work(CLI::App& app, Options& o, OptionWords& w) {
   app.add_option("--size", w.size, "512x384 or 512 384; rounded down to the network's squares")
-      ->expected(1, -1)  // a third word is named by parse_size()
+      ->expected(1, -1)  // parse_size() reports a third word
       ->capture_default_str();
   app.add_option("--iterations,--max-iterations", o.iterations, "steps")->capture_default_str();
   app.add_option("--save-every", o.save_every, "iterations between two pictures")->capture_default_str();
@@ -128,7 +128,7 @@ void add_options(CLI::App& app, Options& options, OptionWords& words) {
   add_video(app, options);
   add_taken(app, words);
   add_tests(app, options);
-  // CLI11 knows no short names of more than one letter, so the help says them here.
+  // CLI11 has no short names of more than one letter, so they are put into the help here.
   for (const program::ShortOption& one : kShort) {
     CLI::Option* option = app.get_option("--" + std::string(one.stands_for));
     option->description("-" + std::string(one.name) + ": " + option->get_description());

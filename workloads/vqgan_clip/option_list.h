@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The options one by one: names, short names, help. What they mean together is checked in options.cpp.
+// Declares the options: names, short names, help. options.cpp checks them together.
 
 #include "program/option_words.h"
 #include "vqgan_clip/options.h"
@@ -15,7 +15,7 @@
 
 namespace ullage::vqgan_clip {
 
-// Values that are words, before they are looked up.
+// Option values as given, before they are parsed.
 struct OptionWords {
   std::string prompts, image_prompts;
   std::vector<std::int64_t> noise_seeds;
@@ -29,12 +29,12 @@ struct OptionWords {
   std::int64_t seed = 0;
   std::string device = "cpu";
   std::string style_folder;
-  // Of videos' files, which are not made here.
+  // Options of video files, accepted but without effect: video files are not made here.
   bool deterministic = false;
   double video_length = 10, output_fps = 0, input_fps = 15;
 };
 
-// Both outlive the app.
+// `options` and `words` must outlive the app.
 void add_options(CLI::App& app, Options& options, OptionWords& words);
 
 std::span<const program::ShortOption> short_options();

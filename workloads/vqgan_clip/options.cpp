@@ -36,7 +36,7 @@ const Names<Augment> kAugments = {{"Ji", Augment::Ji}, {"Sh", Augment::Sh}, {"Gn
 const Names<Lever> kLevers = {
     {"cut-chunks", Lever::CutChunks}, {"code-rows", Lever::CodeRows}, {"attention-rows", Lever::AttentionRows}};
 
-// Looks the word up; what to say where it is none of the names.
+// Looks the word up. Returns an error message if it is none of the names.
 template <class T>
 std::string take_name(const std::string& option, const std::string& word, const Names<T>& names, T& value) {
   std::string allowed;
@@ -79,7 +79,7 @@ std::string take_prompts(const OptionWords& w, Options& o) {
   return "";
 }
 
-// Empty when all is well.
+// Parses the words into `o`. Returns what is wrong, or "".
 std::string take_words(const CLI::App& app, const OptionWords& w, Options& o) {
   if (auto wrong = take_prompts(w, o); !wrong.empty()) return wrong;
   const auto size = parse_size(w.size);
@@ -109,7 +109,7 @@ std::string take_words(const CLI::App& app, const OptionWords& w, Options& o) {
 struct FloatBound {
   const char* name;
   double value, least;
-  bool itself;  // the least is allowed
+  bool itself;  // `least` itself is allowed
 };
 
 std::string first_wrong_number(const CLI::App& app, const Options& o) {
@@ -175,7 +175,7 @@ std::variant<Options, program::Answer> parse_options(int argc, const char* const
       "Text is cleaned as CLIP's is, but for wrongly decoded characters, which are not repaired.\n"
       "Every option may also be written as the published generate.py has it: -ii or --init_image for --init-image.");
   add_options(app, options, words);
-  std::vector<std::string> given;  // last first, as CLI11 takes them
+  std::vector<std::string> given;  // last first: CLI11's vector overload expects reverse order
   for (int i = argc - 1; i > 0; --i) given.push_back(program::long_option(argv[i], short_options()));
   if (auto answer = program::answer_to(app, [&] { app.parse(given); })) return *answer;
   std::string wrong = first_wrong_number(app, options);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a person may ask of ullage-vqgan-clip, under the names and with the defaults of the published generate.py, and
-// the check of it before any work. "-ii", "--init_image" and "--init-image" are one option.
+// The options of ullage-vqgan-clip, with the names and defaults of the published generate.py, checked before any work
+// begins. "-ii", "--init_image" and "--init-image" are the same option.
 
 #include "program/answer.h"
 #include "program/optimizer_kind.h"
@@ -24,10 +24,11 @@ using program::OptimizerKind;
 // RandomElasticTransform, RandomThinPlateSpline, RandomCrop, RandomErasing, RandomResizedCrop.
 enum class Augment { Ji, Sh, Gn, Pe, Ro, Af, Et, Ts, Cr, Er, Re };
 
-// What may be done in pieces. It needs less memory, and rounds otherwise: only where a person allows it by name.
+// Work that can be done in pieces. That needs less memory but rounds differently, so the person must allow each by
+// name.
 enum class Lever { CutChunks, CodeRows, AttentionRows };
 
-// A direction drawn by chance, to go towards.
+// A random direction in CLIP's space to search towards.
 struct NoisePrompt {
   std::int64_t seed = 0;
   double weight = 0;
@@ -36,12 +37,12 @@ struct NoisePrompt {
 };
 
 struct Options {
-  std::vector<Phrase> story;  // of text prompts; without a story one phrase, without texts none
+  std::vector<Phrase> story;  // phrases of text prompts; one if there is no '^', none if there are no texts
   Phrase image_prompts;
   std::vector<NoisePrompt> noise_prompts;
-  std::int64_t iterations = 500;  // the last one counted: 501 pictures
+  std::int64_t iterations = 500;  // counted from 0 and inclusive: 501 pictures
   std::int64_t save_every = 50;
-  PictureSize size = {256, 256};  // as asked for; picture_size.h says what comes of it
+  PictureSize size = {256, 256};  // as asked for; used_size() rounds it
   std::string init_image;         // empty: random codes
   InitNoise init_noise = InitNoise::None;
   double init_weight = 0;
@@ -55,7 +56,7 @@ struct Options {
   double cut_power = 1;
   std::vector<Augment> augments = {Augment::Af, Augment::Pe, Augment::Ji, Augment::Er};  // in this order
   OptimizerKind optimizer = OptimizerKind::Adam;
-  std::optional<std::uint64_t> seed;  // none: drawn by chance, and said
+  std::optional<std::uint64_t> seed;  // none: random, and printed
   std::string out = "output.png";
   bool video = false;
   bool zoom_video = false;

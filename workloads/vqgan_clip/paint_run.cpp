@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 
 Zoom zoom_of(const Options& options) { return {options.zoom_scale, options.zoom_shift_x, options.zoom_shift_y}; }
 
-// All that one call of the program does. The parts come in the order in which they can fail for the person's doing.
+// One run of the program. run() does first what most likely fails by the user's mistake.
 class PaintRun final {
  public:
   PaintRun(const Options& options, program::Progress& progress)
@@ -70,8 +70,8 @@ class PaintRun final {
   PictureSize size_;
   Networks networks_;
   std::optional<Cutouts> cutouts_;
-  std::vector<PromptLoss> lasting_;  // of pictures and noise: they hold through a whole story
-  std::int64_t frames_ = 0;          // of the zoom
+  std::vector<PromptLoss> lasting_;  // prompts of pictures and noise, which last a whole story
+  std::int64_t frames_ = 0;          // of the zoom video, so far
 };
 
 Status PaintRun::load_pictures() {
@@ -122,7 +122,7 @@ std::vector<PromptLoss> PaintRun::lasting_prompts() const {
   return prompts;
 }
 
-// A story that is over begins again.
+// A story that has ended begins again.
 std::size_t PaintRun::phrase_of(std::int64_t iteration) const {
   if (options_.change_prompt_every == 0 || options_.story.empty()) return 0;
   return static_cast<std::size_t>(iteration / options_.change_prompt_every) % options_.story.size();
@@ -153,7 +153,7 @@ void PaintRun::show(const Evaluation& seen, std::int64_t iteration, Clock::time_
                  iteration == options_.iterations);
 }
 
-// The picture of z as it is now, shown as a frame; z goes on from the same seen from nearer.
+// Writes the picture of the current z as a frame. The search then continues from that picture, zoomed.
 Status PaintRun::zoom(Search& search, const Phrase& phrase) {
   image::Picture picture;
   {
@@ -183,13 +183,13 @@ Status PaintRun::paint() {
   at::manual_seed(seed_);
   Search search(*networks_.decoder, *networks_.tower, *cutouts_, first_tokens(), options_);
   lasting_ = lasting_prompts();
-  at::manual_seed(seed_);  // the cutouts of a search are the same whatever it begins with
+  at::manual_seed(seed_);  // so that cutouts do not depend on how the search begins
   Recording recording;
   Evaluation seen;
   const auto start = Clock::now();
   for (std::int64_t i = 0; i <= options_.iterations && !(stop_.asked() && i > 0); ++i) {
     if (i == 0 || phrase_of(i) != phrase_of(i - 1)) search.set_prompts(prompts_of(phrase_of(i)));
-    seen = {};  // the last picture goes before the next one is made
+    seen = {};  // frees the last picture before the next is made
     seen = search.step(cutouts_->draw(size_.height, size_.width));
     if (!options_.dump.empty()) recording.see(seen, search);
     runtime::mark_step();

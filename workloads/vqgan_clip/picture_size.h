@@ -20,16 +20,17 @@ struct PictureSize {
 
 std::string to_string(const PictureSize& size);  // "512x384"
 
-// "512x384" as one word, or its two numbers as two. BadArgument: anything else, sides below 1 or above 65536.
+// Parses "512x384" as one word, or two numbers as two words. BadArgument for anything else, and for sides below 1 or
+// above 65536.
 Result<PictureSize> parse_size(std::span<const std::string> words);
 
 struct UsedSize {
   PictureSize size;
-  std::string said;  // empty where it is the size asked for
+  std::string said;  // a message; empty if it is the size asked for
 };
 
-// Both sides rounded down to whole tokens, squares of `token_side` pixels (16 for f16), as the published program does
-// without a word. BadArgument where not one token is left.
+// Rounds both sides down to whole tokens, squares of `token_side` pixels (16 for f16). The published program does so
+// silently. BadArgument if no token is left.
 Result<UsedSize> used_size(const PictureSize& asked, std::int64_t token_side);
 
 }  // namespace ullage::vqgan_clip

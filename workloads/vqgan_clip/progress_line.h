@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The line that says how far a picture is.
+// The progress line of a picture.
 
 #include "program/progress.h"
 
@@ -11,8 +11,8 @@
 
 namespace ullage::vqgan_clip {
 
-// "iteration 12/300  loss 1.6512 (0.8301 0.8211)  1.85 GiB of 2.00 GiB  3 min 20 s left": the sum, and where there are
-// several their parts.
+// Returns "iteration 12/300  loss 1.6512 (0.8301 0.8211)  1.85 GiB of 2.00 GiB  3 min 20 s left": the sum of the losses
+// and, if there are several, its parts.
 std::string progress_line(std::int64_t iteration, std::int64_t iterations, std::span<const double> losses,
                           const program::Pace& pace);
 

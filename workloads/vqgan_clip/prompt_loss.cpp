@@ -15,7 +15,7 @@ namespace {
 
 using at::Tensor;
 
-constexpr std::int64_t kRows = 2;  // the dimension of a vector's figures
+constexpr std::int64_t kRows = 2;  // the dimension of a vector's elements
 
 Tensor of_length_one(const Tensor& x) {
   return x / at::linalg_vector_norm(x, 2, kRows, /*keepdim=*/true).clamp_min(1e-12);

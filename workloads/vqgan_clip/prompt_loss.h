@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How far pictures are from a prompt, whatever it was: a text (one row), a picture (a row for each of its cutouts), a
-// direction drawn by chance.
+// The distance of pictures from a prompt of any kind: a text (one row), a picture (a row for each of its cutouts), a
+// random direction.
 
 #include "ullage/runtime/ops/torch_compat.h"
 #include "vqgan_clip/options.h"
@@ -13,11 +13,11 @@ namespace ullage::vqgan_clip {
 
 class PromptLoss final {
  public:
-  // `wanted` (P,D), vectors of CLIP.
+  // `wanted` (P,D) are vectors of CLIP.
   PromptLoss(at::Tensor wanted, double weight, double stop);
 
-  // Of features (N,D): |weight| * mean over N and P of sign(weight) * 2 asin(|a - e| / 2)^2, a and e of length 1. Below
-  // `stop` it counts still but pulls no more.
+  // For features (N,D): |weight| * mean over N and P of sign(weight) * 2 asin(|a - e| / 2)^2, with a and e scaled to
+  // length 1. A distance below `stop` still counts but has no gradient.
   at::Tensor operator()(const at::Tensor& features) const;
 
  private:
@@ -25,7 +25,7 @@ class PromptLoss final {
   double weight_, stop_;
 };
 
-// N(0,1) of `width` figures from a generator of its own.
+// Draws a direction N(0,1) of `width` numbers from its own generator, seeded by the prompt.
 PromptLoss loss_of_noise(const NoisePrompt& prompt, std::int64_t width, at::ScalarType type);
 
 }  // namespace ullage::vqgan_clip

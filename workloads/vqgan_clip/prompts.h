@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the picture is to look like: the grammar of prompts.
+// The grammar of prompts, which say what the picture is to look like.
 //
 //   text:weight:stop|text:weight:stop ^ text ...
 //
-// '|' separates prompts that hold at once, '^' the phrases of a story, one after the other. Weight and stop are what
-// stands behind the last two colons: a text with colons of its own must have both. A weight below zero leads away from
-// the text; the loss of a prompt is not pushed below its stop.
+// '|' separates prompts that hold at the same time, '^' the phrases of a story, which follow each other. Weight and
+// stop are the parts behind the last two colons, so a text that contains colons must have both. A weight below zero
+// leads away from the text. The loss of a prompt is not pushed below its stop.
 
 #include "ullage/base/result.h"
 
@@ -19,7 +19,7 @@
 namespace ullage::vqgan_clip {
 
 struct Prompt {
-  std::string text;  // of an image prompt: its path
+  std::string text;  // for an image prompt, its path
   double weight = 1;
   double stop = -std::numeric_limits<double>::infinity();
 
@@ -28,14 +28,15 @@ struct Prompt {
 
 using Phrase = std::vector<Prompt>;
 
-// As a person would write it: weight and stop only where they must stand. parse_story() makes the same of it.
+// Writes the phrase as a person would, with weight and stop only if they are needed. parse_story() reads the same
+// phrase back.
 std::string to_string(const Phrase& phrase);
 
-// One phrase at least, each with one prompt at least; white space around texts is gone. BadArgument names the prompt
-// that is empty, or whose weight or stop is no number.
+// Returns at least one phrase, each with at least one prompt, without white space around texts. BadArgument names the
+// prompt that is empty, or whose weight or stop is no number.
 Result<std::vector<Phrase>> parse_story(std::string_view text);
 
-// The same without '^', which may be in a path.
+// Parses one phrase; '^' is not special, because a path may contain it.
 Result<Phrase> parse_image_prompts(std::string_view text);
 
 }  // namespace ullage::vqgan_clip

@@ -20,9 +20,9 @@
 namespace ullage::vqgan_clip {
 namespace {
 
-constexpr int kSteps = 2;  // the first, in which the optimizer's state is made, and one like all that follow
-// Tokens of a side, at first. Of 256 channels 9 x 9 tokens are 20,736 figures: from 20,481 on a single picture is
-// convolved through oneDNN, as larger ones are.
+constexpr int kSteps = 2;  // the first makes the optimizer's state; the second is like all later ones
+// Tokens per side of the smallest picture. 9 x 9 tokens of 256 channels are 20,736 elements; from 20,481 on, torch
+// convolves a single picture through oneDNN, as it does larger ones.
 constexpr std::int64_t kLeastTokens = 9;
 constexpr std::int64_t kSizes = 3;
 
@@ -36,7 +36,7 @@ at::Tensor some_tokens(const Networks& networks, const PictureSize& size, at::Sc
   return random_tokens(codebook, size.height / networks.token_side, size.width / networks.token_side);
 }
 
-// Of the phrase with the most texts, and of as many pictures and directions as are asked for.
+// Takes the phrase with the most texts, and as many pictures and directions as the options ask for.
 std::vector<PromptLoss> some_prompts(const Networks& networks, const Cutouts& cutouts, const Options& options,
                                      const PictureSize& size, at::ScalarType type) {
   const at::NoGradGuard no_grad;
@@ -85,7 +85,7 @@ std::vector<std::string> left_out(const Options& options) {
   return parts;
 }
 
-// In pixels, as the picture will be.
+// Offers width and height in pixels, after rounding to whole tokens.
 Result<runtime::RehearsalOffer> offer(const Options& options) {
   ULLAGE_TRY_VALUE(const auto files, open_model_files(options));
   const PictureSize& size = files.size.size;
@@ -105,7 +105,8 @@ Result<bool> rehearse_if_asked(const Options& options, program::Progress& progre
   for (const auto& knobs : rehearsal.takes) {
     Options smaller = options;
     smaller.size = {knobs[0].value, knobs[1].value};
-    // Rows come one by one, so that how many there are follows no law; without them it is more.
+    // Leaves out the levers that work in slices, because the number of slices follows no law in the picture's size.
+    // Without them the program needs more.
     std::erase_if(smaller.allowed, [](Lever one) { return one != Lever::CutChunks; });
     progress.say("rehearsal: " + to_string(smaller.size));
     const runtime::Take take(knobs);

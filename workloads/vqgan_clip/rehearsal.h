@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a search of a given size needs, tried at small pictures: for `ullage predict vqgan-clip`.
+// What `ullage predict vqgan-clip` runs: the search at a few small picture sizes, from which its needs at the given
+// size are predicted.
 
 #include "program/progress.h"
 #include "ullage/base/result.h"
@@ -9,9 +10,9 @@
 
 namespace ullage::vqgan_clip {
 
-// False: this is no rehearsal, and nothing was done. Else two steps at each small picture, with every augmentation on
-// every cutout, and a picture as one is saved; the weights are read, the pictures that options name are not, and
-// nothing is written. In rehearsals no figure depends on what is in a picture.
+// Returns false at once if this process was not started for a rehearsal. Otherwise runs two steps at each small size,
+// with every augmentation on every cutout, and converts the picture as for saving. It reads the weights, but not the
+// pictures that options name, and writes nothing. No tensor's size depends on what a picture shows.
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress);
 
 }  // namespace ullage::vqgan_clip

@@ -11,7 +11,8 @@ namespace {
 
 using at::Tensor;
 
-// Taps of a filter for scaling by `ratio` < 1, of sum 1. The argument of tap i is `ratio` added i times, in double.
+// Returns the taps of a filter for scaling by `ratio` < 1, with sum 1. Tap i's argument is `ratio` added i times in
+// double, as in the original.
 Tensor lanczos2(double ratio) {
   std::vector<double> steps = {0};
   const auto count = static_cast<std::size_t>(std::ceil(2 / ratio + 1)) - 1;

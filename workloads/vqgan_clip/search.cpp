@@ -15,7 +15,7 @@ using at::Tensor;
 
 namespace {
 
-constexpr std::int64_t kCutsAtOnce = 8;  // of 32: a quarter of what CLIP and the cutouts hold
+constexpr std::int64_t kCutsAtOnce = 8;  // a quarter of the default 32, and of the memory of CLIP and the cutouts
 
 }  // namespace
 
@@ -53,8 +53,8 @@ Search::Seen Search::look(const Tensor& picture, const Draws& draws, double shar
   return {features.detach(), all.detach()};
 }
 
-// Each part counts by its share of the cutouts, as the losses are means over them. What the picture is to become is
-// added up before it goes back through the decoder.
+// Weights each part by its share of the cutouts, because losses are means over them. The picture's gradient is summed
+// over all parts before it goes back through the decoder.
 Search::Seen Search::look_in_parts(const Tensor& picture, const Draws& draws) const {
   const Tensor shown = picture.detach().requires_grad_(true);
   std::vector<Tensor> features;

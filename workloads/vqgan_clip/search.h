@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The search of VQGAN-CLIP: tokens z whose picture CLIP takes for the prompts. A step: the picture of z, its cutouts,
-// CLIP's vectors of them, the sum of the prompts' losses and that of the init weight; backward; the optimizer; z back
-// between the bounds of the codebook. Steps count from 0.
+// The search of VQGAN-CLIP: finds tokens z whose picture, to CLIP, fits the prompts. A step decodes z, makes cutouts,
+// computes CLIP's vectors of them, and sums the losses of the prompts and of the init weight. It runs the backward and
+// the optimizer, then clamps z to the bounds of the codebook. Steps count from 0.
 
 #include "torch_program/optimizer.h"
 #include "vqgan_clip/clip.h"
@@ -19,27 +19,27 @@
 
 namespace ullage::vqgan_clip {
 
-// z of random rows of the codebook (K,C), from torch's generator, token after token: (1,C,height,width).
+// Returns z of random rows of the codebook (K,C), from torch's generator, token after token: (1,C,height,width).
 at::Tensor random_tokens(const at::Tensor& codebook, std::int64_t height, std::int64_t width);
 
-// Of z before an update. Nothing is attached to a graph.
+// The result for z before an update. No tensor has an autograd graph.
 struct Evaluation {
   at::Tensor picture;   // (1,3,H,W), 0..1
   at::Tensor features;  // (N,D)
-  at::Tensor losses;    // that of the init weight if there is one, then of each prompt
+  at::Tensor losses;    // the init weight's loss if there is one, then each prompt's
 };
 
 class Search final {
  public:
-  // All are of one type; the networks and cutouts outlive this, z is changed.
+  // All tensors have one type. The networks, cutouts and options must outlive this object. The search changes z.
   Search(const Decoder& decoder, const ImageTower& tower, const Cutouts& cutouts, at::Tensor z, const Options& options);
 
-  // What the picture is to become from now on; one at least.
+  // Sets the prompts from now on. At least one is needed.
   void set_prompts(std::vector<PromptLoss> prompts) { prompts_ = std::move(prompts); }
-  // Goes on from another z with a new optimizer; steps go on counting.
+  // Continues from another z with a new optimizer. The count of steps continues.
   void restart(at::Tensor z);
 
-  // `draws` are of this picture's size.
+  // `draws` must be for this picture's size.
   Evaluation step(const Draws& draws);
 
   const at::Tensor& z() const { return z_; }
@@ -50,7 +50,8 @@ class Search final {
     at::Tensor features, losses;  // detached
   };
   Evaluation evaluate(const Draws& draws);
-  // Both go backward too, the first to `picture` and what it was made of.
+  // Both compute losses and run the backward: look() to all that `picture` was made from, look_in_parts() first to
+  // `picture`, once per part, then once through the decoder.
   Seen look(const at::Tensor& picture, const Draws& draws, double share) const;
   Seen look_in_parts(const at::Tensor& picture, const Draws& draws) const;
   at::Tensor hold_near_zero() const;

@@ -39,7 +39,8 @@ std::vector<std::uint8_t> steps(int from, int to, std::int64_t count) {
   return all;
 }
 
-// Below `end`; std::uniform_int_distribution differs between libraries. The remainder favours none by more than 2^-55.
+// Draws from begin..end-1. std::uniform_int_distribution is not used, because it differs between libraries. The
+// remainder favours no value by more than 2^-55.
 int draw(std::mt19937_64& draws, int begin, int end) {
   return begin + static_cast<int>(draws() % static_cast<std::uint64_t>(end - begin));
 }
@@ -54,7 +55,7 @@ Result<image::Picture> load_init_image(const std::string& path, const PictureSiz
 PictureSize prompt_size(const PictureSize& picture, const PictureSize& used) {
   const double ratio = static_cast<double>(picture.width) / static_cast<double>(picture.height);
   const auto area = static_cast<double>(std::min(picture.width * picture.height, used.width * used.height));
-  // To even halves, as Python's round().
+  // Rounds halves to even, as Python's round() does.
   const auto side = [](double square) { return std::max<std::int64_t>(1, std::llrint(std::pow(square, 0.5))); };
   return {side(area * ratio), side(area / ratio)};
 }

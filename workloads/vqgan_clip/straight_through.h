@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Functions whose gradient is not that of what they compute.
+// Functions with a gradient other than their own.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -9,10 +9,10 @@
 
 namespace ullage::vqgan_clip {
 
-// `shown`, with the gradient of `followed`: passed on to it as it is, summed to its shape.
+// Returns `shown`, and passes its gradient to `followed` unchanged, summed to the shape of `followed`.
 at::Tensor replace_grad(const at::Tensor& shown, const at::Tensor& followed);
 
-// x between `low` and `high`; its gradient is kept back where following it would lead further outside.
+// Clamps x to `low`..`high`. The gradient is zero for an element outside if following it would lead further outside.
 at::Tensor clamp_with_grad(const at::Tensor& x, double low, double high);
 
 }  // namespace ullage::vqgan_clip

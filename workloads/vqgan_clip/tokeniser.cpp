@@ -18,7 +18,7 @@ constexpr std::size_t kMostLine = 1024;
 constexpr std::string_view kLast = "</w>";
 constexpr read::GzipLimits kGzipLimits = {.largest = Bytes{16} * (1ull << 20)};  // published: 3 MB
 
-bool is_printed(unsigned byte) {  // by itself in the file: printable in Latin-1
+bool is_printed(unsigned byte) {  // the file writes it as itself: printable in Latin-1
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }
 
@@ -26,7 +26,8 @@ std::string two_bytes(unsigned code) {  // UTF-8 of a character from 128 to 2047
   return {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
 }
 
-// How the file writes a byte: as the character of that number, or the next from 256 on. First those of the first kind.
+// How the file writes each byte. Printable bytes come first, as the character of that number; the others follow, as
+// characters from 256 on.
 std::vector<std::pair<unsigned, std::string>> written_bytes() {
   std::vector<std::pair<unsigned, std::string>> written;
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -40,7 +41,7 @@ std::vector<std::pair<unsigned, std::string>> written_bytes() {
   return written;
 }
 
-// The two parts of "left right"; nothing for any other line.
+// Returns the two parts of "left right"; nothing for any other line.
 std::optional<std::pair<std::string_view, std::string_view>> parts_of(std::string_view line) {
   const std::size_t blank = line.find(' ');
   if (blank == 0 || blank == std::string_view::npos || blank + 1 == line.size()) return std::nullopt;
@@ -49,7 +50,7 @@ std::optional<std::pair<std::string_view, std::string_view>> parts_of(std::strin
   return std::pair(line.substr(0, blank), right);
 }
 
-// Cuts off the first line, without its end.
+// Removes the first line from `rest` and returns it without its end.
 std::string_view take_line(std::string_view& rest) {
   std::string_view line = rest.substr(0, rest.find('\n'));
   rest.remove_prefix(std::min(rest.size(), line.size() + 1));
@@ -112,7 +113,7 @@ Result<Tokeniser> Tokeniser::read(std::string_view lines, const std::string& nam
 void Tokeniser::append_word(std::string_view word, std::vector<std::int64_t>& out) const {
   std::vector<std::uint32_t> parts;
   for (const char byte : word) parts.push_back(entry_of_byte_[static_cast<unsigned char>(byte)]);
-  parts.back() += 256;  // the last of its word
+  parts.back() += 256;  // the entry for this byte at the end of a word
   while (parts.size() > 1) {
     const Merge* best = nullptr;
     std::uint64_t pair = 0;

@@ -30,7 +30,7 @@ struct GroupNorm {
   Tensor operator()(const Tensor& x) const { return at::group_norm(x, kNormGroups, weight, bias, kNormEps); }
 };
 
-// Of odd size, keeps the side of the picture.
+// A convolution of odd size that keeps the picture's side.
 struct Convolution {
   Tensor weight, bias;
 
@@ -38,7 +38,7 @@ struct Convolution {
   Tensor operator()(const Tensor& x) const { return at::conv2d(x, weight, bias, 1, weight.size(2) / 2); }
 };
 
-// x + conv2(swish(norm2(conv1(swish(norm1(x)))))); 1x1 on the way past when the channels change.
+// x + conv2(swish(norm2(conv1(swish(norm1(x)))))); x goes through a 1x1 convolution if the channels change.
 struct Residual {
   GroupNorm norm1;
   Convolution conv1;
@@ -60,7 +60,7 @@ struct Residual {
   }
 };
 
-// One head over all tokens: weights softmax over keys of q.k / sqrt(C).
+// One head over all tokens; the weights are the softmax over keys of q.k / sqrt(C).
 struct Attention {
   GroupNorm norm;
   Convolution q, k, v, out;
@@ -127,7 +127,7 @@ struct Middle {
   Tensor operator()(const Tensor& x) const { return block2(attention(block1(x))); }
 };
 
-// Half the side; the zeros it needs stand right and below only.
+// Halves the side. Pads with zeros only on the right and below.
 struct Down {
   Convolution convolution;
 
@@ -152,20 +152,21 @@ struct Ending {
   Tensor operator()(const Tensor& x) const { return convolution(swish(norm(x))); }
 };
 
-// Whether the first block of that level changes the number of channels; `before` is the level it comes from.
+// Returns whether the first block of `level` changes the number of channels; `before` is the level that its input comes
+// from.
 bool changes(const ModelConfig& config, std::int64_t level, std::int64_t before) {
   const auto factor = [&](std::int64_t one) { return config.multipliers[static_cast<std::size_t>(one)]; };
   return factor(level) != factor(before);
 }
 
-// |z|^2 + |e|^2 - 2 z.e of each row (N,C) from each code (K,C), least: (N).
+// Returns, for each row z (N,C), the index of the code e (K,C) with the least |z|^2 + |e|^2 - 2 z.e: (N).
 Tensor nearest_of_rows(const Tensor& rows, const Tensor& codebook) {
   const Tensor distances =
       rows.pow(2).sum(1, /*keepdim=*/true) + codebook.pow(2).sum(1) - at::matmul(2 * rows, codebook.t());
   return distances.argmin(1);
 }
 
-// Rows of the codebook, (B,h,w) to (B,C,h,w).
+// Looks up rows of the codebook: indices (B,h,w) become (B,C,h,w).
 Tensor looked_up(const Tensor& codebook, const Tensor& indices) {
   return at::embedding(codebook, indices).movedim(3, 1);
 }
@@ -186,7 +187,7 @@ Tensor nearest(const Tensor& z, const Tensor& codebook, std::int64_t rows_at_onc
 struct Decoder::Layers {
   Convolution from_codes, first;
   Middle middle;
-  std::vector<Level> levels;  // the smallest first
+  std::vector<Level> levels;  // the level of the smallest side first
   std::vector<Up> ups;        // behind each level but the last
   Ending ending;
 
@@ -232,12 +233,12 @@ Tensor Decoder::operator()(const Tensor& z) const {
 
 struct Encoder::Layers {
   Convolution first;
-  std::vector<Level> levels;  // the largest first
+  std::vector<Level> levels;  // the level of the largest side first
   std::vector<Down> downs;    // behind each level but the last
   Middle middle;
   Ending ending;
   Convolution to_codes;
-  std::optional<Convolution> scores;  // Gumbel's, of each code
+  std::optional<Convolution> scores;  // Gumbel's score of each code
 
   Layers(const ModelConfig& config, const Source& source, const Slices& slices)
       : first(source.under("encoder").under("conv_in")),
@@ -247,7 +248,7 @@ struct Encoder::Layers {
     if (config.quantiser == Quantiser::Gumbel) scores.emplace(source.under("quantize").under("proj"));
     for (std::int64_t level = 0; level < config.levels(); ++level) {
       const Source below = source.under("encoder").under("down").under(std::to_string(level));
-      // The first level comes from `channels` times 1.
+      // The input of the first level has `channels` channels: a multiplier of 1.
       const bool changed = level == 0 ? config.multipliers.front() != 1 : changes(config, level, level - 1);
       levels.emplace_back(config, below, level, config.blocks, changed, slices);
       if (level + 1 < config.levels()) downs.push_back({Convolution(below.under("downsample").under("conv"))});

@@ -2,12 +2,12 @@
 #pragma once
 
 // The two halves of a VQGAN (arXiv 2012.09841), frozen, with the keys of the published checkpoints. A picture of H x W
-// is tokens of f x f pixels, f = 2^(levels-1), each a row of the codebook.
+// is made of tokens of f x f pixels, f = 2^(levels-1); each is a row of the codebook.
 //
 //   picture -> encoder -> quant_conv -> codes              z -> nearest codes -> post_quant_conv -> decoder -> picture
 //
-// Both halves: 3x3 convolution, levels of residual blocks, a middle with attention. Attention stands where the config's
-// resolution says, so it runs on tokens, whatever the size of the picture.
+// Each half has a 3x3 convolution, levels of residual blocks, and a middle with attention. The config's resolution
+// decides which levels have attention, so the size of the picture does not matter.
 
 #include "torch_program/source.h"
 #include "vqgan_clip/model_config.h"
@@ -19,16 +19,16 @@
 
 namespace ullage::vqgan_clip {
 
-// How much is done at a time; 0: all at once. Other orders of adding round otherwise.
+// How many tokens are processed at a time; 0: all at once. Slices add in another order, so they round differently.
 struct Slices {
-  std::int64_t codes = 0;      // tokens of which the nearest codes are looked for together
-  std::int64_t attention = 0;  // tokens that attend together
+  std::int64_t codes = 0;      // tokens whose nearest codes are searched together
+  std::int64_t attention = 0;  // queries computed together
 };
 
-// The rows of the codebook (K,C) nearest to each token of z (B,C,h,w), the first of equals: (B,h,w), indices.
+// Returns the index of the codebook row (K,C) nearest to each token of z (B,C,h,w), the first if several are: (B,h,w).
 at::Tensor nearest(const at::Tensor& z, const at::Tensor& codebook, std::int64_t rows_at_once = 0);
 
-// Tokens to pictures.
+// Maps tokens to pictures.
 class Decoder final {
  public:
   Decoder(const ModelConfig& config, const torch_program::Source& source, const Slices& slices = {});
@@ -36,12 +36,12 @@ class Decoder final {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // z (1,C,h,w) to the picture (1,3,f h,f w) of 0..1 that its nearest codes are. The gradient reaches z straight
-  // through them, and the picture's bounds hold it back (straight_through.h).
+  // Maps z (1,C,h,w) to the picture (1,3,f h,f w) of 0..1 of its nearest codes. The gradient passes straight through
+  // the codes to z; where the picture is clamped, it is held back (straight_through.h).
   at::Tensor operator()(const at::Tensor& z) const;
 
   const at::Tensor& codebook() const { return codebook_; }  // (K,C)
-  // Of each channel of the codebook, (1,C,1,1).
+  // The least and greatest value of each channel of the codebook, (1,C,1,1).
   const at::Tensor& least() const { return least_; }
   const at::Tensor& greatest() const { return greatest_; }
 
@@ -52,7 +52,7 @@ class Decoder final {
   std::unique_ptr<const Layers> layers_;
 };
 
-// Pictures to tokens.
+// Maps pictures to tokens.
 class Encoder final {
  public:
   Encoder(const ModelConfig& config, const torch_program::Source& source, const Slices& slices = {});
@@ -60,8 +60,8 @@ class Encoder final {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // A picture (1,3,H,W) of 0..1, H and W multiples of f, to z (1,C,H/f,W/f), contiguous: rows of `codebook`. Gumbel's
-  // adds noise to its scores, drawn from torch's generator, in use as in training.
+  // Maps a picture (1,3,H,W) of 0..1, H and W multiples of f, to z (1,C,H/f,W/f), contiguous: rows of `codebook`. A
+  // Gumbel encoder adds noise from torch's generator to its scores, in use as in training.
   at::Tensor operator()(const at::Tensor& picture, const at::Tensor& codebook) const;
 
  private:

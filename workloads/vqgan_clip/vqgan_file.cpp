@@ -51,7 +51,7 @@ void want_middle(Wanted& wanted, const std::string& name, std::int64_t channels)
   want_residual(wanted, name + ".mid.block_2", channels, channels);
 }
 
-// The blocks of one level, of `from` channels before the first and `to` behind each.
+// The blocks of one level: `from` channels before the first, `to` channels after each.
 void want_level(Wanted& wanted, const std::string& name, std::int64_t blocks, std::int64_t from, std::int64_t to,
                 bool has_attention) {
   for (std::int64_t i = 0; i < blocks; ++i) {
@@ -64,7 +64,7 @@ std::int64_t channels_of(const ModelConfig& config, std::int64_t level) {
   return config.channels * config.multipliers[static_cast<std::size_t>(level)];
 }
 
-// "its names begin with state_dict.model. (860), state_dict.cond_stage_model. (197)": the most frequent ones.
+// Returns "its names begin with state_dict.model. (860), state_dict.cond_stage_model. (197)": the most frequent ones.
 std::string beginnings(const read::Weights& weights) {
   std::map<std::string, std::size_t> counts;
   for (const auto& [name, tensor] : weights.tensors()) {

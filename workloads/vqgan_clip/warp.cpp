@@ -13,19 +13,19 @@ using at::Tensor;
 
 constexpr double kDegree = std::numbers::pi / 180;
 
-// Pixels to -1..1, (1,3,3).
+// The matrix (1,3,3) from pixels to -1..1.
 Tensor unit(std::int64_t side, const at::TensorOptions& options) {
   const double step = 2 / static_cast<double>(side - 1);
   return at::tensor({step, 0.0, -1.0, 0.0, step, -1.0, 0.0, 0.0, 1.0}, options).view({1, 3, 3});
 }
 
-// From -1..1 of the target to -1..1 of the source.
+// Returns the matrices from -1..1 of the target to -1..1 of the source.
 Tensor inverse_between_units(const Tensor& matrices, std::int64_t side) {
   const Tensor to_unit = unit(side, matrices.options());
   return at::linalg_inv(at::matmul(to_unit, at::matmul(matrices, at::linalg_inv(to_unit))));
 }
 
-// Nine figures (N) each.
+// `rows` are the nine elements, (N) each, row by row.
 Tensor as_matrices(const std::vector<Tensor>& rows) { return at::stack(rows, 1).view({-1, 3, 3}); }
 
 }  // namespace

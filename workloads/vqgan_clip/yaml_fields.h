@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fields of an untrusted yaml by their keys, with their checks. What is wrong is said with line and key.
+// Reads and checks fields of an untrusted yaml by key. Errors name line and key.
 
 #include "ullage/base/result.h"
 
@@ -16,7 +16,7 @@
 
 namespace ullage::vqgan_clip {
 
-// Thrown within this folder's readers alone, which make a Result of it.
+// Thrown only inside this folder's readers, which turn it into a Result.
 struct BadYaml final : std::exception {
   explicit BadYaml(Error what_is_wrong) : error(std::move(what_is_wrong)) {}
   Error error;
@@ -27,7 +27,7 @@ struct Bounds {
   std::int64_t most = 1;
 };
 
-// A mapping and how it is called: "model.params".
+// A mapping and its name: "model.params". Every function throws BadYaml if the yaml is wrong.
 class YamlFields final {
  public:
   YamlFields(const YAML::Node& node, std::string path, const std::string& file);
@@ -36,8 +36,8 @@ class YamlFields final {
   std::string text(const std::string& key) const;
   std::int64_t number(const std::string& key, Bounds bounds) const;
   std::vector<std::int64_t> numbers(const std::string& key, Bounds count, Bounds bounds) const;
-  bool flag(const std::string& key, bool otherwise) const;     // `otherwise` where the key is missing
-  void only(const std::vector<std::string_view>& keys) const;  // all keys that there are
+  bool flag(const std::string& key, bool otherwise) const;     // `otherwise` if the key is missing
+  void only(const std::vector<std::string_view>& keys) const;  // throws if there is another key
 
   [[noreturn]] void bad(const std::string& key, const std::string& what) const;
 
@@ -47,7 +47,7 @@ class YamlFields final {
 
   YAML::Node node_;
   std::string path_;
-  const std::string& file_;  // outlives this
+  const std::string& file_;  // must outlive this object
 };
 
 }  // namespace ullage::vqgan_clip

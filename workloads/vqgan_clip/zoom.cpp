@@ -15,7 +15,7 @@
 namespace ullage::vqgan_clip {
 namespace {
 
-// Of the picture's columns or rows those in [begin, end) are wanted; some may lie outside it.
+// The columns or rows [begin, end) to cut out; some may be outside the picture.
 struct Cut {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -23,7 +23,7 @@ struct Cut {
   std::int64_t length() const { return end - begin; }
 };
 
-// None where there would be no pixel, or too many.
+// Returns nothing if there would be no pixel, or too many.
 std::optional<Cut> cut(double length, double scale) {
   const double half = length / (scale * 2);
   if (!(half <= static_cast<double>(image::kMaxPixels))) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<Cuts> cuts(const PictureSize& size, double scale) {
   return Cuts{*columns, *rows};
 }
 
-// Cut out, black beyond the rim, and resized to the old size; a row of the part at a time.
+// Cuts out the part, black beyond the rim, and resizes it to the old size, row by row.
 image::Picture cut_and_resized(const image::Picture& picture, const Cuts& cuts) {
   const auto width = static_cast<std::int64_t>(picture.width), height = static_cast<std::int64_t>(picture.height);
   const auto [columns, rows] = cuts;
@@ -61,7 +61,7 @@ image::Picture cut_and_resized(const image::Picture& picture, const Cuts& cuts) 
   return resize.take();
 }
 
-// `shift` as one to the right, below `length`.
+// Returns `shift` modulo `length`, from 0 to `length` - 1.
 std::int64_t within(std::int64_t shift, std::int64_t length) { return (shift % length + length) % length; }
 
 image::Picture shifted(image::Picture picture, std::int64_t right, std::int64_t down) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One frame of a zoom video to the next: a picture cut out about its middle and resized to the old size, then shifted.
+// Makes the next frame of a zoom video: cuts the picture about its middle, resizes it to the old size, then shifts it.
 //
 //   scale 2, inwards                      scale 0.5, outwards
 //   +-----------+      +-----------+      +-----------+      +-----------+
@@ -10,8 +10,8 @@
 //   |  +-----+  |      |           |      |           |      |           |
 //   +-----------+      +-----------+      +-----------+      +-----------+
 //
-// Above 1 is inwards. So it is in the published program too, where the default of 0.99 goes outwards: each frame is a
-// hundredth smaller, and black comes in at the rim.
+// A scale above 1 zooms inwards. In the published program too, so its default of 0.99 zooms outwards: each frame is a
+// hundredth smaller, and black appears at the rim.
 
 #include "image/picture.h"
 #include "ullage/base/result.h"
@@ -24,20 +24,21 @@ namespace ullage::vqgan_clip {
 
 struct Zoom {
   double scale = 1;
-  std::int64_t shift_x = 0;  // pixels to the right; what leaves on one side comes in on the other
-  std::int64_t shift_y = 0;  // downwards
+  std::int64_t shift_x = 0;  // pixels to the right; wraps around
+  std::int64_t shift_y = 0;  // pixels downwards; wraps around
 };
 
-// BadArgument where a picture of that size cannot be cut so: nothing is left of it, or more than image::kMaxPixels are.
+// BadArgument if a picture of that size cannot be zoomed so: the part cut out has no pixel, or more than
+// image::kMaxPixels.
 Status check_zoom(const Zoom& zoom, const PictureSize& size);
 
-// The part cut out has whole pixels: its sides at width / 2 -+ width / (2 scale), rounded, a half to even. Equal to
-// Pillow's crop, resize with Lanczos (columns first: image/resize.h) and ImageChops.offset. Takes two pictures' memory.
-// ContractError where check_zoom() fails.
+// The part cut out has its sides at width / 2 -+ width / (2 scale), rounded, halves to even. Equals Pillow's crop,
+// resize with Lanczos (columns first: image/resize.h) and ImageChops.offset. Takes two pictures' memory. ContractError
+// if check_zoom() fails.
 image::Picture zoomed(const image::Picture& picture, const Zoom& zoom);
 
-// "steps/12.png", the names of frames in the published program, as ffmpeg's "steps/%d.png" reads them. They begin
-// with 0. There a video has one frame an iteration, of the picture before the step; a zoom video one every
+// Returns "steps/12.png", as the published program names frames and ffmpeg's "steps/%d.png" reads them. Numbers begin
+// with 0. A video has one frame per iteration, of the picture before the update. A zoom video has one every
 // zoom_save_every iterations, written before the picture is zoomed.
 std::string frame_path(const std::string& folder, std::int64_t number);
 

@@ -21,7 +21,8 @@ Result<drycard::CardModel> model_of(const std::string& name) {
     if (!size)
       return wrong("'" + name + "': " + size.error().message + "; cuda:SIZE is a card of that size", "--device");
     if (*size < kLeastOfACard) {
-      return wrong(to_string(*size) + " are no card: its context alone takes more than " + to_string(kLeastOfACard),
+      return wrong("a card of " + to_string(*size) + " is too small: the context alone takes more than " +
+                       to_string(kLeastOfACard),
                    "--device");
     }
     return drycard::card_of_size(size->count);
@@ -29,7 +30,7 @@ Result<drycard::CardModel> model_of(const std::string& name) {
   if (const std::optional<drycard::CardModel> found = drycard::find_card(name)) return *found;
   std::string known;
   for (const std::string_view one : drycard::card_names()) known += (known.empty() ? "" : ", ") + std::string(one);
-  return wrong("'" + name + "' is no card that is known: cuda:SIZE, or one of " + known, "--device");
+  return wrong("'" + name + "' is not a known card: name cuda:SIZE, or one of " + known, "--device");
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ Result<DryCard> read_dry_card(const std::string& device) {
   int count = 0;
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), count);
   if (error != std::errc{} || *rest != '\0' || count < 1 || count > kMostDryCards) {
-    return wrong("'" + number + "' cards: 1 to " + std::to_string(kMostDryCards), "--device");
+    return wrong("'" + number + "' is not a number of cards from 1 to " + std::to_string(kMostDryCards), "--device");
   }
   return DryCard{model, count};
 }

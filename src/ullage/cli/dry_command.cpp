@@ -55,7 +55,7 @@ int write_dry_files(const std::optional<ReportFile>& history, const std::string&
     code = to_int(ExitCode::Failed);
   };
   if (history && done.history.empty()) {
-    failed(history_name + ": the history was not written: no Python of the program used a card");
+    failed(history_name + ": the history was not written: no Python process of the program used a card");
   } else if (history) {
     if (const Status copied = copy_to(*history, done.history); !copied)
       failed(copied.error().text());
@@ -118,7 +118,7 @@ Result<DryQuestion> read_dry_question(const PredictOptions& options) {
   if (!options.vary.empty() || !options.at.empty()) {
     ULLAGE_TRY_VALUE(question.knobs, read_knobs(options.vary, options.at));
     ULLAGE_TRY(check_placeholders(options.target, question.knobs->at));
-    if (question.knobs->at.size() > 1) return wrong("a dry run looks for the largest of one size", "--vary");
+    if (question.knobs->at.size() > 1) return wrong("a dry run can vary one size only", "--vary");
   }
   if (options.keep) {
     ULLAGE_TRY_VALUE(question.keep, ReportFile::prepare(*options.keep, "the memory history", "--keep"));

@@ -151,14 +151,15 @@ fs::path nvidia_library(const fs::path& torch_lib, const std::string& name) {
 void add_unanswered(const drycard::CardLedger& account, bool has_cudnn, DryReport& report) {
   if (const auto plans = account.unanswered_plans.load(); plans > 0) {
     report.notes.push_back(fmt::format(
-        "workspaces of cuDNN, counted as none for its {} plan{}: {}", plans, plans == 1 ? "" : "s",
+        "workspaces of cuDNN, counted as 0 bytes for its {} plan{}: {}", plans, plans == 1 ? "" : "s",
         has_cudnn
-            ? "that cuDNN cannot plan for a card that is not there, from 9.8 on it can"
-            : "install the nvidia-cudnn package that this torch names (pip install torch does), and it is asked"));
+            ? "this cuDNN cannot plan without a card, 9.8 and later can"
+            : "to have cuDNN asked, install the nvidia-cudnn package that this torch needs (pip install torch does)"));
   }
   if (const auto rnns = account.unanswered_rnns.load(); rnns > 0) {
-    report.notes.push_back(fmt::format("what cuDNN's recurrent networks keep and work in, counted as none in {} call{}",
-                                       rnns, rnns == 1 ? "" : "s"));
+    report.notes.push_back(
+        fmt::format("reserve spaces and workspaces of cuDNN's recurrent networks, counted as 0 bytes in {} call{}",
+                    rnns, rnns == 1 ? "" : "s"));
   }
 }
 
@@ -167,7 +168,7 @@ void add_unanswered(const drycard::CardLedger& account, bool has_cudnn, DryRepor
 Error no_cuda_build(const TorchFound& torch) {
   return wrong(fmt::format("the torch of {} is a CPU build; a dry run needs the CUDA build of the same version in an "
                            "environment of its own: python3 -m venv DIR && DIR/bin/pip install torch (no card is "
-                           "needed). Of a CPU build's run: ullage predict --device cuda --vary ... says an estimate",
+                           "needed). For an estimate from the CPU build: ullage predict --device cuda --vary ...",
                            torch.python.string()),
                "--device");
 }

@@ -85,7 +85,7 @@ std::string devices_of(const trace::Input& input) {
   } else if (const auto* profile = std::get_if<trace::Profile>(&input)) {
     for (const trace::Profile::Device& device : profile->devices) add(device.index);
   } else if (std::holds_alternative<trace::UnderstoodFile>(input)) {
-    return "a trace is of one device";
+    return "a trace has one device";
   }
   return names.empty() ? "it names none" : "it has " + names;
 }
@@ -142,10 +142,11 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
   verb->add_option(
           "FILE", [](const CLI::results_t&) { return true; },
           "a log with the error in it, a memory snapshot (torch.cuda.memory.\n_dump_snapshot), a trace of ullage run "
-          "--record (.ullage), a printed\nmemory_summary(), or a profiler trace (.json, .json.gz); what it is,\nis "
-          "found from the content; -: standard input")
+          "--record (.ullage), a printed\nmemory_summary(), or a profiler trace (.json, .json.gz); its kind is\n"
+          "found from its content; -: standard input")
       ->type_name("");
-  verb->add_option("--device", options.device, "that device alone; without it: all (a trace has one)")->type_name("N");
+  verb->add_option("--device", options.device, "explain that device only; default: all (a trace has one)")
+      ->type_name("N");
   verb->add_flag("--json", options.json, "the answer as JSON (docs/cli.md)");
   verb->add_option("--html", options.html, "also write a page with timeline and segments, for a browser")
       ->type_name("OUT");
@@ -153,8 +154,8 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""));
   verb->add_option("--at", options.at,
-                   "who held the bytes when; without it: at the last failed request\nif the file "
-                   "has one, else at the peak")
+                   "say who held the bytes at this moment; default: at the last failed\nrequest if the file has one, "
+                   "else at the peak")
       ->type_name("peak|oom|end")
       ->check(CLI::IsMember({"peak", "oom", "end"}).description(""));
   verb->add_option("--convert", options.convert, "also write it as pytorch.org/memory_viz or Perfetto reads it")
@@ -164,7 +165,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
   verb->footer(
       "Exit code: 0 the answer is on stdout; 2 wrong use; 3 FILE cannot be read, is damaged, or is a text\n"
       "with neither an error nor a table. Nothing in FILE is run, a snapshot's pickle included.\n"
-      "Colors on a terminal only, and not with NO_COLOR set.");
+      "Colors appear on a terminal only, and not if NO_COLOR is set.");
   return verb;
 }
 
@@ -195,12 +196,12 @@ int run_explain(const ExplainOptions& options, Streams streams) {
   progress.pause();
   if (diagnoses.empty() && options.device) {
     return refuse({to_int(ExitCode::WrongUse),
-                   file + ": nothing of device " + std::to_string(*options.device) + ", " + devices_of(*input)},
+                   file + ": has nothing about device " + std::to_string(*options.device) + "; " + devices_of(*input)},
                   "explain", streams.err);
   }
   if (diagnoses.empty() && options.at == "oom") {
-    return refuse({to_int(ExitCode::WrongUse), file + ": no request failed in it; --at peak tells of the peak"},
-                  "explain", streams.err);
+    return refuse({to_int(ExitCode::WrongUse), file + ": no request failed in it; --at peak shows the peak"}, "explain",
+                  streams.err);
   }
   if (diagnoses.empty())
     return refuse({to_int(ExitCode::BadInput), file + ": nothing was recorded in it"}, "explain", streams.err);

@@ -64,7 +64,7 @@ Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
 // Reads the question from the options. Rates are filled in only if --rate states them.
 Result<PlanQuestion> question_of(const PlanOptions& options) {
   PlanQuestion question;
-  if (!options.memory && !options.curve) return wrong("nothing is asked: --memory SIZE, or --curve", "");
+  if (!options.memory && !options.curve) return wrong("nothing is asked: add --memory SIZE or --curve", "");
   ULLAGE_TRY_VALUE(question.memory, memory_of(options));
   if (options.levers) {
     ULLAGE_TRY_VALUE(question.levers, levers_of(*options.levers));
@@ -72,7 +72,7 @@ Result<PlanQuestion> question_of(const PlanOptions& options) {
   if (options.step) question.step = *options.step - 1;
   question.seed = options.seed, question.curve = options.curve;
   if (options.effort) question.effort = *options.effort * 1'000'000;
-  if (!options.out.empty() && !options.memory) return wrong("a curve is no plan to keep: --memory SIZE too", "--out");
+  if (!options.out.empty() && !options.memory) return wrong("needs a plan: add --memory SIZE", "--out");
   if (options.rate) {
     ULLAGE_TRY_VALUE(const Bytes rate, plan_size(*options.rate, "--rate"));
     question.rates.write = question.rates.read = static_cast<double>(rate.count);
@@ -187,24 +187,26 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   verb->add_option("--memory", options.memory,
                    "bytes for the whole process, as for run; auto: what this machine gives,\nless 5 %")
       ->type_name("SIZE|auto");
-  verb->add_flag("--curve", options.curve, "also, or instead, budget against time");
+  verb->add_flag("--curve", options.curve, "also show budget against time; without --memory, show only that");
   verb->add_option("--levers", options.levers,
-                   "what may be done (docs/plan.md); without it all of these:\n" + plan::lever_words())
+                   "what a plan may do (docs/plan.md); default: all of these:\n" + plan::lever_words())
       ->type_name("A,B,...");
-  verb->add_option("--step", options.step, "the step to plan, from 1; without it a typical one")
+  verb->add_option("--step", options.step, "the step to plan, from 1; default: a typical one")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000'000).description(""));
   verb->add_option("--rate", options.rate,
-                   "bytes a second to and from the disk; without it they are measured\n(what leaves a card: 12 GB)")
+                   "bytes a second to and from the disk; default: they are measured; for a\n"
+                   "trace made on a card: to and from locked memory; default: 12 GB")
       ->type_name("SIZE");
-  verb->add_option("--seed", options.seed, "of the search: 1")
+  verb->add_option("--seed", options.seed, "the seed of the search; default: 1")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000'000).description(""));
   verb->add_option("--effort", options.effort,
-                   "how long to search, in million ops simulated: " + std::to_string(plan::Ask{}.effort / 1'000'000))
+                   "how long to search, in millions of simulated ops; default: " +
+                       std::to_string(plan::Ask{}.effort / 1'000'000))
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""));
-  verb->add_option("--top", options.top, "how many sites to name; without it 10")
+  verb->add_option("--top", options.top, "how many sites to name; default: 10")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""));
   verb->add_option("--out", options.out, "also write the plan, for 'ullage run --plan'")->type_name("PLAN");

@@ -55,7 +55,7 @@ void add_rates(PlanQuestion& question, const std::string& device, std::ostream& 
   if (rates) {
     question.rates = *rates;
   } else {
-    err << "ullage: warning: " << rates.error().text() << "; nothing is planned to be spilled\n";
+    err << "ullage: warning: " << rates.error().text() << "; the plan spills nothing\n";
     question.levers.spill = question.levers.state = false;
   }
 }

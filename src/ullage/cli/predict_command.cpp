@@ -151,7 +151,7 @@ struct Source {
 Result<Source> command_source(const PredictOptions& options, TakeRunner runner, std::vector<std::string> words,
                               Progress& progress, std::ostream& err) {
   if (options.vary.empty()) {
-    return wrong("what varies is missing: --vary batch --at batch=128, and {batch} where the command has its size",
+    return wrong("say what varies: --vary batch --at batch=128, and write {batch} where the command has its size",
                  "--vary");
   }
   ULLAGE_TRY_VALUE(Knobs knobs, read_knobs(options.vary, options.at));
@@ -168,7 +168,7 @@ Result<Source> shipped_source(const PredictOptions& options, TakeRunner runner, 
   if (!options.vary.empty() || !options.at.empty()) {
     return wrong(options.target.front() +
                      " chooses small sizes itself and is predicted at the sizes of its own options: "
-                     "leave it out, or write '--' and the command",
+                     "leave this option out, or write '--' and the command",
                  options.vary.empty() ? "--at" : "--vary");
   }
   return Source{std::make_unique<RecordedRehearsal>(std::move(runner), std::move(words)), options.target};
@@ -210,8 +210,8 @@ CLI::App* add_predict(CLI::App& app, PredictOptions& options) {
             "       ullage predict [OPTIONS] FILE.ullage [--at NAME=X]");
   verb->group("Verbs");
   verb->add_option("--vary", options.vary,
-                   "what changes, and the small sizes to run, three at least; the name alone:\nUllage chooses; at most "
-                   "two names")
+                   "the size that changes, and three or more small values of it to run;\nthe name alone: Ullage "
+                   "chooses the values; at most two names")
       ->type_name("NAME[=A,B,C]");
   verb->add_option("--at", options.at, "the size to predict, one for each --vary")->type_name("NAME=X");
   verb->add_option("--memory", options.memory,
@@ -219,12 +219,10 @@ CLI::App* add_predict(CLI::App& app, PredictOptions& options) {
       ->type_name("SIZE|auto");
   verb->add_option(
           "--device", options.device,
-          "of a COMMAND whose torch is a CUDA build: what it would take of that\ncard, by a dry run with no card here "
-          "(rtx3090, a100-80gb, ...,\ncuda:24GiB; *2: two of them). Else also say what a card of that\nsize would hold "
-          "(an "
-          "estimate)")
+          "if COMMAND's torch is a CUDA build: dry-run it, no card needed, and say\nwhat it takes of this card "
+          "(rtx3090, cuda:24GiB, *2: two of them);\notherwise: also estimate what a card of that size would hold")
       ->type_name("CARD|cuda[:SIZE]");
-  verb->add_option("--seconds", options.seconds, "of a dry run at most; without it: 300")->type_name("N");
+  verb->add_option("--seconds", options.seconds, "the longest that a dry run may take; default: 300")->type_name("N");
   verb->add_flag("--here", options.here, "run COMMAND in this folder; without it, in an empty one that is removed");
   verb->add_option("--keep", options.keep, "also write what was recorded, for explain and for predict again")
       ->type_name("FILE");
@@ -232,7 +230,7 @@ CLI::App* add_predict(CLI::App& app, PredictOptions& options) {
   verb->footer(
       "COMMAND is run once for each size and ended after its third step. What it prints is shown only\n"
       "when it fails. A dry run works in this folder; what it writes is made of zeros, and torch.save\n"
-      "writes over no file that is there. {{NAME}} stands for the text {NAME}. Exit code: 0 the answer\n"
+      "overwrites no existing file. {{NAME}} stands for the text {NAME}. Exit code: 0 the answer\n"
       "is on stdout; 1 the program failed; 2 wrong use; 3 FILE cannot be read, or is damaged.\n(" +
       programs_here() + ")");
   return verb;

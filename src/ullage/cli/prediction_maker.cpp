@@ -43,7 +43,7 @@ std::variant<Made, Failure> measured(RecordedProgram& program, const Question& q
   Recorded recorded = program.at_target(question.at);
   if (auto* failure = std::get_if<Failure>(&recorded)) return std::move(*failure);
   return made_of_take(std::move(std::get<trace::TraceFile>(recorded)), question,
-                      "run at that size, as small ones do not tell: " + why);
+                      "run at that size, because small sizes are not enough: " + why);
 }
 
 void say(Progress& progress, std::ostream& err, const std::string& text) {
@@ -119,7 +119,8 @@ std::variant<Made, Failure> make_prediction(RecordedProgram& program, const Ques
     if (!told) return wrong(told.error());
     if (auto* prediction = std::get_if<Prediction>(&*told)) {
       if (!is_loose(*prediction)) return Made{std::move(*prediction), std::move(file)};
-      const std::string why = fmt::format("{}, which lifts it by {}", prediction->why, to_string(prediction->slack));
+      const std::string why =
+          fmt::format("{}, which may add {} to the peak", prediction->why, to_string(prediction->slack));
       say(progress, err, fmt::format("{}; running it at {} itself", why, in_words(question.at)));
       std::variant<Made, Failure> made = measured(program, question, why);
       if (auto* found = std::get_if<Made>(&made)) keep_largest(*prediction, found->prediction);
@@ -147,7 +148,7 @@ std::variant<Made, Failure> make_prediction(trace::TraceFile file, const Questio
   if (auto* prediction = std::get_if<Prediction>(&*told)) return Made{std::move(*prediction), std::move(file)};
   const NotTold& not_told = std::get<NotTold>(*told);
   Failure failure{to_int(ExitCode::Failed), {name + ": " + not_told.why}};
-  if (not_told.other) failure.lines.push_back("sizes that would tell: " + as_text(*not_told.other));
+  if (not_told.other) failure.lines.push_back("sizes that would be enough: " + as_text(*not_told.other));
   return failure;
 }
 

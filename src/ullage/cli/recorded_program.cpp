@@ -61,7 +61,7 @@ void RecordedCommand::note_end(const std::vector<Knob>& point, const TakeDone& d
       "ullage: note: {}: the program ended by itself {}: the peak is that of the whole run, and a longer "
       "one may need more\n",
       in_words(point),
-      done.steps == 0 ? std::string("and no step in it was whole and came again")
+      done.steps == 0 ? std::string("without a whole step that came again")
                       : fmt::format("after {} whole step{}", done.steps, done.steps == 1 ? "" : "s"));
 }
 
@@ -71,7 +71,7 @@ std::optional<Failure> RecordedCommand::add_take(const std::vector<Knob>& point)
     // A failure at the target itself is not about small sizes.
     if (failure->by_program && point != knobs_.at) {
       failure->lines.push_back(
-          "a program may need more than so small a size (BatchNorm more than one value a channel); "
+          "the size may be too small for the program (BatchNorm needs more than one value a channel); try "
           "larger ones:" +
           larger(point));
     }

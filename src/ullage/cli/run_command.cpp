@@ -68,7 +68,7 @@ Result<Bytes> budget_of(const RunOptions& options, const MachineMemory& machine,
   if (stated == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
   if (const auto most = most_there_is(machine); most && stated > *most && !of_card) {
     err << "ullage: warning: the budget of " << to_string(stated) << " is more than the " << to_string(*most)
-        << " that this machine gives; the kernel may kill the program below it\n";
+        << " that this machine gives; the kernel may kill the program before the budget is reached\n";
   }
   return stated;
 }
@@ -129,7 +129,7 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room
   const auto refused = [](ExitCode code, const std::string& message) {
     return Refusal{to_int(code), "--plan: " + message};
   };
-  if (options.no_plan) return refused(ExitCode::WrongUse, "and --no-plan do not go together");
+  if (options.no_plan) return refused(ExitCode::WrongUse, "does not go together with --no-plan");
   const Result<read::FileContent> content = read::FileContent::open(*options.plan);
   if (!content) return refused(ExitCode::BadInput, content.error().text());
   const std::span<const std::byte> bytes = content->bytes();
@@ -142,7 +142,7 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room
   const std::string device = room.card ? "cuda:" + std::to_string(*room.card) : "cpu";
   if (file->device != device) {
     return refused(ExitCode::WrongUse,
-                   "the plan is of bytes on " + file->device + ", the budget of those on " + device);
+                   "the plan is for bytes on " + file->device + ", the budget for bytes on " + device);
   }
   if (room.budget > Bytes{} && file->memory > room.budget) {
     err << "ullage: warning: the plan is for " << with_count(file->memory) << ", the budget is "
@@ -154,7 +154,7 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room
 // Says why the trace that was asked for was not written.
 std::string no_trace(const report::RunReport& report) {
   const std::string file = *report.end.record_file + ": the trace was not written";
-  if (!report.attached) return file + ": Ullage's runtime was in no process of the program";
+  if (!report.attached) return file + ": no process of the program loaded Ullage's runtime";
   return report.message.empty() ? file : file + ": " + report.message;
 }
 
@@ -183,42 +183,42 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   set_usage(*verb, "ullage run [OPTIONS] PROGRAM [ARGS...]\n       ullage run [OPTIONS] -- COMMAND [ARGS...]");
   verb->group("Verbs");
   verb->add_option("--memory", options.memory,
-                   "bytes for the whole process: 900MiB, 1.5GiB, 2GB, 4096;\nauto, as without it: what the machine "
-                   "gives, or what is free on the\ncard, less 5 %")
+                   "bytes for the whole process: 900MiB, 1.5GiB, 2GB, 4096;\nauto (default): what the machine gives, "
+                   "or what is free on the card,\nless 5 % in both cases")
       ->type_name("SIZE|auto");
   verb->add_option(
           "--device", options.device,
-          "whose bytes these are: cpu, as without it: the process's resident ones;\ncuda:N: those that it has of the "
-          "card of that number, as nvidia-smi\nshows them; cuda: cuda:0")
+          "what --memory limits: cpu (default): the process's resident bytes;\ncuda:N: its bytes on card N, as "
+          "nvidia-smi shows them; cuda: same as\ncuda:0")
       ->type_name("cpu|cuda[:N]");
   verb->add_flag("--dry", options.dry,
-                 "run a CUDA program with no card, to see what it would take of one:\nPyTorch's own CUDA build works, "
-                 "kernels do not; --device is then cuda,\ncuda:SIZE or a card (rtx3090, a100-80gb, ...), *2 behind it "
-                 "for two;\n--record keeps torch's memory history for 'ullage explain'");
+                 "run a CUDA program with no card, to see what it would take of one:\nPyTorch's own CUDA build runs, "
+                 "kernels do not; --device is then cuda,\ncuda:SIZE or a card (rtx3090, a100-80gb, ...), followed by "
+                 "*2 for two;\n--record keeps torch's memory history for 'ullage explain'");
   verb->add_option("--host-memory", options.host_memory,
-                   "with --device cuda: most bytes of the machine's memory, locked, for what\nleaves the card; without "
-                   "it: half of what the machine has; none: it\ngoes where --spill says")
+                   "with --device cuda: how much of the machine's memory may be locked for\nwhat leaves the card; "
+                   "default: half of what the machine has; none: it\nall goes where --spill says")
       ->type_name("SIZE|none");
   verb->add_option("--spill", options.spill,
-                   "where tensors go that do not fit, and how many bytes at most;\nwithout it: a temporary folder, as "
-                   "an unnamed file; none: nothing is\nmoved, and what does not fit is refused")
+                   "folder for tensors that do not fit, and how many bytes they may take;\ndefault: an unnamed file "
+                   "in a temporary folder; none: nothing is moved,\nand what does not fit is refused")
       ->type_name("DIR[:SIZE]|none");
   verb->add_option("--report", options.report, "write the figures of the run as JSON")->type_name("FILE");
   verb->add_option("--record", options.record,
                    "write what the program did with its memory: a trace for\n'ullage explain', 'predict' and 'plan'")
       ->type_name("FILE");
   verb->add_option("--plan", options.plan,
-                   "follow a plan of 'ullage plan --out' from the first step on; without it\none is made when the "
-                   "program does not fit")
+                   "follow a plan of 'ullage plan --out' from the first step on; default:\na plan is made once the "
+                   "program nears its limit")
       ->type_name("FILE");
-  verb->add_flag("--no-plan", options.no_plan, "make and follow no plan: all is decided on demand");
-  verb->add_flag("--quiet", options.quiet, "no summary, nothing said of plans; warnings and errors stay");
+  verb->add_flag("--no-plan", options.no_plan, "make and follow no plan: everything is decided on demand");
+  verb->add_flag("--quiet", options.quiet, "print no summary and nothing about plans; warnings and errors stay");
   verb->footer(
-      "Options stand before PROGRAM or '--'; all behind belongs to the program, its --help too.\n"
+      "Options stand before PROGRAM or '--'; what follows belongs to the program, even --help.\n"
       "COMMAND keeps the budget if it is a Python program that imports torch, or linked to torch or\n"
       "to Ullage's runtime. Exit code: the command's own, 128+n for signal n; 1 the report or\n"
       "trace could not be written; 2 wrong use; 3 the plan cannot be read; 4 the budget cannot be met;\n"
-      "126, 127 cannot be started.\n(" +
+      "126, 127 the command cannot be started.\n(" +
       programs_here() + ")");
   return verb;
 }

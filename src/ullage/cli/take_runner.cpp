@@ -76,8 +76,8 @@ Failure failed(const TakeOrder& order, const report::RunReport& report, const fs
 Failure not_recorded(const TakeOrder& order, const report::RunReport& report) {
   if (!report.attached) {
     return {to_int(ExitCode::Failed),
-            {fmt::format("{}: Ullage's runtime was in no process of the program, so nothing was recorded; it reaches "
-                         "programs that are linked to torch",
+            {fmt::format("{}: no process of the program loaded Ullage's runtime, so nothing was recorded; programs "
+                         "that are linked to torch load it",
                          order.name)}};
   }
   const std::string why = report.message.empty() ? "no reason is known" : report.message;

@@ -21,7 +21,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 std::variant<Launch, Refusal> command_of(const std::vector<std::string>& target) {
   const std::vector<std::string> words(target.begin() + 1, target.end());
-  if (words.empty()) return Refusal{to_int(ExitCode::WrongUse), "no command behind '--'"};
+  if (words.empty()) return Refusal{to_int(ExitCode::WrongUse), "no command after '--'"};
   const FoundCommand found = find_command(words.front(), search_path());
   if (found.exit_code != 0) return Refusal{found.exit_code, found.message};
   Launch launch;

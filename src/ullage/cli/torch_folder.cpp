@@ -68,7 +68,7 @@ constexpr const char* kAsk =
 Result<TorchFound> torch_in(const fs::path& lib, const fs::path& python) {
   std::error_code ignored;
   if (!fs::exists(lib / "libtorch_cpu.so", ignored)) {
-    return Error{Error::Kind::NotFound, "no libtorch_cpu.so there: this torch is no build that is known", lib.string()};
+    return Error{Error::Kind::NotFound, "no libtorch_cpu.so there: this is not a known build of torch", lib.string()};
   }
   return TorchFound{lib, python, fs::exists(lib / "libtorch_cuda.so", ignored)};
 }
@@ -84,7 +84,7 @@ Result<TorchFound> find_torch(const Launch& launch) {
     if (found.exit_code == 0) python = found.file;
   }
   if (!python) {
-    return Error{Error::Kind::NotFound, "is no Python, names none in its first line, and no python3 is on PATH",
+    return Error{Error::Kind::NotFound, "is not Python, names no Python in its first line, and no python3 is on PATH",
                  launch.file.string()};
   }
   const std::string package = said_by(*python, kAsk);

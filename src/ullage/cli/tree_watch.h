@@ -31,10 +31,11 @@ struct TreeMember {
 // the pages that it shared may be missing from the sum, which is then not written. If the budget is a card's, counts
 // and writes nothing, because resident bytes do not belong to it.
 std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root);
-// Estimates the same for the processes in `tree` from how they grew since count_tree(), in microseconds each. What a
-// process grew by counts as its own. Both sides of a fork copy shared pages as they write to them, for some moments.
-// These copies do not show in their resident bytes, so the bytes that they faulted meanwhile count too. Returns the
-// bytes of such copies. Returns nothing, and writes no sum, if a process ended: its pages belong to the others now.
+// Estimates the same for the processes in `tree`, in microseconds each, without counting shared pages anew. A process
+// counts as in count_tree() plus the resident bytes that it grew by since. In the two seconds after a fork both sides
+// copy the shared pages that they write to. A copy replaces a shared page, so resident bytes do not grow; what these
+// processes faulted, less what they grew by, is taken for copies and added. Returns the bytes of such copies. Returns
+// nothing, and writes no sum, if a process ended, because pages that it shared now count more in the others.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 
 // Watches the tree for as long as the object lives. The page must outlive it. Its thread receives no signals.

@@ -17,7 +17,7 @@ namespace ullage::predict {
 // What the process holds outside the pool.
 struct Outside {
   Bytes program;  // the program and libraries, with kChance
-  Bytes told;     // the peak of the charges
+  Bytes told;  // the peak of the charges: bytes that the program or an op's scratch took outside the pool, as recorded
   bool known = true;
 };
 

@@ -61,7 +61,8 @@ diagnose::Bar memory_bar(const PlanReport& report) {
   const Bytes tensors = fits ? plan.peak : plan.least;
   diagnose::Bar bar;
   bar.total = fits ? report.planned->memory : report.beside.memory_for(plan.least);
-  bar.of = fmt::format("{}, {}:", fits ? "Of the memory" : "The least that would do", to_string(bar.total));
+  bar.of = fits ? fmt::format("How the {} are used:", to_string(bar.total))
+                : fmt::format("How the least, {}, would be used:", to_string(bar.total));
   bar.parts = {{Kind::Live, plan.outcome == PlanOutcome::Planned ? "tensors, as planned" : "tensors", tensors},
                {Kind::Usable, "free for tensors", fits ? plan.budget - plan.peak : Bytes{}},
                {Kind::Stuck, "whole pages and slabs", report.beside.rounding},

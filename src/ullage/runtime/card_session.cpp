@@ -41,7 +41,8 @@ class CardSession final : public CardMemory {
   Status put_in() {
     void* library = dlopen(settings_.allocator_library.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr)
-      return Error{Error::Kind::NotFound, std::string("no part for CUDA: ") + dlerror(), "--device"};
+      return Error{Error::Kind::NotFound, std::string("Ullage's part for CUDA cannot be loaded: ") + dlerror(),
+                   "--device"};
     PutBefore put_before = nullptr;
     if (!find_symbol(library, put_before, kPutBefore) || (torchs_ = put_before(*this)) == nullptr)
       return Error{Error::Kind::NotFound, "Ullage was built against a torch without CUDA", "--device"};

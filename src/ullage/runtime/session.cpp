@@ -41,14 +41,14 @@ Status enough_beside(Bytes budget, Bytes held, Bytes held_once, Bytes warm_up) {
   if (peak > least) {
     return Error{
         Error::Kind::BadArgument,
-        fmt::format("the budget of {} is below what the process needs before the first tensor: it held {} as "
-                    "it was loaded, and {} are margin; state at least {}",
+        fmt::format("the budget of {} is below what the process needs before the first tensor: it held {} while "
+                    "it was loaded, and {} are kept as margin; state at least {}",
                     to_string(budget), to_string(held_once), to_string(store::Budget::kMargin), with_count(peak)),
         "--memory"};
   }
   return Error{Error::Kind::BadArgument,
                fmt::format("the budget of {} is below what the process needs before the first tensor: it holds {}, its "
-                           "libraries will take up to {} more, and {} are margin; state at least {}",
+                           "libraries will take up to {} more, and {} are kept as margin; state at least {}",
                            to_string(budget), to_string(held), to_string(warm_up), to_string(store::Budget::kMargin),
                            with_count(least)),
                "--memory"};

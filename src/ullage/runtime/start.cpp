@@ -242,7 +242,7 @@ __attribute__((constructor)) void start_from_environment() {
 }  // namespace
 
 Status begin_budget(Bytes memory, const std::string& spill, const std::string& record_file) {
-  if (memory == Bytes{}) return Error{Error::Kind::BadArgument, "a budget of 0 bytes", "--memory"};
+  if (memory == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
   if (Session* session = Session::current()) {
     if (begun_here) return session->restate(memory);
     return Error{

@@ -8,9 +8,9 @@
 //   undo alloc     |####|---------|     a block becomes free and merges with free neighbours
 //   undo free      |####|---|##|--|     a block is cut out of a free one; its size is the request, rounded up
 //
-// A block can be larger than its rounded request, because a rest that is too small is not split off. Such slack is
-// recognized by the free piece that is left behind the block: no free block could be that small. If there is no such
-// piece, the rounded request is taken as the size.
+// A block can be larger than its rounded request: the allocator does not split a block if the rest would be too small.
+// When a free is undone, the block is cut out with its rounded size. If the free piece that then follows is smaller
+// than any free block can be, it is this rest, and it is added to the block.
 
 #include "ullage/base/bytes.h"
 #include "ullage/sim/caching.h"

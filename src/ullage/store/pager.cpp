@@ -34,7 +34,8 @@ Shortage nothing_moves_now(Bytes away) {
   Shortage missing;
   missing.refusal.requested = away;
   missing.spill_failure =
-      "nothing moves while a graph is captured; run once what is to be captured just before, or state more bytes";
+      "nothing can be moved while a graph is captured; just before, run once what is to be captured, or state more "
+      "bytes";
   return missing;
 }
 

@@ -66,8 +66,9 @@ class Pager {
     // because a touch of an evicted storage is noticed.
     enum class Moved { Away, Back };
     std::function<void(Address, Moved)> moved;
-    // Called with bytes that this process and its forked children no longer share, because this one writes them or
-    // gives them up. The others' bytes grow by as many. The pager's lock is held. Empty: nobody counts them.
+    // Called when this process writes or gives up `bytes` that it shared with its forked children. A shared page counts
+    // once for all of them, here; from now on the children's copy counts too, as theirs. The pager's lock is held.
+    // Empty: nobody counts them.
     std::function<void(Bytes)> diverged;
     // Called before a request is refused, to have a consumer outside the pool give up what it can do without. True: one
     // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such
@@ -107,7 +108,9 @@ class Pager {
   struct FaultAnswer {
     Fault what = Fault::NotOurs;
     std::string why;  // if Failed
-    Bytes at_once;    // if room was lacking: what must be resident at once, as far as the faults show; else zero
+    // If room was lacking: the bytes of the storages that faulted lately, which are taken to be used together. Else
+    // zero.
+    Bytes at_once;
   };
   virtual FaultAnswer on_fault(Address at) = 0;
 

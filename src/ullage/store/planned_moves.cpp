@@ -155,14 +155,13 @@ std::optional<Shortage> PagerCore::recompute(Lock& lock, Address at, StorageId i
   Pageable* storage = find(at, id);
   const Bytes size = storage->size;
   if (recomputer_ == nullptr || in_child_)
-    return cannot_recompute(size, "its bytes were given up; nobody can make them again");
-  if (storage->recomputing())
-    return cannot_recompute(size, "its bytes were given up, and are needed to make them again");
+    return cannot_recompute(size, "its bytes were dropped, and nothing can recompute them");
+  if (storage->recomputing()) return cannot_recompute(size, "its bytes were dropped, and are needed to recompute them");
   storage->recomputing_on = std::this_thread::get_id();
   const std::uint64_t adopted = storage->adopted;
   ++recomputes_;
   Recomputer* const recomputer = recomputer_;
-  std::string why = "its bytes were given up, and could not be made again";
+  std::string why = "its bytes were dropped, and could not be recomputed";
   bool made = false;
   lock.unlock();
   try {

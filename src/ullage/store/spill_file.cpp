@@ -163,7 +163,7 @@ Result<SpillSlot> SpillFile::grow(Bytes size) {
     slot = space_.grow(size);
   }
   if (!slot) {
-    return file_->error(Error::Kind::System, "no " + with_count(size) +
+    return file_->error(Error::Kind::System, "no room for " + with_count(size) +
                                                  " in one piece within the limit on the length of files; raise "
                                                  "'ulimit -f'");
   }
@@ -257,7 +257,7 @@ Status SpillFile::read_copied(const SpillContent& content, Address into) {
 }
 
 Error SpillFile::other_bytes(const SpillSlot& slot) const {
-  return file_->error(Error::Kind::BadFile, "the spill file gave back other bytes than were written (" +
+  return file_->error(Error::Kind::BadFile, "the spill file returned other bytes than were written to it (" +
                                                 to_string(slot.size) + " at offset " + std::to_string(slot.offset) +
                                                 "); the disk is at fault, or another program wrote to the file");
 }

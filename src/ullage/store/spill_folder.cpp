@@ -103,7 +103,7 @@ Result<Bytes> bound(const std::string& folder, std::optional<Bytes> stated) {
   }
   if (*stated < kSmallPage)
     return refused(Error::Kind::BadArgument,
-                   to_string(*stated) + " is no room to spill to; state more, as in DIR:20GiB", folder);
+                   to_string(*stated) + " is too little room to spill to; state more, as in DIR:20GiB", folder);
   if (*stated > free)
     return refused(Error::Kind::BadArgument,
                    "has " + with_count(free) + " free, less than the " + with_count(*stated) +
@@ -111,7 +111,7 @@ Result<Bytes> bound(const std::string& folder, std::optional<Bytes> stated) {
                    folder);
   if (*stated > limit)
     return refused(Error::Kind::BadArgument,
-                   "files may have " + with_count(limit) + ", less than the " + with_count(*stated) +
+                   "files there may have at most " + with_count(limit) + ", less than the " + with_count(*stated) +
                        " stated; raise 'ulimit -f' or state less",
                    folder);
   return round_down(*stated, kSmallPage);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Turns facts.txt, typed by hand, into facts.jsonl: every figure in bytes, rounded up to a whole one
-(so that what Ullage prints of it, which rounds down, is what the message said).
+"""Turns facts.txt, typed by hand, into facts.jsonl: every figure in bytes, rounded up to a whole byte.
+Ullage rounds down when it prints, so it then prints what the message said.
 
-Shares nothing with the reader it is the judge of. Stops when a size of a message is neither a figure of its row nor
-listed there as "not_a_fact", or when a row has a size that its message does not print.
+Shares no code with the reader that it checks. Stops if a size in a message is neither a figure of its row nor listed
+there as "not_a_fact", or if a row has a size that its message does not print.
 """
 import collections
 import decimal
@@ -61,7 +61,7 @@ def main():
                 fact[key] = in_bytes(value)
         text = text_of[name]
         seen = collections.Counter(printed(match.group(0)) for match in SIZE.finditer(text))
-        if name == "oom-143":  # "(109.53/121.69 GiB)": the first has its unit behind the second
+        if name == "oom-143":  # "(109.53/121.69 GiB)": the unit of the first stands after the second
             seen["109.53G"] += 1
         if seen != typed:
             sys.exit(f"{name}: the message prints {sorted(seen.elements())}, the row has {sorted(typed.elements())}")

@@ -13,8 +13,8 @@ import pathlib
 import subprocess
 import sys
 
-UNTOLD = {"tool_bug", "other"}  # what no message tells: not counted as a cause
-ALARM = 0.3  # of a text that tells of no lack of memory: a cause above this is a false alarm
+UNTOLD = {"tool_bug", "other"}  # no message can show these, so they do not count as causes
+ALARM = 0.3  # a higher confidence on a text without a lack of memory is a false alarm
 
 
 def half_of(case: dict) -> str:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what a snapshot says of device 0's segments, blocks and events as plain lines: from_snapshot.py FILE > TEXT.
+"""Writes the segments, blocks and events of device 0 in a snapshot as plain lines: from_snapshot.py FILE > TEXT.
 
-It reads with Python's own pickle, so that what the tests compare with does not pass through Ullage's reader; use it on
-files you trust."""
+Reads with Python's own pickle, so that the tests compare with something that did not pass through Ullage's reader. Use it
+only on files that you trust."""
 import pickle
 import sys
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the tables of this folder cell by cell into cells.jsonl. Shares nothing with the reader it is the judge of.
+"""Reads the tables of this folder cell by cell into cells.jsonl. Shares no code with the reader that it checks.
 
-It goes by columns (a row is 77 letters wide, its bars stand at fixed places), the reader of Ullage by bars.
+It reads by columns (a row is 77 letters wide, with bars at fixed places); Ullage's reader goes by the bars.
 """
 import json
 import pathlib

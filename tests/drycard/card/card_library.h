@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The library of the dry card, loaded as a program would have it, with its functions by name. A process has one
-// machine: each case runs in a process of its own and says first what the machine is.
+// Loads the library of the dry card as a program would, and calls its functions by name. A process has one machine, so
+// each case runs in a process of its own and first says what the machine is.
 
 #include "ullage/drycard/ledger.h"
 
@@ -19,7 +19,7 @@ inline constexpr std::size_t kGib = std::size_t{1} << 30;
 
 class CardLibrary final {
  public:
-  // Pairs of the environment; a ledger file is made for the case.
+  // `environment` describes the machine: names and values of variables. Also makes a ledger file for the case.
   explicit CardLibrary(std::initializer_list<std::pair<const char*, std::string>> environment);
   ~CardLibrary();
 
@@ -31,7 +31,7 @@ class CardLibrary final {
   const CardLedger& ledger() const { return *ledger_; }
   std::string ledger_path() const { return path_; }
 
-  // cudaMalloc; 0: refused.
+  // Calls cudaMalloc. Returns 0 if it is refused.
   std::uintptr_t allocate(std::size_t bytes) const;
   int free(std::uintptr_t at) const { return (*this)("cudaFree", reinterpret_cast<void*>(at)); }
   std::size_t free_bytes() const;

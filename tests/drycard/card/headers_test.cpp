@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own types against CUDA's headers, where these are there. Nothing runs; it compiles or it does not.
+// Compares our own types with CUDA's headers, if they are installed. Nothing runs: the checks are made by the
+// compiler.
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/device_properties.h"

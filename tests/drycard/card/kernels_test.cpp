@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels run where the program has code for the card, and fail as a card fails them elsewhere.
+// A kernel launch succeeds if the program has code for the card, and fails as on a real card if it has none.
 #include "drycard/card/card_library.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ struct Grid {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// What nvcc puts into a program: machine code (kind 2) or text (kind 1) of these capabilities, without the code.
+// What nvcc embeds in a program, without the code itself: machine code (kind 2) or PTX text (kind 1) for these
+// capabilities.
 class FatBinary {
  public:
   FatBinary(std::uint16_t kind, const std::vector<std::uint32_t>& capabilities) {

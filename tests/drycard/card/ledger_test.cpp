@@ -38,7 +38,7 @@ TEST(DryCardLedger, OutlivesAProcessThatIsKilledAndGivesItsBytesBack) {
     ::raise(SIGKILL);
   }
   siginfo_t ended;
-  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // it stays a zombie
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // leaves it a zombie
   EXPECT_EQ(card.ledger().card[0].used.load(), 300 * kMib);
   const std::size_t context = card.ledger().card[0].context.load();
   EXPECT_EQ(card.free_bytes(), kGib - context);
@@ -74,7 +74,7 @@ TEST(DryCardLedger, NotesUnknownFunctionsOnce) {
   for (const char* name : {"cudaOne", "cudaTwo", "cudaOne", "cublasSgemm_v2"}) card("ullage_drycard_unknown", name);
   EXPECT_STREQ(card.ledger().unknown[0].text.data(), "cudaOne");
   EXPECT_STREQ(card.ledger().unknown[1].text.data(), "cudaTwo");
-  EXPECT_EQ(card.ledger().unknown[2].set.load(), 0u);  // that one only computes
+  EXPECT_EQ(card.ledger().unknown[2].set.load(), 0u);  // cublasSgemm_v2 only computes, so it is not noted
   EXPECT_EQ(card.ledger().unknown_calls.load(), 3u);
 }
 

@@ -92,7 +92,7 @@ TEST(DryCardMemory, IsCountedForEachCard) {
   EXPECT_EQ(attributes.type, 2);
   EXPECT_EQ(attributes.device, 1);
   EXPECT_EQ(card("cudaSetDevice", 2), 101);
-  std::thread([&] { card.allocate(2 * kMib); }).join();  // a thread begins with the first card
+  std::thread([&] { card.allocate(2 * kMib); }).join();  // a new thread starts with the first card
   EXPECT_EQ(card.ledger().card[0].used.load(), 6 * kMib);
 }
 
@@ -133,7 +133,7 @@ TEST(DryCardMemory, OfAPoolStaysWithinItsThreshold) {
   EXPECT_EQ(attribute(5), 32 * kMib);
   EXPECT_EQ(card("cudaFreeAsync", place, stream), 0);
   EXPECT_EQ(attribute(5), 32 * kMib);
-  // What the pool holds idle does not stand in the way of another request.
+  // Idle memory of the pool is freed if another request needs it.
   EXPECT_NE(card.allocate(card.free_bytes() + 16 * kMib), 0u);
   EXPECT_EQ(attribute(5), 0u);
   EXPECT_EQ(card("cudaMallocAsync", &place, 64 * kMib, stream), kOutOfMemory);

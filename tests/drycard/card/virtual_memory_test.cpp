@@ -33,7 +33,7 @@ TEST(DryCardVirtualMemory, IsMappedAndUnmappedInOneCall) {
   for (const std::uint64_t handle : handles) EXPECT_EQ(card("cuMemRelease", handle), 0);
   EXPECT_EQ(card.ledger().card[0].used.load(), 60 * kMib);  // the mappings hold the pages
   EXPECT_NE(card("cuMemAddressFree", range, 100 * kGib), 0);
-  EXPECT_NE(card("cuMemUnmap", range, 30 * kMib), 0);  // half of a mapping: the whole ones before it are gone
+  EXPECT_NE(card("cuMemUnmap", range, 30 * kMib), 0);  // half of a mapping; the whole one before it is unmapped
   EXPECT_EQ(card("cuMemUnmap", range + 20 * kMib, 40 * kMib), 0);
   EXPECT_EQ(card.ledger().card[0].used.load(), 0u);
   EXPECT_EQ(card("cuMemAddressFree", range, 100 * kGib), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared objects that are damaged, or that somebody made to hurt.
+// Reads shared objects that are damaged or were made to do harm.
 #include "ullage/drycard/elf/elf_file.h"
 
 #include "drycard/drycard_fakes.h"
@@ -13,9 +13,10 @@
 namespace ullage::drycard {
 namespace {
 
-constexpr std::size_t kMostSymbolBytes = 24;  // of each in a file
+constexpr std::size_t kMostSymbolBytes = 24;  // bytes of one symbol in a file
 
-// Looks at all that there is to see. What is said about the file; "read" when nothing is.
+// Reads everything that the file has and checks that the results stay in bounds. Returns the error, or "read" if there
+// is none.
 std::string read_all(std::string_view content) {
   const auto elf = ElfFile::parse(bytes_of(content), "x.so");
   if (!elf) {
@@ -43,7 +44,7 @@ std::vector<std::string> files() {
           content_of(fake("cuda/libnccl.so.2")), content_of(fake("torch/libtorch_cpu.so"))};
 }
 
-// The entry of the dynamic segment with this tag is given a value.
+// Returns `content` with `value` in the entry of the dynamic segment that has this tag.
 std::string with_entry(std::string content, std::int64_t tag, std::uint64_t value) {
   Elf64_Ehdr header;
   std::memcpy(&header, content.data(), sizeof header);
@@ -60,7 +61,7 @@ std::string with_entry(std::string content, std::int64_t tag, std::uint64_t valu
   ADD_FAILURE() << "no entry " << tag;
   return content;
 }
-// Addresses of a stub library are its offsets.
+// Returns the file offset of a table. In a stub library, addresses and file offsets are equal.
 std::uint64_t entry_of(const std::string& content, std::int64_t tag) {
   for (std::uint64_t value = 0;; value += 1) {
     if (with_entry(content, tag, value) == content) return value;
@@ -86,7 +87,8 @@ bool says_elf(const std::string& content, std::string_view what) {
   return false;
 }
 
-// Behind a cut are the bytes that were there, as in a mapping: who reads past the end finds nothing wrong.
+// The bytes after a cut stay in memory, as in a mapping. So a read beyond the end does not crash; only the checks can
+// find it.
 TEST(ElfDamage, FilesCutShortAreReadOrRefused) {
   for (const auto& file : files()) {
     ASSERT_EQ(read_all(file), "read");
@@ -146,7 +148,7 @@ TEST(ElfDamage, NamesWithoutAnEnd) {
   EXPECT_TRUE(says_elf(with_entry(file, DT_STRSZ, size - 1), "a name without an end"));
 }
 
-// A table of which every tail is a name: a file of some kilobytes would have megabytes of names.
+// Every tail of one long text is a name: a file of some kilobytes would give megabytes of names.
 TEST(ElfDamage, LongNamesThatOverlap) {
   StubLibrary library{std::string(100000, 'n'), {}, {}, {}, "callee"};
   for (int i = 0; i < 40; ++i) library.functions.push_back({"f" + std::to_string(i), 0});

@@ -50,7 +50,7 @@ TEST(ElfFile, TellsTheVersionsOfWhatItHas) {
   EXPECT_TRUE(has_text(had, "cudaFree@libcudart.so.13"));
 }
 
-// Counts symbols by DT_HASH.
+// This library has DT_HASH only, so the reader counts symbols by it.
 TEST(ElfFile, ReadsTheOlderHashTable) {
   const std::string content = content_of(fake("cuda/libnccl.so.2"));
   const auto elf = ElfFile::parse(bytes_of(content), "x.so");
@@ -64,7 +64,7 @@ TEST(ElfFile, ReadsTheOlderHashTable) {
   EXPECT_EQ(kind("ncclCommInitRank"), ElfSymbol::Kind::Function);
 }
 
-// Its hash table is empty: symbols are counted by the relocations.
+// This library defines nothing. Its hash table is empty, so the reader counts symbols by the relocations.
 TEST(ElfFile, TellsWhatALibraryWantsThatHasNothing) {
   const std::string content = content_of(fake("torch/libtorch_cpu.so"));
   const auto elf = ElfFile::parse(bytes_of(content), "x.so");

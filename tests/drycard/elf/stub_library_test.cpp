@@ -31,7 +31,7 @@ class Loaded final {
   Function find(const std::string& name, const char* version) const {
     return reinterpret_cast<Function>(::dlvsym(library_, name.c_str(), version));
   }
-  // The name that the dry card was given last.
+  // The name with which the fake dry card was called last.
   std::string last_name() const {
     return reinterpret_cast<const char* (*)()>(::dlsym(library_, "fake_drycard_last_name"))();
   }
@@ -76,7 +76,7 @@ TEST(StubLibrary, FunctionsHaveTheirVersions) {
   ASSERT_NE(loaded.find("f", "V1"), nullptr);
   ASSERT_NE(loaded.find("f", "V2"), nullptr);
   EXPECT_NE(loaded.find("f", "V1"), loaded.find("f", "V2"));
-  EXPECT_EQ(loaded.find("f"), loaded.find("f", "V2"));  // the last
+  EXPECT_EQ(loaded.find("f"), loaded.find("f", "V2"));  // f@V2 is the default, as the last version
   EXPECT_NE(loaded.find("g", "V2"), nullptr);
   EXPECT_EQ(loaded.find("g", "V1"), nullptr);
   EXPECT_NE(loaded.find("h"), nullptr);
@@ -104,7 +104,7 @@ TEST(StubLibrary, IsReadBack) {
   EXPECT_EQ(texts_of(elf->defined_symbols()), (Texts{"f@V2", "g@V1", "hidden f@V1"}));
 }
 
-// A program that wants a version of a library's symbol runs with the stub in the library's place.
+// A program that needs a symbol with a version runs with a stub library in place of the real one.
 TEST(StubLibrary, StandsInForALinkedLibrary) {
   const OwnFolder folder;
   const std::string cudart = written(folder, {"libcudart.so.13",
@@ -119,10 +119,10 @@ TEST(StubLibrary, StandsInForALinkedLibrary) {
   const std::string program = fake("program/torch_program");
   EXPECT_EQ(output_of(run + "LD_PRELOAD=" + cudart + ":" + nccl + ":" + cuda + " " + program),
             "7 cudaMalloc\n7 cudaFree\n7 ncclCommInitRank\n7 cuInit\nweak 0\ndriver open\n");
-  EXPECT_EQ(output_of(run + program).find("7 cudaMalloc"), std::string::npos);  // whatever the machine has
+  EXPECT_EQ(output_of(run + program).find("7 cudaMalloc"), std::string::npos);  // whichever libraries the machine has
 }
 
-// So the tests above see whether versions are right.
+// Proves that the tests above would notice a wrong version.
 TEST(StubLibrary, WithoutTheVersionNothingIsFound) {
   const OwnFolder folder;
   const std::string cudart = written(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries of CUDA to link to; none is there when a program runs. Their functions return what no stub returns.
+// CUDA libraries to link with; none of them is there when a program runs. Their functions return what no stub returns.
 extern "C" {
 #ifdef FAKE_CUDART
 int cudaMalloc() { return -1; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dry card's library, of two functions: what is implemented, and what notes the name of a stub that was called.
+// A dry card with three functions: an implemented one, one that notes the name of the stub that called it, and one
+// that returns that name.
 
 namespace {
 const char* last_name = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that exports nothing and wants something: its hash table is empty.
+// A library that needs functions but exports none, so its hash table is empty.
 
 extern "C" int cudnnOfTorch();
 extern "C" int cudaFree();

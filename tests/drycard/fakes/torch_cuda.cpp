@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA build of torch, to a loader: it wants functions with a version, without one, and of a library that it is not
-// linked to.
+// Looks to the loader like a CUDA build of torch: it needs functions with a version, functions without one, and a
+// function of a library that it is not linked with.
 
 extern "C" {
 int cudaMalloc();
@@ -12,7 +12,7 @@ __attribute__((weak)) int cudaOfNoVersion();
 extern int ncclVariable;
 #endif
 
-// A name like one of CUDA's, wanted by a program and had by this library.
+// Has a name like CUDA's, but this library itself defines it.
 int cudnnOfTorch() { return 1; }
 
 int fake_torch_malloc() { return cudaMalloc(); }

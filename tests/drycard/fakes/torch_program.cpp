@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked to the torch of these tests. Prints what its functions return, and whose name the dry card noted for each.
+// Linked with the fake torch. Prints what its functions return, and the name that the dry card noted for each.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -25,7 +25,8 @@ int main() {
   say(fake_torch_nccl());
   say(fake_torch_driver());
   std::printf("weak %d\n", fake_torch_has_weak());
-  // As torch opens the driver: by name, and a function that only the dry card has comes through the dependency.
+  // Opens the driver by name, as torch does. The driver's stub has no cudaMalloc; dlsym finds it in the dry card, on
+  // which the stub depends.
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   std::printf("driver %s\n", driver == nullptr ? dlerror() : dlsym(driver, "cudaMalloc") ? "open" : "empty");
 }

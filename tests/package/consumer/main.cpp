@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses both installed headers, and says whether it runs under a budget, and under how many bytes.
+// Uses both installed headers. Prints whether it runs under a budget, and of how many bytes.
 #include <ullage/runtime/c_api.h>
 #include <ullage/runtime/runtime.h>
 

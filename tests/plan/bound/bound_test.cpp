@@ -19,7 +19,8 @@ struct Tally {
   double bound = 0, best = 0;
 };
 
-// All budgets of one step, from too little to enough.
+// Compares bound and cheapest schedule at every budget of a step, from the plain peak down to the first without a
+// schedule.
 void compare(const Step& step, Ask ask, std::size_t most_states, Tally& tally) {
   for (std::uint64_t budget = step.peak.count; budget > 0; --budget) {
     ask.budget = Bytes{budget};
@@ -29,7 +30,7 @@ void compare(const Step& step, Ask ask, std::size_t most_states, Tally& tally) {
     ++tally.tried;
     if (std::holds_alternative<test::NoSchedule>(outcome)) {
       ++tally.none;
-      return;  // less is nothing either
+      return;  // no smaller budget has a schedule either
     }
     const auto& best = std::get<test::Cheapest>(outcome);
     const Result<Verified> verified = verify(step, best.schedule, ask.budget);
@@ -60,7 +61,7 @@ void compare_random(const char* what, const Levers& levers, std::size_t ops, boo
   std::printf("%s: %d budgets, %d without a schedule, %d at a cost, bound equal in %d; sums %.1f of %.1f s\n", what,
               tally.tried, tally.none, tally.costly, tally.equal, tally.bound, tally.best);
   EXPECT_GT(tally.costly, int(seeds(all)) / 4);
-  EXPECT_GT(tally.bound, 0.35 * tally.best);  // else it tells nothing
+  EXPECT_GT(tally.bound, 0.35 * tally.best);  // a much lower bound would be useless
 }
 
 TEST(Bound, NeverPassesTheBestOfAllSchedulesWithRecomputes) {
@@ -81,8 +82,8 @@ TEST(Bound, NeverPassesTheBestOfAllSchedulesOfTwelveOps) {
   compare_random("twelve ops", {true, true, true, false, false}, 12, false, 12);
 }
 
-// n layers of 10 bytes and a second each. Backward of the last one reads it and the one before: two must be there. Each
-// layer dropped costs one second where the layer below it is kept: every second one can go.
+// n layers of 10 bytes and a second each. The backward op of the last layer reads it and the layer below, so two must
+// be resident. A dropped layer costs one second if the layer below it is kept, so every second layer can be dropped.
 TEST(Bound, IsExactOnAChain) {
   const Step step = test::chain_step(8, 10_B);
   ASSERT_EQ(step.peak, 81_B);
@@ -100,7 +101,7 @@ TEST(Bound, SaysWhereNothingFits) {
   const Step step = test::chain_step(4, 10_B);
   Ask ask;
   ask.levers = {true, true, true, false, false};
-  ask.budget = 20_B;  // two layers and a byte are read at once
+  ask.budget = 20_B;  // too little: an op needs two layers and a byte at once
   const Result<Seconds> bound = lower_bound(step, ask);
   ASSERT_FALSE(bound.ok());
   EXPECT_EQ(bound.error().text(), "no plan with these levers fits in 20 bytes");

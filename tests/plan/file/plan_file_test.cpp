@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan's file comes back as it was written; one that was edited, cut or made up is refused, and it says where.
+// A plan file is read back as it was written. A file that was edited, cut off or made up is refused, and the error says
+// where.
 #include "plan/sample_plan.h"
 #include "ullage/plan/file/plan_file_words.h"
 
@@ -64,7 +65,7 @@ TEST(PlanFile, KnowsWhoseBytesItIsOf) {
   const Result<PlanFile> again = read_plan(text_of(file), "plan.json");
   ASSERT_TRUE(again) << again.error().text();
   expect_same(*again, file);
-  // Written before plans said so: of the processor.
+  // Plan files from before the field existed are for the CPU.
   Json json = Json::parse(text_of(file));
   json.erase("device");
   const Result<PlanFile> older = read_plan(json.dump(), "plan.json");
@@ -99,13 +100,13 @@ TEST(PlanFile, SitesHoldWhatARunNeedsOfTheStep) {
   EXPECT_EQ(sites.ops[OpIndex{3}].unread, (std::vector<std::uint32_t>{2}));
   EXPECT_EQ(sites.ops[OpIndex{3}].reads, step.ops[OpIndex{3}].reads);
   EXPECT_EQ(sites.ops[OpIndex{4}].makes, step.ops[OpIndex{4}].makes);
-  // Weight and momentum: what one step leaves is what the next begins with.
+  // Weight and momentum: the value that a step leaves is the one that the next step begins with.
   EXPECT_EQ(sites.carried, (std::vector<std::pair<ValueIndex, ValueIndex>>{{{8}, {0}}, {{9}, {1}}}));
 }
 
 TEST(PlanFile, CountsTheValuesThatItNames) {
   PlanFile file = sample_plan_file();
-  file.sites.values = 1'000'000'000;  // nothing in the file is of those above 10
+  file.sites.values = 1'000'000'000;  // the file names no value above 10
   EXPECT_EQ(Json::parse(text_of(file))["values"], 11);
   file.plan.schedule.actions.push_back({Action::What::Spill, {4}, true, {20}});
   EXPECT_EQ(Json::parse(text_of(file))["values"], 21);
@@ -128,7 +129,7 @@ TEST(PlanFile, TakesTextsOfAnyBytes) {
 
 TEST(PlanFile, IsRefusedWhereItIsCutAnywhere) {
   const std::string text = text_of(sample_plan_file());
-  for (std::size_t length = 0; length + 2 < text.size(); ++length) {  // behind the last bracket is only a line end
+  for (std::size_t length = 0; length + 2 < text.size(); ++length) {  // only a line end follows the last bracket
     const Result<PlanFile> read = read_plan(text.substr(0, length), "plan.json");
     ASSERT_FALSE(read) << length;
     EXPECT_EQ(read.error().kind, Error::Kind::BadFile);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each array of a step and of a problem takes an index of its own kind and no other: what must not compile.
+// Each array of a step and of a problem accepts indices of its own kind only. Any other index must not compile.
 #include "ullage/plan/problem/problem.h"
 #include "ullage/plan/problem/timeline.h"
 
@@ -18,7 +18,7 @@ concept IndexedBy = requires(const Items& items, Index index) {
 using Kinds = std::tuple<OpIndex, ValueIndex, StorageIndex, GapIndex, MovedIndex, RecipeIndex, PositionIndex, SlotIndex,
                          ListIndex, MadeIndex, HappeningIndex, StayIndex>;
 
-// Of all kinds, and plain numbers, how many does it take?
+// Counts the kinds of index, plain numbers included, that `Items` accepts.
 template <class Items>
 constexpr int kinds_of() {
   return []<class... Index>(std::tuple<Index...>*) {
@@ -43,7 +43,7 @@ static_assert(kTakesOnly<decltype(Choice::again), MovedIndex>);
 static_assert(kTakesOnly<decltype(Record::happenings), HappeningIndex>);
 static_assert(kTakesOnly<decltype(Record::stays), StayIndex>);
 
-// A position fills one line of the cache: the search goes through all of them each time.
+// A position fills one cache line, because the search goes through all positions again and again.
 static_assert(sizeof(Problem::Position) == 64);
 
 }  // namespace

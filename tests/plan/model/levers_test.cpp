@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of levers, and that the docs say the same.
+// The table of levers, and its agreement with the docs.
 #include "ullage/plan/model/levers.h"
 
 #include "folders.h"
@@ -33,7 +33,7 @@ TEST(Levers, HaveOneWordEach) {
   EXPECT_EQ(sizeof(Levers), kLevers.size()) << "a lever is not in the table";
 }
 
-// The table of docs/plan.md has their rows in their order, and no other.
+// The table in docs/plan.md has a row for each lever, in the same order, and no other row.
 TEST(Levers, AreThoseOfTheDocs) {
   std::istringstream lines(doc("plan.md"));
   std::string line;

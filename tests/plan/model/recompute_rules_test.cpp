@@ -94,7 +94,7 @@ trace::OpDetail call(std::vector<TensorUse> uses) {
   return detail;
 }
 
-// Gradient 0, input 1, weight 2; 8 channels to 16 unless told otherwise.
+// Storage 0 is the gradient, 1 the input, 2 the weight: of 8 channels to 16, unless `weight` says otherwise.
 trace::OpDetail convolution_backward(std::vector<Sizes> results, Sizes weight = {16, 8, 3, 3}) {
   trace::OpDetail detail = call(
       {use(0, How::Read, {4, 16, 10, 10}), use(1, How::Read, {4, 8, 10, 10}), use(2, How::Read, std::move(weight))});
@@ -114,7 +114,7 @@ TEST(Arguments, AConvolutionWithoutGradientForItsWeightDoesNotLookAtItsInput) {
   EXPECT_TRUE(unread(convolution_backward({input, weight})).empty());
   EXPECT_EQ(unread(convolution_backward({weight})), std::vector{StorageId{2}});
   EXPECT_TRUE(unread(convolution_backward({{16}})).empty());
-  EXPECT_TRUE(unread(convolution_backward({input}, input)).empty());  // which of them is it a gradient of?
+  EXPECT_TRUE(unread(convolution_backward({input}, input)).empty());  // the gradient of input or weight: ambiguous
   trace::OpDetail shared = convolution_backward({input});
   shared.uses[0].storage = StorageId{1};
   EXPECT_TRUE(unread(shared).empty());

@@ -17,8 +17,8 @@ using trace::SavedKind;
 using trace::test::Mode;
 using trace::test::TakeBuilder;
 
-// A program with one parameter of 64 KiB, whose every step runs `inside` first, and then trains a little: a product
-// with the parameter (of what `inside` returns), its backward, an update.
+// A program with one parameter of 64 KiB. Each step runs `inside` first. It then trains a little: a product of the
+// parameter and what `inside` returns, its backward, an update.
 class RecordedProgram {
  public:
   TakeBuilder b;
@@ -63,7 +63,7 @@ Step made(const RecordedProgram& program, std::size_t which = 1) {
   EXPECT_TRUE(step.ok()) << step.error().text();
   return *step;
 }
-// The first lines of it, without the training.
+// Returns the lines of the step before the training.
 std::string begin_of(const Step& step) {
   std::string text = StepText(step).all();
   return text.substr(0, text.find("mm reads"));
@@ -100,7 +100,7 @@ TEST(StepOfTake, HasAValueForEveryWriteToAStorage) {
 
 TEST(StepOfTake, AnOpRisesByWhatItTellsToTakeOutsideThePool) {
   RecordedProgram p;
-  p.b.charge(1_MiB);  // before the step: no concern of its ops
+  p.b.charge(1_MiB);  // before the step, so its ops do not count it
   p.step([&] {
     const StorageId in = p.b.allocate(16_KiB);
     p.b.charge(2_MiB), p.b.discharge(2_MiB);  // between ops
@@ -219,7 +219,7 @@ TEST(StepOfTake, TellsWhatAStorageIs) {
   EXPECT_NE(step.storages[StorageIndex{2}].in_take, unused);
 }
 
-// ---- what can be had again
+// ---- what can be recomputed
 
 TEST(StepOfTake, RunsAgainWhatTheForwardPassMade) {
   RecordedProgram p;
@@ -229,7 +229,7 @@ TEST(StepOfTake, RunsAgainWhatTheForwardPassMade) {
     p.b.mode(Mode::Grad);
     const StorageId x = p.b.op1({.name = "aten::relu", .reads = {in}, .makes = {8_KiB}});
     const StorageId y = p.b.op1({.name = "mine::relu", .reads = {x}, .makes = {8_KiB}});
-    p.b.free(p.b.op1({.name = "aten::_to_copy", .makes = {8_KiB}}));  // of a tensor that is not the pool's
+    p.b.free(p.b.op1({.name = "aten::_to_copy", .makes = {8_KiB}}));  // copies a tensor from outside the pool
     p.b.op({.name = "aten::add_.Tensor", .reads = {x}, .writes = {y}});
     const StorageId outside = p.b.allocate(1_KiB);
     p.b.op({.name = "aten::zero_", .writes = {outside}});
@@ -296,7 +296,7 @@ TEST(StepOfTake, RunsBlankPaperAgainOnlyWhereAllOfItIsWrittenOver) {
             never);
 }
 
-// A batch norm of 16 channels that gets these; what it makes: 8 KiB, and statistics.
+// A batch norm of 16 channels with these inputs. It makes 8 KiB and statistics.
 struct Norm {
   bool affine = true, tracks = true, trains = true;
 };
@@ -324,7 +324,8 @@ TEST(StepOfTake, RunsABatchNormAgainWithoutItsRunningStatistics) {
   EXPECT_EQ(norm_line({.tracks = false}),
             "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 recompute d0 b0 c0 rise 9 batch_norm d0 b0 c0 f0 "
             "g0 rise 9");
-  // Statistics or frozen parameters? They are asked to be there, as they are.
+  // The take does not say whether b0 and c0 are running statistics or frozen parameters, so a recompute needs both
+  // unchanged.
   EXPECT_EQ(norm_line({.affine = false}),
             "native_batch_norm reads d0 b0 c0 makes e0 f0 g0 rise 9 recompute d0 b0 c0 rise 9 batch_norm d0 b0 c0 f0 "
             "g0 rise 9");
@@ -367,7 +368,7 @@ TEST(StepOfTake, EstimatesTheTimeOfAnApply) {
 
 // ---- threads
 
-// Thread 1 runs `op`, of which there is one, in the middle of the second step.
+// Thread 1 runs the op of `spec` once, in the middle of the second step.
 Step with_another_thread(const trace::test::OpSpec& spec, bool around, RecordedProgram& p) {
   std::uint64_t other = 0;
   p.step([&] {
@@ -429,10 +430,11 @@ TEST(StepOfTake, CountsTheSteps) {
   for (std::size_t i = 0; i < take.details.size(); ++i) take.details[i].took = {1e-6};
   const Result<Step> step = step_of(take, meaning, 1);
   ASSERT_TRUE(step.ok());
-  // Parameters, their averages, the running mean; the first step's gradients, input, loss, and the last op's root.
+  // In this order: parameters, their averages, the running mean, the first step's gradients, input, loss, and the root
+  // that the last op made.
   EXPECT_EQ(step->level, 20_MiB + 20_MiB + 2_MiB + 20_MiB + 4_MiB + 4_B + 16_MiB);
-  // In the backward pass of layer 1: all that stays, input, loss; what the forward pass made and keeps, a gradient; the
-  // op's scratch of 5 MiB, its gradients.
+  // The peak is in the backward pass of layer 1. In this order: what stays across steps, input, loss, the saved tensors
+  // of the forward pass, a gradient, the op's scratch of 5 MiB, the gradients that the op makes.
   EXPECT_EQ(step->peak, 42_MiB + 4_MiB + 4_B + 32_MiB + 32_MiB + 8_MiB + 5_MiB + 32_MiB + 16_MiB);
   EXPECT_EQ(step->saved, 4_MiB + 32_MiB + 32_MiB + 8_MiB);
   EXPECT_EQ(step->outside, 128_MiB);
@@ -466,7 +468,7 @@ TEST(StepOfTake, FindsAPeakBetweenOps) {
 TEST(StepOfTake, TellsWhatThePoolTakesBeyondThat) {
   RecordedProgram p;
   p.step([&] { return p.b.op1({.name = "aten::randn", .makes = {65_KiB}}); });
-  // Three pages too much behind 65 KiB; the small storages' slab was not needed.
+  // 65 KiB take 68 KiB in pages, 3 KiB too many. The slab of the small storages was not needed.
   EXPECT_EQ(made(p).overhead, 3_KiB);
   p.step([&] {
     p.b.allocate(4_B);

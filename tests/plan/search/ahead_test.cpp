@@ -14,7 +14,7 @@ namespace {
 
 using What = Action::What;
 
-// What a schedule does, but for the copies ahead and for when its spills are.
+// Returns a schedule's actions without copies ahead and without the times of its spills.
 std::vector<Action> core(const Schedule& schedule) {
   std::vector<Action> kept;
   for (Action action : schedule.actions) {
@@ -32,7 +32,7 @@ std::size_t count(const Schedule& schedule, What what) {
   return static_cast<std::size_t>(std::ranges::count(schedule.actions, what, &Action::what));
 }
 
-// Schedules that spill, of random steps; with_copies_ahead() is a part of make_plan(), so what it adds is taken out.
+// Removes the copies ahead from a plan: make_plan() has already called with_copies_ahead().
 Schedule without_copies_ahead(const Schedule& schedule) {
   Schedule plain = schedule;
   std::erase_if(plain.actions, [](const Action& a) { return a.what == What::WriteAhead || a.what == What::ReadAhead; });

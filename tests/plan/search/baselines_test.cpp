@@ -21,7 +21,7 @@ const Baseline& named(const std::vector<Baseline>& all, const std::string& name)
   return *std::find_if(all.begin(), all.end(), [&](const Baseline& one) { return one.name == name; });
 }
 
-// `cheap` of the layers are no matrix products.
+// The last `cheap` layers are pointwise ops, the others convolutions.
 Step chain(std::size_t layers, std::size_t cheap) {
   Step step = test::chain_step(layers, 10_B);
   for (const OpIndex op : step.ops.ids()) {
@@ -66,7 +66,7 @@ TEST(Baselines, CostNothingWhereMemorySuffices) {
 }
 
 TEST(Baselines, DropOneLayerWhereOneIsTooMuch) {
-  const Step step = chain(6, 0);  // peak 61: six layers and what they began with
+  const Step step = chain(6, 0);  // peak 61: six layers and the first input
   ASSERT_EQ(step.peak, 61_B);
   const std::vector<Baseline> all = baselines(step, within(51_B));
   EXPECT_EQ(named(all, "dtr").overhead, Seconds{1});
@@ -75,7 +75,7 @@ TEST(Baselines, DropOneLayerWhereOneIsTooMuch) {
 }
 
 TEST(Baselines, DropCheapOpsKeepsWhatIsHeavy) {
-  const Step step = chain(6, 3);  // the last layer is read at once: of the cheap ones two are dropped
+  const Step step = chain(6, 3);  // two cheap layers are dropped; the last is needed at once
   const std::vector<Baseline> all = baselines(step, within(55_B));
   ASSERT_TRUE(named(all, "drop cheap ops").schedule.has_value());
   for (const Action& action : named(all, "drop cheap ops").schedule->actions) {
@@ -107,8 +107,8 @@ TEST(Baselines, AreSoundOnRandomSteps) {
   EXPECT_GT(fitting, seeds(20));
 }
 
-// Blocks of convolution, norm, relu, convolution and a sum with what the block received, forward and backward; the
-// later, the dearer.
+// Residual blocks (convolution, norm, relu, convolution, sum with the block's input), forward and backward. Later
+// blocks take longer.
 Step residual_step(std::size_t blocks) {
   using test::OpSpec;
   test::StepWriter writer;
@@ -137,7 +137,7 @@ Step residual_step(std::size_t blocks) {
   return writer.step();
 }
 
-// What others would do is where the search begins, so the least search is enough.
+// The search starts from the baselines, so even the smallest effort must be as cheap as each of them.
 std::size_t expect_a_plan_as_cheap(const Step& step, Ask ask) {
   ask.effort = 1;
   const std::vector<Baseline> all = baselines(step, ask);

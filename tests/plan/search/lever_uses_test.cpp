@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of a schedule adds up to what it costs.
+// The uses of levers that are reported for a schedule add up to its cost.
 #include "ullage/plan/search/lever_uses.h"
 
 #include "plan/random_schedule.h"
@@ -64,7 +64,7 @@ TEST(LeverUses, OfAPlanAddUpToItsOverhead) {
   EXPECT_GT(planned, 2u);
 }
 
-// The weight's update in place, spilled and read back twice: what has not changed is written once.
+// The weight is updated in place, spilled and read back twice. Unchanged bytes are written only once.
 TEST(LeverUses, ChargeACopyWhereBytesAreWritten) {
   using What = Action::What;
   const Step step = sample_step();

@@ -36,7 +36,7 @@ bool does(const Plan& plan, What what) {
                      [what](const Action& action) { return action.what == what; });
 }
 
-// What every plan promises: that it fits, and costs what it says.
+// Checks what every plan promises: it fits, and it costs what it says.
 void expect_right(const Step& step, const Ask& ask, const Plan& plan) {
   if (plan.outcome != Plan::Outcome::Planned) return;
   const Result<Verified> verified = verify(step, plan.schedule, ask.budget);
@@ -48,7 +48,7 @@ void expect_right(const Step& step, const Ask& ask, const Plan& plan) {
   EXPECT_NEAR(plan.overhead.count, verified->recomputes.count + copies, 1e-9);
 }
 
-// x -> a -> b -> c, then back over c, b, a; each 8 MiB. `seconds`: of what makes a, b, c.
+// x -> a -> b -> c, then backward over c, b, a. Each is 8 MiB. `seconds`: of the ops that make a, b, c.
 struct Chain {
   explicit Chain(std::vector<double> seconds, bool recompute = true) {
     const StorageIndex x = writer.from_before(1_MiB, "x");
@@ -101,7 +101,7 @@ TEST(Planner, SpillsWhatCannotBeRunAgain) {
   EXPECT_TRUE(does(plan, What::Spill) && does(plan, What::Restore) && !does(plan, What::Recompute));
 }
 
-// The program could look at it as long as it has it, so it is written; and nothing reads it back.
+// The program could still read the storage while it is alive, so it is written, though nothing reads it back.
 TEST(Planner, WritesOutWhatTheStepNeedsNoMore) {
   StepWriter writer;
   const StorageIndex x = writer.from_before(1_MiB, "x");
@@ -125,7 +125,7 @@ TEST(Planner, WritesOutWhatTheStepNeedsNoMore) {
 }
 
 TEST(Planner, HoldsWhatMakesRecomputesCheap) {
-  // The small result of a dear op is freed in the forward pass; what is made from it is large and cheap.
+  // The small result of an expensive op is freed in the forward pass. A large and cheap result is made from it.
   StepWriter writer;
   const StorageIndex x = writer.from_before(1_MiB, "x");
   const StorageIndex small = writer.op1({.name = "dear", .reads = {x}, .makes = {1_MiB}, .took = Seconds{0.1}});
@@ -179,7 +179,7 @@ TEST(Planner, AppliesABatchNorm) {
   EXPECT_NEAR(recompute.overhead.count, 0.01, 1e-12);
 }
 
-// Optimizer state is looked at once a step: it is away while the step's middle needs the room.
+// Optimizer state is used once a step, so it is away while the middle of the step needs the room.
 TEST(Planner, SendsStateAwayFromStepToStep) {
   StepWriter writer;
   const StorageIndex weight = writer.from_before(1_MiB, "weight"), state = writer.from_before(16_MiB, "state");
@@ -281,7 +281,7 @@ TEST(Planner, MoreLeversNeverCostMore) {
   EXPECT_GT(planned, 3u);
 }
 
-// The search counts as the verifier does, never less: else what it found would be thrown away.
+// The search never counts fewer bytes than the verifier, because then its result would be discarded.
 TEST(Planner, FindsOnlyWhatTheVerifierPasses) {
   std::size_t found = 0;
   for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
@@ -302,7 +302,7 @@ TEST(Planner, FindsOnlyWhatTheVerifierPasses) {
   EXPECT_GT(found, seeds(15));
 }
 
-// All levers together and each alone, on steps of every kind: what is planned is right to the byte and the second.
+// With all levers together and each alone, a plan's bytes and seconds are exactly what the verifier computes.
 TEST(Planner, IsRightOnRandomSteps) {
   std::size_t planned = 0;
   for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {

@@ -50,7 +50,7 @@ TEST_F(Verifier, RefusesToKeepWhatIsSpilled) {
             "op 5 (grad): recompute of op 0 (conv) before it: it keeps value 4 (conv 0), which is spilled already");
   after(kNorm, What::Drop, a);
   std::swap(schedule.actions[1], schedule.actions[2]);
-  EXPECT_EQ(refusal(), "");  // with the copy given up first
+  EXPECT_EQ(refusal(), "");  // now the spilled copy is dropped before the recompute
 }
 
 TEST_F(Verifier, RefusesToKeepOneValueTwice) {
@@ -92,7 +92,7 @@ TEST_F(Verifier, RefusesADropOfWhatOutlivesTheStep) {
             "but was dropped at op 8 (count)");
 }
 
-// The program could still look at it; and it is let go of only in the gap behind the op.
+// The program could still read the storage, which is freed only in the gap after the op.
 TEST_F(Verifier, RefusesADropForGoodWhileTheStorageLives) {
   before(kConv, What::Drop, old_gradient);
   EXPECT_EQ(refusal(),

@@ -41,7 +41,7 @@ TEST_F(Verifier, CountsADroppedValueAndItsRecompute) {
   recompute_before(kGrad, kConv, {a});
   const Verified verified = passed();
   const Bytes stats{512};
-  // The recompute's scratch stands on top of z and all that is kept.
+  // The recompute's scratch comes on top of z and all that is kept.
   EXPECT_EQ(verified.levels[kSplit], kBefore + 5_MiB + stats);
   EXPECT_EQ(verified.levels[kPool], kBefore + 6_MiB + stats);
   EXPECT_EQ(verified.levels[kGrad], kBefore + 9_MiB + stats);
@@ -60,8 +60,8 @@ TEST_F(Verifier, CountsAnApplyByItsOwnTimeAndRise) {
 
 TEST_F(Verifier, RecomputesInPlaceInAStorageOfItsOwnAndHandsItOver) {
   after(kSplit, What::Drop, y2);
-  recompute_before(kGrad, kNorm, {y});   // two MiB of Ullage's: the program's has another value
-  recompute_before(kGrad, kRelu, {y2});  // the same two MiB, behind the program's storage from here on
+  recompute_before(kGrad, kNorm, {y});   // 2 MiB of Ullage's, because the program's storage has a later value
+  recompute_before(kGrad, kRelu, {y2});  // from here on the same 2 MiB back the program's storage
   const Verified verified = passed();
   EXPECT_EQ(verified.recomputed_ops, 2u);
   EXPECT_EQ(verified.kept, 2u);
@@ -73,7 +73,7 @@ TEST_F(Verifier, CountsWhatIsMadeInPlaceAndNotKeptAsGone) {
   recompute_before(kGrad, kNorm, {y});
   recompute_before(kGrad, kRelu, {});
   const Verified verified = passed();
-  EXPECT_EQ(verified.levels[kGrad], kBefore + 9_MiB + 1024_B);  // the recompute's statistics are there while it runs
+  EXPECT_EQ(verified.levels[kGrad], kBefore + 9_MiB + 1024_B);  // with the statistics that the recompute makes
 }
 
 TEST_F(Verifier, CountsWhatIsHeldUntilItIsDropped) {
@@ -87,8 +87,8 @@ TEST_F(Verifier, CountsWhatIsHeldUntilItIsDropped) {
 TEST_F(Verifier, CountsCopiesOnceForEachValue) {
   after(kNorm, What::Spill, a);
   before(kPool, What::Restore, a);
-  after(kPool, What::Spill, a);  // as it came back
-  after(kPool, What::Spill, a);  // nothing is left to do
+  after(kPool, What::Spill, a);  // unchanged since its restore: no write
+  after(kPool, What::Spill, a);  // already spilled: no effect
   before(kGrad, What::ReadAhead, a);
   before(kGrad, What::Restore, a);
   const Verified verified = passed();
@@ -123,7 +123,7 @@ TEST_F(Verifier, BeginsTheNextStepAsOneEnds) {
   EXPECT_EQ(passed().written, 1_MiB);
   EXPECT_EQ(passed().read, 1_MiB);
   EXPECT_EQ(passed().levels[kCount], kBefore + 1_MiB);
-  // Unchanged since it was written, one step after the other: never again.
+  // If no step changes the weight, it is never written again.
   step.ops[kSgd].makes.clear(), step.ops[kSgd].overwrites = 0, step.ops[kSgd].reads.pop_back();
   step.values[weight].overwritten_by = kNone;
   schedule.actions.back().value = weight;
@@ -204,7 +204,7 @@ TEST_F(Verifier, RefusesARecomputeOfAStaleExternalValue) {
   schedule.actions[1].at = schedule.actions[2].at = OpIndex{kSgd};
   schedule.actions[1].after = schedule.actions[2].after = false;
   std::swap(schedule.actions[1], schedule.actions[2]);
-  EXPECT_EQ(refusal(), "");  // one op earlier it is not
+  EXPECT_EQ(refusal(), "");  // before op 7 the weight is not stale
 }
 
 TEST_F(Verifier, RefusesARecomputeInPlaceUponTheProgramsOwnStorage) {
@@ -270,7 +270,7 @@ TEST_F(Verifier, RefusesAnOpThatReadsWhatIsAway) {
   EXPECT_EQ(refusal(), "op 0 (conv): reads value 0 (weight), which is spilled");
 }
 
-// --- the list itself, and the budget
+// --- the list of actions, and the budget
 
 TEST_F(Verifier, RefusesMoreThanTheBudget) {
   EXPECT_EQ(refusal(step.peak), "");
@@ -303,11 +303,11 @@ TEST_F(Verifier, KnowsAStepThatContradictsItself) {
   broken.gaps.pop_back();
   EXPECT_THROW((void)verify(broken, {}, kNoBudget), ContractError);
   broken = step;
-  broken.ops[kGrad].reads[0] = y;  // written over by then
+  broken.ops[kGrad].reads[0] = y;  // overwritten before this op
   EXPECT_THROW((void)verify(broken, {}, kNoBudget), ContractError);
   broken = step;
   broken.gaps[gap_before(kGrad)].clear();
-  EXPECT_THROW((void)verify(broken, {}, kNoBudget), ContractError);  // nobody frees p
+  EXPECT_THROW((void)verify(broken, {}, kNoBudget), ContractError);  // p is never freed
 }
 
 TEST(VerifierOfNothing, PassesAStepWithoutOps) {

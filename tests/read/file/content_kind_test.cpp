@@ -31,7 +31,7 @@ TEST(ContentKind, KnowsWhatCanBeExplained) {
   expect_kind("\xef\xbb\xbf \n {\"traceEvents\": []}", ContentKind::Profile);
   expect_kind(R"([ {"ph": "i", "ts": 1}])", ContentKind::Profile);
   expect_kind("ULLAGE TRACE 1\n\0\0\0"s, ContentKind::Trace);
-  expect_kind("ULLAGE TRACE 99\n"s, ContentKind::Trace);  // whose version its own reader refuses
+  expect_kind("ULLAGE TRACE 99\n"s, ContentKind::Trace);  // the reader of traces refuses the version, not this one
   expect_kind("ULLAGE TRACES are nice", ContentKind::Text);
   expect_kind("RuntimeError: CUDA out of memory.", ContentKind::Text);
 }

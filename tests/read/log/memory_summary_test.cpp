@@ -35,7 +35,7 @@ json as_json(const MemorySummary& summary) {
   return whole;
 }
 
-// Every cell of every real table, against what tests/data/summaries/make_cells.py read in them.
+// Compares every cell of every real table with what an independent reader, tests/data/summaries/make_cells.py, found.
 TEST(MemorySummary, EveryRealCellIsRead) {
   std::istringstream lines(text_of(data_folder() / "summaries/cells.jsonl"));
   int files = 0;
@@ -60,7 +60,7 @@ TEST(MemorySummary, RowsAreFoundByNameAndPool) {
   EXPECT_EQ(found[0].row("Allocated"), nullptr);
 }
 
-// A table in the midst of a log, with what loggers put around it, says the same.
+// A table gives the same cells if it is inside a log, with the prefixes and line ends that loggers add.
 TEST(MemorySummary, IsReadInTheMidstOfALog) {
   const std::string table = text_of(data_folder() / "summaries/instructlab_merlinite7b_load.txt");
   const json wanted = as_json(summaries_of(table).at(0));
@@ -87,7 +87,7 @@ TEST(MemorySummary, SeveralAreKeptApart) {
   EXPECT_EQ(as_json(found[1]), as_json(summaries_of(other).at(0)));
 }
 
-// Cut anywhere: the cells that are there are those of the whole table.
+// A table that is cut off anywhere may lose cells, but every cell that is read is that of the whole table.
 TEST(MemorySummary, TruncatedAnywhereGivesNoWrongCell) {
   const std::string text = text_of(data_folder() / "summaries/instructlab_merlinite7b_load.txt");
   const MemorySummary whole = summaries_of(text).at(0);

@@ -21,7 +21,7 @@ trace::Log logged_message(const std::string& text) {
   return log.ok() ? *std::move(log) : trace::Log{};
 }
 
-// Breaks a text into lines of at most `width` letters, between words or in the midst of them.
+// Breaks a text into lines of at most `width` letters, between words if `at_words`, else anywhere.
 std::string wrapped(const std::string& text, std::size_t width, bool at_words, const std::string& prefix) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -35,7 +35,7 @@ std::string wrapped(const std::string& text, std::size_t width, bool at_words, c
   return out;
 }
 
-// On one line, as a log has it; a rank in front of it is a prefix of its own.
+// Puts a message on one line. Removes a leading "[rank0]: ", because that is a prefix of the log and not the message's.
 std::string flat(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   const std::size_t rank = text.find("[rank0]: ");
@@ -75,7 +75,7 @@ TEST(Message, NoSizeOfARealOneIsLeftUnread) {
 
 TEST(Message, SurvivesWrappingAtAnyWidth) {
   for (const MessageFacts& one : message_facts()) {
-    if (one.figures.size() < 3) continue;  // those of a few words are tried below
+    if (one.figures.size() < 3) continue;  // short messages are tested below
     const Figures wanted = without_rank(one.figures);
     for (std::size_t width = 16; width <= 160; width += 1 + width / 20) {
       for (const bool at_words : {true, false}) {
@@ -116,7 +116,7 @@ TEST(Message, SurvivesWrappingUnderRepeatedPrefixes) {
   }
 }
 
-// A message that was cut off gives the figures up to there, or nothing: never others.
+// A message that is cut off gives the figures before the cut, or nothing, but never wrong ones.
 TEST(Message, TruncatedAnywhereGivesNoWrongFigure) {
   for (const MessageFacts& one : message_facts()) {
     for (std::size_t cut = 0; cut <= one.text.size(); ++cut) {
@@ -169,7 +169,7 @@ TEST(Message, FiguresOfAShortNextLineAreNotTaken) {
   EXPECT_EQ(figures_of(log.errors[0]), (Figures{{"requested", 64u << 20}}));
 }
 
-// "ordinal 1" may be the beginning of "ordinal 12".
+// "ordinal 1" at the end of the text may be a cut-off "ordinal 12".
 TEST(Message, ANumberAtTheEndOfTheTextMayBeCutOff) {
   const std::string text =
       "RESOURCE_EXHAUSTED: Failed to allocate request for 1.00GiB (1073741824B) on device ordinal 12";
@@ -221,7 +221,8 @@ struct Wording {
   Figures figures;
 };
 
-// Forms of which no public thread is in tests/data/messages, as the sources of those libraries write them.
+// Forms that are not among the real messages of tests/data/messages. They are as the sources of the libraries write
+// them.
 TEST(Message, OtherWordingsAreKnown) {
   const std::vector<Wording> wordings = {
       {"RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pickles that are damaged, or that somebody made to hurt.
+// Pickles that are damaged or malicious.
 #include "ullage/read/pickle/pickle.h"
 #include "ullage/read/pickle/pickle_opcodes.h"
 
@@ -12,7 +12,7 @@
 namespace ullage::read {
 namespace {
 
-// What is said about a file; "read" when nothing is.
+// Returns the error of reading a file; "read" if there is none.
 std::string refusal_of_file(const std::string& file, const PickleLimits& limits = {}) {
   const auto parsed = Pickle::parse(pickled::bytes(file), "x.pickle", limits);
   if (parsed) return "read";
@@ -90,7 +90,7 @@ TEST(PickleDamage, MemoEntriesNeverPutAreRefused) {
        {std::string("h\5"), std::string("j\xff\xff\xff\xff"), std::string("g7\n"), std::string("gx\n")}) {
     EXPECT_NE(refusal(get + "0000").find("memo entry that is not there"), std::string::npos);
   }
-  // 0 and 2 were put, 1 was not.
+  // The memo has entries 0 and 2, but not 1.
   EXPECT_NE(refusal("N\x94q\2h\1").find("memo entry that is not there"), std::string::npos);
 }
 

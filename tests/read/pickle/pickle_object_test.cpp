@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints' pickles: classes are names, what is made of them are records, and names that run programs are refused.
+// Pickles of checkpoints: classes are read as names, calls of them as records, and names that could run programs are
+// refused.
 #include "ullage/read/pickle/pickle.h"
 #include "ullage/read/pickle/pickle_globals.h"
 
@@ -43,7 +44,7 @@ TEST_F(PickleObjectTest, ClassesAreNames) {
     EXPECT_EQ(global.name, "Thing");
     EXPECT_EQ(pickle_.root().kind(), Kind::Global);
   }
-  EXPECT_EQ(pickle_.offset(pickle_.root()), file_.size() - 2);  // of STACK_GLOBAL
+  EXPECT_EQ(pickle_.offset(pickle_.root()), file_.size() - 2);  // the offset of STACK_GLOBAL
 }
 
 TEST_F(PickleObjectTest, CallsAreRecords) {
@@ -58,7 +59,7 @@ TEST_F(PickleObjectTest, CallsAreRecords) {
 }
 
 TEST_F(PickleObjectTest, ObjectsTakeItemsAndAState) {
-  // An OrderedDict of two items, set in two pieces, with its _metadata.
+  // An OrderedDict with two items, each set by an opcode of its own, and with its _metadata.
   const std::string set = pickled::text("b") + "K\2s";
   const PickleObject dict =
       pickle_.object(read("ccollections\nOrderedDict\n)R(" + pickled::text("a") + "K\1u" + set + "}b"));

@@ -16,7 +16,7 @@ using Kind = PickleValue::Kind;
 
 class PickleTest : public testing::Test {
  protected:
-  // Parses `value` as the whole of a file and gives the root.
+  // Parses a file that consists of `value`, and returns the root.
   PickleValue read(const std::string& value) {
     file_ = pickled::whole(value);
     auto parsed = Pickle::parse(pickled::bytes(file_), "x");
@@ -87,7 +87,7 @@ TEST_F(PickleTest, ReadsTuplesOfEveryForm) {
 }
 
 TEST_F(PickleTest, ListsGrowInPieces) {
-  // 1 to 3 at once, then neighbours behind them, so that the list has to move, twice.
+  // A list gets 1 to 3. Each time another list is then built right behind it, so that it must move when it grows again.
   const std::string neighbour = "](NNNNe0", first = "h" + std::string(1, '\0');
   const auto grown = items("]\x94(K\1K\2K\3e" + neighbour + first + "K\4a0" + neighbour + first + "(K\5K\6e0");
   ASSERT_EQ(grown.size(), 6u);
@@ -96,7 +96,7 @@ TEST_F(PickleTest, ListsGrowInPieces) {
 
 TEST_F(PickleTest, ListsFilledAlikeGrowApart) {
   const std::string four = "(K\1K\2K\3K\4e";
-  // Two equal lists, in a list: the first gets a 5, the second a 6, then the first a 7.
+  // A list holds two equal lists. The first gets a 5, the second a 6, then the first a 7.
   const std::string all = "](]\x94" + four + "]\x94" + four + "e";
   const std::string grown =
       all + "h" + std::string(1, '\0') + "K\5a0" + "h\1K\6a0" + "h" + std::string(1, '\0') + "K\7a0";
@@ -120,7 +120,7 @@ TEST_F(PickleTest, DictsKeepKeysAndValuesInTurn) {
 }
 
 TEST_F(PickleTest, WhatIsSharedStaysShared) {
-  // Numbered by MEMOIZE, by BINPUT, by LONG_BINPUT and in decimal digits.
+  // Entered into the memo by MEMOIZE, BINPUT, LONG_BINPUT and PUT (decimal digits).
   for (const std::string& put :
        {std::string("\x94"), std::string("q\0", 2), std::string("r\0\0\0\0", 5), std::string("p0\n")}) {
     for (const std::string& get : {std::string("h\0", 2), std::string("j\0\0\0\0", 5), std::string("g0\n")}) {
@@ -149,7 +149,7 @@ TEST_F(PickleTest, CyclesAreHarmless) {
 }
 
 TEST_F(PickleTest, BillionLaughsAreRead) {
-  // 60 lists, each with the one before ten times: 10^60 if it were written out.
+  // 60 lists, each of which holds the one before ten times: 10^60 elements if they were expanded.
   std::string all = "](NNNNNNNNNNe\x94";
   for (char i = 0; i < 60; ++i) all += "](" + pickled::times(10, "h" + std::string(1, i)) + "e\x94";
   EXPECT_EQ(items(all).size(), 10u);

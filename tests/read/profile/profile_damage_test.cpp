@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler traces that are damaged, or that somebody made to hurt.
+// Profiler traces that are damaged or malicious.
 #include "read/profile_trace.h"
 #include "ullage/read/profile/profile.h"
 
@@ -24,7 +24,7 @@ std::string small_trace() {
       .text();
 }
 
-// A trace of one event, of which one argument is `value`.
+// A trace of one event with one argument set to `value`.
 std::string with_argument(const std::string& key, const std::string& value) {
   const std::string size = key == "Bytes" ? "" : "\"Bytes\": 512, ";
   return R"({"traceEvents": [{"ph": "i", "name": "[memory]", "tid": 1, "ts": 5, "args": {)" + size + "\"" + key +
@@ -121,7 +121,7 @@ TEST(ProfileDamage, LongTextsAreReadAndNotQuoted) {
 }
 
 TEST(ProfileDamage, ManyOpenSpansDoNotMultiply) {
-  // 20,000 spans inside each other at the time of 20,000 events: 4e8 steps if every one were looked at.
+  // 20,000 nested spans are open at each of 20,000 events. Looking at each span for each event would take 4e8 steps.
   ProfileText text;
   for (int i = 0; i < 20000; ++i)
     text.span("cpu_op", "op", i, 100000 - 2 * i).memory(30000 + i, 512, static_cast<unsigned>(i + 1));

@@ -12,7 +12,7 @@
 namespace ullage::read {
 namespace {
 
-// What holds of every device's trace, whatever the file said.
+// Checks what must hold for every device's trace, whatever the file says.
 void check(const trace::Profile& profile) {
   for (const auto& device : profile.devices) {
     const trace::Trace& trace = device.trace;
@@ -103,7 +103,7 @@ TEST(Profile, OrdersEventsByTimeAndThoseOfOneTimeByTheFile) {
 }
 
 TEST(Profile, TimesKeepTheirDecimals) {
-  // Both round to one double of microseconds.
+  // Both times round to the same double.
   ProfileText text;
   text.memory(0, 512, 0x1000).memory(0, -512, 0x1000);
   std::string json = text.text();
@@ -206,7 +206,7 @@ TEST(Profile, AnnotationsComeInPairsByTime) {
             "+ProfilerStep#1 +Optimizer.step#Adam.step -Optimizer.step#Adam.step -ProfilerStep#1 +ProfilerStep#2 "
             "-ProfilerStep#2 ");
   EXPECT_TRUE(trace.ops.empty());
-  // The number of the step would make every step's stack another one.
+  // The number of the step is left out of the name, because it would make the stack of every step different.
   const auto frames = profile.stacks.frames(trace.storages[0].stack);
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(profile.stacks.frame(frames[0]).function, "Optimizer.step#Adam.step");

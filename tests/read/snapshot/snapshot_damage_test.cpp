@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots that are damaged, contradict themselves, or that somebody made to hurt.
+// Snapshots that are damaged, contradict themselves, or are malicious.
 #include "ullage/read/snapshot/snapshot.h"
 
 #include "read/pickle_text.h"
@@ -29,7 +29,7 @@ std::string refusal_of_snapshot(const std::string& value) {
 
 bool snapshot_says(const std::string& said, const std::string& what) { return said.find(what) != std::string::npos; }
 
-// A snapshot of one event or one segment of one block, of which one field is changed.
+// A snapshot of one event (or of one segment with one block) in which one field is changed.
 std::string with_event(const std::string& key, const std::string& value) {
   std::string made =
       dict({{"action", text("alloc")}, {"addr", integer(4096)}, {"size", integer(512)}, {"stream", integer(0)}});
@@ -51,7 +51,7 @@ TEST(SnapshotDamage, CutOffAtEveryByteIsRefused) {
   ASSERT_TRUE(read_snapshot(file, "x"));
   for (std::size_t size = 0; size < file.size(); ++size) {
     const std::vector<std::byte> cut(file.begin(),
-                                     file.begin() + std::ptrdiff_t(size));  // its own end, for the sanitizer
+                                     file.begin() + std::ptrdiff_t(size));  // a copy, so that ASan sees reads past it
     EXPECT_FALSE(read_snapshot(cut, "x")) << size;
   }
 }
@@ -132,7 +132,7 @@ TEST(SnapshotDamage, SizesThatTogetherPass63BitsAreRefused) {
                             "all sizes together pass"));
 }
 
-// 2^40 events in a file of some kilobytes.
+// A file of some kilobytes could otherwise name 2^40 events.
 TEST(SnapshotDamage, EventsNamedOverAndOverAreRefused) {
   std::string traces =
       "](" + list({dict({{"action", text("alloc")}, {"addr", integer(0)}, {"size", integer(0)}})}) + "\x94";
@@ -140,7 +140,7 @@ TEST(SnapshotDamage, EventsNamedOverAndOverAreRefused) {
   EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", traces}})), "over and over"));
 }
 
-// A frame list within itself, and an event whose frames are the list of events.
+// A list of frames that contains itself, and an event whose frames are the list of events.
 TEST(SnapshotDamage, CyclesAreRefused) {
   EXPECT_EQ(refusal_of_snapshot(with_event("frames", "]\x94h" + std::string(1, '\0') + "a")),
             "a stack frame is a list, not a dict");
@@ -156,7 +156,7 @@ TEST(SnapshotDamage, DeepNestingIsRefused) {
                             "a segment is a list"));
 }
 
-// One name of 20 kilobytes and 100,000 dicts that share it: each distinct frame is made once.
+// 100,000 dicts share one name of 20 kilobytes. Each distinct frame must be made only once.
 TEST(SnapshotDamage, SharedLongNamesAreKeptOnce) {
   std::string frames = "](" + text(std::string(20'000, 'n')) + "\x94" + text("name") + "\x94" + "00";
   const std::string frame = "}" + std::string("h\1h\0s", 5);
@@ -204,7 +204,7 @@ TEST(SnapshotDamage, ContradictionsAreToldAndCounted) {
   ASSERT_TRUE(recording) << recording.error().text();
   const auto& lines = recording->inconsistencies;
   const auto told = [&](const std::string& line) { return std::ranges::count(lines, line); };
-  EXPECT_EQ(lines.size(), 6u * 4 + 1);  // three of each kind, and how many more
+  EXPECT_EQ(lines.size(), 6u * 4 + 1);  // for each kind three lines and one with the number of the others
   EXPECT_EQ(told("segment at 0x1000: its blocks add up to 100 bytes, its total_size is 4097"), 1);
   EXPECT_EQ(told("and 2 more segments whose blocks do not add up"), 1);
   EXPECT_EQ(told("block at 0x1001: expected at 0x1000"), 1);

@@ -34,7 +34,7 @@ trace::Recording read_file(const std::filesystem::path& path) {
   return recording ? std::move(recording).value() : trace::Recording{};
 }
 
-// What must hold of every recording.
+// Checks what must hold for every recording.
 void expect_sound(const trace::Recording& recording) {
   for (std::size_t d = 0; d < recording.devices.size(); ++d) {
     const auto& device = recording.devices[d];
@@ -73,7 +73,7 @@ void expect(const trace::Recording& recording, const Expected& expected) {
   EXPECT_EQ(reserved, Bytes{std::uint64_t(expected.reserved_mib * 10 + 0.5)} * (1_MiB).count / 10);
 }
 
-// The table of shared/real/README.md, counted by another reader.
+// The table of shared/real/README.md, whose figures another reader counted.
 constexpr Expected kReal[] = {
     {"Felixburton7__voxelflex__dump_snapshot.pickle", SnapshotLayout::D, 3, 0, 44.0},
     {"LfieLike__SketchKV2__my_snapshot.pickle", SnapshotLayout::C, 259, 1, 16340.0},
@@ -125,7 +125,7 @@ TEST(Snapshot, RealFilesHaveTheSegmentsEventsAndBytesOfTheTable) {
     SCOPED_TRACE(expected.file);
     const auto recording = read_file(real_folder() / "snapshots" / expected.file);
     expect(recording, expected);
-    // All but the one made by a program's test add up, as torch wrote them.
+    // torch wrote consistent totals in all files; the one that is not consistent was made by hand (layout X).
     EXPECT_EQ(recording.inconsistencies.empty(), expected.layout != SnapshotLayout::X);
   }
 }
@@ -224,7 +224,7 @@ TEST(Snapshot, BlocksWithoutAddressesStandOneBehindTheOther) {
                   {"blocks", list({old_block(512, "active_allocated", "f"), old_block(1024, "inactive", "g")})}})}));
   EXPECT_EQ(recording.layout, SnapshotLayout::SegmentList);
   EXPECT_EQ(recording.torch, "2.0");
-  EXPECT_EQ(recording.inconsistencies, std::vector<std::string>{});  // totals not stated are the blocks'
+  EXPECT_EQ(recording.inconsistencies, std::vector<std::string>{});  // missing totals are summed from the blocks
   const trace::Segment& segment = recording.devices.at(0).segments.at(0);
   EXPECT_EQ(segment.allocated, 512_B);
   EXPECT_EQ(segment.blocks.at(1).address, Address{0x2200});

@@ -42,7 +42,7 @@ TEST_F(WeightTensorTest, CopiesInTheOrderOfIndices) {
 
 TEST_F(WeightTensorTest, ContiguousIsWhatLiesSideBySide) {
   EXPECT_TRUE(tensor({2, 3}, {3, 1}).is_contiguous());
-  EXPECT_TRUE(tensor({2, 1, 3}, {3, 99, 1}).is_contiguous());  // one step is never taken
+  EXPECT_TRUE(tensor({2, 1, 3}, {3, 99, 1}).is_contiguous());  // the stride of a dimension of size 1 does not matter
   EXPECT_TRUE(tensor({}, {}).is_contiguous());
   EXPECT_TRUE(tensor({0, 3}, {9, 9}).is_contiguous());
   EXPECT_FALSE(tensor({3, 2}, {1, 3}).is_contiguous());
@@ -72,7 +72,7 @@ TEST_F(WeightTensorTest, AbsurdNumbersAreRefused) {
   EXPECT_EQ(wrong({INT64_MAX, 4}, {0, 0}), "shape [9223372036854775807, 4] passes 2^63 bytes");
   EXPECT_EQ(wrong({INT64_MAX / 2 + 1}, {0}), "shape [4611686018427387904] passes 2^63 bytes");
   EXPECT_EQ(wrong({3}, {INT64_MAX / 2 + 1}), "shape [3] with strides [4611686018427387904] passes 2^63 elements");
-  EXPECT_EQ(wrong({INT64_MAX, INT64_MAX, 0}, {1, 1, 1}), "");  // torch has such, too: no elements
+  EXPECT_EQ(wrong({INT64_MAX, INT64_MAX, 0}, {1, 1, 1}), "");  // no elements; torch allows such shapes, too
 }
 
 }  // namespace

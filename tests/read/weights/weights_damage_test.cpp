@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of weights that are damaged, or that somebody made to hurt.
+// Files of weights that are damaged or malicious.
 #include "ullage/read/weights/checkpoint_pickle.h"
 #include "ullage/read/weights/weights.h"
 
@@ -23,11 +23,11 @@ const std::string kWhole = tensor(storage("0", 6), 0, {2, 3}, {3, 1});
 const std::string kObjectOfWeights = ordered_dict({{"w", kWhole}, {"v", tensor(storage("0", 6), 1, {2}, {2})}});
 const std::string kScript = written::script_module("M", {{"w", kWhole}});
 
-// Looks at every element of every tensor, as a program would.
+// Reads every element of every tensor, as a program would.
 std::uint64_t sum_of(const Weights& weights) {
   std::uint64_t sum = 0;
   for (const NamedWeight& one : weights.tensors()) {
-    if (one.tensor.bytes() > Bytes{1u << 20}) continue;  // expanded ones are as large as a file says
+    if (one.tensor.bytes() > Bytes{1u << 20}) continue;  // an expanded tensor may be far larger than its file
     std::vector<std::byte> copy(one.tensor.bytes().count);
     one.tensor.copy_to(copy);
     for (const std::byte byte : copy) sum += std::to_integer<unsigned>(byte);
@@ -35,7 +35,7 @@ std::uint64_t sum_of(const Weights& weights) {
   return sum;
 }
 
-// What is said about a file; "read" when nothing is.
+// Returns the error of reading a file; "read" if there is none.
 std::string refusal_of_weights(const std::string& file) {
   const auto weights = Weights::read(pickled::bytes(file), "x.pt");
   if (weights) {
@@ -76,8 +76,8 @@ TEST(WeightsDamage, BytesBehindTheEndAreRefused) {
   for (const std::string& whole : every_format()) EXPECT_NE(refusal_of_weights(whole + "x"), "read");
 }
 
-// Many a changed byte is another name, or another number in a tensor, and nobody can know: what is promised is an error
-// or tensors within the file, which the sanitizers look at.
+// A changed byte may give another name or another number in a tensor, which no reader can notice. The promise is an
+// error, or tensors that lie within the file; the sanitizers check the latter.
 TEST(WeightsDamage, EveryFlippedByteIsReadOrRefused) {
   for (const std::string& whole : every_format()) {
     std::size_t refused = 0;
@@ -107,7 +107,7 @@ TEST(WeightsDamage, EveryFlippedByteOfAZipsPickleIsFound) {
 
 TEST(WeightsDamage, AChecksumThatIsLeftOutIsNotMissed) {
   written::Zip zip(written::checkpoint_members(kObjectOfWeights, {{"0", kSixWeights}}), false, true);
-  zip.put(zip.directory[0] + 16, 0, 4);  // as set_crc32_options(False) writes
+  zip.put(zip.directory[0] + 16, 0, 4);  // as torch writes after set_crc32_options(False)
   EXPECT_EQ(refusal_of_weights(zip.bytes), "read");
 }
 
@@ -219,7 +219,7 @@ TEST(WeightsDamage, TensorsBeyondTheirStorageAreRefused) {
             "read");
 }
 
-// In a checkpoint, with limits that one can reach.
+// Reads a checkpoint under limits that are low enough for a test to reach.
 std::string with_limits(const std::string& object, const CheckpointLimits& limits) {
   const std::string file = written::pickle(object), name = "x.pt";
   const auto pickle = Pickle::parse_checkpoint(pickled::bytes(file), name);
@@ -246,7 +246,7 @@ TEST(WeightsDamage, EveryLimitIsKept) {
   holds(&CheckpointLimits::dimensions, 2, "or more than 1");
 }
 
-// Two bytes fetch a tensor again.
+// Two bytes of a pickle name a tensor once more, so a small file could name huge numbers of them.
 TEST(WeightsDamage, ATensorThatIsNamedTooOftenIsRefused) {
   const auto often = [](std::size_t times) {
     return "](" + kWhole + "\x94" + pickled::times(times, "h" + std::string(1, '\0')) + "e";
@@ -265,7 +265,7 @@ TEST(WeightsDamage, LoopsAndBillionLaughsEnd) {
   EXPECT_TRUE(says_weights(with_limits(all, {}), "more than 16777216 values"));
 }
 
-// A chain of parameters of parameters would be looked through again from each of its links.
+// Parameters can be nested. Without a limit, a long chain of them would be walked again from each of its links.
 TEST(WeightsDamage, WrappingsAreLookedIntoFourTimes) {
   for (const std::size_t wrappings : {4u, 5u, 100'000u}) {
     const std::string wrapped = pickled::times(wrappings, written::global("torch._utils", "_rebuild_parameter")) +

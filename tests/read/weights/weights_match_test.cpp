@@ -13,7 +13,7 @@ namespace {
 
 using Wanted = std::vector<WantedWeight>;
 
-// A safetensors file of bytes, each tensor with two of them.
+// Makes a safetensors file of tensors with two bytes each, and matches it.
 class WeightsMatch : public testing::Test {
  protected:
   std::string match(const std::vector<std::string>& names, const Wanted& wanted,

@@ -43,7 +43,7 @@ std::vector<T> values(const Weights& weights, const std::string& name) {
   return all;
 }
 
-// One tensor "w" of a storage, in a zip.
+// A zip checkpoint with one tensor "w" over one storage.
 std::string one_tensor(const std::string& value, const std::string& bytes) {
   return written::checkpoint("}" + written::items({{"w", value}}), {{"0", bytes}});
 }
@@ -88,7 +88,7 @@ TEST(Weights, ReadsTheLegacyForm) {
   const Weights weights = weights_of(file);
   EXPECT_EQ(weights.format(), WeightsFormat::Legacy);
   expect_two_tensors(weights);
-  // Keys in another order, and a storage that no tensor uses.
+  // The storages are in another order, and no tensor uses one of them.
   expect_two_tensors(weights_of(written::legacy(kObject, {{"8", kTwo}, {"7", kSix}})));
   expect_two_tensors(weights_of(written::legacy("(" + storage("9", 1) + kObject + "t" + "\x94" + "0" + kObject,
                                                 {{"7", kSix}, {"9", "1234"}, {"8", kTwo}})));
@@ -221,7 +221,7 @@ TEST(Weights, ReadsOrderedDictsOfPython2) {
   EXPECT_EQ(names(weights_of(file)), std::vector<std::string>{"w"});
 }
 
-// As Lightning writes: a class as a key, objects of classes that nobody here has, a bound method.
+// As Lightning writes: a class as a key, objects of classes that are not installed here, a bound method.
 TEST(Weights, UnknownClassesAreInert) {
   const std::string one = tensor(storage("0", 6), 0, {6}, {1});
   const std::string callback = written::global("pytorch_lightning.callbacks.model_checkpoint", "ModelCheckpoint");
@@ -271,7 +271,7 @@ TEST(Weights, PartsKeepTheMappingAlive) {
   EXPECT_EQ(values<float>(part, "weight"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
 }
 
-// Files that torch 2.13 wrote; test_weights_against_torch.py compares many more, byte by byte, where there is torch.
+// Reads files that torch 2.13 wrote. If torch is installed, test_weights_against_torch.py compares many more.
 TEST(Weights, ReadsWhatTorchWrites) {
   const auto open = [](const char* file) {
     Result<Weights> weights = Weights::open((data_folder() / "weights" / file).string());
@@ -307,7 +307,7 @@ TEST(Weights, WhatIsNotThereIsSaid) {
   EXPECT_EQ(none.error().kind, Error::Kind::NotFound);
 }
 
-// Of this process, in files that are mapped.
+// Returns this process's resident KiB of mapped files.
 std::uint64_t resident_file_kib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

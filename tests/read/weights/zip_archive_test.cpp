@@ -14,7 +14,7 @@ using written::Zip;
 
 const std::vector<written::Member> kMembers = {{"b/one", "first"}, {"b/two", "the second"}, {"b/a", ""}};
 
-// What is said about an archive; "read" when nothing is.
+// Returns the error of reading an archive; "read" if there is none.
 std::string refusal_of_archive(const std::string& bytes) {
   const auto zip = ZipArchive::parse(pickled::bytes(bytes), "x.zip");
   if (zip) return "read";
@@ -61,7 +61,7 @@ TEST(ZipArchive, CutOffAtEveryByteIsRefused) {
   }
 }
 
-// Each record of an archive, changed so that it says something wrong.
+// Each record of an archive is changed in turn, so that it says something wrong.
 TEST(ZipArchive, DirectoriesThatLieAreRefused) {
   const auto changed = [](std::size_t Zip::*record, std::size_t at, std::uint64_t value, std::size_t size,
                           bool in_64 = false) {
@@ -85,7 +85,7 @@ TEST(ZipArchive, DirectoriesThatLieAreRefused) {
   EXPECT_NE(in_entry(42, 0, 4).find("entry 'b/two' has another name here"), std::string::npos);
   EXPECT_NE(in_entry(28, 0xffff, 2).find("an entry of"), std::string::npos);
   EXPECT_NE(in_entry(42, UINT32_MAX, 4).find("sizes of 64 bits that are not there"), std::string::npos);
-  const std::size_t in_extra = 46 + 5 + 6 + 4;  // behind the name, another field, and the field's own head
+  const std::size_t in_extra = 46 + 5 + 6 + 4;  // after the name, another field, and the field's own header
   EXPECT_NE(in_entry(in_extra + 16, UINT64_MAX - 10, 8, true).find("is said to be here"), std::string::npos);
   EXPECT_NE(in_entry(in_extra - 4, 2, 2, true).find("sizes of 64 bits that are not there"), std::string::npos);
   EXPECT_NE(in_entry(in_extra - 2, 8, 2, true).find("sizes of 64 bits that are not there"), std::string::npos);
@@ -114,7 +114,7 @@ TEST(ZipArchive, EndsOf64BitsThatLieAreRefused) {
   }
 }
 
-// A small archive that unfolds to a large one lists the same bytes many times.
+// A zip bomb lists the same bytes as many overlapping entries.
 TEST(ZipArchive, OverlappingEntriesAreRefused) {
   Zip zip({{"b/one", std::string(300, 'x')}, {"b/two", "the second"}}, false, false);
   const std::uint64_t longer = zip.headers[1] - 0 - 63 + 10;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// Without the protocol's two bytes and the stop.
+// Returns what was written, without the two bytes of the protocol and the STOP opcode.
 std::string written(const std::function<void(PickleWriter&)>& write) {
   std::ostringstream out;
   PickleWriter pickle(out);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace trace;
 
-// A recording made event by event.
+// Makes a recording event by event.
 struct Made {
   Recording recording;
   DeviceRecording& device = recording.devices.emplace_back();
@@ -26,7 +26,7 @@ struct Made {
     add(record::FreeRequest{Address{at}, bytes, {}});
     add(record::Free{Address{at}, bytes, {}});
   }
-  // Its only block is what is left: inactive.
+  // Adds a segment at the end of the recording. Its only block is inactive.
   void at_end(std::uint64_t at, Bytes bytes) {
     Segment one;
     one.address = Address{at};
@@ -36,7 +36,7 @@ struct Made {
   }
 };
 
-// The timeline of a recording; its sums are checked at every moment it has.
+// Returns the timeline of a recording, after checking its sums at every moment.
 Timeline timeline_of(const Made& made, std::optional<EventId> shown = {}) {
   InputHistory input;
   input.recorded = &made.device, input.stacks = &made.recording.stacks;
@@ -52,7 +52,7 @@ Timeline timeline_of(const Made& made, std::optional<EventId> shown = {}) {
     Bytes sum, stored;
     for (const std::vector<Bytes>& column : line.levels) sum += column[i];
     EXPECT_EQ(sum, moment == 0 ? history.live_before : level.live[moment - 1]) << "moment " << moment;
-    // Of very many storages all are kept only where a person looks first.
+    // If there are very many storages, all are kept only at the peak and at the moment shown first.
     if (line.storages_left_out > 0 && moment != line.peak && moment != line.shown) continue;
     for (const PlacedStorage& one : line.storages)
       stored += one.from <= moment && moment < one.to ? one.bytes : Bytes{};

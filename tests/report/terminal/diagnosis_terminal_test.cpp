@@ -26,8 +26,8 @@ std::string without_colors(const std::string& text) {
   return out;
 }
 
-// Asserts of every answer: the diagnosis adds up, no line is too wide, none has a command for the terminal in it that
-// is not a color of ours, and one diagnosis fits the screen.
+// Writes diagnoses and checks what holds for each: it adds up, no line is too wide, no line has a terminal control
+// sequence other than our colors, and one diagnosis fits on the screen.
 std::string written_to_terminal(const std::vector<Diagnosis>& diagnoses, const TerminalStyle& style) {
   for (const Diagnosis& diagnosis : diagnoses) expect_adds_up(diagnosis);
   std::ostringstream out;

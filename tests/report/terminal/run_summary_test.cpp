@@ -9,7 +9,7 @@
 namespace ullage::report {
 namespace {
 
-// The summary of a report; its invariants are checked on every one.
+// Returns the summary of a run, after checking what holds for every summary.
 std::string summary(const SampleRun& run) {
   std::ostringstream out;
   write_summary(run.report(), out);
@@ -47,15 +47,16 @@ TEST(RunSummary, OfARunThatMovedSaysWhatThatCostAndWhatThePlainProgramNeeds) {
 TEST(RunSummary, OfARunWithAPlanSaysWhatItCostsAndWhatNoneCouldBeat) {
   SampleRun run;
   run.plans(run.moves(run.attach()));
-  EXPECT_EQ(summary(run),
-            "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
-            "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
-            "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
-            "pool\n"
-            "ullage: plan: 1.02 GiB, +6 % time (bound +4 %), recompute 41 sites, spill 12; adopted at step 4\n"
-            "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
-            "of the moving was hidden behind computing); least budget 812MiB\n"
-            "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
+  EXPECT_EQ(
+      summary(run),
+      "ullage: done: 12 steps in 24.5 s, 2.0 s a step (median)\n"
+      "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
+      "ullage: the plain program would have held 2.53 GiB of tensors, about 2.67 GiB with what is outside the "
+      "pool\n"
+      "ullage: plan: 1.02 GiB, +6 % time (bound +4 %), 41 ops recomputed, 12 storages spilled; adopted at step 4\n"
+      "ullage: moved out 3.00 GiB and back 2.50 GiB in 12 steps (the program waited 1.0 s of 24.5 s for it; 75 % "
+      "of the moving was hidden behind computing); least budget 812MiB\n"
+      "ullage: next: ullage run --report run.json dcgan --batch 8   (keeps these figures)\n");
 }
 
 TEST(RunSummary, OfAPlanThatWasLeftSaysSo) {
@@ -63,13 +64,15 @@ TEST(RunSummary, OfAPlanThatWasLeftSaysSo) {
   store::LedgerSlot& slot = run.plans(run.attach());
   slot.plans.store(2), slot.plan_deviations.store(3), slot.plan_rescues.store(1), slot.plan_bound_us.store(0);
   slot.plan_recomputes.store(1);
-  EXPECT_NE(summary(run).find("ullage: plan: 1.02 GiB, +6 % time, recompute 1 site, spill 12; adopted at step 4; 3 "
-                              "deviations from it, 2 plans made; 1 rescue on demand all the same\n"),
-            std::string::npos)
+  EXPECT_NE(
+      summary(run).find("ullage: plan: 1.02 GiB, +6 % time, 1 op recomputed, 12 storages spilled; adopted at step 4; "
+                        "3 deviations from it, 2 plans made; 1 storage was evicted or recomputed on demand all the "
+                        "same\n"),
+      std::string::npos)
       << summary(run);
   EXPECT_EQ(summary(run).find("nothing was moved or recomputed"), std::string::npos) << summary(run);
   for (auto& word : slot.step_us) word.store(0);
-  EXPECT_NE(summary(run).find("plan: 1.02 GiB, +120.0 ms a step, recompute"), std::string::npos) << summary(run);
+  EXPECT_NE(summary(run).find("plan: 1.02 GiB, +120.0 ms a step, 1 op recomputed"), std::string::npos) << summary(run);
 }
 
 TEST(RunSummary, LeavesOutOfTheMovingWhatIsNotKnown) {
@@ -91,11 +94,11 @@ TEST(RunSummary, SaysWhyMovingFailed) {
   EXPECT_NE(summary(run).find("ullage: nothing could be moved out: /var/tmp: no space is left\n"), std::string::npos)
       << summary(run);
   run.moves(slot);
-  EXPECT_NE(summary(run).find("least budget 812MiB; it failed: /var/tmp: no space is left\n"), std::string::npos)
+  EXPECT_NE(summary(run).find("least budget 812MiB; moving failed: /var/tmp: no space is left\n"), std::string::npos)
       << summary(run);
   slot.refused.store(1);
   slot.message.set("no room, as nothing could be moved: /var/tmp: no space is left");
-  EXPECT_EQ(summary(run).find("it failed: "), std::string::npos) << summary(run);  // said once
+  EXPECT_EQ(summary(run).find("moving failed: "), std::string::npos) << summary(run);  // said once
 }
 
 TEST(RunSummary, OfARefusalNamesTheLeastBudgetThatTheRuntimeKnows) {
@@ -104,7 +107,7 @@ TEST(RunSummary, OfARefusalNamesTheLeastBudgetThatTheRuntimeKnows) {
   slot.refused.store(1);
   slot.floor.store((2400_MiB + 1_B).count);
   run.exits(4);
-  // Rounded up: the figure must do when it is typed in.
+  // The figure is rounded up, so that it suffices when it is typed in.
   EXPECT_NE(summary(run).find("next: ullage run --memory 2401MiB dcgan --batch 8   (at least: ops that were not "
                               "reached may need more)"),
             std::string::npos)
@@ -130,7 +133,7 @@ TEST(RunSummary, OfARefusalSaysWhyAndWhichBudgetToTry) {
             "ullage: peak 1.85 GiB of 2.00 GiB: 1.71 GiB pool and 140.00 MiB outside it\n"
             "ullage: the plain program would have gone past 1.70 GiB of tensors; how far is not known\n"
             "ullage: 1 request was refused: aten::add asks for 512.00 MiB, 100.00 MiB are free\n"
-            "ullage: next: ullage run --memory 2544MiB dcgan --batch 8   (serves what was refused)\n");
+            "ullage: next: ullage run --memory 2544MiB dcgan --batch 8   (enough for the refused request)\n");
 }
 
 TEST(RunSummary, OfARefusalWithoutWordsNamesRequestAndOp) {
@@ -160,7 +163,7 @@ TEST(RunSummary, OfABudgetBelowWhatTheProcessHoldsNamesTheLeast) {
             "ullage: refused, the budget cannot be met: 500.0 ms, no step was counted\n"
             "ullage: peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB outside it\n"
             "ullage: the process holds 105.00 MiB already\n"
-            "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least that can start)\n");
+            "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least with which it can start)\n");
 }
 
 TEST(RunSummary, SaysABreachLoudlyWithTheBytes) {
@@ -179,10 +182,10 @@ TEST(RunSummary, SaysPlainlyThatAnUnlinkedProgramKeptNothing) {
       summary(run),
       "ullage: done: 24.5 s, no step was counted\n"
       "ullage: peak 1.85 GiB of 2.00 GiB\n"
-      "ullage: Ullage's runtime was in no process of it: NOTHING WAS KEPT to the budget, only the peak was read\n"
+      "ullage: NO BUDGET WAS ENFORCED: no process of the program loaded Ullage's runtime; only the peak was measured\n"
       "ullage: next: ullage run --report run.json -- python3 -c 'print('\\''a b'\\'')'   (keeps these figures)\n");
   run.page->budget.store(0);
-  EXPECT_EQ(summary(run).find("NOTHING WAS KEPT"), std::string::npos);
+  EXPECT_EQ(summary(run).find("NO BUDGET WAS ENFORCED"), std::string::npos);
 }
 
 TEST(RunSummary, OfACardSaysSoAndKeepsToItInTheNextCommand) {
@@ -217,10 +220,10 @@ TEST(RunSummary, OfACardThatWasNeverReachedSaysOnlyWhatIsKnown) {
   EXPECT_EQ(
       summary(run),
       "ullage: done: 24.5 s, no step was counted\n"
-      "ullage: Ullage's runtime was in no process of it: NOTHING WAS KEPT to a budget of the card, and no peak was "
-      "read\n"
+      "ullage: NO BUDGET WAS ENFORCED on the card: no process of the program loaded Ullage's runtime; no peak was "
+      "measured\n"
       "ullage: next: ullage run --device cuda:0 --report run.json dcgan --batch 8   (keeps these figures)\n");
-  run.page->slots[0].pid.store(1);  // linked to torch, but its tensors are the CPU's
+  run.page->slots[0].pid.store(1);  // uses torch, but its tensors are on the CPU
   EXPECT_NE(summary(run).find("ullage: peak of the card 0 B: 0 B pool and 0 B outside it\n"), std::string::npos)
       << summary(run);
 }
@@ -235,7 +238,7 @@ TEST(RunSummary, OfAKernelKillBesideACardSuggestsLessHostMemory) {
             std::string::npos)
       << summary(run);
   run.page->host_memory.store(0);
-  EXPECT_EQ(summary(run).find("--memory"), std::string::npos) << summary(run);  // the card's bytes killed nobody
+  EXPECT_EQ(summary(run).find("--memory"), std::string::npos) << summary(run);  // the card's bytes were not the cause
 }
 
 TEST(RunSummary, OfAKernelKillSuggestsLess) {

@@ -16,7 +16,7 @@ TEST(TerminalText, CleansControlsDirectionsAndWhatIsNotUtf8) {
   EXPECT_EQ(clean("caf\u00e9 \u4e2d", true), "caf\u00e9 \u4e2d");
   EXPECT_EQ(clean("caf\u00e9", false), "caf?");
   EXPECT_EQ(clean("\u202ex\u200b\u2066\ufeff", true), "?x???");
-  EXPECT_EQ(clean("\xc0\xaf\xed\xa0\x80\xf5\x80", true), "?????");  // overlong, surrogate, beyond the last
+  EXPECT_EQ(clean("\xc0\xaf\xed\xa0\x80\xf5\x80", true), "?????");  // overlong, surrogate, above U+10FFFF
   EXPECT_EQ(clean("\xe4\xb8", true), "??");                         // cut off
 }
 

@@ -100,7 +100,7 @@ TEST_F(HeapScratchTest, WhatIsRefusedIsNotGivenBack) {
   EXPECT_EQ(given_back, 0_B);
 }
 
-// MKL's buffers grow with the largest product so far, up to a bound for each thread.
+// MKL's buffers grow with the largest product so far, up to a limit for each thread.
 TEST_F(HeapScratchTest, OfAProductIsChargedWhereItIsTwiceAsLargeAsAnyBefore) {
   std::vector<Bytes> charged;
   HeapScratch scratch(

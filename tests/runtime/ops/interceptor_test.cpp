@@ -27,7 +27,7 @@ struct Seen {
   bool returned = false;
 };
 
-// Keeps what it is told; throws at the op that `refuses` names.
+// Keeps the ops that it hears of. Throws at the op that `refuses` names.
 class Notes final : public OpListener {
  public:
   std::string refuses;
@@ -263,7 +263,7 @@ TEST_F(InterceptorTest, KnowsTheRunningOp) {
   EXPECT_FALSE(Interceptor::install({&notes}).ok()) << "one at a time";
 }
 
-// One step of a small net, everything that it leaves behind.
+// Runs one step of a small net and returns every tensor that it leaves.
 std::vector<torch::Tensor> step(bool autocast) {
   torch::manual_seed(7);
   torch::nn::Sequential net(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)), torch::nn::BatchNorm2d(8),

@@ -17,9 +17,9 @@
 namespace ullage::runtime {
 namespace {
 
-constexpr std::size_t kTensors = 5;  // an odd count: the halves differ
+constexpr std::size_t kTensors = 5;  // odd, so that the two halves of a cut differ
 
-// Nothing fits: every list op is cut down to single tensors.
+// Says that nothing fits, so that every list op is cut into single tensors.
 class NothingFits final : public OpListener {
  public:
   bool fits(const OpCall&) override { return false; }
@@ -28,7 +28,7 @@ class NothingFits final : public OpListener {
   std::map<std::string, int> calls;
 };
 
-// Positive and below one, so that every function has a value there; different in each list.
+// Values are positive and below one, so that every function is defined there. They differ from list to list.
 std::vector<torch::Tensor> tensors(int list) {
   std::vector<torch::Tensor> made;
   for (std::size_t i = 0; i < kTensors; ++i) {
@@ -38,7 +38,7 @@ std::vector<torch::Tensor> tensors(int list) {
   return made;
 }
 
-// A value for an argument: lists of tensors and numbers of one length, a number of one's own for the rest.
+// Returns a value for an argument: a list of kTensors tensors or numbers, or a single number.
 std::optional<c10::IValue> value_for(const c10::Argument& argument, int list) {
   const c10::Type& type = *argument.real_type();
   switch (type.kind()) {
@@ -88,7 +88,7 @@ void append_tensors(const c10::IValue& value, std::vector<torch::Tensor>& all) {
     for (const torch::Tensor& t : value.toTensorVector()) all.push_back(t);
 }
 
-// All that a call leaves behind: its arguments afterwards and its outputs.
+// Returns all tensors that a call changes or makes: its arguments afterwards and its outputs.
 std::vector<torch::Tensor> leave_behind(const c10::OperatorHandle& op, torch::jit::Stack stack) {
   std::vector<torch::Tensor> all;
   for (const c10::IValue& argument : stack) append_tensors(argument, all);
@@ -113,7 +113,7 @@ std::vector<c10::OperatorHandle> list_operators() {
   return found;
 }
 
-// Reductions with out= warn of every output that they resize.
+// Suppresses warnings: reductions with out= warn of every output that they resize.
 struct Quiet final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };

@@ -26,7 +26,7 @@ TEST(OpName, NamesTheFactoryWhereThatIsAllThereIs) {
 TEST(OpName, IsFoundOnTheThreadsOfTheBackwardPass) {
   const std::string op = refused_op([] {
     const torch::Tensor x = torch::ones({1}, torch::requires_grad());
-    // Forward is small: the sum of an expanded view; backward makes the view's gradient whole.
+    // Forward sums an expanded view, which takes little memory. Backward allocates the view's gradient in full.
     const torch::Tensor y = x.expand({1000000000});
     y.sum().backward(torch::Tensor(), /*retain_graph=*/true);
     (y * y).sum().backward();

@@ -146,14 +146,14 @@ TEST_F(SavedTensorsTest, UnpacksAgainWhileTheGraphIsKept) {
   EXPECT_NE(error_of([&] { y.backward(); }).find("backward through the graph a second time"), std::string::npos);
 }
 
-// ", which is output 0 of Mul," taken out.
+// Removes ", which is output 0 of Mul," from an error's text.
 std::string without_maker(std::string text) {
   const std::size_t from = text.find(", which is output");
   if (from == std::string::npos) return text;
   return text.erase(from, text.find(',', from + 1) + 1 - from);
 }
 
-// Programs that torch refuses: the same words with hooks and without.
+// torch refuses these programs. Its message must be the same with our hooks and without.
 TEST_F(SavedTensorsTest, SpeaksOfInPlaceChangesInTorchsWords) {
   const std::map<std::string, std::function<void()>> programs = {
       {"an input",
@@ -247,9 +247,9 @@ TEST_F(SavedTensorsTest, SpeaksOfInPlaceChangesInTorchsWords) {
   int changed = 0;
   for (const auto& [what, program] : programs) {
     const std::string stock = error_of(program);
-    if (what == "detach_") continue;  // torch refuses; with any hooks it knows the maker and goes on, rightly
+    if (what == "detach_") continue;  // torch alone refuses; with any hooks it knows the maker and rightly goes on
     if (what == "a view" || what == "an in-place op on a view") {
-      EXPECT_EQ(without_maker(with[what]), without_maker(stock)) << what;  // makers of views come and go
+      EXPECT_EQ(without_maker(with[what]), without_maker(stock)) << what;  // torch may not name the maker of a view
     } else {
       EXPECT_EQ(with[what], stock) << what;
     }
@@ -356,7 +356,7 @@ TEST_F(SavedTensorsTest, KeepsSparseTensorsAndNumbers) {
   EXPECT_TRUE(counts.held.empty());
 }
 
-// What Python's engine does: it has hooks of its own while a program asks for them.
+// Stands for Python's engine, which has its own hooks while a program asks for them.
 struct OtherEngine final : torch::autograd::Engine {
   struct Keep final : torch::autograd::SavedVariableHooks {
     Tensor kept;

@@ -38,18 +38,18 @@ Blob generator_state() {
   return blob_of(*state.storage().unsafeGetStorageImpl());
 }
 
-// Runs every op that may be run again a second time right after it, on copies of what it read, and compares.
+// Reruns every op that may be recomputed right after it ran, on copies of what it read, and compares the results.
 class RunsTwice final : public OpListener {
  public:
   std::map<std::string, int> same;      // by op: how often
-  std::set<std::string> different;      // ops whose second run gave other bits, or changed something
-  std::set<std::string> not_taken;      // ops that the table allows and the tape does not
+  std::set<std::string> different;      // ops whose second run gave other bits, or changed its inputs
+  std::set<std::string> not_taken;      // ops that the rules allow but the tape refuses
   std::vector<std::string> statistics;  // batch norms that changed their running statistics when run again
 
   void begin(OpCall& call) override {
     const plan::RecomputeRule how = plan::recompute_rule_of(call.name);
     Open open;
-    if (how != plan::RecomputeRule::Never && how != plan::RecomputeRule::Blank) {  // those hold whatever was there
+    if (how != plan::RecomputeRule::Never && how != plan::RecomputeRule::Blank) {  // Blank: contents are undefined
       const UnseenOps unseen;
       for (const StorageUse& input : call.inputs) {
         open.inputs.push_back(input);
@@ -82,7 +82,7 @@ class RunsTwice final : public OpListener {
 
   void compare(const std::string& name, const Open& open, std::span<const c10::IValue> outputs) {
     std::vector<StoragePtr> expected;              // new storages, each once
-    std::set<const c10::StorageImpl*> workspaces;  // of recurrent layers: parts of them are never written
+    std::set<const c10::StorageImpl*> workspaces;  // of recurrent layers; they have parts that are never written
     for (const c10::IValue& output : outputs) {
       each_tensor(output, [&](const at::Tensor& tensor) {
         const auto use = storage_use(*tensor.unsafeGetTensorImpl());
@@ -110,7 +110,7 @@ class RunsTwice final : public OpListener {
       equal = workspaces.contains(expected[i].get()) || blob_of(*made[i]) == blob_of(*expected[i]);
     }
     for (std::size_t i = 0; equal && i < inputs.size(); ++i) {
-      equal = blob_of(*open.inputs[i].storage) == originals[i];  // the program's own are not touched
+      equal = blob_of(*open.inputs[i].storage) == originals[i];  // the program's own storages must not change
       if (open.inputs[i].written) equal = equal && blob_of(*inputs[i]) == originals[i];
     }
     if (equal) {
@@ -160,7 +160,7 @@ TEST_F(TapedOpTest, GivesTheSameBitsForAConvolutionalNet) {
   EXPECT_FALSE(torch::equal(before, net[1]->named_buffers()["running_mean"])) << "the program's own run writes them";
 }
 
-// Run again a batch norm must not move its running statistics a second time.
+// A rerun of a batch norm must not update its running statistics a second time.
 TEST_F(TapedOpTest, LeavesRunningStatisticsAlone) {
   torch::nn::BatchNorm2d norm(4);
   const torch::Tensor x = torch::randn({2, 4, 6, 6});
@@ -173,7 +173,7 @@ TEST_F(TapedOpTest, LeavesRunningStatisticsAlone) {
   EXPECT_TRUE(torch::equal(norm->running_var, plain->running_var));
 }
 
-// Kernels look at the grad mode: without it a recurrent layer makes no workspace.
+// A rerun needs the same grad mode, because kernels depend on it: without it a recurrent layer makes no workspace.
 TEST_F(TapedOpTest, GivesTheSameBitsForRecurrentAndAttentionLayers) {
   torch::nn::LSTM lstm(torch::nn::LSTMOptions(8, 16).num_layers(2));
   torch::nn::Embedding words(20, 8);
@@ -273,7 +273,7 @@ TEST(TapedOp, NoticesWhatChangedInPlaceWithoutBeingSeen) {
   EXPECT_FALSE(takes.taped->unchanged(0));
 }
 
-// If either ceases to hold, plans do without it; this says so.
+// If one of these no longer holds, plans are made without it, and only this test reports it.
 TEST(KernelFacts, HoldForThisBuildOnThisMachine) {
   const KernelFacts facts = probe_kernels();
   EXPECT_TRUE(facts.recomputes_batch_norm);

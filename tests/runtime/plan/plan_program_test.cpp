@@ -11,7 +11,7 @@ using plan::OpIndex;
 using plan::ValueIndex;
 using What = Action::What;
 
-// Ops 0 to 3 make values 0 to 3, each out of the one before.
+// Ops 0 to 3 make values 0 to 3, each from the one before.
 plan::Sites chain() {
   plan::Sites sites;
   sites.ops.resize(4);
@@ -54,7 +54,7 @@ TEST(PlanProgram, TapesWhatIsRunAgainAndNothingElse) {
   EXPECT_EQ(program.maker(ValueIndex{2}), OpIndex{2});
 }
 
-// Bytes that the plan does not make again are written out instead.
+// The last drop of a value is not followed by a recompute, so the run spills the bytes instead.
 TEST(PlanProgram, KnowsADropThatIsTheLast) {
   plan::Plan plan;
   plan.schedule.actions = {drop(1, 1), recompute(3, 1), drop(3, 1)};

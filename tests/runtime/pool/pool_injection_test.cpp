@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An out-of-memory error at every single allocation of a step, one after the other: each must come out as just that
-// exception, leave not a byte behind, and the next step must run.
+// Makes each allocation of a step fail in turn. Each time the program must get an out-of-memory exception, no byte may
+// leak, and the next step must run.
 #include "runtime/pooled.h"
 
 #include <c10/core/Allocator.h>
@@ -10,12 +10,12 @@
 namespace ullage::runtime {
 namespace {
 
-// Stands before the pool and refuses the k-th request.
+// An allocator in front of the pool that refuses the k-th request.
 class Injector final : public c10::Allocator {
  public:
   explicit Injector(c10::Allocator& pool) : pool_(pool) {}
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (bytes == 0) return pool_.allocate(bytes);  // oneDNN asks for scratch of zero bytes; no pool refuses that
+    if (bytes == 0) return pool_.allocate(bytes);  // oneDNN asks for zero bytes of scratch, which never fails
     ++seen;
     if (fail_in > 0 && --fail_in == 0) TORCH_CHECK_WITH(OutOfMemoryError, false, "injected");
     return pool_.allocate(bytes);

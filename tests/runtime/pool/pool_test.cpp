@@ -36,7 +36,7 @@ TEST(Pool, ServesZeroBytes) {
 }
 
 TEST(Pool, ForwardsStoragesMadeBeforeIt) {
-  // Another process-wide allocator was there first; this test must be the first of its process to be sure of it.
+  // The storage is made by the allocator that was there before the pool. That needs a process without a session yet.
   torch::Tensor before;
   if (Session::current() == nullptr) before = torch::ones({100000});
   pooled();
@@ -133,7 +133,7 @@ TEST(Pool, AForkedChildGoesOnAndWritesNoFigures) {
   EXPECT_LT(test_slot().pool_live_peak.load(), peak + (40 << 20)) << "the child's 40 MiB are not the parent's";
 }
 
-// What torch.profiler's profile_memory listens through.
+// The interface through which torch.profiler hears of memory (profile_memory).
 struct Listener final : c10::MemoryReportingInfoBase {
   std::int64_t sum = 0;
   int calls = 0;

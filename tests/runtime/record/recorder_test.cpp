@@ -24,7 +24,7 @@ namespace {
 
 using trace::Category;
 
-// Each test of this file is a process of its own under ctest; run together, the first one's session serves all.
+// ctest runs each test of this file in its own process, because a process can have only one session.
 class Recording : public testing::Test {
  protected:
   void SetUp() override {
@@ -58,7 +58,7 @@ Bytes bytes_of_all(const std::vector<torch::Tensor>& tensors) {
   return sum;
 }
 
-// What is alive at the end of the take, by category.
+// Returns the bytes that are alive at the end of the take, by category.
 std::array<Bytes, trace::kCategories> alive_at_the_end(const trace::Take& take, const trace::TakeMeaning& meaning) {
   std::array<Bytes, trace::kCategories> sums{};
   for (std::size_t i = 0; i < take.trace.storages.size(); ++i) {
@@ -140,7 +140,7 @@ TEST_F(Recording, NamesLayersByTheirParameters) {
 TEST_F(Recording, WritesTheFileWhenARequestIsRefused) {
   const torch::Tensor held = torch::ones({1000});
   EXPECT_THROW(torch::empty({4, 1024, 1024, 1024}, torch::kByte), c10::OutOfMemoryError);
-  const trace::TraceFile file = read();  // nothing but the refusal has written it
+  const trace::TraceFile file = read();  // the refusal alone caused the file to be written
   const trace::Take& take = file.takes.front();
   EXPECT_EQ(take.end, trace::Take::End::OutOfMemory);
   ASSERT_FALSE(take.trace.events.empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Long takes, of which the log keeps the first and the newest chunks.
+// Long takes: the log keeps only their first and newest chunks, with a gap between them.
 
 #include "ullage/trace/file/event_log.h"
 
@@ -27,7 +27,7 @@ Take take_with_gaps(const EventLog& log) {
   EXPECT_TRUE(file) << file.error().text();
   if (!file || file->takes.size() != 1) return {};
   EXPECT_EQ(test::broken_invariant(file->takes[0]), "");
-  // Written again from what was read, it is still the same.
+  // Writing what was read, and reading it again, gives the same.
   const auto again = test::read_text(test::written(*file));
   EXPECT_TRUE(again) << again.error().text();
   if (again) {
@@ -38,7 +38,7 @@ Take take_with_gaps(const EventLog& log) {
 
 EventLog::Instant in_micros(std::uint64_t micros) { return {micros * 1000}; }
 
-// Some 200 KiB of events, which push out all but what is kept from the beginning and what comes next.
+// Logs some 200 KiB of events. They push out everything except the first chunks and what comes next.
 void long_while(EventLog& log) {
   for (int i = 0; i < 20'000; ++i) log.freed(log.allocated(1_MiB, 0, in_micros(5)), 0, in_micros(5));
 }
@@ -131,7 +131,7 @@ TEST(EventLogGap, EndsOpsThatEndedInItAndMarksThoseThatBeganInIt) {
   EXPECT_EQ(take.details[0].took, Seconds{0.000098});
   EXPECT_EQ(take.details[1].took, Seconds{0.0002});
   EXPECT_EQ(take.details[1].end.value, take.trace.events.size() - 1);
-  EXPECT_EQ(take.trace.storages.back().op, kNoOp);  // its op began where nothing is known
+  EXPECT_EQ(take.trace.storages.back().op, kNoOp);  // its op began in the gap
   EXPECT_TRUE(std::holds_alternative<event::Mark>(take.trace.events[take.trace.events.size() - 2].what));
 }
 
@@ -151,7 +151,7 @@ TEST(EventLogGap, KeepsRolesChargesAndTheStateOfPhases) {
   made.born_in_gap = log.allocated(4_KiB, 0, in_micros(7));
   log.has_role(made.lives_on, Role::Parameter, "w");
   log.has_role(made.born_in_gap, Role::Gradient, {});
-  for (int i = 0; i < 5000; ++i) {  // each with a role, and gone
+  for (int i = 0; i < 5000; ++i) {  // each gets a role and is freed
     const StorageId gradient = log.allocated(16_B, 0, in_micros(7));
     log.has_role(gradient, Role::Gradient, {});
     log.freed(gradient, 0, in_micros(7));

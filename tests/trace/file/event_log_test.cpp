@@ -88,7 +88,7 @@ TEST(EventLog, TellsTheOpThatAllocatedByItsThread) {
   log.op_begun(other, {}, at_us(2));
   log.allocated(1_B, 0, at_us(3));
   log.allocated(2_B, 3, at_us(4));
-  log.allocated(3_B, 7, at_us(5));  // on a thread without ops
+  log.allocated(3_B, 7, at_us(5));  // thread 7 runs no op
   log.op_ended(outer, {}, false, at_us(6));
   log.allocated(4_B, 0, at_us(7));
   const Take take = only_take(log);
@@ -183,7 +183,8 @@ TEST(EventLog, KeepsShapesBeyondItsTable) {
 }
 
 TEST(EventLog, KeepsShapesApartThatHashAlike) {
-  // The hash after one size is all that the next one is mixed with, so that a second size can make up for the first.
+  // The hash mixes each size into the hash of the sizes before it. So for another first size there is a second one that
+  // gives the same hash.
   constexpr std::uint8_t kFloat = 6;
   const auto hash = [](std::vector<std::int64_t> sizes) { return Shapes::hash(kFloat, sizes); };
   std::vector<std::int64_t> one = {3, 5}, other = {3, -1};

@@ -15,7 +15,7 @@ TEST(IdTable, DoesWhatAMapDoes) {
   std::map<std::uint64_t, std::uint64_t> map;
   std::mt19937_64 random(1);
   for (int i = 0; i < 300'000; ++i) {
-    // Few keys, that meet in the same places again and again; now and then the largest that there is.
+    // Few keys, so that they collide again and again; now and then the largest key.
     const std::uint64_t key = random() % 64 == 0 ? UINT64_MAX - 1 : random() % (1 + i / 300);
     if (random() % 2 == 0) {
       table[key] = map[key] = random();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Files that are cut off, damaged, of another version, or written to harm.
+// Files that are cut off, damaged, of another version, or malicious.
 
 #include "trace/random_program.h"
 #include "trace/take_text.h"
@@ -81,7 +81,7 @@ TEST(DamagedTrace, WithRightChecksumsIsAnErrorOrAWholeTake) {
     for (const Take& take : file->takes) ASSERT_EQ(test::broken_invariant(take), "") << round;
     ASSERT_EQ(lines_of(*read_text(test::written(*file))), lines_of(*file)) << round;
   }
-  EXPECT_GT(read, 200u);  // the damage did reach the inner checks, and some of it is no contradiction
+  EXPECT_GT(read, 200u);  // the damage reaches the inner checks, and some damaged files are still consistent
   EXPECT_GT(refused, 200u);
 }
 
@@ -99,14 +99,14 @@ TEST(DamagedTrace, OfANewerVersionSaysWhatToDo) {
 
 TEST(DamagedTrace, SaysHowManyPartsAreMissing) {
   const std::string content = small_file();
-  // The first take, up to and with its end part, is left out.
+  // Removes the first take with its end part.
   const std::size_t begin = content.find("TAKE"), end = content.find("TAKE", begin + 1);
   EXPECT_TRUE(has(error_of(content.substr(0, begin) + content.substr(end)), "parts are missing: 7 came, 11 were"))
       << error_of(content.substr(0, begin) + content.substr(end));
   EXPECT_TRUE(has(error_of(content + "x"), "1 bytes behind the end"));
 }
 
-// A file made by hand, one take in it.
+// Makes a file with one take by hand, part by part.
 class HandMade final {
  public:
   HandMade() : parts_(out_) {}
@@ -155,7 +155,7 @@ class HandMade final {
 constexpr std::uint64_t kAllocation = 0x10, kFree = 1, kOpBegin = 2, kSave = 4, kRefused = 6, kCharge = 10;
 const auto numbers = [](std::initializer_list<std::uint64_t> values) { return HandMade::numbers(values); };
 
-// One take without storages from before, whose only chunk says this.
+// A file of one take without storages from before, whose only chunk has these records.
 std::string with_events(std::uint64_t count, std::initializer_list<std::uint64_t> records) {
   return HandMade().front().take(0, numbers({0})).events({0, 0, 0, 0}, count, numbers(records)).end(count);
 }
@@ -205,7 +205,7 @@ TEST(DamagedTrace, WithAnUnknownPartIsRefused) {
   EXPECT_TRUE(has(error_of(content), "a part WHAT where TAKE or DONE is expected"));
 }
 
-// 5,000 ops of seven bytes, each with a name of 100,000: half a gigabyte from 135 KB.
+// 5,000 ops of seven bytes each share a name of 100,000 bytes. A copy for each would make half a gigabyte from 135 KB.
 TEST(DamagedTrace, ThatWouldTakeFarMoreMemoryThanItsSizeIsRefused) {
   PackedBytes texts = numbers({1, 100'000});
   append_text(texts, std::string(100'000, 'x'));

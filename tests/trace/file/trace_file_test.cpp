@@ -38,7 +38,7 @@ TraceFile front() {
 
 constexpr ProcessFigures kFigures{5_GiB, 134_MiB, 4_GiB, 4_GiB, 2, 141_MiB};
 
-// What the log writes, and what should be read from it.
+// What the log writes, and what must be read from that.
 struct Recorded {
   std::string content;
   TraceFile expected = front();
@@ -94,7 +94,7 @@ TEST(TraceFile, RefusesToWriteWhatItCouldNotRead) {
   const EventId first{0}, end{1};
   trace.storages = {{1_B, {}, {}, {}, kNoOp, first, end, end, false}, {2_B, {}, {}, {}, kNoOp, first, end, end, false}};
   trace.events = {{event::Allocation{StorageId{1}}, Microseconds{0}, {}}};
-  EXPECT_THROW(written(file), ContractError);  // numbered against the order of births
+  EXPECT_THROW(written(file), ContractError);  // storages must be numbered in the order of their births
   trace.events = {{event::FreeRequest{StorageId{0}}, Microseconds{0}, {}}};
   EXPECT_THROW(written(file), ContractError);
   trace.events.clear();
@@ -102,7 +102,7 @@ TEST(TraceFile, RefusesToWriteWhatItCouldNotRead) {
   EXPECT_THROW(written(file), ContractError);  // behind the end
 }
 
-// Made when version 1 was new: it must be read the same for as long as there is a version 1.
+// The file was written when version 1 was new. It must be read the same as long as version 1 is supported.
 TEST(TraceFile, ReadsAnOldFileAsItWasWritten) {
   std::ifstream in(tests_folder() / "data/traces/gap.ullage", std::ios::binary);
   const auto file = read_text({std::istreambuf_iterator<char>(in), {}});
@@ -110,7 +110,7 @@ TEST(TraceFile, ReadsAnOldFileAsItWasWritten) {
   ASSERT_EQ(file->takes.size(), 1u);
   const Take& take = file->takes[0];
   EXPECT_EQ(broken_invariant(take), "");
-  EXPECT_TRUE(file->onednn);  // files from before it was told
+  EXPECT_TRUE(file->onednn);  // the default for older files, which do not state it
   EXPECT_TRUE(file->choices.empty());
   EXPECT_EQ(take.knobs, (std::vector<Knob>{{"batch", 4}, {"size", 64}}));
   EXPECT_EQ(take.gaps, (std::vector<Gap>{{EventId{4}, 123'456}}));

@@ -31,7 +31,7 @@ TEST(Levels, PeakMayBeBeforeTheFirstEvent) {
   const Address a = program.allocate(8_MiB);
   program.allocate(1_MiB);
   program.free(a);
-  const History history(program.recording(4));  // the request is lost as well
+  const History history(program.recording(4));  // loses the request to free as well
   EXPECT_EQ(history.at(At::Peak).event, EventId{0});
   const History later(program.recording(5));
   EXPECT_EQ(later.at(At::Peak).event, std::nullopt);
@@ -74,7 +74,7 @@ TEST(OwnersAt, AreByCategoryAndNameLargestFirst) {
   EXPECT_EQ(owners[0].name, "a.py:3 main");
   EXPECT_EQ(owners[0].bytes, 4_MiB);
   EXPECT_EQ(owners[0].storages, 3u);
-  EXPECT_EQ(owners[0].stack, second);  // of the largest
+  EXPECT_EQ(owners[0].stack, second);  // that of the largest storage
   EXPECT_EQ(owners[1].name, "b.py:4 main");
 }
 

@@ -18,7 +18,7 @@ Bytes live_in(const History& history, Category category, EventId event) {
   return sum;
 }
 
-// Most bytes of a category that are live after any event.
+// Returns the peak of the live bytes of a category.
 Bytes most_in(const History& history, Category category) {
   Bytes most;
   for (std::uint64_t i = 0; i < history.trace.events.size(); ++i) {
@@ -101,7 +101,7 @@ TEST(Lifetimes, FollowParametersThatAnOptimizerReplaces) {
   EXPECT_EQ(bytes.at(Category::OptimizerState), 1_MiB);
 }
 
-// A parameter that goes in a later call is not replaced by state that an earlier one has made.
+// A parameter that is freed in a later call of the optimizer is not replaced by state that an earlier call made.
 TEST(Lifetimes, GiveNoStateOfAnEarlierCallForAParameter) {
   RecordingBuilder program;
   const StackId made = program.stack({{"torch/nn/modules/linear.py", "__init__", 1}, {"model.py", "__init__", 2}});

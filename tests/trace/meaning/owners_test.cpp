@@ -308,8 +308,8 @@ TEST(StackMeanings, TellTheLineOfAModulesForwardApart) {
   const auto& b = all[block.value].module_calls;
   ASSERT_EQ(a.size(), 4u);
   ASSERT_EQ(b.size(), 4u);
-  EXPECT_EQ(a[0], b[0]);  // one call of the model
-  EXPECT_NE(a[1], b[1]);  // two lines of it
+  EXPECT_EQ(a[0], b[0]);  // the same call of the model
+  EXPECT_NE(a[1], b[1]);  // two lines of the model
 }
 
 TEST(OwnerRules, HaveStarsAtTheEndsAndInTheMiddle) {

@@ -18,7 +18,7 @@ struct Sequence {
   std::vector<std::size_t> turns() const { return find_turns(symbols, levels); }
 };
 
-// A beginning, `layers` equal layers of ten symbols, an end; the level rises within a turn.
+// Adds a turn: a beginning, `layers` equal layers of ten symbols, an end. The level rises within the turn.
 void add_turn(Sequence& sequence, std::uint64_t layers, std::uint64_t around = 10) {
   std::uint64_t level = 0;
   for (std::uint64_t i = 0; i < around; ++i) sequence.add(1000 + i, level++);
@@ -61,7 +61,7 @@ TEST(Period, IsFoundBehindABeginningOfAnotherKind) {
   EXPECT_EQ(turns.front(), 300u);
 }
 
-// What comes once alone agrees with every period.
+// The beginning has symbols that occur only once, and these do not contradict any period.
 TEST(Period, IsTheWholeTurnBehindALongBeginning) {
   Sequence sequence;
   for (std::uint64_t i = 0; i < 3000; ++i) sequence.add(5000 + i, i);
@@ -80,7 +80,7 @@ TEST(Period, BeginsWhereTheLevelIsLowest) {
   EXPECT_EQ(turns.front(), 100u);
 }
 
-// One turn in ten has some symbols more: the places are found again behind them.
+// One turn in ten has some more symbols. The turns after it must be found again.
 TEST(Period, OutlivesATurnOfAnotherLength) {
   Sequence sequence;
   std::vector<std::size_t> expected;

@@ -14,7 +14,7 @@ TrainingProgram trained(TrainingProgram::Options options, int steps) {
   return program;
 }
 
-// Each step but the first holds one call of the optimizer, and equally many events.
+// Checks that there are `count` steps, and that all between the first and the last have the same number of events.
 void expect_equal_steps(const Steps& steps, std::size_t count) {
   ASSERT_EQ(steps.begins.size(), count);
   for (std::size_t i = 3; i < count; ++i) {
@@ -26,7 +26,7 @@ TEST(Steps, AreFoundByAnnotations) {
   const History history(trained({.annotations = true}, 6).recording());
   EXPECT_EQ(history.steps.from, Steps::From::Annotations);
   expect_equal_steps(history.steps, 7);
-  EXPECT_EQ(history.steps.whole(), 6u);  // what follows the last call may be part of a step
+  EXPECT_EQ(history.steps.whole(), 6u);  // what follows the last call may be an unfinished step
 }
 
 TEST(Steps, AreFoundByStacks) {
@@ -70,7 +70,7 @@ TEST(Steps, OfTwoOptimizersInTurnAreOneForBoth) {
   EXPECT_GT(history.steps.begins[1].value, first_ends);
 }
 
-// Nothing is allocated between the two calls; the second optimizer is called in every other turn.
+// Nothing is allocated between the calls of the two optimizers. The second one is called in every other turn.
 TEST(Steps, EndWithARareOptimizerCalledRightBehindAnother) {
   RecordingBuilder program;
   const auto step_from = [&](std::uint64_t line) {
@@ -114,7 +114,7 @@ TEST(Steps, AreNotTheLayersOfOnePass) {
   EXPECT_EQ(history.steps.begins.size(), 0u);
 }
 
-// Nor where nothing is kept, so that each layer begins at the same level.
+// As above, for a pass that saves nothing: each layer begins at the same level, as a step does.
 TEST(Steps, AreNotTheLayersOfAPassThatKeepsNothing) {
   RecordingBuilder program;
   const Frame script{"train.py", "main", 9};
@@ -200,7 +200,7 @@ TEST(Growth, EndsWhereItIsGivenBack) {
   EXPECT_GE(growth[0].total, 5_MiB);
 }
 
-// The last three batches are kept for reuse, of whatever size.
+// The program keeps the last three batches for reuse. They differ in size, but that is not growth.
 TEST(Growth, IsNotACacheThatIsFull) {
   RecordingBuilder program;
   const StackId line = program.stack({{"train.py", "main", 3}});

@@ -37,7 +37,7 @@ TEST(Reconstruct, FollowsAWholeHistory) {
   EXPECT_EQ(history.level.reserved[5], (2_MiB + 1024_B));
 }
 
-// The state before a history whose oldest events are lost, whichever they are.
+// Whatever number of oldest events is lost, the state before the rest must be found.
 TEST(Reconstruct, FindsWhatWasBeforeATruncatedHistory) {
   TrainingProgram program({});
   program.build_model();
@@ -164,7 +164,7 @@ TEST(Reconstruct, TakesAFreeOfABlockNeverSeenAsOneFromBefore) {
   program.add({record::Free{Address{0x1000}, 2_MiB, {}}, {}, {}});
   Recording file = program.recording();
   EXPECT_EQ(History(file).trace.live_before, 2_MiB);
-  // Where nothing was reserved before, nothing can have been live.
+  // If nothing was reserved before, nothing can have been live.
   program.allocate(1_MiB);
   const History history(program.recording());
   EXPECT_EQ(history.trace.live_before, 2_MiB);

@@ -20,14 +20,14 @@ constexpr std::uint64_t token(std::string_view name) {
   return hash;
 }
 
-// Parameters [first, first + count).
+// A net with the parameters [first, first + count).
 struct Net {
   std::uint64_t first;
   std::uint64_t count = 3;
 };
 constexpr Net kGenerator{100}, kCritic{200};
 
-// Tells a finder what a program would do, and keeps where its steps really end.
+// Feeds a finder with what a program would do, and keeps where the steps really end.
 class Program {
  public:
   explicit Program(std::uint64_t most_kept = StepFinder::kMostKept) : finder_(most_kept) {}
@@ -87,7 +87,7 @@ class Program {
     sure_ = finder_.whole_steps();
   }
 
-  std::uint64_t sure() const { return sure_; }  // as asked after the newest op
+  std::uint64_t sure() const { return sure_; }  // the finder's answer after the newest op
   std::uint64_t ops() const { return ops_; }
   Borders borders() const { return finder_.borders(); }
   Borders true_borders() const {
@@ -127,7 +127,7 @@ TEST(StepFinder, IsSureOfOneStepOnlyWhenItCameAgain) {
   EXPECT_EQ(program.sure(), 2u);
 }
 
-// A rehearsal is to be ended before the next step has taken its memory.
+// A rehearsal must be ended before the next step takes its memory.
 TEST(StepFinder, KnowsTheEndOfAStepAtTheFirstOpAfterIt) {
   Program program;
   program.load(kGenerator);
@@ -174,7 +174,7 @@ TEST(StepFinder, FindsTheStepOfAGanOfTwoOptimizers) {
   EXPECT_EQ(program.sure(), 3u);
 }
 
-// The generator is only used while the critic learns.
+// While the critic is trained, the generator is used but not updated.
 TEST(StepFinder, WaitsForTheGeneratorOfACriticUpdatedFiveTimes) {
   Program program;
   program.load(kGenerator);
@@ -213,7 +213,7 @@ TEST(StepFinder, CountsFourBackwardsAndOneUpdateAsOneStep) {
   EXPECT_EQ(program.sure(), 3u);
 }
 
-// Weights may be looked at, and scaled, before they are trained.
+// A program may use and scale its weights before it trains them. That is no step.
 TEST(StepFinder, TakesUpdatesBeforeTheFirstBackwardForLoading) {
   Program program;
   program.load(kGenerator);
@@ -231,7 +231,8 @@ TEST(StepFinder, TakesUpdatesBeforeTheFirstBackwardForLoading) {
   EXPECT_EQ(program.borders(), program.true_borders());
 }
 
-// Nothing in the ops tells one call of such an optimizer from several: each closure with its update is a step.
+// Some optimizers call a closure several times in one call. The ops do not show that, so each closure with its update
+// counts as a step.
 TEST(StepFinder, TakesEachClosureWithAnUpdateForAStep) {
   Program program;
   program.load(kGenerator);
@@ -259,7 +260,7 @@ TEST(StepFinder, LosesPatienceWithParametersThatNeverUpdate) {
   }
 }
 
-// A penalty on gradients makes a new leaf in each step.
+// A gradient penalty makes a new leaf in each step, which no optimizer ever updates.
 TEST(StepFinder, DoesNotWaitForInputsThatRequireGrad) {
   Program program;
   program.load(kCritic);
@@ -274,7 +275,7 @@ TEST(StepFinder, DoesNotWaitForInputsThatRequireGrad) {
   EXPECT_EQ(program.sure(), 3u);
 }
 
-// State is made in the first step; later ones add to gradients that are there.
+// The first step makes optimizer state; later steps add to existing gradients.
 TEST(StepFinder, FindsStepsThoughTheFirstDiffers) {
   Program program;
   program.load(kGenerator);
@@ -309,7 +310,8 @@ TEST(StepFinder, FindsStepsWithAnEvaluationInBetween) {
   EXPECT_EQ(program.sure(), 9u);
 }
 
-// Looked at only since the last layers of a forward pass: its optimizer's first call shows a few parameters alone.
+// If the finder starts during a forward pass, it sees only the last layers. So the first call of the optimizer updates
+// only a few of the parameters that it knows, and later calls update more.
 TEST(StepFinder, KnowsTheRestOfAFirstCallThatWasMetInItsMidst) {
   const Net whole{100, 6}, last{105, 1};
   for (const bool told : {true, false}) {
@@ -342,7 +344,7 @@ TEST(StepFinder, IgnoresAveragesOfTheWeights) {
   EXPECT_EQ(program.sure(), 12u);
 }
 
-// Experts that no token went to have no gradient and are not updated.
+// In a mixture of experts, an expert that got no token has no gradient and is not updated in that step.
 TEST(StepFinder, KnowsAnOptimizerAgainByMostOfItsParameters) {
   Program program;
   const Net all{100, 10};
@@ -361,7 +363,7 @@ TEST(StepFinder, DoesNotTakeAWarmUpOfItsOwnOptimizerForTheStep) {
   Program program;
   program.load(kGenerator);
   program.load(kCritic);
-  program.train(kCritic);  // once, before all else
+  program.train(kCritic);  // once, before everything else
   for (int i = 0; i < 20; ++i) {
     program.train(kGenerator);
     program.step_ends();
@@ -380,12 +382,12 @@ TEST(StepFinder, FindsTheTurnsOfALoopWithoutAnOptimizer) {
   const Borders borders = program.borders();
   ASSERT_GT(borders.size(), 25u);
   for (std::size_t i = 2; i < borders.size(); ++i) EXPECT_EQ(borders[i] - borders[i - 1], 10u);
-  EXPECT_GE(borders[1], 10u);  // the loading is in the first step
+  EXPECT_GE(borders[1], 10u);  // the first step includes the loading
   EXPECT_GE(program.sure(), 3u);
   EXPECT_LE(program.sure(), borders.size() - 1);
 }
 
-// Equal layers are turns of a loop, but use other parameters each.
+// Equal layers look like turns of a loop, but each uses other parameters.
 TEST(StepFinder, DoesNotTakeTheLayersOfAPassForSteps) {
   Program program;
   const Net deep{100, 200};
@@ -399,7 +401,7 @@ TEST(StepFinder, DoesNotTakeTheLayersOfAPassForSteps) {
   for (std::size_t i = 2; i < borders.size(); ++i) EXPECT_EQ(borders[i] - borders[i - 1], 400u);
 }
 
-// The gradients of many batches may be added up before the first update.
+// A program may accumulate the gradients of many batches before its first update.
 TEST(StepFinder, DoesNotTakeBatchesBeforeTheFirstUpdateForSteps) {
   Program program;
   program.load(kGenerator);
@@ -424,7 +426,8 @@ TEST(StepFinder, FindsNothingInAProgramThatNeverRepeats) {
   EXPECT_EQ(program.sure(), 0u);
 }
 
-// Sequences of other lengths each time: that many calls of the optimizer are steps all the same.
+// Sequences have another length in each step, so no two steps are alike. After kPatience calls of the optimizer, the
+// finder takes them for steps anyway.
 TEST(StepFinder, LosesPatienceWithStepsThatAllDiffer) {
   Program program;
   program.load(kGenerator);
@@ -472,7 +475,7 @@ TEST(StepFinder, NeverGoesBack) {
   std::uint64_t sure = 0;
   for (int i = 0; i < 40; ++i) {
     program.train(kGenerator);
-    if (i % 15 == 14) program.train(kCritic);  // a second, rarer optimizer shows late
+    if (i % 15 == 14) program.train(kCritic);  // a second optimizer is called late and seldom
     EXPECT_GE(program.sure(), sure);
     sure = program.sure();
   }

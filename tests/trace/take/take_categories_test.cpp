@@ -28,14 +28,14 @@ TEST(TakeCategories, TellsWhatEachStorageOfATrainingWasFor) {
   EXPECT_EQ(take.of(program.conv), Category::Activations);
   EXPECT_EQ(take.of(program.mask), Category::Activations);
   EXPECT_EQ(take.of(program.dropped), Category::Activations);
-  EXPECT_EQ(take.of(program.norm), Category::Temporaries);  // the next op made it superfluous
+  EXPECT_EQ(take.of(program.norm), Category::Temporaries);  // not needed after the next op
   EXPECT_EQ(take.of(program.scratch), Category::Workspace);
   EXPECT_EQ(take.of(program.grad_out), Category::Temporaries);
   EXPECT_EQ(take.of(program.root), Category::Temporaries);
   EXPECT_EQ(take.of(*program.loss), Category::Temporaries);
 }
 
-// The data of the first step are made before the first forward pass, as the model is.
+// The first batch is made before the first forward pass, like the model, but it is no parameter.
 TEST(TakeCategories, TakesTheFirstBatchForAnInput) {
   Training program;
   program.forward();
@@ -55,7 +55,7 @@ TEST(TakeCategories, TakesDecayedGradientsForTemporaries) {
   EXPECT_EQ(take.name(program.decayed), "aten::add");
 }
 
-// It is made from a gradient, and nothing writes it in that step.
+// In the first step, momentum is made from a gradient, and no op writes it in place.
 TEST(TakeCategories, KnowsMomentumAlsoOfASingleStep) {
   for (const int steps : {1, 2, 3}) {
     Training program({.optimizer = Training::Options::Momentum});
@@ -69,7 +69,7 @@ TEST(TakeCategories, KnowsGradientsThatAreFilledWithZeros) {
   for (int i = 0; i < 3; ++i) program.train();
   const Understood take = program.understood();
   EXPECT_EQ(take.of(*program.gradient), Category::Gradients);
-  EXPECT_EQ(take.of(program.added), Category::Temporaries);  // to the gradient that there was
+  EXPECT_EQ(take.of(program.added), Category::Temporaries);  // added to the existing gradient
 }
 
 TEST(TakeCategories, TakesAveragesOfTheWeightsForBuffers) {
@@ -121,7 +121,7 @@ TEST(TakeCategories, TakesALeafThatIsNeverUpdatedForAnInput) {
   EXPECT_EQ(take.of(between), Category::Inputs);
   EXPECT_EQ(take.of(penalty), Category::Temporaries);
   EXPECT_EQ(take.name(between), "aten::lerp after net.conv");
-  EXPECT_EQ(take.name(penalty), "aten::convolution parameter 1 [10, 100]");  // and not by its other leaf
+  EXPECT_EQ(take.name(penalty), "aten::convolution parameter 1 [10, 100]");  // not named by its other leaf
 }
 
 TEST(TakeCategories, TakesFrozenParametersForParameters) {
@@ -159,21 +159,21 @@ TEST(TakeCategories, TakesWhatClipsGradientsForTemporariesOfTheOptimizer) {
   const Understood take = program.understood();
   for (std::uint64_t i = op; i < op + 3; ++i) EXPECT_EQ(take.phase(i), Phase::Optimizer);
   EXPECT_EQ(take.of(norm), Category::Temporaries);
-  EXPECT_EQ(take.of(*total), Category::Temporaries);  // the program holds it up to the next step
+  EXPECT_EQ(take.of(*total), Category::Temporaries);  // the program holds it until the next step
 }
 
 TEST(TakeCategories, KnowsWhatWasThereBeforeTheTake) {
   TakeBuilder b;
   const StorageId weight = b.from_before(4000_B), state = b.from_before(4000_B), mean = b.from_before(40_B);
   const StorageId gradient = b.from_before(4000_B), old = b.from_before(8000_B);
-  const StorageId nobody = b.from_before(8000_B);  // of the size of a gradient
+  const StorageId nobody = b.from_before(8000_B);  // has the size of a gradient
   b.role(weight, Role::Parameter, "net.conv.weight");
   b.role(gradient, Role::Gradient);
   b.role(old, Role::Gradient);
   StorageId data{}, unsaved{};
   for (int i = 0; i < 3; ++i) {
     b.mode(Mode::Grad);
-    data = b.allocate(100_B);  // by no op
+    data = b.allocate(100_B);  // outside any op
     unsaved = b.allocate(10_B);
     const StorageId out = b.op1({.name = "aten::convolution",
                                  .reads = {data, weight},
@@ -260,7 +260,7 @@ TEST(TakeCategories, KnowsParametersThatAreReplacedInEachStep) {
   EXPECT_EQ(program.understood().of(extra), Category::Parameters);
 }
 
-// Nothing requires grad, so nothing tells the weights but that they stay.
+// No tensor requires grad, so the only sign of the weights is that they stay.
 TEST(TakeCategories, OfFrozenModelsKnowsWhatStays) {
   TakeBuilder b;
   const StorageId weight = b.op1({.name = "aten::empty", .makes = {4000_B}});
@@ -279,7 +279,7 @@ TEST(TakeCategories, OfFrozenModelsKnowsWhatStays) {
   EXPECT_EQ(take.of(weight), Category::Buffers);
 }
 
-// Inside a composite op that another one is part of.
+// A storage is made and freed inside a composite op, by an inner op.
 TEST(TakeCategories, TakesWhatLivesWithinOneOpForWorkspace) {
   Training program;
   StorageId within{}, out{};

@@ -16,7 +16,7 @@ TEST(TakeMeaning, SeesLossesGrowThatAreKeptInAList) {
   for (int i = 0; i < 6; ++i) {
     program.train();
     if (i == 1) second = *program.loss;
-    program.loss.reset();  // nobody frees it
+    program.loss.reset();  // so it is never freed
   }
   program.train();
   const Understood take = program.understood();
@@ -27,7 +27,7 @@ TEST(TakeMeaning, SeesLossesGrowThatAreKeptInAList) {
   EXPECT_TRUE(found[0].name.starts_with("aten::binary_cross_entropy")) << found[0].name;
 }
 
-// The end of the op that ran when the gap began is lost.
+// An op was running when the gap began, so its end is lost.
 TEST(TakeMeaning, ClosesOpsAtAGap) {
   TakeBuilder b;
   b.open({.name = "aten::lost"});

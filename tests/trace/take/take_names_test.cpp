@@ -56,7 +56,7 @@ TEST(TakeNames, NamesPlaces) {
   EXPECT_EQ(take.name(program.scratch), "aten::convolution net.conv");
   EXPECT_EQ(take.name(program.grad_out), "aten::binary_cross_entropy_backward BinaryCrossEntropyBackward0");
   EXPECT_EQ(take.name(program.root), "aten::sqrt");
-  EXPECT_EQ(take.name(*program.noise), "aten::randn");  // after nothing: a step began
+  EXPECT_EQ(take.name(*program.noise), "aten::randn");  // without "after ...", because a step began
 }
 
 TEST(TakeNames, NamesPlacesByParametersWhereNoNamesWereTold) {

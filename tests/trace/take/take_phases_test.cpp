@@ -48,7 +48,8 @@ TEST(TakePhases, TellsThePhaseOfEachEvent) {
   EXPECT_EQ(phases(take.take.trace, take.meaning.meanings)[gradient.born.value], Phase::Backward);
 }
 
-// Drawing samples from the noise that stays is no part of the optimizer, though all it uses was there before.
+// Drawing samples from constant noise uses only storages that existed before, as an optimizer does. It must count as
+// evaluation.
 TEST(TakePhases, TakesSamplingForEvaluation) {
   Training program;
   std::uint64_t op = 0;
@@ -67,7 +68,7 @@ TEST(TakePhases, TakesSamplingForEvaluation) {
   EXPECT_EQ(take.phase(op + 1), Phase::Evaluation);
 }
 
-// A norm that learns its statistics writes them also while samples are drawn.
+// A norm in training mode writes its statistics also while samples are drawn.
 TEST(TakePhases, TakesSamplingWithNormsForEvaluation) {
   Training program;
   std::uint64_t op = 0;
@@ -101,7 +102,7 @@ TEST(TakePhases, TakesAnEvaluationThatCountsForEvaluation) {
   EXPECT_EQ(program.understood().phase(op), Phase::Evaluation);
 }
 
-// One forward pass for two backward passes, each with its update.
+// One forward pass is followed by two backward passes, each with its update.
 TEST(TakePhases, TellsABackwardBetweenTwoUpdates) {
   Training program;
   std::uint64_t second = 0;
@@ -115,7 +116,7 @@ TEST(TakePhases, TellsABackwardBetweenTwoUpdates) {
   EXPECT_EQ(program.understood().phase(second), Phase::Backward);
 }
 
-// Both gradients are made, then one update, a look at the network, the other update.
+// Both gradients are made. Then come one update, a forward pass, and the other update.
 TEST(TakePhases, TellsAForwardBetweenTwoUpdates) {
   Training program;
   std::uint64_t between = 0;

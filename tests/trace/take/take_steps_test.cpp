@@ -24,7 +24,7 @@ TEST(TakeSteps, FindsSteps) {
   EXPECT_EQ(take.meaning.steps.whole(), 3u);
   ASSERT_EQ(take.meaning.steps.begins.size(), 4u);
   for (std::size_t i = 1; i < 4; ++i) {
-    // Between the last op and the end stands the free of what that op used.
+    // The free of a storage that the last op used comes between that op and the end of the step.
     EXPECT_LE(take.meaning.steps.begins[i], ends[i - 1]);
     EXPECT_GE(take.meaning.steps.begins[i].value + 1, ends[i - 1].value);
   }
@@ -56,7 +56,7 @@ TEST(TakeSteps, KnowsTheOnlyStepOfAProgram) {
   EXPECT_EQ(take.of(*program.exp_avg), Category::OptimizerState);
   EXPECT_EQ(take.of(program.conv), Category::Activations);
   EXPECT_EQ(take.of(program.running_mean), Category::Buffers);
-  EXPECT_EQ(take.of(*program.noise), Category::Inputs);  // made after the model, and alive to the end
+  EXPECT_EQ(take.of(*program.noise), Category::Inputs);  // made after the model, and alive at the end
   EXPECT_EQ(take.meaning.steps.whole(), 1u);
   EXPECT_EQ(Understood(program.b.take(Take::End::OutOfMemory)).meaning.steps.from, Steps::From::Nothing);
 }

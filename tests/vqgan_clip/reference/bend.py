@@ -21,7 +21,7 @@ def elastic(pictures, drawn):
     return F.grid_sample(pictures, grid, align_corners=False)
 
 
-# Of a square's corners one stands twice and one is missing. That is how kornia has it.
+# One corner of the square occurs twice and another one is missing, as in kornia.
 ANCHORS = ((-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, -1.0), (0.0, 0.0))
 
 

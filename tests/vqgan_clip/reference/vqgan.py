@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from .straight_through import clamp_with_grad, quantise
 
-# ddconfig of the published files; a config may leave out what stands in DEFAULTS.
+# ddconfig of the published files. A config may omit what is in DEFAULTS.
 IMAGENET_F16 = {"ch": 128, "ch_mult": [1, 1, 2, 2, 4], "num_res_blocks": 2, "attn_resolutions": [16], "z_channels": 256,
                 "resolution": 256, "double_z": False}
 GUMBEL_F8 = {**IMAGENET_F16, "ch_mult": [1, 1, 2, 4], "attn_resolutions": [32]}

@@ -18,8 +18,10 @@ std::vector<trace::TensorUse> uses_of(const trace::OpDetail& detail, bool result
 // bfloat16; with oneDNN and without.
 //   views, and ops like empty_like                        all arguments
 //   backward of pooling, of padding, of nll_loss          the forward pass's input: its sizes are enough
-//   convolution_backward with no gradient for the weight  the input, if there is one group. A contiguous input with a
-//                                                         channels-last weight is reordered all the same, for nothing
+//   convolution_backward with no gradient for the weight  the input, if there is one group. (A contiguous input with a
+//                                                         channels-last weight is read all the same: torch reorders
+//                                                         it and does not use the result. The table does not know
+//                                                         layouts and lists the input here too.)
 //   convolution_backward with no gradient for the input   the weight
 // Empty if another argument shares the one unread storage, or if the op failed.
 std::vector<StorageId> unread_storages(std::string_view name, const trace::OpDetail& detail);

@@ -14,7 +14,7 @@ Bytes plain_peak(const Step& step);
 // The time from the step's first event to the first one after it; zero if the recording has no times.
 Seconds length_of(const trace::TakeIndex& index, const StepRange& range);
 
-// Fills in the figures of `step` from `peak` on.
+// Fills in Step::peak and all members that are declared after it. The ops and values of `step` must be there already.
 void add_figures(const trace::TakeIndex& index, const StepRange& range, Step& step);
 
 }  // namespace ullage::plan

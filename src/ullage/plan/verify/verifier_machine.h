@@ -21,7 +21,9 @@ class VerifierMachine final {
   explicit VerifierMachine(const Step& step);
 
   // All return false if something is not allowed; refused() then says what.
-  bool begin_step(const std::vector<ValueIndex>& away);  // only the first step spills `away`; others begin as one ended
+  // The first call spills the values in `away` before the step; later calls ignore them: what lives from step to step
+  // is where the step before left it.
+  bool begin_step(const std::vector<ValueIndex>& away);
   bool pass_gap(GapIndex gap);
   bool enter(OpIndex op);  // actions from here on are before it
   bool act(const Action& action);
@@ -34,7 +36,7 @@ class VerifierMachine final {
  private:
   enum class Home {
     None,
-    Program,  // in its storage of the program; if the program freed that, it is held
+    Program,  // in its storage of the program; if the program freed that, Ullage holds it (Storage::held)
     Own,      // in a storage that Ullage made for it
   };
   enum class State { There, Out, Coming };  // Out: spilled; Coming: read ahead, counts as present, not usable yet
@@ -85,7 +87,8 @@ class VerifierMachine final {
   std::optional<ValueIndex> overwritten(const StepOp& op, std::size_t made) const;
 
   const Step& step_;
-  Table<StorageIndex, std::optional<ValueIndex>> first_;  // the value that no op makes
+  Table<StorageIndex, std::optional<ValueIndex>>
+      first_;  // the value with which the storage begins the step; none: an op makes its first
   Table<ValueIndex, Where> where_;
   Table<StorageIndex, Storage> storages_;
   VerifierPool pool_;

@@ -11,7 +11,7 @@ namespace ullage::read {
 
 // Replaces each control character, which could steer a terminal, by '?', and each byte that is not UTF-8 (surrogates
 // included) by the replacement character U+FFFD. If the result is longer than `most` bytes, it is cut between two
-// characters and "..." is appended.
+// characters to at most `most` bytes and "..." is appended, which counts on top.
 std::string printable(std::string_view raw, std::size_t most);
 inline constexpr std::size_t kNameInMessage = 200;  // bytes of a name that a message shows
 

@@ -71,7 +71,7 @@ std::string html_headline(const diagnose::Diagnosis& diagnosis) {
   const diagnose::Source& source = diagnosis.source;
   std::string text = source.kind + " " + (source.file == "-" ? "from standard input" : source.file);
   if (source.line > 0) text += fmt::format(", line {}", source.line);
-  if (source.repeated > 1) text += fmt::format(", told {} times", source.repeated);
+  if (source.repeated > 1) text += fmt::format(", found {} times", source.repeated);
   if (!source.torch.empty()) text += ", torch " + source.torch;
   if (!source.knobs.empty()) text += ", " + predict::knobs_text(source.knobs);
   return "<h1>" + escaped(diagnosis.headline) + "</h1><p class=\"source\">" + escaped(text) + "</p>";

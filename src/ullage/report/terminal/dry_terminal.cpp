@@ -37,7 +37,7 @@ std::string verdict(const DryReport& report) {
     return text;
   }
   // A program that failed might have needed more later.
-  return fmt::format("{}: {} of {}", report.exit_code == 0 ? "fits" : "not known whether it fits, it failed",
+  return fmt::format("{}: {} of {}", report.exit_code == 0 ? "fits" : "not known whether it fits (the program failed)",
                      to_string(most->taken), on);
 }
 
@@ -48,9 +48,9 @@ std::string end_text(const DryReport& report) {
                                               report.optimizers, report.optimizers == 1 ? "" : "s");
   switch (report.ended_by) {
     case DryReport::EndedBy::Steps:
-      return steps + ", ended there: what comes behind them (evaluation, sampling, saving) was not looked at";
+      return steps + ", then the dry run stopped: what follows (evaluation, sampling, saving) was not run";
     case DryReport::EndedBy::Seconds:
-      return steps + ", ended because its time was over: what comes later was not looked at";
+      return steps + ", then the dry run stopped, because its time was over: what follows was not run";
     case DryReport::EndedBy::Program:
       break;
   }
@@ -74,8 +74,8 @@ std::string error_text(const DryReport& report) {
   std::string text = error.type + text_of(error.place) + ": " + clip(clean(error.text, true), 200);
   if (report.ran_out() || report.reads == 0) return text;
   return text +
-         "; kernels do not run and what is read of the card is zero, so a check of a computed value may fail "
-         "here alone: leave that check out to look behind it";
+         "; kernels do not run and reads from the card return zeros, so a check of a computed value may fail "
+         "only here: leave that check out to see what comes after it";
 }
 
 }  // namespace
@@ -102,10 +102,10 @@ void write_terminal(const DryReport& report, const std::string& prefix, std::ost
                           to_string(saturating_sub(card.used, card.allocated)))
             : to_string(card.used) + " taken";
     line(fmt::format("  {}{}, {} context and libraries ({})", which, torchs, to_string(card.context),
-                     report.only_size_known ? "as an A100 has" : "an estimate for this card"));
+                     report.only_size_known ? "as on an A100" : "an estimate for this card"));
   }
-  line(fmt::format("  {}; {} dry, {} of this machine's memory", end_text(report), to_string(report.wall),
-                   to_string(report.host_peak)));
+  line(fmt::format("  {}; the dry run took {} and {} of this machine's memory", end_text(report),
+                   to_string(report.wall), to_string(report.host_peak)));
   if (report.host_ran_out) {
     line(fmt::format(
         "  killed: the program filled this machine's memory ({}), not the card's. What it builds or loads on "
@@ -115,20 +115,22 @@ void write_terminal(const DryReport& report, const std::string& prefix, std::ost
   }
   if (report.error) line("  " + error_text(report));
   if (!report.refused.empty() && !report.ran_out()) {
-    line(fmt::format("  {} request{} could not be served, the first of {}{}; the program went on",
-                     report.refused.size(), report.refused.size() == 1 ? "" : "s",
-                     to_string(report.refused.front().request), text_of(report.refused.front().place)));
+    line(fmt::format("  {} request{} failed, the first one for {}{}; the program went on", report.refused.size(),
+                     report.refused.size() == 1 ? "" : "s", to_string(report.refused.front().request),
+                     text_of(report.refused.front().place)));
   }
   if (report.pinned_peak > Bytes{})
     line("  " + to_string(report.pinned_peak) + " of host memory were locked for the card");
   if (report.reads > 0) {
-    line(fmt::format("  not known: {} read{} of {} from the card gave zeros; sizes that hang on values may be larger",
-                     report.reads, report.reads == 1 ? "" : "s", to_string(report.read_bytes)));
+    line(
+        fmt::format("  not known: {} read{} ({}) from the card returned zeros; sizes that depend on them may be larger",
+                    report.reads, report.reads == 1 ? "" : "s", to_string(report.read_bytes)));
   }
   for (const DryReport::Bound& bound : report.bounds) {
-    line(fmt::format("  a {}: the size that {} gives{} hangs on values; {} was taken in {} call{}",
-                     bound.is_the_most() ? "bound" : "guess", clean(bound.function, true), text_of(bound.place),
-                     bound.how, bound.calls, bound.calls == 1 ? "" : "s"));
+    line(fmt::format(
+        "  a {}: the size of {}'s result{} depends on values that a dry run does not have; assumed: {} ({} call{})",
+        bound.is_the_most() ? "bound" : "guess", clean(bound.function, true), text_of(bound.place), bound.how,
+        bound.calls, bound.calls == 1 ? "" : "s"));
   }
   for (const std::string& note : report.notes) line("  not known: " + note);
   if (!report.unknown_functions.empty()) {

@@ -93,8 +93,9 @@ Lines curve_lines(const PlanReport& report, const TerminalStyle& style) {
   double most = 0;
   for (const plan::Plan& plan : report.curve) most = std::max(most, plan.overhead.count);
   const std::size_t cells = std::min<std::size_t>(style.width - std::min(style.width - 8, 50u), 40);
-  Lines lines = {"Budget against time; #: no plan does with less, +: on top of it",
-                 fmt::format("{:>10} {:>11} {:>9} {:>9}", "--memory", "tensors", "time", "at least")};
+  Lines lines;
+  add_wrapped("Budget against time; #: the least time any plan adds, +: what this plan adds beyond that", style, lines);
+  lines.push_back(fmt::format("{:>10} {:>11} {:>9} {:>9}", "--memory", "tensors", "time", "at least"));
   for (const plan::Plan& plan : report.curve) {
     const bool planned = plan.outcome != plan::Plan::Outcome::Infeasible;
     lines.push_back(fmt::format("{:>10} {:>11} {:>9} {:>9}  {}", as_option(report.beside.memory_for(plan.budget)),

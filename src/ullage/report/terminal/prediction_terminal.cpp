@@ -121,7 +121,7 @@ Lines cuda_lines(const predict::Cuda& cuda, const TerminalStyle& style) {
   std::string head = fmt::format("On a CUDA card: {} ({} allocated, {} reserved)", to_string(cuda.process_peak),
                                  to_string(cuda.allocated_peak), to_string(cuda.reserved_peak));
   if (cuda.capacity && cuda.answer) head += "; " + verdict(*cuda.answer, *cuda.capacity);
-  if (!cuda.calibrated) head += "; not calibrated: never held against a card";
+  if (!cuda.calibrated) head += "; not calibrated: never compared with a real card";
   Lines lines;
   add_wrapped(head, 0, 3, style, lines);
   for (std::size_t i = 0; i < cuda.rows.size() && i < kCudaRows; ++i) {
@@ -148,19 +148,19 @@ Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
   if (!prediction.memory) return {};
   const Bytes memory = *prediction.memory;
   std::string text = prediction.process_peak <= memory
-                         ? fmt::format("Fits {} plainly", to_string(memory))
-                         : fmt::format("DOES NOT FIT {} plainly: {} more are needed", to_string(memory),
+                         ? fmt::format("Fits {} without a plan", to_string(memory))
+                         : fmt::format("DOES NOT FIT {} without a plan: {} more are needed", to_string(memory),
                                        to_string(prediction.process_peak - memory));
   if (prediction.largest_square) {
     const predict::LargestThatFits& found = prediction.largest_square->found;
     text += found.value == 0
-                ? "; no square that was looked at fits"
+                ? "; no square that was tried fits"
                 : fmt::format("; the largest square that does: {} ({}, {})", square_text(*prediction.largest_square),
                               to_string(found.process_peak), law_in_passing(found.law));
   }
   for (const predict::LargestThatFits& one : prediction.largest) {
     if (one.value == 0) {
-      text += fmt::format("; no {} that was looked at fits", one.knob);
+      text += fmt::format("; no {} that was tried fits", one.knob);
     } else {
       text += fmt::format("; the largest {} that does: {} ({}, {})", one.knob, one.value, to_string(one.process_peak),
                           law_in_passing(one.law));
@@ -177,12 +177,13 @@ Lines plan_lines(const Prediction& prediction, const TerminalStyle& style) {
   const std::string memory = to_string(*prediction.memory);
   std::string text;
   if (plan.fits) {
-    text = fmt::format("ullage run fits {} by a plan, with the same bits: about {:+.0f} % time, recompute {}, spill {}",
-                       memory, plan.more_time * 100, plan.recomputed, plan.spilled);
+    text = fmt::format(
+        "With a plan, ullage run fits it into {}, with the same bits: about {:+.0f} % time, {} recomputed, {} spilled",
+        memory, plan.more_time * 100, plan.recomputed, plan.spilled);
     const Seconds step{prediction.step.count * (1 + plan.more_time)};
-    if (step > Seconds{}) text += fmt::format("; a step takes about {} then", to_string(step));
+    if (step > Seconds{}) text += fmt::format("; a step then takes about {}", to_string(step));
   } else {
-    text = fmt::format("No plan fits {}; {} would do", memory, to_string(plan.least));
+    text = fmt::format("No plan fits {}; the least that a plan was found for is {}", memory, to_string(plan.least));
   }
   Lines lines;
   add_wrapped(text, 0, 3, style, lines);

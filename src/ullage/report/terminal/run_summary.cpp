@@ -51,7 +51,7 @@ std::string peak_line(const RunReport& report) {
   line += to_string(report.tree_peak.value_or(report.process_peak));
   if (report.budget) line += " of " + to_string(*report.budget);
   if (!report.budget && !report.card) line += ", no budget";
-  if (report.tree_peak) line += "; the largest of its processes " + to_string(report.process_peak);
+  if (report.tree_peak) line += "; its largest process held " + to_string(report.process_peak);
   if (!report.attached) return line;
   const Bytes outside = std::min(*report.outside_pool, report.process_peak);
   return line +
@@ -60,10 +60,11 @@ std::string peak_line(const RunReport& report) {
 
 std::string unattached_line(const RunReport& report) {
   if (report.card) {
-    return "Ullage's runtime was in no process of it: NOTHING WAS KEPT to a budget of the card, and no peak was read";
+    return "NO BUDGET WAS ENFORCED on the card: no process of the program loaded Ullage's runtime; no peak was "
+           "measured";
   }
-  if (!report.budget) return "Ullage's runtime was in no process of it: only the peak was read";
-  return "Ullage's runtime was in no process of it: NOTHING WAS KEPT to the budget, only the peak was read";
+  if (!report.budget) return "no process of the program loaded Ullage's runtime; only the peak was measured";
+  return "NO BUDGET WAS ENFORCED: no process of the program loaded Ullage's runtime; only the peak was measured";
 }
 
 // Says what the plain program needs. Under a budget that is more than this run held.
@@ -98,13 +99,16 @@ std::string plan_line(const RunReport& report) {
   const auto count_of = [](std::uint64_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
-  std::string line =
-      fmt::format("plan: {}, {}, recompute {}, spill {}; adopted at step {}", to_string(plan.peak),
-                  plan_time(plan, report), count_of(plan.recomputes, "site"), plan.spills, plan.adopted_at_step);
+  std::string line = fmt::format("plan: {}, {}, {} recomputed, {} spilled; adopted at step {}", to_string(plan.peak),
+                                 plan_time(plan, report), count_of(plan.recomputes, "op"),
+                                 count_of(plan.spills, "storage"), plan.adopted_at_step);
   if (plan.deviations > 0) {
     line += fmt::format("; {} from it, {} made", count_of(plan.deviations, "deviation"), count_of(plan.plans, "plan"));
   }
-  if (plan.rescues > 0) line += fmt::format("; {} on demand all the same", count_of(plan.rescues, "rescue"));
+  if (plan.rescues > 0) {
+    line += fmt::format("; {} {} evicted or recomputed on demand all the same", count_of(plan.rescues, "storage"),
+                        plan.rescues == 1 ? "was" : "were");
+  }
   return line;
 }
 
@@ -126,7 +130,7 @@ std::string moving_line(const RunReport& report) {
     line += "; least budget " + as_option(*report.least_budget);
     if (least_is_partial(report)) line += " so far";
   }
-  if (reason) line += "; it failed: " + moving.message;
+  if (reason) line += "; moving failed: " + moving.message;
   return line;
 }
 
@@ -166,9 +170,9 @@ std::string recording_line(const RunReport& report) {
 }
 
 const char* why_that_budget(const RunReport& report) {
-  if (report.refused == 0) return "   (the least that can start)";
+  if (report.refused == 0) return "   (the least with which it can start)";
   return report.budget_to_try == report.least_budget ? "   (at least: ops that were not reached may need more)"
-                                                     : "   (serves what was refused)";
+                                                     : "   (enough for the refused request)";
 }
 
 // Returns the command of a run like this one, with `options`.

@@ -76,7 +76,7 @@ Lines headline_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& 
   const std::string kind = source.kind == "message" ? "" : source.kind + " ";
   std::string rest;
   if (source.line > 0) rest += fmt::format(", line {}", source.line);
-  if (source.repeated > 1) rest += fmt::format(", told {} times", source.repeated);
+  if (source.repeated > 1) rest += fmt::format(", found {} times", source.repeated);
   if (!source.torch.empty()) rest += ", torch " + source.torch;
   rest = clean(rest, style.unicode);
   const std::string file = clean(source.file == "-" ? "standard input" : source.file, style.unicode);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tells a listener what autograd saves for backward, unpacks and releases. It uses default saved-tensor hooks in C++,
-// so that no interpreter lock is needed. Hooks of the program (torch.autograd.graph.saved_tensors_hooks, checkpoint)
-// come first. Like torch itself, the hooks keep the tensor's storage and its version, and throw torch's own error if it
-// was changed in place.
+// Tells a listener what autograd saves for backward, unpacks and releases. Torch asks its default engine for
+// saved-tensor hooks; this file installs an engine that gives C++ hooks, so that no interpreter lock is needed, and
+// passes everything else on to the engine before it. If the program has hooks of its own on
+// (torch.autograd.graph.saved_tensors_hooks, checkpoint), those are used instead. Like torch itself, the hooks keep the
+// tensor's storage and its version, and throw torch's own error if it was changed in place.
 
 #include "ullage/base/result.h"
 #include "ullage/runtime/ops/op_call.h"
@@ -40,7 +41,7 @@ class SavedTensorHooks final {
   SavedTensorHooks(const SavedTensorHooks&) = delete;
   SavedTensorHooks& operator=(const SavedTensorHooks&) = delete;
 
-  // Puts the hooks first again after somebody else has set a default engine; Python does when it imports torch. Cheap.
+  // Installs the engine again if another default engine was set since; importing torch in Python sets one. Cheap.
   void renew();
 
  private:

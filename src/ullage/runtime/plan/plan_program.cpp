@@ -84,7 +84,7 @@ Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const
   }
   if (read.device != device) {
     return Error{Error::Kind::BadArgument,
-                 "the plan is of bytes on " + read.device + ", the budget of those on " + device, file};
+                 "the plan is for bytes on " + read.device + ", the budget for bytes on " + device, file};
   }
   return std::make_shared<PlanProgram>(std::move(read.sites), read.plan);
 }

@@ -113,7 +113,7 @@ void Planning::observed() {
     not_busy();
     state_.store(State::GaveUp);
     if (settings_.say)
-      settings_.say("no plan is made: there is no room for the " + to_string(needed) + " that it takes");
+      settings_.say("no plan is made: there is no room for the " + to_string(needed) + " that making one takes");
     return;
   }
   start_thread([this, recording]() mutable {
@@ -171,7 +171,7 @@ void Planning::gave_way() {
   const bool for_good = ++gave_way_ == kMostGivingWay;
   state_.store(for_good ? State::GaveUp : State::Idle);
   if (for_good && settings_.say)
-    settings_.say("no plan is made: the program needs what making one takes; tensors are moved on demand");
+    settings_.say("no plan is made: the program needs the memory that making one takes; tensors are moved on demand");
 }
 
 void Planning::stop() {
@@ -217,8 +217,9 @@ void Planning::adopt(const std::string& recording) {
   if (made.outcome != plan::Plan::Outcome::Planned) {
     state_.store(made.outcome == plan::Plan::Outcome::Fits ? State::Following : State::GaveUp);
     if (settings_.say && made.outcome == plan::Plan::Outcome::Infeasible) {
-      settings_.say(fmt::format("no plan stays within {} of tensors, {} are the least ({}); they are moved on demand",
-                                to_string(made.budget), to_string(made.least), made.least_set_by));
+      settings_.say(fmt::format("no plan keeps the tensors within {}; the least is {}{}; tensors are moved on demand",
+                                to_string(made.budget), to_string(made.least),
+                                made.least_set_by.empty() ? "" : ", set by " + made.least_set_by));
     }
     return;
   }
@@ -226,7 +227,8 @@ void Planning::adopt(const std::string& recording) {
   follower_.adopt(program);
   state_.store(State::Following);
   if (settings_.say) {
-    settings_.say(fmt::format("plan: {} of tensors, {:+.1f} % time, recompute {} ops, spill {}", to_string(made.peak),
+    settings_.say(fmt::format("plan: {} of tensors, {:+.1f} % time, ops recomputed: {}, storages spilled: {}",
+                              to_string(made.peak),
                               made.step.count > 0 ? made.overhead.count / made.step.count * 100 : 0.0,
                               program->recomputes(), program->spills()));
   }

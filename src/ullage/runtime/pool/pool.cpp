@@ -152,7 +152,7 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
   const Bytes outside = budget_.outside();
   std::string text = request;
   if (!shortage.spill_failure.empty()) {
-    text += "; others could not be moved out: " + shortage.spill_failure;
+    text += "; other tensors could not be moved out: " + shortage.spill_failure;
   } else if (shortage.pinned > Bytes{}) {
     text += op == kOutsideOps
                 ? fmt::format("; with what is in use now that is {} at once", with_count(shortage.at_once))
@@ -160,7 +160,7 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
   }
   text += fmt::format("; of the budget of {} the pool may hold {}", with_count(budget_.stated()), with_count(r.limit));
   if (outside > budget_.expected_at_start()) {
-    text += fmt::format("; memory outside the pool grew to {}, {} more than set aside for it", with_count(outside),
+    text += fmt::format("; memory outside the pool grew to {}, {} more than was reserved for it", with_count(outside),
                         to_string(outside - budget_.expected_at_start()));
   }
   const bool all_moves = shortage.can_move && shortage.spill_failure.empty();

@@ -93,10 +93,10 @@ void Watch::check_breach() {
   const bool first = slot_->over_budget.load() == 0;
   store::raise_to(slot_->over_budget, over.count);
   if (!first) return;
-  const std::string text =
-      fmt::format("the process passed its budget of {} by {}: memory outside the pool is {}; {} was set aside at first",
-                  to_string(budget_.stated()), to_string(over), to_string(budget_.outside()),
-                  to_string(budget_.expected_at_start()));
+  const std::string text = fmt::format(
+      "the process passed its budget of {} by {}: memory outside the pool is {}; {} were reserved for it at first",
+      to_string(budget_.stated()), to_string(over), to_string(budget_.outside()),
+      to_string(budget_.expected_at_start()));
   slot_->message.set(text);
   if (settings_.warn) settings_.warn(text);
 }
@@ -130,7 +130,8 @@ void Watch::check_growth(std::uint64_t step) {
   if (!left || *left > kWorthAWarning || *left >= warned_steps_left_ / 2) return;
   warned_steps_left_ = *left;
   const std::string text = fmt::format(
-      "memory outside the pool grows by {} a step and is {}; beside it the step needs {}: {} steps are left in {}",
+      "memory outside the pool grows by {} a step and is {} now; the step's tensors need {}: {} steps are left until "
+      "the budget of {} is full",
       to_string(*growth_.per_step()), to_string(budget_.outside()), to_string(needs), *left,
       to_string(budget_.stated()));
   if (slot_ != nullptr) slot_->message.set(text);

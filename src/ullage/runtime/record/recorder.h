@@ -3,8 +3,8 @@
 
 // Records what the program does with memory, independent of what the pager does: storages as the program makes and
 // frees them, ops with what they read and write, saved tensors, parameters, gradients and steps. The record is a
-// trace::EventLog. The file is written when the process ends, at the step's border at which it is to end, and when a
-// request is refused (not each time if refusals are frequent).
+// trace::EventLog. The file is written when the process ends, when it is stopped at a border of steps (`at_border`),
+// and when a request is refused (not each time if refusals are frequent).
 
 #include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/saved_tensors.h"
@@ -32,8 +32,8 @@ class Recorder final : public OpListener, public SavedListener {
   struct Settings {
     std::string file;  // absolute path; replaced as a whole. Empty: no file, the caller asks for contents()
     std::string device = "cpu";
-    bool takes_are_told = false;        // begin_take() tells where takes begin; nothing outside of them is recorded
-    bool in_takes_only = false;         // nothing outside takes is looked at, to save time; ended takes are forgotten
+    bool takes_are_told = false;        // takes begin with begin_take() only; else one begins with the first event
+    bool in_takes_only = false;         // outside takes no event is looked at, to save time; ended takes are forgotten
     bool takes_begin_in_midst = false;  // a take may begin in the middle of a step
     bool lines = false;                 // record the Python line that called each op
     std::uint64_t after_steps = 0;    // whole steps of a take after which `at_border` is called, once a take; 0: never

@@ -39,7 +39,9 @@ class PackedTake final {
   void out_of_memory(Bytes requested, std::uint64_t micros);
   void mark(std::uint64_t micros);
   void role(std::uint64_t storage, Role role, std::uint64_t name);
+  // A border of steps, or the begin or end of a phase, that the program reported.
   void border(BorderTold::What what, std::uint64_t phase, std::span<const PackedKnob> knobs);
+  // The charges outside the pool grew by `bytes` (or sank, if negative).
   void charge(std::int64_t bytes);
 
   const std::vector<Chunk>& first() const { return first_; }
@@ -66,7 +68,7 @@ class PackedTake final {
   std::optional<LostEvents> lost_;
   std::deque<Chunk> newest_;
   Chunk* chunk_ = nullptr;  // the newest chunk
-  std::uint64_t line_ = 0;  // text of the newest Line in this chunk
+  std::uint64_t line_ = 0;  // number of the text of the source line written last in this chunk; 0: none yet
   std::size_t held_first_ = 0, held_newest_ = 0;
   std::uint64_t events_ = 0;
 };

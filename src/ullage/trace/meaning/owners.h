@@ -38,15 +38,17 @@ std::string_view name(Category category);
 std::string_view name(Phase phase);
 
 struct StackMeaning {
-  // Temporaries, if the phase is Backward or Optimizer and no rule gives a category: as if it died there.
+  // Temporaries if the phase is Backward or Optimizer and no rule gives a category: what is allocated there and not
+  // known is taken to die there.
   Category category = Category::Unattributed;
   Phase phase = Phase::Unknown;
   std::string name;                  // "model.py:42 forward", see owner_names.h, or the name that a rule gives
   std::optional<FrameId> step_call;  // if inside an optimizer's step: the frame that called the step
   bool native = false;               // the stack has C++ frames, or ops of a profiler
   bool certain = false;              // the category was recorded, not guessed from the stack: it is final
-  // The calls of nn.Modules that the stack is in, outermost first. Each call has two hashes over the Python frames from
-  // the outermost on: up to the caller, and up to the module's forward. Two stacks share the calls with equal hashes.
+  // The calls of nn.Modules that the stack is in, outermost first, two numbers each: a hash of the Python frames from
+  // the outermost to the call's caller, and one of those to the module's forward. If two stacks have the same numbers,
+  // they are inside the same calls, at the same source lines.
   std::vector<std::uint64_t> module_calls;
 };
 

@@ -28,7 +28,7 @@ class Text(torch.utils.data.Dataset):
 
 def main(args):
     set_seed(args.seed)
-    logging.disable_progress_bar()  # it tells times, as does the callback below
+    logging.disable_progress_bar()  # it prints times, as does the callback below
     config = GPT2Config(vocab_size=512, n_positions=128, n_embd=128, n_layer=4, n_head=4)
     with tempfile.TemporaryDirectory() as folder:
         settings = TrainingArguments(
