@@ -175,14 +175,15 @@ class PagerCore final : public Pager, public PlannedMoves {
   Recomputer* recomputer_ = nullptr;
   Bytes largest_;  // largest span of any storage so far
   std::optional<SpillSlot> reserve_;
-  Bytes pinned_;                // spans of storages with pins
-  std::string spill_failure_;   // why the last write out failed; empty: it did not
-  std::size_t moves_ = 0;       // in flight
-  std::size_t recomputes_ = 0;  // in flight
-  std::size_t staged_ = 0;      // storages with Pageable::staged
-  int captures_ = 0;            // in progress
-  int starving_ = 0;            // threads that wait for a move to end, because nothing else can be evicted
-  int fruitless_ = 0;           // evictions in a row, for faults, of storages that a fault had just brought back
+  Bytes pinned_;                  // spans of storages with pins
+  std::string spill_failure_;     // why the last write out failed; empty: it did not
+  std::size_t moves_ = 0;         // in flight
+  std::size_t recomputes_ = 0;    // in flight
+  std::size_t staged_ = 0;        // storages with Pageable::staged
+  int captures_ = 0;              // in progress
+  int starving_ = 0;              // threads that wait for a move to end, because nothing else can be evicted
+  int fruitless_ = 0;             // evictions in a row, for faults, of storages that a fault had just brought back
+  bool fruitless_again_ = false;  // the same once more, after nothing could give way
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
   Bytes spilled_for_forks_;  // bytes spilled by before_fork() while nothing else was spilled
