@@ -33,7 +33,6 @@ class HeapScratch final : public OpListener {
   struct Scratch {
     Bytes bytes;
     bool every_time;  // each run of the op takes it; else only this run, because it is larger than all before
-    bool operator==(const Scratch&) const = default;
   };
   // If `charge` throws, the op does not run. `discharge` gets the scratch of the charge that it ends.
   HeapScratch(std::function<void(Scratch, const std::string& op)> charge, std::function<void(Scratch)> discharge)

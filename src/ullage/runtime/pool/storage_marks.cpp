@@ -10,8 +10,7 @@ namespace {
 [[maybe_unused]] constexpr const char* kAway =
     "the bytes of this tensor were moved off the card, to stay within the budget of 'ullage run'. Ops of torch bring "
     "them back; a pointer to them is valid only inside an op (such as a custom op of torch.library), or where the "
-    "budget "
-    "has room";
+    "budget has room";
 
 void mark([[maybe_unused]] c10::StorageImpl& storage, [[maybe_unused]] StorageMarks::Moved what) {
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
