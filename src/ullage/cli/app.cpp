@@ -2,6 +2,7 @@
 #include "ullage/cli/app.h"
 
 #include "ullage/base/exit_code.h"
+#include "ullage/cli/advise_command.h"
 #include "ullage/cli/explain_command.h"
 #include "ullage/cli/help_command.h"
 #include "ullage/cli/plan_command.h"
@@ -24,7 +25,7 @@ namespace {
 
 using WordList = std::vector<std::string>;
 
-const WordList kVerbs = {"run", "predict", "plan", "explain", "help"};
+const WordList kVerbs = {"run", "predict", "advise", "plan", "explain", "help"};
 
 bool is_in(const std::string& word, const WordList& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -77,6 +78,16 @@ int run_verb_predict(CLI::App& verb, PredictOptions& options, const WordList& wo
   return run_predict(options, streams);
 }
 
+// As for predict.
+int run_verb_advise(CLI::App& verb, AdviseOptions& options, const WordList& words, Streams streams) {
+  Result<Split> split = split_words(verb, words);
+  if (split && !split->target.empty() && split->target.front() != "--") split = gather_words(verb, words);
+  if (!split) return wrong_use(split.error().text(), "ullage help advise", streams.err);
+  if (const auto end = parse(verb, split->options, "ullage help advise", streams)) return *end;
+  options.target = split->target;
+  return run_advise(options, streams);
+}
+
 int run_verb_plan(CLI::App& verb, PlanOptions& options, const WordList& words, Streams streams) {
   const Result<Split> split = gather_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help plan", streams.err);
@@ -114,14 +125,16 @@ int run_ullage(const WordList& words, Streams streams) {
       "a run what it will need\nand how it would fit, and after one why memory ran out.",
       "ullage");
   set_usage(app, "ullage VERB [OPTIONS] [TARGET]");
-  app.footer("next: ullage help run, ullage help predict, ullage help plan, ullage help explain");
+  app.footer("next: ullage help run, ullage help predict, ullage help advise, ullage help plan, ullage help explain");
   RunOptions run;
   PredictOptions predict;
+  AdviseOptions advise;
   PlanOptions plan;
   ExplainOptions explain;
   HelpOptions help;
   CLI::App* run_verb = add_run(app, run);
   CLI::App* predict_verb = add_predict(app, predict);
+  CLI::App* advise_verb = add_advise(app, advise);
   CLI::App* plan_verb = add_plan(app, plan);
   CLI::App* explain_verb = add_explain(app, explain);
   CLI::App* help_verb = add_help(app, help);
@@ -134,6 +147,7 @@ int run_ullage(const WordList& words, Streams streams) {
   const WordList rest(split->target.begin() + 1, split->target.end());
   if (verb == "run") return run_verb_run(*run_verb, run, rest, streams);
   if (verb == "predict") return run_verb_predict(*predict_verb, predict, rest, streams);
+  if (verb == "advise") return run_verb_advise(*advise_verb, advise, rest, streams);
   if (verb == "plan") return run_verb_plan(*plan_verb, plan, rest, streams);
   if (verb == "explain") return run_verb_explain(*explain_verb, explain, rest, streams);
   if (verb == "help") return run_verb_help(*help_verb, help, app, rest, streams);

@@ -7,6 +7,7 @@
 #include "ullage/cli/knobs.h"
 #include "ullage/cli/progress.h"
 #include "ullage/cli/report_file.h"
+#include "ullage/cli/size_search.h"
 #include "ullage/cli/terminal.h"
 #include "ullage/cli/words.h"
 #include "ullage/diagnose/diagnose.h"
@@ -31,7 +32,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPredictedSteps = 3;
 constexpr Seconds kUsualLimit{300};
-constexpr std::int64_t kLargestKnob = 1 << 20;
 
 int refused_as(const Error& error, const char* verb, std::ostream& err) {
   const bool wrong_use = error.kind == Error::Kind::BadArgument;
@@ -150,68 +150,27 @@ class DryPredictor final {
     return start_.runner.run(program, order);
   }
 
-  // Searches for the largest size that fits; what happened at `first` is `answer`. The line through the bytes of the
-  // last two sizes that fit says at which size the card should be full, and that size is tried next. Once a size was
-  // too large, the search takes turns between that line and steps down from the size that was too large. The steps
-  // double, because the answer is near there; when they reach the size that fits, bisection goes on. Ends early if a
-  // run did not use the card or failed for another reason.
+  // Searches for the largest size that fits; what happened at `first` is `answer`. Ends early if a run did not use the
+  // card or failed for another reason.
   Largest largest(std::int64_t first, const report::DryReport& answer) {
-    Largest found{question_.knobs->at.front().name, {}, {}};
-    note(first, answer, found);
-    while (!found.fits || !found.too_large || *found.too_large - *found.fits > 1) {
-      const std::int64_t next = next_size(found);
-      if (next < 1 || next > kLargestKnob) return found;
-      const auto done = at(next, /*history=*/false);
+    const Bytes room{question_.card.model.total};
+    const SizesFound found = search_sizes(first, tried(answer), room, [&](std::int64_t size) {
+      const auto done = at(size, /*history=*/false);
       const auto* run = std::get_if<DryDone>(&done);
-      if (run == nullptr || !run->report.used_the_card()) return found;
-      if (run->report.exit_code != 0 && !run->report.ran_out()) return found;
-      note(next, run->report, found);
-    }
-    return found;
+      if (run == nullptr || !run->report.used_the_card()) return std::optional<SizeTried>();
+      if (run->report.exit_code != 0 && !run->report.ran_out()) return std::optional<SizeTried>();
+      return std::optional(tried(run->report));
+    });
+    return {question_.knobs->at.front().name, found.fits, found.too_large};
   }
 
  private:
-  void note(std::int64_t size, const report::DryReport& answer, Largest& found) {
-    if (answer.ran_out()) {
-      found.too_large = size;
-      return;
-    }
-    found.fits = size;
-    Bytes most;
-    for (const report::DryReport::Card& card : answer.cards) most = std::max(most, card.taken);
-    took_.emplace_back(size, static_cast<double>(most.count));
-  }
-
-  std::int64_t next_size(const Largest& found) {
-    if (!found.fits) return *found.too_large / 2;
-    if (!found.too_large) return took_.size() < 2 ? *found.fits * 2 : full_at(*found.fits);
-    guessed_ = !guessed_ && took_.size() > 1;
-    if (const std::int64_t full = guessed_ ? full_at(*found.fits) : *found.too_large; full < *found.too_large)
-      return full;
-    const std::int64_t between = *found.too_large - *found.fits;
-    step_ *= 2;
-    return took_.size() < 2 || step_ >= between ? *found.fits + between / 2 : *found.too_large - step_ / 2;
-  }
-
-  // Returns the size, above `fits`, at which the card is full if the bytes of the last two sizes that fit grow along a
-  // line.
-  std::int64_t full_at(std::int64_t fits) const {
-    const auto& [size, bytes] = took_[took_.size() - 1];
-    const auto& [size_before, bytes_before] = took_[took_.size() - 2];
-    const double each = (bytes - bytes_before) / static_cast<double>(size - size_before);
-    if (each <= 0) return fits * 2;
-    const double room = (static_cast<double>(question_.card.model.total) - bytes) / each;
-    const double full = std::min(static_cast<double>(size) + room, static_cast<double>(kLargestKnob));
-    return std::max(fits + 1, static_cast<std::int64_t>(full));
-  }
+  static SizeTried tried(const report::DryReport& answer) { return {!answer.ran_out(), answer.most_taken()}; }
 
   DryStart start_;
   const DryQuestion& question_;
   const PredictOptions& options_;
   Progress& progress_;
-  std::vector<std::pair<std::int64_t, double>> took_;  // in the order tried: sizes that fit, bytes of the card
-  std::int64_t step_ = 1;
-  bool guessed_ = false;  // the last turn was the line's
 };
 
 void write_owners(const DryDone& done, const std::string& name, Streams streams) {

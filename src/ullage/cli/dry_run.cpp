@@ -210,7 +210,7 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   Launch launch_it = program;
   launch_it.preload = preload_;
   if (order.quiet_program) launch_it.outputs = folder / "outputs";
-  launch_it.environment = {
+  const std::vector<std::pair<std::string, std::string>> environment = {
       {"ULLAGE_DRYCARD_CARD", std::string(order.card.model.name)},
       {"ULLAGE_DRYCARD_MEMORY", std::to_string(order.card.model.total)},
       {"ULLAGE_DRYCARD_COUNT", std::to_string(order.card.count)},
@@ -225,6 +225,7 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
       {"ULLAGE_DRYCARD_SECONDS", fmt::format("{}", order.limit.count)},
       {"TRITON_LIBCUDA_PATH", (root / "lib").string()},
   };
+  launch_it.environment.insert(launch_it.environment.end(), environment.begin(), environment.end());
   SignalForwarder signals;
   auto ended = launch(launch_it, *ledger, signals);
   std::signal(SIGPIPE, SIG_IGN);

@@ -98,17 +98,20 @@ def loaded(loader, module):
 sys.meta_path.insert(0, UllageFinder)
 )";
 
-constexpr const char* kRunDryScript = R"(
+// The launcher's scripts, in this order: what a dry run does in a Python, and the remedies that `ullage advise` tries.
+constexpr const char* kRunScripts = R"(
 import os
 def run(name):
     with open(name) as file:
-        exec(compile(file.read(), '<ullage>', 'exec'), {'__name__': 'ullage_drycard'})
-run(os.environ['ULLAGE_DRYCARD_SCRIPT'])
+        exec(compile(file.read(), '<ullage>', 'exec'), {'__name__': 'ullage_script'})
+for one in ('ULLAGE_DRYCARD_SCRIPT', 'ULLAGE_LEVERS_SCRIPT'):
+    if os.environ.get(one):
+        run(os.environ[one])
 )";
 
-void run_dry_script() {
+void run_scripts() {
   Object* globals = python.new_dict();
-  Object* code = python.compile(kRunDryScript, "<ullage>", kFileInput);
+  Object* code = python.compile(kRunScripts, "<ullage>", kFileInput);
   Object* none = globals != nullptr && code != nullptr ? python.evaluate(code, globals, globals) : nullptr;
   if (none == nullptr) python.print_error();
   for (Object* one : {globals, code, none}) {
@@ -116,8 +119,8 @@ void run_dry_script() {
   }
 }
 
-// Takes (load, loaded, module). Calls load(module); if that was torch, brings the runtime in or runs the dry run's
-// script. It is a C function, so that a torch that cannot be imported shows its own traceback. The interpreter's lock
+// Takes (load, loaded, module). Calls load(module); if that was torch, brings the runtime in (not in a dry run) and
+// runs the launcher's scripts. It is a C function, so that a torch that cannot be imported shows its own traceback. The interpreter's lock
 // is held throughout.
 Object* load_then_bring_in(Object*, Object* arguments) {
   Object* module = python.item(arguments, 2);
@@ -127,11 +130,8 @@ Object* load_then_bring_in(Object*, Object* arguments) {
   const bool is_torch = answer == nullptr || python.is_true(answer) == 1;
   if (answer != nullptr) python.release(answer);
   python.clear_error();
-  if (is_torch && dry_script() != nullptr) {
-    run_dry_script();
-  } else if (is_torch) {
-    bring_in_the_runtime();
-  }
+  if (is_torch && dry_script() == nullptr) bring_in_the_runtime();
+  if (is_torch) run_scripts();
   return result;
 }
 

@@ -85,6 +85,12 @@ std::size_t DryReport::used_cards() const {
       std::count_if(cards.begin(), cards.end(), [](const Card& card) { return card.taken > Bytes{}; }));
 }
 
+Bytes DryReport::most_taken() const {
+  Bytes most;
+  for (const Card& card : cards) most = std::max(most, card.taken);
+  return most;
+}
+
 bool DryReport::ran_out() const {
   return exit_code != 0 && (error ? error->type.find("OutOfMemory") != std::string::npos : !refused.empty());
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/advise/advice.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace ullage::advise {
+
+void sort_rows(Advice& advice) {
+  const auto order = [](const Row& row) {
+    const bool fits = row.fits.value_or(false);
+    // An effect that is not known stands last among those that fit, a time that is not known after known ones.
+    const int effect = row.effect_known ? static_cast<int>(row.effect) : std::numeric_limits<int>::max();
+    const double time = row.more_time.value_or(std::numeric_limits<double>::max());
+    const Bytes peak = row.peak.value_or(Bytes{std::numeric_limits<std::uint64_t>::max()});
+    return std::tuple(!fits, fits && row.basis != Basis::Tried, fits ? effect : 0, fits ? time : 0.0, peak);
+  };
+  std::stable_sort(advice.rows.begin(), advice.rows.end(),
+                   [&](const Row& a, const Row& b) { return order(a) < order(b); });
+}
+
+}  // namespace ullage::advise

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The answer of `ullage advise`, as data: what the program needs, and what each remedy does to it. The report layer
+// writes it.
+
+#include "ullage/advise/levers.h"
+#include "ullage/base/bytes.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ullage::advise {
+
+// How a row's figures were found.
+enum class Basis {
+  Tried,     // the program ran with the remedy
+  Computed,  // arithmetic on the recording of the plain program: the peak is at best this
+  NotTried,  // `note` says why
+};
+
+struct Row {
+  std::string id, name;
+  Effect effect = Effect::SameBits;
+  bool effect_known = true;  // false: of a remedy that explain computes; `effect` has no meaning
+  Basis basis = Basis::Tried;
+  std::optional<bool> fits;   // none: not known
+  std::optional<Bytes> peak;  // on a card, what nvidia-smi would show; on the CPU, the process
+  std::optional<double> more_time;  // of a step, as a part of the plain program's; none: not known
+  std::string action;         // what a person writes or types
+  Place place;                // at which line; may be unknown
+  std::string note;           // an error, why it was not tried, what it costs; may be empty
+};
+
+struct Advice {
+  std::vector<std::string> command;
+  std::string device;   // "NVIDIA GeForce RTX 3060", "cpu"
+  Bytes memory;         // of that device, or the budget asked about
+  Row plain;            // the program as it is
+  std::string refused;  // if it does not fit: what is refused, and where
+  std::vector<Row> rows;
+  std::vector<std::string> notes;
+  std::string time_basis;  // how `more_time` was found; empty: no row has it
+  Seconds wall;            // of all runs
+  std::size_t runs = 0;
+};
+
+// Sorts the rows: those that fit first. Among these, same bits come before rounding, and both before what computes
+// something else; then the least time, then the smallest peak. Rows that do not fit follow by their peaks, then those
+// without one. Equal rows keep their order.
+void sort_rows(Advice& advice);
+
+}  // namespace ullage::advise

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a program does already, as levers.py noted it while the program ran: which remedies it uses, and the lines of
+// the program where a remedy would be written.
+
+#include "ullage/base/result.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace ullage::advise {
+
+// A line of the program. An empty `file` means that it is not known.
+struct Place {
+  std::string file;
+  int line = 0;
+};
+
+struct Facts {
+  struct Network {
+    Place called;        // the first forward pass that is recorded by autograd
+    std::string name;    // its class
+    std::string device;  // "cuda", "cpu"
+  };
+  struct Optimizer {
+    Place made;
+    std::string name;
+    bool has_foreach = false, has_fused = false;  // its class knows the argument
+    std::optional<bool> foreach, fused;           // what the program chose; none: torch's default
+    std::string device;
+  };
+  struct Layers {
+    Place called;
+    std::string name;  // the layers' class
+    std::int64_t count = 0;
+    bool has_batch_norm = false;
+  };
+  struct Replicas {
+    Place made;
+    bool bucket_views = false;
+  };
+
+  std::optional<Network> network;
+  std::optional<Optimizer> optimizer;  // the first one
+  std::optional<Layers> repeated_layers;
+  std::optional<Replicas> replicas;
+  // The first use of each by the program itself.
+  std::optional<Place> autocast, checkpoint, cudnn_benchmark, keeps_zeroed_gradients;
+  bool has_half_weights = false;
+};
+
+// Reads what the Python processes of one run wrote into `folder`. If several wrote, the one with an optimizer or a
+// network counts. Files that are damaged are left out, because a process may have been killed while it wrote.
+Facts read_facts(const std::filesystem::path& folder);
+
+}  // namespace ullage::advise

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/advise/levers.h"
+
+#include "ullage/base/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace ullage::advise {
+namespace {
+
+using Made = std::optional<Trial>;
+
+struct Lever {
+  std::string_view id;
+  Made (*make)(const Facts&, const Setting&);  // none: it does not apply
+};
+
+bool says(const std::string& allocator, std::string_view option) { return allocator.find(option) != std::string::npos; }
+
+Trial allocator_trial(const Setting& setting, const std::string& option) {
+  Trial trial;
+  trial.name = "allocator: " + option;
+  trial.allocator = setting.allocator.empty() ? option : setting.allocator + "," + option;
+  trial.action = "export PYTORCH_CUDA_ALLOC_CONF=" + trial.allocator;
+  return trial;
+}
+
+Made expandable_segments(const Facts&, const Setting& setting) {
+  if (!setting.on_card || says(setting.allocator, "expandable_segments") || says(setting.allocator, "backend:"))
+    return std::nullopt;
+  return allocator_trial(setting, "expandable_segments:True");
+}
+
+Made max_split_size(const Facts&, const Setting& setting) {
+  if (!setting.on_card || says(setting.allocator, "max_split_size_mb") || says(setting.allocator, "expandable") ||
+      says(setting.allocator, "backend:"))
+    return std::nullopt;
+  return allocator_trial(setting, "max_split_size_mb:128");
+}
+
+Made foreach_false(const Facts& facts, const Setting&) {
+  if (!facts.optimizer || !facts.optimizer->has_foreach) return std::nullopt;
+  const Facts::Optimizer& of = *facts.optimizer;
+  // Torch's default takes lists of temporaries on a card only.
+  if (of.foreach || of.fused.value_or(false) || of.device != "cuda") return std::nullopt;
+  Trial trial;
+  trial.name = "optimizer: no lists of temporaries";
+  trial.levers = "foreach=0";
+  trial.action = fmt::format("torch.optim.{}(..., foreach=False)", of.name);
+  trial.place = of.made;
+  return trial;
+}
+
+Made fused_optimizer(const Facts& facts, const Setting&) {
+  if (!facts.optimizer || !facts.optimizer->has_fused) return std::nullopt;
+  const Facts::Optimizer& of = *facts.optimizer;
+  if (of.foreach || of.fused || of.device != "cuda") return std::nullopt;
+  Trial trial;
+  trial.name = "optimizer: fused";
+  trial.effect = Effect::Rounding;  // one kernel in place of several
+  trial.levers = "fused=1";
+  trial.action = fmt::format("torch.optim.{}(..., fused=True)", of.name);
+  trial.place = of.made;
+  return trial;
+}
+
+Made set_to_none(const Facts& facts, const Setting&) {
+  if (!facts.keeps_zeroed_gradients) return std::nullopt;
+  Trial trial;
+  trial.name = "free gradients between steps";
+  trial.levers = "set_to_none";
+  trial.action = "zero_grad(set_to_none=True)";
+  trial.place = *facts.keeps_zeroed_gradients;
+  return trial;
+}
+
+Made benchmark_off(const Facts& facts, const Setting& setting) {
+  if (!setting.on_card || !facts.cudnn_benchmark) return std::nullopt;
+  Trial trial;
+  trial.name = "cuDNN: no trial runs";
+  trial.effect = Effect::Rounding;  // another algorithm may be chosen
+  trial.levers = "benchmark=0";
+  trial.action = "torch.backends.cudnn.benchmark = False";
+  return trial;
+}
+
+Made bucket_views(const Facts& facts, const Setting&) {
+  if (!facts.replicas || facts.replicas->bucket_views) return std::nullopt;
+  Trial trial;
+  trial.name = "gradients inside their buckets";
+  trial.levers = "bucket_views";
+  trial.action = "DistributedDataParallel(..., gradient_as_bucket_view=True)";
+  trial.place = facts.replicas->made;
+  return trial;
+}
+
+Made checkpointing(const Facts& facts, const Setting&) {
+  if (!facts.repeated_layers || !facts.network || facts.checkpoint) return std::nullopt;
+  const Facts::Layers& layers = *facts.repeated_layers;
+  Trial trial;
+  trial.name = fmt::format("checkpoint each of {} {}", layers.count, layers.name);
+  // A layer that runs twice updates its running statistics twice.
+  trial.effect = layers.has_batch_norm ? Effect::Different : Effect::SameBits;
+  trial.levers = "checkpoint";
+  trial.action = fmt::format("torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False) around each {}", layers.name);
+  return trial;
+}
+
+Made half_precision(const Facts& facts, const Setting& setting) {
+  if (!facts.network || facts.autocast || facts.has_half_weights) return std::nullopt;
+  const char* type = setting.has_bfloat16 ? "bfloat16" : "float16";
+  Trial trial;
+  trial.name = setting.has_bfloat16 ? "bf16 autocast" : "fp16 autocast";
+  trial.effect = Effect::Rounding;
+  trial.levers = fmt::format("autocast={}", type);
+  trial.if_refused = "float_outputs";
+  trial.action = fmt::format("with torch.autocast(\"{}\", torch.{}): around {}(...){}", facts.network->device, type,
+                             facts.network->name, setting.has_bfloat16 ? "" : ", and a torch.amp.GradScaler");
+  trial.more_action = "; then .float() on what it returns";
+  trial.place = facts.network->called;
+  return trial;
+}
+
+constexpr std::array kLevers = {
+    Lever{"expandable_segments", expandable_segments},
+    Lever{"max_split_size_mb", max_split_size},
+    Lever{"foreach_false", foreach_false},
+    Lever{"set_to_none", set_to_none},
+    Lever{"bucket_views", bucket_views},
+    Lever{"gradient_checkpointing", checkpointing},
+    Lever{"fused_optimizer", fused_optimizer},
+    Lever{"benchmark_off", benchmark_off},
+    Lever{"half_precision", half_precision},
+};
+
+void append(std::string& all, const std::string& more, std::string_view between) {
+  if (more.empty()) return;
+  if (!all.empty()) all += between;
+  all += more;
+}
+
+}  // namespace
+
+std::vector<Trial> trials_for(const Facts& facts, const Setting& setting) {
+  std::vector<Trial> trials;
+  for (const Lever& lever : kLevers) {
+    Made made = lever.make(facts, setting);
+    if (!made) continue;
+    made->id = std::string(lever.id);
+    trials.push_back(std::move(*made));
+  }
+  return trials;
+}
+
+Trial together(std::span<const Trial> trials) {
+  ULLAGE_CHECK(!trials.empty(), "together() of no trial");
+  Trial all;
+  for (const Trial& one : trials) {
+    append(all.id, one.id, "+");
+    append(all.name, one.name, " + ");
+    append(all.levers, one.levers, " ");
+    append(all.if_refused, one.if_refused, " ");
+    append(all.action, one.action, "; ");
+    append(all.more_action, one.more_action, "");
+    if (!one.allocator.empty()) all.allocator = one.allocator;
+    all.effect = std::max(all.effect, one.effect);
+  }
+  if (trials.size() == 1) all.place = trials.front().place;
+  return all;
+}
+
+std::vector<std::string_view> lever_ids() {
+  std::vector<std::string_view> ids;
+  for (const Lever& lever : kLevers) ids.push_back(lever.id);
+  return ids;
+}
+
+}  // namespace ullage::advise

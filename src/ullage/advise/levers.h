@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The remedies that can be tried on a program without a change of its text: which of them apply to a program, how each
+// is switched on, and what a person writes to have it for good.
+
+#include "ullage/advise/facts.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ullage::advise {
+
+// What a remedy does to the program's results.
+enum class Effect {
+  SameBits,   // none
+  Rounding,   // they differ as other kernels or types round differently
+  Different,  // the program computes something else
+};
+
+// Where a program is tried.
+struct Setting {
+  bool on_card = false;       // false: on this machine's CPU
+  bool has_bfloat16 = true;   // the device computes in bfloat16; cards do from compute capability 8.0 on
+  std::string allocator;      // what the environment says of torch's CUDA allocator: "max_split_size_mb:128"
+};
+
+// One remedy, or several together, for one program.
+struct Trial {
+  std::string id;         // "half_precision"; that of explain's remedy if explain has it. Of several: with '+' between
+  std::string name;       // for a row: "bf16 autocast"
+  Effect effect = Effect::SameBits;
+  std::string levers;     // ULLAGE_LEVERS for levers.py; empty: nothing is switched on inside
+  std::string allocator;  // the whole setting of torch's CUDA allocator; empty: as it is
+  std::string if_refused;  // more levers for a second try, if the first ends with an error that is not about memory
+  std::string action;     // what a person writes, and for `if_refused` the more that is needed
+  std::string more_action;
+  Place place;            // where to write it; may be unknown
+};
+
+// Returns the remedies that apply to a program, in the order in which they are best tried: settings, then what keeps
+// all bits, then the others. A remedy that the program uses already is left out.
+std::vector<Trial> trials_for(const Facts& facts, const Setting& setting);
+
+// Returns one trial with all of `trials`. At least one; no two of the same id.
+Trial together(std::span<const Trial> trials);
+
+// The ids of the whole table, in its order.
+std::vector<std::string_view> lever_ids();
+
+// The text of levers.py. The launcher writes it into a file; libullage_preload.so runs it in each Python of the program
+// at the end of `import torch` (ULLAGE_LEVERS_SCRIPT).
+extern const std::string_view kLeversScript;
+
+}  // namespace ullage::advise

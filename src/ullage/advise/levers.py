@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches remedies on from outside and notes what the program does already. `ullage advise` has libullage_preload.so run
+this text at the end of `import torch`, in every Python of the program; the program itself is not changed.
+
+environment  ULLAGE_LEVERS        words of the remedies, with blanks between: "autocast=bfloat16 foreach=0"
+             ULLAGE_LEVERS_FACTS  a folder: PID.json has what the program does; empty or missing: nothing is noted
+
+A lever has the effect of the lines that docs/advise.md tells a person to write. `docs/advise.md` has a row for each.
+"""
+import inspect
+import json
+import os
+import sys
+import threading
+
+import torch
+import torch.utils.checkpoint
+
+STANDARD = os.path.dirname(os.__file__)  # of Python's own modules
+FEWEST_LAYERS = 3  # of one class, in one list, that count as repeated
+
+
+class Facts:
+    """What the program does. The file is written anew with each new fact, because a run may end without Python's end."""
+
+    def __init__(self):
+        folder = os.environ.get("ULLAGE_LEVERS_FACTS")
+        self.file = folder and f"{folder}/{os.getpid()}.json"
+        self.process = os.getpid()
+        self.known = {}
+        self.lock = threading.Lock()
+
+    def note(self, name, /, **more):
+        """Keeps the first of each name, with the line of the program where it was seen."""
+        if name in self.known or not self.file or os.getpid() != self.process:
+            return
+        with self.lock:
+            self.known[name] = {**line_of_program(), **more}
+            with open(self.file + ".part", "w") as file:
+                json.dump(self.known, file)
+            os.rename(file.name, self.file)
+
+
+def line_of_program():
+    """The innermost line on the stack that belongs to no library."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if "-packages" not in name and not name.startswith((STANDARD, "<")):
+            return {"file": name, "line": frame.f_lineno}
+        frame = frame.f_back
+    return {"file": "", "line": 0}
+
+
+class Depth(threading.local):
+    """How deep this thread is in calls of modules, and whether it is inside a checkpointed layer."""
+    calls = 0
+    in_checkpoint = False
+
+
+LEVERS = dict(word.partition("=")[::2] for word in os.environ.get("ULLAGE_LEVERS", "").split())
+facts = Facts()
+depth = Depth()
+looked_at = set()  # ids of networks whose layers were looked at; a network stays alive as long as it trains
+repeated = set()  # ids of repeated layers
+
+
+# ---- calls of networks: autocast, checkpoints
+
+def tensors_in(values):
+    for one in values:
+        if isinstance(one, torch.Tensor):
+            yield one
+        elif isinstance(one, (list, tuple)):
+            yield from tensors_in(one)
+        elif isinstance(one, dict):
+            yield from tensors_in(one.values())
+
+
+def look_at(network):
+    """Finds what a network is made of, at its first call."""
+    if id(network) in looked_at:
+        return
+    looked_at.add(id(network))
+    for module in network.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            facts.note("batch_norm", name=type(module).__name__)
+        if not isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)):
+            continue
+        by_class = {}
+        for child in module.children():
+            if len(list(child.children())) and next(child.parameters(), None) is not None:
+                by_class.setdefault(type(child), []).append(child)
+        for kind, layers in by_class.items():
+            if len(layers) >= FEWEST_LAYERS and not any(id(parent) in repeated for parent in parents_of(module, network)):
+                repeated.update(map(id, layers))
+                facts.note("repeated_layers", name=kind.__name__, count=len(layers),
+                           has_batch_norm=any(isinstance(one, torch.nn.modules.batchnorm._BatchNorm)
+                                              for one in layers[0].modules()))
+    weight = next(network.parameters(), None)
+    if weight is not None and weight.dtype in (torch.bfloat16, torch.float16):
+        facts.note("half_weights", name=str(weight.dtype))
+    if torch.backends.cudnn.benchmark:
+        facts.note("cudnn_benchmark")
+
+
+def parents_of(module, network):
+    """Modules of the network that have `module` below them, itself among them."""
+    return [one for one in network.modules() if any(below is module for below in one.modules())]
+
+
+def is_network(module):
+    return not isinstance(module, torch.nn.modules.loss._Loss) and next(module.parameters(), None) is not None
+
+
+def device_of(module):
+    return next(module.parameters()).device.type
+
+
+def as_float(value):
+    """What autocast returned in half precision, in float32: some losses take nothing else."""
+    if isinstance(value, torch.Tensor):
+        return value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
+    if isinstance(value, dict):
+        for name in list(value):
+            value[name] = as_float(value[name])
+        return value
+    if type(value) in (list, tuple):
+        return type(value)(as_float(one) for one in value)
+    return value
+
+
+def call_inside(module, args, named):
+    """Calls a module below another one."""
+    depth.calls += 1
+    try:
+        return plain_call(module, *args, **named)
+    finally:
+        depth.calls -= 1
+
+
+def call_layer(module, args, named):
+    """Runs in the forward pass and again in the backward pass, which has a thread of its own."""
+    was, depth.in_checkpoint = depth.in_checkpoint, True
+    try:
+        return call_inside(module, args, named)
+    finally:
+        depth.in_checkpoint = was
+
+
+def call_network(module, args, named):
+    look_at(module)
+    if torch.is_grad_enabled():
+        facts.note("forward", name=type(module).__name__, device=device_of(module))
+    kind = LEVERS.get("autocast")
+    if kind is None or torch.is_autocast_enabled(device_of(module)):
+        return call_inside(module, args, named)
+    with torch.autocast(device_of(module), getattr(torch, kind)):
+        result = call_inside(module, args, named)
+    return as_float(result) if "float_outputs" in LEVERS else result
+
+
+def called(module, *args, **named):
+    if depth.calls == 0:
+        return call_network(module, args, named) if is_network(module) else plain_call(module, *args, **named)
+    if "checkpoint" in LEVERS and id(module) in repeated and not depth.in_checkpoint and torch.is_grad_enabled():
+        return checkpoint_of_torch(lambda *args, **named: call_layer(module, args, named), *args, use_reentrant=False,
+                                   **named)
+    return call_inside(module, args, named)
+
+
+plain_call = torch.nn.Module.__call__
+torch.nn.Module.__call__ = called
+
+
+# ---- what the program does already
+
+def noting(name, function):
+    def noted(*args, **named):
+        facts.note(name)
+        return function(*args, **named)
+
+    noted.__wrapped__ = function
+    return noted
+
+
+checkpoint_of_torch = torch.utils.checkpoint.checkpoint
+torch.utils.checkpoint.checkpoint = noting("checkpoint", checkpoint_of_torch)
+
+if "autocast" not in LEVERS:
+    torch.autocast.__enter__ = noting("autocast", torch.autocast.__enter__)
+
+
+# ---- optimizers
+
+def optimizer_classes():
+    return [one for one in vars(torch.optim).values()
+            if isinstance(one, type) and issubclass(one, torch.optim.Optimizer) and one is not torch.optim.Optimizer]
+
+
+def follow(optimizer):
+    """Notes how the optimizer is made, and makes it with the lever's arguments."""
+    plain = optimizer.__init__
+    takes = inspect.signature(plain).parameters
+
+    def made(self, *args, **named):
+        for word in ("foreach", "fused"):
+            if word in takes and word in LEVERS and not chosen(takes, args, named):
+                named[word] = LEVERS[word] == "1"
+        plain(self, *args, **named)
+        if type(self) is optimizer:  # not the class that another one is made of
+            of = self.defaults
+            weight = self.param_groups[0]["params"][0] if self.param_groups and self.param_groups[0]["params"] else None
+            facts.note("optimizer", name=optimizer.__name__, foreach=of.get("foreach"), fused=of.get("fused"),
+                       has_foreach="foreach" in takes, has_fused="fused" in takes,
+                       device=weight.device.type if weight is not None else "")
+
+    optimizer.__init__ = made
+
+
+def chosen(takes, args, named):
+    """Does the program itself say which kind of step it wants?"""
+    given = dict(zip(list(takes)[1:], args)) | named
+    return any(given.get(word) is not None for word in ("foreach", "fused"))
+
+
+for one in optimizer_classes():
+    follow(one)
+
+
+def zero_grad(of, plain):
+    def zeroed(self, set_to_none=True):
+        if not set_to_none:
+            facts.note("keeps_zeroed_gradients")
+        return plain(self, set_to_none or "set_to_none" in LEVERS)
+
+    of.zero_grad = zeroed
+
+
+zero_grad(torch.optim.Optimizer, torch.optim.Optimizer.zero_grad)
+zero_grad(torch.nn.Module, torch.nn.Module.zero_grad)
+
+
+# ---- several cards, cuDNN
+
+def follow_replicas():
+    of = torch.nn.parallel.DistributedDataParallel
+    plain = of.__init__
+
+    def made(self, *args, **named):
+        facts.note("replicas", bucket_views=bool(named.get("gradient_as_bucket_view")))
+        if "bucket_views" in LEVERS:
+            named.setdefault("gradient_as_bucket_view", True)
+        plain(self, *args, **named)
+
+    of.__init__ = made
+
+
+follow_replicas()
+
+if LEVERS.get("benchmark") == "0":
+    torch.backends.cudnn.benchmark = False
+    of_flags = type(torch.backends.cudnn)
+    of_flags.benchmark = torch.backends.ContextProp(torch._C._get_cudnn_benchmark, lambda _: None)

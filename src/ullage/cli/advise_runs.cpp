@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/advise_runs.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/cli/knobs.h"
+#include "ullage/predict/predict.h"
+#include "ullage/read/input.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kSteps = 3;
+constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;  // bytes: 1 TiB
+constexpr int kInterrupted = 128;                            // exit codes above it are signals
+
+// Gives a program the levers of a trial, and a folder for the facts that they note.
+class Levers final {
+ public:
+  explicit Levers(ScratchFolder scratch) : scratch_(std::move(scratch)) {
+    std::ofstream(script()) << advise::kLeversScript;
+  }
+
+  Launch added_to(const Launch& program, const TryOrder& order) {
+    Launch launch = program;
+    launch.words = fill(program.words, order.knobs);
+    facts_ = scratch_.path() / fmt::format("facts-{}", ++runs_);
+    std::error_code ignored;
+    fs::create_directory(facts_, ignored);
+    std::string words = order.trial != nullptr ? order.trial->levers : "";
+    if (order.second_try) words += " " + order.trial->if_refused;
+    launch.environment.emplace_back("ULLAGE_LEVERS_SCRIPT", script().string());
+    launch.environment.emplace_back("ULLAGE_LEVERS", words);
+    launch.environment.emplace_back("ULLAGE_LEVERS_FACTS", facts_.string());
+    if (order.trial != nullptr && !order.trial->allocator.empty()) {
+      // The newer name counts where both are set.
+      const char* name = std::getenv("PYTORCH_ALLOC_CONF") != nullptr ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+      launch.environment.emplace_back(name, order.trial->allocator);
+    }
+    return launch;
+  }
+
+  advise::Facts facts() const { return advise::read_facts(facts_); }
+
+ private:
+  fs::path script() const { return scratch_.path() / "levers.py"; }
+
+  ScratchFolder scratch_;
+  fs::path facts_;
+  int runs_ = 0;
+};
+
+std::string place_text(const report::DryReport::Place& place) {
+  return place.file.empty() ? "" : fmt::format(" at {}:{}", fs::path(place.file).filename().string(), place.line);
+}
+
+std::string one_line(std::string text) {
+  constexpr std::size_t kMost = 160;
+  if (const std::size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
+  return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
+}
+
+class DryRuns final : public AdviseRuns {
+ public:
+  DryRuns(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit, ScratchFolder scratch)
+      : program_(std::move(program)), runner_(std::move(runner)), device_(std::move(device)), card_(card),
+        limit_(limit), levers_(std::move(scratch)) {}
+
+  Tried run(const TryOrder& order) override {
+    DryOrder dry{device_, card_};
+    if (order.endless) dry.card.model.total = kEndless;
+    dry.history = order.history, dry.quiet_program = true, dry.steps = kSteps, dry.limit = limit_;
+    auto ran = runner_.run(levers_.added_to(program_, order), dry);
+    Tried tried;
+    if (const auto* refusal = std::get_if<Refusal>(&ran)) {
+      tried.error = refusal->message, tried.exit_code = refusal->exit_code;
+      return tried;
+    }
+    auto& done = std::get<DryDone>(ran);
+    tried.facts = levers_.facts();
+    tried.last_lines = std::move(done.last_lines);
+    const report::DryReport& report = done.report;
+    tried.exit_code = report.exit_code, tried.interrupted = SignalForwarder::received() != 0;
+    tried.peak = report.most_taken();
+    if (report.ran_out()) {
+      tried.end = Tried::End::RanOut;
+      if (!report.refused.empty()) {
+        const report::DryReport::Refused& last = report.refused.back();
+        tried.error = fmt::format("{} more are refused{}, when {} are taken", to_string(last.request),
+                                  place_text(last.place), to_string(tried.peak));
+      }
+    } else if (report.exit_code == 0 && report.used_the_card()) {
+      tried.end = Tried::End::Fits;
+    } else if (report.exit_code == 0) {
+      tried.error = "the program never used the card";
+    } else {
+      tried.error = report.error ? one_line(report.error->type + place_text(report.error->place) + ": " + report.error->text)
+                                 : fmt::format("the program ended with exit code {}", report.exit_code);
+    }
+    if (order.history && !done.history.empty()) {
+      if (Result<trace::Input> input = read::read_input_file(done.history.string())) tried.history = std::move(*input);
+    }
+    return tried;
+  }
+
+ private:
+  Launch program_;
+  DryRunner runner_;
+  std::string device_;
+  DryCard card_;
+  Seconds limit_;
+  Levers levers_;
+};
+
+class CpuRuns final : public AdviseRuns {
+ public:
+  CpuRuns(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here, Progress& progress,
+          ScratchFolder scratch)
+      : program_(std::move(program)), memory_(memory), machine_(machine), spill_(std::move(spill)), here_(here),
+        progress_(progress), levers_(std::move(scratch)) {}
+
+  Tried run(const TryOrder& order) override {
+    Launch launch = levers_.added_to(program_, order);
+    const std::vector<std::string> words = launch.words;
+    TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
+    auto ran = runner.run({order.trial != nullptr ? order.trial->name : "as it is", words, kSteps, ""});
+    Tried tried;
+    if (auto* failure = std::get_if<Failure>(&ran)) {
+      tried.error = failure->lines.empty() ? "interrupted" : one_line(failure->lines.back());
+      tried.last_lines = std::move(failure->lines);
+      tried.exit_code = failure->exit_code, tried.interrupted = failure->exit_code > kInterrupted && tried.last_lines.empty();
+      return tried;
+    }
+    tried.facts = levers_.facts();
+    auto& done = std::get<TakeDone>(ran);
+    if (done.file.takes.empty()) {
+      tried.error = "nothing was recorded";
+      return tried;
+    }
+    predict::Question question;
+    question.memory = memory_;
+    tried.prediction = predict::of_take(done.file, done.file.takes.front(), question);
+    tried.prediction->memory = memory_;
+    tried.peak = tried.prediction->process_peak;
+    if (tried.prediction->step > Seconds{}) tried.step = tried.prediction->step;
+    tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;
+    if (order.history) {
+      trace::UnderstoodFile understood{std::move(done.file), {}};
+      for (trace::Take& take : understood.file.takes) understood.meanings.push_back(trace::understand(take));
+      tried.history = std::move(understood);
+    }
+    return tried;
+  }
+
+ private:
+  Launch program_;
+  Bytes memory_, machine_;
+  store::SpillPlace spill_;
+  bool here_;
+  Progress& progress_;
+  Levers levers_;
+};
+
+}  // namespace
+
+std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit,
+                                     ScratchFolder scratch) {
+  return std::make_unique<DryRuns>(std::move(program), std::move(runner), std::move(device), card, limit,
+                                   std::move(scratch));
+}
+
+std::unique_ptr<AdviseRuns> cpu_runs(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here,
+                                     Progress& progress, ScratchFolder scratch) {
+  return std::make_unique<CpuRuns>(std::move(program), memory, machine, std::move(spill), here, progress,
+                                   std::move(scratch));
+}
+
+}  // namespace ullage::cli

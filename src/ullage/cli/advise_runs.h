@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Runs a program with a remedy, on the dry card or on this machine's CPU, and says what it took.
+
+#include "ullage/advise/facts.h"
+#include "ullage/advise/levers.h"
+#include "ullage/base/knob.h"
+#include "ullage/cli/dry_run.h"
+#include "ullage/cli/take_runner.h"
+#include "ullage/predict/prediction.h"
+#include "ullage/trace/input.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ullage::cli {
+
+// What to run.
+struct TryOrder {
+  const advise::Trial* trial = nullptr;  // null: the program as it is
+  bool second_try = false;               // also with the trial's `if_refused`
+  std::vector<Knob> knobs;               // for the placeholders in the command
+  bool endless = false;                  // on a card with more memory than any program needs; for its true peak
+  bool history = false;                  // record what held the memory, for `explain`
+};
+
+// What came of it.
+struct Tried {
+  enum class End {
+    Fits,    // it ran its steps inside the memory
+    RanOut,  // a request could not be served, or the peak is above the memory
+    Failed,  // for another reason: `error` says which
+  };
+  End end = End::Failed;
+  Bytes peak;                    // on a card that ran out: what was taken when it did; not the program's need
+  std::optional<Seconds> step;   // measured; none on a card
+  std::string error;             // one line
+  std::vector<std::string> last_lines;  // of a program that failed
+  advise::Facts facts;
+  std::optional<trace::Input> history;  // where asked for and recorded
+  std::optional<predict::Prediction> prediction;  // on the CPU
+  int exit_code = 1;             // for Failed
+  bool interrupted = false;      // by a signal; `exit_code` says which
+};
+
+class AdviseRuns {
+ public:
+  virtual ~AdviseRuns() = default;
+  virtual Tried run(const TryOrder& order) = 0;
+};
+
+// On stand-ins for a card. `limit` ends each run.
+std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit,
+                                     ScratchFolder scratch);
+
+// On this machine: recorded under Ullage's runtime, which spills what this machine has no room for. The peak is what
+// the process needs under `ullage run`; it fits if that is at most `memory`. `spill` as for TakeRunner.
+std::unique_ptr<AdviseRuns> cpu_runs(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here,
+                                     Progress& progress, ScratchFolder scratch);
+
+}  // namespace ullage::cli

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/base/sizes.h"
+#include "ullage/report/advice_report.h"
+#include "ullage/report/terminal/terminal_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <ostream>
+
+namespace ullage::report {
+namespace {
+
+constexpr const char* kBold = "\x1b[1m";
+constexpr const char* kGreen = "\x1b[32m";
+constexpr const char* kPlain = "\x1b[0m";
+
+std::string result_word(const advise::Row& row) {
+  if (!row.effect_known) return "";
+  switch (row.effect) {
+    case advise::Effect::SameBits:
+      return "same bits";
+    case advise::Effect::Rounding:
+      return "rounding";
+    case advise::Effect::Different:
+      return "different";
+  }
+  return "";
+}
+
+std::string fits_word(const advise::Row& row) {
+  if (!row.fits) return "?";
+  if (row.basis == advise::Basis::Computed) return *row.fits ? "may" : "no";
+  return *row.fits ? "yes" : "no";
+}
+
+std::string time_word(const advise::Row& row) {
+  return row.more_time ? fmt::format("{:+.0f} %", *row.more_time * 100) : "-";
+}
+
+std::string place_text(const advise::Place& place, bool unicode) {
+  if (place.file.empty()) return "";
+  return clean(fmt::format("{}:{}", std::filesystem::path(place.file).filename().string(), place.line), unicode);
+}
+
+// One row: "yes   6.90 GiB   +4 %  same bits  name", and below it what to do and a note, both indented.
+class Table final {
+ public:
+  Table(const TerminalStyle& style, std::ostream& out)
+      : style_(style), width_(std::clamp(style.width, 40U, 120U)), out_(out) {}
+
+  void head() {
+    out_ << (style_.colors ? kBold : "")
+         << fmt::format(" {:<4} {:>10} {:>7}  {:<9}  {}", "fits", "peak", "time", "result", "remedy")
+         << (style_.colors ? kPlain : "") << '\n';
+  }
+
+  void row(const advise::Row& row) {
+    const bool fits = row.fits.value_or(false);
+    const std::string peak = row.peak ? (row.basis == advise::Basis::Computed ? "~" : "") + to_string(*row.peak) : "-";
+    const std::string name = clean(row.name, style_.unicode);
+    const std::string at = place_text(row.place, style_.unicode);
+    out_ << (style_.colors && fits ? kGreen : "")
+         << fmt::format(" {:<4} {:>10} {:>7}  {:<9}  {}", fits_word(row), peak, time_word(row), result_word(row),
+                        clip(name, width_ - kIndent))
+         << (style_.colors && fits ? kPlain : "") << '\n';
+    below(row.action + (at.empty() ? "" : "  # " + at));
+    below(row.note);
+  }
+
+ private:
+  static constexpr unsigned kIndent = 37;  // columns before the remedy's name
+
+  // An action is copied by people, so it is never cut.
+  void below(const std::string& text) {
+    if (text.empty()) return;
+    constexpr unsigned kBelow = 6;
+    for (const std::string& line : wrap(clean(text, style_.unicode), width_ - kBelow))
+      out_ << std::string(kBelow, ' ') << line << '\n';
+  }
+
+  const TerminalStyle& style_;
+  const unsigned width_;
+  std::ostream& out_;
+};
+
+}  // namespace
+
+void write_terminal(const advise::Advice& advice, const TerminalStyle& style, std::size_t top, std::ostream& out) {
+  const std::string on = clean(advice.device, style.unicode);
+  const std::string peak = advice.plain.peak ? to_string(*advice.plain.peak) : "more than is known";
+  if (advice.plain.fits.value_or(false)) {
+    out << fmt::format("fits as it is: {} of the {} of {}\n", peak, to_string(advice.memory), on);
+  } else {
+    out << fmt::format("needs {} of the {} of {}\n", peak, to_string(advice.memory), on);
+  }
+  if (!advice.refused.empty()) out << clean(advice.refused, style.unicode) << '\n';
+  out << '\n';
+
+  const std::size_t shown = top == 0 ? advice.rows.size() : std::min(top, advice.rows.size());
+  if (advice.rows.empty()) out << "no remedy applies to this program\n";
+  Table table(style, out);
+  if (shown > 0) table.head();
+  for (std::size_t i = 0; i < shown; ++i) table.row(advice.rows[i]);
+  if (shown < advice.rows.size()) {
+    out << fmt::format(" {} more: --top 0 shows all, --json has them too\n", advice.rows.size() - shown);
+  }
+  out << '\n';
+  if (std::ranges::any_of(advice.rows, [](const auto& row) { return row.basis == advise::Basis::Computed; })) {
+    out << "~: computed from the recording, at best; not tried\n";
+  }
+  if (!advice.time_basis.empty()) out << "time: " << clean(advice.time_basis, style.unicode) << '\n';
+  for (const std::string& note : advice.notes) out << "note: " << clean(note, style.unicode) << '\n';
+  out << fmt::format("{} runs in {}\n", advice.runs, to_string(advice.wall));
+}
+
+}  // namespace ullage::report
