@@ -14,7 +14,7 @@ void sort_rows(Advice& advice) {
     const int effect = row.effect_known ? static_cast<int>(row.effect) : std::numeric_limits<int>::max();
     const double time = row.more_time.value_or(std::numeric_limits<double>::max());
     const Bytes peak = row.peak.value_or(Bytes{std::numeric_limits<std::uint64_t>::max()});
-    return std::tuple(!fits, fits && row.basis != Basis::Tried, fits ? effect : 0, fits ? time : 0.0, peak);
+    return std::tuple(!fits, fits && row.basis == Basis::Computed, fits ? effect : 0, fits ? time : 0.0, peak);
   };
   std::stable_sort(advice.rows.begin(), advice.rows.end(),
                    [&](const Row& a, const Row& b) { return order(a) < order(b); });

@@ -16,6 +16,7 @@ namespace ullage::advise {
 // How a row's figures were found.
 enum class Basis {
   Tried,     // the program ran with the remedy
+  Planned,   // worked out from the recording and verified; `ullage run` does it
   Computed,  // arithmetic on the recording of the plain program: the peak is at best this
   NotTried,  // `note` says why
 };

@@ -59,6 +59,10 @@ Facts facts_of(const Json& json) {
     facts.repeated_layers = {place(one), text(one, "name"), number(one, "count"), flag(one, "has_batch_norm")};
   });
   with("replicas", [&](const Json& one) { facts.replicas = {place(one), flag(one, "bucket_views")}; });
+  with("costs", [&](const Json& one) {
+    const auto found = one.find("seconds");
+    if (found != one.end() && found->is_number()) facts.step = Seconds{found->get<double>()};
+  });
   facts.autocast = place_of(json, "autocast");
   facts.checkpoint = place_of(json, "checkpoint");
   facts.cudnn_benchmark = place_of(json, "cudnn_benchmark");

@@ -4,7 +4,7 @@
 // What a program does already, as levers.py noted it while the program ran: which remedies it uses, and the lines of
 // the program where a remedy would be written.
 
-#include "ullage/base/result.h"
+#include "ullage/base/bytes.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -50,6 +50,7 @@ struct Facts {
   // The first use of each by the program itself.
   std::optional<Place> autocast, checkpoint, cudnn_benchmark, keeps_zeroed_gradients;
   bool has_half_weights = false;
+  std::optional<Seconds> step;  // as the card's rates say, if the run was asked for it
 };
 
 // Reads what the Python processes of one run wrote into `folder`. If several wrote, the one with an optimizer or a

@@ -14,6 +14,7 @@ import sys
 import threading
 
 import torch
+import torch.utils._python_dispatch
 import torch.utils.checkpoint
 
 STANDARD = os.path.dirname(os.__file__)  # of Python's own modules
@@ -32,10 +33,14 @@ class Facts:
 
     def note(self, name, /, **more):
         """Keeps the first of each name, with the line of the program where it was seen."""
-        if name in self.known or not self.file or os.getpid() != self.process:
+        if name not in self.known:
+            self.replace(name, **line_of_program(), **more)
+
+    def replace(self, name, /, **more):
+        if not self.file or os.getpid() != self.process:
             return
         with self.lock:
-            self.known[name] = {**line_of_program(), **more}
+            self.known[name] = more
             with open(self.file + ".part", "w") as file:
                 json.dump(self.known, file)
             os.rename(file.name, self.file)
@@ -262,3 +267,60 @@ if LEVERS.get("benchmark") == "0":
     torch.backends.cudnn.benchmark = False
     of_flags = type(torch.backends.cudnn)
     of_flags.benchmark = torch.backends.ContextProp(torch._C._get_cudnn_benchmark, lambda _: None)
+
+
+# ---- how long a card would take
+
+class Costs(torch.utils._python_dispatch.TorchDispatchMode):
+    """Adds up how long the ops of a step would take on a card whose rates are known: each the longer of its floating-point
+    operations at the card's rate and its bytes at the memory's, and a launch. A mode below autograd keeps gradients
+    alive a little longer, so no peak is taken from such a run."""
+
+    FREE = {"empty", "empty_strided", "empty_like", "detach", "resize_", "set_", "_local_scalar_dense"}
+
+    def __init__(self, rates):
+        super().__init__()
+        self.rates = {name: float(value) for name, _, value in (one.partition(":") for one in rates.split(","))}
+        self.flops = torch.utils.flop_counter.flop_registry
+        self.seconds = 0.0
+        self.at_call = {}  # of each optimizer: `seconds` at its last call
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if not func.is_view and func._schema.name.removeprefix("aten::") not in self.FREE:
+            tensors = [*tensors_in(args), *tensors_in((kwargs or {}).values()), *tensors_in((result,))]
+            if any(one.is_cuda for one in tensors):
+                self.seconds += max(self.compute(func, args, kwargs or {}, result, tensors),
+                                    sum(map(bytes_of, tensors)) / self.rates["bytes"]) + self.rates["launch"]
+        return result
+
+    def compute(self, func, args, kwargs, result, tensors):
+        count = self.flops.get(func._overloadpacket)
+        if count is None:
+            return 0.0
+        kind = next((one.dtype for one in tensors if one.is_floating_point()), None)
+        if kind in (torch.bfloat16, torch.float16):
+            rate = self.rates["half"]
+        else:
+            of = torch.backends.cudnn if "conv" in func._schema.name else torch.backends.cuda.matmul
+            rate = self.rates["tf32"] if of.allow_tf32 else self.rates["fp32"]
+        return count(*args, **kwargs, out_val=result) / rate
+
+    def stepped(self, optimizer, *_):
+        """The last whole step: from one call of the first optimizer to its next."""
+        before = self.at_call.get(id(optimizer))
+        self.at_call[id(optimizer)] = self.seconds
+        if before is not None and id(optimizer) == next(iter(self.at_call)):
+            facts.replace("costs", seconds=self.seconds - before)
+
+
+def bytes_of(tensor):
+    size = tensor.numel() * tensor.element_size()
+    return min(size, tensor.untyped_storage().nbytes()) if tensor.layout is torch.strided else size
+
+
+if "costs" in LEVERS:
+    import torch.utils.flop_counter
+    costs = Costs(LEVERS["costs"])
+    sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(costs.stepped)
+    costs.__enter__()

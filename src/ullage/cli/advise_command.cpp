@@ -102,6 +102,7 @@ class Adviser final {
     try_each();
     search_knob();
     try_together();
+    add_times();
     add_computed();
     if (interrupted_) return stopped_;
     advise::sort_rows(advice_);
@@ -177,7 +178,7 @@ class Adviser final {
     const predict::PlannedFit& plan = *prediction.planned;
     Row row;
     row.id = "ullage_run";
-    row.basis = advise::Basis::Computed;
+    row.basis = advise::Basis::Planned;
     row.name = fmt::format("plan: {} values recomputed, {} moved", plan.recomputed, plan.spilled);
     row.fits = plan.fits;
     row.peak = plan.fits ? question_.memory : plan.least;
@@ -223,14 +224,38 @@ class Adviser final {
     }
     row.fits = tried.end == Tried::End::Fits;
     if (const Bytes need = need_of(with, tried, trial.name); need > Bytes{}) row.peak = need;
-    row.more_time = more_time(tried);
+    if (tried.step) steps_.push_back({row.id, *tried.step});
+    if (*row.fits) to_time_.push_back({trial, with.second_try});
     return row;
   }
 
-  std::optional<double> more_time(const Tried& tried) {
-    if (!tried.step || !plain_.step) return std::nullopt;
-    advice_.time_basis = "of a step, measured in one run each on this machine; small differences are noise";
-    return tried.step->count / plain_.step->count - 1;
+  // On the CPU the runs have measured their steps; the plain program runs once more, so that a slow moment counts less.
+  // On a card each program that fits runs once more, and its ops are timed by the card's rates.
+  void add_times() {
+    if (interrupted_ || advice_.rows.empty() || time_is_over()) return;
+    if (on_card() && !names_a_card(question_.device)) {
+      advice_.notes.emplace_back("name a card (rtx3060, a100-40gb) to see times: of cuda:SIZE only the size is known");
+      return;
+    }
+    TryOrder as_it_is = order(nullptr);
+    as_it_is.endless = as_it_is.timed = on_card();
+    std::optional<Seconds> plain = run(as_it_is, "the program as it is, for its time").step;
+    if (plain_.step && (!plain || plain_.step->count < plain->count)) plain = plain_.step;
+    if (!plain || plain->count <= 0) return;
+    for (const auto& [trial, second_try] : to_time_) {
+      if (!on_card() || time_is_over() || interrupted_) break;
+      TryOrder with = order(&trial);
+      with.endless = with.timed = true, with.second_try = second_try;
+      if (const Tried tried = run(with, trial.name + ", for its time"); tried.step) steps_.push_back({trial.id, *tried.step});
+    }
+    for (Row& row : advice_.rows) {
+      const auto found = std::ranges::find(steps_, row.id, &Timed::id);
+      if (found != steps_.end()) row.more_time = found->step.count / plain->count - 1;
+    }
+    advice_.time_basis =
+        on_card() ? "of a step, estimated: each op takes the longer of its operations and its bytes at the card's "
+                    "published rates, and 5 us"
+                  : "of a step, measured here under the recorder in one run each, so noise of some 10 %";
   }
 
   // What explain computes from the recording of the plain program.
@@ -240,7 +265,7 @@ class Adviser final {
     if (diagnoses.empty()) return;
     for (const diagnose::Remedy& remedy : diagnoses.front().remedies) {
       const bool known = std::ranges::any_of(advice_.rows, [&](const Row& row) { return row.id == remedy.id; });
-      if (known || !remedy.saves) continue;
+      if (known || !remedy.saves || is_of_ullage(remedy.id)) continue;
       Row row;
       row.id = remedy.id, row.name = remedy.id, row.action = remedy.action, row.note = remedy.why;
       std::ranges::replace(row.name, '_', ' ');
@@ -336,6 +361,8 @@ class Adviser final {
     return kept;
   }
 
+  // The plan is a row of its own, and exact.
+  static bool is_of_ullage(const std::string& id) { return id == "run_in_budget" || id == "least_budget"; }
   static bool is_optimizers(const std::string& id) { return id == "foreach_false" || id == "fused_optimizer"; }
 
   Bytes peak_of(const std::string& id) const {
@@ -360,6 +387,12 @@ class Adviser final {
   Tried plain_;
   advise::Facts facts_;
   std::vector<Trial> tried_;  // those that ran to the end of their steps
+  struct Timed {
+    std::string id;
+    Seconds step;
+  };
+  std::vector<Timed> steps_;
+  std::vector<std::pair<Trial, bool>> to_time_;  // those that fit, and whether it took `if_refused`
   bool interrupted_ = false;
   Tried stopped_;
 };

@@ -28,7 +28,8 @@ class Levers final {
     std::ofstream(script()) << advise::kLeversScript;
   }
 
-  Launch added_to(const Launch& program, const TryOrder& order) {
+  // `more`: words for levers.py beside the trial's.
+  Launch added_to(const Launch& program, const TryOrder& order, const std::string& more = "") {
     Launch launch = program;
     launch.words = fill(program.words, order.knobs);
     facts_ = scratch_.path() / fmt::format("facts-{}", ++runs_);
@@ -36,6 +37,7 @@ class Levers final {
     fs::create_directory(facts_, ignored);
     std::string words = order.trial != nullptr ? order.trial->levers : "";
     if (order.second_try) words += " " + order.trial->if_refused;
+    words += " " + more;
     launch.environment.emplace_back("ULLAGE_LEVERS_SCRIPT", script().string());
     launch.environment.emplace_back("ULLAGE_LEVERS", words);
     launch.environment.emplace_back("ULLAGE_LEVERS_FACTS", facts_.string());
@@ -67,6 +69,12 @@ std::string one_line(std::string text) {
   return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
 }
 
+// The card's rates as levers.py reads them. A launch takes about 5 us on any card.
+std::string rates_of(const drycard::CardModel& card) {
+  return fmt::format("fp32:{:.4g},tf32:{:.4g},half:{:.4g},bytes:{:.4g},launch:5e-6", card.fp32_tflops * 1e12,
+                     card.tf32_rate(), card.half_tflops * 1e12, card.memory_rate());
+}
+
 class DryRuns final : public AdviseRuns {
  public:
   DryRuns(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit, ScratchFolder scratch)
@@ -77,7 +85,8 @@ class DryRuns final : public AdviseRuns {
     DryOrder dry{device_, card_};
     if (order.endless) dry.card.model.total = kEndless;
     dry.history = order.history, dry.quiet_program = true, dry.steps = kSteps, dry.limit = limit_;
-    auto ran = runner_.run(levers_.added_to(program_, order), dry);
+    const std::string rates = order.timed ? "costs=" + rates_of(card_.model) : "";
+    auto ran = runner_.run(levers_.added_to(program_, order, rates), dry);
     Tried tried;
     if (const auto* refusal = std::get_if<Refusal>(&ran)) {
       tried.error = refusal->message, tried.exit_code = refusal->exit_code;
@@ -85,6 +94,7 @@ class DryRuns final : public AdviseRuns {
     }
     auto& done = std::get<DryDone>(ran);
     tried.facts = levers_.facts();
+    tried.step = tried.facts.step;
     tried.last_lines = std::move(done.last_lines);
     const report::DryReport& report = done.report;
     tried.exit_code = report.exit_code, tried.interrupted = SignalForwarder::received() != 0;

@@ -26,6 +26,7 @@ struct TryOrder {
   std::vector<Knob> knobs;               // for the placeholders in the command
   bool endless = false;                  // on a card with more memory than any program needs; for its true peak
   bool history = false;                  // record what held the memory, for `explain`
+  bool timed = false;                    // on a card: only say how long a step would take; take no peak from such a run
 };
 
 // What came of it.
@@ -37,7 +38,7 @@ struct Tried {
   };
   End end = End::Failed;
   Bytes peak;                    // on a card that ran out: what was taken when it did; not the program's need
-  std::optional<Seconds> step;   // measured; none on a card
+  std::optional<Seconds> step;   // measured; on a card by its rates, if `timed`
   std::string error;             // one line
   std::vector<std::string> last_lines;  // of a program that failed
   advise::Facts facts;

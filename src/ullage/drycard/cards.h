@@ -28,9 +28,15 @@ struct CardModel {
   int clock_khz;         // boost clock of the multiprocessors
   int memory_clock_khz;  // as the runtime reports it: half the transfers per second
   int bus_bits;
+  double fp32_tflops, half_tflops;  // data sheet, dense; half: fp16 and bf16 in tensor cores, adding up in fp32
   bool ecc;
   int copy_engines;
   int pci_device;  // the PCI device id, without the vendor's
+
+  // Bytes per second of the card's memory: two transfers a clock.
+  double memory_rate() const { return 2e3 * memory_clock_khz * bus_bits / 8; }
+  // Operations per second in TF32: half of what the tensor cores do in half precision; cards before 8.0 have none.
+  double tf32_rate() const { return major >= 8 ? half_tflops * 1e12 / 2 : fp32_tflops * 1e12; }
 
   static constexpr int kSharedPerBlock = 48 * 1024;
   static constexpr int kRegisters = 65536;  // per block and per multiprocessor; the same on all cards

@@ -26,6 +26,8 @@ const char* word(advise::Basis basis) {
   switch (basis) {
     case advise::Basis::Tried:
       return "tried";
+    case advise::Basis::Planned:
+      return "planned";
     case advise::Basis::Computed:
       return "computed";
     case advise::Basis::NotTried:

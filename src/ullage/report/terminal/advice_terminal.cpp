@@ -62,10 +62,12 @@ class Table final {
     const std::string peak = row.peak ? (row.basis == advise::Basis::Computed ? "~" : "") + to_string(*row.peak) : "-";
     const std::string name = clean(row.name, style_.unicode);
     const std::string at = place_text(row.place, style_.unicode);
+    const std::vector<std::string> names = wrap(name, width_ - kIndent);
     out_ << (style_.colors && fits ? kGreen : "")
          << fmt::format(" {:<4} {:>10} {:>7}  {:<9}  {}", fits_word(row), peak, time_word(row), result_word(row),
-                        clip(name, width_ - kIndent))
+                        names.front())
          << (style_.colors && fits ? kPlain : "") << '\n';
+    for (std::size_t i = 1; i < names.size(); ++i) out_ << std::string(kIndent, ' ') << names[i] << '\n';
     below(row.action + (at.empty() ? "" : "  # " + at));
     below(row.note);
   }
