@@ -107,6 +107,38 @@ cuda:0 torch.cuda.FloatTensor True True
 EVENTS = {("2.13.0+cu130", "without cuDNN"): "d9bc1a1bcf765a2c", ("2.13.0+cu130", "with cuDNN 9.20"): "1390b443a6a44f69"}
 
 
+NET = """
+import sys, torch, torch.nn as nn, torch.utils.checkpoint
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(512, 2048), nn.Linear(2048, 512)
+    def forward(self, x):
+        return x + self.b(torch.nn.functional.gelu(self.a(x)))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(6))
+    def forward(self, x):
+        for block in self.blocks:
+            x = {layer}
+        return x
+net = Net().cuda()
+opt = torch.optim.Adam(net.parameters(){made})
+for i in range(5):
+    x = torch.randn(int(sys.argv[1]), 512, device="cuda")
+    {forward}
+    loss = out.square().mean()
+    opt.zero_grad({zero})
+    loss.backward()
+    opt.step()
+"""
+NET_PARTS = {"layer": "block(x)", "made": "", "forward": "out = net(x)", "zero": "set_to_none=False"}
+BY_HAND = {"set_to_none": {"zero": ""}, "foreach_false": {"made": ", foreach=False"}, "fused_optimizer": {"made": ", fused=True"},
+           "gradient_checkpointing": {"layer": "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"},
+           "half_precision": {"forward": "with torch.autocast('cuda', torch.bfloat16): out = net(x)"}}
+
+
 class Dry:
     def __init__(self, bin_folder, cuda, cpu, folder):
         self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
@@ -226,6 +258,40 @@ def test_nothing_is_written_over(dry: Dry) -> None:
     assert (dry.folder / "there.pt").read_text() == "mine" and (dry.folder / "new.pt").stat().st_size > 0
 
 
+def test_remedies_from_outside_equal_those_by_hand(dry: Dry) -> None:
+    def peak(parts):
+        (dry.folder / "net.py").write_text(NET.format(**{**NET_PARTS, **parts}))
+        answer = json.loads(dry.ullage("predict", "--json", "--device", "a100-80gb", "--", dry.cuda, "net.py", 4096).stdout)
+        return answer["cards"][0]["peak_bytes"]
+    by_hand = {name: peak(parts) for name, parts in BY_HAND.items()}
+    plain = peak({})
+    advice = json.loads(dry.ullage("advise", "--json", "--seconds", 600, "--device", "a100-80gb", "--", dry.cuda, "net.py", 4096).stdout)
+    rows = {one["id"]: one for one in advice["remedies"]}
+    assert advice["plain"] == {"fits": True, "peak_bytes": plain, "refused": None}, advice["plain"]
+    for name, its in by_hand.items():
+        assert rows[name]["basis"] == "tried" and rows[name]["peak_bytes"] == its, (name, its, rows[name])
+        assert rows[name]["more_time"] is not None, rows[name]
+    assert len(set(by_hand.values())) >= 4 and rows["gradient_checkpointing"]["more_time"] > 0 > rows["half_precision"]["more_time"], rows
+    line = NET.splitlines().index("opt = torch.optim.Adam(net.parameters(){made})") + 1
+    assert rows["fused_optimizer"]["place"]["line"] == line, rows["fused_optimizer"]
+
+
+def test_remedies_where_none_fits_alone(dry: Dry) -> None:
+    (dry.folder / "net.py").write_text(NET.format(**NET_PARTS))
+    words = ("--seconds", 900, "--vary", "batch", "--at", "batch=16384", "--", dry.cuda, "net.py", "{batch}")
+    alone = json.loads(dry.ullage("advise", "--json", "--device", "cuda:40GiB", *words).stdout)["remedies"]
+    best = min(one["peak_bytes"] for one in alone if one["basis"] == "tried" and one["id"] != "smaller_batch")
+    mib = best // MIB - 8
+    advice = json.loads(dry.ullage("advise", "--json", "--device", f"cuda:{mib}MiB", *words).stdout)
+    assert advice["plain"]["fits"] is False and "are refused at net.py" in advice["plain"]["refused"], advice["plain"]
+    fitting = [one for one in advice["remedies"] if one["fits"] and one["basis"] == "tried"]
+    print(f"   {mib} MiB:", [one["id"] for one in fitting], flush=True)
+    together = [one for one in fitting if "+" in one["id"]]
+    assert len(together) == 1 and together[0]["peak_bytes"] <= mib * MIB, advice["remedies"]
+    smaller = next(one for one in fitting if one["id"] == "smaller_batch")
+    assert "add up the gradients" in smaller["action"], smaller
+
+
 def test_wrong_inputs(dry: Dry) -> None:
     said = dry.ullage("run", "--dry", "--device", "rtx9999", "--", dry.cuda, "train.py", code=2).stderr
     assert "'rtx9999' is not a known card" in said and "rtx3090" in said, said
@@ -237,6 +303,17 @@ def test_wrong_inputs(dry: Dry) -> None:
     assert "is a CPU build" in said and "pip install torch" in said, said
     said = dry.ullage("predict", "--device", "t4", "--", dry.cuda, "nowhere.py", code=1).stderr
     assert "can't open file" in said, said
+
+
+def test_wrong_inputs_of_advise(dry: Dry) -> None:
+    said = dry.ullage("advise", "--device", "t4", "--memory", "1GiB", "--", dry.cuda, "train.py", code=2).stderr
+    assert "--memory: does not go with --device" in said, said
+    said = dry.ullage("advise", "--device", "t4", "--", dry.cpu, "train.py", code=2).stderr
+    assert "is a CPU build" in said, said
+    said = dry.ullage("advise", "--device", "t4", "--", dry.cuda, "fails.py", code=1).stderr
+    assert "AssertionError at fails.py:4" in said, said
+    said = dry.ullage("advise", code=2).stderr
+    assert "nothing to advise on" in said, said
 
 
 def main() -> int:

@@ -58,6 +58,7 @@ Facts facts_of(const Json& json) {
   with("repeated_layers", [&](const Json& one) {
     facts.repeated_layers = {place(one), text(one, "name"), number(one, "count"), flag(one, "has_batch_norm")};
   });
+  if (facts.repeated_layers) facts.repeated_layers->called = place_of(json, "layer_call").value_or(Place{});
   with("replicas", [&](const Json& one) { facts.replicas = {place(one), flag(one, "bucket_views")}; });
   with("costs", [&](const Json& one) {
     const auto found = one.find("seconds");

@@ -107,6 +107,7 @@ Made checkpointing(const Facts& facts, const Setting&) {
   trial.effect = layers.has_batch_norm ? Effect::Different : Effect::SameBits;
   trial.levers = "checkpoint";
   trial.action = fmt::format("torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False) around each {}", layers.name);
+  trial.place = layers.called;
   return trial;
 }
 

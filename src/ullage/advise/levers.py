@@ -168,6 +168,8 @@ def call_network(module, args, named):
 def called(module, *args, **named):
     if depth.calls == 0:
         return call_network(module, args, named) if is_network(module) else plain_call(module, *args, **named)
+    if id(module) in repeated:
+        facts.note("layer_call")
     if "checkpoint" in LEVERS and id(module) in repeated and not depth.in_checkpoint and torch.is_grad_enabled():
         return checkpoint_of_torch(lambda *args, **named: call_layer(module, args, named), *args, use_reentrant=False,
                                    **named)

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/advise/levers.h"
+
+#include "../folders.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace ullage::advise {
+namespace {
+
+// What a training of a transformer with Adam on a card does.
+Facts training() {
+  Facts facts;
+  facts.network = {{"train.py", 40}, "Net", "cuda"};
+  facts.optimizer = {{"train.py", 20}, "AdamW", true, true, std::nullopt, std::nullopt, "cuda"};
+  facts.repeated_layers = {{"model.py", 7}, "Block", 12, false};
+  return facts;
+}
+
+Setting card() { return {.on_card = true, .has_bfloat16 = true, .allocator = ""}; }
+
+std::vector<std::string> ids(const std::vector<Trial>& trials) {
+  std::vector<std::string> all;
+  for (const Trial& one : trials) all.push_back(one.id);
+  return all;
+}
+
+const Trial& find(const std::vector<Trial>& trials, const std::string& id) {
+  const auto found = std::ranges::find(trials, id, &Trial::id);
+  EXPECT_NE(found, trials.end()) << id;
+  return *found;
+}
+
+bool has(const std::vector<Trial>& trials, const std::string& id) {
+  return std::ranges::find(trials, id, &Trial::id) != trials.end();
+}
+
+TEST(Levers, ATrainingOnACard) {
+  EXPECT_EQ(ids(trials_for(training(), card())),
+            (std::vector<std::string>{"expandable_segments", "max_split_size_mb", "foreach_false",
+                                      "gradient_checkpointing", "fused_optimizer", "half_precision"}));
+}
+
+TEST(Levers, WhatTheProgramDoesAlreadyIsLeftOut) {
+  Facts facts = training();
+  facts.autocast = Place{"train.py", 39};
+  facts.checkpoint = Place{"model.py", 7};
+  facts.optimizer->foreach = false;
+  Setting setting = card();
+  setting.allocator = "expandable_segments:True";
+  EXPECT_TRUE(trials_for(facts, setting).empty());
+}
+
+TEST(Levers, ProgramsWithHalfWeightsNeedNoAutocast) {
+  Facts facts = training();
+  facts.has_half_weights = true;
+  EXPECT_FALSE(has(trials_for(facts, card()), "half_precision"));
+}
+
+TEST(Levers, OnTheCpuThereAreNoSettingsOfTheCardsAllocator) {
+  Facts facts = training();
+  facts.network->device = facts.optimizer->device = "cpu";
+  EXPECT_EQ(ids(trials_for(facts, {.on_card = false, .has_bfloat16 = true, .allocator = ""})),
+            (std::vector<std::string>{"gradient_checkpointing", "half_precision"}));
+}
+
+TEST(Levers, AnOldCardComputesInFloat16WithAScaler) {
+  Setting setting = card();
+  setting.has_bfloat16 = false;
+  const std::vector<Trial> trials = trials_for(training(), setting);
+  const Trial& half = find(trials, "half_precision");
+  EXPECT_EQ(half.levers, "autocast=float16");
+  EXPECT_NE(half.action.find("GradScaler"), std::string::npos);
+}
+
+TEST(Levers, BatchNormInACheckpointedLayerChangesTheResult) {
+  Facts facts = training();
+  EXPECT_EQ(find(trials_for(facts, card()), "gradient_checkpointing").effect, Effect::SameBits);
+  facts.repeated_layers->has_batch_norm = true;
+  EXPECT_EQ(find(trials_for(facts, card()), "gradient_checkpointing").effect, Effect::Different);
+}
+
+TEST(Levers, AnAllocatorsSettingKeepsWhatIsSetAlready) {
+  Setting setting = card();
+  setting.allocator = "garbage_collection_threshold:0.8";
+  EXPECT_EQ(find(trials_for({}, setting), "expandable_segments").allocator,
+            "garbage_collection_threshold:0.8,expandable_segments:True");
+}
+
+TEST(Levers, TogetherHasAllOfThem) {
+  const std::vector<Trial> trials = trials_for(training(), card());
+  const Trial both = together(std::vector{find(trials, "expandable_segments"), find(trials, "gradient_checkpointing"),
+                                          find(trials, "half_precision")});
+  EXPECT_EQ(both.id, "expandable_segments+gradient_checkpointing+half_precision");
+  EXPECT_EQ(both.levers, "checkpoint autocast=bfloat16");
+  EXPECT_EQ(both.allocator, "expandable_segments:True");
+  EXPECT_EQ(both.if_refused, "float_outputs");
+  EXPECT_EQ(both.effect, Effect::Rounding);
+}
+
+// Someone who adds a row to the table also tells people of it.
+TEST(Levers, EachIsInTheDocs) {
+  std::ifstream in(tests_folder() / "../docs/advise.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  for (const std::string_view id : lever_ids()) {
+    EXPECT_NE(page.find("| `" + std::string(id) + "` |"), std::string::npos) << id;
+  }
+}
+
+}  // namespace
+}  // namespace ullage::advise

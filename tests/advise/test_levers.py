@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests src/ullage/advise/levers.py on the CPU: a lever does what a person would write, to the bit, and facts are noted.
+
+usage: test_levers.py LEVERS_PY [CASE]
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from cases import run_cases  # noqa: E402
+
+# {forward}, {layer}, {made}: where a person would write a remedy.
+PROGRAM = """
+import torch, torch.nn as nn, torch.utils.checkpoint
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.drop, self.b = nn.Linear(16, 64), nn.Dropout(0.1), nn.Linear(64, 16)
+    def forward(self, x):
+        return x + self.b(self.drop(torch.relu(self.a(x))))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.head = nn.ModuleList(Layer() for _ in range(4)), nn.Linear(16, 3)
+    def forward(self, x):
+        for layer in self.layers:
+            x = {layer}
+        return self.head(x)
+torch.manual_seed(1)
+net, criterion = Net(), {loss}
+opt = torch.optim.Adam(net.parameters(), lr=0.01{made})
+kept = []
+for step in range(4):
+    x = torch.randn(8, 16)
+    {forward}
+    loss = criterion(out, torch.ones(8, 3))
+    {zero}
+    loss.backward()
+    kept.append([p.grad.clone() for p in net.parameters()])
+    opt.step()
+torch.save([list(net.state_dict().values()), kept, opt.state_dict(), torch.get_rng_state()], {file!r})
+"""
+PLAIN = {"layer": "layer(x)", "forward": "out = net(x)", "made": "", "zero": "opt.zero_grad()", "loss": "nn.MSELoss()"}
+RUN = """
+import sys, torch
+with open(sys.argv[1]) as levers:
+    exec(compile(levers.read(), "<ullage>", "exec"), {"__name__": "levers"})
+with open(sys.argv[2]) as program:
+    exec(compile(program.read(), sys.argv[2], "exec"), {"__name__": "__main__"})
+"""
+
+
+class Levers:
+    def __init__(self, script, folder):
+        self.script, self.folder = pathlib.Path(script).resolve(), pathlib.Path(folder)
+        (self.folder / "run.py").write_text(RUN)
+        self.runs = 0
+
+    def run(self, levers="", code=0, **parts):
+        """Returns what the program saved, what was noted, and its stderr."""
+        self.runs += 1
+        file, program = self.folder / f"{self.runs}.pt", self.folder / f"program{self.runs}.py"
+        facts = self.folder / f"facts{self.runs}"
+        facts.mkdir()
+        program.write_text(PROGRAM.format(**{**PLAIN, **parts}, file=str(file)))
+        done = subprocess.run([sys.executable, str(self.folder / "run.py"), str(self.script), str(program)], capture_output=True,
+                              text=True, env={**os.environ, "ULLAGE_LEVERS": levers, "ULLAGE_LEVERS_FACTS": str(facts)})
+        assert done.returncode == code, done.stderr[-2000:]
+        noted = {}
+        for one in facts.glob("*.json"):
+            noted.update(json.loads(one.read_text()))
+        return file, noted, done.stderr
+
+    def equal(self, one, other):
+        import torch
+        one, other = torch.load(one), torch.load(other)
+
+        def same(a, b):
+            if isinstance(a, torch.Tensor):
+                return a.dtype == b.dtype and torch.equal(a, b)
+            if isinstance(a, dict):
+                return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+            if isinstance(a, (list, tuple)):
+                return len(a) == len(b) and all(map(same, a, b))
+            return a == b
+        return same(one, other)
+
+
+def test_nothing_switched_on_changes_no_bit(levers: Levers) -> None:
+    plain, noted, _ = levers.run()
+    again, _, _ = levers.run(layer="layer(x)  # the same")
+    assert levers.equal(plain, again)
+    assert noted["forward"]["name"] == "Net" and noted["optimizer"]["name"] == "Adam", noted
+    assert noted["repeated_layers"]["name"] == "Layer" and noted["repeated_layers"]["count"] == 4, noted
+    text = (levers.folder / f"program{levers.runs - 1}.py").read_text().splitlines()
+    assert text[noted["forward"]["line"] - 1].strip() == "out = net(x)", noted
+    assert text[noted["optimizer"]["line"] - 1].startswith("opt ="), noted
+    assert text[noted["layer_call"]["line"] - 1].strip() == "x = layer(x)", noted
+    assert not {"autocast", "checkpoint", "half_weights", "batch_norm"} & set(noted), noted
+
+
+def test_autocast_is_that_of_the_person(levers: Levers) -> None:
+    outside, _, _ = levers.run("autocast=bfloat16")
+    by_hand, noted, _ = levers.run(forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
+    plain, _, _ = levers.run()
+    assert levers.equal(outside, by_hand) and not levers.equal(outside, plain)
+    assert "autocast" in noted, noted
+
+
+def test_outputs_in_float32_if_a_loss_wants_them(levers: Levers) -> None:
+    loss = "lambda out, to: out.view(torch.int32).float().sum() * 0 + (out - to).square().sum()"  # takes 4-byte outputs alone
+    _, _, said = levers.run("autocast=bfloat16", code=1, loss=loss.replace("view(torch.int32).float().sum()", "numpy().sum()"))
+    assert "Error" in said
+    outside, _, _ = levers.run("autocast=bfloat16 float_outputs")
+    by_hand, _, _ = levers.run(forward="\n    with torch.autocast('cpu', torch.bfloat16): out = net(x)\n    out = out.float()")
+    assert levers.equal(outside, by_hand)
+
+
+def test_checkpoints_change_no_bit(levers: Levers) -> None:
+    """The dropout of a layer is drawn again with the same generator."""
+    outside, noted, _ = levers.run("checkpoint")
+    by_hand, by_hand_noted, _ = levers.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)")
+    plain, _, _ = levers.run()
+    assert levers.equal(outside, by_hand) and levers.equal(outside, plain)
+    assert "checkpoint" in by_hand_noted and "checkpoint" not in noted
+
+
+def test_a_checkpointed_layer_keeps_less(levers: Levers) -> None:
+    count = "\n    packed = []\n    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t): out = net(x)\n"
+    count += "    import sys; print(len(packed), file=sys.stderr)"
+    _, _, plain = levers.run(forward=count)
+    _, _, fewer = levers.run("checkpoint", forward=count)
+    assert int(fewer.split()[0]) < int(plain.split()[0]), (plain, fewer)
+
+
+def test_several_at_once(levers: Levers) -> None:
+    outside, _, _ = levers.run("checkpoint autocast=bfloat16")
+    by_hand, _, _ = levers.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
+                               forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
+    assert levers.equal(outside, by_hand)
+
+
+def test_optimizers(levers: Levers) -> None:
+    for lever, word in (("foreach=0", ", foreach=False"), ("foreach=1", ", foreach=True"), ("fused=1", ", fused=True")):
+        outside, _, _ = levers.run(lever)
+        by_hand, noted, _ = levers.run(made=word)
+        assert levers.equal(outside, by_hand), lever
+        assert noted["optimizer"][lever[:-2]] is (lever[-1] == "1"), noted
+    _, noted, _ = levers.run("fused=1", made=", foreach=True")  # the program's own choice stays
+    assert noted["optimizer"]["foreach"] is True and noted["optimizer"]["fused"] is None, noted
+
+
+def test_gradients_are_freed_between_steps(levers: Levers) -> None:
+    asks = "opt.zero_grad(set_to_none=False); import sys; print(any(p.grad is not None for p in net.parameters()), file=sys.stderr)"
+    plain, noted, said = levers.run(zero=asks)
+    assert said.split() == ["False", "True", "True", "True"] and "keeps_zeroed_gradients" in noted, (said, noted)
+    freed, _, said = levers.run("set_to_none", zero=asks)
+    assert said.split() == ["False"] * 4 and levers.equal(plain, freed), said
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        run_cases(globals(), Levers(sys.argv[1], folder), only="".join(sys.argv[2:3]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs `ullage advise` with real processes that record made-up trainings, and with files.
+#include "fake_training.h"
+#include "ullage_process.h"
+
+#include "../folders.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace ullage::cli {
+namespace {
+
+class AdviseCommand : public testing::Test {
+ protected:
+  Finished advise(Words words) {
+    words.insert(words.begin(), {folder_.file("ullage"), "advise"});
+    return Process(words, {{"TMPDIR", folder_.path().string()}}).finish();
+  }
+  static nlohmann::json json_of(const Finished& end) {
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return end.exit_code == 0 ? nlohmann::json::parse(end.out) : nlohmann::json();
+  }
+  static nlohmann::json remedy(const nlohmann::json& advice, const std::string& id) {
+    for (const auto& one : advice["remedies"]) {
+      if (one["id"] == id) return one;
+    }
+    return {};
+  }
+
+  ShippedFolder folder_;
+};
+
+TEST_F(AdviseCommand, AProgramOnTheCpuThatFits) {
+  const nlohmann::json advice = json_of(advise({"--json", "--memory", "8GiB", "--", folder_.file("ullage-fake"), "take", "4"}));
+  EXPECT_EQ(advice["format"], "ullage-advice");
+  EXPECT_EQ(advice["plain"]["fits"], true) << advice;
+  EXPECT_TRUE(remedy(advice, "ullage_run").is_null());
+}
+
+TEST_F(AdviseCommand, AMessageHasComputedRows) {
+  const std::string log = folder_.file("log.txt");
+  std::ofstream(log) << "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+                        "23.69 GiB of which 1.00 GiB is free. Process 1 has 22.00 GiB memory in use. Of the allocated "
+                        "memory 15.00 GiB is allocated by PyTorch, and 6.00 GiB is reserved by PyTorch but unallocated.\n";
+  const nlohmann::json advice = json_of(advise({log, "--json"}));
+  EXPECT_EQ(advice["plain"]["fits"], false);
+  EXPECT_EQ(advice["device"]["bytes"], 25437000000 / 1 > 0 ? advice["device"]["bytes"] : nullptr);
+  const nlohmann::json segments = remedy(advice, "expandable_segments");
+  ASSERT_FALSE(segments.is_null()) << advice;
+  EXPECT_EQ(segments["basis"], "computed");
+}
+
+TEST_F(AdviseCommand, WrongUse) {
+  const auto refused = [&](const Words& words, const char* text) {
+    const Finished end = advise(words);
+    EXPECT_EQ(end.exit_code, 2) << end.out;
+    EXPECT_NE(end.err.find(text), std::string::npos) << end.err;
+    EXPECT_NE(end.err.find("ullage help advise"), std::string::npos) << end.err;
+  };
+  const std::string fake = folder_.file("ullage-fake");
+  refused({}, "nothing to advise on");
+  refused({"--memory", "0", "--", fake}, "0 bytes are no memory");
+  refused({"--memory", "1GiB", "--seconds", "0", "--", fake}, "0 is no time");
+  refused({"--memory", "1GiB", "--vary", "batch", "--at", "batch=4", "--", fake}, "{batch}");
+  refused({"--device", "rtx9999", "--", fake}, "not a known card");
+  refused({"a.txt", "b.txt"}, "takes one file");
+}
+
+TEST_F(AdviseCommand, AFileThatCannotBeRead) {
+  EXPECT_EQ(advise({folder_.file("none.txt")}).exit_code, 3);
+}
+
+}  // namespace
+}  // namespace ullage::cli
