@@ -48,7 +48,7 @@ TEST_F(AdviseCommand, AMessageHasComputedRows) {
                         "memory 15.00 GiB is allocated by PyTorch, and 6.00 GiB is reserved by PyTorch but unallocated.\n";
   const nlohmann::json advice = json_of(advise({log, "--json"}));
   EXPECT_EQ(advice["plain"]["fits"], false);
-  EXPECT_EQ(advice["device"]["bytes"], 25437000000 / 1 > 0 ? advice["device"]["bytes"] : nullptr);
+
   const nlohmann::json segments = remedy(advice, "expandable_segments");
   ASSERT_FALSE(segments.is_null()) << advice;
   EXPECT_EQ(segments["basis"], "computed");

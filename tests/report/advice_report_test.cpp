@@ -14,7 +14,7 @@ namespace {
 using advise::Basis;
 using advise::Effect;
 
-advise::Advice sample() {
+advise::Advice sample_advice() {
   advise::Advice advice;
   advice.command = {"python", "train.py"};
   advice.device = "NVIDIA GeForce RTX 3060";
@@ -66,34 +66,34 @@ advise::Advice sample() {
   return advice;
 }
 
-std::string text_of(const advise::Advice& advice, std::size_t top) {
+std::string advice_text(const advise::Advice& advice, std::size_t top) {
   std::ostringstream out;
   write_terminal(advice, TerminalStyle{}, top, out);
   return out.str();
 }
 
-TEST(AdviceReport, Terminal) { expect_golden(tests_folder() / "report/golden/advice.txt", text_of(sample(), 0)); }
+TEST(AdviceReport, Terminal) { expect_golden(tests_folder() / "report/golden/advice.txt", advice_text(sample_advice(), 0)); }
 
 TEST(AdviceReport, Json) {
   std::ostringstream out;
-  write_json(sample(), out);
+  write_json(sample_advice(), out);
   expect_golden(tests_folder() / "report/golden/advice.json", out.str());
 }
 
 TEST(AdviceReport, WhatIsLeftOutIsCounted) {
-  const std::string text = text_of(sample(), 1);
+  const std::string text = advice_text(sample_advice(), 1);
   EXPECT_NE(text.find(" 3 more: --top 0"), std::string::npos) << text;
   EXPECT_EQ(text.find("bf16"), std::string::npos) << text;
 }
 
 TEST(AdviceReport, NothingOfTheProgramReachesTheTerminalAsACommand) {
-  EXPECT_EQ(text_of(sample(), 0).find('\x1b'), std::string::npos);
+  EXPECT_EQ(advice_text(sample_advice(), 0).find('\x1b'), std::string::npos);
 }
 
 TEST(AdviceReport, AProgramThatFitsSaysSoFirst) {
-  advise::Advice advice = sample();
+  advise::Advice advice = sample_advice();
   advice.plain.fits = true, advice.refused.clear(), advice.rows.clear();
-  const std::string text = text_of(advice, 0);
+  const std::string text = advice_text(advice, 0);
   EXPECT_EQ(text.find("fits as it is: 15.00 GiB of the 11.62 GiB"), 0U) << text;
   EXPECT_NE(text.find("no remedy applies"), std::string::npos) << text;
 }
