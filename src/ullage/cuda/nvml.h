@@ -26,17 +26,19 @@ class Nvml final {
     std::optional<Bytes> used;
   };
 
-  // Opens NVML for the card at this PCI address (Driver::bus_id()). Takes some 100 ms. NotFound: there is no such
-  // library. BadArgument: it is too old. System: it has no such card, or does not let this process ask.
+  // Opens NVML for the card at this PCI address (Driver::bus_id()). `library`: its file name, or a path. Takes some
+  // 100 ms. NotFound: there is no such library. BadArgument: it lacks a function that is used (too old). System: it
+  // does not start, has no such card, or does not let this process ask.
   static Result<std::unique_ptr<Nvml>> open(const std::string& bus_id, const std::string& library);
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // Bytes of the whole card, including what the driver keeps for itself and leaves out of its own total.
+  // Bytes of the whole card, including what the driver keeps for itself and leaves out of its own total. System: NVML
+  // does not answer.
   Result<Bytes> total();
   // Lists the processes with a context on the card. In a container a process may be listed several times. Takes
-  // milliseconds, and other threads' calls of the driver wait meanwhile.
+  // milliseconds, and other threads' calls of the driver wait meanwhile. System: NVML does not answer.
   Result<std::vector<Process>> processes();
 
  private:

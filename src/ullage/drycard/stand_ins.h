@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes a stub library (elf/stub_library.h) for every CUDA library that a CUDA build of torch is linked to, on the
-// user's machine. A stub has the names and versions that torch's shared objects want. With LD_PRELOAD the stubs come
-// before the real libraries, wherever these are, because they have the same SONAMEs.
+// Makes a stub library (elf/stub_library.h) for every CUDA library that a CUDA build of torch, or another package beside
+// it, is linked to. libcuda and NVML get one too, because programs open them with dlopen. A stub has the functions and
+// versions that the shared objects want. With LD_PRELOAD the stubs come before the real libraries, wherever these are,
+// because they have the same SONAMEs.
 
 #include "ullage/base/result.h"
 
@@ -32,7 +33,9 @@ struct StandInRequest {
   std::string torch_lib_folder;     // site-packages/torch/lib
   std::string out_folder;           // is created if it does not exist; files of the same names are replaced
   std::string drycard_library;      // exports the implemented functions and ullage_drycard_unknown
-  std::vector<std::string> others;  // shared objects of other packages, or folders with some at any depth
+  // Shared objects of other packages that may be linked to CUDA too, or folders with some at any depth. The stubs then
+  // have what these want as well.
+  std::vector<std::string> others;
   std::vector<std::string> real{};  // sonames of real libraries that need no card: they get no stub
 };
 

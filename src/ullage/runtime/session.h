@@ -73,8 +73,11 @@ class Session {
   // Changes the stated bytes. Zero: unlimited until the next call; what was recorded so far is then written.
   // BadArgument if `budget` does not cover what stands outside the pool and the margin; the old budget then stays.
   virtual Status restate(Bytes budget) = 0;
+  // The program reports that a step has ended. From the first call on, steps are counted by these calls alone, and no
+  // longer by the calls of its optimizers.
   virtual void mark_step() = 0;
-  // Charges::charge() and discharge(), for the process's memory outside the pool. No effect if the device is a card.
+  // Reserves `bytes` of the process's memory for a consumer outside the pool, until discharge(). Throws
+  // c10::OutOfMemoryError, which names `what`, if no room can be made. No effect if the device is a card.
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
   // Reserves `bytes` for good for another allocator of the device. False: no room can be made for them.

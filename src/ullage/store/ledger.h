@@ -175,10 +175,12 @@ class Ledger final {
   // launcher, which holds FD open too: programs whose parent closed the descriptor open /proc/PID/fd/FD.
   static constexpr const char* kVariable = "ULLAGE_LEDGER";
 
-  // Makes a new page with these settings (the launcher). BadArgument if a text does not fit into the page.
+  // Makes a new page with these settings (the launcher). BadArgument if a text does not fit into the page. System if
+  // the kernel refuses the page.
   static Result<Ledger> create(const LedgerSettings& settings);
   // Attaches to the page that the environment names (the program). NotFound if the variable is not set (a plain run).
   // BadArgument if it names no descriptor. BadFile if the descriptor holds no ledger, or one of another build.
+  // System if the page cannot be mapped.
   static Result<Ledger> attach_from_environment();
 
   // Returns the value of kVariable for the program. `launcher`: the process that holds the page until the end.

@@ -15,6 +15,7 @@ namespace ullage::plan {
 
 class ProblemBuilder final {
  public:
+  // As problem_of().
   ProblemBuilder(const Step& step, const Levers& levers, const Rates& rates, Bytes hot);
 
   Problem build();  // call once

@@ -27,7 +27,8 @@ class Solver final {
   void start_from(const Solver& other, const Found& found);
 
   // Returns the cheapest choice found within `budget`, or nothing. Also starts from what was found for other budgets.
-  // `better` may be empty. Else it is called with each choice that is better than all before; false ends the search.
+  // `effort`: how long annealing searches, as Ask::effort. `better` may be empty. Else it is called with each choice
+  // that is better than all before; if it returns false, the search ends.
   std::optional<Found> solve(Bytes budget, std::uint64_t effort, const std::function<bool(const Found&)>& better);
 
   // The least peak that any search reached.

@@ -18,7 +18,7 @@ struct Verified {
   Bytes written;       // by Spill and WriteAhead
   Bytes read;          // by Restore and ReadAhead
   std::uint64_t recomputed_ops = 0;
-  std::uint64_t kept = 0;        // values that recomputes brought back
+  std::uint64_t kept = 0;        // values that Recompute and BatchNorm made again and kept (Action::keeps)
   std::uint64_t spills = 0;      // values whose pages went, with a copy written now or before
   std::uint64_t restores = 0;    // values whose pages came back, by ReadAhead or Restore
   Table<OpIndex, Bytes> levels;  // for each op, the most bytes present from "before" to "after" it
@@ -28,7 +28,8 @@ struct Verified {
 //   recomputes an op that cannot be recomputed, or moves a storage that cannot be moved;
 //   drops a value of a storage that the program has, and does not recompute it before the program frees that;
 //   ends a step otherwise than it began: what outlives it is not present, or not away as `Schedule::away` says;
-//   has more than `budget` bytes present.
+//   has more than `budget` bytes present;
+//   has actions out of order, or at an op that the step does not have.
 Result<Verified> verify(const Step& step, const Schedule& schedule, Bytes budget);
 
 }  // namespace ullage::plan

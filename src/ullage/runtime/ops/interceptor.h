@@ -18,8 +18,11 @@ namespace ullage::runtime {
 class Interceptor final {
  public:
   enum class Way {
-    DispatchKey,     // exceptions of listeners reach the program
-    RecordFunction,  // torch swallows the listeners' exceptions and runs the op all the same; list ops are not cut
+    // Exceptions of listeners reach the program. An op over lists of tensors runs in slices if its tensors do not fit
+    // into memory at once (list_ops.h).
+    DispatchKey,
+    // Torch swallows the listeners' exceptions and runs the op all the same. No op runs in slices.
+    RecordFunction,
   };
 
   // `listeners`, in the order of their begin(), must outlive this object and every op in flight when it is destroyed.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Frees bytes of the budget that libraries' code takes. Most of the code that torch touches while it is loaded (the
-// registration of its ops) never runs again. Of about 75 MiB, 35 come back in a small net's first steps; the pool gets
-// the rest.
+// Frees bytes of the budget that libraries' code takes, once, before a session starts. Most of the code that torch
+// touches while it is loaded (the registration of its ops) never runs again. Of about 75 MiB, 35 come back in a small
+// net's first steps; the pool gets the rest.
 
 namespace ullage::runtime {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of a file that stands for lost events. It has what later events need: storages born and died, ops ended.
+// The part of a file that stands for events that the recorder dropped from the middle of a long take, to keep its own
+// memory bounded (event_log.h). It has what later events need: which storages were born and died, which ops ended.
 
 #include "ullage/trace/file/packed.h"
 #include "ullage/trace/file/packed_events.h"

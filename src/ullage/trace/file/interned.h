@@ -23,12 +23,13 @@ class Texts final {
  public:
   static constexpr std::size_t kMostText = 240;
 
-  // For a text that stays at its address for ever. Recognizes it by its address.
+  // Both return the number of the text and add it if it is new. of_constant() is faster: it recognizes by its address a
+  // text that stays there, unchanged, as long as this object lives.
   std::uint64_t of_constant(std::string_view text);
   std::uint64_t of(std::string_view text);
 
-  void pack(PackedBytes& out) const;
-  std::size_t held() const;
+  void pack(PackedBytes& out) const;  // appends the table as the file has it
+  std::size_t held() const;           // bytes of memory that the table takes
 
  private:
   struct Seen {
@@ -48,11 +49,12 @@ class Shapes final {
  public:
   static constexpr std::size_t kMostShapes = 1 << 16;
 
+  // Returns the number of the shape and adds it if it is new; 0 as above.
   std::uint64_t of(std::uint8_t dtype, std::span<const std::int64_t> sizes);
   static std::uint64_t hash(std::uint8_t dtype, std::span<const std::int64_t> sizes);
 
-  void pack(PackedBytes& out) const;
-  std::size_t held() const;
+  void pack(PackedBytes& out) const;  // as Texts::pack()
+  std::size_t held() const;           // as Texts::held()
 
  private:
   struct Shape {

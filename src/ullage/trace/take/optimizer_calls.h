@@ -23,12 +23,16 @@ class OptimizerCalls final {
   // Remembers at most `most_kept` calls for ends(), but counts all.
   explicit OptimizerCalls(std::uint64_t most_kept) : most_kept_(most_kept) {}
 
+  // Call one of the next three for each op, in the order of their begins. `token` is equal for ops of the same name; it
+  // goes into the hashes by which calls and steps are compared.
+  //
   // An op outside backward writes a parameter. `op` is the op's ordinal; a list op calls this once per parameter.
   // Before the first backward pass, or if autograd never followed the parameter, this acts like other().
   void update(std::uint64_t op, std::uint64_t token, StorageId parameter);
   void backward(std::uint64_t token);  // an op of the backward pass: ends the run of updates
   void other();                        // any other op
   void ended();                        // the program is over: ends the run of updates
+  // The newest op uses this leaf that requires grad. `followed`: the op is outside backward and autograd records it.
   void parameter_used(StorageId parameter, bool followed);
 
   // To be called first if the program was already running: the first call may show only some of its parameters.
