@@ -27,7 +27,7 @@ TEST(FollowingDevice, RefusesMoreThan1TiBInOneStep) {
   constexpr Bytes kMost{1ull << 40};
   EXPECT_FALSE(device.allocate(kMost + 512_B));
   EXPECT_FALSE(device.commit(Address{1ull << 21}, kMost + 512_B));
-  EXPECT_FALSE(device.surprise()) << "it was not granted";
+  EXPECT_FALSE(device.difference()) << "it was not granted";
   EXPECT_TRUE(device.allocate(kMost));
   EXPECT_TRUE(device.commit(Address{1ull << 21}, kMost));
 }
@@ -36,9 +36,9 @@ TEST(FollowingDevice, TellsASegmentOfTheSameSizeAtAnotherAddress) {
   FollowingDevice device(1_GiB);
   device.expect({{FollowingDevice::Action::SegmentFreed, Address{20ull << 20}, 20_MiB, 7}}, 8, false);
   device.free(Address{60ull << 20}, 20_MiB);
-  ASSERT_TRUE(device.surprise());
-  EXPECT_EQ(device.surprise()->event, 7u);
-  EXPECT_EQ(device.surprise()->what,
+  ASSERT_TRUE(device.difference());
+  EXPECT_EQ(device.difference()->event, 7u);
+  EXPECT_EQ(device.difference()->what,
             "segment_free of 20.00 MiB, the model has segment_free of 20.00 MiB at another address");
 }
 

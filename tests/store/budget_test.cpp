@@ -178,7 +178,7 @@ TEST_F(BudgetTest, TheLeastIsTheMostThatWasNeededTogether) {
   EXPECT_EQ(budget.note_least(280_MiB), 410_MiB + more);
   budget.resident_limit(0_B);
   EXPECT_EQ(budget.note_least(300_MiB), 420_MiB + more);
-  budget.planning(true);
+  budget.leave_out_of_least(true);
   resident = 300_MiB;
   budget.resident_limit(0_B);
   EXPECT_EQ(budget.note_least(300_MiB), 420_MiB + more) << "planning gives way";

@@ -39,7 +39,7 @@ class Translator final {
   CudaHistory run() && {
     for (std::size_t i = 0; i < take_.trace.storages.size(); ++i)
       if (take_.trace.storages[i].from_before) born(StorageId{i}, EventId{});
-    for (std::size_t i = 0; i < take_.trace.events.size(); ++i) heed(EventId{i});
+    for (std::size_t i = 0; i < take_.trace.events.size(); ++i) add_event(EventId{i});
     let_go(take_.trace.end());
     add_outside();
     return std::move(history_);
@@ -48,7 +48,7 @@ class Translator final {
  private:
   static constexpr std::size_t kNone = SIZE_MAX;
 
-  void heed(EventId at) {
+  void add_event(EventId at) {
     if (phase(at) != trace::Phase::Optimizer) let_go(at);
     const auto& what = take_.trace.events[at.value].what;
     if (const auto* birth = std::get_if<trace::event::Allocation>(&what)) {

@@ -33,7 +33,7 @@ void tell_peak(Prediction& prediction, const trace::TakeMeaning& meaning, EventI
     prediction.peak_op = take.trace.ops[op.value].name;
     prediction.peak_layer = take.details[op.value].layer;
   }
-  prediction.peak_phase = phase_told(take, peak);
+  prediction.peak_phase = phase_around(take, peak);
   if (!prediction.peak_phase.empty()) return;
   if (peak.value < meaning.phases.size()) prediction.peak_phase = trace::name(meaning.phases[peak.value]);
   const auto begun = std::ranges::upper_bound(meaning.steps.begins, peak);

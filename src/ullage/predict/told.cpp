@@ -44,7 +44,7 @@ std::string place(const trace::Take& take, OpId op, EventId event) {
     if (detail.backward) text += ", in backward";
     if (!detail.layer.empty()) text += ", of " + detail.layer;
   }
-  if (const std::string phase = phase_told(take, event); !phase.empty()) return text + ", in " + phase;
+  if (const std::string phase = phase_around(take, event); !phase.empty()) return text + ", in " + phase;
   const auto is_end = [](const trace::BorderTold& b) { return b.what == trace::BorderTold::What::StepEnd; };
   if (std::ranges::none_of(take.borders, is_end)) return text;
   const auto before =
@@ -71,7 +71,7 @@ OpId op_at(const trace::Take& take, EventId event) {
   return open.empty() ? trace::kNoOp : open.back();
 }
 
-std::string phase_told(const trace::Take& take, EventId event) {
+std::string phase_around(const trace::Take& take, EventId event) {
   std::string phase;
   for (const trace::BorderTold& border : take.borders) {
     if (border.at > event) break;

@@ -16,7 +16,7 @@ namespace ullage::predict {
 OpId op_at(const trace::Take& take, EventId event);
 
 // The phase around the event that the program names; empty if there is none.
-std::string phase_told(const trace::Take& take, EventId event);
+std::string phase_around(const trace::Take& take, EventId event);
 
 std::string what_happens(const trace::Take& take, EventId event);
 

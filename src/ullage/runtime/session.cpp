@@ -114,7 +114,7 @@ class Running final : public Session, public PoolListener {
     return success();
   }
   void mark_step() override {
-    steps_are_told_ = true;
+    steps_are_reported_ = true;
     watch_->mark_step();
     write_plan_figures();
     if (following_) following_->renew();
@@ -199,7 +199,7 @@ class Running final : public Session, public PoolListener {
     Recorder::Settings settings;
     settings.file = settings_.record_file;
     settings.device = device_->device().str();
-    settings.takes_are_told = !settings_.rehearsal.empty();
+    settings.takes_begin_by_call = !settings_.rehearsal.empty();
     settings.lines = in_python_;
     settings.after_steps = settings_.stop_after;
     settings.synchronize = [this] { device_->synchronize(); };
@@ -251,7 +251,7 @@ class Running final : public Session, public PoolListener {
   // A step seems to have ended, by the optimizers' calls. That is good enough to count steps. Recorders find the exact
   // borders in the ops.
   void note_step() {
-    if (steps_are_told_) return;
+    if (steps_are_reported_) return;
     watch_->count_step();
     write_plan_figures();
     if (paging_) paging_->look_again();
@@ -311,7 +311,7 @@ class Running final : public Session, public PoolListener {
   // looks.
   void make_way_for_the_end() {
     if (in_child_ || !device_->is_the_process() || std::exchange(ending_, true)) return;
-    budget_.planning(true);  // as for planning: given up before a refusal, so the least budget does not include it
+    budget_.leave_out_of_least(true);  // somebody_gives_way() gives this charge up before a refusal
     budget_.charge(store::Budget::kAtExit);
     charged_for_the_end_ = true;
     pager_->trim();
@@ -351,7 +351,7 @@ class Running final : public Session, public PoolListener {
                             }};
   std::optional<Following> following_;  // none: nobody listens to ops
   const bool in_python_ = in_python();
-  bool steps_are_told_ = false;
+  bool steps_are_reported_ = false;
   bool ending_ = false;
   std::atomic<bool> charged_for_the_end_{false};
   bool in_child_ = false;     // made by fork

@@ -34,7 +34,7 @@ Follower::Follower(const CachingSettings& settings, const std::vector<Layout::Se
 
 void Follower::follow(const std::vector<trace::RecordedEvent>& events) {
   for (event_ = 0; event_ < events.size(); ++event_)
-    std::visit([&](const auto& event) { heed(event); }, events[event_].what);
+    std::visit([&](const auto& event) { follow(event); }, events[event_].what);
   steps_.resize(leading_gives());  // later steps belong to a request that the recording does not show any more
   empty_cache();
 }
@@ -74,7 +74,7 @@ std::optional<BlockId> Follower::attempt(CachingAllocator& model, const Request&
     device_.diverge({event_, Bytes{}, Bytes{}, "oom at " + size + ", the model has a block for it", {}});
   } else if (allocation->address != *request.at) {
     device_.diverge({event_, Bytes{}, Bytes{}, "alloc of " + size + ", the model takes another block",
-                     FollowingDevice::Surprise::Places{*request.at, allocation->address}});
+                     FollowingDevice::Difference::Places{*request.at, allocation->address}});
   }
   return allocation->block;
 }
@@ -100,19 +100,19 @@ std::optional<BlockId> Follower::serve(const Request& request) {
   return block;
 }
 
-void Follower::heed(const trace::record::Allocation& event) {
+void Follower::follow(const trace::record::Allocation& event) {
   if (!plausible(event.address, event.bytes)) return;
   const std::optional<BlockId> block = serve({event.bytes, event.stream, event.address});
   if (block) live_.insert_or_assign(event.address.value, *block);
 }
 
-void Follower::heed(const trace::record::OutOfMemory& event) {
+void Follower::follow(const trace::record::OutOfMemory& event) {
   if (!plausible(Address{}, event.requested)) return;
   const std::optional<BlockId> block = serve({event.requested, event.stream, std::nullopt});
   if (block) model_->free(*block);
 }
 
-void Follower::heed(const trace::record::FreeRequest& event) {
+void Follower::follow(const trace::record::FreeRequest& event) {
   empty_cache();
   const auto found = live_.find(event.address.value);
   if (found == live_.end()) return;
@@ -121,7 +121,7 @@ void Follower::heed(const trace::record::FreeRequest& event) {
   live_.erase(found);
 }
 
-void Follower::heed(const trace::record::Free& event) {
+void Follower::follow(const trace::record::Free& event) {
   empty_cache();
   if (const auto found = pending_.find(event.address.value); found != pending_.end()) {
     model_->complete_free(found->second);

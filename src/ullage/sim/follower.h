@@ -29,19 +29,19 @@ class Follower final {
 
   void follow(const std::vector<trace::RecordedEvent>& events);
 
-  const std::optional<FollowingDevice::Surprise>& difference() const { return device_.surprise(); }
+  const std::optional<FollowingDevice::Difference>& difference() const { return device_.difference(); }
   const CachingAllocator& model() const { return *model_; }
 
  private:
-  void heed(const trace::record::Allocation& event);
-  void heed(const trace::record::FreeRequest& event);
-  void heed(const trace::record::Free& event);
-  void heed(const trace::record::SegmentAllocation& event) { step(FollowingDevice::Action::SegmentAllocated, event); }
-  void heed(const trace::record::SegmentFree& event) { step(FollowingDevice::Action::SegmentFreed, event); }
-  void heed(const trace::record::SegmentMap& event) { step(FollowingDevice::Action::SegmentMapped, event); }
-  void heed(const trace::record::SegmentUnmap& event) { step(FollowingDevice::Action::SegmentUnmapped, event); }
-  void heed(const trace::record::OutOfMemory& event);
-  void heed(const trace::record::SnapshotTaken&) {}
+  void follow(const trace::record::Allocation& event);
+  void follow(const trace::record::FreeRequest& event);
+  void follow(const trace::record::Free& event);
+  void follow(const trace::record::SegmentAllocation& event) { step(FollowingDevice::Action::SegmentAllocated, event); }
+  void follow(const trace::record::SegmentFree& event) { step(FollowingDevice::Action::SegmentFreed, event); }
+  void follow(const trace::record::SegmentMap& event) { step(FollowingDevice::Action::SegmentMapped, event); }
+  void follow(const trace::record::SegmentUnmap& event) { step(FollowingDevice::Action::SegmentUnmapped, event); }
+  void follow(const trace::record::OutOfMemory& event);
+  void follow(const trace::record::SnapshotTaken&) {}
 
   template <class Event>
   void step(FollowingDevice::Action action, const Event& event) {

@@ -37,19 +37,20 @@ void FollowingDevice::expect(const std::vector<Step>& steps, std::uint64_t event
 }
 
 void FollowingDevice::finish() {
-  if (const Step* step = next(); step && !surprise_) {
-    surprise_ = {step->event,
-                 step->bytes,
-                 Bytes{},
-                 std::string(name_of(step->action)) + " of " + to_string(step->bytes) + ", the model had no need of it",
-                 {}};
+  if (const Step* step = next(); step && !difference_) {
+    difference_ = {
+        step->event,
+        step->bytes,
+        Bytes{},
+        std::string(name_of(step->action)) + " of " + to_string(step->bytes) + ", the model had no need of it",
+        {}};
   }
   at_ = steps_.size();
 }
 
 // True if the next recorded step gives a segment back, because the device had refused then, or if the request failed.
 bool FollowingDevice::refuses() const {
-  if (surprise_) return false;
+  if (difference_) return false;
   return next() ? gives_back(next()->action) : refuse_rest_;
 }
 
@@ -65,15 +66,15 @@ bool FollowingDevice::matches(Action action, Address at, Bytes size) {
 }
 
 void FollowingDevice::note(Action action, Bytes size) {
-  if (surprise_) return;
+  if (difference_) return;
   const Step* step = next();
   const std::string model = std::string(name_of(action)) + " of " + to_string(size);
   if (!step) {
-    surprise_ = {event_, Bytes{}, size, "no segment was taken or given back, the model has " + model, {}};
+    difference_ = {event_, Bytes{}, size, "no segment was taken or given back, the model has " + model, {}};
     return;
   }
   const std::string other = step->action == action && step->bytes == size ? " at another address" : "";
-  surprise_ = {
+  difference_ = {
       step->event,
       step->bytes,
       size,
@@ -81,8 +82,8 @@ void FollowingDevice::note(Action action, Bytes size) {
       {}};
 }
 
-void FollowingDevice::diverge(Surprise surprise) {
-  if (!surprise_) surprise_ = std::move(surprise);
+void FollowingDevice::diverge(Difference difference) {
+  if (!difference_) difference_ = std::move(difference);
 }
 
 Address FollowingDevice::made_up(Bytes size) {
@@ -101,7 +102,7 @@ std::optional<Address> FollowingDevice::allocate(Bytes size) {
 void FollowingDevice::free(Address at, Bytes size) { matches(Action::SegmentFreed, at, size); }
 
 Address FollowingDevice::reserve(Bytes size) {
-  if (next() && next()->action == Action::SegmentMapped && !surprise_) return next()->address;
+  if (next() && next()->action == Action::SegmentMapped && !difference_) return next()->address;
   return made_up(size);
 }
 

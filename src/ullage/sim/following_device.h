@@ -30,7 +30,7 @@ class FollowingDevice final : public Device {
     std::uint64_t event = 0;  // its number in the recording
   };
   // The first difference between the model and the recording.
-  struct Surprise {
+  struct Difference {
     std::uint64_t event = 0;  // the recorded event that the model did not do, else the one that it was handling
     Bytes real;
     Bytes model;
@@ -52,8 +52,8 @@ class FollowingDevice final : public Device {
   void finish();
 
   // Notes a difference that the caller found, unless there was one before. Nothing is compared from then on.
-  void diverge(Surprise surprise);
-  const std::optional<Surprise>& surprise() const { return surprise_; }
+  void diverge(Difference difference);
+  const std::optional<Difference>& difference() const { return difference_; }
 
   Bytes total() const override { return total_; }
   Bytes available() const override { return total_; }
@@ -79,7 +79,7 @@ class FollowingDevice final : public Device {
   std::size_t at_ = 0;
   std::uint64_t event_ = 0;
   bool refuse_rest_ = false;
-  std::optional<Surprise> surprise_;
+  std::optional<Difference> difference_;
   Address made_up_{1ull << 61};  // above every recorded address
 };
 

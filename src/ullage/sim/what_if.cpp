@@ -29,7 +29,7 @@ class Program final {
     model_.free(found->second);
     live_.erase(found);
   }
-  void heed(const trace::RecordedEvent& event) {
+  void apply(const trace::RecordedEvent& event) {
     if (const auto* request = std::get_if<trace::record::Allocation>(&event.what)) {
       allocate(request->address, request->bytes, request->stream);
     } else if (const auto* free_event = std::get_if<trace::record::Free>(&event.what)) {
@@ -62,7 +62,7 @@ WhatIf what_if(const trace::DeviceRecording& recorded, const CachingSettings& se
       }
     }
   }
-  for (const trace::RecordedEvent& event : recorded.events) program.heed(event);
+  for (const trace::RecordedEvent& event : recorded.events) program.apply(event);
   return {program.stats().allocated_peak, program.stats().reserved_peak, program.stats().segments_taken};
 }
 

@@ -72,13 +72,13 @@ Bytes Budget::note_least(Bytes at_once) {
   // Present charges count until the next call too, even if nobody asks for the limit until then.
   const Bytes still_needed = charged_.load() > 0 ? needed_beside({}, others()) : Bytes{};
   const Bytes needed{needed_lately_.exchange(still_needed.count)};
-  if (!planning_.load()) beside_last_.store(needed.count);
+  if (!left_out_.load()) beside_last_.store(needed.count);
   raise(least_, at_once + std::min(needed, Bytes{beside_last_.load()}) + kLeastAllowance);
   return Bytes{least_.load()};
 }
 
-void Budget::planning(bool begins) {
-  planning_.store(begins);
+void Budget::leave_out_of_least(bool begins) {
+  left_out_.store(begins);
   if (!begins) needed_lately_.store(0);
 }
 

@@ -86,9 +86,10 @@ class Budget final : public Limit {
   // discharge(). The caller has the pool make room for them.
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
-  // Planning begins or ends. Its bytes are given up before a request is refused, so the least budget leaves them out:
-  // meanwhile it counts at most what stood beside the pool before.
-  void planning(bool begins);
+  // A stretch begins or ends in which bytes are charged that are given up before a request is refused: those of
+  // planning, and those for code that runs only as the process ends. So the least budget leaves them out: meanwhile it
+  // counts at most what stood beside the pool before the stretch.
+  void leave_out_of_least(bool begins);
 
   Bytes stated() const { return Bytes{stated_.load()}; }
   bool unlimited() const { return stated() == Bytes{}; }
@@ -120,9 +121,9 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> steps_{0};
   std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
   std::atomic<std::uint64_t> needed_lately_{0};    // the most beside the pool since note_least(); no unused reserve
-  std::atomic<std::uint64_t> beside_last_{0};      // needed_lately_ at the last note_least() outside of planning
+  std::atomic<std::uint64_t> beside_last_{0};      // needed_lately_ at the last note_least() outside of such a stretch
   std::atomic<std::uint64_t> least_;
-  std::atomic<bool> planning_{false};
+  std::atomic<bool> left_out_{false};
   bool follows_steps_ = false;  // of end_step(): what is set aside is what a step showed
 };
 

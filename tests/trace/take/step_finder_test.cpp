@@ -79,7 +79,7 @@ class Program {
   void step_ends() { ends_.push_back(ops_); }
   void began_in_midst() { finder_.began_in_midst(); }
   void tell() {
-    finder_.step_told();
+    finder_.step_reported();
     sure_ = finder_.whole_steps();
   }
   void end() {

@@ -32,7 +32,7 @@ struct Problem {
     RecipeIndex recompute = kNone;
     RecipeIndex batch_norm = kNone;
     PositionIndex restore_until = kNone;  // the last position for which a spilled copy can be restored
-    bool pinned = false;  // not movable (StepStorage::movable), so it stays in memory while the program has it
+    bool pinned = false;       // not movable (StepStorage::movable), so it stays in memory while the program has it
     bool from_before = false;  // the step begins with it: no op of the step makes it
     // Set for the first and the last value of a storage that lives from step to step: the slot whose Spill makes it
     // stay away from one step to the next.

@@ -30,7 +30,7 @@ struct Saved {
 class Policies final {
  public:
   Policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
-           const PolicyTold& tell)
+           const PolicyFound& tell)
       : problem_(problem), timeline_(timeline), least_(least), stop_(stop), tell_(tell) {
     saved_at_.assign(problem.values.size(), kNone);
     for (const SlotIndex slot : problem_.slots.ids()) add_saved(slot);
@@ -69,7 +69,7 @@ class Policies final {
   Timeline& timeline_;
   std::int64_t least_;
   const std::atomic<bool>* stop_;
-  const PolicyTold& tell_;
+  const PolicyFound& tell_;
   Table<MovedIndex, SavedIndex> saved_at_;  // or none
   std::vector<Saved> passing_;              // not saved: the last use is in the forward pass
   Table<SavedIndex, Saved> saved_;          // in the order in which they are made
@@ -255,7 +255,7 @@ void Policies::knapsack() {
 }  // namespace
 
 void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
-                  const PolicyTold& tell) {
+                  const PolicyFound& tell) {
   Policies policies(problem, timeline, least, stop, tell);
   policies.segments();
   policies.recompute_all();

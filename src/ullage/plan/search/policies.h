@@ -17,8 +17,8 @@ inline constexpr std::array kPolicies = {"segments", "recompute all", "drop chea
 // Simulates all settings of all policies and calls `tell` for each that is possible; `policy` is an index into
 // kPolicies. dtr and knapsack evict one tensor after the other and end with the first setting within `least`. `stop` as
 // in Ask.
-using PolicyTold = std::function<void(std::size_t policy, const Choice&, const Outcome&)>;
+using PolicyFound = std::function<void(std::size_t policy, const Choice&, const Outcome&)>;
 void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
-                  const PolicyTold& tell);
+                  const PolicyFound& tell);
 
 }  // namespace ullage::plan

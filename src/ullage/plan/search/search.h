@@ -32,7 +32,7 @@ std::vector<Found> simple_choices(const Problem& problem, Timeline& timeline, st
 
 struct Annealing {
   std::int64_t budget = 0;
-  std::uint64_t effort = 0;                 // how long to search, as Ask::effort
+  std::uint64_t effort = 0;  // how long to search, as Ask::effort
   std::uint64_t seed = 1;
   double hot = 0.004;                       // the temperature at first, in units of energy()
   double cold = 2e-5;                       // the temperature at the end

@@ -39,7 +39,7 @@ constexpr Bytes kWorthARate = 64_MiB;
 
 Recorder::Settings observer_settings(Planning::Settings& settings, std::function<void()> at_border) {
   Recorder::Settings made;
-  made.takes_are_told = made.in_takes_only = made.takes_begin_in_midst = true;
+  made.takes_begin_by_call = made.in_takes_only = made.takes_begin_in_midst = true;
   made.after_steps = kSteps;
   made.at_border = std::move(at_border);
   made.figures = settings.figures;

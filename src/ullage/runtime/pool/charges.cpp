@@ -50,14 +50,14 @@ bool Charges::begin_planning(Bytes bytes) {
   const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
   if (pager_.store().counts().limit < pager_.counts().at_once_peak + lost) return false;
   budget_.charge(of_planning_);
-  budget_.planning(true);
+  budget_.leave_out_of_least(true);
   pager_.trim();  // now, not at the watch's next look: planning begins at once
   return true;
 }
 
 void Charges::end_planning() {
   budget_.discharge(std::exchange(of_planning_, {}));
-  budget_.planning(false);
+  budget_.leave_out_of_least(false);
 }
 
 }  // namespace ullage::runtime

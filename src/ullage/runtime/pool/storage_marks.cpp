@@ -26,7 +26,7 @@ void mark([[maybe_unused]] c10::StorageImpl& storage, [[maybe_unused]] StorageMa
 
 void StorageMarks::moved(Address at, Moved what) {
   const std::lock_guard lock(noting_);
-  told_.push_back({at, what});
+  moves_.push_back({at, what});
   any_.store(true, std::memory_order_release);
 }
 
@@ -39,13 +39,13 @@ void StorageMarks::update() {
   if (!any_.load(std::memory_order_acquire)) return;
   std::vector<c10::intrusive_ptr<c10::StorageImpl>> held;  // released after the lock: the last reference frees bytes
   const std::lock_guard lock(marking_);
-  std::deque<Told> told;
+  std::deque<Move> moves;
   {
     const std::lock_guard noting(noting_);
-    told.swap(told_);
+    moves.swap(moves_);
     any_.store(false, std::memory_order_relaxed);
   }
-  for (const Told& one : told) {
+  for (const Move& one : moves) {
     const auto found = known_.find(one.at.value);
     if (found == known_.end()) continue;
     c10::intrusive_ptr<c10::StorageImpl> storage = found->second.lock();

@@ -36,13 +36,13 @@ class StorageMarks final {
   void forget(Address at);
 
  private:
-  struct Told {
+  struct Move {
     Address at;
     Moved what;
   };
   std::mutex noting_;
-  std::deque<Told> told_;
-  std::atomic<bool> any_{false};  // told_ holds something
+  std::deque<Move> moves_;
+  std::atomic<bool> any_{false};  // moves_ holds something
 
   std::mutex marking_;
   std::unordered_map<std::uint64_t, c10::weak_intrusive_ptr<c10::StorageImpl>> known_;  // by address

@@ -67,7 +67,7 @@ trace::EventLog::Instant Recorder::now() const {
 
 // A program that tells no takes has one, which begins with the first event.
 void Recorder::ensure_take() {
-  if (in_take_ || settings_.takes_are_told) return;
+  if (in_take_ || settings_.takes_begin_by_call) return;
   in_take_ = true;
   take_began_ = Clock::now();
   log_.begin_take({});
@@ -247,7 +247,7 @@ void Recorder::mark_step() {
   record([&](Lock& lock) {
     ensure_take();
     log_.border(trace::BorderTold::What::StepEnd);
-    steps_.step_told();
+    steps_.step_reported();
     tell_border(lock);
   });
 }
@@ -288,7 +288,7 @@ void Recorder::begin_take(std::span<const Knob> knobs, std::span<const store::Li
   locked([&](Lock&) {
     for (const store::LiveStorage& storage : before) add(storage.at, storage.asked);
     in_take_ = true;
-    refused_last_ = border_told_ = false;
+    refused_last_ = border_reported_ = false;
     take_began_ = Clock::now();
     steps_ = trace::StepFinder();
     if (settings_.takes_begin_in_midst) steps_.began_in_midst();
@@ -323,9 +323,9 @@ void Recorder::asked_for(std::vector<Knob> at, std::vector<Choice> choices, std:
 // ---- the file
 
 void Recorder::tell_border(Lock& lock) {
-  if (border_told_ || settings_.after_steps == 0 || !in_take_ || in_backward()) return;
+  if (border_reported_ || settings_.after_steps == 0 || !in_take_ || in_backward()) return;
   if (steps_.whole_steps() < settings_.after_steps) return;
-  border_told_ = true;
+  border_reported_ = true;
   lock.unlock();
   settings_.at_border();
   lock.lock();

@@ -32,7 +32,7 @@ class Recorder final : public OpListener, public SavedListener {
   struct Settings {
     std::string file;  // absolute path; replaced as a whole. Empty: no file, the caller asks for contents()
     std::string device = "cpu";
-    bool takes_are_told = false;        // takes begin with begin_take() only; else one begins with the first event
+    bool takes_begin_by_call = false;   // takes begin with begin_take() only; else one begins with the first event
     bool in_takes_only = false;         // outside takes no event is looked at, to save time; ended takes are forgotten
     bool takes_begin_in_midst = false;  // a take may begin in the middle of a step
     bool lines = false;                 // record the Python line that called each op
@@ -137,9 +137,9 @@ class Recorder final : public OpListener, public SavedListener {
   trace::TraceFile head_;
   trace::StepFinder steps_;
   std::atomic<bool> in_take_{false};
-  bool border_told_ = false;   // `at_border` was called in this take
-  bool refused_last_ = false;  // a request was refused, and no op has begun since
-  Clock::duration writing_{};  // how long the last writing of the file took
+  bool border_reported_ = false;  // `at_border` was called in this take
+  bool refused_last_ = false;     // a request was refused, and no op has begun since
+  Clock::duration writing_{};     // how long the last writing of the file took
   Clock::time_point take_began_;
   Clock::time_point written_;
   std::unordered_map<std::uint64_t, Held> held_;  // by address

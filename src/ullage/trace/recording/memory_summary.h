@@ -30,7 +30,7 @@ struct MemorySummary {
   std::optional<std::uint64_t> ooms;
   std::optional<std::uint64_t> retries;  // of cudaMalloc after the cache was given back
   std::vector<SummaryRow> rows;
-  std::string torch;  // the versions that print such a table, "2.0 or later"; empty: unknown
+  std::string torch;       // the versions that print such a table, "2.0 or later"; empty: unknown
   std::uint64_t line = 0;  // number of the table's first line in the file, from 1 on
 
   // Null if the table has no such row.

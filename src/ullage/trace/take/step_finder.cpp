@@ -47,9 +47,9 @@ void StepFinder::parameter_used(StorageId parameter, bool followed) {
   if (tokens_.size() == ops_ && ops_ > 0) tokens_.back() = (tokens_.back() ^ parameter.value) * 0x9e3779b97f4a7c15u;
 }
 
-void StepFinder::step_told() {
-  ++told_count_;
-  if (told_.size() < most_kept_) told_.push_back(ops_);
+void StepFinder::step_reported() {
+  ++reported_count_;
+  if (reported_.size() < most_kept_) reported_.push_back(ops_);
   tokens_ = {};
   levels_ = {};
 }
@@ -63,8 +63,8 @@ std::vector<std::uint64_t> StepFinder::borders() const {
       if (end > borders.back()) borders.push_back(end);
     }
   };
-  if (told_count_ > 0) {
-    add(told_);
+  if (reported_count_ > 0) {
+    add(reported_);
   } else if (!calls_.none()) {
     add(calls_.ends());
   } else {
@@ -88,7 +88,7 @@ void StepFinder::look_for_turns() {
 
 std::uint64_t StepFinder::whole_steps() {
   if (needs_turns() && tokens_.size() >= next_look_) look_for_turns();
-  const std::uint64_t now = told_count_ > 0 ? told_count_ : calls_.none() ? turned_ : calls_.whole_steps();
+  const std::uint64_t now = reported_count_ > 0 ? reported_count_ : calls_.none() ? turned_ : calls_.whole_steps();
   whole_ = std::max(whole_, now);
   return whole_;
 }

@@ -39,7 +39,7 @@ class StepFinder final {
   // To be called before the first op if the program was already running.
   void began_in_midst() { calls_.began_in_midst(); }
   // The program itself reports that a step ends here. From then on only such reports count.
-  void step_told();
+  void step_reported();
   // The program is over, so the last call of an optimizer is whole.
   void ended();
 
@@ -54,20 +54,20 @@ class StepFinder final {
 
  private:
   void look_for_turns();
-  bool needs_turns() const { return told_count_ == 0 && calls_.none(); }
+  bool needs_turns() const { return reported_count_ == 0 && calls_.none(); }
 
   std::uint64_t most_kept_;
   std::uint64_t ops_ = 0;
   OptimizerCalls calls_;
   bool any_parameter_ = false;
   bool any_backward_ = false;
-  // For the ops before the first call of an optimizer and the first step_told().
+  // For the ops before the first call of an optimizer and the first step_reported().
   std::vector<std::uint64_t> tokens_;
   std::vector<std::uint64_t> levels_;
   std::uint64_t next_look_;   // how many ops there must be for the next look_for_turns()
   std::uint64_t turned_ = 0;  // whole steps according to turns of a loop
-  std::vector<std::uint64_t> told_;
-  std::uint64_t told_count_ = 0;
+  std::vector<std::uint64_t> reported_;
+  std::uint64_t reported_count_ = 0;
   std::uint64_t whole_ = 0;
 };
 
