@@ -14,7 +14,7 @@ def command() -> str:
     """Returns the command's path: beside this Python, otherwise on PATH. Raises FileNotFoundError."""
     found = shutil.which("ullage", path=sysconfig.get_path("scripts")) or shutil.which("ullage")
     if found is None:
-        raise FileNotFoundError("the command 'ullage' is neither beside this Python nor on PATH")
+        raise FileNotFoundError("the command 'ullage' is neither beside this Python nor on PATH; install it, or add its folder to PATH")
     return found
 
 
@@ -22,7 +22,7 @@ def library(name: str) -> pathlib.Path:
     """Returns the path of a library that is installed with the command. Raises FileNotFoundError."""
     folder = pathlib.Path(command()).resolve().parent.parent / "lib"
     if not (folder / name).exists():
-        raise FileNotFoundError(f"{name} is not in {folder}, where it is installed with the command 'ullage'")
+        raise FileNotFoundError(f"{name} is not in {folder}, where it is installed with the command 'ullage'; install it again")
     return folder / name
 
 

@@ -82,7 +82,7 @@ def _where(function: Callable[..., object]) -> tuple[str, str]:
         return module.__name__, name
     file = getattr(module, "__file__", None)
     if file is None:
-        raise ValueError(f"{name}() stands in no file, so no other process can find it; put it into a module and import it from there")
+        raise ValueError(f"{name}() is defined in no file, so no other process can find it; put it into a module and import it from there")
     return os.path.abspath(file), name
 
 

@@ -169,7 +169,7 @@ TEST_F(CardUseTest, DoesNotAskAboutADividedCard) {
   wait(milliseconds{1000});
   EXPECT_EQ(use_->now(), 300_MiB);
   EXPECT_EQ(stand_in_nvml_questions(), 0u);
-  expect_unknown("NVML speaks of a card of 2.00 GiB, the driver of 1.00 GiB");
+  expect_unknown("NVML reports a card of 2.00 GiB, the driver one of 1.00 GiB");
 }
 
 TEST_F(CardUseTest, AllowsForWhatTheDriverKeepsForItself) {

@@ -81,7 +81,7 @@ TEST(StandIns, LookIntoOtherPackages) {
   EXPECT_EQ(functions_of(*made, "libcublas.so.13"), Texts{"cublasCreate_v2"});
   ASSERT_EQ(made->notes.size(), 2u);
   EXPECT_EQ(made->notes[0], "not looked at: " + (folder / "package/damaged.so") +
-                                ":4: the file ends in its header: 4 bytes, 64 are wanted");
+                                ":4: the file ends within its header: it has 4 bytes, a header has 64");
   EXPECT_EQ(made->notes[1], (folder / "package/deep/ext.so") +
                                 " wants the variable ncclVariable of a CUDA library; only functions have stand-ins");
 }
@@ -106,7 +106,8 @@ TEST(StandIns, SayWhatNobodyHas) {
   write_content(folder / "user.so", write_stub_library({"user.so", {}, {}, {}, "cufftPlan1d"}));
   const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "user.so"}});
   ASSERT_TRUE(made.ok()) << made.error().text();
-  EXPECT_EQ(made->notes, Texts{(folder / "user.so") + " wants cufftPlan1d, and nothing needs a libcufft"});
+  EXPECT_EQ(made->notes,
+            Texts{(folder / "user.so") + " wants cufftPlan1d, but no file that was looked at is linked to a libcufft"});
 }
 
 // Wheels may put the real CUDA libraries into torch's own folder. No stubs are made for what those need.
@@ -134,7 +135,7 @@ TEST(StandIns, SayWhatIsNoCudaTorch) {
   fs::create_directories(folder / "lib");
   EXPECT_EQ(refusal_of({folder / "lib", folder / "out", kCard, {}}),
             (folder / "lib") +
-                ": no libtorch_cuda.so among 0 shared objects: this is no folder of torch's libraries; a "
+                ": no libtorch_cuda.so among 0 shared objects: this folder does not hold torch's libraries; a "
                 "dry card runs a CUDA build of torch, installed with pip");
   fs::copy_file(fake("torch/libtorch_cpu.so"), folder / "lib/libtorch_cpu.so");
   EXPECT_NE(refusal_of({folder / "lib", folder / "out", kCard, {}}).find("this is a CPU build of torch"),
@@ -158,7 +159,7 @@ TEST(StandIns, SayThatAMachineIsAnotherOne) {
 TEST(StandIns, SayThatALibraryIsNoDryCard) {
   const OwnFolder folder;
   EXPECT_NE(refusal_of({fake("torch"), folder / "out", fake("cuda/libcudart.so.13"), {}})
-                .find("ullage_drycard_unknown is not among them: no library of the dry card"),
+                .find("but not ullage_drycard_unknown, so it is not the dry card's library"),
             std::string::npos);
   EXPECT_EQ(refusal_of({fake("torch"), folder / "out", folder / "x.so", {}}), (folder / "x.so") + ": no such file");
 }

@@ -88,7 +88,7 @@ TEST(Predict, TakesTwoKnobsWithTheirCrossTerms) {
       "size 80");
   grid.pop_back();
   EXPECT_EQ(refused(predict(takes(grid, picture), question)),
-            "11 takes are no grid of each size with each other: 12 are needed");
+            "11 takes are too few: each size of one name with each of the other makes 12; record the missing ones");
 }
 
 // Draws a picture of width x height pixels from tokens of 16 x 16 pixels. Attention compares every token with every
@@ -153,7 +153,7 @@ TEST(Predict, LeavesAKnobOutThatEveryTakeHasAlike) {
   const trace::TraceFile file = takes(sizes({144, 160, 176, 192}, {128}), draw);
   EXPECT_EQ(told(predict(file, at_size(512, 128))).pool_peak.count, draw_peak(512, 128));
   EXPECT_EQ(refused(predict(file, at_size(512, 144))),
-            "every take is at height=128, so nothing is known of height=144");
+            "every take is at height=128, so nothing is known of height=144; record takes at several values of it");
   EXPECT_EQ(refused(predict(takes(sizes({144, 160}, {128}), draw), at_size(512, 128))),
             "'width' has 2 sizes in the takes; at least 3 are needed, two to fit and one to check");
 }
@@ -165,9 +165,9 @@ TEST(Predict, RefusesKnobsThatDoNotMatch) {
   EXPECT_EQ(refused(predict(file, {{{"batch", 9}, {"size", 4}}, {}, {}})),
             "the takes do not vary 'size'; they vary batch=2");
   EXPECT_EQ(refused(predict(file, {{}, {}, {}})),
-            "at which batch? The takes vary it, so the target needs a value for it");
-  EXPECT_EQ(refused(predict(file, {{{"batch", 9}, {"batch", 8}}, {}, {}})), "'batch' is given twice");
-  EXPECT_EQ(refused(predict({}, at_batch(4))), "no take was recorded");
+            "the takes vary 'batch', and no value for it is given; add --at batch=N");
+  EXPECT_EQ(refused(predict(file, {{{"batch", 9}, {"batch", 8}}, {}, {}})), "'batch' is given twice; give it once");
+  EXPECT_EQ(refused(predict({}, at_batch(4))), "the file has no take; record takes with 'ullage predict --keep FILE'");
 }
 
 TEST(Predict, TellsWhereTakesPart) {
@@ -177,7 +177,8 @@ TEST(Predict, TellsWhereTakesPart) {
   };
   const NotTold found = not_told(predict(takes_by_batch(program), at_batch(128)));
   EXPECT_EQ(found.why,
-            "the sizes tried do not do the same: at batch=2 the program ends; at batch=4 aten::mean begins, step 4");
+            "the program does not do the same at all sizes tried: at batch=2 the program ends; at batch=4 aten::mean "
+            "begins, step 4");
 }
 
 TEST(Predict, NamesTheThresholdAndOtherSizesWhereTakesPart) {
@@ -228,7 +229,7 @@ TEST(Predict, IsABoundOfTheFirstStepsWhereEachLeavesMoreBehind) {
   const Prediction found = told(predict(takes_by_batch([](Program& p) { train(p, 3, 4096); }), at_batch(128)));
   expect_sums(found);
   EXPECT_EQ(found.law, Law::Bound);
-  EXPECT_NE(found.why.find("each step leaves 4.00 KiB more behind"), std::string::npos) << found.why;
+  EXPECT_NE(found.why.find("each step leaves 4.00 KiB more allocated"), std::string::npos) << found.why;
 }
 
 TEST(Predict, NamesWhatWasNotSeen) {
@@ -297,7 +298,7 @@ TEST(Outside, LeavesOutWhatTheProgramTold) {
   const Prediction found = told(predict(file, at_batch(10)));
   expect_sums(found);
   EXPECT_EQ(found.law, Law::Exact);
-  EXPECT_EQ(row(found, "told by the program")->count, 10000000u);
+  EXPECT_EQ(row(found, "charged by the program")->count, 10000000u);
   EXPECT_EQ(*row(found, "program and libraries"), 130_MiB - 2000000_B + 3_MiB);  // from the take at batch 2
 }
 
@@ -312,7 +313,7 @@ TEST(Outside, ToldBytesWithoutALawAreABound) {
   const Prediction found = told(predict(file, at_batch(30)));
   expect_sums(found);
   EXPECT_EQ(found.law, Law::Bound);
-  EXPECT_EQ(row(found, "told by the program")->count, 50000000u);
+  EXPECT_EQ(row(found, "charged by the program")->count, 50000000u);
 }
 
 TEST(OfTake, CountsWhatTheRecorderDidNotKeep) {

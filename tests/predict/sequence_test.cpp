@@ -104,7 +104,7 @@ TEST(Compare, TakesDeathsInARowAsASet) {
     p.op("c", 8);
   };
   EXPECT_EQ(differ(takes_by_batch(one_less)),
-            "c begins / the program, outside of ops, frees 8 B, which the former does not");
+            "c begins / the program, outside of ops, frees 8 B, which the first take does not do");
 }
 
 TEST(Compare, SaysTheStepAndThePhase) {
@@ -150,7 +150,7 @@ TEST(Compare, LooksAtTensorsModesRolesAndSaves) {
     };
   };
   EXPECT_EQ(differ(with_last(role(trace::Role::Parameter), role(trace::Role::Gradient))),
-            "b begins / b begins, where they meet other parameters");
+            "b begins / b begins, where they first use different parameters");
   const Does saved = [](Program& p) { p.save(p.op("a", 8)); };
   EXPECT_EQ(differ(with_last(saved, [](Program& p) { p.unsave(p.op("a", 8)); })),
             "the program, outside of ops, saves 8 B for the backward pass / the program, outside of ops, gives up 8 B "
@@ -204,16 +204,16 @@ TEST(Compare, RefusesTakesThatAreNoGrid) {
   const Does run = [](Program& p) { train(p); };
   EXPECT_EQ(wrong(takes_by_batch(run, {2, 3})),
             "'batch' has 2 sizes in the takes; at least 3 are needed, two to fit and one to check");
-  EXPECT_EQ(wrong(takes_by_batch(run, {2, 3, 4, 3})), "there are two takes at batch=3");
+  EXPECT_EQ(wrong(takes_by_batch(run, {2, 3, 4, 3})), "there are two takes at batch=3; keep one");
   EXPECT_EQ(wrong(takes({{}, {}, {}}, [](Program& p) { p.op("a", 8); })),
-            "nothing was varied between the takes, so there is nothing to predict from");
+            "the takes vary no size, so there is nothing to predict from; vary one with --vary");
   EXPECT_EQ(wrong(takes({{{"a", 1}}, {{"b", 2}}}, [](Program& p) { p.op("a", 8); })),
-            "one take varies a=1, another one b=2");
+            "one take varies a=1, another one b=2; vary the same sizes in all of them");
   EXPECT_EQ(wrong(takes_by_batch([](Program& p) {
               train(p);
               if (p.knob("batch") == 3) p.refuse(100);
             })),
-            "the program ran out of memory at batch=3, a size to predict from");
+            "the program ran out of memory at batch=3, a size to predict from; vary smaller sizes");
 }
 
 TEST(Compare, RefusesAKnobThatChangesNothing) {

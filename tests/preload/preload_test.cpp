@@ -55,8 +55,8 @@ TEST(Preload, LeavesATorchOfAnotherVersionAloneAndSaysSo) {
   EXPECT_EQ(end.out, kPlainOutput);
   EXPECT_EQ(
       end.err,
-      "ullage: this program runs torch 9.8.6, Ullage's runtime was built against 9.8.7 (build Ullage against torch "
-      "9.8.6); this program runs without a budget\n");
+      "ullage: this program runs torch 9.8.6, Ullage's runtime was built against 9.8.7; build Ullage against torch "
+      "9.8.6; this program runs without a budget\n");
   EXPECT_EQ(end.exit_code, 0);
 }
 
@@ -72,8 +72,8 @@ TEST(Preload, SaysThatTheRuntimeIsMissing) {
   const Finished end = run({fake("same/torch_program")}, "lonely/inner");
   EXPECT_EQ(end.out, kPlainOutput);
   EXPECT_EQ(end.err,
-            "ullage: libullage_torch.so does not stand beside libullage_preload.so; this program runs without a "
-            "budget\n");
+            "ullage: libullage_torch.so is not in the folder of libullage_preload.so; install both together; this "
+            "program runs without a budget\n");
 }
 
 TEST(Preload, LeavesProgramsWithoutTorchAsTheyAre) {

@@ -144,8 +144,8 @@ print('script')"""
 def test_a_torch_of_another_version(runs: Runs) -> None:
     done = runs.under("-c", "import torch; print('script')", torch="other")
     assert (done.stdout, done.returncode) == (PLAIN, 0), done
-    assert done.stderr == ("ullage: this program runs torch 9.8.6, Ullage's runtime was built against 9.8.7 "
-                           "(build Ullage against torch 9.8.6); this program runs without a budget\n"), done
+    assert done.stderr == ("ullage: this program runs torch 9.8.6, Ullage's runtime was built against 9.8.7; "
+                           "build Ullage against torch 9.8.6; this program runs without a budget\n"), done
 
 
 def test_a_runtime_that_is_asked_for(runs: Runs) -> None:
@@ -157,9 +157,9 @@ preload.ullage_open_runtime.restype = ctypes.c_char_p
 print(preload.ullage_open_runtime(), flush=True)
 import torch
 print(preload.ullage_open_runtime(), preload.ullage_open_runtime())"""
-    assert runs.plain("-c", code).stdout == "b'torch is not there yet'\ntorch\nruntime after torch\nNone None\n"
+    assert runs.plain("-c", code).stdout == "b'torch is not loaded yet; import it first'\ntorch\nruntime after torch\nNone None\n"
     said = runs.plain("-c", code, torch="other").stdout.splitlines()[-1]
-    assert said.startswith('b"this program runs torch 9.8.6, Ullage\'s runtime was built against 9.8.7 (build'), said
+    assert said.startswith('b"this program runs torch 9.8.6, Ullage\'s runtime was built against 9.8.7; build'), said
 
 
 def test_a_torch_that_nobody_imports(runs: Runs) -> None:

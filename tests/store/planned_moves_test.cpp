@@ -399,7 +399,7 @@ TEST_F(PagerPlan, WhoCannotRecomputeSaysSo) {
   EXPECT_EQ(pager_->on_fault(at).why, "its bytes were dropped, and could not be recomputed: no recipe");
   hopeless.mode = 3;
   EXPECT_EQ(why(), "its bytes were dropped, and could not be recomputed");
-  EXPECT_EQ(hopeless.seen, "its bytes were dropped, and are needed to recompute them");
+  EXPECT_EQ(hopeless.seen, "its bytes were dropped, and recomputing them needs these very bytes");
   EXPECT_EQ(pager_->counts().recomputed, 0u);
   // The failures did no harm: a recomputer that works succeeds.
   Refill refill(*pager_, &PagerPlan::write);

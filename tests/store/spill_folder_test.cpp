@@ -60,8 +60,8 @@ TEST_F(SpillFolderTest, MakesTheFolderAbsolute) {
 
 TEST_F(SpillFolderTest, SaysWhatIsWrong) {
   std::ofstream(folder_ + "/file") << "x";
-  EXPECT_EQ(message_of(""), "--spill: names no folder; write DIR or DIR:SIZE");
-  EXPECT_EQ(message_of(":1GiB"), "--spill: names no folder; write DIR or DIR:SIZE");
+  EXPECT_EQ(message_of(""), "--spill: no folder is named; write DIR or DIR:SIZE");
+  EXPECT_EQ(message_of(":1GiB"), "--spill: no folder is named; write DIR or DIR:SIZE");
   EXPECT_EQ(message_of(folder_ + "/none"), folder_ + "/none: no such folder to spill to; make it or name another");
   EXPECT_EQ(message_of(folder_ + ":20 gigs"),
             folder_ +

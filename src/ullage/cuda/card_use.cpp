@@ -26,7 +26,7 @@ Result<std::unique_ptr<Nvml>> nvml_for(Driver& driver, const std::string& librar
   ULLAGE_TRY_VALUE(const Bytes total, nvml->total());
   if (!is_same_total(total, memory.total))
     return Error{Error::Kind::BadArgument,
-                 "NVML speaks of a card of " + to_string(total) + ", the driver of " + to_string(memory.total) +
+                 "NVML reports a card of " + to_string(total) + ", the driver one of " + to_string(memory.total) +
                      " (an instance of a divided card)",
                  ""};
   return nvml;
@@ -111,7 +111,7 @@ CardUse::Found CardUse::find(const std::vector<Nvml::Process>& listed) {
     return {{Way::Unknown, "process " + std::to_string(pid) + " is not among the " + std::to_string(listed.size()) +
                                " that NVML lists"},
             {}};
-  if (!own->used) return {{Way::Unknown, "NVML does not say what a process holds"}, {}};
+  if (!own->used) return {{Way::Unknown, "NVML does not report how much a process holds"}, {}};
   return {{way, ""}, *own->used};
 }
 

@@ -111,7 +111,7 @@ Status Driver::begin(int device, const std::string& library) {
   if (call_->device(&device_, device) != kSuccess)
     return Error{Error::Kind::NotFound, "no card with number " + std::to_string(device), ""};
   if (const abi::Result done = call_->retain_context(&context_, device_); done != kSuccess)
-    return error("no context on card " + std::to_string(device), done);
+    return error("cannot open the context of card " + std::to_string(device), done);
   const InContext here(*this);
   std::size_t page = 0;
   const abi::AllocationProperties wanted{.location = {abi::kOnDevice, device_}};
@@ -119,7 +119,7 @@ Status Driver::begin(int device, const std::string& library) {
     return error("card " + std::to_string(device) + " has no virtual memory management", done);
   page_ = Bytes{page};
   if (const abi::Result done = call_->make_stream(&stream_, abi::kNonBlocking); done != kSuccess)
-    return error("no stream for copies", done);
+    return error("cannot make a stream for copies", done);
   return success();
 }
 
@@ -136,21 +136,21 @@ Result<Driver::Memory> Driver::memory() {
   const InContext here(*this);
   std::size_t free = 0, total = 0;
   if (const abi::Result done = call_->memory_info(&free, &total); done != kSuccess)
-    return error("the card does not say what it has left", done);
+    return error("the driver does not report the card's free memory", done);
   return Memory{Bytes{free}, Bytes{total}};
 }
 
 Result<std::string> Driver::bus_id() {
   char text[32] = {};
   if (const abi::Result done = call_->bus_id(text, sizeof text, device_); done != kSuccess)
-    return error("the card does not say where it is", done);
+    return error("the driver does not report the card's PCI address", done);
   return std::string(text);
 }
 
 Result<store::AddressRange> Driver::reserve(Bytes size) {
   abi::Pointer at = 0;
   if (const abi::Result done = call_->reserve(&at, size.count, page_.count, 0, 0); done != kSuccess)
-    return error("no " + to_string(size) + " of addresses on the card", done);
+    return error("cannot reserve " + to_string(size) + " of the card's addresses", done);
   return store::AddressRange{Address{at}, size};
 }
 

@@ -62,7 +62,7 @@ Nvml::~Nvml() {
 Result<Bytes> Nvml::total() {
   nvml_abi::Memory memory{};
   if (const nvml_abi::Result done = call_->memory(device_, &memory); done != nvml_abi::kSuccess)
-    return error("NVML does not say how large the card is", done);
+    return error("NVML does not report the size of the card", done);
   return Bytes{memory.total};
 }
 

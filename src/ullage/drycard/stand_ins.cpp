@@ -139,7 +139,7 @@ class StandInMaker final {
     for (const auto& symbol : symbols) implemented_.emplace(symbol.name);
     if (implemented_.count(kCallee) == 0) {
       return Error{Error::Kind::BadArgument,
-                   fmt::format("exports {} symbols, {} is not among them: no library of the dry card",
+                   fmt::format("exports {} symbols but not {}, so it is not the dry card's library",
                                implemented_.size(), kCallee),
                    path};
     }
@@ -157,7 +157,7 @@ class StandInMaker final {
     if (!has("libtorch_cuda.so")) {
       const std::string what = has("libtorch_hip.so")   ? "this is a ROCm build of torch"
                                : has("libtorch_cpu.so") ? "this is a CPU build of torch"
-                                                        : "this is no folder of torch's libraries";
+                                                        : "this folder does not hold torch's libraries";
       return Error{
           Error::Kind::BadArgument,
           fmt::format("no libtorch_cuda.so among {} shared objects: {}; a dry card runs a CUDA build of torch, "
@@ -284,8 +284,8 @@ class StandInMaker final {
       const auto soname = soname_for(library, *reference.from);
       if (!soname) {
         if (reference.weak) continue;
-        made_.notes.push_back(
-            fmt::format("{} wants {}, and nothing needs a {}", reference.from->path, reference.name, library));
+        made_.notes.push_back(fmt::format("{} wants {}, but no file that was looked at is linked to a {}",
+                                          reference.from->path, reference.name, library));
         continue;
       }
       // A linker that finds a symbol in a library with versions writes the version down. So the linker did not find

@@ -75,14 +75,14 @@ bool Comparison::same_tensors(OpId op, bool outputs) {
 }
 
 bool Comparison::same_op(OpId op, OpId other) {
-  if (op != other) return said("out of turn");
+  if (op != other) return said("in another order");
   const trace::OpDetail& mine = first_.take.details[op.value];
   const trace::OpDetail& theirs = other_.take.details[op.value];
   if (first_.take.trace.ops[op.value].name != other_.take.trace.ops[op.value].name) return false;
   if (mine.node != theirs.node || mine.layer != theirs.layer || mine.backward != theirs.backward) return false;
   if (mine.grad_mode != theirs.grad_mode) return said("with another setting of the gradient mode");
-  if (mine.failed != theirs.failed) return said("and fails in one of them");
-  if (mine.sliced != theirs.sliced) return said("cut into slices in one of them");
+  if (mine.failed != theirs.failed) return said("which fails in only one of them");
+  if (mine.sliced != theirs.sliced) return said("which runs in slices in only one of them");
   return same_tensors(op, false);
 }
 
@@ -102,7 +102,7 @@ bool Comparison::same_event(const trace::Event& mine, const trace::Event& theirs
   }
   if (const auto* begun = as<e::OpBegin>(mine)) return same_op(begun->op, as<e::OpBegin>(theirs)->op);
   if (const auto* ended = as<e::OpEnd>(mine)) {
-    return ended->op == as<e::OpEnd>(theirs)->op ? same_tensors(ended->op, true) : said("out of turn");
+    return ended->op == as<e::OpEnd>(theirs)->op ? same_tensors(ended->op, true) : said("in another order");
   }
   if (const auto* saved = as<e::Save>(mine)) {
     if (saved->kind != as<e::Save>(theirs)->kind) return said("as something else");
@@ -125,23 +125,26 @@ bool Comparison::same_notes() {
   };
   while (true) {
     const bool mine = due(first_.take.borders, first_.border, first_.at);
-    if (mine != due(other_.take.borders, other_.border, other_.at)) return said("where only one has a border");
+    if (mine != due(other_.take.borders, other_.border, other_.at))
+      return said("where only one of them has a border of a step or phase");
     if (!mine) break;
     const trace::BorderTold& a = first_.take.borders[first_.border++];
     const trace::BorderTold& b = other_.take.borders[other_.border++];
-    if (a.what != b.what || a.phase != b.phase) return said("where their borders differ");
-    if (a.knobs != b.knobs) return said("where they tell other sizes of the phase");
+    if (a.what != b.what || a.phase != b.phase) return said("where they have different borders of steps or phases");
+    if (a.knobs != b.knobs) return said("where they report other sizes of the phase");
   }
   while (true) {
     const bool mine = due(first_.take.roles, first_.role, first_.at);
-    if (mine != due(other_.take.roles, other_.role, other_.at)) return said("where only one meets a parameter");
+    if (mine != due(other_.take.roles, other_.role, other_.at))
+      return said("where only one of them first uses a parameter");
     if (!mine) break;
     const trace::RoleSeen& a = first_.take.roles[first_.role++];
-    if (!same_role(a, other_.take.roles[other_.role++])) return said("where they meet other parameters");
+    if (!same_role(a, other_.take.roles[other_.role++])) return said("where they first use different parameters");
   }
   while (true) {
     const bool mine = due(first_.take.charges, first_.charge, first_.at);
-    if (mine != due(other_.take.charges, other_.charge, other_.at)) return said("where only one tells of bytes");
+    if (mine != due(other_.take.charges, other_.charge, other_.at))
+      return said("where only one of them charges bytes outside the pool");
     if (!mine) return true;
     ++first_.charge, ++other_.charge;
   }

@@ -81,7 +81,7 @@ bool Comparison::same_run(std::size_t end, std::size_t other_end) {
   };
   if (mine.within.size() != theirs.within.size() || mine.surviving.size() != theirs.surviving.size() ||
       mine.gone.size() != theirs.gone.size()) {
-    return said("on threads without an op of their own, as many in one take as not in the other");
+    return said("on threads without an op of their own, with another number of allocations or frees");
   }
   all(mine.within, theirs.within);
   all(mine.surviving, theirs.surviving);
@@ -129,7 +129,7 @@ bool Comparison::same_deaths() {
   first_.at = mine.back().event + 1;
   if (!missing.empty()) {
     other_.at = missing.begin()->second;
-    return said("which the former does not");
+    return said("which the first take does not do");
   }
   other_.at = theirs.back().event + 1;
   return true;

@@ -95,7 +95,7 @@ class Writer final {
   }
   Difference off_the_law(const trace::Storage& storage) const {
     const trace::Take& take = file_.takes[0];
-    const std::string what = storage.from_before ? "a storage from before" : what_happens(take, storage.born);
+    const std::string what = storage.from_before ? "a storage from before the take" : what_happens(take, storage.born);
     return said(storage.born, what + ", of a size that follows no law: " + measured(" B"));
   }
   Difference off_the_law(OpId op) const {

@@ -57,7 +57,7 @@ void add_rows(Prediction& prediction, const Outside& outside) {
   };
   add("pages of the pool beyond tensors", prediction.pool_resident_peak - prediction.pool_peak, "");
   add("program and libraries", outside.program, "measured at the sizes tried, 3 MiB more for chance");
-  add("told by the program", outside.told, "");
+  add("charged by the program", outside.told, "");
   for (const Row& row : prediction.rows) prediction.process_peak += row.bytes;
 }
 
@@ -85,7 +85,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Allowa
     prediction.pool_peak += bytes;
   };
   if (found.lifted) {
-    add("what " + trace.ops[lift->op.value].name + " may take beside", trace::Category::Workspace, lift->bytes);
+    add("scratch that " + trace.ops[lift->op.value].name + " may take", trace::Category::Workspace, lift->bytes);
   }
   if (unseen > Bytes{}) add("not recorded", trace::Category::Unattributed, unseen);
   std::ranges::stable_sort(prediction.owners, std::greater<>(), &trace::Owner::bytes);

@@ -14,19 +14,23 @@ constexpr std::size_t kLeastValues = 3;  // two to fit, one to check
 Error bad_takes(std::string message) { return {Error::Kind::BadArgument, std::move(message), ""}; }
 
 std::optional<Error> not_comparable(const trace::TraceFile& file) {
-  if (file.takes.empty()) return bad_takes("no take was recorded");
+  if (file.takes.empty()) return bad_takes("the file has no take; record takes with 'ullage predict --keep FILE'");
   const std::vector<Knob>& names = file.takes[0].knobs;
-  if (names.empty()) return bad_takes("nothing was varied between the takes, so there is nothing to predict from");
+  if (names.empty())
+    return bad_takes("the takes vary no size, so there is nothing to predict from; vary one with --vary");
   if (names.size() > 2) {
-    return bad_takes("the takes vary " + std::to_string(names.size()) + " sizes at once; at most 2 can be told apart");
+    return bad_takes("the takes vary " + std::to_string(names.size()) +
+                     " sizes at once, a prediction can follow at most 2; vary fewer");
   }
   for (const trace::Take& take : file.takes) {
     const auto same_name = [](const Knob& a, const Knob& b) { return a.name == b.name; };
     if (!std::ranges::equal(take.knobs, names, same_name)) {
-      return bad_takes("one take varies " + knobs_text(names) + ", another one " + knobs_text(take.knobs));
+      return bad_takes("one take varies " + knobs_text(names) + ", another one " + knobs_text(take.knobs) +
+                       "; vary the same sizes in all of them");
     }
     if (take.end == trace::Take::End::OutOfMemory) {
-      return bad_takes("the program ran out of memory at " + knobs_text(take.knobs) + ", a size to predict from");
+      return bad_takes("the program ran out of memory at " + knobs_text(take.knobs) +
+                       ", a size to predict from; vary smaller sizes");
     }
   }
   return std::nullopt;
@@ -59,13 +63,13 @@ Result<Sequence> arrange(const trace::TraceFile& file) {
       place = place * values.size() + std::size_t(at - values.begin());
     }
     if (sequence.order[place] != SIZE_MAX) {
-      return bad_takes("there are two takes at " + knobs_text(file.takes[i].knobs));
+      return bad_takes("there are two takes at " + knobs_text(file.takes[i].knobs) + "; keep one");
     }
     sequence.order[place] = i;
   }
   if (std::ranges::find(sequence.order, SIZE_MAX) != sequence.order.end()) {
-    return bad_takes(std::to_string(file.takes.size()) + " takes are no grid of each size with each other: " +
-                     std::to_string(sequence.grid.takes()) + " are needed");
+    return bad_takes(std::to_string(file.takes.size()) + " takes are too few: each size of one name with each of the " +
+                     "other makes " + std::to_string(sequence.grid.takes()) + "; record the missing ones");
   }
   return sequence;
 }

@@ -46,14 +46,14 @@ std::string text(const Crossing& crossing) {
   const auto count = [](std::int64_t n) { return count_text(std::uint64_t(std::max<std::int64_t>(n, 0))); };
   const std::string takes =
       crossing.least == crossing.most ? count(crossing.least) : count(crossing.least) + " to " + count(crossing.most);
-  return crossing.op + ": " + crossing.rule + "; the sizes tried have " + takes + " there, the one asked for " +
+  return crossing.op + ": " + crossing.rule + "; the sizes tried give it " + takes + ", the size asked for " +
          count(crossing.target);
 }
 
 std::string text(const trace::TraceFile& file, const Difference& difference) {
   if (difference.there.empty() || difference.here == difference.there) return difference.here;
-  return "the sizes tried do not do the same: at " + knobs_text(file.takes[0].knobs) + " " + difference.here + "; at " +
-         knobs_text(file.takes[difference.take].knobs) + " " + difference.there;
+  return "the program does not do the same at all sizes tried: at " + knobs_text(file.takes[0].knobs) + " " +
+         difference.here + "; at " + knobs_text(file.takes[difference.take].knobs) + " " + difference.there;
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ const trace::Take* take_at(const trace::TraceFile& file, const std::vector<Knob>
 }
 
 std::optional<Error> wrong_knobs(const trace::TraceFile& file, const std::vector<Knob>& at) {
-  if (file.takes.empty()) return bad_question("no take was recorded");
+  if (file.takes.empty()) return bad_question("the file has no take; record takes with 'ullage predict --keep FILE'");
   const std::vector<Knob>& knobs = file.takes[0].knobs;
   for (std::size_t i = 0; i < at.size(); ++i) {
     if (std::ranges::find(knobs, at[i].name, &Knob::name) == knobs.end()) {
@@ -69,12 +69,13 @@ std::optional<Error> wrong_knobs(const trace::TraceFile& file, const std::vector
                           (knobs.empty() ? "nothing" : knobs_text(knobs)));
     }
     if (std::ranges::count(at, at[i].name, &Knob::name) > 1) {
-      return bad_question("'" + at[i].name + "' is given twice");
+      return bad_question("'" + at[i].name + "' is given twice; give it once");
     }
   }
   for (const Knob& knob : knobs) {
     if (std::ranges::find(at, knob.name, &Knob::name) == at.end()) {
-      return bad_question("at which " + knob.name + "? The takes vary it, so the target needs a value for it");
+      return bad_question("the takes vary '" + knob.name + "', and no value for it is given; add --at " + knob.name +
+                          "=N");
     }
   }
   return std::nullopt;
@@ -87,7 +88,8 @@ std::optional<Error> other_than_the_takes(const trace::Take& take, const Grid& g
     const std::int64_t asked = std::ranges::find(at, knob.name, &Knob::name)->value;
     if (asked == knob.value) continue;
     return bad_question("every take is at " + knob.name + "=" + std::to_string(knob.value) +
-                        ", so nothing is known of " + knob.name + "=" + std::to_string(asked));
+                        ", so nothing is known of " + knob.name + "=" + std::to_string(asked) +
+                        "; record takes at several values of it");
   }
   return std::nullopt;
 }
@@ -141,20 +143,21 @@ Bytes growth_of_steps(const Figures& found) {
 void judge(const Evaluation& evaluation, Figures& found) {
   Prediction& prediction = found.prediction;
   if (evaluation.charges_bound) {
-    make_bound(prediction, "what the program tells by itself follows no law and is taken as large as it can be");
+    make_bound(prediction, "the bytes that the program charges follow no law and are counted at their most");
   }
   if (found.lifted) {
-    make_bound(prediction, prediction.peak_op +
-                               " makes the peak and may take scratch by a balance of its own, which is "
-                               "taken as large as it can be");
+    make_bound(
+        prediction,
+        prediction.peak_op + " makes the peak and may take scratch that follows no law, which is counted at its most");
   }
   if (!evaluation.exact_at(found.peak)) {
-    make_bound(prediction, "the peak stands where several threads make storages in varying order; the worst is taken");
+    make_bound(prediction, "at the peak several threads allocate in varying order, and the worst order is taken");
   }
   const Bytes more = growth_of_steps(found);
   if (more > Bytes{}) {
-    make_bound(prediction, "each step leaves " + to_string(more) + " more behind, so this is the peak of the first " +
-                               count_of(found.steps.whole(), "step") + " alone");
+    make_bound(prediction, "each step leaves " + to_string(more) +
+                               " more allocated, so this is the peak of only the first " +
+                               count_of(found.steps.whole(), "step"));
   }
 }
 

@@ -143,10 +143,11 @@ bool open_runtime(const Mapped& mapped, Reason& why) {
   char path[PATH_MAX];
   if (std::strcmp(version.chars, kBuiltAgainst) != 0) {
     std::snprintf(why.chars, sizeof why.chars,
-                  "this program runs torch %s, Ullage's runtime was built against %s (build Ullage against torch %s)",
+                  "this program runs torch %s, Ullage's runtime was built against %s; build Ullage against torch %s",
                   version.chars, *kBuiltAgainst != '\0' ? kBuiltAgainst : "none", version.chars);
   } else if (!find_runtime(path)) {
-    std::snprintf(why.chars, sizeof why.chars, "%s does not stand beside libullage_preload.so", kRuntime);
+    std::snprintf(why.chars, sizeof why.chars, "%s is not in the folder of libullage_preload.so; install both together",
+                  kRuntime);
   } else if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     std::snprintf(why.chars, sizeof why.chars, "the runtime cannot be loaded: %s", dlerror());
   } else {
@@ -173,6 +174,6 @@ const char* ullage_open_runtime() {
   using namespace ullage::preload;
   static Reason why;
   const Mapped mapped = what_is_mapped();
-  if (mapped.torch == nullptr) return "torch is not there yet";
+  if (mapped.torch == nullptr) return "torch is not loaded yet; import it first";
   return open_runtime(mapped, why) ? nullptr : why.chars;
 }

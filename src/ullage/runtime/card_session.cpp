@@ -45,7 +45,8 @@ class CardSession final : public CardMemory {
                    "--device"};
     PutBefore put_before = nullptr;
     if (!find_symbol(library, put_before, kPutBefore) || (torchs_ = put_before(*this)) == nullptr)
-      return Error{Error::Kind::NotFound, "Ullage was built against a torch without CUDA", "--device"};
+      return Error{Error::Kind::NotFound,
+                   "Ullage was built against a torch without CUDA; build it against a CUDA build of torch", "--device"};
     return success();
   }
 

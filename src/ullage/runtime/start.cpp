@@ -183,7 +183,10 @@ Result<Account> open_account(store::Ledger from) {
   auto* ledger = new store::Ledger(std::move(from));
   own_slot = ledger->claim_slot();
   if (own_slot == nullptr) {
-    return Error{Error::Kind::System, "more processes than the ledger has slots for share this budget", ""};
+    return Error{Error::Kind::System,
+                 "more than " + std::to_string(store::LedgerPage::kSlots) +
+                     " living processes share this budget, and the ledger has no slot for another",
+                 ""};
   }
   return Account{ledger, own_slot};
 }
@@ -247,7 +250,9 @@ Status begin_budget(Bytes memory, const std::string& spill, const std::string& r
     if (begun_here) return session->restate(memory);
     return Error{
         Error::Kind::BadArgument,
-        fmt::format("the process has a budget of {} already, that of 'ullage run'", to_string(session->budget())), ""};
+        fmt::format("the process was started by 'ullage run'; its budget of {} stays in force, not the {} asked for",
+                    to_string(session->budget()), to_string(memory)),
+        ""};
   }
   store::LedgerSettings settings{.budget = memory, .spill_folder = {}, .spill_limit = {}};
   if (spill != "none") {

@@ -39,10 +39,10 @@ LedgerPage* map_page(int fd) {
 
 Status check_text(const std::string& what, const std::string& text, std::size_t most) {
   if (text.size() <= most) return success();
-  return Error{
-      Error::Kind::BadArgument,
-      what + " has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(most) + " are passed on",
-      text};
+  return Error{Error::Kind::BadArgument,
+               what + " has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(most) +
+                   " are passed on; shorten it",
+               text};
 }
 
 int moved_up(int fd) {
@@ -167,7 +167,8 @@ Result<Ledger> Ledger::attach_from_environment() {
     return Error{Error::Kind::NotFound, "no ledger: not started by 'ullage run'", kVariable};
   const std::optional<Name> name = parse_name(text);
   if (!name) {
-    return Error{Error::Kind::BadArgument, "'" + std::string(text) + "' names no descriptor; leave it to 'ullage run'",
+    return Error{Error::Kind::BadArgument,
+                 "'" + std::string(text) + "' names no descriptor; only 'ullage run' sets this variable, so unset it",
                  kVariable};
   }
   Result<Ledger> inherited = attach(name->fd, kVariable);

@@ -34,8 +34,8 @@ Shortage nothing_moves_now(Bytes away) {
   Shortage missing;
   missing.refusal.requested = away;
   missing.spill_failure =
-      "nothing can be moved while a graph is captured; just before, run once what is to be captured, or state more "
-      "bytes";
+      "no tensor can be moved while a CUDA graph is captured; run the same work once just before the capture, or state "
+      "a larger budget";
   return missing;
 }
 
@@ -243,7 +243,7 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
     last = at;
     return {in_a_row > kMostSpurious ? Fault::NotOurs : Fault::Healed, {}, {}};
   }
-  if (!settings_.heal_faults) return {Fault::Failed, "a storage that was moved out was touched unannounced", {}};
+  if (!settings_.heal_faults) return {Fault::Failed, "a tensor that was moved out was accessed outside of any op", {}};
   ++counts_.faults;
   const Waiting waiting(*this);
   const StorageId id = storage.id;
@@ -269,7 +269,7 @@ Pager::FaultAnswer PagerCore::no_room_at_a_fault() {
   }
   const Bytes at_once = std::max(note_at_once({}), together + store_.counts().slabs);
   keep_at_once(at_once);
-  return {Fault::Failed, "there is no room for what is used at once", at_once};
+  return {Fault::Failed, "there is no room for the tensors that are in use at once", at_once};
 }
 
 Bytes PagerCore::trim(Bytes headroom) {

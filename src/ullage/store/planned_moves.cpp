@@ -156,7 +156,8 @@ std::optional<Shortage> PagerCore::recompute(Lock& lock, Address at, StorageId i
   const Bytes size = storage->size;
   if (recomputer_ == nullptr || in_child_)
     return cannot_recompute(size, "its bytes were dropped, and nothing can recompute them");
-  if (storage->recomputing()) return cannot_recompute(size, "its bytes were dropped, and are needed to recompute them");
+  if (storage->recomputing())
+    return cannot_recompute(size, "its bytes were dropped, and recomputing them needs these very bytes");
   storage->recomputing_on = std::this_thread::get_id();
   const std::uint64_t adopted = storage->adopted;
   ++recomputes_;

@@ -119,7 +119,7 @@ Result<Bytes> bound(const std::string& folder, std::optional<Bytes> stated) {
 
 Result<SpillPlace> look_at(const Spec& spec) {
   if (spec.folder.empty())
-    return refused(Error::Kind::BadArgument, "names no folder; write DIR or DIR:SIZE", "--spill");
+    return refused(Error::Kind::BadArgument, "no folder is named; write DIR or DIR:SIZE", "--spill");
   std::error_code failed;
   const std::filesystem::path absolute = std::filesystem::absolute(spec.folder, failed);
   const std::string folder = failed ? spec.folder : absolute.string();

@@ -32,7 +32,7 @@ int open_and_unlink(const std::string& folder) {
 
 std::string free_in(const std::string& folder) {
   struct statvfs room = {};
-  if (::statvfs(folder.c_str(), &room) != 0) return "what is free there is not known";
+  if (::statvfs(folder.c_str(), &room) != 0) return "how much is free there is not known";
   return with_count(Bytes{room.f_bavail} * room.f_frsize) + " free there";
 }
 

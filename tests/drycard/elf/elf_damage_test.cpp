@@ -136,7 +136,7 @@ TEST(ElfDamage, TablesOutsideTheSegments) {
   EXPECT_TRUE(says_elf(with_entry(file, DT_STRTAB, 0x100000), "the string table is said to have "));
   EXPECT_TRUE(says_elf(with_entry(file, DT_STRSZ, ~std::uint64_t{0}), "18446744073709551615 bytes at address"));
   EXPECT_TRUE(says_elf(with_entry(file, DT_SYMTAB, 0x100000), "the symbol table is said to have 120 bytes"));
-  EXPECT_TRUE(says_elf(with_entry(file, DT_SYMENT, 16), "symbols of 16 bytes each, they have 24"));
+  EXPECT_TRUE(says_elf(with_entry(file, DT_SYMENT, 16), "symbols of 16 bytes each, a symbol has 24"));
   EXPECT_TRUE(says_elf(with_entry(file, DT_GNU_HASH, 0x100000), "the hash table is said to have 16 bytes"));
   EXPECT_TRUE(says_elf(with_entry(file, DT_VERSYM, 0x100000), "the table of versions is said to have 10 bytes"));
   EXPECT_TRUE(says_elf(with_entry(file, DT_SONAME, 5000), "a name at 5000 of the string table, which has "));

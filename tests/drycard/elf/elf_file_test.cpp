@@ -107,7 +107,7 @@ TEST(ElfFile, SaysWhatIsNoSharedObject) {
   EXPECT_EQ(said("INPUT(-lc)"), "x:0: no ELF file: it does not begin with 0x7f ELF");
   EXPECT_EQ(said("\x7f"
                  "ELF\x02"),
-            "x:5: the file ends in its header: 5 bytes, 64 are wanted");
+            "x:5: the file ends within its header: it has 5 bytes, a header has 64");
   std::string content = content_of(fake("torch/libtorch_cuda.so"));
   content[EI_CLASS] = ELFCLASS32;
   EXPECT_EQ(said(content),

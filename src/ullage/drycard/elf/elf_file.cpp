@@ -124,13 +124,13 @@ class ElfParser final {
   bool read_header() {
     if (!ElfFile::is_elf(file_)) return fail(0, "no ELF file: it does not begin with 0x7f ELF");
     if (file_.size() < sizeof(Elf64_Ehdr)) {
-      return fail(file_.size(), fmt::format("the file ends in its header: {} bytes, {} are wanted", file_.size(),
-                                            sizeof(Elf64_Ehdr)));
+      return fail(file_.size(), fmt::format("the file ends within its header: it has {} bytes, a header has {}",
+                                            file_.size(), sizeof(Elf64_Ehdr)));
     }
     const auto header = at<Elf64_Ehdr>(0);
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
-      return fail(EI_CLASS, fmt::format("an ELF file of class {} and byte order {}, those of 64 bits and little endian "
-                                        "({} and {}) are read",
+      return fail(EI_CLASS, fmt::format("an ELF file of class {} and byte order {}; only 64 bits and little endian "
+                                        "({} and {}) can be read",
                                         header.e_ident[EI_CLASS], header.e_ident[EI_DATA], ELFCLASS64, ELFDATA2LSB));
     }
     if (header.e_type != ET_DYN && header.e_type != ET_EXEC) {
@@ -144,8 +144,8 @@ class ElfParser final {
   bool read_program_headers(const Elf64_Ehdr& header) {
     if (header.e_phentsize != sizeof(Elf64_Phdr) && header.e_phnum != 0) {
       return fail(offsetof(Elf64_Ehdr, e_phentsize),
-                  fmt::format("program headers of {} bytes each, they have {}: the file is damaged", header.e_phentsize,
-                              sizeof(Elf64_Phdr)));
+                  fmt::format("program headers of {} bytes each, a program header has {}: the file is damaged",
+                              header.e_phentsize, sizeof(Elf64_Phdr)));
     }
     const std::uint64_t bytes = std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
     if (!holds(header.e_phoff, bytes)) {
@@ -287,7 +287,7 @@ class ElfParser final {
   // The symbol table does not state its length. The hash tables do; without them, relocations give a lower bound.
   bool find_symbols() {
     if (symbol_size_ && symbol_size_->value != sizeof(Elf64_Sym)) {
-      return fail(symbol_size_->offset, fmt::format("symbols of {} bytes each, they have {}: the file is damaged",
+      return fail(symbol_size_->offset, fmt::format("symbols of {} bytes each, a symbol has {}: the file is damaged",
                                                     symbol_size_->value, sizeof(Elf64_Sym)));
     }
     if (!(hash_ ? count_by_hash() : gnu_hash_ ? count_by_gnu_hash() : count_by_relocations())) return false;

@@ -77,14 +77,17 @@ Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   ULLAGE_TRY_VALUE(plan::PlanFile read, plan::read_plan(text, file));
   if (read.plan.outcome != plan::Plan::Outcome::Planned)
-    return Error{Error::Kind::BadArgument, "there is nothing to carry out in this plan", file};
+    return Error{Error::Kind::BadArgument,
+                 "the plan has nothing to carry out: none was needed, or none was found; run without --plan", file};
   if (read.torch != torch) {
-    return Error{Error::Kind::BadArgument, "the plan was made with torch " + read.torch + ", this is torch " + torch,
-                 file};
+    return Error{Error::Kind::BadArgument,
+                 "the plan was made with torch " + read.torch + ", this is torch " + torch + "; make a new one", file};
   }
   if (read.device != device) {
-    return Error{Error::Kind::BadArgument,
-                 "the plan is for bytes on " + read.device + ", the budget for bytes on " + device, file};
+    return Error{
+        Error::Kind::BadArgument,
+        "the plan is for bytes on " + read.device + ", the budget is for bytes on " + device + "; make a new one",
+        file};
   }
   return std::make_shared<PlanProgram>(std::move(read.sites), read.plan);
 }

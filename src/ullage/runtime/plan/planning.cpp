@@ -113,7 +113,8 @@ void Planning::observed() {
     not_busy();
     state_.store(State::GaveUp);
     if (settings_.say)
-      settings_.say("no plan is made: there is no room for the " + to_string(needed) + " that making one takes");
+      settings_.say("no plan is made, because there is no room for the " + to_string(needed) +
+                    " that making one takes; tensors are moved on demand");
     return;
   }
   start_thread([this, recording]() mutable {
@@ -171,7 +172,8 @@ void Planning::gave_way() {
   const bool for_good = ++gave_way_ == kMostGivingWay;
   state_.store(for_good ? State::GaveUp : State::Idle);
   if (for_good && settings_.say)
-    settings_.say("no plan is made: the program needs the memory that making one takes; tensors are moved on demand");
+    settings_.say(
+        "no plan is made, because the program needs the memory that making one takes; tensors are moved on demand");
 }
 
 void Planning::stop() {

@@ -269,7 +269,7 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
     std::vector<StoragePtr> read = inputs;
     for (std::size_t i = 1; i < site.makes.size(); ++i) {
       read.push_back(bytes_of(site.makes[i]));
-      if (read.back() == nullptr) return cannot("what " + taped.op->name() + " saved is gone");
+      if (read.back() == nullptr) return cannot("a tensor that " + taped.op->name() + " saved is gone");
     }
     made = run_pinned(op, read, true);
   } else {
@@ -286,7 +286,7 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
     done = keep(site.makes[next++], std::move(inputs[i])) && done;
   }
   for (StoragePtr& storage : made) {
-    if (next == site.makes.size()) return cannot(taped.op->name() + " made more than before");
+    if (next == site.makes.size()) return cannot(taped.op->name() + " returned more tensors than at first");
     done = keep(site.makes[next++], std::move(storage)) && done;
   }
   return done;
@@ -348,7 +348,7 @@ bool Tape::cannot(std::string why) {
 bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
   if (place(value).present()) return true;
   const plan::OpIndex maker = program_->maker(value);
-  if (maker == plan::kNone) return cannot("what it is made from is older than the step");
+  if (maker == plan::kNone) return cannot("it was made before the step that the tape holds");
   if (taped_[maker].op == nullptr) return cannot("the op that made it is not on tape");
   const plan::Sites::Op& site = program_->op(maker);
   // Two rounds: making one input may overwrite another that was present before.
@@ -363,7 +363,7 @@ bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
 
 bool Tape::recompute(Address at) {
   const auto found = newest_.find(at.value);
-  if (found == newest_.end() || !place(found->second).dropped) return cannot("no plan knows of it");
+  if (found == newest_.end() || !place(found->second).dropped) return cannot("the plan did not drop it");
   const ValueIndex value = found->second;
   std::vector<ValueIndex> made;
   const bool done = ensure(value, made);
