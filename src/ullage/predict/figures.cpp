@@ -57,7 +57,7 @@ void add_rows(Prediction& prediction, const Outside& outside) {
   };
   add("pages of the pool beyond tensors", prediction.pool_resident_peak - prediction.pool_peak, "");
   add("program and libraries", outside.program, "measured at the sizes tried, 3 MiB more for chance");
-  add("charged by the program", outside.told, "");
+  add("charged by the program", outside.charged, "");
   for (const Row& row : prediction.rows) prediction.process_peak += row.bytes;
 }
 
@@ -95,7 +95,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Allowa
   add_rows(prediction, outside);
   trace::ProcessFigures& process = prediction.take.process;
   process.peak = prediction.process_peak;
-  process.outside_peak = outside.program + outside.told;
+  process.outside_peak = outside.program + outside.charged;
   process.pool_live_peak = prediction.pool_peak;
   process.pool_resident_peak = prediction.pool_resident_peak;
   found.live = std::move(levels.live);
@@ -103,7 +103,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Allowa
 }
 
 Bytes process_peak(const trace::Take& take, const Outside& outside, std::span<const Allowance> allowances) {
-  return pool_resident(take, allowances) + outside.program + outside.told;
+  return pool_resident(take, allowances) + outside.program + outside.charged;
 }
 
 }  // namespace ullage::predict

@@ -16,9 +16,9 @@ namespace ullage::predict {
 
 // What the process holds outside the pool.
 struct Outside {
-  Bytes program;  // the program and libraries, with kChance
-  Bytes told;  // the peak of the charges: bytes that the program or an op's scratch took outside the pool, as recorded
-  bool known = true;
+  Bytes program;      // the program and libraries, with kChance
+  Bytes charged;      // the peak of the charges: bytes that the program or an op's scratch took there, as recorded
+  bool known = true;  // false: the takes do not say what the process held outside the pool; `program` is then too low
 };
 
 // By how much the outside differs from one process to the next. At larger sizes other kernels run and touch other pages

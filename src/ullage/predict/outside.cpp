@@ -64,7 +64,7 @@ Outside outside_at(const trace::TraceFile& file, const Sequence& sequence, const
   Outside outside;
   outside.known = known;
   outside.program = Bytes{std::uint64_t(std::ceil(std::min(most, kMostBytes)))} + kChance;
-  outside.told = charges_peak(evaluated);
+  outside.charged = charges_peak(evaluated);
   return outside;
 }
 

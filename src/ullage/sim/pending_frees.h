@@ -18,6 +18,7 @@ namespace ullage::sim {
 
 class PendingFrees final {
  public:
+  // `event_queries`: an event counts as done when it is queried this often, because a model has no card to ask.
   explicit PendingFrees(unsigned event_queries) : event_queries_(event_queries) {}
 
   bool empty() const { return slots_used_ == 0; }

@@ -33,6 +33,7 @@ class UnnamedFile final {
  public:
   enum class Way { Write, Read };
 
+  // Makes the file in `folder`. System: the folder refuses it.
   static Result<std::unique_ptr<UnnamedFile>> open(const std::string& folder, const SpillCalls& calls);
   UnnamedFile(std::string folder, const SpillCalls& calls, Descriptor file);  // use open() instead
 

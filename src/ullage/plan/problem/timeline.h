@@ -14,7 +14,7 @@ namespace ullage::plan {
 
 struct Outcome {
   bool possible = false;  // false if something that is needed cannot be brought back
-  std::int64_t peak = 0;
+  std::int64_t peak = 0;  // most bytes present at once
   PositionIndex peak_at{};
   double over = 0;  // bytes above the budget, summed over all happenings
   double recompute_seconds = 0;
@@ -57,6 +57,7 @@ class Timeline final {
  public:
   explicit Timeline(const Problem& problem);  // which must outlive it
 
+  // Simulates one step. `budget`, in bytes, is used for Outcome::over alone: the simulation does not depend on it.
   Outcome run(const Choice& choice, std::int64_t budget);
   // The same, and fills in `record`.
   Outcome run(const Choice& choice, std::int64_t budget, Record& record);
