@@ -275,7 +275,7 @@ TEST_F(CardPagerTest, HoldsWhatACaptureUses) {
   EXPECT_FALSE(op(captured, 8_MiB));
   const auto missing = op(away, 4_MiB);
   ASSERT_TRUE(missing);
-  EXPECT_NE(missing->spill_failure.find("while a graph is captured"), std::string::npos);
+  EXPECT_NE(missing->spill_failure.find("while a CUDA graph is captured"), std::string::npos);
   EXPECT_FALSE(pager_->planned().spill(other)) << "nothing moves";
   EXPECT_TRUE(std::holds_alternative<store::Shortage>(pager_->allocate(16_MiB))) << "nor makes way";
   pager_->end_capture();

@@ -141,7 +141,7 @@ TEST_F(CardUseTest, CountsAllAsItsOwnWhereNoBytesAreSaid) {
   list({own({kStandInNotAvailable})});
   make();
   EXPECT_EQ(use_->now(), 300_MiB);
-  expect_unknown("NVML does not say what a process holds");
+  expect_unknown("NVML does not report how much a process holds");
 }
 
 TEST_F(CardUseTest, CountsAllAsItsOwnWithoutNvml) {
@@ -271,7 +271,7 @@ TEST_F(CardUseTest, HoldsWhatItHeldWhenTheCardAnswersNoMore) {
   stand_in_break();
   EXPECT_EQ(use_->now(), 102_MiB);
   make();
-  expect_unknown("the card does not say what it has left");
+  expect_unknown("the driver does not report the card's free memory");
   EXPECT_EQ(stand_in_nvml_started(), 0) << "that of before is gone, and this one was not started";
 }
 

@@ -111,8 +111,8 @@ TEST(ElfFile, SaysWhatIsNoSharedObject) {
   std::string content = content_of(fake("torch/libtorch_cuda.so"));
   content[EI_CLASS] = ELFCLASS32;
   EXPECT_EQ(said(content),
-            "x:4: an ELF file of class 1 and byte order 1, those of 64 bits and little endian (2 and 1) "
-            "are read");
+            "x:4: an ELF file of class 1 and byte order 1; only 64 bits and little endian (2 and 1) "
+            "can be read");
   content[EI_CLASS] = ELFCLASS64;
   content[offsetof(Elf64_Ehdr, e_type)] = ET_REL;
   EXPECT_EQ(said(content), "x:16: an ELF file of type 1, a shared object is 3");
