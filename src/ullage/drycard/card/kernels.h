@@ -13,6 +13,8 @@ inline constexpr int kRegistersOfKernel = 32;
 inline constexpr int kBlocksOfCluster = 8;  // the most that every card with clusters supports
 
 FunctionAttributes plain_kernel();
+// Returns how many blocks of `threads` threads and `shared` bytes of dynamic shared memory fit on one multiprocessor of
+// the current card.
 int blocks_per_multiprocessor(int threads, std::size_t shared);
 
 }  // namespace ullage::drycard

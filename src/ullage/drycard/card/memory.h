@@ -19,7 +19,14 @@ constexpr std::size_t in_pages(std::size_t bytes) { return (bytes + kPage - 1) /
 class MemoryPool;
 
 struct Block {
-  enum class Kind { Device, Managed, HostAllocated, HostRegistered, Pooled, Borrowed };
+  enum class Kind {
+    Device,          // cudaMalloc
+    Managed,         // cudaMallocManaged
+    HostAllocated,   // cudaHostAlloc
+    HostRegistered,  // cudaHostRegister
+    Pooled,          // of a MemoryPool (cudaMallocAsync)
+    Borrowed,        // another process's, opened by its IPC handle: it counts for that process alone
+  };
   Address at = 0;
   std::size_t size = 0;   // bytes counted
   std::size_t asked = 0;  // bytes that the program asked for
@@ -30,6 +37,7 @@ struct Block {
 };
 
 // The caller must hold lock() for all of these.
+// take_addresses() returns 0 if the card's address range has no room. It counts no bytes, and neither do the others.
 Address take_addresses(int ordinal, std::size_t size, std::size_t alignment = kPage, Address wanted = 0);
 void give_addresses(int ordinal, Address at, std::size_t size);
 void add_block(const Block& block);

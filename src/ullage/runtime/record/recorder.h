@@ -69,6 +69,8 @@ class Recorder final : public OpListener, public SavedListener {
   // `before`: live storages that were made while nothing was looked at.
   void begin_take(std::span<const Knob> knobs, std::span<const store::LiveStorage> before = {});
   void end_take();
+  // Sets what the file's head says of a rehearsal: the sizes to predict, the options that change what the program does,
+  // the phases that it skips, and the knobs that are sides of one picture (trace::TraceFile).
   void asked_for(std::vector<Knob> at, std::vector<Choice> choices, std::vector<std::string> phases_left_out,
                  std::vector<std::string> sides);
 

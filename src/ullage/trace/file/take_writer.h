@@ -16,7 +16,9 @@
 
 namespace ullage::trace {
 
-void write_before(PartWriter& parts, std::span<const GapPart::Born> before);  // ascending
+// Writes the storages that were live before a take, in ascending order of their ids.
+void write_before(PartWriter& parts, std::span<const GapPart::Born> before);
+// Writes the chunks of a take, and between them the part that stands for lost events.
 void write_chunks(PartWriter& parts, const PackedTake& take);
 
 // Packs a Take event by event. ContractError if its parts do not fit together or a file cannot hold one of its events.
