@@ -27,8 +27,10 @@ class Follower final {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
+  // Leads the model through all events. Goes on after a difference, as far as the recording still says what to do.
   void follow(const std::vector<trace::RecordedEvent>& events);
 
+  // The first difference; nothing if model and recording agree.
   const std::optional<FollowingDevice::Difference>& difference() const { return device_.difference(); }
   const CachingAllocator& model() const { return *model_; }
 

@@ -41,6 +41,7 @@ class SpillFile final : public Tier {
     Bridge* bridge = nullptr;  // copies from and to the memory of storages; null: the processor reaches that memory
   };
 
+  // Makes the file in the place's folder. System: the folder refuses it.
   static Result<std::unique_ptr<SpillFile>> open(const SpillPlace& place, const Options& options);
   // Use open() instead.
   SpillFile(SpillPlace place, const Options& options, std::unique_ptr<UnnamedFile> file);

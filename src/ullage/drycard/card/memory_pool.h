@@ -16,12 +16,15 @@ class MemoryPool final {
  public:
   explicit MemoryPool(int card) : card_(card) {}
 
+  // Allocates `bytes`. kOutOfMemory: the card has no room for another segment, not even after trim_pools().
   Error take(std::size_t bytes, Address* at);
+  // Frees what take() gave. kInvalidValue: no block of this pool begins there.
   Error give(Address at);
   // Gives wholly free segments back until at most `keep` bytes are held, as far as there are such segments.
   void trim(std::uint64_t keep);
 
   int card() const { return card_; }
+  // Both: cudaMemPoolAttr, with a value of that attribute's type. kInvalidValue for an attribute that is not known.
   Error get(int attribute, void* value) const;
   Error set(int attribute, const void* value);
 

@@ -31,7 +31,7 @@ std::vector<Found> greedy(const Problem& problem, Timeline& timeline, const Choi
 std::vector<Found> simple_choices(const Problem& problem, Timeline& timeline, std::int64_t target);
 
 struct Annealing {
-  std::int64_t budget = 0;
+  std::int64_t budget = 0;   // bytes
   std::uint64_t effort = 0;  // how long to search, as Ask::effort
   std::uint64_t seed = 1;
   double hot = 0.004;                       // the temperature at first, in units of energy()
@@ -43,6 +43,8 @@ struct Annealed {
   std::optional<Found> best;  // the cheapest within the budget
   Found nearest;              // the one with the least energy
 };
+// Improves `start` by random changes (moves.h). A change that makes things worse is taken with a chance that sinks from
+// hot to cold. Deterministic for a seed, unless `stop` ends it.
 Annealed anneal(const Problem& problem, Timeline& timeline, const Found& start, const Annealing& how);
 
 }  // namespace ullage::plan
