@@ -77,7 +77,7 @@ def _where(function: Callable[..., object]) -> tuple[str, str]:
     name = getattr(function, "__qualname__", "")
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     if module is None or getattr(module, name, None) is not function:
-        raise ValueError(f"{function!r} is not a function at the top level of a module or a script, so no other process can find it")
+        raise ValueError(f"{function!r} is not a function at the top level of a module or a script, so no other process can find it; define it there")
     if module.__name__ != "__main__":
         return module.__name__, name
     file = getattr(module, "__file__", None)
