@@ -34,11 +34,11 @@ std::string first_bytes(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-Status decode(const std::string& path, RowSink& sink, const ChargeMemory& charge) {
+Status decode(const std::string& path, RowSink& sink, const ChargeMemory& charge, Pixels pixels) {
   ULLAGE_TRY_VALUE(InputFile file, InputFile::open(path));
   const auto start = file.peek();
-  if (starts_with(start, kPng)) return decode_png(file, sink, charge);
-  if (starts_with(start, kJpeg)) return decode_jpeg(file, sink, charge);
+  if (starts_with(start, kPng)) return decode_png(file, sink, charge, pixels);
+  if (starts_with(start, kJpeg)) return decode_jpeg(file, sink, charge, pixels);
   if (file.read_errno() != 0) return failure(file, CGuard{}, "at its start");
   if (start.empty()) return bad_picture(file, "is not a PNG or JPEG: it is empty");
   return bad_picture(file, "is not a PNG or JPEG: it starts with the bytes " + first_bytes(start));

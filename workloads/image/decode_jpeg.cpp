@@ -182,13 +182,22 @@ void cmyk_to_rgb(std::vector<std::uint8_t>& row, std::uint32_t width) {
   }
 }
 
-Status stream_rows(JpegReader& reader, PictureSize size, RowSink& sink) {
+// Puts an opaque alpha behind each pixel, in place, 3 bytes to 4.
+void add_alpha(std::vector<std::uint8_t>& row, std::uint32_t width) {
+  for (std::size_t x = width; x-- > 0;) {
+    row[4 * x + 3] = 255;
+    for (std::size_t c = 3; c-- > 0;) row[4 * x + c] = row[3 * x + c];
+  }
+}
+
+Status stream_rows(JpegReader& reader, PictureSize size, RowSink& sink, Pixels pixels) {
   const bool cmyk = reader.components() == 4;
-  std::vector<std::uint8_t> row(std::size_t{size.width} * (cmyk ? 4 : 3));
+  std::vector<std::uint8_t> row(std::size_t{size.width} * (cmyk ? 4 : bytes_of(pixels)));
   for (std::uint32_t y = 0; y < size.height; ++y) {
     if (!reader.read_row(row.data())) return reader.failed(after_rows(y, size.height));
     if (cmyk) cmyk_to_rgb(row, size.width);
-    sink.row({row.data(), std::size_t{size.width} * 3});
+    if (pixels == Pixels::Rgba) add_alpha(row, size.width);
+    sink.row({row.data(), size.width * bytes_of(pixels)});
   }
   return success();
 }
@@ -200,7 +209,7 @@ std::string in_scan(const JpegReader& reader, PictureSize size) {
 
 }  // namespace
 
-Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
+Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge, Pixels pixels) {
   std::shared_ptr<void> held;  // released after the memory it was charged for
   JpegReader reader(file);
   if (!reader.read_header()) return reader.failed("in its header");
@@ -212,8 +221,9 @@ Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
   if (reader.multiple_scans())
     held = charge_if_asked(charge, reader.coefficients(), "the coefficients of a progressive JPEG");
   if (!reader.start()) return reader.failed(in_scan(reader, size));
+  sink.kind({reader.components() == 1, false});
   sink.start(size);
-  ULLAGE_TRY(stream_rows(reader, size, sink));
+  ULLAGE_TRY(stream_rows(reader, size, sink, pixels));
   if (!reader.read_end()) return reader.failed("after its last row");
   return success();
 }

@@ -11,6 +11,6 @@
 
 namespace ullage::image {
 
-Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge);
+Status decode_jpeg(InputFile& file, RowSink& sink, const ChargeMemory& charge, Pixels pixels);
 
 }  // namespace ullage::image

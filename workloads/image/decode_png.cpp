@@ -16,9 +16,10 @@ namespace {
 // libpng needs no more, because no chunk is kept. A chunk that claims more is refused, as in most programs that use
 // libpng.
 constexpr png_alloc_size_t kMaxChunk = 8'000'000;
-// Rows wider than this many pixels are charged: libpng holds two of up to 8 bytes a pixel, the decoder one of 3.
+// Rows wider than this many pixels are charged: libpng holds two of up to 8 bytes a pixel, the decoder one of 3 or
+// 4.
 constexpr std::uint32_t kWideRow = 65'536;
-constexpr std::uint64_t kRowBytesPerPixel = 8 + 8 + 3;
+constexpr std::uint64_t kRowBytesOfLibpng = 8 + 8;  // a pixel
 
 void on_png_error(png_structp png, png_const_charp message) {
   auto* guard = static_cast<CGuard*>(png_get_error_ptr(png));
@@ -43,7 +44,7 @@ void on_read(png_structp png, png_bytep to, std::size_t count) {
 // Owns libpng's state. Every call of libpng goes through run().
 class PngReader final {
  public:
-  explicit PngReader(InputFile& file) : file_(file) {}
+  PngReader(InputFile& file, Pixels pixels) : file_(file), pixels_(pixels) {}
   ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
@@ -69,22 +70,27 @@ class PngReader final {
       png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
       png_set_chunk_malloc_max(png_, kMaxChunk);
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts, profiles, gamma
-      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, reinterpret_cast<png_const_bytep>("tRNS"), 1);
+      if (pixels_ == Pixels::Rgb) {
+        png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, reinterpret_cast<png_const_bytep>("tRNS"), 1);
+      }
       png_read_info(png_, info_);
     });
   }
 
-  // Sets up conversion to 8-bit RGB from whatever the file holds. Allocates the memory of rows.
+  // Sets up conversion to 8-bit RGB or RGBA from whatever the file holds. Allocates the memory of rows.
   bool set_up_rows() {
     return run([this] {
+      const bool alpha = kind().alpha;
       png_set_palette_to_rgb(png_);
       png_set_expand_gray_1_2_4_to_8(png_);
+      if (pixels_ == Pixels::Rgba) png_set_tRNS_to_alpha(png_);
       png_set_strip_16(png_);
-      png_set_strip_alpha(png_);
+      if (pixels_ == Pixels::Rgb) png_set_strip_alpha(png_);
       png_set_gray_to_rgb(png_);
+      if (pixels_ == Pixels::Rgba && !alpha) png_set_add_alpha(png_, 0xff, PNG_FILLER_AFTER);
       passes_ = png_set_interlace_handling(png_);
       png_read_update_info(png_, info_);
-      if (png_get_rowbytes(png_, info_) != png_get_image_width(png_, info_) * std::size_t{3}) {
+      if (png_get_rowbytes(png_, info_) != png_get_image_width(png_, info_) * bytes_of(pixels_)) {
         png_error(png_, "its rows are of no known kind");
       }
     });
@@ -92,6 +98,14 @@ class PngReader final {
 
   bool interlaced() const { return png_get_interlace_type(png_, info_) != PNG_INTERLACE_NONE; }
   PictureSize size() const { return {png_get_image_width(png_, info_), png_get_image_height(png_, info_)}; }
+  // Of the file, not of the rows. Valid between read_header() and set_up_rows().
+  PictureKind kind() const {
+    const auto type = png_get_color_type(png_, info_);
+    return {(type & PNG_COLOR_MASK_COLOR) == 0,
+            (type & PNG_COLOR_MASK_ALPHA) != 0 || png_get_valid(png_, info_, PNG_INFO_tRNS) != 0};
+  }
+  Pixels pixels() const { return pixels_; }
+  std::size_t row_bytes() const { return size().width * bytes_of(pixels_); }
   int passes() const { return passes_; }
   bool read_row(std::uint8_t* to) {
     return run([this, to] { png_read_row(png_, to, nullptr); });
@@ -102,6 +116,7 @@ class PngReader final {
 
  private:
   InputFile& file_;
+  Pixels pixels_;
   CGuard guard_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
@@ -109,7 +124,7 @@ class PngReader final {
 };
 
 Status stream_rows(PngReader& reader, PictureSize size, RowSink& sink) {
-  std::vector<std::uint8_t> row(std::size_t{size.width} * 3);
+  std::vector<std::uint8_t> row(reader.row_bytes());
   for (std::uint32_t y = 0; y < size.height; ++y) {
     if (!reader.read_row(row.data())) return reader.failed(after_rows(y, size.height));
     sink.row(row);
@@ -123,8 +138,8 @@ std::string in_pass(int pass, std::uint32_t height) {
 
 // Each pass adds pixels to the rows of the pass before; the last pass completes each row.
 Status gather_rows(PngReader& reader, PictureSize size, RowSink& sink) {
-  BigBuffer all(size.bytes());
-  const Bytes row_bytes = Bytes{size.width} * 3;
+  const Bytes row_bytes{reader.row_bytes()};
+  BigBuffer all(row_bytes * size.height);
   for (int pass = 1; pass <= reader.passes(); ++pass) {
     const bool last = pass == reader.passes();
     for (std::uint32_t y = 0; y < size.height; ++y) {
@@ -138,22 +153,24 @@ Status gather_rows(PngReader& reader, PictureSize size, RowSink& sink) {
 
 std::shared_ptr<void> charge_rows(const PngReader& reader, PictureSize size, const ChargeMemory& charge) {
   Bytes needed{};
-  if (reader.interlaced()) needed += size.bytes();
-  if (size.width > kWideRow) needed += Bytes{size.width} * kRowBytesPerPixel;
+  if (reader.interlaced()) needed += Bytes{reader.row_bytes()} * size.height;
+  if (size.width > kWideRow) needed += Bytes{size.width} * (kRowBytesOfLibpng + bytes_of(reader.pixels()));
   if (needed == Bytes{}) return nullptr;
   return charge_if_asked(charge, needed, reader.interlaced() ? "an interlaced PNG" : "the rows of a wide PNG");
 }
 
 }  // namespace
 
-Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge) {
+Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge, Pixels pixels) {
   std::shared_ptr<void> held;  // released after the memory it was charged for
-  PngReader reader(file);
+  PngReader reader(file, pixels);
   if (!reader.read_header()) return reader.failed("in its header");
   const PictureSize size = reader.size();
   ULLAGE_TRY(check_size(file, size));
   held = charge_rows(reader, size, charge);
+  const PictureKind kind = reader.kind();
   if (!reader.set_up_rows()) return reader.failed("in its header");
+  sink.kind(kind);
   sink.start(size);
   ULLAGE_TRY(reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink));
   // What follows holds a checksum of the pixels. If the file ends there, all rows are whole and the picture is

@@ -11,6 +11,6 @@
 
 namespace ullage::image {
 
-Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge);
+Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge, Pixels pixels);
 
 }  // namespace ullage::image

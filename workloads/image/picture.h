@@ -2,7 +2,8 @@
 #pragma once
 
 // A picture: 8-bit RGB, rows from top to bottom, three bytes a pixel, no padding. Also the two interfaces of decoding:
-// RowSink, which receives the rows, and ChargeMemory, which is asked before much memory is allocated.
+// RowSink, which receives the rows (with alpha, if its program asks for that), and ChargeMemory, which is asked before
+// much memory is allocated.
 
 #include "ullage/base/bytes.h"
 
@@ -31,14 +32,26 @@ struct Picture {
   std::vector<std::uint8_t> rgb;  // height x width x 3
 };
 
-// Receives a picture row by row: start() once, then row() `height` times, unless the file turns out to be bad on the
-// way. An exception of the sink passes through the decoder, which frees all that it holds.
+// How rows are decoded. The alpha of a file without any is 255. The value is the bytes of a pixel.
+enum class Pixels : std::uint8_t { Rgb = 3, Rgba = 4 };
+
+// What a file holds, whatever its rows are decoded to.
+struct PictureKind {
+  bool grey = false;   // no colours
+  bool alpha = false;  // transparency, also if every pixel is opaque
+};
+
+constexpr std::size_t bytes_of(Pixels pixels) { return static_cast<std::size_t>(pixels); }
+
+// Receives a picture row by row: kind() and start() once, then row() `height` times, unless the file turns out to be
+// bad on the way. An exception of the sink passes through the decoder, which frees all that it holds.
 class RowSink {
  public:
   virtual ~RowSink() = default;
+  virtual void kind(PictureKind) {}
   virtual void start(PictureSize size) = 0;
-  // `rgb` has 3 * width bytes, valid during the call.
-  virtual void row(std::span<const std::uint8_t> rgb) = 0;
+  // `pixels` has 3 * width bytes (4 * width with Pixels::Rgba), valid during the call.
+  virtual void row(std::span<const std::uint8_t> pixels) = 0;
 };
 
 // Called before memory is allocated that grows with the whole picture; `what` names its use, for a message. The decoder
