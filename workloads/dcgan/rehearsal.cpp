@@ -5,6 +5,7 @@
 #include "dcgan/sample_grid.h"
 #include "dcgan/trainer.h"
 #include "image/image_folder.h"
+#include "torch_program/rehearsal.h"
 #include "ullage/runtime/runtime.h"
 
 #include <torch/utils.h>
@@ -56,19 +57,15 @@ Status rehearse(const Options& options, std::vector<std::string> paths) {
 }  // namespace
 
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
-  const auto rehearsal = runtime::rehearsal(
-      {{{"batch", options.batch}}, {{2, 3, 4}}, {{"image-size", options.image_size, image_sizes()}}, {"checkpoint"}});
-  if (rehearsal.takes.empty()) return false;
-  if (options.threads > 0) torch::set_num_threads(static_cast<int>(options.threads));
+  if (!runtime::rehearsing()) return false;
   ULLAGE_TRY_VALUE(const auto paths, paths_of(options));
-  for (const auto& knobs : rehearsal.takes) {
-    progress.say("rehearsal: batch " + std::to_string(knobs.front().value));
-    const runtime::Take take(knobs);
-    Options smaller = options;
-    smaller.batch = knobs.front().value;
-    ULLAGE_TRY(rehearse(smaller, paths));
-  }
-  return true;
+  return torch_program::rehearse(
+      {{{"batch", options.batch}}, {{2, 3, 4}}, {{"image-size", options.image_size, image_sizes()}}, {"checkpoint"}},
+      options.threads, progress, [&](const std::vector<Knob>& knobs) {
+        Options smaller = options;
+        smaller.batch = knobs.front().value;
+        return rehearse(smaller, paths);
+      });
 }
 
 }  // namespace ullage::dcgan

@@ -14,6 +14,7 @@
 #include "image/write_png.h"
 #include "program/output_files.h"
 #include "program/stop_request.h"
+#include "torch_program/run_parts.h"
 #include "torch_program/run_program.h"
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/runtime.h"
@@ -165,9 +166,7 @@ std::uint64_t TrainingRun::estimated_last_step() const {
 }
 
 void TrainingRun::show_progress(const Losses& losses) {
-  const runtime::MemoryStatus memory = runtime::memory_status();
-  ProgressState state{
-      step_, estimated_last_step(), losses, {runtime::active(), memory.resident, memory.budget, Seconds{}}};
+  ProgressState state{step_, estimated_last_step(), losses, torch_program::pace({})};
   const std::size_t recent = std::min<std::size_t>(step_seconds_.size(), 20);
   double sum = 0;
   for (std::size_t i = step_seconds_.size() - recent; i < step_seconds_.size(); ++i) sum += step_seconds_[i];
@@ -231,7 +230,7 @@ Status TrainingRun::finish(bool interrupted) {
 Result<ExitCode> TrainingRun::run() {
   ULLAGE_TRY(list_pictures());
   ULLAGE_TRY(folder_.prepare(options_.resume));
-  if (options_.threads > 0) torch::set_num_threads(static_cast<int>(options_.threads));
+  torch_program::set_threads(options_.threads);
   ULLAGE_TRY(start_or_resume());
   batches_.emplace(options_, paths_, load_from_file(options_), start_);
   if (finished()) progress_.say("nothing left to do: " + std::to_string(step_) + " steps are done");
@@ -247,13 +246,11 @@ Result<ExitCode> TrainingRun::run() {
 }  // namespace
 
 ExitCode run_dcgan(const Options& options, std::ostream& out, bool terminal) {
-  program::Progress progress(out, terminal);
   const torch_program::ProgramWords words{"ullage-dcgan",
                                           "a smaller --batch (or --ngf, --ndf, --max-channels) needs less"};
-  return torch_program::run_program(words, progress, [&]() -> Result<ExitCode> {
-    ULLAGE_TRY_VALUE(const auto rehearsed, rehearse_if_asked(options, progress));
-    return rehearsed ? ExitCode::Done : TrainingRun(options, progress).run();
-  });
+  return torch_program::run_program(
+      words, out, terminal, [&](program::Progress& progress) { return rehearse_if_asked(options, progress); },
+      [&](program::Progress& progress) { return TrainingRun(options, progress).run(); });
 }
 
 }  // namespace ullage::dcgan

@@ -3,17 +3,9 @@
 
 #include "pulse/options.h"
 #include "pulse/search_run.h"
-#include "ullage/runtime/ops/vector_math.h"
-
-#include <unistd.h>
-
-#include <iostream>
+#include "torch_program/program_main.h"
 
 int main(int argc, char** argv) {
   using namespace ullage;
-  const auto parsed = pulse::parse_options(argc, argv);
-  if (const auto* answer = std::get_if<program::Answer>(&parsed)) return program::print(*answer);
-  runtime::prepare_vector_math();  // `ullage run` does so too, so results have the same bits
-  const bool terminal = ::isatty(STDERR_FILENO) != 0;
-  return to_int(pulse::run_pulse(std::get<pulse::Options>(parsed), std::cerr, terminal));
+  return torch_program::program_main(pulse::parse_options(argc, argv), pulse::run_pulse);
 }

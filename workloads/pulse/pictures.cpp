@@ -2,9 +2,8 @@
 #include "pulse/pictures.h"
 
 #include "image/decode.h"
+#include "image/picture_list.h"
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -46,30 +45,6 @@ std::string sides_that_work(std::int64_t resolution) {
   return text + "or " + std::to_string(resolution);
 }
 
-bool has_known_ending(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending == ".png" || ending == ".jpg" || ending == ".jpeg";
-}
-
-Result<std::vector<std::string>> list_pictures(const std::string& input) {
-  std::error_code code;
-  const auto status = fs::status(input, code);
-  if (!fs::exists(status)) {
-    return Error{Error::Kind::NotFound, "no such file or folder; name a picture, or a folder of them, with --input",
-                 input};
-  }
-  if (!fs::is_directory(status)) return std::vector{input};
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator(input, code)) {
-    if (entry.is_regular_file(code) && has_known_ending(entry.path())) paths.push_back(entry.path().string());
-  }
-  if (code) return Error{Error::Kind::System, "cannot be listed: " + code.message(), input};
-  if (paths.empty()) return Error{Error::Kind::NotFound, "no .png, .jpg or .jpeg in this folder", input};
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 }  // namespace
 
 Result<image::Picture> load_picture(const std::string& path, std::int64_t resolution,
@@ -87,7 +62,7 @@ Result<image::Picture> load_picture(const std::string& path, std::int64_t resolu
 
 Result<std::vector<Job>> list_jobs(const std::string& input, std::int64_t duplicates, std::int64_t resolution,
                                    const image::ChargeMemory& charge) {
-  ULLAGE_TRY_VALUE(const auto paths, list_pictures(input));
+  ULLAGE_TRY_VALUE(const auto paths, image::list_pictures(input));
   std::vector<Job> jobs;
   std::map<std::string, std::string> picture_of;  // keyed by the name of its results
   for (const std::string& path : paths) {

@@ -6,11 +6,11 @@
 #include "torch_program/pixels.h"
 #include "pulse/search.h"
 #include "pulse/weight_files.h"
+#include "torch_program/rehearsal.h"
 #include "torch_program/run_parts.h"
 #include "ullage/runtime/runtime.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -70,17 +70,12 @@ Status rehearse(const Options& options) {
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
   std::vector<std::string> left_out;
   if (!std::filesystem::exists(options.gaussian_fit)) left_out.push_back("gaussian fit");
-  const auto rehearsal = runtime::rehearsal({{{"batch", options.batch_size}}, {{2, 3, 4}}, {}, left_out});
-  if (rehearsal.takes.empty()) return false;
-  if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
-  for (const auto& knobs : rehearsal.takes) {
-    progress.say("rehearsal: batch " + std::to_string(knobs.front().value));
-    const runtime::Take take(knobs);
-    Options smaller = options;
-    smaller.batch_size = knobs.front().value;
-    ULLAGE_TRY(rehearse(smaller));
-  }
-  return true;
+  return torch_program::rehearse({{{"batch", options.batch_size}}, {{2, 3, 4}}, {}, left_out}, options.threads,
+                                 progress, [&](const std::vector<Knob>& knobs) {
+                                   Options smaller = options;
+                                   smaller.batch_size = knobs.front().value;
+                                   return rehearse(smaller);
+                                 });
 }
 
 }  // namespace ullage::pulse

@@ -20,7 +20,6 @@
 #include "ullage/runtime/runtime.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <chrono>
 #include <optional>
@@ -130,7 +129,6 @@ Result<Start> SearchRun::start_of(std::span<const Job> jobs, std::size_t first) 
 
 void SearchRun::show(std::span<const Job> jobs, const Evaluation& seen, std::int64_t step, Clock::time_point start) {
   if (options_.quiet) return;
-  const runtime::MemoryStatus memory = runtime::memory_status();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const double left = seconds / static_cast<double>(step) * static_cast<double>(options_.steps - step);
   SearchState state{jobs.front().name,
@@ -139,7 +137,7 @@ void SearchRun::show(std::span<const Job> jobs, const Evaluation& seen, std::int
                     options_.steps,
                     {},
                     0,
-                    {runtime::active(), memory.resident, memory.budget, Seconds{left}}};
+                    torch_program::pace(Seconds{left})};
   for (const auto& [term, figure] : seen.loss.terms) state.terms[term] = figure.mean().item<double>();
   state.total = seen.loss.total.mean().item<double>();
   progress_.show(progress_line(state), step == options_.steps);
@@ -179,7 +177,7 @@ Result<ExitCode> SearchRun::run() {
   const std::int64_t resolution = synthesis_shape(*files_.synthesis)->resolution;
   ULLAGE_TRY_VALUE(jobs_, list_jobs(options_.input, options_.duplicates, resolution, torch_program::charge));
   ULLAGE_TRY(faces_.prepare());
-  if (options_.threads > 0) at::set_num_threads(static_cast<int>(options_.threads));
+  torch_program::set_threads(options_.threads);
   ULLAGE_TRY(load_networks());
   seed_ = options_.seed ? *options_.seed : torch_program::seed_by_chance();
   if (!options_.seed && options_.start.empty()) say("the same again: --seed " + std::to_string(seed_));
@@ -196,12 +194,10 @@ Result<ExitCode> SearchRun::run() {
 }  // namespace
 
 ExitCode run_pulse(const Options& options, std::ostream& out, bool terminal) {
-  program::Progress progress(out, terminal);
-  return torch_program::run_program({"ullage-pulse", "a smaller --batch-size needs less"}, progress,
-                                    [&]() -> Result<ExitCode> {
-                                      ULLAGE_TRY_VALUE(const auto rehearsed, rehearse_if_asked(options, progress));
-                                      return rehearsed ? ExitCode::Done : SearchRun(options, progress).run();
-                                    });
+  return torch_program::run_program(
+      {"ullage-pulse", "a smaller --batch-size needs less"}, out, terminal,
+      [&](program::Progress& progress) { return rehearse_if_asked(options, progress); },
+      [&](program::Progress& progress) { return SearchRun(options, progress).run(); });
 }
 
 }  // namespace ullage::pulse

@@ -30,4 +30,14 @@ ExitCode run_program(const ProgramWords& words, program::Progress& progress,
   return ExitCode::Failed;
 }
 
+ExitCode run_program(const ProgramWords& words, std::ostream& out, bool terminal,
+                     const std::function<Result<bool>(program::Progress&)>& rehearse,
+                     const std::function<Result<ExitCode>(program::Progress&)>& work) {
+  program::Progress progress(out, terminal);
+  return run_program(words, progress, [&]() -> Result<ExitCode> {
+    ULLAGE_TRY_VALUE(const auto rehearsed, rehearse(progress));
+    return rehearsed ? ExitCode::Done : work(progress);
+  });
+}
+
 }  // namespace ullage::torch_program

@@ -8,6 +8,7 @@
 #include "ullage/base/result.h"
 
 #include <functional>
+#include <iosfwd>
 #include <string>
 
 namespace ullage::torch_program {
@@ -21,5 +22,11 @@ struct ProgramWords {
 // becomes Infeasible, any other exception Failed.
 ExitCode run_program(const ProgramWords& words, program::Progress& progress,
                      const std::function<Result<ExitCode>()>& work);
+
+// The same for a program that can rehearse: runs `work` unless `rehearse` returns true. Both say what they do to the
+// progress that stands for `out`; `terminal`: a person watches it.
+ExitCode run_program(const ProgramWords& words, std::ostream& out, bool terminal,
+                     const std::function<Result<bool>(program::Progress&)>& rehearse,
+                     const std::function<Result<ExitCode>(program::Progress&)>& work);
 
 }  // namespace ullage::torch_program

@@ -23,7 +23,7 @@ Source Source::under(const std::string& part) const {
   return below;
 }
 
-at::Tensor Source::take(const std::string& name, double factor) const {
+at::Tensor Source::take(const std::string& name, double factor, at::MemoryFormat format) const {
   const std::string key = prefix_ + name;
   const at::Tensor in_file = as_tensor(weights_, key);
   const read::WeightTensor& found = *weights_->find(key);
@@ -42,6 +42,7 @@ at::Tensor Source::take(const std::string& name, double factor) const {
     weights_->let_go(found.storage);
   }
   if (factor != 1) own.mul_(factor);
+  own = own.contiguous(format);
   runtime::name_parameter(own.const_data_ptr(), network_ + "." + key);
   return own;
 }

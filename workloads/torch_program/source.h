@@ -25,8 +25,9 @@ class Source final {
   Source under(const std::string& part) const;
 
   // Returns a copy of this layer's tensor `name`, times `factor`, in type(). Lets go of the pages of the file that it
-  // read.
-  at::Tensor take(const std::string& name, double factor = 1) const;
+  // read. `format`: where its elements lie in memory.
+  at::Tensor take(const std::string& name, double factor = 1,
+                  at::MemoryFormat format = at::MemoryFormat::Contiguous) const;
   // Returns the tensor in place, in the file's type. Use it for a tensor of which little is read.
   at::Tensor view(const std::string& name) const;
 

@@ -21,7 +21,6 @@
 #include <ATen/Context.h>
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/Parallel.h>
 
 #include <chrono>
 #include <optional>
@@ -92,7 +91,7 @@ Status PaintRun::load() {
   ULLAGE_TRY(load_pictures());
   ULLAGE_TRY(files_.prepare());
   if (!files.size.said.empty()) say(files.size.said);
-  if (options_.threads > 0) at::set_num_threads(static_cast<int>(options_.threads));
+  torch_program::set_threads(options_.threads);
   networks_ = load_networks(std::move(files), options_, type_);
   cutouts_.emplace(networks_.tower->shape().resolution, options_.cuts, options_.cut_method, options_.cut_power,
                    options_.augments);
@@ -142,14 +141,13 @@ std::vector<PromptLoss> PaintRun::prompts_of(std::size_t phrase) const {
 
 void PaintRun::show(const Evaluation& seen, std::int64_t iteration, Clock::time_point start) const {
   if (options_.quiet) return;
-  const runtime::MemoryStatus memory = runtime::memory_status();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const double left =
       seconds / static_cast<double>(iteration + 1) * static_cast<double>(options_.iterations - iteration);
   const Tensor losses = seen.losses.to(at::kDouble);
   progress_.show(progress_line(iteration, options_.iterations,
                                {losses.const_data_ptr<double>(), static_cast<std::size_t>(losses.numel())},
-                               {runtime::active(), memory.resident, memory.budget, Seconds{left}}),
+                               torch_program::pace(Seconds{left})),
                  iteration == options_.iterations);
 }
 
@@ -215,12 +213,10 @@ Result<ExitCode> PaintRun::run() {
 }  // namespace
 
 ExitCode run_vqgan_clip(const Options& options, std::ostream& out, bool terminal) {
-  program::Progress progress(out, terminal);
-  return torch_program::run_program({"ullage-vqgan-clip", "a smaller --size needs less"}, progress,
-                                    [&]() -> Result<ExitCode> {
-                                      ULLAGE_TRY_VALUE(const auto rehearsed, rehearse_if_asked(options, progress));
-                                      return rehearsed ? ExitCode::Done : PaintRun(options, progress).run();
-                                    });
+  return torch_program::run_program(
+      {"ullage-vqgan-clip", "a smaller --size needs less"}, out, terminal,
+      [&](program::Progress& progress) { return rehearse_if_asked(options, progress); },
+      [&](program::Progress& progress) { return PaintRun(options, progress).run(); });
 }
 
 }  // namespace ullage::vqgan_clip

@@ -2,6 +2,7 @@
 #include "vqgan_clip/rehearsal.h"
 
 #include "torch_program/pixels.h"
+#include "torch_program/rehearsal.h"
 #include "ullage/runtime/runtime.h"
 #include "vqgan_clip/model_files.h"
 #include "vqgan_clip/networks.h"
@@ -9,7 +10,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -100,19 +100,14 @@ Result<runtime::RehearsalOffer> offer(const Options& options) {
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
   if (!runtime::rehearsing()) return false;
   ULLAGE_TRY_VALUE(const auto offered, offer(options));
-  const auto rehearsal = runtime::rehearsal(offered);
-  if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
-  for (const auto& knobs : rehearsal.takes) {
+  return torch_program::rehearse(offered, options.threads, progress, [&](const std::vector<Knob>& knobs) {
     Options smaller = options;
     smaller.size = {knobs[0].value, knobs[1].value};
     // Leaves out the levers that work in slices, because the number of slices follows no law in the picture's size.
     // Without them the program needs more.
     std::erase_if(smaller.allowed, [](Lever one) { return one != Lever::CutChunks; });
-    progress.say("rehearsal: " + to_string(smaller.size));
-    const runtime::Take take(knobs);
-    ULLAGE_TRY(rehearse(smaller));
-  }
-  return true;
+    return rehearse(smaller);
+  });
 }
 
 }  // namespace ullage::vqgan_clip

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vqgan_clip/vqgan_file.h"
 
-#include "ullage/read/file/printable.h"
-
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string_view>
-#include <utility>
 
 namespace ullage::vqgan_clip {
 namespace {
@@ -19,8 +15,6 @@ constexpr std::array<std::string_view, 4> kPrefixes = {"", "state_dict.", "state
                                                        "first_stage_model."};
 constexpr std::array<std::string_view, 5> kNetworks = {"encoder.", "decoder.", "quantize.", "quant_conv.",
                                                        "post_quant_conv."};
-constexpr std::size_t kBeginningsSaid = 8;
-constexpr std::size_t kNameInMessage = 100;
 
 void want_convolution(Wanted& wanted, const std::string& name, std::int64_t from, std::int64_t to, std::int64_t size) {
   wanted.push_back({name + ".weight", {to, from, size, size}});
@@ -62,25 +56,6 @@ void want_level(Wanted& wanted, const std::string& name, std::int64_t blocks, st
 
 std::int64_t channels_of(const ModelConfig& config, std::int64_t level) {
   return config.channels * config.multipliers[static_cast<std::size_t>(level)];
-}
-
-// Returns "its names begin with state_dict.model. (860), state_dict.cond_stage_model. (197)": the most frequent ones.
-std::string beginnings(const read::Weights& weights) {
-  std::map<std::string, std::size_t> counts;
-  for (const auto& [name, tensor] : weights.tensors()) {
-    constexpr std::string_view kLightning = "state_dict.";
-    const std::size_t dot = name.find('.', name.starts_with(kLightning) ? kLightning.size() : 0);
-    ++counts[dot == std::string::npos ? name : name.substr(0, dot + 1)];
-  }
-  if (counts.empty()) return "it has no tensors";
-  std::vector<std::pair<std::string, std::size_t>> found(counts.begin(), counts.end());
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::string text = "its names begin with ";
-  for (std::size_t i = 0; i < std::min(found.size(), kBeginningsSaid); ++i) {
-    text += (i > 0 ? ", " : "") + read::printable(found[i].first, kNameInMessage) + " (" +
-            std::to_string(found[i].second) + ")";
-  }
-  return text + (found.size() > kBeginningsSaid ? ", ..." : "");
 }
 
 bool may_be_extra_in_vqgan(std::string_view name) {
@@ -144,7 +119,8 @@ Result<std::shared_ptr<const read::Weights>> open_vqgan(const std::string& path,
     const bool is_clip = file.find("visual.conv1.weight") != nullptr;
     return Error{Error::Kind::BadFile,
                  std::string(kMark) + " is missing, by itself and under " + std::string(kPrefixes[1]) + ", " +
-                     std::string(kPrefixes[2]) + " and " + std::string(kPrefixes[3]) + "; " + beginnings(file) +
+                     std::string(kPrefixes[2]) + " and " + std::string(kPrefixes[3]) + "; " +
+                     read::beginnings_of(file) +
                      (is_clip ? ": this is a CLIP; give it with --clip" : "; give the checkpoint of a VQGAN"),
                  path};
   }

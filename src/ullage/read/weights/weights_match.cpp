@@ -6,12 +6,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace ullage::read {
 namespace {
 
-constexpr std::size_t kListed = 10;         // keys listed of each kind of difference
+constexpr std::size_t kListed = 10;  // keys listed of each kind of difference
+constexpr std::size_t kBeginningsSaid = 8;
 constexpr std::size_t kPrefixesTried = 16;  // trying one costs a lookup of each wanted key
 
 std::string as_shown(std::string_view name) { return printable(name, kNameInMessage); }
@@ -90,6 +93,23 @@ Status match_floats(const Weights& weights, std::span<const WantedWeight> wanted
         weights.file()};
   }
   return success();
+}
+
+std::string beginnings_of(const Weights& weights) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [name, tensor] : weights.tensors()) {
+    constexpr std::string_view kLightning = "state_dict.";
+    const std::size_t dot = name.find('.', name.starts_with(kLightning) ? kLightning.size() : 0);
+    ++counts[dot == std::string::npos ? name : name.substr(0, dot + 1)];
+  }
+  if (counts.empty()) return "it has no tensors";
+  std::vector<std::pair<std::string, std::size_t>> found(counts.begin(), counts.end());
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text = "its names begin with ";
+  for (std::size_t i = 0; i < std::min(found.size(), kBeginningsSaid); ++i) {
+    text += (i > 0 ? ", " : "") + as_shown(found[i].first) + " (" + std::to_string(found[i].second) + ")";
+  }
+  return text + (found.size() > kBeginningsSaid ? ", ..." : "");
 }
 
 }  // namespace ullage::read

@@ -35,4 +35,8 @@ Status match(const Weights& weights, std::span<const WantedWeight> wanted,
 // Missing tensors are ignored.
 Status match_floats(const Weights& weights, std::span<const WantedWeight> wanted);
 
+// Says what an unknown file has: "its names begin with state_dict.model. (860), state_dict.cond_stage_model. (197)",
+// the most frequent ones first.
+std::string beginnings_of(const Weights& weights);
+
 }  // namespace ullage::read
