@@ -15,7 +15,8 @@ endif()
 set(lib "${data}lib")  # `ullage` looks in ../lib
 
 install(TARGETS ullage_cli DESTINATION "${bin}")
-foreach(program ullage_dcgan_program ullage_pulse_program ullage_vqgan_clip_program)
+foreach(program ullage_dcgan_program ullage_pulse_program ullage_upscale_program
+        ullage_vqgan_clip_program)
   if(TARGET ${program})
     set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;${ULLAGE_TORCH_DIR}/lib")
     install(TARGETS ${program} DESTINATION "${bin}")
