@@ -76,10 +76,10 @@ def test_with_alpha(programs: Programs) -> None:
 
 
 def test_says_whether_it_fits(programs: Programs) -> None:
-    picture = programs.picture(200, 80)
-    need = programs.predict(picture, 16)["process_peak_bytes"]
-    for memory, fits in ((need + 16 * MIB, True), (need - 8 * MIB, False)):
-        told = programs.predict(picture, 16, head=["--memory", memory])
+    picture = programs.picture(333, 60)
+    need = programs.predict(picture, 20)["process_peak_bytes"]
+    for memory, fits in ((need + 16 * MIB, True), (need - 4 * MIB, False)):
+        told = programs.predict(picture, 20, head=["--memory", memory])
         assert told["fits"] is fits, (memory, need, told["fits"])
 
 
