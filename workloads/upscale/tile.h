@@ -25,8 +25,8 @@ inline constexpr std::int64_t kMostRows = 4096;
 // Rows of a tile that the last layers, whose rows are 2^doublings times as long, take at a time.
 constexpr std::int64_t rows_at_the_end(std::int64_t rows) { return rows < 4 ? 1 : rows / 4; }
 
-// Bytes of tensors for a picture of `width` pixels of the network (after folding), without the weights. Upper estimates:
-// runs took up to 1 % less.
+// Bytes of tensors for a picture of `width` pixels of the network (after folding), without the weights. Upper
+// estimates: runs took up to 1 % less.
 struct TileBytes {
   Bytes kept;     // from tile to tile
   Bytes at_once;  // more, while a tile is computed
