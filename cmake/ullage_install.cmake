@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the command, the libraries that it loads into programs, and what a program needs to link the runtime itself
-# (find_package(Ullage), target Ullage::runtime). A wheel installs the same, into the environment's own bin, lib and
+# (find_package(Ullage), target Ullage::runtime), or the library for training (target Ullage::train). A wheel installs the same, into the environment's own bin, lib and
 # include.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -27,7 +27,9 @@ if(ULLAGE_TORCH)
   # Every program has loaded torch before the runtime, except those that link the runtime: this path is for them.
   set_target_properties(ullage_runtime PROPERTIES INSTALL_RPATH "${ULLAGE_TORCH_DIR}/lib")
   install(TARGETS ullage_runtime LIBRARY DESTINATION "${lib}")
-  foreach(header base/bytes.h base/check.h base/knob.h base/result.h runtime/c_api.h runtime/runtime.h)
+  install(TARGETS ullage_train ARCHIVE DESTINATION "${lib}")
+  foreach(header base/bytes.h base/check.h base/knob.h base/result.h runtime/c_api.h runtime/runtime.h
+      train/accumulation.h train/autocast_guard.h train/checkpoint.h train/grad_scaler.h)
     cmake_path(GET header PARENT_PATH folder)
     install(FILES "${PROJECT_SOURCE_DIR}/src/ullage/${header}" DESTINATION "${data}include/ullage/${folder}")
   endforeach()

@@ -3,6 +3,8 @@
 
 #include "ullage/runtime/ops/saved_tensors.h"
 
+#include "ullage/train/checkpoint.h"
+
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 #include <torch/csrc/autograd/engine.h>
@@ -94,6 +96,25 @@ TEST_F(SavedTensorsTest, TellsWhatIsSavedReadAndLetGo) {
   EXPECT_EQ(counts.unpacked, 2);
   EXPECT_TRUE(counts.held.empty());
   EXPECT_EQ(counts.released_calls, 2);
+}
+
+// ullage::train puts an engine of its own before ours. Neither may end up before the other twice.
+TEST_F(SavedTensorsTest, ACheckpointInCppSavesForItselfAndWhatIsOutsideIsStillTold) {
+  const Tensor w = leaf({4});
+  for (int round = 0; round < 3; ++round) {
+    const int before = counts.saved_calls;
+    const Tensor y = train::checkpoint([](const Tensor& in) { return in.tanh().exp(); }, w);
+    EXPECT_EQ(counts.saved_calls - before, 1) << "the input alone";
+    guard->renew();
+    const Tensor z = y.sigmoid();
+    EXPECT_EQ(counts.saved_calls - before, 2) << "and what is outside";
+    z.sum().backward();
+    EXPECT_EQ(counts.held_of(z), 0);
+    if (round == 1) {
+      guard.reset();
+      on();
+    }
+  }
 }
 
 TEST_F(SavedTensorsTest, KnowsParametersThroughTheirViews) {

@@ -30,6 +30,8 @@ using NodePtr = std::decay_t<decltype(std::declval<const at::Tensor&>().grad_fn(
 
 std::atomic<SavedListener*> listener{nullptr};
 thread_local bool hooks_off = false;
+thread_local bool looking_for_hooking = false;  // found_hooking says whether it was asked
+thread_local bool found_hooking = false;
 
 // Tensors with one of these keys must be copied by the layers of torch that they belong to (by detach()).
 constexpr DispatchKeySet kWrapped =
@@ -167,6 +169,10 @@ class HookingEngine final : public autograd::Engine {
   }
   std::unique_ptr<autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
     if (hooks_off) return nullptr;
+    if (looking_for_hooking) {
+      found_hooking = true;
+      return nullptr;
+    }
     if (auto hooks = before().get_default_saved_variable_hooks()) return hooks;
     if (listener.load(std::memory_order_relaxed) == nullptr) return nullptr;
     if (at::SavedTensorDefaultHooks::get_tls_state().is_tracing) return nullptr;
@@ -186,12 +192,25 @@ class HookingEngine final : public autograd::Engine {
 HookingEngine* hooking = nullptr;
 std::mutex placing;
 
+// Would `first`, if it has no hooks of its own, ask our engine? That of ullage::train does. While torch traces no engine
+// gives hooks of its own. If two engines each stood before the other, a question would go round for ever.
+bool leads_to_hooking(autograd::Engine& first) {
+  const bool was_tracing = at::SavedTensorDefaultHooks::set_tracing(true);
+  looking_for_hooking = true, found_hooking = false;
+  (void)first.get_default_saved_variable_hooks();
+  looking_for_hooking = false;
+  at::SavedTensorDefaultHooks::set_tracing(was_tracing);
+  return found_hooking;
+}
+
 void take_first_place() {
   const std::lock_guard lock(placing);
   autograd::Engine& first = autograd::Engine::get_default_engine();
   if (&first == hooking) return;
   if (hooking == nullptr) {
     hooking = new HookingEngine(first);
+  } else if (leads_to_hooking(first)) {
+    return;
   } else {
     hooking->put_before(first);
   }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Mixed precision for a region of a program: torch.autocast as a guard in C++. Ops inside the region run in a shorter
+// type where that is known to be safe; parameters stay as they are.
+//
+//   torch::Tensor loss;
+//   {
+//     const AutocastGuard bf16(torch::kCPU, torch::kBFloat16);
+//     loss = criterion(net->forward(x), y);
+//   }
+//   loss.backward();  // outside: backward runs each op in the type of its forward
+
+#include "ullage/base/result.h"
+
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
+
+#include <optional>
+
+namespace ullage::train {
+
+// Success, or BadArgument that names the types that `device` can. `dtype`: none asks for the device's default.
+// Python warns and goes on without autocast in these cases.
+Status can_autocast(c10::DeviceType device, std::optional<c10::ScalarType> dtype = std::nullopt);
+
+// Switches autocast of one device type on (or off) for this thread, and puts the state back when it is destroyed, by an
+// exception too. Guards nest; they must be destroyed on their own thread, in reverse order. The casts of weights that
+// torch caches are dropped when the outermost guard of the thread ends, as Python's `with` drops them: a weight that is
+// written inside a guard (an optimizer's step) leaves a stale cast there, so step outside.
+class AutocastGuard final {
+ public:
+  // `dtype`: float16 or bfloat16; none is the device's default (CPU: bfloat16, CUDA: float16 unless the program set
+  // another). `enabled` = false makes a region that runs as written inside an outer guard. `cache_enabled`: whether
+  // casts of weights are cached; none leaves it as it is. Torch caches one cast for a weight: inside a guard of another
+  // type give false, or an op gets the outer guard's cast and fails.
+  // Throws ContractError with the message of can_autocast() if it is enabled and the device cannot.
+  explicit AutocastGuard(c10::DeviceType device, std::optional<c10::ScalarType> dtype = std::nullopt,
+                         bool enabled = true, std::optional<bool> cache_enabled = std::nullopt);
+  ~AutocastGuard();
+  AutocastGuard(const AutocastGuard&) = delete;
+  AutocastGuard& operator=(const AutocastGuard&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool enabled_before_;
+  c10::ScalarType dtype_before_;
+  bool cache_enabled_before_;
+};
+
+}  // namespace ullage::train

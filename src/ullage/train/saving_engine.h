@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The way to saved-tensor hooks from C++. Torch asks its default engine for them, and only Python's engine has any.
+// This file puts an engine before the default one that gives the hooks of the innermost checkpoint of the thread, and
+// passes everything else on.
+
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+
+#include <memory>
+
+namespace ullage::train {
+
+// Makes the hooks of one saved tensor.
+class HookMaker {
+ public:
+  virtual ~HookMaker() = default;
+  virtual std::unique_ptr<torch::autograd::SavedVariableHooks> make() = 0;
+};
+
+// Asks `maker` for all that autograd saves on this thread, until it is destroyed; then the maker before it is asked
+// again. Hooks that Python pushes meanwhile come first. `maker` must outlive it; destroyed on the thread that made it.
+class SavingTo final {
+ public:
+  explicit SavingTo(HookMaker& maker);
+  ~SavingTo();
+  SavingTo(const SavingTo&) = delete;
+  SavingTo& operator=(const SavingTo&) = delete;
+};
+
+}  // namespace ullage::train
