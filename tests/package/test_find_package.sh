@@ -28,7 +28,7 @@ diff <(sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$here/../../docs/train.md" | head
   <(tail -n +4 "$here/consumer/train.cpp") || { echo "docs/train.md has another example than consumer/train.cpp"; exit 1; }
 if [ -x "$work/build/train" ]; then  # a CUDA build's TorchConfig.cmake wants a CUDA toolkit
   # Nothing of the runtime is in it, and it takes the budget of `ullage run` like any program, with the same result.
-  ! ldd "$work/build/train" | grep -q ullage || { echo "the training example is linked to the runtime"; exit 1; }
+  ! ldd "$work/build/train" | grep -q libullage || { echo "the training example is linked to the runtime"; exit 1; }
   plain=$("$work/build/train")
   expect "training under a budget" "$plain" "$("$work/moved/bin/ullage" run --quiet --memory 400MiB -- "$work/build/train")"
   echo "$plain"
