@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH]: trains a small net on seeded noise and writes everything to
-// OUT as safetensors, for test_one_step.py: the start (before/...), real.N and noise.N of each step, losses (STEPS x
-// 5), and for the first step the gradients that Adam used (gradient/...) and the buffers after it (after/...).
+// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH [MICRO_BATCH fp32|bf16]]: trains a small net on seeded noise and
+// writes everything to OUT as safetensors, for test_one_step.py: the start (before/...), real.N and noise.N of each
+// step, losses (STEPS x 5), and for the first step the gradients that Adam used (gradient/...) and the buffers after it
+// (after/...).
 
 #include "dcgan/state.h"
 
@@ -9,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 namespace {
 
@@ -27,9 +29,10 @@ void add_gradients(Tensors& out, const std::string& prefix, const torch::nn::Mod
   for (const auto& item : network.named_parameters()) out.push_back({prefix + item.key(), item.value().grad().clone()});
 }
 
-Tensors record(const NetworkShape& shape, std::int64_t batch, std::int64_t steps) {
+Tensors record(const NetworkShape& shape, std::int64_t batch, std::int64_t steps, const StepSettings& settings) {
   torch::manual_seed(5);
-  Trainer trainer(shape, {}, 1);
+  Trainer trainer(shape, {}, 1, settings);
+  const bool in_parts = settings.micro_batch > 0;
   Tensors out;
   add_copies(out, "before/netG/", *trainer.netG, true);
   add_copies(out, "before/netD/", *trainer.netD, true);
@@ -39,13 +42,21 @@ Tensors record(const NetworkShape& shape, std::int64_t batch, std::int64_t steps
     const torch::Tensor noise = torch::randn({batch, shape.nz, 1, 1});
     out.push_back({"real." + std::to_string(step), real});
     out.push_back({"noise." + std::to_string(step), noise});
-    trainer.backward_real(real);
-    trainer.backward_fake(noise);
+    if (in_parts) {
+      trainer.accumulate_discriminator(real, noise);
+    } else {
+      trainer.backward_real(real);
+      trainer.backward_fake(noise);
+    }
     if (step == 0) add_gradients(out, "gradient/netD/", *trainer.netD);
-    trainer.update_discriminator();
-    trainer.backward_generator();
+    if (in_parts) {
+      trainer.accumulate_generator(noise);
+    } else {
+      trainer.update_discriminator();
+      trainer.backward_generator();
+    }
     if (step == 0) add_gradients(out, "gradient/netG/", *trainer.netG);
-    trainer.update_generator();
+    if (!in_parts) trainer.update_generator();
     if (step == 0) {
       add_copies(out, "after/netG/", *trainer.netG, false);
       add_copies(out, "after/netD/", *trainer.netD, false);
@@ -60,11 +71,15 @@ Tensors record(const NetworkShape& shape, std::int64_t batch, std::int64_t steps
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 6)
-    return std::fprintf(stderr, "usage: dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH]\n"), 2;
+  if (argc != 3 && argc != 6 && argc != 8) {
+    return std::fprintf(stderr,
+                        "usage: dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH [MICRO_BATCH PRECISION]]\n"),
+           2;
+  }
   const auto number = [&](int i, long otherwise) { return argc > i ? std::atol(argv[i]) : otherwise; };
   const long features = number(4, 8);
-  const Tensors tensors = record({number(3, 32), 100, features, features, 0}, number(5, 16), number(2, 1));
+  const Tensors tensors = record({number(3, 32), 100, features, features, 0}, number(5, 16), number(2, 1),
+                                 {number(6, 0), argc > 7 && argv[7] == std::string_view("bf16")});
   const auto status = ullage::program::write_safetensors(argv[1], to_write(tensors), {});
   if (!status) std::fprintf(stderr, "%s\n", status.error().text().c_str());
   return status ? 0 : 1;

@@ -56,6 +56,84 @@ TEST(Trainer, ABatchOfOneIsEnoughForBatchNorm) {
   EXPECT_TRUE(std::isfinite(losses.loss_d) && std::isfinite(losses.loss_g));
 }
 
+TEST(Trainer, MicroBatchesHaveTheGradientsOfTheBatchWhereNoLayerLooksAcrossIt) {
+  const auto gradients = [](std::int64_t micro_batch) {
+    torch::manual_seed(1);
+    Trainer trainer(kSmallShape, {}, 1, {micro_batch, false});
+    trainer.netD->eval(), trainer.netG->eval();  // BatchNorm by its running averages
+    const torch::Tensor real = pictures(6), noise = torch::randn({6, 10, 1, 1});
+    if (micro_batch > 0) {
+      trainer.accumulate_discriminator(real, noise);
+    } else {
+      trainer.backward_real(real);
+      trainer.backward_fake(noise);
+      trainer.update_discriminator();
+    }
+    std::vector<torch::Tensor> all;
+    for (const torch::Tensor& p : trainer.netD->parameters()) all.push_back(p.grad().clone());
+    if (micro_batch > 0) {
+      trainer.accumulate_generator(noise);
+    } else {
+      trainer.backward_generator();
+      trainer.update_generator();
+    }
+    for (const torch::Tensor& p : trainer.netG->parameters()) all.push_back(p.grad().clone());
+    const Losses& l = trainer.losses();
+    all.push_back(torch::tensor({l.loss_d, l.loss_g, l.d_x, l.d_g_z1, l.d_g_z2}));
+    return all;
+  };
+  // Windows refuse BatchNorm that they were not allowed; those of a trainer were made in train mode.
+  const auto whole = gradients(0), parts = gradients(4);
+  ASSERT_EQ(whole.size(), parts.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    // The generator's gradients go through a discriminator after one step of Adam, which makes 1e-6 of rounding 1e-4.
+    EXPECT_LE((whole[i] - parts[i]).abs().max().item<double>(), 1e-3 * whole[i].abs().max().item<double>()) << i;
+  }
+}
+
+TEST(Trainer, MicroBatchesUpdateTheGeneratorsAveragesOnceEachAndLeaveTheRestWhole) {
+  torch::manual_seed(1);
+  Trainer trainer(kSmallShape, {}, 1, {3, false});
+  const Losses losses = trainer.step(pictures(8));  // 3, 3 and 2
+  EXPECT_TRUE(std::isfinite(losses.loss_d) && losses.d_x > 0 && losses.d_x < 1);
+  EXPECT_EQ(trainer.netG->named_buffers()["main.1.num_batches_tracked"].item<std::int64_t>(), 3);
+  EXPECT_EQ(trainer.netD->named_buffers()["main.3.num_batches_tracked"].item<std::int64_t>(), 9);
+  ASSERT_EQ(trainer.differences().size(), 5U);
+  EXPECT_EQ(trainer.differences().front().layer, "netG.main.1");
+  EXPECT_TRUE(Trainer(kSmallShape, {}, 1).differences().empty());
+}
+
+TEST(Trainer, AMicroBatchOfTheBatchIsTheBatch) {
+  const auto state_with = [](std::int64_t micro_batch) {
+    torch::manual_seed(1);
+    Trainer trainer(kSmallShape, {}, 1, {micro_batch, false});
+    trainer.step(pictures(4));
+    return state_sha256(trainer);
+  };
+  EXPECT_EQ(state_with(0), state_with(4));
+  EXPECT_NE(state_with(0), state_with(2));
+}
+
+TEST(Trainer, InBfloat16WeightsAndProbabilitiesStayFloat32) {
+  torch::manual_seed(1);
+  Trainer trainer(kSmallShape, {}, 2, {0, true});
+  const torch::Tensor real = pictures(4);
+  std::string plain_state;
+  {
+    torch::manual_seed(1);
+    Trainer plain(kSmallShape, {}, 2);
+    (void)pictures(4);
+    plain.step(real.clone());
+    plain_state = state_sha256(plain);
+  }
+  const Losses losses = trainer.step(real.clone());
+  EXPECT_TRUE(std::isfinite(losses.loss_d) && std::isfinite(losses.loss_g));
+  for (const torch::Tensor& p : trainer.netG->parameters()) EXPECT_EQ(p.scalar_type(), torch::kFloat32);
+  for (const torch::Tensor& b : trainer.netD->buffers()) EXPECT_NE(b.scalar_type(), torch::kBFloat16);
+  EXPECT_EQ(trainer.sample().scalar_type(), torch::kFloat32);
+  EXPECT_NE(state_sha256(trainer), plain_state) << "it ran in bfloat16";
+}
+
 TEST(Trainer, LetsThePicturesGoAfterTheDiscriminatorSawThem) {
   Trainer trainer(kSmallShape, {}, 1);
   torch::Tensor real = pictures(2);

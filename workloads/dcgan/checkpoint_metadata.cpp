@@ -50,12 +50,17 @@ std::optional<RunPlace> read_place(const program::Metadata& metadata) {
 
 std::string differing_options(const program::Metadata& metadata, const Options& options) {
   const Json then = json_of(metadata, "options");
+  std::map<std::string, std::pair<std::string, std::string>> both;  // in the checkpoint, here
+  for (const auto& [name, value] : options_that_shape_the_run(options)) both[name] = {"not said", value};
+  for (const auto& [name, value] : then.items()) {
+    const auto here = both.try_emplace(name, "", "not said").first;
+    if (value.is_string()) here->second.first = value.get<std::string>();
+  }
   std::string text;
-  for (const auto& [name, value] : options_that_shape_the_run(options)) {
-    const bool said = then.contains(name) && then[name].is_string();
-    const std::string before = said ? then[name].get<std::string>() : "not said";
-    if (before != value)
-      text += (text.empty() ? "" : "; ") + name + " is " + before + " in the checkpoint, " + value + " here";
+  for (const auto& [name, values] : both) {
+    if (values.first != values.second)
+      text +=
+          (text.empty() ? "" : "; ") + name + " is " + values.first + " in the checkpoint, " + values.second + " here";
   }
   return text;
 }

@@ -3,6 +3,8 @@
 
 #include "ullage/base/check.h"
 
+#include <ATen/autocast_mode.h>
+
 #include <algorithm>
 
 namespace ullage::dcgan {
@@ -23,6 +25,16 @@ Options end_layer(std::int64_t from, std::int64_t to) {
 template <class Options>
 Options middle_layer(std::int64_t from, std::int64_t to) {
   return Options(from, to, kKernel).stride(2).padding(1).bias(false);
+}
+
+torch::Tensor run(nn::Sequential& layers, const torch::Tensor& input) {
+  if (!at::autocast::is_autocast_enabled(input.device().type())) return layers->forward(input);
+  torch::Tensor x = input;
+  for (auto layer = layers->begin(); layer != layers->end(); ++layer) {
+    if (layer + 1 == layers->end()) x = x.to(torch::kFloat32);
+    x = layer->forward<torch::Tensor>(x);
+  }
+  return x;
 }
 
 }  // namespace
@@ -54,6 +66,8 @@ GeneratorImpl::GeneratorImpl(const NetworkShape& shape) {
   register_module("main", main_);
 }
 
+torch::Tensor GeneratorImpl::forward(const torch::Tensor& noise) { return run(main_, noise); }
+
 DiscriminatorImpl::DiscriminatorImpl(const NetworkShape& shape) {
   using Layer = nn::Conv2dOptions;
   const auto leak = [this] {
@@ -71,6 +85,8 @@ DiscriminatorImpl::DiscriminatorImpl(const NetworkShape& shape) {
   main_->push_back(nn::Sigmoid());
   register_module("main", main_);
 }
+
+torch::Tensor DiscriminatorImpl::forward(const torch::Tensor& pictures) { return run(main_, pictures).view({-1}); }
 
 void init_weights(nn::Module& network) {
   const torch::NoGradGuard no_grad;

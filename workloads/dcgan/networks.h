@@ -29,11 +29,14 @@ struct NetworkShape {
 // 256 and 64 features.
 std::vector<std::int64_t> channels(std::int64_t image_size, std::int64_t features, std::int64_t max_channels);
 
+// Under autocast the layers run in the short type, and the last function (Tanh, Sigmoid) in float32: a probability near
+// 1 has no logarithm of 1 minus it in bfloat16.
+
 // Maps noise (batch, nz, 1, 1) to pictures (batch, 3, side, side) from -1 to 1.
 class GeneratorImpl final : public torch::nn::Module {
  public:
   explicit GeneratorImpl(const NetworkShape& shape);
-  torch::Tensor forward(const torch::Tensor& noise) { return main_->forward(noise); }
+  torch::Tensor forward(const torch::Tensor& noise);
 
  private:
   torch::nn::Sequential main_;
@@ -44,7 +47,7 @@ TORCH_MODULE(Generator);
 class DiscriminatorImpl final : public torch::nn::Module {
  public:
   explicit DiscriminatorImpl(const NetworkShape& shape);
-  torch::Tensor forward(const torch::Tensor& pictures) { return main_->forward(pictures).view({-1}); }
+  torch::Tensor forward(const torch::Tensor& pictures);
 
  private:
   torch::nn::Sequential main_;

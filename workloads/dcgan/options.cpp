@@ -30,6 +30,10 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--ngf", o.ngf, "features of the generator's last layer")->capture_default_str();
   app.add_option("--ndf", o.ndf, "features of the discriminator's first layer")->capture_default_str();
   app.add_option("--max-channels", o.max_channels, "no layer has more channels");
+  app.add_option("--micro-batch", o.micro_batch, "pictures that go through the networks at a time");
+  app.add_option("--precision", o.precision, "fp32, or bf16: layers in bfloat16, weights in float32")
+      ->capture_default_str();
+  app.add_option("--allow", o.allow, "batch-norm: statistics of a micro-batch, not of the batch")->expected(1, -1);
   app.add_option("--lr", o.lr, "Adam's learning rate")->capture_default_str();
   app.add_option("--beta1", o.beta1, "Adam's first beta")->capture_default_str();
   app.add_option("--beta2", o.beta2, "Adam's second beta")->capture_default_str();
@@ -41,6 +45,26 @@ void add_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_flag("--resume", o.resume, "go on from the checkpoint in --out");
   app.add_flag("--skip-bad", o.skip_bad, "pass over pictures that cannot be read");
+}
+
+// The same for what makes a step smaller.
+std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
+  for (const std::string& name : o.allow) {
+    if (name != "batch-norm") return "--allow " + name + " does not work: only batch-norm can be allowed";
+  }
+  if (o.precision != "fp32" && o.precision != "bf16")
+    return "--precision " + o.precision + " does not work: fp32 and bf16 do";
+  if (app.count("--micro-batch") == 0) return "";
+  if (o.micro_batch < 1 || o.micro_batch > o.batch) {
+    return "--micro-batch " + std::to_string(o.micro_batch) + " of --batch " + std::to_string(o.batch) +
+           " does not work: it must be from 1 to the batch";
+  }
+  if (o.micro_batch < o.batch && o.allow.empty()) {
+    return "--micro-batch " + std::to_string(o.micro_batch) +
+           " changes the results: BatchNorm takes its statistics from " + std::to_string(o.micro_batch) +
+           " pictures, not from " + std::to_string(o.batch) + "; say --allow batch-norm if it may";
+  }
+  return "";
 }
 
 // Returns a message about the first wrong value, or "".
@@ -66,6 +90,7 @@ std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehear
                                    {"--sample-every", o.sample_every, 0, kMost},
                                    {"--checkpoint-every", o.checkpoint_every, 0, kMost}};
   if (std::string wrong = program::first_outside(bounds); !wrong.empty()) return wrong;
+  if (std::string wrong = wrong_way_to_step(app, o); !wrong.empty()) return wrong;
   const auto number = [](double value) {
     std::ostringstream text;
     text << value;
@@ -107,17 +132,21 @@ std::vector<std::int64_t> image_sizes() {
 
 std::map<std::string, std::string> options_that_shape_the_run(const Options& o) {
   const auto text = [](const auto& value) { return nlohmann::json(value).dump(); };
-  return {{"--image-size", text(o.image_size)},
-          {"--batch", text(o.batch)},
-          {"--nz", text(o.nz)},
-          {"--ngf", text(o.ngf)},
-          {"--ndf", text(o.ndf)},
-          {"--max-channels", text(o.max_channels)},
-          {"--lr", text(o.lr)},
-          {"--beta1", text(o.beta1)},
-          {"--beta2", text(o.beta2)},
-          {"--seed", text(o.seed)},
-          {"--skip-bad", text(o.skip_bad)}};
+  std::map<std::string, std::string> options = {{"--image-size", text(o.image_size)},
+                                                {"--batch", text(o.batch)},
+                                                {"--nz", text(o.nz)},
+                                                {"--ngf", text(o.ngf)},
+                                                {"--ndf", text(o.ndf)},
+                                                {"--max-channels", text(o.max_channels)},
+                                                {"--lr", text(o.lr)},
+                                                {"--beta1", text(o.beta1)},
+                                                {"--beta2", text(o.beta2)},
+                                                {"--seed", text(o.seed)},
+                                                {"--skip-bad", text(o.skip_bad)}};
+  // Only if they are not the default, which is all that older checkpoints can have.
+  if (o.micro_batch > 0 && o.micro_batch < o.batch) options.emplace("--micro-batch", text(o.micro_batch));
+  if (o.precision != Options{}.precision) options.emplace("--precision", o.precision);
+  return options;
 }
 
 std::string options_as_json(const Options& o) {
@@ -134,6 +163,9 @@ std::string options_as_json(const Options& o) {
                                        {"ngf", o.ngf},
                                        {"ndf", o.ndf},
                                        {"max_channels", given(o.max_channels)},
+                                       {"micro_batch", given(o.micro_batch)},
+                                       {"precision", o.precision},
+                                       {"allow", o.allow},
                                        {"lr", o.lr},
                                        {"beta1", o.beta1},
                                        {"beta2", o.beta2},

@@ -24,6 +24,9 @@ struct Options {
   std::int64_t ngf = 64;
   std::int64_t ndf = 64;
   std::int64_t max_channels = 0;  // 0: no cap
+  std::int64_t micro_batch = 0;   // pictures that go through the networks at a time; 0: the batch
+  std::string precision = "fp32";
+  std::vector<std::string> allow;  // what may differ from a whole batch
   double lr = 2e-4;
   double beta1 = 0.5;
   double beta2 = 0.999;

@@ -43,7 +43,7 @@ Result<std::vector<std::string>> paths_of(const Options& options) {
 
 Status rehearse(const Options& options, std::vector<std::string> paths) {
   torch::manual_seed(static_cast<std::uint64_t>(options.seed));
-  Trainer trainer(network_shape(options), adam_settings(options), samples_of(options.batch));
+  Trainer trainer(network_shape(options), adam_settings(options), samples_of(options.batch), step_settings(options));
   Batches batches(options, std::move(paths), options.data.empty() ? make_up(options) : load_from_file(options), {});
   for (int i = 0; i < kSteps; ++i) {
     ULLAGE_TRY_VALUE(auto pictures, batches.next(options.batch));
@@ -58,6 +58,14 @@ Status rehearse(const Options& options, std::vector<std::string> paths) {
 
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
   if (!runtime::rehearsing()) return false;
+  if (options.micro_batch > 0 && options.micro_batch < options.batch) {
+    return Error{Error::Kind::BadArgument,
+                 "--micro-batch " + std::to_string(options.micro_batch) + " of --batch " +
+                     std::to_string(options.batch) + " is not predicted: predict --batch " +
+                     std::to_string(options.micro_batch) +
+                     " instead; the rest of the batch adds its pictures and noise",
+                 ""};
+  }
   ULLAGE_TRY_VALUE(const auto paths, paths_of(options));
   return torch_program::rehearse(
       {{{"batch", options.batch}}, {{2, 3, 4}}, {{"image-size", options.image_size, image_sizes()}}, {"checkpoint"}},

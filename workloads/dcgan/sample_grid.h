@@ -19,6 +19,7 @@ inline std::int64_t samples_of(std::int64_t batch) { return std::min(batch, kMos
 Grid sample_grid(Trainer& trainer, const Options& options);
 
 NetworkShape network_shape(const Options& options);
+StepSettings step_settings(const Options& options);
 AdamSettings adam_settings(const Options& options);
 
 }  // namespace ullage::dcgan

@@ -2,6 +2,7 @@
 #include "dcgan/trainer.h"
 
 #include "ullage/runtime/runtime.h"
+#include "ullage/train/autocast_guard.h"
 
 #include <string>
 #include <tuple>
@@ -25,6 +26,34 @@ Network make_network(const NetworkShape& shape) {
   return network;
 }
 
+// Puts a network's buffers back at the end.
+class KeptBuffers final {
+ public:
+  explicit KeptBuffers(torch::nn::Module& network) : network_(network) {
+    for (const torch::Tensor& buffer : network.buffers()) kept_.push_back(buffer.clone());
+  }
+  ~KeptBuffers() {
+    const torch::NoGradGuard no_grad;
+    const auto buffers = network_.buffers();
+    for (std::size_t i = 0; i < kept_.size(); ++i) buffers[i].copy_(kept_[i]);
+  }
+  KeptBuffers(const KeptBuffers&) = delete;
+  KeptBuffers& operator=(const KeptBuffers&) = delete;
+
+ private:
+  torch::nn::Module& network_;
+  std::vector<torch::Tensor> kept_;
+};
+
+train::Accumulation window_of(const torch::nn::Module& network) {
+  return train::Accumulation::create(network, {.allow = {"BatchNorm2d"}}).value();
+}
+
+// For what cannot fail here, because the slices of a batch add up to it.
+void must(const Status& status) {
+  if (!status) throw ContractError(status.error().text());
+}
+
 // The phase names 64 as the batch at which `samples` stops growing: it has a row per picture of a batch, up to 64.
 torch::Tensor make_fixed_noise(std::int64_t samples, std::int64_t nz) {
   const runtime::Phase phase("noise of the samples", {{"batch", kMostSamples}});
@@ -39,25 +68,44 @@ void tell_names(const std::string& net, const torch::nn::Module& module) {
 
 }  // namespace
 
-Trainer::Trainer(const NetworkShape& shape, const AdamSettings& adam, std::int64_t samples)
+Trainer::Trainer(const NetworkShape& shape, const AdamSettings& adam, std::int64_t samples,
+                 const StepSettings& settings)
     : netG(make_network<Generator>(shape)),
       netD(make_network<Discriminator>(shape)),
       optimizerG(netG->parameters(), adam_options(adam)),
       optimizerD(netD->parameters(), adam_options(adam)),
       fixed_noise(make_fixed_noise(samples, shape.nz)),
-      nz_(shape.nz) {
+      nz_(shape.nz),
+      settings_(settings) {
   tell_names("netG", *netG);
   tell_names("netD", *netD);
+  if (settings.micro_batch > 0) windowG_ = window_of(*netG), windowD_ = window_of(*netD);
 }
 
 Losses Trainer::step(torch::Tensor real) {
   const std::int64_t batch = real.size(0);
+  if (settings_.micro_batch > 0 && settings_.micro_batch < batch) {
+    const torch::Tensor noise = torch::randn({batch, nz_, 1, 1});
+    accumulate_discriminator(std::move(real), noise);
+    accumulate_generator(noise);
+    return losses_;
+  }
   backward_real(std::move(real));
   backward_fake(torch::randn({batch, nz_, 1, 1}));
   update_discriminator();
   backward_generator();
   update_generator();
   return losses_;
+}
+
+torch::Tensor Trainer::generate(const torch::Tensor& noise) {
+  const train::AutocastGuard bf16(torch::kCPU, torch::kBFloat16, settings_.bf16);
+  return netG->forward(noise);
+}
+
+torch::Tensor Trainer::discriminate(const torch::Tensor& pictures) {
+  const train::AutocastGuard bf16(torch::kCPU, torch::kBFloat16, settings_.bf16);
+  return netD->forward(pictures);
 }
 
 // Computes the loss of `output` against one label for all, runs its backward and returns it.
@@ -70,14 +118,14 @@ torch::Tensor Trainer::backward(const torch::Tensor& output, double label) {
 // By value: the pictures are freed here after the backward, which is the last use.
 void Trainer::backward_real(torch::Tensor real) {
   netD->zero_grad();
-  const torch::Tensor output = netD->forward(real);
+  const torch::Tensor output = discriminate(real);
   errD_ = backward(output, kReal);
   losses_.d_x = output.mean().item<double>();
 }
 
 void Trainer::backward_fake(const torch::Tensor& noise) {
-  fake_ = netG->forward(noise);
-  const torch::Tensor output = netD->forward(fake_.detach());
+  fake_ = generate(noise);
+  const torch::Tensor output = discriminate(fake_.detach());
   errD_ = errD_ + backward(output, kFake);
   losses_.d_g_z1 = output.mean().item<double>();
 }
@@ -89,7 +137,7 @@ void Trainer::update_discriminator() {
 
 void Trainer::backward_generator() {
   netG->zero_grad();
-  const torch::Tensor output = netD->forward(std::exchange(fake_, {}));
+  const torch::Tensor output = discriminate(std::exchange(fake_, {}));
   losses_.loss_g = backward(output, kReal).item<double>();
   losses_.d_g_z2 = output.mean().item<double>();
 }
@@ -98,12 +146,67 @@ void Trainer::update_generator() { optimizerG.step(); }
 
 torch::Tensor Trainer::sample() {
   const torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> kept;
-  for (const torch::Tensor& buffer : netG->buffers()) kept.push_back(buffer.clone());
-  torch::Tensor pictures = netG->forward(fixed_noise);
-  const auto buffers = netG->buffers();
-  for (std::size_t i = 0; i < kept.size(); ++i) buffers[i].copy_(kept[i]);
-  return pictures;
+  const KeptBuffers kept(*netG);
+  return generate(fixed_noise);
+}
+
+// Adds a micro-batch's gradients; returns its part of the batch's mean loss.
+double Trainer::backward(train::Accumulation& window, const torch::Tensor& output, double label, const char* of) {
+  const torch::Tensor loss = torch::binary_cross_entropy(output, torch::full_like(output, label));
+  const torch::Tensor weighed = window.weigh(loss, static_cast<double>(output.size(0)), of).value();
+  must(window.backward(weighed));
+  return weighed.item<double>();
+}
+
+void Trainer::accumulate_discriminator(torch::Tensor real, const torch::Tensor& noise) {
+  const auto batch = static_cast<double>(real.size(0));
+  const auto slices = train::micro_batches(real.size(0), settings_.micro_batch).value();
+  losses_ = {};
+  netD->zero_grad();
+  must(windowD_->begin({{"real", batch}, {"fake", batch}}));
+  for (const train::Slice& slice : slices) {
+    const torch::Tensor output = discriminate(slice.of(real));
+    losses_.loss_d += backward(*windowD_, output, kReal, "real");
+    losses_.d_x += output.sum().item<double>() / batch;
+  }
+  real = torch::Tensor();
+  const KeptBuffers kept(*netG);
+  for (const train::Slice& slice : slices) {
+    torch::Tensor fake;
+    {
+      const torch::NoGradGuard no_grad;
+      fake = generate(slice.of(noise));
+    }
+    const torch::Tensor output = discriminate(fake);
+    losses_.loss_d += backward(*windowD_, output, kFake, "fake");
+    losses_.d_g_z1 += output.sum().item<double>() / batch;
+  }
+  must(windowD_->step(optimizerD).value().scaler);
+}
+
+void Trainer::accumulate_generator(const torch::Tensor& noise) {
+  const auto batch = static_cast<double>(noise.size(0));
+  netG->zero_grad();
+  must(windowG_->begin({{"fake", batch}}));
+  const auto slices = train::micro_batches(noise.size(0), settings_.micro_batch).value();
+  for (const train::Slice& slice : slices) {
+    const torch::Tensor output = discriminate(generate(slice.of(noise)));
+    losses_.loss_g += backward(*windowG_, output, kReal, "fake");
+    losses_.d_g_z2 += output.sum().item<double>() / batch;
+  }
+  must(windowG_->step(optimizerG).value().scaler);
+}
+
+std::vector<train::AcrossTheBatch> Trainer::differences() const {
+  if (!windowG_) return {};
+  std::vector<train::AcrossTheBatch> all;
+  for (const auto& [net, window] : {std::pair{"netG.", &windowG_}, std::pair{"netD.", &windowD_}}) {
+    for (train::AcrossTheBatch layer : (*window)->differences()) {
+      layer.layer = net + layer.layer;
+      all.push_back(std::move(layer));
+    }
+  }
+  return all;
 }
 
 }  // namespace ullage::dcgan

@@ -91,7 +91,13 @@ Status TrainingRun::list_pictures() {
 
 Status TrainingRun::start_or_resume() {
   torch::manual_seed(static_cast<std::uint64_t>(options_.seed));
-  trainer_.emplace(network_shape(options_), adam_settings(options_), samples_of(options_.batch));
+  trainer_.emplace(network_shape(options_), adam_settings(options_), samples_of(options_.batch),
+                   step_settings(options_));
+  if (const auto differ = trainer_->differences(); !differ.empty()) {
+    progress_.say(std::to_string(differ.size()) + " layers differ in micro-batches of " +
+                  std::to_string(options_.micro_batch) + ", from " + differ.front().layer + " to " +
+                  differ.back().layer + " (" + differ.front().kind + "): " + differ.front().what);
+  }
   checkpoints_.remove_partial();
   if (options_.resume) {
     ULLAGE_TRY(resume());
