@@ -15,6 +15,10 @@ endif()
 set(lib "${data}lib")  # `ullage` looks in ../lib
 
 install(TARGETS ullage_cli DESTINATION "${bin}")
+if(ULLAGE_WHEEL)
+  # Python reads it at its start; it does nothing unless ULLAGE_EXPLAIN is set (python/ullage/_watch.py).
+  install(FILES "${PROJECT_SOURCE_DIR}/python/ullage.pth" DESTINATION "${SKBUILD_PLATLIB_DIR}")
+endif()
 foreach(program ullage_dcgan_program ullage_pulse_program ullage_upscale_program
         ullage_vqgan_clip_program)
   if(TARGET ${program})

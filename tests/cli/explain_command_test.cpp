@@ -54,7 +54,15 @@ TEST_F(ExplainCommand, OptionsStandBeforeOrBehindTheFile) {
   EXPECT_EQ(json["format"], "ullage-diagnosis");
   EXPECT_EQ(json["facts"]["requested_bytes"], 264u << 20);
   EXPECT_EQ(json["source"]["file"], folder.file("train.log"));
-  EXPECT_EQ(explain({"--", message()}).out, explain({message()}).out);
+}
+
+TEST_F(ExplainCommand, WritesTheAnswerToAFileIfAskedTo) {
+  const Finished end = explain({message(), "--out", folder.file("why.txt")});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(end.out, "");
+  EXPECT_EQ(end.err, "ullage: wrote " + folder.file("why.txt") + "\n");
+  EXPECT_EQ(text_of(folder.file("why.txt")), explain({message()}).out);
+  EXPECT_EQ(explain({message(), "--out", message()}).exit_code, to_int(ExitCode::WrongUse));
 }
 
 TEST_F(ExplainCommand, ReadsStandardInput) {

@@ -71,6 +71,11 @@ class KernelKill : public testing::Test {
                              folder_.file("ullage") + " run --report " + folder_.file("run.json") + " " + words;
     return Process({"/bin/sh", "-c", line}).finish();
   }
+  Finished explain(const std::string& command) {
+    const std::string line = "echo $$ > " + (*group_.path() / "cgroup.procs").string() + " && exec " +
+                             folder_.file("ullage") + " explain --keep " + folder_.file("kept") + " -- " + command;
+    return Process({"/bin/sh", "-c", line}).finish();
+  }
   ShippedFolder folder_;
   LimitedGroup group_;
 };
@@ -100,6 +105,20 @@ TEST_F(KernelKill, IsSeenBehindAShellToo) {
   const Finished end = run("-- sh -c '" + folder_.file("ullage-fake") + " eat=800MiB; exit $?'");
   EXPECT_EQ(end.exit_code, 137);
   EXPECT_EQ(folder_.json("run.json")["outcome"], "killed_by_kernel");
+}
+
+TEST_F(KernelKill, IsExplained) {
+  const Finished end = explain(folder_.file("ullage-fake") + " eat=800MiB");
+  EXPECT_EQ(end.exit_code, 137);
+  EXPECT_NE(end.err.find("the kernel killed ullage-fake for lack of memory"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("the machine gives 256.00 MiB"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("Host memory ran out"), std::string::npos) << end.err;
+}
+
+TEST_F(KernelKill, OfAProcessOfTheCommandIsExplained) {
+  const Finished end = explain("sh -c '" + folder_.file("ullage-fake") + " eat=800MiB; echo worker died >&2; exit 1'");
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_NE(end.err.find("the kernel killed a process of sh for lack of memory"), std::string::npos) << end.err;
 }
 
 TEST_F(KernelKill, IsNotSaidOfAnothersSignalNine) {

@@ -96,6 +96,20 @@ import torch""")
     assert done.stdout == "torch.part was loaded\ntorch\ntorch was loaded\nruntime after torch\n", done
 
 
+def test_the_script_of_explain(runs: Runs) -> None:
+    watch = runs.write("watch.py", "import torch, ctypes; print('watch', __name__, hasattr(torch, 'part'), flush=True)")
+    script = runs.write("site/script.py", EVERYWHERE.format(site=str(runs.site)) + "import torch; print('script')")
+    library = str(runs.fakes / "lib/libullage_preload.so")
+    watched = "torch\nwatch ullage_explain True\nscript\n"
+    for words in ([script], ["-I", script], ["-S", script]):
+        done = runs.plain(*words, LD_PRELOAD=library, ULLAGE_EXPLAIN_SCRIPT=watch, ULLAGE_LEDGER="")
+        assert (done.stdout, done.stderr) == (watched, ""), (words, done)
+    done = runs.under(script, ULLAGE_EXPLAIN_SCRIPT=watch)
+    assert done.stdout == watched.replace("torch\n", "torch\nruntime after torch\n", 1), done
+    done = runs.plain(script, LD_PRELOAD=library, ULLAGE_EXPLAIN_SCRIPT=watch + ".gone", ULLAGE_LEDGER="")
+    assert (done.stdout, done.stderr) == (PLAIN, ""), done
+
+
 def test_nothing_is_left_behind(runs: Runs) -> None:
     code = ("import sys; before = list(sys.modules); import torch; "
             "print([str(f).split(' at ')[0] for f in sys.meta_path], vars(torch.__spec__.loader), torch.__loader__ is torch.__spec__.loader,"

@@ -96,11 +96,14 @@ int run_verb_plan(CLI::App& verb, PlanOptions& options, const WordList& words, S
   return run_plan(options, streams);
 }
 
+// Options may stand before and after a file. What follows "--" is a command and belongs to it.
 int run_verb_explain(CLI::App& verb, ExplainOptions& options, const WordList& words, Streams streams) {
-  const Result<Split> split = gather_words(verb, words);
+  Result<Split> split = split_words(verb, words);
+  const bool command = split && !split->target.empty() && split->target.front() == "--";
+  if (!command) split = gather_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help explain", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help explain", streams)) return *end;
-  options.files = split->target;
+  (command ? options.command : options.files) = split->target;
   return run_explain(options, streams);
 }
 

@@ -49,6 +49,8 @@ void exec_by_shell(const std::filesystem::path& file, CStrings words) {
 // Changes the folder and redirects the outputs as asked for. Returns false and leaves errno if that fails.
 bool set_up(const Launch& launch) {
   if (!launch.folder.empty() && ::chdir(launch.folder.c_str()) != 0) return false;
+  if (launch.out >= 0 && ::dup2(launch.out, 1) != 1) return false;
+  if (launch.err >= 0 && ::dup2(launch.err, 2) != 2) return false;
   if (launch.outputs.empty()) return true;
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int out = ::open(launch.outputs.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -60,7 +62,7 @@ bool set_up(const Launch& launch) {
   signals.undo_in_child();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::raise(SIGTERM);  // the launcher died before the line above
-  ::setenv(store::Ledger::kVariable, ledger.environment_value(parent).c_str(), 1);
+  if (launch.has_ledger) ::setenv(store::Ledger::kVariable, ledger.environment_value(parent).c_str(), 1);
   if (!launch.preload.empty()) {
     ::setenv("LD_PRELOAD", preload_list(launch.preload, std::getenv("LD_PRELOAD")).c_str(), 1);
   }
@@ -129,6 +131,7 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store:
 
   std::optional<TreeWatch> watch;
   if (reason == 0) watch.emplace(ledger.page(), child);
+  if (reason == 0 && launch.on_start) launch.on_start();
   const Ended ended = wait_for(child, signals);
   watch.reset();
   if (reason != 0) return NotStarted{reason};

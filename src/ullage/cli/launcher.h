@@ -10,6 +10,7 @@
 #include "ullage/store/ledger.h"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -24,7 +25,10 @@ struct Launch {
   std::string preload;                                           // for LD_PRELOAD, before what is there; empty: nothing
   std::vector<std::pair<std::string, std::string>> environment;  // added to what it inherits
   std::filesystem::path folder;                                  // where it runs, `file` must be absolute; empty: here
-  std::filesystem::path outputs;  // its stdout and stderr are appended there, its stdin is empty; empty: it has ours
+  std::filesystem::path outputs;   // its stdout and stderr are appended there, its stdin is empty; empty: it has ours
+  int out = -1, err = -1;          // descriptors that become its stdout and stderr; -1: it has ours
+  bool has_ledger = true;          // false: it is counted, but its processes do not load the runtime for it
+  std::function<void()> on_start;  // called once the program runs, before it is waited for; may be empty
 };
 
 // The program could not be started. `reason` is an errno.

@@ -12,6 +12,7 @@
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace ullage::cli {
 namespace {
@@ -32,6 +33,18 @@ std::optional<fs::path> python_of_script(const fs::path& script) {
   for (std::string word; words >> word;) {
     if (!is_python(word)) continue;
     const FoundCommand found = find_command(word, search_path());
+    if (found.exit_code == 0) return found.file;
+  }
+  return std::nullopt;
+}
+
+// Returns the Python that a command starts which is none itself: "nice python3 train.py". Only a word that is a
+// Python's plain name or path counts, "python3.11": others may name a script.
+std::optional<fs::path> python_among(const std::vector<std::string>& words) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string name = fs::path(words[i]).filename().string();
+    if (!name.starts_with("python") || name.find_first_not_of("0123456789.t", 6) != std::string::npos) continue;
+    const FoundCommand found = find_command(words[i], search_path());
     if (found.exit_code == 0) return found.file;
   }
   return std::nullopt;
@@ -79,6 +92,7 @@ Result<TorchFound> find_torch(const Launch& launch) {
   std::optional<fs::path> python;
   if (is_python(launch.file)) python = launch.file;
   if (!python) python = python_of_script(launch.file);
+  if (!python) python = python_among(launch.words);
   if (!python) {
     const FoundCommand found = find_command("python3", search_path());
     if (found.exit_code == 0) python = found.file;

@@ -7,6 +7,8 @@
 // What it does in a process; the first line that applies counts:
 //
 //   a dry run (ULLAGE_DRYCARD_SCRIPT)  ->  never opens the runtime; a Python runs that script after its `import torch`
+//   a Python below `ullage explain` (ULLAGE_EXPLAIN_SCRIPT)  ->  runs that script after its `import torch`; with a
+//                                          ledger in the environment also as below
 //   no ledger in the environment, or a build without torch  ->  does nothing
 //   torch is not mapped, and there is no Python  ->  does nothing
 //   a Python that has not mapped torch yet  ->  waits for its `import torch` (python_import.cpp), then as below
@@ -99,10 +101,7 @@ bool find_runtime(char (&path)[PATH_MAX]) {
   return false;
 }
 
-bool runs_under_ullage() {
-  const char* ledger = std::getenv("ULLAGE_LEDGER");
-  return ledger != nullptr && *ledger != '\0' && *kBuiltAgainst != '\0';
-}
+bool runs_under_ullage() { return !is_set(kDryScript) && is_set("ULLAGE_LEDGER") && *kBuiltAgainst != '\0'; }
 
 bool told = false;  // this process has printed why there is no runtime
 
@@ -117,8 +116,10 @@ void tell(const char* format, ...) {
 pid_t began = 0;  // pid of the process that start() ran in, if it runs under Ullage
 
 __attribute__((constructor)) void start() {
-  if (dry_script() != nullptr) return wait_for_import_of_torch();
-  if (!runs_under_ullage()) return;
+  if (!runs_under_ullage()) {
+    if (has_scripts()) wait_for_import_of_torch();
+    return;
+  }
   began = getpid();
   if (what_is_mapped().torch != nullptr) {
     bring_in_the_runtime();
@@ -158,12 +159,13 @@ bool open_runtime(const Mapped& mapped, Reason& why) {
 
 }  // namespace
 
-const char* dry_script() {
-  const char* script = std::getenv("ULLAGE_DRYCARD_SCRIPT");
-  return script != nullptr && *script != '\0' ? script : nullptr;
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
 }
 
 void bring_in_the_runtime() {
+  if (!runs_under_ullage()) return;
   Reason why;
   if (!open_runtime(what_is_mapped(), why)) tell("ullage: %s; this program runs without a budget\n", why.chars);
 }

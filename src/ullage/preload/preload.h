@@ -6,15 +6,20 @@
 
 namespace ullage::preload {
 
-// Opens the runtime if torch is mapped and the runtime is not. If it cannot be opened, prints why on stderr. May be
-// called on any thread, and more than once.
+// What a Python is to run at the end of `import torch`: drycard/in_python.py in a dry run, python/ullage/_watch.py
+// below `ullage explain -- COMMAND`, advise/levers.py for `ullage advise`. Each variable names the file; unset or empty:
+// there is none. python_import.cpp runs them in this order.
+inline constexpr const char* kDryScript = "ULLAGE_DRYCARD_SCRIPT";
+inline constexpr const char* kExplainScript = "ULLAGE_EXPLAIN_SCRIPT";
+inline constexpr const char* kLeversScript = "ULLAGE_LEVERS_SCRIPT";
+bool is_set(const char* variable);
+inline bool has_scripts() { return is_set(kDryScript) || is_set(kExplainScript) || is_set(kLeversScript); }
+
+// Opens the runtime if this process runs under `ullage run` (not dry), torch is mapped and the runtime is not. If it
+// cannot be opened, prints why on stderr. May be called on any thread, and more than once.
 void bring_in_the_runtime();
 
-// Returns the file that a Python is to run after `import torch` in a dry run (drycard/in_python.py); null if this is no
-// dry run.
-const char* dry_script();
-
-// To be called before Python starts. If the process holds a Python, has the runtime brought in, or that file run, as
+// To be called before Python starts. If the process holds a Python, has the runtime brought in and those files run as
 // soon as `import torch` is done. Otherwise does nothing.
 void wait_for_import_of_torch();
 

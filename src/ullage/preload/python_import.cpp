@@ -98,15 +98,17 @@ def loaded(loader, module):
 sys.meta_path.insert(0, UllageFinder)
 )";
 
-// The launcher's scripts, in this order: what a dry run does in a Python, and the remedies that `ullage advise` tries.
+// The file of the second one is gone if the process outlives `ullage explain`.
 constexpr const char* kRunScripts = R"(
 import os
-def run(name):
-    with open(name) as file:
-        exec(compile(file.read(), '<ullage>', 'exec'), {'__name__': 'ullage_script'})
-for one in ('ULLAGE_DRYCARD_SCRIPT', 'ULLAGE_LEVERS_SCRIPT'):
-    if os.environ.get(one):
-        run(os.environ[one])
+def run(variable, name):
+    path = os.environ.get(variable)
+    if path and (name != 'ullage_explain' or os.path.exists(path)):
+        with open(path) as file:
+            exec(compile(file.read(), '<ullage>', 'exec'), {'__name__': name})
+run('ULLAGE_DRYCARD_SCRIPT', 'ullage_drycard')
+run('ULLAGE_EXPLAIN_SCRIPT', 'ullage_explain')
+run('ULLAGE_LEVERS_SCRIPT', 'ullage_levers')
 )";
 
 void run_scripts() {
@@ -119,9 +121,9 @@ void run_scripts() {
   }
 }
 
-// Takes (load, loaded, module). Calls load(module); if that was torch, brings the runtime in (not in a dry run) and
-// runs the launcher's scripts. It is a C function, so that a torch that cannot be imported shows its own traceback. The interpreter's lock
-// is held throughout.
+// Takes (load, loaded, module). Calls load(module); if that was torch, brings the runtime in and runs the scripts. It
+// is a C function, so that a torch that cannot be imported shows its own traceback. The interpreter's lock is held
+// throughout.
 Object* load_then_bring_in(Object*, Object* arguments) {
   Object* module = python.item(arguments, 2);
   Object* result = python.call_with(python.item(arguments, 0), module, nullptr);
@@ -130,8 +132,10 @@ Object* load_then_bring_in(Object*, Object* arguments) {
   const bool is_torch = answer == nullptr || python.is_true(answer) == 1;
   if (answer != nullptr) python.release(answer);
   python.clear_error();
-  if (is_torch && dry_script() == nullptr) bring_in_the_runtime();
-  if (is_torch) run_scripts();
+  if (is_torch) {
+    bring_in_the_runtime();
+    if (has_scripts()) run_scripts();
+  }
   return result;
 }
 

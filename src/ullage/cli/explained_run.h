@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// `ullage explain -- COMMAND`: runs the command as it is, and says why if it runs out of memory. Three sources
+// are read: the command's output, what torch says at the moment of a refused request (python/ullage/_watch.py), and
+// what the operating system counted if it killed the command.
+
+#include "ullage/cli/explain_command.h"
+
+namespace ullage::cli {
+
+// Writes the answer to `err`, or where `options.out` says; stdout is the command's. Returns the command's own exit
+// code, 128 + n for signal n; 1 if it succeeded but an answer could not be written; WrongUse, 126, 127 if it was not
+// started.
+int run_explained(const ExplainOptions& options, Streams streams);
+
+}  // namespace ullage::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Stands between a program's outputs and ours. What the program writes goes on to our stdout and stderr as it comes,
+// byte for byte, and the last of it is kept for a reader of logs.
+
+#include "ullage/base/result.h"
+
+#include <cstddef>
+#include <string>
+#include <thread>
+
+namespace ullage::cli {
+
+// An output that is a terminal stays one for the program (a pseudoterminal of the same size), so that it prints colours
+// and progress as ever; it does not become the program's controlling terminal, so Ctrl-C and job control are untouched.
+// Any other output becomes a pipe. If stdout and stderr are the same file, they share one, so that their order is kept.
+class OutputCopy final {
+ public:
+  // The most bytes that are kept; older lines are dropped.
+  static constexpr std::size_t kKept = std::size_t{16} << 20;
+
+  // System if no pipe can be made.
+  static Result<OutputCopy> make();
+
+  OutputCopy(OutputCopy&& other) noexcept;
+  OutputCopy& operator=(OutputCopy&&) = delete;
+  ~OutputCopy();
+
+  // The descriptors for the program's stdout and stderr. Closed in this process by start().
+  int program_stdout() const;
+  int program_stderr() const;
+
+  // Begins to copy, on a thread. To be called when the program has its descriptors.
+  void start();
+
+  // To be called after the program's end. Copies what it wrote and returns what was kept: lines of both outputs in the
+  // order in which they ended. If a process that the program left behind still has an output, a child of ours goes on
+  // copying until that process ends.
+  std::string finish();
+
+ private:
+  struct State;
+  explicit OutputCopy(State* state) : state_(state) {}
+
+  State* state_;  // owned; apart, because the thread refers to it while this object may move
+  std::thread thread_;
+};
+
+}  // namespace ullage::cli
