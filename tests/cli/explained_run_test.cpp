@@ -171,7 +171,7 @@ TEST_F(ExplainedRun, ChecksItsOptionsBeforeTheStart) {
     EXPECT_FALSE(fs::exists(folder_.file("ran")));
   };
   refused({"--keep", folder_.file("fifo")}, 2, "is no folder");
-  refused({"--out", folder_.path().string()}, 2, "--out");
+  refused({"--out", folder_.path().string()}, 2, "the answer must be a file");
   refused({"--out", folder_.file("a"), "--html", folder_.file("a")}, 2, "the answer needs a file of its own");
   refused({"--events", "-1"}, 2, "--events");
   const Finished file = Process({folder_.file("ullage"), "explain", "--events", "5", "a.log"}).finish();
