@@ -72,7 +72,29 @@ TEST_F(Snapshot, WithAHoleLargeEnoughIsNotFragmentation) {
   maker.segment(Address{0x100000000}, 400_MiB);
   maker.allocate(Address{0x100000000}, 100_MiB, forward);
   maker.fail(200_MiB, 0_MiB, forward);
-  EXPECT_FALSE(cause(one(maker), "fragmentation"));
+  const Diagnosis diagnosis = one(maker);
+  EXPECT_FALSE(cause(diagnosis, "fragmentation"));
+  ASSERT_TRUE(cause(diagnosis, "fitting_block_unused"));
+  EXPECT_EQ(cause(diagnosis, "fitting_block_unused")->evidence[0],
+            "200.00 MiB were asked for, and the pool had 300.00 MiB free in one piece");
+  EXPECT_TRUE(remedy(diagnosis, "one_stream"));
+}
+
+TEST_F(Snapshot, WithoutAFailureCallsPiecesWhatItsBarCallsStuck) {
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const Address segment{0x100000000 * (i + 1)};
+    maker.segment(segment, 100_MiB);
+    maker.allocate(segment, 50_MiB, forward);
+    maker.allocate(segment + 50_MiB, 40_MiB, forward);
+  }
+  for (std::uint64_t i = 0; i < 4; ++i) maker.free(Address{0x100000000 * (i + 1)});
+  const Diagnosis diagnosis = one(maker, {"x.pickle", {}, trace::At::End});
+  ASSERT_TRUE(cause(diagnosis, "fragmentation"));
+  EXPECT_EQ(part_of_history(diagnosis, Bar::Part::Kind::Stuck), 240_MiB);
+  EXPECT_EQ(cause(diagnosis, "fragmentation")->evidence[0],
+            "240.00 MiB of the 400.00 MiB reserved (60 %) are holes beside live blocks, the largest of 50.00 MiB; 0 B "
+            "are free segments");
+  EXPECT_FALSE(cause(one(maker, {"x.pickle", {}, trace::At::Peak}), "fragmentation")) << "10 % are holes there";
 }
 
 TEST_F(Snapshot, AtTheEndLooksAtTheEnd) {
@@ -230,7 +252,8 @@ TEST_F(Snapshot, ThatSparesSegmentsUnderExpandableSegmentsSaysHowMuch) {
   maker.allocate(40_MiB, module);
   for (std::uint64_t i = 1; i < 12; ++i) maker.free(maker.allocate(100_MiB + 20_MiB * i, forward));
   const Diagnosis diagnosis = one(maker);
-  ASSERT_TRUE(cause(diagnosis, "fragmentation"));
+  ASSERT_TRUE(cause(diagnosis, "cached_unused"));
+  EXPECT_FALSE(cause(diagnosis, "fragmentation")) << "free segments are no pieces: the pool can give them back";
   ASSERT_TRUE(remedy(diagnosis, "expandable_segments"));
   EXPECT_EQ(remedy(diagnosis, "expandable_segments")->basis, Basis::Simulated);
   EXPECT_GT(remedy(diagnosis, "expandable_segments")->saves, 500_MiB);
@@ -250,6 +273,110 @@ TEST_F(Snapshot, OfAnEndStateAloneTellsWhatIsUnused) {
   EXPECT_EQ(part_of_history(diagnoses[0], Bar::Part::Kind::Usable), 400_MiB);
   EXPECT_EQ(part_of_history(diagnoses[0], Bar::Part::Kind::Stuck), 40_MiB);
   EXPECT_NE(diagnoses[0].to_know_more.find("only the end state was recorded"), std::string::npos);
+}
+
+TEST_F(Snapshot, UnderAutocastTellsTheCopiesOfTheWeightsApart) {
+  const trace::StackId cast = maker.stack({{"??", "at::_ops::to_dtype::call(at::Tensor const&)"},
+                                           {"??", "at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)"},
+                                           {"model.py", "forward"},
+                                           {"torch/nn/modules/module.py", "_call_impl"},
+                                           {"train.py", "train_step"}});
+  const trace::StackId backward =
+      maker.stack({{"torch/autograd/graph.py", "_engine_run_backward"}, {"train.py", "train_step"}});
+  for (int i = 0; i < 4; ++i) maker.allocate(100_MiB, module);
+  std::vector<Address> made;
+  for (int i = 0; i < 4; ++i) made.push_back(maker.allocate(50_MiB, cast));
+  made.push_back(maker.allocate(50_MiB, cast));  // a fifth of this size has no weight of its own: an argument's cast
+  made.push_back(maker.allocate(70_MiB, cast));  // no weight has twice this size
+  made.push_back(maker.allocate(300_MiB, forward));
+  maker.fail(200_MiB, 10_MiB, backward);
+  const Diagnosis diagnosis = one(maker);
+  Bytes copies, activations;
+  for (const Bar::Part& part : diagnosis.bar->parts) {
+    if (part.name == "weight copies") copies += part.bytes;
+    if (part.name == "activations") activations += part.bytes;
+  }
+  EXPECT_EQ(copies, 200_MiB);
+  EXPECT_EQ(activations, 420_MiB);
+  ASSERT_TRUE(cause(diagnosis, "weight_copies"));
+  EXPECT_EQ(remedy(diagnosis, "no_weight_copies")->saves, 200_MiB);
+  ASSERT_TRUE(remedy(diagnosis, "smaller_batch"));
+  EXPECT_EQ(remedy(diagnosis, "smaller_batch")->saves, 210_MiB) << "no smaller batch makes the copies less";
+  EXPECT_FALSE(remedy(diagnosis, "half_precision")) << "it runs under autocast already";
+}
+
+TEST_F(Snapshot, WhereAutocastEndsItsCopiesAreFreed) {
+  const trace::StackId exit = maker.stack({{"/x/torch/amp/autocast_mode.py", "__exit__"}, {"train.py", "main"}});
+  const Address copy = maker.allocate(100_MiB, forward);
+  maker.allocate(100_MiB, forward);
+  maker.free(copy, exit);
+  const Diagnosis diagnosis = one(maker);
+  ASSERT_TRUE(cause(diagnosis, "weight_copies"));
+  EXPECT_EQ(cause(diagnosis, "weight_copies")->evidence[0].find("100.00 MiB of 200.00 MiB live (50 %)"), 0u);
+  EXPECT_FALSE(remedy(diagnosis, "half_precision"));
+}
+
+TEST_F(Snapshot, OfAForwardThatKeepsItsGraphAsksForNoGradOrCheckpoints) {
+  maker.allocate(10_MiB, module);
+  for (int layer = 0; layer < 32; ++layer) maker.allocate(10_MiB, forward);
+  const Diagnosis kept = one(maker);
+  ASSERT_TRUE(cause(kept, "graph_kept"));
+  EXPECT_NE(cause(kept, "graph_kept")->evidence[1].find("in 32 storages from model.py:7 forward"), std::string::npos);
+  EXPECT_EQ(remedy(kept, "no_grad")->saves, 320_MiB);
+  EXPECT_TRUE(remedy(kept, "gradient_checkpointing"));
+  maker.allocate(10_MiB,
+                 maker.stack({{"torch/autograd/graph.py", "_engine_run_backward"}, {"train.py", "train_step"}}));
+  EXPECT_FALSE(cause(one(maker), "graph_kept")) << "a backward pass comes";
+}
+
+TEST_F(Snapshot, OfAForwardWithoutAGraphFindsNoneKept) {
+  maker.allocate(10_MiB, module);
+  Address before = maker.allocate(10_MiB, forward);
+  for (int layer = 0; layer < 32; ++layer) {
+    const Address next = maker.allocate(10_MiB, forward);
+    maker.free(before);
+    before = next;
+  }
+  EXPECT_FALSE(cause(one(maker), "graph_kept"));
+}
+
+TEST_F(Snapshot, OfManyTensorsFromOneLineNamesIt) {
+  const trace::StackId buffer = maker.stack({{"memory.py", "push"}, {"agent.py", "play"}});
+  maker.allocate(10_MiB, module);
+  for (int i = 0; i < 800; ++i) maker.allocate(2_MiB, buffer);
+  const Diagnosis diagnosis = one(maker);
+  ASSERT_TRUE(cause(diagnosis, "many_kept"));
+  EXPECT_EQ(cause(diagnosis, "many_kept")->evidence[0],
+            "800 tensors of together 1.56 GiB (99 % of what is live) are from one line, and all are alive: memory.py:7 "
+            "push");
+  EXPECT_TRUE(remedy(diagnosis, "data_on_host"));
+}
+
+TEST_F(Snapshot, OfAnOptimizerOfOnesOwnTakesItsOldStateForState) {
+  // The recording begins between two steps: parameters, gradients and two moments are there without a stack.
+  const trace::StackId own = maker.stack({{"optimizer.py", "step"}, {"train.py", "train_step"}});
+  const trace::StackId backward =
+      maker.stack({{"torch/autograd/graph.py", "_engine_run_backward"}, {"train.py", "train_step"}});
+  std::vector<Address> moments;
+  for (int i = 0; i < 3; ++i) maker.allocate(100_MiB, {});
+  for (int i = 0; i < 6; ++i) moments.push_back(maker.allocate(100_MiB, {}));
+  maker.forget();
+  std::vector<Address> gradients;
+  for (int i = 0; i < 3; ++i) gradients.push_back(maker.allocate(100_MiB, backward));
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      maker.allocate(100_MiB, own);
+      maker.free(moments[static_cast<std::size_t>(2 * i + k)]);
+    }
+  }
+  const Diagnosis diagnosis = one(maker, {"x.pickle", {}, trace::At::Peak});
+  Bytes state, found_gradients;
+  for (const Bar::Part& part : diagnosis.bar->parts) {
+    if (part.name == "optimizer state") state += part.bytes;
+    if (part.name == "gradients") found_gradients += part.bytes;
+  }
+  EXPECT_EQ(state, 700_MiB) << "six moments, and the first new one";
+  EXPECT_EQ(found_gradients, 300_MiB);
 }
 
 TEST_F(Snapshot, OfNothingSaysThatItIsEmpty) {

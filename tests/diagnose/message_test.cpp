@@ -386,6 +386,87 @@ TEST(Message, WithoutARequestMayStillTellAFullDevice) {
   EXPECT_FALSE(cause(one(message), "device_full"));
 }
 
+TEST(Message, WithMoreLiveThanTheDeviceHasTellsTheSpill) {
+  const Diagnosis diagnosis = one(cuda(8_GiB, 14_GiB, 15_GiB, 0_B, 1_GiB));
+  EXPECT_EQ(first(diagnosis), "spilled_to_host");
+  EXPECT_NE(diagnosis.causes[0].evidence[0].find("15.00 GiB are held on a device of 8.00 GiB"), std::string::npos);
+  EXPECT_TRUE(remedy(diagnosis, "no_spilling"));
+  EXPECT_TRUE(remedy(diagnosis, "smaller_batch"));
+  EXPECT_FALSE(cause(one(cuda(8_GiB, 8_GiB + 3_MiB, 8_GiB + 4_MiB, 0_B, 1_GiB)), "spilled_to_host")) << "rounding";
+}
+
+TEST(Message, WithMoreFreeThanTheDeviceHasTellsOneSharedMemory) {
+  const Diagnosis diagnosis = one(cuda(15_GiB, 2_GiB, 2_GiB, 85_GiB, 20_GiB));
+  EXPECT_EQ(first(diagnosis), "unified_memory");
+  EXPECT_FALSE(cause(diagnosis, "single_request_too_big")) << "85 GiB are free";
+  EXPECT_TRUE(remedy(diagnosis, "free_shared_memory"));
+  const Diagnosis larger = one(cuda(15_GiB, 2_GiB, 2_GiB, 85_GiB, 100_GiB));
+  ASSERT_TRUE(cause(larger, "single_request_too_big"));
+  EXPECT_LE(cause(larger, "single_request_too_big")->confidence, 0.5);
+}
+
+TEST(Message, OfAFractionAllowsForRounding) {
+  // 1.05 GiB allowed may be 1.045, and 1017.01 MiB, 55.40 MiB and 2.00 MiB are rounded down too.
+  OutOfMemory message = cuda(256_GiB, 1017_MiB, 1073_MiB, 244_GiB, 2_MiB);
+  message.allowed = Bytes{1127428915};  // 1.05 GiB: 0.2 MiB above the sum
+  message.precision = 5_MiB;
+  const Diagnosis diagnosis = one(message);
+  EXPECT_EQ(first(diagnosis), "memory_fraction_cap");
+  EXPECT_GE(diagnosis.causes[0].confidence, 0.9);
+  message.allowed = 2_GiB;
+  ASSERT_TRUE(cause(one(message), "memory_fraction_cap"));
+  EXPECT_LT(cause(one(message), "memory_fraction_cap")->confidence, 0.5) << "a gigabyte is no rounding";
+}
+
+TEST(Message, UnderAutocastIsNotToldToUseIt) {
+  OutOfMemory message = cuda(16_GiB, 15_GiB, 15_GiB, 100_MiB, 200_MiB);
+  EXPECT_TRUE(remedy(one(message), "half_precision"));
+  message.traceback = {{"/home/me/train.py", "main", 140}};
+  message.code = {"with torch.autocast(\"cuda\", dtype=torch.bfloat16):"};
+  EXPECT_FALSE(remedy(one(message), "half_precision"));
+  EXPECT_TRUE(remedy(one(message), "smaller_batch"));
+}
+
+TEST(Message, WithAsMuchFreeAsAskedForWithinRoundingDoesNotBlameTheDriver) {
+  EXPECT_FALSE(cause(one(cuda(11_GiB, 5_GiB, 6_GiB, 4547_MiB, 4547_MiB)), "driver_refused"));
+}
+
+TEST(Message, InACaptureOrWithAPrivatePoolNamesThePools) {
+  OutOfMemory message = cuda(24_GiB, 22_GiB, 23_GiB, 100_MiB, 136_MiB);
+  message.before = {"Capturing CUDA graph shapes: 12%"};
+  EXPECT_TRUE(cause(one(message), "private_pools"));
+  message = cuda(24_GiB, 400_MiB, 500_MiB, 23_GiB, 654_MiB);
+  message.private_pools = 5_MiB;
+  EXPECT_EQ(first(one(message)), "private_pools");
+}
+
+TEST(Message, OfLoraAndReplayBuffersNamesThem) {
+  OutOfMemory message = cuda(24_GiB, 22_GiB, 23_GiB, 100_MiB, 300_MiB);
+  message.traceback = {{"/x/site-packages/peft/tuners/lora/layer.py", "forward", 12}, {"/home/me/train.py", "main", 9}};
+  EXPECT_TRUE(cause(one(message), "activations"));
+  message.traceback = {{"/home/me/replay_buffer.py", "push", 12}};
+  EXPECT_TRUE(cause(one(message), "data_on_device"));
+}
+
+TEST(Message, OfAKilledProcessSaysWhatItDid) {
+  OutOfMemory message;
+  message.teller = Teller::KernelKill, message.form = "killed", message.text = "Killed";
+  message.before = {"Saving checkpoint to out/step_500"};
+  const Diagnosis diagnosis = one(message);
+  ASSERT_EQ(first(diagnosis), "host_memory");
+  EXPECT_NE(diagnosis.causes[0].evidence.back().find("staged on the host"), std::string::npos);
+  EXPECT_TRUE(remedy(diagnosis, "sharded_checkpoint"));
+  EXPECT_TRUE(remedy(diagnosis, "more_host_memory"));
+}
+
+TEST(Message, WithItsTracebackBelowReadsItThere) {
+  OutOfMemory message = cuda(24_GiB, 22_GiB, 23_GiB, 100_MiB, 300_MiB);
+  message.after = {"File \".../vllm/v1/sample/sampler.py\", line ...", "return logits.log_softmax(dim=-1)"};
+  const Diagnosis diagnosis = one(message);
+  EXPECT_TRUE(cause(diagnosis, "logits"));
+  EXPECT_EQ(diagnosis.tool->id, "vllm");
+}
+
 TEST(Summary, TellsStuckBytesAndFailures) {
   trace::Log log;
   trace::MemorySummary summary;

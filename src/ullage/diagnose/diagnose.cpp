@@ -6,12 +6,14 @@
 #include "ullage/diagnose/headline.h"
 #include "ullage/diagnose/history.h"
 #include "ullage/diagnose/remedies.h"
+#include "ullage/diagnose/request_place.h"
 #include "ullage/diagnose/rules.h"
 #include "ullage/trace/recording/reconstruct.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace ullage::diagnose {
@@ -37,6 +39,7 @@ const char* layout_name(trace::SnapshotLayout layout) {
 
 Diagnosis judge(const Evidence& evidence, Source source) {
   Diagnosis diagnosis;
+  diagnosis.tool = spoken(evidence.speaker);
   diagnosis.headline = headline_of(evidence);
   diagnosis.facts = evidence.facts;
   diagnosis.bar = bar_of(evidence);
@@ -49,8 +52,32 @@ Diagnosis judge(const Evidence& evidence, Source source) {
   return diagnosis;
 }
 
+std::optional<Place> place_of(const trace::OutOfMemory& message) {
+  std::vector<const trace::Frame*> frames;
+  for (const trace::Frame& frame : message.traceback) frames.push_back(&frame);
+  return request_place(frames, trace::Phase::Unknown);
+}
+
+// None if no request failed at the moment: the stack of any other event says where a tensor was made or freed.
+std::optional<Place> place_of(const History& history) {
+  if (!history.failed() || !history.moment.event) return std::nullopt;
+  std::vector<const trace::Frame*> frames;
+  for (trace::FrameId id : history.stacks->frames(history.trace.events[history.moment.event->value].stack)) {
+    frames.push_back(&history.stacks->frame(id));
+  }
+  return request_place(frames, history.phase);
+}
+
+void add_place(Diagnosis& diagnosis, std::optional<Place> place) {
+  if (!place) return;
+  diagnosis.asked_by = request_in_words(*place);
+  diagnosis.place = std::move(place);
+}
+
 Diagnosis judge(const History& history, Source source) {
   Diagnosis diagnosis = judge(evidence_of(history), std::move(source));
+  add_place(diagnosis, place_of(history));
+  diagnosis.devices = history.devices;
   diagnosis.peak = Peak{history.moment.live, history.moment.event, history.owners};
   return diagnosis;
 }
@@ -107,6 +134,26 @@ std::optional<SmallerTake> smaller_take(const trace::TraceFile& file, const std:
   return next;
 }
 
+// Returns what each device held. Empty if there is only one.
+std::vector<DeviceShare> shares_of(const std::vector<History>& histories) {
+  std::vector<DeviceShare> shares;
+  if (histories.size() < 2) return shares;
+  for (const History& history : histories) {
+    DeviceShare share{history.trace.device, history.peak.live, history.reserved_peak, std::nullopt};
+    for (const trace::Event& event : history.trace.events) {
+      if (const auto* oom = std::get_if<trace::event::OutOfMemory>(&event.what)) share.refused = oom->requested;
+    }
+    shares.push_back(share);
+  }
+  return shares;
+}
+
+// Returns when the moment's request failed; none if none failed.
+std::optional<trace::Microseconds> failed_at(const History& history) {
+  if (!history.failed() || !history.moment.event) return std::nullopt;
+  return history.trace.events[history.moment.event->value].at.value_or(trace::Microseconds{});
+}
+
 bool asked_for(const Question& question, std::optional<unsigned> device) {
   return !question.device || question.device == device;
 }
@@ -116,15 +163,30 @@ bool asked_for(const Question& question, std::optional<unsigned> device) {
 std::vector<Diagnosis> diagnose(const trace::Recording& recording, const Question& question) {
   std::vector<Diagnosis> diagnoses;
   if (recording.devices.empty() && !question.device) diagnoses.push_back(empty(recording, question));
+  std::vector<History> histories;
+  std::set<unsigned> without_moment;
   for (const trace::DeviceRecording& recorded : recording.devices) {
-    if (!asked_for(question, recorded.device)) continue;
     History history;
     history.recording = &recording, history.recorded = &recorded, history.stacks = &recording.stacks;
     history.trace = trace::reconstruct(recorded, recording);
-    if (!work_out(history, question.at)) continue;
+    const bool wanted = work_out(history, question.at);
+    // A device without the moment asked for gets no diagnosis, but the others are compared with it.
+    if (!wanted && !work_out(history, trace::At::Peak)) continue;
+    if (!wanted) without_moment.insert(recorded.device);
+    histories.push_back(std::move(history));
+  }
+  const std::vector<DeviceShare> shares = shares_of(histories);
+  std::ranges::stable_sort(histories, [](const History& a, const History& b) {
+    const auto a_at = failed_at(a), b_at = failed_at(b);
+    return a_at && (!b_at || *a_at > *b_at);
+  });
+  for (History& history : histories) {
+    const unsigned device = history.trace.device;
+    if (!asked_for(question, device) || without_moment.contains(device)) continue;
+    history.devices = shares;
     Diagnosis diagnosis =
         judge(history, {"snapshot", question.file, recording.torch, layout_name(recording.layout), 0, 1});
-    if (!recorded.events.empty()) add_replay(diagnosis, sim::replay(recorded, recording));
+    if (!history.recorded->events.empty()) add_replay(diagnosis, sim::replay(*history.recorded, recording));
     for (const std::string& line : recording.inconsistencies) diagnosis.notes.push_back(line);
     diagnoses.push_back(std::move(diagnosis));
   }
@@ -137,6 +199,7 @@ std::vector<Diagnosis> diagnose(const trace::Log& log, const Question& question)
     if (!asked_for(question, error.device)) continue;
     diagnoses.push_back(judge(evidence_of(error, log),
                               {"message", question.file, error.torch, error.form, error.line, error.repeated}));
+    add_place(diagnoses.back(), place_of(error));
   }
   for (const trace::MemorySummary& summary : log.summaries) {
     if (!asked_for(question, summary.device)) continue;

@@ -2,7 +2,8 @@
 #pragma once
 
 // Turns an input into diagnoses: one for each error and each memory_summary table of a log, each device of a snapshot
-// or profile, each take of a trace.
+// or profile, each take of a trace. Of a snapshot's devices those come first where a request failed, the latest failure
+// before all others.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"

@@ -29,6 +29,13 @@ struct Source {
   std::vector<Knob> knobs{};          // of that take
 };
 
+// The program that speaks in the input: whose words a message has, or who made a recording.
+struct Spoken {
+  std::string id;    // "vllm", "torch"; docs/explain.md lists them
+  std::string name;  // "vLLM", "PyTorch"
+  std::string seen;  // what showed it: "\"vllm\" in the traceback"
+};
+
 // Figures under the names of PyTorch's messages. None: neither stated nor computable.
 struct Facts {
   std::optional<unsigned> device;
@@ -82,14 +89,25 @@ struct Saved {
   std::vector<SavedBy> by;  // largest first; they add up to `bytes`
 };
 
+// One of several devices of a snapshot.
+struct DeviceShare {
+  unsigned device = 0;
+  Bytes live_peak, reserved_peak;
+  std::optional<Bytes> refused;  // the last request that failed there
+};
+
 struct Diagnosis {
   Source source;
-  std::string headline;  // one line: what happened, with its figures
+  std::optional<Spoken> tool;  // none: no known program's words
+  std::string headline;        // one line: what happened, with its figures
   Facts facts;
-  std::optional<Bar> bar;      // none: the input has too few figures
-  std::optional<Peak> peak;    // none: the input does not show who held what
-  std::optional<Place> place;  // where in the program the moment lies; only for a trace
-  std::optional<Saved> saved;  // at that moment; only for a trace
+  std::optional<Bar> bar;    // none: the input has too few figures
+  std::optional<Peak> peak;  // none: the input does not show who held what
+  // Where in the program the moment lies: for a trace always, else if a request failed and its stack is known.
+  std::optional<Place> place;
+  std::string asked_by;              // the place in words, unless the headline has it; empty: not known
+  std::vector<DeviceShare> devices;  // of a snapshot with several devices, by number
+  std::optional<Saved> saved;        // at that moment; only for a trace
   std::optional<sim::Replay> replay;
   std::vector<Cause> causes;       // most probable first
   std::vector<Remedy> remedies;    // most bytes saved first; those without a figure last, in their causes' order

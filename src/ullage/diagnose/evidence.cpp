@@ -37,6 +37,9 @@ void find_own_process(Evidence& evidence) {
   evidence.other_processes.erase(own);
 }
 
+// Printed figures are rounded; a difference of this much says nothing.
+Bytes slack_of(Bytes precision) { return std::max(precision * 4, 1_MiB); }
+
 void contradict(Evidence& evidence, std::string why) {
   evidence.consistent = false;
   evidence.notes.push_back(std::move(why));
@@ -46,7 +49,7 @@ void contradict(Evidence& evidence, std::string why) {
 // driver moves bytes to the host.
 void check(Evidence& evidence) {
   const Facts& facts = evidence.facts;
-  const Bytes slack = std::max(evidence.precision * 4, 1_MiB);
+  const Bytes slack = slack_of(evidence.precision);
   const auto above = [&](std::optional<Bytes> a, std::optional<Bytes> b) {
     return a && b && saturating_sub(*a, *b) > slack;
   };
@@ -107,6 +110,18 @@ bool Evidence::told_by_pool() const {
   return told_by(Teller::Cuda) || told_by(Teller::Hip) || told_by(Teller::Xpu) || told_by(Teller::Npu);
 }
 
+bool Evidence::has_more_free_than_capacity() const {
+  return facts.free && facts.capacity && saturating_sub(*facts.free, *facts.capacity) > slack_of(precision);
+}
+
+bool Evidence::holds_more_than_capacity() const {
+  if (!facts.capacity) return false;
+  for (const std::optional<Bytes>& held : {facts.allocated, facts.reserved, facts.process}) {
+    if (held && saturating_sub(*held, *facts.capacity) > slack_of(precision)) return true;
+  }
+  return false;
+}
+
 bool Evidence::told_by_library() const {
   for (Teller teller : {Teller::Cublas, Teller::Cudnn, Teller::Cusolver, Teller::Cusparse, Teller::Cufft, Teller::Magma,
                         Teller::Nccl}) {
@@ -129,13 +144,14 @@ Evidence evidence_of(const trace::OutOfMemory& message, const trace::Log& log) {
   check(evidence);
   derive(evidence);
   evidence.signs = signs_of(message);
-  evidence.tool = tool_of(message);
+  evidence.speaker = speaker_of(message);
   return evidence;
 }
 
 Evidence evidence_of(const trace::MemorySummary& summary) {
   Evidence evidence;
   evidence.summary = &summary;
+  evidence.speaker = {Tool::Torch, "the table"};
   evidence.facts.device = summary.device;
   const auto current = [&](const char* name) -> std::optional<Bytes> {
     const trace::SummaryRow* row = summary.row(name);
@@ -154,6 +170,7 @@ Evidence evidence_of(const trace::MemorySummary& summary) {
 Evidence evidence_of(const History& history) {
   Evidence evidence;
   evidence.history = &history;
+  evidence.speaker = speaker_of(*history.stacks);
   if (!history.take) evidence.facts.device = history.trace.device;
   evidence.facts.allocated = history.moment.live;
   const bool knows_pool = history.recorded || (history.profiled && history.profiled->totals);

@@ -28,7 +28,7 @@ struct Evidence {
   std::vector<std::string> notes;  // why not, and what else a person should know about the figures
   Bytes precision;
   Signs signs;
-  Tool tool = Tool::None;  // the program that the message comes from
+  Speaker speaker;  // the program that the input comes from
   const trace::OutOfMemory* message = nullptr;
   const trace::Log* log = nullptr;
   const trace::MemorySummary* summary = nullptr;
@@ -37,6 +37,12 @@ struct Evidence {
   bool told_by(trace::Teller teller) const { return message && message->teller == teller; }
   // By a caching allocator of PyTorch: CUDA, HIP, XPU, NPU, or a backend with PyTorch's wording.
   bool told_by_pool() const;
+  // The message is about a multiprocessor's on-chip memory, which has nothing to do with the device's.
+  bool is_on_chip() const { return message && message->form == "on-chip-memory"; }
+  // By more than rounding: the size that the driver states is then not what limits this process.
+  bool has_more_free_than_capacity() const;
+  bool holds_more_than_capacity() const;
+  bool spoken_by(Tool tool) const { return speaker.tool == tool; }
   // By cuBLAS, cuDNN or a similar library, NCCL included.
   bool told_by_library() const;
 };

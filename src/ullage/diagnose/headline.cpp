@@ -55,6 +55,8 @@ std::string line_of_message(const Evidence& evidence) {
   const std::string device = device_name(evidence);
   if (message.teller == Teller::KernelKill)
     return "a process was killed, most likely by the kernel for lack of host memory";
+  if (evidence.is_on_chip())
+    return "a kernel was refused: it wants more on-chip (shared) memory than the device's blocks have";
   if (message.teller == Teller::SharedMemory) return "a loader's worker died: shared memory (/dev/shm) ran out";
   if (evidence.told_by_library() || (message.teller == Teller::CudaDriver && !facts.requested)) {
     const std::string subject = message.teller == Teller::CudaDriver ? "a CUDA call" : who(message.teller);
@@ -77,6 +79,15 @@ std::string line_of_message(const Evidence& evidence) {
                      held.empty() ? "" : ": ", held);
 }
 
+std::string nothing_failed(const History& history) {
+  for (const DeviceShare& other : history.devices) {
+    if (other.refused) {
+      return fmt::format("; nothing failed here, GPU {} refused {}", other.device, to_string(*other.refused));
+    }
+  }
+  return "; nothing failed in this recording";
+}
+
 std::string line_of_history(const Evidence& evidence) {
   const History& history = *evidence.history;
   const std::string device = device_name(evidence);
@@ -95,7 +106,7 @@ std::string line_of_history(const Evidence& evidence) {
                              ? fmt::format("event {} of {}", history.moment.event->value, history.trace.events.size())
                              : std::string("before the first event");
   return fmt::format("{}: {}{}{} ({}){}", device, live, *what ? " " : "", what, at,
-                     history.ooms == 0 ? "; nothing failed in this recording" : "");
+                     history.ooms == 0 ? nothing_failed(history) : "");
 }
 
 std::string line_of_summary(const Evidence& evidence) {

@@ -35,6 +35,7 @@ void find_reserved_peak(History& history) {
 
 bool work_out(History& history, std::optional<trace::At> at) {
   history.meanings = history.meaning ? history.meaning->meanings : trace::meanings(*history.stacks);
+  for (const trace::StackMeaning& one : history.meanings) history.autocast |= one.autocast_cast || one.autocast_exit;
   history.levels = trace::levels(history.trace);
   const std::optional<trace::Moment> moment = moment_asked_for(history, at);
   if (!moment) return false;

@@ -5,6 +5,7 @@
 // what the program was doing, what grew from step to step. The recording is one device of a snapshot or profile, or one
 // take of Ullage's own trace.
 
+#include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/pool_layout.h"
 #include "ullage/diagnose/roles.h"
 #include "ullage/diagnose/signs.h"
@@ -48,7 +49,9 @@ struct History {
   Bytes reserved_peak;
   std::optional<PoolLayout> layout;
   bool device_is_cpu = false;
-  std::optional<TakeFacts> told;  // only of a take
+  bool autocast = false;             // the program ran under autocast
+  std::optional<TakeFacts> told;     // only of a take
+  std::vector<DeviceShare> devices;  // of a snapshot with several devices: all of them, this one too; else empty
 
   Bytes of(trace::Category category) const { return by_category[static_cast<std::size_t>(category)]; }
   bool failed() const { return oom.has_value(); }

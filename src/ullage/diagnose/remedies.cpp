@@ -16,6 +16,12 @@ bool is_for(const RemedyRule& rule, const Cause& cause) {
   return std::find(rule.causes.begin(), rule.causes.end(), cause.id) != rule.causes.end();
 }
 
+bool is_for(const ToolAdvice& advice, const Cause& cause) {
+  if (!advice.causes[0].empty()) return std::ranges::find(advice.causes, cause.id) != advice.causes.end();
+  const bool host = is_of_host(cause.id);
+  return advice.what == ToolAdvice::For::Any || (advice.what == ToolAdvice::For::Host) == host;
+}
+
 bool has(const std::vector<Remedy>& remedies, std::string_view id) {
   return std::any_of(remedies.begin(), remedies.end(), [&](const Remedy& remedy) { return remedy.id == id; });
 }
@@ -44,7 +50,7 @@ bool is_of_the_pool(std::string_view id) { return id == "expandable_segments" ||
 
 // Returns whether the remedy is of use to the program that the message comes from.
 bool is_for_speaker(std::string_view id, const Evidence& evidence) {
-  if (!serves(evidence.tool)) return true;
+  if (!serves(evidence.speaker.tool)) return true;
   return !is_of_training(id) && (!is_of_the_pool(id) || evidence.told_by_pool());
 }
 
@@ -52,10 +58,8 @@ void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<R
   constexpr std::size_t kMost = 5;  // advice of one tool for one cause
   std::size_t added = 0;
   for (const ToolAdvice& one : tool_advice()) {
-    if (one.tool != evidence.tool) continue;
-    const bool host = is_of_host(cause.id);
-    const bool fits = one.what == ToolAdvice::For::Any || (one.what == ToolAdvice::For::Host) == host;
-    if (!fits || has(remedies, one.id) || added == kMost) continue;
+    if (!evidence.spoken_by(one.tool) || !is_for(one, cause)) continue;
+    if (has(remedies, one.id) || added == kMost) continue;
     ++added;
     Remedy remedy = known(std::string(one.action), std::string(one.why));
     remedy.id = std::string(one.id);
@@ -82,8 +86,9 @@ std::vector<Remedy> remedies_of(const Evidence& evidence, const std::vector<Caus
   std::vector<Remedy> remedies;
   for (const Cause& cause : causes) {
     if (cause.confidence < kWorthAdvice && !remedies.empty()) continue;
-    if (evidence.tool != Tool::None && cause.id != "index_error_in_disguise")
+    if (evidence.message && cause.id != "index_error_in_disguise") {
       add_tool_advice(evidence, cause, remedies);
+    }
     for (const RemedyRule& rule : all) {
       if (!is_for(rule, cause) || has(remedies, rule.id)) continue;
       if (needs_python(rule.id) && without_python(evidence)) continue;

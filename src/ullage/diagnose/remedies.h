@@ -30,7 +30,7 @@ inline Remedy known(std::string action, std::string why = "") {
 
 struct RemedyRule {
   std::string_view id;
-  std::array<std::string_view, 8> causes;  // ids; the rest are empty
+  std::array<std::string_view, 10> causes;  // ids; the rest are empty
   std::optional<Remedy> (*rule)(const Asked&);
 };
 

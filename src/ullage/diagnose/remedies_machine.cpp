@@ -54,6 +54,18 @@ std::optional<Remedy> distributed(const Asked&) {
       "DataParallel's batch is limited by its smallest and its first device");
 }
 
+std::optional<Remedy> distributed_for(const Asked& asked) {
+  const bool several = asked.evidence.signs.has(Sign::DataParallel);
+  return several || asked.cause.id != "uneven_devices" ? distributed(asked) : std::nullopt;
+}
+
+std::optional<Remedy> even_shares(const Asked&) {
+  return known(
+      "give each device an equal share: equal batches for each replica or rank, device_map=\"balanced\" or max_memory "
+      "for a split model, and one device for one process",
+      "the fullest device decides what fits");
+}
+
 std::optional<Remedy> raise_limit(const Asked& asked) {
   const Evidence& evidence = asked.evidence;
   if (evidence.told_by(Teller::Mps)) {
@@ -74,8 +86,21 @@ std::optional<Remedy> close_programs(const Asked& asked) {
   if (asked.evidence.told_by(Teller::Hip)) {
     return known("set what the GPU gets of the memory in the firmware, and take a driver and ROCm that know this APU");
   }
+  if (asked.evidence.told_by_pool()) {
+    return known(
+        "free the file cache (sync; echo 3 > /proc/sys/vm/drop_caches) and end other programs; size by the host's "
+        "MemAvailable in place of torch.cuda.mem_get_info()",
+        "the device has what the host has left");
+  }
   return Remedy{"", "close other programs that use the GPU (browsers, displays)", asked.evidence.other_allocations,
                 Basis::Computed, "at most: what others hold"};
+}
+
+std::optional<Remedy> no_spilling(const Asked&) {
+  return known(
+      "NVIDIA control panel, CUDA: Sysmem Fallback Policy: Prefer No Sysmem Fallback; a larger page file if it must "
+      "spill",
+      "the request then fails at the card's size, and what fits runs at full speed");
 }
 
 std::optional<Remedy> lower_utilization(const Asked& asked) {
@@ -97,7 +122,8 @@ std::optional<Remedy> fewer_workers(const Asked&) {
 
 std::optional<Remedy> no_pinning(const Asked& asked) {
   if (!asked.evidence.told_by(Teller::CudaDriver)) return std::nullopt;
-  return known("DataLoader(pin_memory=False)", "pinned buffers are rounded up to powers of two and cannot be swapped");
+  return known("DataLoader(pin_memory=False), and smaller pinned buffers (of offload too)",
+               "pinned buffers are rounded up to powers of two and cannot be swapped; WSL2 caps them at 1 to 2 GB");
 }
 
 std::optional<Remedy> run_in_budget(const Asked& asked) {
@@ -128,6 +154,11 @@ std::optional<Remedy> find_index_error(const Asked&) {
                "no memory advice helps here");
 }
 
+std::optional<Remedy> smaller_kernel(const Asked&) {
+  return known("smaller blocks, or fewer num_stages and num_warps, in the kernel's configs",
+               "no setting for the device's memory helps here");
+}
+
 std::optional<Remedy> find_size(const Asked&) {
   return known("print the shapes before the call that failed: a size is not initialised or has overflowed",
                "no memory advice helps here");
@@ -143,7 +174,8 @@ constexpr std::array kMachineRemedies = {
     RemedyRule{"other_device", {"other_process"}, &other_device},
     RemedyRule{"lean_context", {"outside_pool"}, &lean_context},
     RemedyRule{"set_device", {"ranks_on_one_device"}, &set_device},
-    RemedyRule{"distributed", {"dataparallel_first_card"}, &distributed},
+    RemedyRule{"even_shares", {"uneven_devices"}, &even_shares},
+    RemedyRule{"distributed", {"dataparallel_first_card", "uneven_devices"}, &distributed_for},
     RemedyRule{"raise_limit", {"memory_fraction_cap"}, &raise_limit},
     RemedyRule{"lower_utilization",
                {"utilization_share", "unified_memory"},
@@ -151,6 +183,7 @@ constexpr std::array kMachineRemedies = {
                  return asked.evidence.told_by(Teller::Vllm) ? lower_utilization(asked) : std::nullopt;
                }},
     RemedyRule{"free_shared_memory", {"unified_memory"}, &close_programs},
+    RemedyRule{"no_spilling", {"spilled_to_host"}, &no_spilling},
     RemedyRule{"shm_size", {"shared_memory"}, &more_shared_memory},
     RemedyRule{"fewer_workers", {"shared_memory", "host_memory"}, &fewer_workers},
     RemedyRule{"no_pinning", {"host_memory"}, &no_pinning},
@@ -162,6 +195,7 @@ constexpr std::array kMachineRemedies = {
                  return asked.evidence.told_by(Teller::Metal) ? std::nullopt : update_driver(asked);
                }},
     RemedyRule{"launch_blocking", {"index_error_in_disguise"}, &find_index_error},
+    RemedyRule{"smaller_kernel", {"not_memory"}, &smaller_kernel},
     RemedyRule{"check_sizes", {"garbage_size"}, &find_size},
     RemedyRule{"match_versions", {"library_mismatch"}, &match_versions},
 };

@@ -120,14 +120,24 @@ std::optional<Remedy> native_backend(const Asked& asked) {
 }
 
 std::optional<Remedy> share_graph_pool(const Asked&) {
-  return Remedy{"", "let CUDA graphs share a pool: torch.cuda.graph(g, pool=first.pool())", std::nullopt, Basis::Known,
-                "or capture fewer shapes"};
+  return Remedy{"",
+                "let CUDA graphs share a pool: torch.cuda.graph(g, pool=first.pool()); capture fewer shapes; run "
+                "without the MemPool",
+                std::nullopt, Basis::Known, "each pool keeps what it once took"};
+}
+
+std::optional<Remedy> one_stream(const Asked&) {
+  return known(
+      "allocate on one stream (record_stream for tensors that cross), let CUDA graphs and MemPools share a pool, leave "
+      "out max_split_size_mb",
+      "then the free block serves the request");
 }
 
 constexpr std::array kPoolRemedies = {
-    RemedyRule{"expandable_segments", {"fragmentation"}, &expandable_segments},
+    RemedyRule{"expandable_segments", {"fragmentation", "cached_unused"}, &expandable_segments},
     RemedyRule{"max_split_size_mb", {"fragmentation"}, &max_split_size},
-    RemedyRule{"same_lengths", {"fragmentation"}, &same_lengths},
+    RemedyRule{"same_lengths", {"fragmentation", "cached_unused"}, &same_lengths},
+    RemedyRule{"one_stream", {"fitting_block_unused"}, &one_stream},
     RemedyRule{"native_backend", {"driver_pool_fragmentation"}, &native_backend},
     RemedyRule{"share_graph_pool", {"private_pools"}, &share_graph_pool},
     RemedyRule{"early_handle", {"late_library_handle"}, &early_handle},

@@ -62,12 +62,13 @@ std::optional<Remedy> smaller_batch(const Asked& asked) {
       difference(sum(evidence.facts.allocated, evidence.facts.requested), evidence.ceiling);
   std::string why = "what grows with the batch cannot be told from a message; try half first";
   if (over) why = fmt::format("at least {} must go; try half first", to_string(*over));
-  return known("a smaller batch, with gradient accumulation to keep its effect", std::move(why));
+  return known("a smaller batch (batch size), with gradient accumulation to keep its effect", std::move(why));
 }
 
 std::optional<Remedy> checkpointing(const Asked& asked) {
   const Evidence& evidence = asked.evidence;
-  if (evidence.history && (!evidence.history->roles.trains || evidence.history->of(Category::Activations) < 1_MiB)) {
+  const bool trains = evidence.history && (evidence.history->roles.trains || asked.cause.id == "graph_kept");
+  if (evidence.history && (!trains || evidence.history->of(Category::Activations) < 1_MiB)) {
     return std::nullopt;
   }
   if (on_host(evidence) || not_torch(evidence)) return std::nullopt;
@@ -81,6 +82,9 @@ std::optional<Remedy> checkpointing(const Asked& asked) {
 
 std::optional<Remedy> half_precision(const Asked& asked) {
   if (on_host(asked.evidence) || not_torch(asked.evidence)) return std::nullopt;
+  const bool already =
+      asked.evidence.history ? asked.evidence.history->autocast : asked.evidence.signs.has(Sign::Autocast);
+  if (already) return std::nullopt;
   return known(fmt::format("with torch.autocast(\"{}\", dtype=torch.bfloat16): around the forward pass",
                            device_type(asked.evidence)),
                "about half of the activations if they are fp32 now; the result differs in its last digits");
@@ -95,14 +99,46 @@ std::optional<Remedy> larger_device(const Asked& asked) {
                "what was live, this request and what is outside the pool; the rest of the step comes on top");
 }
 
+// What helps where a batch of one does not fit. Recordings say which tensors are large, so they get more exact advice.
+std::optional<Remedy> smaller_input(const Asked& asked) {
+  if (!asked.evidence.message || on_host(asked.evidence)) return std::nullopt;
+  return known(
+      "a smaller input: shorter sequences (max_length), a lower resolution, crops or tiles, fewer frames or points",
+      "activations grow with it, attention scores with its square");
+}
+
+std::optional<Remedy> smaller_model(const Asked& asked) {
+  if (!asked.evidence.message || on_host(asked.evidence)) return std::nullopt;
+  return known(
+      "smaller weights: a quantized (8 or 4 bit, fp8) or smaller model, LoRA or QLoRA in place of full training; CPU "
+      "offload (device_map=\"auto\"), or several devices (FSDP, ZeRO 3, tensor parallel)",
+      "where the model itself does not fit");
+}
+
+std::optional<Remedy> sharded_checkpoint(const Asked& asked) {
+  const Signs& signs = asked.evidence.signs;
+  if (!signs.has(Sign::Saving) && !signs.has(Sign::Loading)) return std::nullopt;
+  return known(
+      "write and read checkpoints in shards (torch.distributed.checkpoint), one rank after the other; torch.load(..., "
+      "mmap=True), low_cpu_mem_usage=True",
+      "else each rank holds a whole copy on the host");
+}
+
+std::optional<Remedy> more_host_memory(const Asked& asked) {
+  if (!asked.evidence.message || asked.evidence.told_by(Teller::CudaDriver)) return std::nullopt;
+  return known("more RAM, swap or page file, or a higher memory limit of the container or job; fewer programs at once");
+}
+
 std::optional<Remedy> split_request(const Asked& asked) {
   if (asked.cause.id == "buffer_limit") {
     return known(
         "split the operation: chunks, tiles or fewer samples, each below the limit of one block (Arc: 4 GiB, "
         "WSL2: about 1 GiB, Metal: torch.mps.recommended_max_memory() is an upper bound)");
   }
-  return known("find the call in the traceback and split it: tiles, patches, chunks, fewer samples at once",
-               "no cleaning up makes room for one request of that size");
+  return known(
+      "find the call in the traceback and split it: tiles, patches, chunks, fewer samples, frames or a lower "
+      "resolution",
+      "no cleaning up makes room for one request of that size");
 }
 
 std::optional<Remedy> no_grad(const Asked& asked) {
@@ -111,6 +147,9 @@ std::optional<Remedy> no_grad(const Asked& asked) {
                            ? "torch::NoGradGuard no_grad; at the head of the evaluation"
                            : "with torch.no_grad(): (or torch.inference_mode()) around the whole evaluation";
   if (!asked.evidence.history) return known(action, "model.eval() alone does not stop autograd from keeping the graph");
+  if (asked.cause.id == "graph_kept") {
+    return computed(action, saving(*asked.evidence.history, Category::Activations), "at most: all activations");
+  }
   return computed(action, saving(*asked.evidence.history, Role::Evaluation), "at most: what the evaluation keeps");
 }
 
@@ -211,6 +250,13 @@ std::optional<Remedy> data_on_host(const Asked& asked) {
   return computed("keep the data on the host and move one batch at a time to the device", inputs);
 }
 
+std::optional<Remedy> no_weight_copies(const Asked& asked) {
+  return computed(
+      "keep the weights themselves in half precision (model.to(torch.bfloat16), with fp32 master weights in the "
+      "optimizer); where nothing trains, torch.autocast(..., cache_enabled=False)",
+      saving(*asked.evidence.history, Category::WeightCopies), "then there is no second copy");
+}
+
 // Only gradients of an earlier step can be freed. If they exceed the parameters, they were not recognised correctly.
 std::optional<Remedy> free_gradients(const Asked& asked) {
   const History& history = *asked.evidence.history;
@@ -230,8 +276,8 @@ std::optional<Remedy> warm_up_compiler(const Asked&) {
 }
 
 constexpr std::array kProgramRemedies = {
-    RemedyRule{"no_grad", {"validation_with_graph"}, &no_grad},
-    RemedyRule{"detach", {"leak_across_steps"}, &detach},
+    RemedyRule{"no_grad", {"validation_with_graph", "graph_kept"}, &no_grad},
+    RemedyRule{"detach", {"leak_across_steps", "many_kept"}, &detach},
     RemedyRule{"drop_retain_graph", {"leak_across_steps"}, &drop_graph},
     RemedyRule{"outputs_to_host", {"outputs_kept"}, &outputs_to_host},
     RemedyRule{"foreach_false", {"optimizer_temporaries", "optimizer_state"}, &foreach_off},
@@ -244,15 +290,26 @@ constexpr std::array kProgramRemedies = {
     RemedyRule{"split_request", {"single_request_too_big", "buffer_limit"}, &split_request},
     RemedyRule{"smaller_batch",
                {"device_full", "too_big_for_device", "activations", "logits", "temporaries", "late_library_handle",
-                "workspace", "budget_too_small"},
+                "workspace", "budget_too_small", "spilled_to_host"},
                &smaller_batch},
-    RemedyRule{"gradient_checkpointing", {"device_full", "too_big_for_device", "activations"}, &checkpointing},
-    RemedyRule{"half_precision", {"device_full", "too_big_for_device", "activations"}, &half_precision},
+    RemedyRule{"gradient_checkpointing",
+               {"device_full", "too_big_for_device", "activations", "spilled_to_host", "graph_kept"},
+               &checkpointing},
+    RemedyRule{
+        "half_precision", {"device_full", "too_big_for_device", "activations", "spilled_to_host"}, &half_precision},
+    RemedyRule{"smaller_input",
+               {"device_full", "too_big_for_device", "single_request_too_big", "activations", "attention_matrix",
+                "logits", "temporaries", "spilled_to_host"},
+               &smaller_input},
+    RemedyRule{"smaller_model", {"device_full", "too_big_for_device", "spilled_to_host"}, &smaller_model},
+    RemedyRule{"sharded_checkpoint", {"host_memory"}, &sharded_checkpoint},
+    RemedyRule{"more_host_memory", {"host_memory"}, &more_host_memory},
     RemedyRule{"free_gradients", {"gradients"}, &free_gradients},
     RemedyRule{"warm_up_compiler", {"compiler"}, &warm_up_compiler},
     RemedyRule{"bucket_views", {"library_buffers"}, &bucket_views},
     RemedyRule{"half_precision_weights", {"model_weights"}, &smaller_weights},
-    RemedyRule{"data_on_host", {"data_on_device"}, &data_on_host},
+    RemedyRule{"no_weight_copies", {"weight_copies"}, &no_weight_copies},
+    RemedyRule{"data_on_host", {"data_on_device", "many_kept"}, &data_on_host},
     RemedyRule{"larger_device", {"device_full", "too_big_for_device", "single_request_too_big"}, &larger_device},
 };
 

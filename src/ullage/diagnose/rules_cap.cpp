@@ -39,7 +39,9 @@ std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
   const std::optional<Bytes> held = facts.reserved ? facts.reserved : facts.allocated;
   const std::optional<Bytes> wanted = sum(held, facts.requested);
   if (!wanted) return std::nullopt;
-  const bool over = *wanted > *facts.allowed;
+  // The figures are rounded down to the printed digits, so the true sum may lie this much higher.
+  const Bytes rounding = evidence.precision * 4;
+  const bool over = sum(wanted, rounding).value_or(*wanted) > *facts.allowed;
   const bool room = facts.free && *facts.free >= *facts.requested;
   std::vector<std::string> why{fmt::format("this process may use {}, it held {} and asked for {}",
                                            to_string(*facts.allowed), to_string(*held), to_string(*facts.requested))};
@@ -54,7 +56,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
     return Finding{0.9, {"the words name a limit of one buffer or binding: how much is free does not matter"}};
   }
   // Level Zero fails with the same words for one allocation above 4 GB.
-  if (evidence.told_by(Teller::Xpu) && evidence.tool == Tool::LlamaCpp) {
+  if (evidence.told_by(Teller::Xpu) && evidence.spoken_by(Tool::LlamaCpp)) {
     return Finding{0.4, {"drivers of Arc cards refuse one allocation of 4 GiB or more with the same words"}};
   }
   if (!evidence.facts.requested) return std::nullopt;
@@ -84,7 +86,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
 
 // The engine has taken its share of the card already. Anything else must fit into the rest.
 std::optional<Finding> beside_the_share(const Evidence& evidence) {
-  const bool engine = evidence.tool == Tool::Vllm || evidence.tool == Tool::Sglang;
+  const bool engine = evidence.spoken_by(Tool::Vllm) || evidence.spoken_by(Tool::Sglang);
   if (!engine || !evidence.message) return std::nullopt;
   if (evidence.message->form == "sglang-startup") {
     return Finding{0.6, {"what the engine takes at its start leaves no room for the KV cache"}};

@@ -25,6 +25,12 @@ std::optional<Finding> single_request_too_big(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (!facts.requested || *facts.requested >= kGarbage) return std::nullopt;
   const std::string asked = to_string(*facts.requested);
+  // Where more is free than the device has, its size is no limit: host and device share one memory.
+  if (evidence.has_more_free_than_capacity()) {
+    if (*facts.requested <= *facts.free) return std::nullopt;
+    return Finding{
+        0.5, {fmt::format("one request of {} is more than all that is free ({})", asked, to_string(*facts.free))}};
+  }
   if (facts.capacity && *facts.requested > *facts.capacity) {
     return Finding{
         capacity_is_doubtful(evidence) ? 0.45 : 0.93,
@@ -35,6 +41,10 @@ std::optional<Finding> single_request_too_big(const Evidence& evidence) {
     return Finding{0.4,
                    {fmt::format("one request of {} is more than this process could get if it held nothing else: {}",
                                 asked, to_string(*most))}};
+  }
+  // Few devices have that much free, and the message says nothing of this one.
+  if (!facts.capacity && evidence.told_by_pool() && *facts.requested >= 32_GiB) {
+    return Finding{0.45, {fmt::format("one request of {}: few devices have that much free in one piece", asked)}};
   }
   // A single request of this size seldom fits even a large machine.
   if (evidence.told_by(Teller::Cpu) && *facts.requested >= 16_GiB) {
@@ -116,7 +126,8 @@ std::optional<Finding> full_by_summary(const Evidence& evidence) {
 std::optional<Finding> device_full(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   if (evidence.summary) return full_by_summary(evidence);
-  if (!evidence.message || facts.requested.value_or(Bytes{}) >= kGarbage) return std::nullopt;
+  if (!evidence.message || evidence.is_on_chip()) return std::nullopt;
+  if (facts.requested.value_or(Bytes{}) >= kGarbage) return std::nullopt;
   if (!facts.allocated) return full_without_figures(evidence);
   if (*facts.allocated == Bytes{} || !evidence.ceiling) return std::nullopt;
   if (!facts.requested && share(facts.allocated, evidence.ceiling) < 0.7) return std::nullopt;

@@ -51,8 +51,13 @@ std::optional<Finding> activations(const Evidence& evidence) {
       found->evidence.push_back("the backward pass needs them: they live until it");
     return found;
   }
-  if (!evidence.message || !evidence.signs.has(Sign::Backward) || evidence.signs.has(Sign::OptimizerStep))
-    return std::nullopt;
+  if (!evidence.message || evidence.signs.has(Sign::OptimizerStep)) return std::nullopt;
+  if (evidence.signs.has(Sign::Lora) && evidence.told_by_pool() && !evidence.signs.has(Sign::Loading)) {
+    return Finding{0.38,
+                   {"LoRA trains few weights, so activations and logits of the longest sample make the peak: " +
+                    evidence.signs.where(Sign::Lora)}};
+  }
+  if (!evidence.signs.has(Sign::Backward)) return std::nullopt;
   return Finding{0.35,
                  {"it failed in the backward pass, where all that the forward pass kept is still alive: " +
                   evidence.signs.where(Sign::Backward)}};
@@ -66,21 +71,39 @@ std::optional<Finding> workspace(const Evidence& evidence) {
   return found;
 }
 std::optional<Finding> library(const Evidence& evidence) { return made_of(evidence, Category::Library, 0.1); }
+std::optional<Finding> weight_copies(const Evidence& evidence) {
+  std::optional<Finding> found = made_of(evidence, Category::WeightCopies, 0.1);
+  if (found)
+    found->evidence.push_back(
+        "autocast casts each fp32 weight once and keeps the copy; no smaller batch makes it less");
+  return found;
+}
 std::optional<Finding> inputs(const Evidence& evidence) {
+  if (evidence.message && evidence.signs.has(Sign::ReplayBuffer) && evidence.told_by_pool()) {
+    return Finding{0.4, {"a replay buffer keeps what it was given: " + evidence.signs.where(Sign::ReplayBuffer)}};
+  }
   const bool host = evidence.history && evidence.history->device_is_cpu;  // inputs belong there
   return host ? std::nullopt : made_of(evidence, Category::Inputs, 0.2);
 }
 
-// For a snapshot without history: the part of the caching allocator's memory that nothing uses.
+// Memory of the caching allocator that nothing uses, if nothing failed. The pool keeps it for later requests.
 std::optional<Finding> cached_unused(const Evidence& evidence) {
-  if (!evidence.history || evidence.history->has_history || !evidence.history->layout) return std::nullopt;
-  const PoolLayout& layout = *evidence.history->layout;
-  const Bytes cached = layout.usable + layout.stuck;
-  if (share(cached, layout.reserved) < 0.2 || cached < 64_MiB) return std::nullopt;
-  return Finding{share(cached, layout.reserved) >= 0.4 ? 0.5 : 0.3,
-                 {fmt::format("{} of the {} reserved are not live: {} in {} free segments, {} beside live blocks",
-                              to_string(cached), to_string(layout.reserved), to_string(layout.usable),
-                              layout.empty_segments, to_string(layout.stuck))}};
+  if (!evidence.history || evidence.history->failed() || !evidence.history->layout) return std::nullopt;
+  const History& history = *evidence.history;
+  const PoolLayout& layout = *history.layout;
+  // Without a history nobody knows whether what is stuck now was ever usable, so both count.
+  const Bytes cached = history.has_history ? layout.usable : layout.usable + layout.stuck;
+  const double part = share(cached, layout.reserved);
+  if (part < 0.2 || cached < 64_MiB) return std::nullopt;
+  std::vector<std::string> why{
+      fmt::format("{} of the {} reserved are not live: {} in {} free segments, {} beside live blocks",
+                  to_string(layout.usable + layout.stuck), to_string(layout.reserved), to_string(layout.usable),
+                  layout.empty_segments, to_string(layout.stuck))};
+  if (history.has_history) {
+    why.push_back(fmt::format("the pool grew to {} while at most {} were live: requests of other sizes came before",
+                              to_string(history.reserved_peak), to_string(history.peak.live)));
+  }
+  return Finding{part >= 0.4 ? 0.5 : 0.3, std::move(why)};
 }
 
 std::optional<Finding> compiling(const Evidence& evidence) {
@@ -95,6 +118,7 @@ constexpr std::array kCompositionRules = {
     CauseRule{"temporaries", "Temporaries make the peak", &temporaries},
     CauseRule{"workspace", "The workspace of single ops makes the peak", &workspace},
     CauseRule{"library_buffers", "Workspaces and buffers of libraries", &library},
+    CauseRule{"weight_copies", "Autocast's copies of the weights", &weight_copies},
     CauseRule{"data_on_device", "Inputs kept on the device", &inputs},
     CauseRule{"cached_unused", "The pool keeps memory that nothing uses", &cached_unused},
     CauseRule{"compiler", "The compiler's own trials make the peak", &compiling},

@@ -47,17 +47,53 @@ std::optional<Finding> ranks_on_one_device(const Evidence& evidence) {
                    stray)}};
 }
 
+// Returns whether no other device of the recording held more. True if it has one device alone.
+bool is_fullest(const History& history, unsigned device) {
+  const auto by_peak = [](const DeviceShare& a, const DeviceShare& b) { return a.live_peak < b.live_peak; };
+  const auto most = std::ranges::max_element(history.devices, by_peak);
+  return most == history.devices.end() || most->device == device;
+}
+
+// Returns the device that held the most of those other than `device`; null if there is none.
+const DeviceShare* fullest_other(const History& history, unsigned device) {
+  const DeviceShare* most = nullptr;
+  for (const DeviceShare& share : history.devices) {
+    if (share.device != device && (most == nullptr || share.live_peak > most->live_peak)) most = &share;
+  }
+  return most;
+}
+
+std::optional<Finding> uneven_devices(const Evidence& evidence) {
+  if (!evidence.history || !evidence.history->failed()) return std::nullopt;
+  const History& history = *evidence.history;
+  const DeviceShare* other = fullest_other(history, history.trace.device);
+  const Bytes own = sum(history.peak.live, history.oom->requested).value_or(history.peak.live);
+  if (other == nullptr || other->live_peak == Bytes{} || own < 256_MiB) return std::nullopt;
+  const double times = share(own, other->live_peak);
+  if (times < 1.5) return std::nullopt;
+  std::string all;
+  for (const DeviceShare& each : history.devices) {
+    all += fmt::format("{}GPU {} at most {}", all.empty() ? "" : ", ", each.device, to_string(each.live_peak));
+  }
+  return Finding{times >= 3 ? 0.7 : 0.45,
+                 {fmt::format("with the request GPU {} would hold {}, {:.1f} times as much as any other device",
+                              history.trace.device, to_string(own), times),
+                  "live bytes: " + all}};
+}
+
 std::optional<Finding> dataparallel_first_card(const Evidence& evidence) {
   if (!evidence.signs.has(Sign::DataParallel)) return std::nullopt;
+  if (evidence.history && !is_fullest(*evidence.history, 0)) return std::nullopt;
   std::vector<std::string> why{"DataParallel keeps the weights and gathers all outputs on the first device: " +
                                evidence.signs.where(Sign::DataParallel)};
-  const bool first = evidence.facts.device.value_or(0) == 0;
+  const bool first = evidence.facts.device == 0u;
   if (first) why.push_back("device 0 is the one that failed");
   return Finding{first ? 0.55 : 0.3, std::move(why)};
 }
 
 constexpr std::array kDevicesRules = {
     CauseRule{"ranks_on_one_device", "Several ranks work on the same device", &ranks_on_one_device},
+    CauseRule{"uneven_devices", "One device holds far more than the others", &uneven_devices},
     CauseRule{"dataparallel_first_card", "DataParallel loads the first device more than the others",
               &dataparallel_first_card},
 };

@@ -65,20 +65,20 @@ std::optional<Finding> at_failure(const Evidence& evidence) {
   return Finding{part >= 0.1 ? 0.9 : 0.6, std::move(why)};
 }
 
-// Nothing failed, yet the allocator reserved far more than was ever live.
+// Nothing failed. Free segments are no pieces: the pool uses them for the next request that fits, and gives them back
+// before it fails. So only the holes beside live blocks count, those that the bar calls stuck.
 std::optional<Finding> without_failure(const Evidence& evidence) {
   const History& history = *evidence.history;
-  const Bytes gap = saturating_sub(history.reserved_peak, history.peak.live);
-  const double part = share(gap, history.reserved_peak);
-  if (!history.recorded || !history.has_history || part < 0.15 || gap < 64_MiB) return std::nullopt;
-  std::vector<std::string> why{
-      fmt::format("the pool grew to {} while at most {} were live: {} ({:.0f} %) were never in use",
-                  to_string(history.reserved_peak), to_string(history.peak.live), to_string(gap), 100 * part)};
-  if (history.layout) say_pins(*history.layout, why);
-  const double sure = part >= 0.4 ? 0.7 : part >= 0.25 ? 0.55 : 0.35;
-  if (history.trace.reserved_before < history.reserved_peak) return Finding{sure, std::move(why)};
-  why.push_back("the pool was that large before the history begins: an earlier peak may explain it");
-  return Finding{sure * 0.5, std::move(why)};
+  if (!history.recorded || !history.has_history || !history.layout) return std::nullopt;
+  const PoolLayout& layout = *history.layout;
+  const double part = share(layout.stuck, layout.reserved);
+  if (part < 0.15 || layout.stuck < 64_MiB) return std::nullopt;
+  std::vector<std::string> why{fmt::format(
+      "{} of the {} reserved ({:.0f} %) are holes beside live blocks, the largest of {}; {} are free segments",
+      to_string(layout.stuck), to_string(layout.reserved), 100 * part, to_string(layout.largest_hole),
+      to_string(layout.usable))};
+  say_pins(layout, why);
+  return Finding{part >= 0.4 ? 0.7 : part >= 0.25 ? 0.55 : 0.35, std::move(why)};
 }
 
 // For a table without the row "Non-releasable memory", which separates pieces beside live blocks from free segments.
@@ -114,6 +114,24 @@ std::optional<Finding> fragmentation(const Evidence& evidence) {
   return std::nullopt;
 }
 
+// A message that says nothing of pools, but whose surroundings show a capture; or a pool that refused in spite of room.
+std::optional<Finding> pools_in_message(const Evidence& evidence) {
+  if (!evidence.message || !evidence.told_by_pool()) return std::nullopt;
+  const Facts& facts = evidence.facts;
+  const bool room = facts.free && facts.requested && *facts.free >= sum(*facts.requested, 1_GiB);
+  if (evidence.private_pools.value_or(Bytes{}) > Bytes{} && room && !facts.allowed) {
+    return Finding{
+        0.42,
+        {fmt::format("{} were free and {} asked for; {} lie in private pools (a CUDA graph's, or a MemPool), "
+                     "which take memory in a way of their own",
+                     to_string(*facts.free), to_string(*facts.requested), to_string(*evidence.private_pools))}};
+  }
+  if (!evidence.signs.has(Sign::GraphCapture)) return std::nullopt;
+  return Finding{0.4,
+                 {"it failed while CUDA graphs were captured, which keep memory that was not reckoned with: " +
+                  evidence.signs.where(Sign::GraphCapture)}};
+}
+
 std::optional<Finding> private_pools(const Evidence& evidence) {
   Bytes held;
   std::optional<Bytes> of = evidence.facts.allocated;
@@ -123,7 +141,7 @@ std::optional<Finding> private_pools(const Evidence& evidence) {
     of = evidence.facts.reserved;
   }
   const double part = share(held, of);
-  if (part < 0.1) return std::nullopt;
+  if (part < 0.1) return pools_in_message(evidence);
   return Finding{part >= 0.4 ? 0.6 : 0.3,
                  {fmt::format("{} of {} ({:.0f} %) lie in private pools of CUDA graphs, which nobody else can use",
                               to_string(held), to_string(*of), 100 * part)}};
@@ -143,8 +161,23 @@ std::optional<Finding> driver_pool(const Evidence& evidence) {
                               to_string(*facts.free))}};
 }
 
+// The pool holds a free block that is large enough, and the request failed all the same.
+std::optional<Finding> fitting_block(const Evidence& evidence) {
+  if (!evidence.history || !evidence.history->failed() || !evidence.history->layout) return std::nullopt;
+  const PoolLayout& layout = *evidence.history->layout;
+  const Bytes asked = *evidence.facts.requested;
+  if (asked == Bytes{} || layout.largest_hole < asked + 1_MiB) return std::nullopt;
+  return Finding{
+      0.6,
+      {fmt::format("{} were asked for, and the pool had {} free in one piece", to_string(asked),
+                   to_string(layout.largest_hole)),
+       "a block serves only its own stream, its own pool (small requests, CUDA graphs, a MemPool) and, under "
+       "max_split_size_mb, requests of about its size"}};
+}
+
 constexpr std::array kFragmentationRules = {
     CauseRule{"fragmentation", "The cached bytes lie in pieces too small to use or give back", &fragmentation},
+    CauseRule{"fitting_block_unused", "The pool had a block that fits, but not for this request", &fitting_block},
     CauseRule{"private_pools", "CUDA graphs hold memory of their own", &private_pools},
     CauseRule{"driver_pool_fragmentation", "The driver's pool (cudaMallocAsync) lies in pieces", &driver_pool},
 };

@@ -18,12 +18,25 @@ using trace::Teller;
 
 // The kernel's and the schedulers' own lines name the reason; "Killed" and exit code 137 do not.
 Finding killed(std::string_view form) {
+  if (form == "ollama-killed")
+    return {0.6, {"the runner died while it loaded the model: most often for lack of memory"}};
   for (std::string_view sure : {"kernel", "slurm", "lsf", "container", "ray"}) {
     if (form.starts_with(sure)) return {0.95, {"who ended the process says that it was for lack of memory"}};
   }
   return {0.7,
           {"signal 9 or exit code 137 is how the kernel (or a container's limit) ends what uses too much host memory; "
            "other senders of signal 9 leave the same words"}};
+}
+
+// What the program did just then, if its lines show it and it takes host memory.
+void say_what_it_did(const Signs& signs, std::vector<std::string>& why) {
+  if (signs.has(Sign::Saving)) {
+    why.push_back("a checkpoint was being written, which is staged on the host: " + signs.where(Sign::Saving));
+  } else if (signs.has(Sign::Loading)) {
+    why.push_back("a checkpoint was being loaded, by each rank for itself: " + signs.where(Sign::Loading));
+  } else if (signs.has(Sign::ReplayBuffer)) {
+    why.push_back("a replay buffer keeps what it was given: " + signs.where(Sign::ReplayBuffer));
+  }
 }
 
 std::optional<Finding> host_memory(const Evidence& evidence) {
@@ -38,12 +51,16 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
       return Finding{large ? 0.4 : 0.75,
                      {fmt::format("{} of host memory were refused: this is not the device's memory", asked)}};
     }
-    case Teller::KernelKill:
-      return killed(evidence.message->form);
+    case Teller::KernelKill: {
+      Finding found = killed(evidence.message->form);
+      say_what_it_did(evidence.signs, found.evidence);
+      return found;
+    }
     case Teller::CudaDriver: {
       if (evidence.signs.has(Sign::PinnedMemory)) {
         return Finding{0.75,
-                       {"pinned host memory is asked of the CUDA driver: " + evidence.signs.where(Sign::PinnedMemory)}};
+                       {"pinned host memory is asked of the CUDA driver: " + evidence.signs.where(Sign::PinnedMemory),
+                        "it has a budget of its own: under WSL2 1 to 2 GB, else a part of the machine's memory"}};
       }
       if (evidence.message->text.find("THC") != std::string::npos) return std::nullopt;
       return Finding{0.25,
@@ -86,6 +103,21 @@ std::optional<Finding> on_mps(const Evidence& evidence) {
                               to_string(*evidence.other_allocations), to_string(*evidence.facts.allowed), 100 * part)}};
 }
 
+// The driver moves what does not fit into the machine's memory: Windows does so by itself. The request then fails when
+// that is full too.
+std::optional<Finding> spilled_to_host(const Evidence& evidence) {
+  if (!evidence.told_by_pool() || evidence.told_by(Teller::Hip) || !evidence.holds_more_than_capacity()) {
+    return std::nullopt;
+  }
+  const Facts& facts = evidence.facts;
+  const Bytes held =
+      std::max({facts.allocated.value_or(Bytes{}), facts.reserved.value_or(Bytes{}), facts.process.value_or(Bytes{})});
+  return Finding{0.5,
+                 {fmt::format("{} are held on a device of {}: the driver has put {} into the machine's memory",
+                              to_string(held), to_string(*facts.capacity), to_string(held - *facts.capacity)),
+                  "Windows lends a card up to half of the machine's memory; it is slow, and it ran out too"}};
+}
+
 std::optional<Finding> unified_memory(const Evidence& evidence) {
   if (!evidence.message) return std::nullopt;
   if (evidence.told_by(Teller::Mps)) return on_mps(evidence);
@@ -93,6 +125,13 @@ std::optional<Finding> unified_memory(const Evidence& evidence) {
     return Finding{0.4, {"host and GPU share one memory, and the system gives the GPU a part of it"}};
   }
   const Facts& facts = evidence.facts;
+  if (evidence.told_by_pool() && evidence.has_more_free_than_capacity()) {
+    return Finding{
+        0.5,
+        {fmt::format("{} are free on a device of {}: host and device share one memory (an APU, GB10, Jetson), "
+                     "and what the host's programs and file caches hold is missing from it",
+                     to_string(*facts.free), to_string(*facts.capacity))}};
+  }
   if (evidence.told_by(Teller::Vllm)) {
     if (!facts.capacity || is_a_cards_size(*facts.capacity)) return std::nullopt;
     return Finding{0.4,
@@ -114,6 +153,8 @@ std::optional<Finding> unified_memory(const Evidence& evidence) {
 constexpr std::array kHostRules = {
     CauseRule{"shared_memory", "Shared memory of the container is too small", &shared_memory},
     CauseRule{"host_memory", "Host memory ran out, not the device's", &host_memory},
+    CauseRule{"spilled_to_host", "The device is over-full, and the machine's memory behind it is full too",
+              &spilled_to_host},
     CauseRule{"unified_memory", "Host and device share one memory, and others hold it", &unified_memory},
 };
 

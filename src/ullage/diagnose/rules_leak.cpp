@@ -70,8 +70,30 @@ std::optional<Finding> outputs_kept(const Evidence& evidence) {
                   evidence.signs.where(Sign::Evaluation)}};
 }
 
+// A list, a cache or a replay buffer of the program's own: one line has made many tensors, and they all stay. No steps
+// are needed to see it, so it is told where growth from step to step is not.
+std::optional<Finding> many_kept(const Evidence& evidence) {
+  if (!evidence.history || !evidence.history->has_history) return std::nullopt;
+  const History& history = *evidence.history;
+  constexpr std::uint64_t kMany = 100;
+  for (const trace::Owner& owner : history.owners) {
+    using trace::Category;
+    const bool open = owner.category == Category::Unattributed || owner.category == Category::Inputs ||
+                      owner.category == Category::Temporaries;
+    const double part = share(owner.bytes, history.moment.live);
+    if (!open || owner.storages < kMany || part < 0.15 || owner.stack == trace::StackId{}) continue;
+    return Finding{
+        part >= 0.4 ? 0.55 : 0.4,
+        {fmt::format("{} tensors of together {} ({:.0f} % of what is live) are from one line, and all are alive: "
+                     "{}",
+                     owner.storages, to_string(owner.bytes), 100 * part, owner.name)}};
+  }
+  return std::nullopt;
+}
+
 constexpr std::array kLeakRules = {
     CauseRule{"leak_across_steps", "Something is kept from every step, and grows", &leak_across_steps},
+    CauseRule{"many_kept", "One line keeps many tensors: a list, a cache or a buffer of the program's own", &many_kept},
     CauseRule{"outputs_kept", "An evaluation keeps its outputs", &outputs_kept},
 };
 

@@ -59,9 +59,19 @@ std::optional<Finding> library_mismatch(const Evidence& evidence) {
                  {"a driver or library of another CUDA version fails with the same words, on an empty device too"}};
 }
 
+std::optional<Finding> on_chip_memory(const Evidence& evidence) {
+  if (!evidence.is_on_chip()) return std::nullopt;
+  return Finding{
+      0.95,
+      {"a block of the kernel wants more shared memory than one multiprocessor has: " + evidence.message->text,
+       "how much of the device's memory is free does not matter"}};
+}
+
 constexpr std::array kNotMemoryRules = {
     CauseRule{"index_error_in_disguise", "Not memory: an index out of range on the device", &index_error_in_disguise},
     CauseRule{"garbage_size", "Not memory: the size asked for is nonsense", &garbage},
+    CauseRule{"not_memory", "Not the device's memory: a kernel wants more on-chip memory than there is",
+              &on_chip_memory},
     CauseRule{"library_mismatch", "Not memory: a library that does not fit the driver", &library_mismatch},
 };
 

@@ -129,6 +129,9 @@ std::optional<Finding> late_library_handle(const Evidence& evidence) {
 std::optional<Finding> library_workspace(const Evidence& evidence) {
   const bool no_algorithm =
       evidence.message && evidence.message->text.find("valid cuDNN algorithm") != std::string::npos;
+  if (evidence.message && evidence.message->form == "tensorrt-no-implementation") {
+    return Finding{0.45, {"no implementation of the node fits the workspace that the builder may use"}};
+  }
   if (!evidence.told_by(Teller::Cudnn)) return std::nullopt;
   if (no_algorithm) return Finding{0.4, {"cuDNN found no algorithm: those that fit the shape may lack workspace"}};
   if (evidence.message->text.find("ALLOC_FAILED") == std::string::npos) return std::nullopt;
@@ -138,12 +141,18 @@ std::optional<Finding> library_workspace(const Evidence& evidence) {
 // The driver refused, although its own figure says that there was room.
 std::optional<Finding> driver_refused(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
-  if (!evidence.told_by_pool() || !facts.free || !facts.requested || *facts.free < *facts.requested)
-    return std::nullopt;
+  if (!evidence.told_by_pool() || !facts.free || !facts.requested) return std::nullopt;
+  // A segment is rounded up to 2 MiB, and printed figures are rounded: "4.44 GiB free" may be less than "4.44 GiB".
+  const Bytes spare = 2_MiB + evidence.precision * 2;
+  if (saturating_sub(*facts.free, *facts.requested) < spare) return std::nullopt;
   if (facts.allowed && *facts.allowed < facts.capacity.value_or(*facts.allowed)) return std::nullopt;
   std::vector<std::string> why{fmt::format("{} were free and {} asked for, and the driver refused",
                                            to_string(*facts.free), to_string(*facts.requested))};
-  if (evidence.told_by(Teller::Xpu)) return Finding{0.4, std::move(why)};
+  if (evidence.told_by(Teller::Xpu) || evidence.has_more_free_than_capacity()) return Finding{0.4, std::move(why)};
+  if (evidence.private_pools.value_or(Bytes{}) > Bytes{}) {
+    why.push_back("a private pool is in use, which may have refused in the driver's place");
+    return Finding{0.4, std::move(why)};
+  }
   why.push_back(
       "seen on Windows (the page file backs device memory and was too small), on APUs, and where another "
       "process took the bytes for an instant");

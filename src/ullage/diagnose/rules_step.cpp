@@ -37,6 +37,30 @@ std::optional<Finding> graph_in_history(const History& history) {
        fmt::format("{:.0f} % of all that the evaluation had made up to then were still alive", 100 * alive)}};
 }
 
+// Without a graph, what one line makes for a layer dies before the next layer's. So if many storages of one line are
+// alive at once, the graph holds them. In training that is as it must be, and activations() says it.
+std::optional<Finding> graph_kept(const Evidence& evidence) {
+  if (!evidence.history || !evidence.history->has_history || evidence.history->roles.trains) return std::nullopt;
+  const History& history = *evidence.history;
+  constexpr std::uint64_t kLayers = 8;
+  Bytes kept;
+  const trace::Owner* most = nullptr;
+  for (const trace::Owner& owner : history.owners) {
+    if (owner.category != Category::Activations || owner.storages < kLayers) continue;
+    if (owner.name.find("cache") != owner.name.npos) continue;  // keys and values are kept on purpose
+    if (most == nullptr) most = &owner;
+    kept += owner.bytes;
+  }
+  const double part = share(kept, history.moment.live);
+  if (most == nullptr || part < 0.2 || kept < 1_MiB) return std::nullopt;
+  return Finding{
+      0.5,
+      {fmt::format("{} of {} live are activations of which one line has made {} or more that are all alive",
+                   to_string(kept), to_string(history.moment.live), kLayers),
+       fmt::format("the largest: {} in {} storages from {}", to_string(most->bytes), most->storages, most->name),
+       "no backward pass was recorded: either none comes and no_grad is missing, or it comes later"}};
+}
+
 std::optional<Finding> validation_with_graph(const Evidence& evidence) {
   if (evidence.history) return graph_in_history(*evidence.history);
   if (!evidence.message || !evidence.signs.has(Sign::Evaluation) || evidence.signs.has(Sign::Backward))
@@ -161,6 +185,7 @@ std::optional<Finding> kv_cache(const Evidence& evidence) {
 constexpr std::array kStepRules = {
     CauseRule{"validation_with_graph", "An evaluation runs without no_grad and keeps its graph",
               &validation_with_graph},
+    CauseRule{"graph_kept", "A forward pass keeps its graph, and no backward pass was seen", &graph_kept},
     CauseRule{"optimizer_state", "The optimizer's state, born in the first step", &optimizer_state},
     CauseRule{"optimizer_temporaries", "Temporaries of a foreach optimizer", &optimizer_temporaries},
     CauseRule{"logits", "Logits of the whole vocabulary", &logits},

@@ -102,6 +102,30 @@ constexpr Word kWords[] = {
     {Sign::DeviceAssert, In::Phrase, "indexselectlargeindex"},
     {Sign::RetainGraph, In::Code, "retain_graph=true"},
     {Sign::RetainGraph, In::Code, "create_graph=true"},
+    {Sign::GraphCapture, In::Frame, "cuda/graphs.py"},
+    {Sign::GraphCapture, In::Frame, "capture_model"},
+    {Sign::GraphCapture, In::Frame, "cuda_graph_runner"},
+    {Sign::GraphCapture, In::Phrase, "capturing cuda graph"},
+    {Sign::GraphCapture, In::Phrase, "cuda graph capture"},
+    {Sign::GraphCapture, In::Phrase, "capture cuda graph"},
+    {Sign::ReplayBuffer, In::Frame, "replay_buffer"},
+    {Sign::ReplayBuffer, In::Frame, "replaybuffer"},
+    {Sign::ReplayBuffer, In::Frame, "replay_memory"},
+    {Sign::ReplayBuffer, In::Line, "replay buffer"},
+    {Sign::ReplayBuffer, In::Line, "replaybuffer"},
+    {Sign::Lora, In::Frame, "/peft/"},
+    {Sign::Lora, In::Frame, "lora"},
+    {Sign::Lora, In::Line, "lora"},
+    {Sign::Lora, In::Line, "qlora"},
+    {Sign::Saving, In::Frame, "save_checkpoint"},
+    {Sign::Saving, In::Frame, "save_pretrained"},
+    {Sign::Saving, In::Frame, "state_dict_saver"},
+    {Sign::Saving, In::Code, "torch.save("},
+    {Sign::Saving, In::Phrase, "saving checkpoint"},
+    {Sign::Saving, In::Phrase, "saving model checkpoint"},
+    {Sign::Autocast, In::Frame, "amp/autocast_mode.py"},
+    {Sign::Autocast, In::Frame, "amp\\autocast_mode.py"},
+    {Sign::Autocast, In::Code, "autocast("},
     {Sign::Windows, In::Frame, ":\\"},
     {Sign::Windows, In::Phrase, ":\\"},
 };
@@ -217,6 +241,17 @@ Signs signs_of(const trace::OutOfMemory& message) {
   // The newest line comes first, because it says most and the first hit stays.
   for (std::size_t i = message.before.size(); i-- > 0;) signs.look_at_line(message.before[i]);
   signs.look_at_line(message.text);
+  // A traceback below the error: a frame's line, then its code.
+  for (std::size_t i = 0; i < message.after.size(); ++i) {
+    const std::string_view line = message.after[i];
+    if (!line.starts_with("File \"")) continue;
+    const bool has_code = i + 1 < message.after.size() && !message.after[i + 1].starts_with("File \"");
+    const std::size_t name_end = line.find('"', 6);
+    const std::size_t in = line.rfind(" in ");
+    signs.look_at_frame({std::string(line.substr(6, name_end == line.npos ? line.npos : name_end - 6)),
+                         in == line.npos ? "" : std::string(line.substr(in + 4)), 0},
+                        has_code ? std::string_view(message.after[i + 1]) : std::string_view());
+  }
   return signs;
 }
 

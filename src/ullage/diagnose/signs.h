@@ -34,6 +34,11 @@ enum class Sign {
   LaterStep,     // a printed line shows step 20 or later, or epoch 2 or later
   DeviceAssert,  // the device reported an index or class number out of range
   RetainGraph,   // retain_graph, create_graph
+  GraphCapture,  // CUDA graphs are being captured
+  ReplayBuffer,
+  Lora,
+  Saving,    // of a checkpoint
+  Autocast,  // the program runs in half precision already
   Windows,
   Count,
 };

@@ -4,41 +4,70 @@
 // Finds the program that a message comes from. Its remedies are then its own options, variables and calls: what helps
 // in a training script is of no use to a person who serves a model.
 
+#include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/recording/out_of_memory.h"
+#include "ullage/trace/recording/stacks.h"
 
 #include <array>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace ullage::diagnose {
 
 enum class Tool {
   None,  // none that is known: the person's own script
+  Torch,
   Vllm,
   Sglang,
-  LlamaCpp,
+  LmStudio,
   Ollama,
+  LlamaCpp,
   ComfyUi,
   Diffusers,
   Mlx,
   OnnxRuntime,
   WebGpu,
+  DirectMl,
   Vulkan,
   TensorRt,
   Jax,
   TensorFlow,
+  Verl,
+  Trl,
   DeepSpeed,
+  Fsdp,
+  Ddp,
+  Transformers,
+  Triton,
+  Nccl,
+  Python,
   Node,
   Java,
+  Dask,
   Ray,
   Slurm,
   Kubernetes,
   Docker,
   Notebook,
+  Kernel,
+  Ullage,
 };
 
-// Looks for words in the message; if it has none, in the lines before it and in the file names of its traceback.
-Tool tool_of(const trace::OutOfMemory& message);
+struct Speaker {
+  Tool tool = Tool::None;
+  std::string seen;  // what showed it: "\"vllm\" in the traceback"; empty for None
+};
+
+// Looks for words in the message, then in its traceback, then in the lines before and after it. If none of them names a
+// tool, the wording itself decides: only PyTorch says "CUDA out of memory. Tried to allocate".
+Speaker speaker_of(const trace::OutOfMemory& message);
+// PyTorch made the recording; a tool that runs PyTorch is known by the files in its stacks.
+Speaker speaker_of(const trace::Stacks& stacks);
+
+// Returns the fact for a diagnosis; none for Tool::None.
+std::optional<Spoken> spoken(const Speaker& speaker);
 
 // Returns false for a PyTorch training script and for what runs one (DeepSpeed, Ray, a scheduler, a container, a
 // notebook), true for any other tool.
@@ -51,6 +80,7 @@ struct ToolAdvice {
   enum class For { Device, Host, Any } what;  // which memory it saves
   std::string_view action;
   std::string_view why;
+  std::array<std::string_view, 4> causes{};  // ids of the only causes that it is for; empty: any cause of `what`
 };
 // Returns the settings of all tools; those of one tool in the order in which to try them.
 std::span<const ToolAdvice> tool_advice();

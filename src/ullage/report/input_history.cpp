@@ -39,14 +39,13 @@ InputHistory of_take(const trace::UnderstoodFile& file, std::size_t index) {
   return history;
 }
 
-// Returns the device of a diagnosis. Diagnoses are in the order of the devices. With `--device` there is only one,
-// whose facts name the device.
-template <class Devices>
-const typename Devices::value_type* device_of(const Devices& devices, const diagnose::Diagnosis& diagnosis,
-                                              std::size_t index, std::size_t count, auto number) {
+// Returns the device of a diagnosis. A profile's diagnoses are in the order of its devices, of which several may have
+// the same number (the CPU has 0 too). With `--device` there is only one, whose facts name the device.
+const trace::Profile::Device* device_of(const std::vector<trace::Profile::Device>& devices,
+                                        const diagnose::Diagnosis& diagnosis, std::size_t index, std::size_t count) {
   if (count == devices.size()) return &devices[index];
-  for (const auto& device : devices) {
-    if (diagnosis.facts.device && number(device) == static_cast<long>(*diagnosis.facts.device)) return &device;
+  for (const trace::Profile::Device& device : devices) {
+    if (diagnosis.facts.device && device.index == static_cast<long>(*diagnosis.facts.device)) return &device;
   }
   return nullptr;
 }
@@ -65,12 +64,11 @@ Understanding understanding_of(const trace::Trace& trace, const trace::Stacks& s
 std::optional<InputHistory> history_of(const trace::Input& input, const diagnose::Diagnosis& diagnosis,
                                        std::size_t index, std::size_t count) {
   if (const auto* recording = std::get_if<trace::Recording>(&input)) {
-    const auto number = [](const trace::DeviceRecording& device) { return static_cast<long>(device.device); };
-    const auto* device = device_of(recording->devices, diagnosis, index, count, number);
-    if (device != nullptr) return of_device(*recording, *device);
+    for (const trace::DeviceRecording& device : recording->devices) {
+      if (device.device == diagnosis.facts.device) return of_device(*recording, device);
+    }
   } else if (const auto* profile = std::get_if<trace::Profile>(&input)) {
-    const auto number = [](const trace::Profile::Device& device) { return static_cast<long>(device.index); };
-    const auto* device = device_of(profile->devices, diagnosis, index, count, number);
+    const auto* device = device_of(profile->devices, diagnosis, index, count);
     if (device != nullptr) return of_device(*profile, *device);
   } else if (const auto* file = std::get_if<trace::UnderstoodFile>(&input)) {
     const std::size_t take = diagnosis.source.take.value_or(index);

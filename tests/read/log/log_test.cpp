@@ -179,6 +179,98 @@ TEST(Log, KeepsAtMostTwentyLinesBefore) {
   EXPECT_TRUE(error.traceback.empty());
 }
 
+TEST(Log, AByteOrderMarkHidesNoTraceback) {
+  const trace::Log log = logged(
+      "\xef\xbb\xbfTraceback (most recent call last):\n  File \"train.py\", line 7, in main\n    loss.backward()\n"
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  ASSERT_EQ(log.errors[0].traceback.size(), 1u);
+  EXPECT_EQ(log.errors[0].traceback[0].file, "train.py");
+}
+
+TEST(Log, ReadsATracebackOfIPython) {
+  const trace::Log log = logged(
+      "---------------------------------------------------------------------------\n"
+      "OutOfMemoryError                          Traceback (most recent call last)\n"
+      "Cell In[5], line 3\n      1 model.cuda()\n      2 x = batch()\n----> 3 y = model(x)\n\n"
+      "File /opt/x/site-packages/torch/nn/modules/module.py:1518, in Module._call_impl(self, *args, **kwargs)\n"
+      "   1516     return self._slow(*args)\n   1517 else:\n-> 1518     return self._call(*args)\n\n"
+      "File /home/me/net.py:44, in Net.forward(self, x)\n     43 x = self.a(x)\n---> 44 return self.b(x)\n\n"
+      "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  const auto& frames = log.errors[0].traceback;
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[0].file, "/home/me/net.py");
+  EXPECT_EQ(frames[0].function, "Net.forward");
+  EXPECT_EQ(frames[0].line, 44u);
+  EXPECT_EQ(log.errors[0].code[0], "return self.b(x)");
+  EXPECT_EQ(frames[1].line, 1518u);
+  EXPECT_EQ(frames[2].file, "<ipython-input>");
+  EXPECT_EQ(frames[2].line, 3u);
+  EXPECT_EQ(log.errors[0].code[2], "y = model(x)");
+}
+
+TEST(Log, ReadsATracebackThatAStringHolds) {
+  const trace::Log line = logged(
+      R"({"level":"error","log":"Traceback (most recent call last):\n  File \"/app/train.py\", line 9, in step\n    )"
+      R"(loss.backward()\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."})"
+      "\n");
+  ASSERT_EQ(line.errors.size(), 1u);
+  EXPECT_EQ(line.errors[0].requested, 2_GiB);
+  ASSERT_EQ(line.errors[0].traceback.size(), 1u);
+  EXPECT_EQ(line.errors[0].traceback[0].file, "/app/train.py");
+  EXPECT_EQ(line.errors[0].code[0], "loss.backward()");
+  const trace::Log notebook = logged(
+      R"x(     "traceback": [
+      "\u001b[0;31m-----------\u001b[0m",
+      "\u001b[0;31mOutOfMemoryError\u001b[0m                          Traceback (most recent call last)",
+      "File \u001b[0;32m/opt/x/net.py:44\u001b[0m, in \u001b[0;36mNet.forward\u001b[0;34m(self, x)\u001b[0m\n\u001b[0;32m---> 44\u001b[0m return self.b(x)\n",
+      "\u001b[0;31mOutOfMemoryError\u001b[0m: CUDA out of memory. Tried to allocate 2.00 GiB."
+     ])x"
+      "\n");
+  ASSERT_EQ(notebook.errors.size(), 1u);
+  EXPECT_EQ(notebook.errors[0].line, 5u);
+  ASSERT_EQ(notebook.errors[0].traceback.size(), 1u);
+  EXPECT_EQ(notebook.errors[0].traceback[0].file, "/opt/x/net.py");
+  EXPECT_EQ(notebook.errors[0].traceback[0].function, "Net.forward");
+}
+
+TEST(Log, KeepsTheLinesBelowAnError) {
+  std::string text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+  for (int i = 0; i < 20; ++i) text += "line " + std::to_string(i) + "\n";
+  const trace::Log log = logged(text);
+  ASSERT_EQ(log.errors[0].after.size(), 10u);
+  EXPECT_EQ(log.errors[0].after[0], "line 0");
+}
+
+TEST(Log, ReadsTheFiguresOfNcclAndTensorFlow) {
+  const auto one = [](const std::string& text) { return logged(text).errors.at(0); };
+  EXPECT_EQ(one("node1:12:40 [0] NCCL WARN Failed to CUDA calloc 6291456 bytes\n").requested, Bytes{6291456});
+  EXPECT_EQ(one("E stream_executor failed to alloc 2147483648 bytes on host: CUDA_ERROR_OUT_OF_MEMORY\n").requested,
+            2_GiB);
+  EXPECT_EQ(one("W bfc_allocator.cc:310] Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.50GiB (rounded to "
+                "1)\n")
+                .requested,
+            3584_MiB);
+  EXPECT_FALSE(read_log("Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.50GiB. The caller indicates that "
+                        "this is not a failure, but this may mean that there could be performance gains\n",
+                        "x")
+                   .ok());
+}
+
+TEST(Log, AKillIsToldByWhoNamesItsReason) {
+  const auto log = read_log(
+      "RuntimeError: DataLoader worker (pid 108439) is killed by signal: Killed.\n"
+      "slurmstepd: error: Detected 1 oom_kill event in StepId=10609057.batch.\n"
+      "Killed\n",
+      "x");
+  ASSERT_TRUE(log.ok());
+  ASSERT_EQ(log->errors.size(), 1u);
+  EXPECT_EQ(log->errors[0].form, "slurm-oom-kill");
+  EXPECT_NE(log->errors[0].text.find("slurmstepd"), std::string::npos);
+  EXPECT_EQ(log->errors[0].line, 1u);
+}
+
 TEST(Log, OneKillToldInManyWordsIsOneError) {
   const trace::Log log = logged(
       "[10.0] python invoked oom-killer: gfp_mask=0x100cca, order=0\n"

@@ -69,5 +69,28 @@ TEST(DiagnosisJson, TakesAnyBytes) {
   EXPECT_NE(written({d}).find("\\u001b[31m"), std::string::npos);
 }
 
+TEST(DiagnosisJson, SaysWhatEachDeviceHeld) {
+  Diagnosis d = sample_snapshot();
+  EXPECT_EQ(Json::parse(written({d})).at("devices"), Json::array());
+  d.devices = {{0, 100_MiB, 1_GiB, std::nullopt}, {1, 9_GiB, 10_GiB, 2_GiB}};
+  const Json devices = Json::parse(written({d})).at("devices");
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_TRUE(devices[0].at("refused_bytes").is_null());
+  EXPECT_EQ(devices[1].at("device"), 1);
+  EXPECT_EQ(devices[1].at("live_peak_bytes"), (9_GiB).count);
+  EXPECT_EQ(devices[1].at("reserved_peak_bytes"), (10_GiB).count);
+  EXPECT_EQ(devices[1].at("refused_bytes"), (2_GiB).count);
+}
+
+TEST(DiagnosisJson, SaysWhoSpeaks) {
+  Diagnosis d = sample_message();
+  EXPECT_TRUE(Json::parse(written({d})).at("tool").is_null());
+  d.tool = diagnose::Spoken{"vllm", "vLLM", "\"vllm\" in the traceback"};
+  const Json tool = Json::parse(written({d})).at("tool");
+  EXPECT_EQ(tool.at("id"), "vllm");
+  EXPECT_EQ(tool.at("name"), "vLLM");
+  EXPECT_EQ(tool.at("seen"), "\"vllm\" in the traceback");
+}
+
 }  // namespace
 }  // namespace ullage::report

@@ -129,5 +129,25 @@ TEST(DiagnosisTerminal, NeutralisesWhatAFileSays) {
   }
 }
 
+TEST(DiagnosisTerminal, SaysWhoSpeaksUnlessTheVersionOfTorchDoes) {
+  Diagnosis d = sample_message();
+  d.tool = diagnose::Spoken{"torch", "PyTorch", "the wording"};
+  EXPECT_EQ(written_to_terminal({d}, {}).find("by PyTorch"), std::string::npos);
+  d.source.torch.clear();
+  EXPECT_NE(written_to_terminal({d}, {}).find("by PyTorch"), std::string::npos);
+  d.tool = diagnose::Spoken{"vllm", "vLLM", "\"vllm\" in the traceback"};
+  EXPECT_NE(written_to_terminal({d}, {}).find(", by vLLM"), std::string::npos);
+}
+
+TEST(DiagnosisTerminal, SaysWhereTheRequestWasMadeAndWhatEachDeviceHeld) {
+  Diagnosis d = sample_snapshot();
+  d.asked_by = "model.py:42 forward, called by train.py:57 main";
+  d.devices = {{0, 100_MiB, 1_GiB, std::nullopt}, {1, 9_GiB, 10_GiB, 2_GiB}};
+  const std::string text = written_to_terminal({d}, {});
+  EXPECT_NE(text.find("asked for by model.py:42 forward, called by train.py:57 main"), std::string::npos) << text;
+  EXPECT_NE(text.find("GPU 0 held at most 100.00 MiB, GPU 1 held at most 9.00 GiB and refused 2.00"), std::string::npos)
+      << text;
+}
+
 }  // namespace
 }  // namespace ullage::report

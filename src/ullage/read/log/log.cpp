@@ -49,6 +49,12 @@ bool same_kill(const OutOfMemory& earlier, const OutOfMemory& later, std::uint64
          earlier.form != later.form && lines_between <= kNear && !(earlier.process && later.process);
 }
 
+// Returns whether who writes this line knows why the process ended. "Killed" and an exit code do not say it.
+bool names_the_reason(const OutOfMemory& kill) {
+  constexpr std::string_view kSure[] = {"kernel", "slurm", "lsf", "container", "ray"};
+  return std::ranges::any_of(kSure, [&](std::string_view form) { return kill.form.starts_with(form); });
+}
+
 class LogReader {
  public:
   explicit LogReader(std::string_view text) : text_(text) {}
@@ -100,6 +106,10 @@ class LogReader {
     if (!log_.errors.empty() && same_kill(log_.errors.back(), found.error, line - last_line_)) {
       OutOfMemory& kill = log_.errors.back();
       if (!kill.process) kill.process = found.error.process;
+      if (!names_the_reason(kill) && names_the_reason(found.error)) {
+        kill.form = found.error.form;
+        kill.text = found.error.text;
+      }
       last_line_ = line;
       return;
     }
@@ -117,6 +127,7 @@ class LogReader {
       error.traceback = std::move(around.frames);
       error.code = std::move(around.code);
       error.before = std::move(around.before);
+      error.after = lines_after(text_, line_at(text_, std::max(found.lead, found.end == 0 ? 0 : found.end - 1)));
     }
     log_.errors.push_back(std::move(error));
   }
@@ -159,6 +170,8 @@ constexpr std::string_view kWantedLog =
 }  // namespace
 
 Result<trace::Log> read_log(std::string_view text, const std::string& name) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.empty()) return Error{Error::Kind::BadFile, "the text is empty", name};
   trace::Log log = LogReader(text).read();
   if (log.errors.empty() && log.summaries.empty()) {

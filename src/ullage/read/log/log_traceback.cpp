@@ -12,6 +12,9 @@ constexpr std::size_t kMostLines = 2000;  // of a traceback: deep recursion prin
 constexpr std::size_t kMostOdd = 12;      // lines between two frames that are neither frame nor code
 constexpr std::size_t kMostBefore = 20;
 constexpr std::size_t kLongestKept = 400;  // bytes kept of a line
+constexpr std::size_t kMostAfter = 10;
+constexpr std::size_t kLongestString = std::size_t{32} * 1024;  // bytes of a traceback in a string
+constexpr std::string_view kErrorName = "Error";                // in the name of the exception, "OutOfMemoryError: "
 constexpr std::string_view kBegin = "Traceback (most recent call last)";
 
 std::string_view without_indent(std::string_view line) {
@@ -61,8 +64,64 @@ std::optional<std::string_view> inside_box(std::string_view line) {
   return without_indent(line.substr(0, last));
 }
 
+// The header of a frame as IPython writes it, "File /x/model.py:12, in Net.forward(self, x)", "Cell In[5], line 3", and
+// up to version 8.4 "/x/model.py in forward(self, x)" with the number of the line in the code below.
+std::optional<trace::Frame> ipython_frame_in(std::string_view line, std::uint64_t arrow_line) {
+  trace::Frame frame;
+  const std::size_t in = line.find(line.starts_with("File ") || line.starts_with("Cell ") ? ", in " : " in ");
+  const std::string_view place = line.substr(0, in);
+  if (in != line.npos) {
+    const std::string_view function = line.substr(line.find("in ", in) + 3);
+    frame.function = clean(function.substr(0, function.find('(')), kLongestKept);
+  }
+  constexpr std::string_view kLine = ", line ";
+  const std::size_t colon = place.starts_with("Cell In[") ? place.find(kLine) : place.rfind(':');
+  if (place.starts_with("File ") || place.starts_with("Cell In[")) {
+    if (colon == place.npos) return std::nullopt;
+    const std::string_view number = place.substr(colon + (place[colon] == ':' ? 1 : kLine.size()));
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), frame.line);
+    if (error != std::errc()) return std::nullopt;
+    const bool cell = place.starts_with("Cell");
+    frame.file = cell ? "<ipython-input>" : clean(place.substr(5, colon - 5), kLongestKept);
+    return frame;
+  }
+  if (in == line.npos || (!place.ends_with(".py") && !place.starts_with("<ipython-input"))) return std::nullopt;
+  frame.file = clean(place, kLongestKept);
+  frame.line = arrow_line;
+  return frame;
+}
+
+// "---> 12     y = f(x)", the line that failed. Sets its number and returns its code; empty if it is no such line.
+std::string_view ipython_code_in(std::string_view line, std::uint64_t& number) {
+  const std::size_t head = line.find_first_not_of('-');
+  if (head == 0 || head == line.npos || line[head] != '>') return {};
+  line.remove_prefix(std::min(line.size(), line.find_first_not_of("-> ")));
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (error != std::errc()) return {};
+  return without_indent(line.substr(static_cast<std::size_t>(end - line.data())));
+}
+
 // "~~~~^^^^" under the code, as Python 3.11 and later draw it.
 bool is_underline(std::string_view line) { return !line.empty() && line.find_first_not_of("~^ ") == line.npos; }
+
+// Notebooks and JSON logs keep a traceback in a string: line breaks, quotes and colors are escaped.
+std::string unescaped(std::string_view raw) {
+  std::string out;
+  out.reserve(raw.size());
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (raw[i] != '\\' || i + 1 == raw.size()) {
+      out += raw[i];
+      continue;
+    }
+    const std::string_view rest = raw.substr(i + 1);
+    if (rest.starts_with("u001b")) {
+      out += '\x1b', i += 5;
+    } else {
+      out += rest[0] == 'n' ? '\n' : rest[0] == 't' ? ' ' : rest[0], ++i;
+    }
+  }
+  return out;
+}
 
 class TracebackWalk {
  public:
@@ -95,16 +154,25 @@ class TracebackWalk {
   // Walks upwards from the error; each frame stands above its line of code. False if the traceback has no beginning.
   bool read_traceback() {
     std::string code;
+    std::string plain;
+    std::uint64_t arrow_line = 0;  // of IPython's arrow, if one has been seen since the last frame
     std::size_t odd = 0;
     for (std::size_t i = 0; i < kMostLines && step_back(); ++i) {
       if (at_.begin < not_before_) return false;
       const std::string_view whole = at_.of(text_);
-      const std::string_view line = without_indent(whole.substr(prefix_length(whole)));
-      if (line.starts_with(kBegin)) return true;
+      std::string_view line = without_indent(whole.substr(prefix_length(whole)));
+      if (line.starts_with('"')) line.remove_prefix(1);  // of a string in a notebook's list
+      if (line.find('\x1b') != line.npos) line = plain = clean(line, kLongestKept);
+      // Behind the exception's name in IPython, behind a string's beginning in a JSON log.
+      const std::size_t begins = line.find(kBegin);
+      if (begins == 0 || (begins != line.npos && line.size() - begins <= kBegin.size() + 2)) return true;
       if (line.starts_with(kCorner) && line.find(kBegin) != line.npos) return true;
       const auto boxed = inside_box(line);
       if (boxed && odd != 0) code.clear(), odd = 0;  // the line below the box is not code
-      if (auto frame = boxed ? boxed_frame_of(*boxed) : frame_in(line)) {
+      auto frame = boxed ? boxed_frame_of(*boxed) : frame_in(line);
+      if (!frame && !boxed) frame = ipython_frame_in(line, arrow_line);
+      if (frame) {
+        arrow_line = 0;
         around_.frames.push_back(std::move(*frame));
         around_.code.push_back(std::move(code));
         code.clear();
@@ -116,6 +184,11 @@ class TracebackWalk {
         continue;
       }
       if (is_underline(line)) continue;
+      if (const std::string_view failed = ipython_code_in(line, arrow_line); !failed.empty()) {
+        code = clean(failed, kLongestKept);
+        continue;
+      }
+      if (arrow_line != 0) continue;  // the lines around the one that failed
       if (++odd > kMostOdd) return false;
       code = clean(line, kLongestKept);  // of several lines, the uppermost stays
     }
@@ -148,7 +221,31 @@ class TracebackWalk {
 }  // namespace
 
 Surroundings surroundings_of(std::string_view text, const Line& error, std::size_t not_before) {
-  return TracebackWalk(text, error, not_before).run();
+  Surroundings around = TracebackWalk(text, error, not_before).run();
+  // A notebook's file has its colors escaped, which would stand in the frames.
+  const bool escaped = !around.frames.empty() && around.frames[0].file.find("u001b") != std::string::npos;
+  if (!around.frames.empty() && !escaped) return around;
+  const std::size_t end = std::min(text.size(), error.begin + kLongestString);
+  const std::size_t begin = std::max(not_before, error.begin > kLongestString ? error.begin - kLongestString : 0);
+  // A traceback in a string of the error's own line: the error is its last line.
+  std::size_t stop = std::min(end, std::max(error.end, error.begin));
+  const std::string_view raw = text.substr(begin, stop - begin);
+  if (raw.find("\\n") == raw.npos) return around;
+  const std::string text_then = unescaped(raw);
+  const std::size_t last = text_then.rfind(kErrorName);
+  if (last == std::string::npos) return around;
+  Surroundings inside = TracebackWalk(text_then, line_at(text_then, last), 0).run();
+  if (inside.frames.empty()) return around;
+  around.frames = std::move(inside.frames), around.code = std::move(inside.code);
+  return around;
+}
+
+std::vector<std::string> lines_after(std::string_view text, const Line& error) {
+  std::vector<std::string> lines;
+  for (auto line = line_after(text, error); line && lines.size() < kMostAfter; line = line_after(text, *line)) {
+    lines.push_back(clean(line->of(text), kLongestKept));
+  }
+  return lines;
 }
 
 }  // namespace ullage::read

@@ -149,6 +149,20 @@ inline constexpr Clause kXla[] = {
     {"Out of memory allocating $", {&M::requested}},
 };
 
+// nccl, src/include/alloc.h
+inline constexpr Clause kNccl[] = {
+    {"Failed to CUDA calloc $", {&M::requested}},
+    {"Failed to CUDA calloc async $", {&M::requested}},
+};
+
+// tensorflow, stream_executor/cuda/cuda_driver.cc and tsl/framework/bfc_allocator.cc
+inline constexpr Clause kTfHost[] = {
+    {"failed to alloc $ on host", {&M::requested}},
+};
+inline constexpr Clause kTfBfc[] = {
+    {"ran out of memory trying to allocate $", {&M::requested}},
+};
+
 inline constexpr Clause kTensorFlow[] = {
     {"OOM when allocating tensor with shape[@] and type ?", {&M::requested}},
     {"OOM when allocating tensor with shape[@]"},

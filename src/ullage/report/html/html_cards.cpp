@@ -58,7 +58,7 @@ std::string list_of(const std::vector<std::string>& texts, const char* name) {
 std::string owner_row(const trace::Owner& owner, Bytes all) {
   return fmt::format(
       "<tr><td class=\"number\" data-bytes=\"{}\">{}</td><td class=\"number\">{}</td><td><i class=\"dot "
-      "{}\"></i><span class=\"wide\">{}</span></td>"
+      "{}\"></i><span class=\"wide\">{} </span></td>"
       "<td class=\"code\">{}</td><td class=\"number wide\">{}</td></tr>",
       owner.bytes.count, to_string(owner.bytes), escaped(share(owner.bytes, all)),
       category_class(trace::name(owner.category)), escaped(trace::name(owner.category)), escaped(owner.name),
@@ -72,9 +72,15 @@ std::string html_headline(const diagnose::Diagnosis& diagnosis) {
   std::string text = source.kind + " " + (source.file == "-" ? "from standard input" : source.file);
   if (source.line > 0) text += fmt::format(", line {}", source.line);
   if (source.repeated > 1) text += fmt::format(", found {} times", source.repeated);
+  if (diagnosis.tool && (diagnosis.tool->id != "torch" || source.torch.empty())) text += ", by " + diagnosis.tool->name;
   if (!source.torch.empty()) text += ", torch " + source.torch;
   if (!source.knobs.empty()) text += ", " + predict::knobs_text(source.knobs);
-  return "<h1>" + escaped(diagnosis.headline) + "</h1><p class=\"source\">" + escaped(text) + "</p>";
+  std::string out = "<h1>" + escaped(diagnosis.headline) + "</h1><p class=\"source\">" + escaped(text) + "</p>";
+  if (!diagnosis.asked_by.empty()) out += "<p class=\"asked-by\">asked for by " + escaped(diagnosis.asked_by) + "</p>";
+  if (!diagnosis.devices.empty()) {
+    out += "<p class=\"devices\">" + escaped(devices_in_words(diagnosis.devices)) + "</p>";
+  }
+  return out;
 }
 
 std::string html_bar(const diagnose::Bar& bar) {
@@ -181,7 +187,9 @@ std::string html_saved(const diagnose::Saved& saved) {
 std::string html_last(const diagnose::Diagnosis& diagnosis) {
   std::string out = list_of(diagnosis.notes, "notes");
   if (!diagnosis.to_know_more.empty()) out += "<h3>To be sure</h3><p>" + escaped(diagnosis.to_know_more) + "</p>";
-  if (!diagnosis.next.empty()) out += "<h3>Next</h3><p><code>" + escaped(diagnosis.next) + "</code></p>";
+  // The command that makes such a page is of no use on it.
+  if (!diagnosis.next.empty() && !diagnosis.next.ends_with(" --html page.html"))
+    out += "<h3>Next</h3><p><code>" + escaped(diagnosis.next) + "</code></p>";
   return out.empty() ? out : "<section class=\"last\">" + out + "</section>";
 }
 

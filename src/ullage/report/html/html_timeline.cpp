@@ -92,10 +92,10 @@ std::uint64_t moment_of(const std::optional<EventId>& event) { return event ? ev
 
 int restlessness(trace::Category category) {
   using trace::Category;
-  constexpr std::array kFromStill = {Category::Parameters, Category::OptimizerState, Category::Buffers,
-                                     Category::Library,    Category::Unattributed,   Category::Gradients,
-                                     Category::Inputs,     Category::Activations,    Category::Temporaries,
-                                     Category::Workspace};
+  constexpr std::array kFromStill = {Category::Parameters,  Category::OptimizerState, Category::Buffers,
+                                     Category::Library,     Category::Unattributed,   Category::WeightCopies,
+                                     Category::Gradients,   Category::Inputs,         Category::Activations,
+                                     Category::Temporaries, Category::Workspace};
   return static_cast<int>(std::find(kFromStill.begin(), kFromStill.end(), category) - kFromStill.begin());
 }
 

@@ -31,6 +31,11 @@ Json source_of(const diagnose::Source& source) {
   return json;
 }
 
+Json tool_of(const std::optional<diagnose::Spoken>& tool) {
+  if (!tool) return nullptr;
+  return {{"id", tool->id}, {"name", tool->name}, {"seen", tool->seen}};
+}
+
 Json facts_of(const diagnose::Facts& facts) {
   Json json;
   json["device"] = facts.device ? Json(*facts.device) : Json(nullptr);
@@ -113,6 +118,17 @@ Json place_of(const std::optional<diagnose::Place>& place) {
   return json;
 }
 
+Json devices_of(const std::vector<diagnose::DeviceShare>& devices) {
+  Json json = Json::array();
+  for (const diagnose::DeviceShare& share : devices) {
+    json.push_back({{"device", share.device},
+                    {"live_peak_bytes", share.live_peak.count},
+                    {"reserved_peak_bytes", share.reserved_peak.count},
+                    {"refused_bytes", or_null(share.refused)}});
+  }
+  return json;
+}
+
 Json saved_of(const std::optional<diagnose::Saved>& saved) {
   if (!saved) return nullptr;
   Json json;
@@ -186,11 +202,13 @@ Json object_of(const Diagnosis& diagnosis, const trace::Stacks* stacks) {
   json["format"] = "ullage-diagnosis";
   json["version"] = 1;
   json["source"] = source_of(diagnosis.source);
+  json["tool"] = tool_of(diagnosis.tool);
   json["headline"] = diagnosis.headline;
   json["facts"] = facts_of(diagnosis.facts);
   json["bar"] = bar_of(diagnosis.bar);
   json["peak"] = peak_of(diagnosis.peak, stacks);
   json["place"] = place_of(diagnosis.place);
+  json["devices"] = devices_of(diagnosis.devices);
   json["saved"] = saved_of(diagnosis.saved);
   json["replay"] = replay_of(diagnosis.replay);
   add_answer(diagnosis, json);

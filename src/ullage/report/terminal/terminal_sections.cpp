@@ -67,6 +67,16 @@ const char* name(diagnose::Basis basis) {
   return "known practice";
 }
 
+std::string devices_in_words(const std::vector<diagnose::DeviceShare>& devices) {
+  std::string words;
+  for (const diagnose::DeviceShare& share : devices) {
+    words +=
+        fmt::format("{}GPU {} held at most {}", words.empty() ? "" : ", ", share.device, to_string(share.live_peak));
+    if (share.refused) words += fmt::format(" and refused {}", to_string(*share.refused));
+  }
+  return words;
+}
+
 Lines headline_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style) {
   Lines lines;
   for (const std::string& line : wrap(trimmed(clean(diagnosis.headline, style.unicode)), style.width)) {
@@ -77,12 +87,16 @@ Lines headline_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& 
   std::string rest;
   if (source.line > 0) rest += fmt::format(", line {}", source.line);
   if (source.repeated > 1) rest += fmt::format(", found {} times", source.repeated);
+  // "torch 2.5 to 2.8" says already that PyTorch speaks.
+  if (diagnosis.tool && (diagnosis.tool->id != "torch" || source.torch.empty())) rest += ", by " + diagnosis.tool->name;
   if (!source.torch.empty()) rest += ", torch " + source.torch;
   rest = clean(rest, style.unicode);
   const std::string file = clean(source.file == "-" ? "standard input" : source.file, style.unicode);
   const std::size_t others = std::min<std::size_t>(style.width, kind.size() + columns(rest));
   const std::string shown = clip(file, std::max<std::size_t>(style.width / 2, style.width - others), true);
   add_wrapped("", kind + shown + rest, 2, style, lines);
+  if (!diagnosis.asked_by.empty()) add_wrapped("asked for by ", diagnosis.asked_by, 2, style, lines);
+  if (!diagnosis.devices.empty()) add_wrapped("", devices_in_words(diagnosis.devices), 2, style, lines);
   return lines;
 }
 

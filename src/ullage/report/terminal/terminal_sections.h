@@ -33,6 +33,8 @@ Lines note_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, c
 // What to record to be sure, and the next command.
 Lines last_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style);
 
+// "GPU 0 held at most 1.00 GiB, GPU 1 held at most 9.00 GiB and refused 2.00 GiB".
+std::string devices_in_words(const std::vector<diagnose::DeviceShare>& devices);
 // Returns "almost certain", "likely", "as likely as not", "possible" or "unlikely".
 const char* in_words(double confidence);
 // Returns "simulated", "computed" or "known practice".

@@ -39,6 +39,7 @@ class Lifetimes final {
     if (!told) {
       hand_over();
       find_parameters();
+      find_weight_copies();
     }
     return std::move(categories_);
   }
@@ -80,7 +81,13 @@ class Lifetimes final {
       } else if (const auto* died = std::get_if<event::Free>(&trace_.events[i].what)) {
         const auto found = heirs.find(trace_.storages[died->storage.value].bytes.count);
         if (found == heirs.end() || found->second.empty()) continue;
-        const Category old = categories_[died->storage.value];
+        Category old = categories_[died->storage.value];
+        // State from before the recording has no stack. It is replaced one by one, so few heirs wait at a time;
+        // gradients are freed when all the state has been made.
+        const Storage& gone = trace_.storages[died->storage.value];
+        if (old == Category::Unattributed && gone.from_before && gone.stack == StackId{} && found->second.size() <= 2) {
+          old = categories_[died->storage.value] = Category::OptimizerState;
+        }
         if (old != Category::Parameters && old != Category::OptimizerState) continue;
         categories_[found->second.back().value] = old;
         found->second.pop_back();
@@ -133,6 +140,41 @@ class Lifetimes final {
         const bool has_gradient = take_one(gradients, one.bytes);
         const bool has_state = take_one(states, one.bytes);
         if (has_gradient || has_state) categories_[i] = Category::Parameters;
+      }
+    }
+  }
+
+  // Autocast copies each fp32 weight once and keeps the copy to its end, or until the backward pass if the graph holds
+  // it. So at most one copy of a parameter is live, of half its size. Other arguments are cast at the same place, but
+  // not kept.
+  void find_weight_copies() {
+    if (std::ranges::none_of(meanings_,
+                             [](const StackMeaning& one) { return one.autocast_cast || one.autocast_exit; })) {
+      return;
+    }
+    Crowds weights = crowds(Category::Parameters);
+    Crowds copies;
+    std::vector<bool> counted(categories_.size());
+    const auto open = [&](StorageId id) {
+      const Category now = categories_[id.value];
+      return now == Category::Activations || now == Category::Temporaries || now == Category::Unattributed;
+    };
+    for (const Event& one : trace_.events) {
+      if (const auto* born = std::get_if<event::Allocation>(&one.what)) {
+        const Storage& storage = trace_.storages[born->storage.value];
+        const std::uint64_t bytes = storage.bytes.count;
+        if (!meanings_[storage.stack.value].autocast_cast || !open(born->storage) || bytes > UINT64_MAX / 2) continue;
+        const auto weight = weights.find(2 * bytes);
+        if (weight == weights.end() || copies[bytes].now >= weight->second.most) continue;
+        ++copies[bytes].now;
+        counted[born->storage.value] = true;
+        categories_[born->storage.value] = Category::WeightCopies;
+      } else if (const auto* freed = std::get_if<event::FreeRequest>(&one.what)) {
+        if (meanings_[one.stack.value].autocast_exit && open(freed->storage)) {
+          categories_[freed->storage.value] = Category::WeightCopies;
+        }
+      } else if (const auto* died = std::get_if<event::Free>(&one.what)) {
+        if (counted[died->storage.value]) --copies[trace_.storages[died->storage.value].bytes.count].now;
       }
     }
   }

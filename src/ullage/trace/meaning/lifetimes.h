@@ -22,8 +22,12 @@ namespace ullage::trace {
 //   nothing          died in a backward pass (the graph held it)          activation
 //   no stack         from before, never freed, size of a gradient or of   parameter, one for each gradient
 //                    optimizer state
+//                    from before, freed by an optimizer that has just     optimizer state
+//                    made state of its size
 //                    from before, freed by an optimizer, size of a        gradient
 //                    gradient
+//   autocast's cast  half the size of a parameter, one for each           weight copy
+//   forward          freed where autocast ends                            weight copy
 //   anything else    any                                                  as its stack says
 // In the trace of a take (StackMeaning::certain) every storage is what its stack says.
 std::vector<Category> categories(const Trace& trace, const std::vector<StackMeaning>& meanings);

@@ -25,6 +25,8 @@ struct FrameRules {
   bool is_step = false;     // a call of an optimizer's step
   bool is_module = false;   // torch's own frame around a module's forward; some stacks lack it
   bool is_forward = false;  // a function named forward
+  bool is_cast = false;     // autocast's cast of an argument
+  bool is_exit = false;     // autocast's end
 };
 
 Phase first_phase(const RuleSet& rules) {
@@ -61,6 +63,10 @@ FrameRules look_up(const Frame& frame) {
   found.is_module = found.python && path.find("torch/nn/modules/module.py") != path.npos &&
                     (function.ends_with("_call_impl") || function == "__call__");
   found.is_forward = found.python && function == "forward";
+  // aten/src/ATen/autocast_mode.cpp, torch/amp/autocast_mode.py
+  found.is_cast = !found.python && frame.function.starts_with("at::autocast::cached_cast");
+  found.is_exit = frame.function.starts_with("at::autocast::clear_cache") ||
+                  (found.python && function == "__exit__" && path.find("amp/autocast_mode.py") != path.npos);
   found.is_step = found.phase == Phase::Optimizer && (function == "step" || function == "wrapper");
   return found;
 }
@@ -99,7 +105,8 @@ class OwnerReader final {
 
   StackMeaning meaning(StackId id) const {
     const std::span<const FrameId> stack = stacks_.frames(id);
-    StackMeaning meaning{Category::Unattributed, Phase::Unknown, "no stack recorded", std::nullopt, false, false, {}};
+    StackMeaning meaning{
+        Category::Unattributed, Phase::Unknown, "no stack recorded", std::nullopt, false, false, {}, false, false};
     if (stack.empty()) return meaning;
     PhaseVote vote;
     RuleSet rules, weak;
@@ -107,6 +114,8 @@ class OwnerReader final {
     for (std::size_t i = 0; i < stack.size(); ++i) {
       const FrameRules& frame = frames_[stack[i].value];
       meaning.native |= !frame.python;
+      meaning.autocast_cast |= frame.is_cast;
+      meaning.autocast_exit |= frame.is_exit;
       if (frame.python) root = i;
       if (frame.silent) continue;
       rules |= frame.rules;
@@ -203,6 +212,8 @@ std::string_view name(Category category) {
       return "library workspaces";
     case Category::Unattributed:
       return "unattributed";
+    case Category::WeightCopies:
+      return "weight copies";
   }
   return "unattributed";
 }

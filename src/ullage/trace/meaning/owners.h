@@ -28,9 +28,10 @@ enum class Category {
   Temporaries,
   Workspace,
   Library,
-  Unattributed
+  Unattributed,
+  WeightCopies  // of fp32 weights, in half precision, that autocast makes and caches; only snapshots have them
 };
-inline constexpr std::size_t kCategories = 10;
+inline constexpr std::size_t kCategories = 11;
 enum class Phase { Unknown, Loading, Forward, Backward, Optimizer, Evaluation, Compiling };
 
 // "parameters", "optimizer state", ...
@@ -50,6 +51,8 @@ struct StackMeaning {
   // the outermost to the call's caller, and one of those to the module's forward. If two stacks have the same numbers,
   // they are inside the same calls, at the same source lines.
   std::vector<std::uint64_t> module_calls;
+  bool autocast_cast = false;  // autocast makes a copy in another type there
+  bool autocast_exit = false;  // autocast ends there and drops its cached copies
 };
 
 // The meaning of every stack. Index: StackId. StackId{0} has no category and no phase.

@@ -75,6 +75,7 @@ struct OutOfMemory {
 
   std::vector<Frame> traceback;     // the Python traceback that ended in this error, innermost frame first
   std::vector<std::string> code;    // index as in traceback: the source line that the traceback shows, or empty
+  std::vector<std::string> after;   // at most 10 log lines after it: people often paste the traceback below the error
   std::vector<std::string> before;  // at most 20 log lines before it, oldest first: they often name epoch, step, phase
 };
 

@@ -4,7 +4,7 @@
 // Hues of page.css, by the names of trace::Category.
 const HUES = {
   "parameters": 217, "gradients": 26, "optimizer state": 265, "activations": 150, "inputs": 187, "temporaries": 45,
-  "library workspaces": 330, "buffers": 303, "workspace": 88,
+  "library workspaces": 330, "buffers": 303, "workspace": 88, "weight copies": 205,
 };
 
 // One color a band: the hue tells the category, the lightness tells its owners apart.
