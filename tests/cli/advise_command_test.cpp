@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace ullage::cli {
@@ -35,10 +36,19 @@ class AdviseCommand : public testing::Test {
 };
 
 TEST_F(AdviseCommand, AProgramOnTheCpuThatFits) {
-  const nlohmann::json advice = json_of(advise({"--json", "--memory", "8GiB", "--", folder_.file("ullage-fake"), "take", "4"}));
+  const nlohmann::json advice = json_of(advise({"--json", "--memory", "8GiB", "--", folder_.file("ullage-fake"), "train", "4"}));
   EXPECT_EQ(advice["format"], "ullage-advice");
   EXPECT_EQ(advice["plain"]["fits"], true) << advice;
   EXPECT_TRUE(remedy(advice, "ullage_run").is_null());
+}
+
+TEST_F(AdviseCommand, TheLargestSizeThatFits) {
+  const nlohmann::json advice = json_of(advise({"--json", "--memory", "8GiB", "--seconds", "300", "--vary", "batch", "--at",
+                                                "batch=4", "--", folder_.file("ullage-fake"), "train", "{batch}"}));
+  const nlohmann::json largest = remedy(advice, "smaller_batch");
+  ASSERT_FALSE(largest.is_null()) << advice;
+  EXPECT_EQ(largest["fits"], true);
+  EXPECT_LE(largest["peak_bytes"].get<std::uint64_t>(), std::uint64_t{8} << 30);
 }
 
 TEST_F(AdviseCommand, AMessageHasComputedRows) {
