@@ -4,7 +4,7 @@
 // The answer of `ullage advise`, as data: what the program needs, and what each remedy does to it. The report layer
 // writes it.
 
-#include "ullage/advise/levers.h"
+#include "ullage/advise/trials.h"
 #include "ullage/base/bytes.h"
 
 #include <optional>

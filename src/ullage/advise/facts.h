@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a program does already, as levers.py noted it while the program ran: which remedies it uses, and the lines of
+// What a program does already, as switches.py noted it while the program ran: which remedies it uses, and the lines of
 // the program where a remedy would be written.
 
 #include "ullage/base/bytes.h"

@@ -21,26 +21,26 @@ constexpr std::uint64_t kSteps = 3;
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;  // bytes: 1 TiB
 constexpr int kInterrupted = 128;                            // exit codes above it are signals
 
-// Gives a program the levers of a trial, and a folder for the facts that they note.
-class Levers final {
+// Gives a program the switches of a trial, and a folder for the facts that they note.
+class Switches final {
  public:
-  explicit Levers(ScratchFolder scratch) : scratch_(std::move(scratch)) {
-    std::ofstream(script()) << advise::kLeversScript;
+  explicit Switches(ScratchFolder scratch) : scratch_(std::move(scratch)) {
+    std::ofstream(script()) << advise::kSwitchesScript;
   }
 
-  // `more`: words for levers.py beside the trial's.
+  // `more`: words for switches.py beside the trial's.
   Launch added_to(const Launch& program, const TryOrder& order, const std::string& more = "") {
     Launch launch = program;
     launch.words = fill(program.words, order.knobs);
     facts_ = scratch_.path() / fmt::format("facts-{}", ++runs_);
     std::error_code ignored;
     fs::create_directory(facts_, ignored);
-    std::string words = order.trial != nullptr ? order.trial->levers : "";
+    std::string words = order.trial != nullptr ? order.trial->switches : "";
     if (order.second_try) words += " " + order.trial->if_refused;
     words += " " + more;
-    launch.environment.emplace_back("ULLAGE_LEVERS_SCRIPT", script().string());
-    launch.environment.emplace_back("ULLAGE_LEVERS", words);
-    launch.environment.emplace_back("ULLAGE_LEVERS_FACTS", facts_.string());
+    launch.environment.emplace_back("ULLAGE_SWITCHES_SCRIPT", script().string());
+    launch.environment.emplace_back("ULLAGE_SWITCHES", words);
+    launch.environment.emplace_back("ULLAGE_SWITCHES_FACTS", facts_.string());
     if (order.trial != nullptr && !order.trial->allocator.empty()) {
       // The newer name counts where both are set.
       const char* name = std::getenv("PYTORCH_ALLOC_CONF") != nullptr ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
@@ -52,7 +52,7 @@ class Levers final {
   advise::Facts facts() const { return advise::read_facts(facts_); }
 
  private:
-  fs::path script() const { return scratch_.path() / "levers.py"; }
+  fs::path script() const { return scratch_.path() / "switches.py"; }
 
   ScratchFolder scratch_;
   fs::path facts_;
@@ -69,7 +69,7 @@ std::string one_line(std::string text) {
   return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
 }
 
-// The card's rates as levers.py reads them. A launch takes about 5 us on any card.
+// The card's rates as switches.py reads them. A launch takes about 5 us on any card.
 std::string rates_of(const drycard::CardModel& card) {
   return fmt::format("fp32:{:.4g},tf32:{:.4g},half:{:.4g},bytes:{:.4g},launch:5e-6", card.fp32_tflops * 1e12,
                      card.tf32_rate(), card.half_tflops * 1e12, card.memory_rate());
@@ -79,21 +79,21 @@ class DryRuns final : public AdviseRuns {
  public:
   DryRuns(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit, ScratchFolder scratch)
       : program_(std::move(program)), runner_(std::move(runner)), device_(std::move(device)), card_(card),
-        limit_(limit), levers_(std::move(scratch)) {}
+        limit_(limit), switches_(std::move(scratch)) {}
 
   Tried run(const TryOrder& order) override {
     DryOrder dry{device_, card_};
     if (order.endless) dry.card.model.total = kEndless;
     dry.history = order.history, dry.quiet_program = true, dry.steps = kSteps, dry.limit = limit_;
     const std::string rates = order.timed ? "costs=" + rates_of(card_.model) : "";
-    auto ran = runner_.run(levers_.added_to(program_, order, rates), dry);
+    auto ran = runner_.run(switches_.added_to(program_, order, rates), dry);
     Tried tried;
     if (const auto* refusal = std::get_if<Refusal>(&ran)) {
       tried.error = refusal->message, tried.exit_code = refusal->exit_code;
       return tried;
     }
     auto& done = std::get<DryDone>(ran);
-    tried.facts = levers_.facts();
+    tried.facts = switches_.facts();
     tried.step = tried.facts.step;
     tried.last_lines = std::move(done.last_lines);
     const report::DryReport& report = done.report;
@@ -126,7 +126,7 @@ class DryRuns final : public AdviseRuns {
   std::string device_;
   DryCard card_;
   Seconds limit_;
-  Levers levers_;
+  Switches switches_;
 };
 
 class CpuRuns final : public AdviseRuns {
@@ -134,10 +134,10 @@ class CpuRuns final : public AdviseRuns {
   CpuRuns(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here, Progress& progress,
           ScratchFolder scratch)
       : program_(std::move(program)), memory_(memory), machine_(machine), spill_(std::move(spill)), here_(here),
-        progress_(progress), levers_(std::move(scratch)) {}
+        progress_(progress), switches_(std::move(scratch)) {}
 
   Tried run(const TryOrder& order) override {
-    Launch launch = levers_.added_to(program_, order);
+    Launch launch = switches_.added_to(program_, order);
     const std::vector<std::string> words = launch.words;
     TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
     auto ran = runner.run({order.trial != nullptr ? order.trial->name : "as it is", words, kSteps, ""});
@@ -148,7 +148,7 @@ class CpuRuns final : public AdviseRuns {
       tried.exit_code = failure->exit_code, tried.interrupted = failure->exit_code > kInterrupted && tried.last_lines.empty();
       return tried;
     }
-    tried.facts = levers_.facts();
+    tried.facts = switches_.facts();
     auto& done = std::get<TakeDone>(ran);
     if (done.file.takes.empty()) {
       tried.error = "nothing was recorded";
@@ -175,7 +175,7 @@ class CpuRuns final : public AdviseRuns {
   store::SpillPlace spill_;
   bool here_;
   Progress& progress_;
-  Levers levers_;
+  Switches switches_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 // Runs a program with a remedy, on the dry card or on this machine's CPU, and says what it took.
 
 #include "ullage/advise/facts.h"
-#include "ullage/advise/levers.h"
+#include "ullage/advise/trials.h"
 #include "ullage/base/knob.h"
 #include "ullage/cli/dry_run.h"
 #include "ullage/cli/take_runner.h"

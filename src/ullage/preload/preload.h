@@ -7,13 +7,13 @@
 namespace ullage::preload {
 
 // What a Python is to run at the end of `import torch`: drycard/in_python.py in a dry run, python/ullage/_watch.py
-// below `ullage explain -- COMMAND`, advise/levers.py for `ullage advise`. Each variable names the file; unset or empty:
+// below `ullage explain -- COMMAND`, advise/switches.py for `ullage advise`. Each variable names the file; unset or empty:
 // there is none. python_import.cpp runs them in this order.
 inline constexpr const char* kDryScript = "ULLAGE_DRYCARD_SCRIPT";
 inline constexpr const char* kExplainScript = "ULLAGE_EXPLAIN_SCRIPT";
-inline constexpr const char* kLeversScript = "ULLAGE_LEVERS_SCRIPT";
+inline constexpr const char* kSwitchesScript = "ULLAGE_SWITCHES_SCRIPT";
 bool is_set(const char* variable);
-inline bool has_scripts() { return is_set(kDryScript) || is_set(kExplainScript) || is_set(kLeversScript); }
+inline bool has_scripts() { return is_set(kDryScript) || is_set(kExplainScript) || is_set(kSwitchesScript); }
 
 // Opens the runtime if this process runs under `ullage run` (not dry), torch is mapped and the runtime is not. If it
 // cannot be opened, prints why on stderr. May be called on any thread, and more than once.

@@ -108,7 +108,7 @@ def run(variable, name):
             exec(compile(file.read(), '<ullage>', 'exec'), {'__name__': name})
 run('ULLAGE_DRYCARD_SCRIPT', 'ullage_drycard')
 run('ULLAGE_EXPLAIN_SCRIPT', 'ullage_explain')
-run('ULLAGE_LEVERS_SCRIPT', 'ullage_levers')
+run('ULLAGE_SWITCHES_SCRIPT', 'ullage_switches')
 )";
 
 void run_scripts() {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests src/ullage/advise/levers.py on the CPU: a lever does what a person would write, to the bit, and facts are noted.
+"""Tests src/ullage/advise/switches.py on the CPU: a switch does what a person would write, to the bit, and facts are noted.
 
-usage: test_levers.py LEVERS_PY [CASE]
+usage: test_switches.py SWITCHES_PY [CASE]
 """
 import json
 import os
@@ -47,20 +47,20 @@ torch.save([list(net.state_dict().values()), kept, opt.state_dict(), torch.get_r
 PLAIN = {"layer": "layer(x)", "forward": "out = net(x)", "made": "", "zero": "opt.zero_grad()", "loss": "nn.MSELoss()"}
 RUN = """
 import sys, torch
-with open(sys.argv[1]) as levers:
-    exec(compile(levers.read(), "<ullage>", "exec"), {"__name__": "levers"})
+with open(sys.argv[1]) as switches:
+    exec(compile(switches.read(), "<ullage>", "exec"), {"__name__": "switches"})
 with open(sys.argv[2]) as program:
     exec(compile(program.read(), sys.argv[2], "exec"), {"__name__": "__main__"})
 """
 
 
-class Levers:
+class Switches:
     def __init__(self, script, folder):
         self.script, self.folder = pathlib.Path(script).resolve(), pathlib.Path(folder)
         (self.folder / "run.py").write_text(RUN)
         self.runs = 0
 
-    def run(self, levers="", code=0, **parts):
+    def run(self, switches="", code=0, **parts):
         """Returns what the program saved, what was noted, and its stderr."""
         self.runs += 1
         file, program = self.folder / f"{self.runs}.pt", self.folder / f"program{self.runs}.py"
@@ -68,7 +68,7 @@ class Levers:
         facts.mkdir()
         program.write_text(PROGRAM.format(**{**PLAIN, **parts}, file=str(file)))
         done = subprocess.run([sys.executable, str(self.folder / "run.py"), str(self.script), str(program)], capture_output=True,
-                              text=True, env={**os.environ, "ULLAGE_LEVERS": levers, "ULLAGE_LEVERS_FACTS": str(facts)})
+                              text=True, env={**os.environ, "ULLAGE_SWITCHES": switches, "ULLAGE_SWITCHES_FACTS": str(facts)})
         assert done.returncode == code, done.stderr[-2000:]
         noted = {}
         for one in facts.glob("*.json"):
@@ -90,81 +90,81 @@ class Levers:
         return same(one, other)
 
 
-def test_nothing_switched_on_changes_no_bit(levers: Levers) -> None:
-    plain, noted, _ = levers.run()
-    again, _, _ = levers.run(layer="layer(x)  # the same")
-    assert levers.equal(plain, again)
+def test_nothing_switched_on_changes_no_bit(switches: Switches) -> None:
+    plain, noted, _ = switches.run()
+    again, _, _ = switches.run(layer="layer(x)  # the same")
+    assert switches.equal(plain, again)
     assert noted["forward"]["name"] == "Net" and noted["optimizer"]["name"] == "Adam", noted
     assert noted["repeated_layers"]["name"] == "Layer" and noted["repeated_layers"]["count"] == 4, noted
-    text = (levers.folder / f"program{levers.runs - 1}.py").read_text().splitlines()
+    text = (switches.folder / f"program{switches.runs - 1}.py").read_text().splitlines()
     assert text[noted["forward"]["line"] - 1].strip() == "out = net(x)", noted
     assert text[noted["optimizer"]["line"] - 1].startswith("opt ="), noted
     assert text[noted["layer_call"]["line"] - 1].strip() == "x = layer(x)", noted
     assert not {"autocast", "checkpoint", "half_weights", "batch_norm"} & set(noted), noted
 
 
-def test_autocast_is_that_of_the_person(levers: Levers) -> None:
-    outside, _, _ = levers.run("autocast=bfloat16")
-    by_hand, noted, _ = levers.run(forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
-    plain, _, _ = levers.run()
-    assert levers.equal(outside, by_hand) and not levers.equal(outside, plain)
+def test_autocast_is_that_of_the_person(switches: Switches) -> None:
+    outside, _, _ = switches.run("autocast=bfloat16")
+    by_hand, noted, _ = switches.run(forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
+    plain, _, _ = switches.run()
+    assert switches.equal(outside, by_hand) and not switches.equal(outside, plain)
     assert "autocast" in noted, noted
 
 
-def test_outputs_in_float32_if_a_loss_wants_them(levers: Levers) -> None:
+def test_outputs_in_float32_if_a_loss_wants_them(switches: Switches) -> None:
     loss = "lambda out, to: out.view(torch.int32).float().sum() * 0 + (out - to).square().sum()"  # takes 4-byte outputs alone
-    _, _, said = levers.run("autocast=bfloat16", code=1, loss=loss.replace("view(torch.int32).float().sum()", "numpy().sum()"))
+    _, _, said = switches.run("autocast=bfloat16", code=1, loss=loss.replace("view(torch.int32).float().sum()", "numpy().sum()"))
     assert "Error" in said
-    outside, _, _ = levers.run("autocast=bfloat16 float_outputs")
-    by_hand, _, _ = levers.run(forward="\n    with torch.autocast('cpu', torch.bfloat16): out = net(x)\n    out = out.float()")
-    assert levers.equal(outside, by_hand)
+    outside, _, _ = switches.run("autocast=bfloat16 float_outputs")
+    by_hand, _, _ = switches.run(forward="\n    with torch.autocast('cpu', torch.bfloat16): out = net(x)\n    out = out.float()")
+    assert switches.equal(outside, by_hand)
 
 
-def test_checkpoints_change_no_bit(levers: Levers) -> None:
+def test_checkpoints_change_no_bit(switches: Switches) -> None:
     """The dropout of a layer is drawn again with the same generator."""
-    outside, noted, _ = levers.run("checkpoint")
-    by_hand, by_hand_noted, _ = levers.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)")
-    plain, _, _ = levers.run()
-    assert levers.equal(outside, by_hand) and levers.equal(outside, plain)
+    outside, noted, _ = switches.run("checkpoint")
+    by_hand, by_hand_noted, _ = switches.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)")
+    plain, _, _ = switches.run()
+    assert switches.equal(outside, by_hand) and switches.equal(outside, plain)
     assert "checkpoint" in by_hand_noted and "checkpoint" not in noted
 
 
-def test_a_checkpointed_layer_keeps_less(levers: Levers) -> None:
+def test_a_checkpointed_layer_keeps_less(switches: Switches) -> None:
     count = "\n    packed = []\n    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t): out = net(x)\n"
     count += "    import sys; print(len(packed), file=sys.stderr)"
-    _, _, plain = levers.run(forward=count)
-    _, _, fewer = levers.run("checkpoint", forward=count)
+    _, _, plain = switches.run(forward=count)
+    _, _, fewer = switches.run("checkpoint", forward=count)
     assert int(fewer.split()[0]) < int(plain.split()[0]), (plain, fewer)
 
 
-def test_several_at_once(levers: Levers) -> None:
-    outside, _, _ = levers.run("checkpoint autocast=bfloat16")
-    by_hand, _, _ = levers.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
+def test_several_at_once(switches: Switches) -> None:
+    outside, _, _ = switches.run("checkpoint autocast=bfloat16")
+    by_hand, _, _ = switches.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
                                forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
-    assert levers.equal(outside, by_hand)
+    assert switches.equal(outside, by_hand)
 
 
-def test_optimizers(levers: Levers) -> None:
-    for lever, word in (("foreach=0", ", foreach=False"), ("foreach=1", ", foreach=True"), ("fused=1", ", fused=True")):
-        outside, _, _ = levers.run(lever)
-        by_hand, noted, _ = levers.run(made=word)
-        assert levers.equal(outside, by_hand), lever
-        assert noted["optimizer"][lever[:-2]] is (lever[-1] == "1"), noted
-    _, noted, _ = levers.run("fused=1", made=", foreach=True")  # the program's own choice stays
+def test_optimizers(switches: Switches) -> None:
+    for switch, word in (("foreach=0", ", foreach=False"), ("foreach=1", ", foreach=True"), ("fused=1", ", fused=True")):
+        outside, _, _ = switches.run(switch)
+        by_hand, noted, _ = switches.run(made=word)
+        assert switches.equal(outside, by_hand), switch
+        assert noted["optimizer"][switch[:-2]] is (switch[-1] == "1"), noted
+    _, noted, _ = switches.run("fused=1", made=", foreach=True")  # the program's own choice stays
     assert noted["optimizer"]["foreach"] is True and noted["optimizer"]["fused"] is None, noted
 
 
-def test_gradients_are_freed_between_steps(levers: Levers) -> None:
+def test_gradients_are_freed_between_steps(switches: Switches) -> None:
     asks = "opt.zero_grad(set_to_none=False); import sys; print(any(p.grad is not None for p in net.parameters()), file=sys.stderr)"
-    plain, noted, said = levers.run(zero=asks)
+    plain, noted, said = switches.run(zero=asks)
     assert said.split() == ["False", "True", "True", "True"] and "keeps_zeroed_gradients" in noted, (said, noted)
-    freed, _, said = levers.run("set_to_none", zero=asks)
-    assert said.split() == ["False"] * 4 and levers.equal(plain, freed), said
+    freed, _, said = switches.run("set_to_none", zero=asks)
+    assert said.split() == ["False"] * 4 and switches.equal(plain, freed), said
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        run_cases(globals(), Levers(sys.argv[1], folder), only="".join(sys.argv[2:3]))
+        run_cases(globals(), Switches(sys.argv[1], folder), only="".join(sys.argv[2:3]))
     return 0
 
 

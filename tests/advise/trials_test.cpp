@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/advise/levers.h"
+#include "ullage/advise/trials.h"
 
 #include "../folders.h"
 
@@ -39,13 +39,13 @@ bool has(const std::vector<Trial>& trials, const std::string& id) {
   return std::ranges::find(trials, id, &Trial::id) != trials.end();
 }
 
-TEST(Levers, ATrainingOnACard) {
+TEST(Trials, ATrainingOnACard) {
   EXPECT_EQ(ids(trials_for(training(), card())),
             (std::vector<std::string>{"expandable_segments", "max_split_size_mb", "foreach_false",
                                       "gradient_checkpointing", "fused_optimizer", "half_precision"}));
 }
 
-TEST(Levers, WhatTheProgramDoesAlreadyIsLeftOut) {
+TEST(Trials, WhatTheProgramDoesAlreadyIsLeftOut) {
   Facts facts = training();
   facts.autocast = Place{"train.py", 39};
   facts.checkpoint = Place{"model.py", 7};
@@ -55,58 +55,58 @@ TEST(Levers, WhatTheProgramDoesAlreadyIsLeftOut) {
   EXPECT_TRUE(trials_for(facts, setting).empty());
 }
 
-TEST(Levers, ProgramsWithHalfWeightsNeedNoAutocast) {
+TEST(Trials, ProgramsWithHalfWeightsNeedNoAutocast) {
   Facts facts = training();
   facts.has_half_weights = true;
   EXPECT_FALSE(has(trials_for(facts, card()), "half_precision"));
 }
 
-TEST(Levers, OnTheCpuThereAreNoSettingsOfTheCardsAllocator) {
+TEST(Trials, OnTheCpuThereAreNoSettingsOfTheCardsAllocator) {
   Facts facts = training();
   facts.network->device = facts.optimizer->device = "cpu";
   EXPECT_EQ(ids(trials_for(facts, {.on_card = false, .has_bfloat16 = true, .allocator = ""})),
             (std::vector<std::string>{"gradient_checkpointing", "half_precision"}));
 }
 
-TEST(Levers, AnOldCardComputesInFloat16WithAScaler) {
+TEST(Trials, AnOldCardComputesInFloat16WithAScaler) {
   Setting setting = card();
   setting.has_bfloat16 = false;
   const std::vector<Trial> trials = trials_for(training(), setting);
   const Trial& half = find(trials, "half_precision");
-  EXPECT_EQ(half.levers, "autocast=float16");
+  EXPECT_EQ(half.switches, "autocast=float16");
   EXPECT_NE(half.action.find("GradScaler"), std::string::npos);
 }
 
-TEST(Levers, BatchNormInACheckpointedLayerChangesTheResult) {
+TEST(Trials, BatchNormInACheckpointedLayerChangesTheResult) {
   Facts facts = training();
   EXPECT_EQ(find(trials_for(facts, card()), "gradient_checkpointing").effect, Effect::SameBits);
   facts.repeated_layers->has_batch_norm = true;
   EXPECT_EQ(find(trials_for(facts, card()), "gradient_checkpointing").effect, Effect::Different);
 }
 
-TEST(Levers, AnAllocatorsSettingKeepsWhatIsSetAlready) {
+TEST(Trials, AnAllocatorsSettingKeepsWhatIsSetAlready) {
   Setting setting = card();
   setting.allocator = "garbage_collection_threshold:0.8";
   EXPECT_EQ(find(trials_for({}, setting), "expandable_segments").allocator,
             "garbage_collection_threshold:0.8,expandable_segments:True");
 }
 
-TEST(Levers, TogetherHasAllOfThem) {
+TEST(Trials, TogetherHasAllOfThem) {
   const std::vector<Trial> trials = trials_for(training(), card());
   const Trial both = together(std::vector{find(trials, "expandable_segments"), find(trials, "gradient_checkpointing"),
                                           find(trials, "half_precision")});
   EXPECT_EQ(both.id, "expandable_segments+gradient_checkpointing+half_precision");
-  EXPECT_EQ(both.levers, "checkpoint autocast=bfloat16");
+  EXPECT_EQ(both.switches, "checkpoint autocast=bfloat16");
   EXPECT_EQ(both.allocator, "expandable_segments:True");
   EXPECT_EQ(both.if_refused, "float_outputs");
   EXPECT_EQ(both.effect, Effect::Rounding);
 }
 
 // Someone who adds a row to the table also tells people of it.
-TEST(Levers, EachIsInTheDocs) {
+TEST(Trials, EachIsInTheDocs) {
   std::ifstream in(tests_folder() / "../docs/advise.md");
   const std::string page{std::istreambuf_iterator<char>(in), {}};
-  for (const std::string_view id : lever_ids()) {
+  for (const std::string_view id : remedy_ids()) {
     EXPECT_NE(page.find("| `" + std::string(id) + "` |"), std::string::npos) << id;
   }
 }

@@ -32,9 +32,9 @@ struct Trial {
   std::string id;         // "half_precision"; that of explain's remedy if explain has it. Of several: with '+' between
   std::string name;       // for a row: "bf16 autocast"
   Effect effect = Effect::SameBits;
-  std::string levers;     // ULLAGE_LEVERS for levers.py; empty: nothing is switched on inside
+  std::string switches;     // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
   std::string allocator;  // the whole setting of torch's CUDA allocator; empty: as it is
-  std::string if_refused;  // more levers for a second try, if the first ends with an error that is not about memory
+  std::string if_refused;  // more switches for a second try, if the first ends with an error that is not about memory
   std::string action;     // what a person writes, and for `if_refused` the more that is needed
   std::string more_action;
   Place place;            // where to write it; may be unknown
@@ -48,10 +48,10 @@ std::vector<Trial> trials_for(const Facts& facts, const Setting& setting);
 Trial together(std::span<const Trial> trials);
 
 // The ids of the whole table, in its order.
-std::vector<std::string_view> lever_ids();
+std::vector<std::string_view> remedy_ids();
 
-// The text of levers.py. The launcher writes it into a file; libullage_preload.so runs it in each Python of the program
-// at the end of `import torch` (ULLAGE_LEVERS_SCRIPT).
-extern const std::string_view kLeversScript;
+// The text of switches.py. The launcher writes it into a file; libullage_preload.so runs it in each Python of the program
+// at the end of `import torch` (ULLAGE_SWITCHES_SCRIPT).
+extern const std::string_view kSwitchesScript;
 
 }  // namespace ullage::advise

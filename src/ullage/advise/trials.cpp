@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/advise/levers.h"
+#include "ullage/advise/trials.h"
 
 #include "ullage/base/check.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using Made = std::optional<Trial>;
 
-struct Lever {
+struct Remedy {
   std::string_view id;
   Made (*make)(const Facts&, const Setting&);  // none: it does not apply
 };
@@ -49,7 +49,7 @@ Made foreach_false(const Facts& facts, const Setting&) {
   if (of.foreach || of.fused.value_or(false) || of.device != "cuda") return std::nullopt;
   Trial trial;
   trial.name = "optimizer: no lists of temporaries";
-  trial.levers = "foreach=0";
+  trial.switches = "foreach=0";
   trial.action = fmt::format("torch.optim.{}(..., foreach=False)", of.name);
   trial.place = of.made;
   return trial;
@@ -62,7 +62,7 @@ Made fused_optimizer(const Facts& facts, const Setting&) {
   Trial trial;
   trial.name = "optimizer: fused";
   trial.effect = Effect::Rounding;  // one kernel in place of several
-  trial.levers = "fused=1";
+  trial.switches = "fused=1";
   trial.action = fmt::format("torch.optim.{}(..., fused=True)", of.name);
   trial.place = of.made;
   return trial;
@@ -72,7 +72,7 @@ Made set_to_none(const Facts& facts, const Setting&) {
   if (!facts.keeps_zeroed_gradients) return std::nullopt;
   Trial trial;
   trial.name = "free gradients between steps";
-  trial.levers = "set_to_none";
+  trial.switches = "set_to_none";
   trial.action = "zero_grad(set_to_none=True)";
   trial.place = *facts.keeps_zeroed_gradients;
   return trial;
@@ -83,7 +83,7 @@ Made benchmark_off(const Facts& facts, const Setting& setting) {
   Trial trial;
   trial.name = "cuDNN: no trial runs";
   trial.effect = Effect::Rounding;  // another algorithm may be chosen
-  trial.levers = "benchmark=0";
+  trial.switches = "benchmark=0";
   trial.action = "torch.backends.cudnn.benchmark = False";
   return trial;
 }
@@ -92,7 +92,7 @@ Made bucket_views(const Facts& facts, const Setting&) {
   if (!facts.replicas || facts.replicas->bucket_views) return std::nullopt;
   Trial trial;
   trial.name = "gradients inside their buckets";
-  trial.levers = "bucket_views";
+  trial.switches = "bucket_views";
   trial.action = "DistributedDataParallel(..., gradient_as_bucket_view=True)";
   trial.place = facts.replicas->made;
   return trial;
@@ -105,7 +105,7 @@ Made checkpointing(const Facts& facts, const Setting&) {
   trial.name = fmt::format("checkpoint each of {} {}", layers.count, layers.name);
   // A layer that runs twice updates its running statistics twice.
   trial.effect = layers.has_batch_norm ? Effect::Different : Effect::SameBits;
-  trial.levers = "checkpoint";
+  trial.switches = "checkpoint";
   trial.action = fmt::format("torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False) around each {}", layers.name);
   trial.place = layers.called;
   return trial;
@@ -117,7 +117,7 @@ Made half_precision(const Facts& facts, const Setting& setting) {
   Trial trial;
   trial.name = setting.has_bfloat16 ? "bf16 autocast" : "fp16 autocast";
   trial.effect = Effect::Rounding;
-  trial.levers = fmt::format("autocast={}", type);
+  trial.switches = fmt::format("autocast={}", type);
   trial.if_refused = "float_outputs";
   trial.action = fmt::format("with torch.autocast(\"{}\", torch.{}): around {}(...){}", facts.network->device, type,
                              facts.network->name, setting.has_bfloat16 ? "" : ", and a torch.amp.GradScaler");
@@ -126,16 +126,16 @@ Made half_precision(const Facts& facts, const Setting& setting) {
   return trial;
 }
 
-constexpr std::array kLevers = {
-    Lever{"expandable_segments", expandable_segments},
-    Lever{"max_split_size_mb", max_split_size},
-    Lever{"foreach_false", foreach_false},
-    Lever{"set_to_none", set_to_none},
-    Lever{"bucket_views", bucket_views},
-    Lever{"gradient_checkpointing", checkpointing},
-    Lever{"fused_optimizer", fused_optimizer},
-    Lever{"benchmark_off", benchmark_off},
-    Lever{"half_precision", half_precision},
+constexpr std::array kRemedies = {
+    Remedy{"expandable_segments", expandable_segments},
+    Remedy{"max_split_size_mb", max_split_size},
+    Remedy{"foreach_false", foreach_false},
+    Remedy{"set_to_none", set_to_none},
+    Remedy{"bucket_views", bucket_views},
+    Remedy{"gradient_checkpointing", checkpointing},
+    Remedy{"fused_optimizer", fused_optimizer},
+    Remedy{"benchmark_off", benchmark_off},
+    Remedy{"half_precision", half_precision},
 };
 
 void append(std::string& all, const std::string& more, std::string_view between) {
@@ -148,10 +148,10 @@ void append(std::string& all, const std::string& more, std::string_view between)
 
 std::vector<Trial> trials_for(const Facts& facts, const Setting& setting) {
   std::vector<Trial> trials;
-  for (const Lever& lever : kLevers) {
-    Made made = lever.make(facts, setting);
+  for (const Remedy& remedy : kRemedies) {
+    Made made = remedy.make(facts, setting);
     if (!made) continue;
-    made->id = std::string(lever.id);
+    made->id = std::string(remedy.id);
     trials.push_back(std::move(*made));
   }
   return trials;
@@ -163,7 +163,7 @@ Trial together(std::span<const Trial> trials) {
   for (const Trial& one : trials) {
     append(all.id, one.id, "+");
     append(all.name, one.name, " + ");
-    append(all.levers, one.levers, " ");
+    append(all.switches, one.switches, " ");
     append(all.if_refused, one.if_refused, " ");
     append(all.action, one.action, "; ");
     append(all.more_action, one.more_action, "");
@@ -174,9 +174,9 @@ Trial together(std::span<const Trial> trials) {
   return all;
 }
 
-std::vector<std::string_view> lever_ids() {
+std::vector<std::string_view> remedy_ids() {
   std::vector<std::string_view> ids;
-  for (const Lever& lever : kLevers) ids.push_back(lever.id);
+  for (const Remedy& remedy : kRemedies) ids.push_back(remedy.id);
   return ids;
 }
 

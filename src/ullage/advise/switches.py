@@ -2,10 +2,10 @@
 """Switches remedies on from outside and notes what the program does already. `ullage advise` has libullage_preload.so run
 this text at the end of `import torch`, in every Python of the program; the program itself is not changed.
 
-environment  ULLAGE_LEVERS        words of the remedies, with blanks between: "autocast=bfloat16 foreach=0"
-             ULLAGE_LEVERS_FACTS  a folder: PID.json has what the program does; empty or missing: nothing is noted
+environment  ULLAGE_SWITCHES        words of the remedies, with blanks between: "autocast=bfloat16 foreach=0"
+             ULLAGE_SWITCHES_FACTS  a folder: PID.json has what the program does; empty or missing: nothing is noted
 
-A lever has the effect of the lines that docs/advise.md tells a person to write. `docs/advise.md` has a row for each.
+A switch has the effect of the lines that docs/advise.md tells a person to write. `docs/advise.md` has a row for each.
 """
 import inspect
 import json
@@ -25,7 +25,7 @@ class Facts:
     """What the program does. The file is written anew with each new fact, because a run may end without Python's end."""
 
     def __init__(self):
-        folder = os.environ.get("ULLAGE_LEVERS_FACTS")
+        folder = os.environ.get("ULLAGE_SWITCHES_FACTS")
         self.file = folder and f"{folder}/{os.getpid()}.json"
         self.process = os.getpid()
         self.known = {}
@@ -63,7 +63,7 @@ class Depth(threading.local):
     in_checkpoint = False
 
 
-LEVERS = dict(word.partition("=")[::2] for word in os.environ.get("ULLAGE_LEVERS", "").split())
+SWITCHES = dict(word.partition("=")[::2] for word in os.environ.get("ULLAGE_SWITCHES", "").split())
 facts = Facts()
 depth = Depth()
 looked_at = set()  # ids of networks whose layers were looked at; a network stays alive as long as it trains
@@ -157,12 +157,12 @@ def call_network(module, args, named):
     look_at(module)
     if torch.is_grad_enabled():
         facts.note("forward", name=type(module).__name__, device=device_of(module))
-    kind = LEVERS.get("autocast")
+    kind = SWITCHES.get("autocast")
     if kind is None or torch.is_autocast_enabled(device_of(module)):
         return call_inside(module, args, named)
     with torch.autocast(device_of(module), getattr(torch, kind)):
         result = call_inside(module, args, named)
-    return as_float(result) if "float_outputs" in LEVERS else result
+    return as_float(result) if "float_outputs" in SWITCHES else result
 
 
 def called(module, *args, **named):
@@ -170,7 +170,7 @@ def called(module, *args, **named):
         return call_network(module, args, named) if is_network(module) else plain_call(module, *args, **named)
     if id(module) in repeated:
         facts.note("layer_call")
-    if "checkpoint" in LEVERS and id(module) in repeated and not depth.in_checkpoint and torch.is_grad_enabled():
+    if "checkpoint" in SWITCHES and id(module) in repeated and not depth.in_checkpoint and torch.is_grad_enabled():
         return checkpoint_of_torch(lambda *args, **named: call_layer(module, args, named), *args, use_reentrant=False,
                                    **named)
     return call_inside(module, args, named)
@@ -194,7 +194,7 @@ def noting(name, function):
 checkpoint_of_torch = torch.utils.checkpoint.checkpoint
 torch.utils.checkpoint.checkpoint = noting("checkpoint", checkpoint_of_torch)
 
-if "autocast" not in LEVERS:
+if "autocast" not in SWITCHES:
     torch.autocast.__enter__ = noting("autocast", torch.autocast.__enter__)
 
 
@@ -206,14 +206,14 @@ def optimizer_classes():
 
 
 def follow(optimizer):
-    """Notes how the optimizer is made, and makes it with the lever's arguments."""
+    """Notes how the optimizer is made, and makes it with the switch's arguments."""
     plain = optimizer.__init__
     takes = inspect.signature(plain).parameters
 
     def made(self, *args, **named):
         for word in ("foreach", "fused"):
-            if word in takes and word in LEVERS and not chosen(takes, args, named):
-                named[word] = LEVERS[word] == "1"
+            if word in takes and word in SWITCHES and not chosen(takes, args, named):
+                named[word] = SWITCHES[word] == "1"
         plain(self, *args, **named)
         if type(self) is optimizer:  # not the class that another one is made of
             of = self.defaults
@@ -239,7 +239,7 @@ def zero_grad(of, plain):
     def zeroed(self, set_to_none=True):
         if not set_to_none:
             facts.note("keeps_zeroed_gradients")
-        return plain(self, set_to_none or "set_to_none" in LEVERS)
+        return plain(self, set_to_none or "set_to_none" in SWITCHES)
 
     of.zero_grad = zeroed
 
@@ -256,7 +256,7 @@ def follow_replicas():
 
     def made(self, *args, **named):
         facts.note("replicas", bucket_views=bool(named.get("gradient_as_bucket_view")))
-        if "bucket_views" in LEVERS:
+        if "bucket_views" in SWITCHES:
             named.setdefault("gradient_as_bucket_view", True)
         plain(self, *args, **named)
 
@@ -265,7 +265,7 @@ def follow_replicas():
 
 follow_replicas()
 
-if LEVERS.get("benchmark") == "0":
+if SWITCHES.get("benchmark") == "0":
     torch.backends.cudnn.benchmark = False
     of_flags = type(torch.backends.cudnn)
     of_flags.benchmark = torch.backends.ContextProp(torch._C._get_cudnn_benchmark, lambda _: None)
@@ -321,8 +321,8 @@ def bytes_of(tensor):
     return min(size, tensor.untyped_storage().nbytes()) if tensor.layout is torch.strided else size
 
 
-if "costs" in LEVERS:
+if "costs" in SWITCHES:
     import torch.utils.flop_counter
-    costs = Costs(LEVERS["costs"])
+    costs = Costs(SWITCHES["costs"])
     sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(costs.stepped)
     costs.__enter__()
