@@ -204,7 +204,7 @@ class Adviser final {
     }
   }
 
-  Row row_tried(Trial trial) {
+  Row row_tried(const Trial& trial) {
     Row row = row_of(trial);
     if (time_is_over()) {
       row.basis = advise::Basis::NotTried;

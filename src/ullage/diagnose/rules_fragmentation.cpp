@@ -118,7 +118,7 @@ std::optional<Finding> fragmentation(const Evidence& evidence) {
 std::optional<Finding> pools_in_message(const Evidence& evidence) {
   if (!evidence.message || !evidence.told_by_pool()) return std::nullopt;
   const Facts& facts = evidence.facts;
-  const bool room = facts.free && facts.requested && *facts.free >= sum(*facts.requested, 1_GiB);
+  const bool room = facts.free && facts.requested && facts.free >= sum(facts.requested, 1_GiB);
   if (evidence.private_pools.value_or(Bytes{}) > Bytes{} && room && !facts.allowed) {
     return Finding{
         0.42,
