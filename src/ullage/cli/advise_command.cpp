@@ -105,6 +105,10 @@ class Adviser final {
     add_times();
     add_computed();
     if (interrupted_) return stopped_;
+    if (!on_card()) {
+      advice_.notes.emplace_back(
+          "peaks are those under `ullage run --memory`; a plain process holds more, because malloc keeps what is freed");
+    }
     advise::sort_rows(advice_);
     advice_.wall = elapsed();
     return std::nullopt;
