@@ -47,7 +47,7 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
       if (evidence.message->form.ends_with("-heap")) return Finding{0.4, {"a heap in the machine's memory was full"}};
       if (facts.requested.value_or(Bytes{}) >= 64_GiB * 1024) return std::nullopt;
       const bool large = facts.requested.value_or(Bytes{}) >= 16_GiB;
-      std::string asked = facts.requested ? to_string(*facts.requested) : std::string("a request");
+      std::string asked = facts.requested ? to_string(*facts.requested) : std::string("some bytes");
       return Finding{large ? 0.4 : 0.75,
                      {fmt::format("{} of host memory were refused: this is not the device's memory", asked)}};
     }
