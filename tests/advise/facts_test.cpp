@@ -17,8 +17,7 @@ class FactsFolder : public testing::Test {
   ~FactsFolder() override { fs::remove_all(folder_); }
   void write(const char* name, const char* text) { std::ofstream(folder_ / name) << text; }
 
-  fs::path folder_ = fs::path(testing::TempDir()) /
-                     testing::UnitTest::GetInstance()->current_test_info()->name();
+  fs::path folder_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(FactsFolder, OfATraining) {

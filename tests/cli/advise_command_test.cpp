@@ -36,15 +36,17 @@ class AdviseCommand : public testing::Test {
 };
 
 TEST_F(AdviseCommand, AProgramOnTheCpuThatFits) {
-  const nlohmann::json advice = json_of(advise({"--json", "--memory", "8GiB", "--", folder_.file("ullage-fake"), "train", "4"}));
+  const nlohmann::json advice =
+      json_of(advise({"--json", "--memory", "8GiB", "--", folder_.file("ullage-fake"), "train", "4"}));
   EXPECT_EQ(advice["format"], "ullage-advice");
   EXPECT_EQ(advice["plain"]["fits"], true) << advice;
   EXPECT_TRUE(remedy(advice, "ullage_run").is_null());
 }
 
 TEST_F(AdviseCommand, TheLargestSizeThatFits) {
-  const nlohmann::json advice = json_of(advise({"--json", "--memory", "8GiB", "--seconds", "300", "--vary", "batch", "--at",
-                                                "batch=4", "--", folder_.file("ullage-fake"), "train", "{batch}"}));
+  const nlohmann::json advice =
+      json_of(advise({"--json", "--memory", "8GiB", "--seconds", "300", "--vary", "batch", "--at", "batch=4", "--",
+                      folder_.file("ullage-fake"), "train", "{batch}"}));
   const nlohmann::json largest = remedy(advice, "smaller_batch");
   ASSERT_FALSE(largest.is_null()) << advice;
   EXPECT_EQ(largest["fits"], true);
@@ -53,9 +55,10 @@ TEST_F(AdviseCommand, TheLargestSizeThatFits) {
 
 TEST_F(AdviseCommand, AMessageHasComputedRows) {
   const std::string log = folder_.file("log.txt");
-  std::ofstream(log) << "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
-                        "23.69 GiB of which 1.00 GiB is free. Process 1 has 22.00 GiB memory in use. Of the allocated "
-                        "memory 15.00 GiB is allocated by PyTorch, and 6.00 GiB is reserved by PyTorch but unallocated.\n";
+  std::ofstream(log)
+      << "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+         "23.69 GiB of which 1.00 GiB is free. Process 1 has 22.00 GiB memory in use. Of the allocated "
+         "memory 15.00 GiB is allocated by PyTorch, and 6.00 GiB is reserved by PyTorch but unallocated.\n";
   const nlohmann::json advice = json_of(advise({log, "--json"}));
   EXPECT_EQ(advice["plain"]["fits"], false);
 
@@ -80,9 +83,7 @@ TEST_F(AdviseCommand, WrongUse) {
   refused({"a.txt", "b.txt"}, "takes one file");
 }
 
-TEST_F(AdviseCommand, AFileThatCannotBeRead) {
-  EXPECT_EQ(advise({folder_.file("none.txt")}).exit_code, 3);
-}
+TEST_F(AdviseCommand, AFileThatCannotBeRead) { EXPECT_EQ(advise({folder_.file("none.txt")}).exit_code, 3); }
 
 }  // namespace
 }  // namespace ullage::cli

@@ -26,15 +26,19 @@ TEST(SizeSearch, FindsTheLargestThatFitsFromAboveAndFromBelow) {
 }
 
 TEST(SizeSearch, StepsThatAreNoLineAreFoundToo) {
-  const auto steps = [](std::int64_t size) { return SizeTried{size <= 333, Bytes{static_cast<std::uint64_t>(size / 64)}}; };
-  const SizesFound found = search_sizes(10, steps(10), Bytes{6}, [&](std::int64_t size) { return std::optional(steps(size)); });
+  const auto steps = [](std::int64_t size) {
+    return SizeTried{size <= 333, Bytes{static_cast<std::uint64_t>(size / 64)}};
+  };
+  const SizesFound found =
+      search_sizes(10, steps(10), Bytes{6}, [&](std::int64_t size) { return std::optional(steps(size)); });
   EXPECT_EQ(found.fits, 333);
   EXPECT_EQ(found.too_large, 334);
 }
 
 TEST(SizeSearch, NothingFits) {
-  const SizesFound found =
-      search_sizes(8, {false, {}}, Bytes{1}, [](std::int64_t) { return std::optional(SizeTried{false, {}}); });
+  const SizesFound found = search_sizes(8, {false, {}}, Bytes{1}, [](std::int64_t) {
+    return std::optional(SizeTried{false, {}});
+  });
   EXPECT_EQ(found.fits, std::nullopt);
   EXPECT_EQ(found.too_large, 1);
 }

@@ -72,7 +72,9 @@ std::string advice_text(const advise::Advice& advice, std::size_t top) {
   return out.str();
 }
 
-TEST(AdviceReport, Terminal) { expect_golden(tests_folder() / "report/golden/advice.txt", advice_text(sample_advice(), 0)); }
+TEST(AdviceReport, Terminal) {
+  expect_golden(tests_folder() / "report/golden/advice.txt", advice_text(sample_advice(), 0));
+}
 
 TEST(AdviceReport, Json) {
   std::ostringstream out;

@@ -26,12 +26,12 @@ struct Row {
   Effect effect = Effect::SameBits;
   bool effect_known = true;  // false: of a remedy that explain computes; `effect` has no meaning
   Basis basis = Basis::Tried;
-  std::optional<bool> fits;   // none: not known
-  std::optional<Bytes> peak;  // on a card, what nvidia-smi would show; on the CPU, the process
+  std::optional<bool> fits;         // none: not known
+  std::optional<Bytes> peak;        // on a card, what nvidia-smi would show; on the CPU, the process
   std::optional<double> more_time;  // of a step, as a part of the plain program's; none: not known
-  std::string action;         // what a person writes or types
-  Place place;                // at which line; may be unknown
-  std::string note;           // an error, why it was not tried, what it costs; may be empty
+  std::string action;               // what a person writes or types
+  Place place;                      // at which line; may be unknown
+  std::string note;                 // an error, why it was not tried, what it costs; may be empty
 };
 
 struct Advice {

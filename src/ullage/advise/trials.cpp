@@ -106,7 +106,8 @@ Made checkpointing(const Facts& facts, const Setting&) {
   // A layer that runs twice updates its running statistics twice.
   trial.effect = layers.has_batch_norm ? Effect::Different : Effect::SameBits;
   trial.switches = "checkpoint";
-  trial.action = fmt::format("torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False) around each {}", layers.name);
+  trial.action =
+      fmt::format("torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False) around each {}", layers.name);
   trial.place = layers.called;
   return trial;
 }

@@ -22,22 +22,22 @@ enum class Effect {
 
 // Where a program is tried.
 struct Setting {
-  bool on_card = false;       // false: on this machine's CPU
-  bool has_bfloat16 = true;   // the device computes in bfloat16; cards do from compute capability 8.0 on
-  std::string allocator;      // what the environment says of torch's CUDA allocator: "max_split_size_mb:128"
+  bool on_card = false;      // false: on this machine's CPU
+  bool has_bfloat16 = true;  // the device computes in bfloat16; cards do from compute capability 8.0 on
+  std::string allocator;     // what the environment says of torch's CUDA allocator: "max_split_size_mb:128"
 };
 
 // One remedy, or several together, for one program.
 struct Trial {
-  std::string id;         // "half_precision"; that of explain's remedy if explain has it. Of several: with '+' between
-  std::string name;       // for a row: "bf16 autocast"
+  std::string id;    // "half_precision"; that of explain's remedy if explain has it. Of several: with '+' between
+  std::string name;  // for a row: "bf16 autocast"
   Effect effect = Effect::SameBits;
-  std::string switches;     // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
-  std::string allocator;  // the whole setting of torch's CUDA allocator; empty: as it is
+  std::string switches;    // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
+  std::string allocator;   // the whole setting of torch's CUDA allocator; empty: as it is
   std::string if_refused;  // more switches for a second try, if the first ends with an error that is not about memory
-  std::string action;     // what a person writes, and for `if_refused` the more that is needed
+  std::string action;      // what a person writes, and for `if_refused` the more that is needed
   std::string more_action;
-  Place place;            // where to write it; may be unknown
+  Place place;  // where to write it; may be unknown
 };
 
 // Returns the remedies that apply to a program, in the order in which they are best tried: settings, then what keeps
@@ -50,8 +50,8 @@ Trial together(std::span<const Trial> trials);
 // The ids of the whole table, in its order.
 std::vector<std::string_view> remedy_ids();
 
-// The text of switches.py. The launcher writes it into a file; libullage_preload.so runs it in each Python of the program
-// at the end of `import torch` (ULLAGE_SWITCHES_SCRIPT).
+// The text of switches.py. The launcher writes it into a file; libullage_preload.so runs it in each Python of the
+// program at the end of `import torch` (ULLAGE_SWITCHES_SCRIPT).
 extern const std::string_view kSwitchesScript;
 
 }  // namespace ullage::advise

@@ -107,7 +107,8 @@ class Adviser final {
     if (interrupted_) return stopped_;
     if (!on_card()) {
       advice_.notes.emplace_back(
-          "peaks are those under `ullage run --memory`; a plain process holds more, because malloc keeps what is freed");
+          "peaks are those under `ullage run --memory`; a plain process holds more, because malloc keeps what is "
+          "freed");
     }
     advise::sort_rows(advice_);
     advice_.wall = elapsed();
@@ -165,7 +166,8 @@ class Adviser final {
     if (!*plain.fits) advice_.refused = tried.error;
     if (const Bytes need = need_of(as_it_is, tried, "the program as it is"); need > Bytes{}) plain.peak = need;
     if (!plain.peak) {
-      advice_.notes.emplace_back("what it needs is not known: it fails on a card without an end too, for another reason");
+      advice_.notes.emplace_back(
+          "what it needs is not known: it fails on a card without an end too, for another reason");
     }
     plain_ = std::move(tried);
     return std::nullopt;
@@ -212,7 +214,8 @@ class Adviser final {
     Row row = row_of(trial);
     if (time_is_over()) {
       row.basis = advise::Basis::NotTried;
-      row.note = fmt::format("not tried: the time of {} was over; --seconds gives more", to_string(Seconds{options_.seconds}));
+      row.note =
+          fmt::format("not tried: the time of {} was over; --seconds gives more", to_string(Seconds{options_.seconds}));
       return row;
     }
     TryOrder with = order(&trial);
@@ -250,7 +253,8 @@ class Adviser final {
       if (!on_card() || time_is_over() || interrupted_) break;
       TryOrder with = order(&trial);
       with.endless = with.timed = true, with.second_try = second_try;
-      if (const Tried tried = run(with, trial.name + ", for its time"); tried.step) steps_.push_back({trial.id, *tried.step});
+      if (const Tried tried = run(with, trial.name + ", for its time"); tried.step)
+        steps_.push_back({trial.id, *tried.step});
     }
     for (Row& row : advice_.rows) {
       const auto found = std::ranges::find(steps_, row.id, &Timed::id);
@@ -299,7 +303,8 @@ class Adviser final {
     Row row;
     row.id = kSmallerBatch;
     const bool sure = found.too_large && *found.too_large - *found.fits == 1;
-    row.name = fmt::format("{} {}: {}", knob.name, *found.fits, sure ? "the largest that fits" : "fits; larger ones were not tried");
+    row.name = fmt::format("{} {}: {}", knob.name, *found.fits,
+                           sure ? "the largest that fits" : "fits; larger ones were not tried");
     row.effect = advise::Effect::Different;
     row.fits = true;
     row.peak = at_found;
@@ -312,12 +317,13 @@ class Adviser final {
     std::int64_t part = fits;
     while (part > 1 && knob.value % part != 0) --part;
     if (part <= 1) return fmt::format("{}={} in place of {}", knob.name, fits, knob.value);
-    return fmt::format("{0}={1}, and for a step of {2} as before: add up the gradients of {3}, each loss divided by {3}",
-                       knob.name, part, knob.value, knob.value / part);
+    return fmt::format(
+        "{0}={1}, and for a step of {2} as before: add up the gradients of {3}, each loss divided by {3}", knob.name,
+        part, knob.value, knob.value / part);
   }
 
-  // Where no single remedy fits at the wanted size, looks for several that do: first all that keep the bits, then all. From a set that fits
-  // each is left out again that is not needed, the one with the strongest effect on results first.
+  // Where no single remedy fits at the wanted size, looks for several that do: first all that keep the bits, then all.
+  // From a set that fits each is left out again that is not needed, the one with the strongest effect on results first.
   void try_together() {
     const auto fits = [](const Row& row) {
       return row.basis == advise::Basis::Tried && row.fits.value_or(false) && row.id != kSmallerBatch;
@@ -460,7 +466,8 @@ int advise_program(const AdviseOptions& options, Streams streams) {
 // Of a recording or a message only what explain computes can be told.
 int advise_file(const AdviseOptions& options, Streams streams) {
   if (options.target.size() > 1)
-    return refused_as(wrong(fmt::format("advise takes one file, there are {}", options.target.size()), ""), streams.err);
+    return refused_as(wrong(fmt::format("advise takes one file, there are {}", options.target.size()), ""),
+                      streams.err);
   if (!options.vary.empty() || options.device)
     return refused_as(wrong("a file cannot be run: only --memory goes with it", options.device ? "--device" : "--vary"),
                       streams.err);
@@ -475,7 +482,8 @@ int advise_file(const AdviseOptions& options, Streams streams) {
   const Result<trace::Input> input = read::read_input_file(file);
   if (!input) return refuse({to_int(ExitCode::BadInput), input.error().text()}, "advise", streams.err);
   const auto diagnoses = diagnose::diagnose(*input, {file, std::nullopt, std::nullopt});
-  if (diagnoses.empty()) return refuse({to_int(ExitCode::BadInput), file + ": has nothing to advise on"}, "advise", streams.err);
+  if (diagnoses.empty())
+    return refuse({to_int(ExitCode::BadInput), file + ": has nothing to advise on"}, "advise", streams.err);
   const diagnose::Diagnosis& diagnosis = diagnoses.front();
   advice.command = {file};
   advice.device = diagnosis.facts.device ? fmt::format("GPU {}", *diagnosis.facts.device) : diagnosis.source.kind;
@@ -484,8 +492,8 @@ int advise_file(const AdviseOptions& options, Streams streams) {
   if (!advice.plain.peak && diagnosis.facts.allocated && diagnosis.facts.requested)
     advice.plain.peak = *diagnosis.facts.allocated + *diagnosis.facts.requested;
   const bool is_comparable = advice.memory > Bytes{} && advice.plain.peak;
-  advice.plain.fits = is_comparable ? std::optional(*advice.plain.peak <= advice.memory && !diagnosis.facts.requested)
-                                    : std::nullopt;
+  advice.plain.fits =
+      is_comparable ? std::optional(*advice.plain.peak <= advice.memory && !diagnosis.facts.requested) : std::nullopt;
   advice.refused = diagnosis.headline;
   for (const diagnose::Remedy& remedy : diagnosis.remedies) {
     Row row;
@@ -523,7 +531,8 @@ CLI::App* add_advise(CLI::App& app, AdviseOptions& options) {
                    "run COMMAND on this machine's CPU, and judge by this much memory;\nauto: what this machine gives, "
                    "less 5 %")
       ->type_name("SIZE|auto");
-  verb->add_option("--vary", options.vary, "a size of COMMAND, written {NAME} there, whose largest value that\nfits is looked for")
+  verb->add_option("--vary", options.vary,
+                   "a size of COMMAND, written {NAME} there, whose largest value that\nfits is looked for")
       ->type_name("NAME");
   verb->add_option("--at", options.at, "the value that it should run with")->type_name("NAME=X");
   verb->add_option("--seconds", options.seconds, "begin no run after this time; default: 120")->type_name("N");

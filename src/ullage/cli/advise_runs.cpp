@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSteps = 3;
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;  // bytes: 1 TiB
-constexpr int kInterrupted = 128;                            // exit codes above it are signals
+constexpr int kInterrupted = 128;                           // exit codes above it are signals
 
 // Gives a program the switches of a trial, and a folder for the facts that they note.
 class Switches final {
@@ -43,7 +43,8 @@ class Switches final {
     launch.environment.emplace_back("ULLAGE_SWITCHES_FACTS", facts_.string());
     if (order.trial != nullptr && !order.trial->allocator.empty()) {
       // The newer name counts where both are set.
-      const char* name = std::getenv("PYTORCH_ALLOC_CONF") != nullptr ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+      const char* name =
+          std::getenv("PYTORCH_ALLOC_CONF") != nullptr ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
       launch.environment.emplace_back(name, order.trial->allocator);
     }
     return launch;
@@ -78,8 +79,12 @@ std::string rates_of(const drycard::CardModel& card) {
 class DryRuns final : public AdviseRuns {
  public:
   DryRuns(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit, ScratchFolder scratch)
-      : program_(std::move(program)), runner_(std::move(runner)), device_(std::move(device)), card_(card),
-        limit_(limit), switches_(std::move(scratch)) {}
+      : program_(std::move(program)),
+        runner_(std::move(runner)),
+        device_(std::move(device)),
+        card_(card),
+        limit_(limit),
+        switches_(std::move(scratch)) {}
 
   Tried run(const TryOrder& order) override {
     DryOrder dry{device_, card_};
@@ -111,8 +116,9 @@ class DryRuns final : public AdviseRuns {
     } else if (report.exit_code == 0) {
       tried.error = "the program never used the card";
     } else {
-      tried.error = report.error ? one_line(report.error->type + place_text(report.error->place) + ": " + report.error->text)
-                                 : fmt::format("the program ended with exit code {}", report.exit_code);
+      tried.error = report.error
+                        ? one_line(report.error->type + place_text(report.error->place) + ": " + report.error->text)
+                        : fmt::format("the program ended with exit code {}", report.exit_code);
     }
     if (order.history && !done.history.empty()) {
       if (Result<trace::Input> input = read::read_input_file(done.history.string())) tried.history = std::move(*input);
@@ -133,8 +139,13 @@ class CpuRuns final : public AdviseRuns {
  public:
   CpuRuns(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here, Progress& progress,
           ScratchFolder scratch)
-      : program_(std::move(program)), memory_(memory), machine_(machine), spill_(std::move(spill)), here_(here),
-        progress_(progress), switches_(std::move(scratch)) {}
+      : program_(std::move(program)),
+        memory_(memory),
+        machine_(machine),
+        spill_(std::move(spill)),
+        here_(here),
+        progress_(progress),
+        switches_(std::move(scratch)) {}
 
   Tried run(const TryOrder& order) override {
     Launch launch = switches_.added_to(program_, order);
@@ -145,7 +156,8 @@ class CpuRuns final : public AdviseRuns {
     if (auto* failure = std::get_if<Failure>(&ran)) {
       tried.error = failure->lines.empty() ? "interrupted" : one_line(failure->lines.back());
       tried.last_lines = std::move(failure->lines);
-      tried.exit_code = failure->exit_code, tried.interrupted = failure->exit_code > kInterrupted && tried.last_lines.empty();
+      tried.exit_code = failure->exit_code,
+      tried.interrupted = failure->exit_code > kInterrupted && tried.last_lines.empty();
       return tried;
     }
     tried.facts = switches_.facts();

@@ -37,15 +37,15 @@ struct Tried {
     Failed,  // for another reason: `error` says which
   };
   End end = End::Failed;
-  Bytes peak;                    // on a card that ran out: what was taken when it did; not the program's need
-  std::optional<Seconds> step;   // measured; on a card by its rates, if `timed`
-  std::string error;             // one line
+  Bytes peak;                           // on a card that ran out: what was taken when it did; not the program's need
+  std::optional<Seconds> step;          // measured; on a card by its rates, if `timed`
+  std::string error;                    // one line
   std::vector<std::string> last_lines;  // of a program that failed
   advise::Facts facts;
-  std::optional<trace::Input> history;  // where asked for and recorded
+  std::optional<trace::Input> history;            // where asked for and recorded
   std::optional<predict::Prediction> prediction;  // on the CPU
-  int exit_code = 1;             // for Failed
-  bool interrupted = false;      // by a signal; `exit_code` says which
+  int exit_code = 1;                              // for Failed
+  bool interrupted = false;                       // by a signal; `exit_code` says which
 };
 
 class AdviseRuns {

@@ -44,8 +44,7 @@ class Search final {
     const auto& [size_before, bytes_before] = took_[took_.size() - 2];
     const double each = (bytes - bytes_before) / static_cast<double>(size - size_before);
     if (each <= 0) return fits * 2;
-    const double full =
-        std::min(static_cast<double>(size) + (room_ - bytes) / each, static_cast<double>(kLargestSize));
+    const double full = std::min(static_cast<double>(size) + (room_ - bytes) / each, static_cast<double>(kLargestSize));
     return std::max(fits + 1, static_cast<std::int64_t>(full));
   }
 

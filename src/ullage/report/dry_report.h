@@ -81,7 +81,7 @@ struct DryReport {
   // The number of cards that anything was taken of.
   std::size_t used_cards() const;
   Bytes most_taken() const;  // the largest `taken` of any card
-  bool ran_out() const;  // the program failed because a request could not be served
+  bool ran_out() const;      // the program failed because a request could not be served
   bool used_the_card() const { return used_cards() > 0; }
 };
 

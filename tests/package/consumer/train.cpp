@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/train.md: a small residual net learns to tell whether two numbers of a sequence are equal. It trains
-// in mixed precision, checkpoints its blocks, and takes each batch of 30 sequences in micro-batches of 8.
+// The example of docs/train.md: a small residual net learns to tell whether two numbers of a sequence are equal. It
+// trains in mixed precision, checkpoints its blocks, and takes each batch of 30 sequences in micro-batches of 8.
 #include <ullage/train/accumulation.h>
 #include <ullage/train/autocast_guard.h>
 #include <ullage/train/checkpoint.h>

@@ -248,10 +248,11 @@ TEST(Log, ReadsTheFiguresOfNcclAndTensorFlow) {
   EXPECT_EQ(one("node1:12:40 [0] NCCL WARN Failed to CUDA calloc 6291456 bytes\n").requested, Bytes{6291456});
   EXPECT_EQ(one("E stream_executor failed to alloc 2147483648 bytes on host: CUDA_ERROR_OUT_OF_MEMORY\n").requested,
             2_GiB);
-  EXPECT_EQ(one("W bfc_allocator.cc:310] Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.50GiB (rounded to "
-                "1)\n")
-                .requested,
-            3584_MiB);
+  EXPECT_EQ(
+      one("W bfc_allocator.cc:310] Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.50GiB (rounded to "
+          "1)\n")
+          .requested,
+      3584_MiB);
   EXPECT_FALSE(read_log("Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.50GiB. The caller indicates that "
                         "this is not a failure, but this may mean that there could be performance gains\n",
                         "x")

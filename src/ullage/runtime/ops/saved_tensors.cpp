@@ -192,8 +192,8 @@ class HookingEngine final : public autograd::Engine {
 HookingEngine* hooking = nullptr;
 std::mutex placing;
 
-// Would `first`, if it has no hooks of its own, ask our engine? That of ullage::train does. While torch traces no engine
-// gives hooks of its own. If two engines each stood before the other, a question would go round for ever.
+// Would `first`, if it has no hooks of its own, ask our engine? That of ullage::train does. While torch traces no
+// engine gives hooks of its own. If two engines each stood before the other, a question would go round for ever.
 bool leads_to_hooking(autograd::Engine& first) {
   const bool was_tracing = at::SavedTensorDefaultHooks::set_tracing(true);
   looking_for_hooking = true, found_hooking = false;

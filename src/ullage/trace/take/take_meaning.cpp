@@ -19,7 +19,8 @@ namespace {
 class StackWriter final {
  public:
   StackWriter(const TakeNames& names, TakeMeaning& meaning) : names_(names), meaning_(meaning) {
-    meaning_.meanings.assign(1, {Category::Unattributed, Phase::Unknown, "not known", std::nullopt, true, true, {}, false, false});
+    meaning_.meanings.assign(
+        1, {Category::Unattributed, Phase::Unknown, "not known", std::nullopt, true, true, {}, false, false});
   }
 
   StackId stack(std::uint32_t name, Phase phase, Category category) {
