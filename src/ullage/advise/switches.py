@@ -87,18 +87,20 @@ def look_at(network):
     if id(network) in looked_at:
         return
     looked_at.add(id(network))
+    inside = set()  # ids of what is below a repeated layer; modules() gives a list before what is in it
     for module in network.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
             facts.note("batch_norm", name=type(module).__name__)
-        if not isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)):
+        if id(module) in inside or not isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)):
             continue
         by_class = {}
         for child in module.children():
             if len(list(child.children())) and next(child.parameters(), None) is not None:
                 by_class.setdefault(type(child), []).append(child)
         for kind, layers in by_class.items():
-            if len(layers) >= FEWEST_LAYERS and not any(id(parent) in repeated for parent in parents_of(module, network)):
+            if len(layers) >= FEWEST_LAYERS:
                 repeated.update(map(id, layers))
+                inside.update(id(below) for layer in layers for below in layer.modules())
                 facts.note("repeated_layers", name=kind.__name__, count=len(layers),
                            has_batch_norm=any(isinstance(one, torch.nn.modules.batchnorm._BatchNorm)
                                               for one in layers[0].modules()))
@@ -107,11 +109,6 @@ def look_at(network):
         facts.note("half_weights", name=str(weight.dtype))
     if torch.backends.cudnn.benchmark:
         facts.note("cudnn_benchmark")
-
-
-def parents_of(module, network):
-    """Modules of the network that have `module` below them, itself among them."""
-    return [one for one in network.modules() if any(below is module for below in one.modules())]
 
 
 def is_network(module):

@@ -88,6 +88,17 @@ Row row_of(const Trial& trial) {
   return row;
 }
 
+// A remedy that explain worked out. `peak` is the plain program's, if it is known. Leaves `fits` open.
+Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
+  Row row;
+  row.id = remedy.id, row.name = remedy.id, row.action = remedy.action, row.note = remedy.why;
+  std::ranges::replace(row.name, '_', ' ');
+  row.effect_known = false;
+  row.basis = remedy.saves ? advise::Basis::Computed : advise::Basis::NotTried;
+  if (remedy.saves && peak) row.peak = saturating_sub(*peak, *remedy.saves);
+  return row;
+}
+
 // Works the answer out. Every method may run the program several times; none begins a run after the time is over.
 class Adviser final {
  public:
@@ -274,12 +285,7 @@ class Adviser final {
     for (const diagnose::Remedy& remedy : diagnoses.front().remedies) {
       const bool known = std::ranges::any_of(advice_.rows, [&](const Row& row) { return row.id == remedy.id; });
       if (known || !remedy.saves || is_of_ullage(remedy.id)) continue;
-      Row row;
-      row.id = remedy.id, row.name = remedy.id, row.action = remedy.action, row.note = remedy.why;
-      std::ranges::replace(row.name, '_', ' ');
-      row.effect_known = false;
-      row.basis = advise::Basis::Computed;
-      row.peak = saturating_sub(*advice_.plain.peak, *remedy.saves);
+      Row row = row_of(remedy, advice_.plain.peak);
       row.fits = *row.peak <= question_.memory;
       advice_.rows.push_back(std::move(row));
     }
@@ -496,15 +502,8 @@ int advise_file(const AdviseOptions& options, Streams streams) {
       is_comparable ? std::optional(*advice.plain.peak <= advice.memory && !diagnosis.facts.requested) : std::nullopt;
   advice.refused = diagnosis.headline;
   for (const diagnose::Remedy& remedy : diagnosis.remedies) {
-    Row row;
-    row.id = remedy.id, row.name = remedy.id, row.action = remedy.action, row.note = remedy.why;
-    std::ranges::replace(row.name, '_', ' ');
-    row.effect_known = false;
-    row.basis = remedy.saves ? advise::Basis::Computed : advise::Basis::NotTried;
-    if (remedy.saves && advice.plain.peak) {
-      row.peak = saturating_sub(*advice.plain.peak, *remedy.saves);
-      if (is_comparable) row.fits = *row.peak <= advice.memory;
-    }
+    Row row = row_of(remedy, advice.plain.peak);
+    if (row.peak && is_comparable) row.fits = *row.peak <= advice.memory;
     advice.rows.push_back(std::move(row));
   }
   advice.notes.emplace_back("a file cannot be run, so nothing was tried: ullage advise -- COMMAND tries");
