@@ -73,7 +73,7 @@ std::variant<Address, Shortage> PagerCore::allocate(Bytes size) {
   }
   const Address at = std::get<Address>(placed);
   fruitless_ = 0;
-  fruitless_again_ = false;
+  fruitless_tries_ = {};
   if (size >= Store::kLeastRange) {
     Pageable& storage = storages_[at];
     storage = Pageable{};
@@ -120,7 +120,7 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
   if (settings_.evict_all) evict_all();
   Lock lock(lock_);
   fruitless_ = 0;
-  fruitless_again_ = false;
+  fruitless_tries_ = {};
   ThreadOps& ops = ops_here();
   const std::size_t first = ops.held.size();
   ops.frames.push_back({signature, first});
@@ -248,8 +248,7 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
   const Waiting waiting(*this);
   const StorageId id = storage.id;
   if (fruitless_ > kMostFruitless) {
-    // Once more: the last resort may have served another thread a moment ago, and the room may be there.
-    if (!somebody_gives_way(lock) && std::exchange(fruitless_again_, true)) return no_room_at_a_fault();
+    if (!fruitless_tries_.another([&] { return somebody_gives_way(lock); })) return no_room_at_a_fault();
     fruitless_ = 0;
   }
   if (const std::optional<Shortage> missing = bring_back(lock, begin, id, For::Fault)) {

@@ -9,6 +9,7 @@
 //   pager_background.cpp  moves storages ahead of need
 //   planned_moves.cpp     carries out what a plan orders
 
+#include "ullage/store/last_tries.h"
 #include "ullage/store/pageable.h"
 #include "ullage/store/pager.h"
 
@@ -111,7 +112,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   // What was tried already to meet one request.
   struct Tried {
     int recounts = 0;
-    bool once_more = false;
+    LastTries last;
   };
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);
   bool recount_limit(Lock& lock);
@@ -175,15 +176,15 @@ class PagerCore final : public Pager, public PlannedMoves {
   Recomputer* recomputer_ = nullptr;
   Bytes largest_;  // largest span of any storage so far
   std::optional<SpillSlot> reserve_;
-  Bytes pinned_;                  // spans of storages with pins
-  std::string spill_failure_;     // why the last write out failed; empty: it did not
-  std::size_t moves_ = 0;         // in flight
-  std::size_t recomputes_ = 0;    // in flight
-  std::size_t staged_ = 0;        // storages with Pageable::staged
-  int captures_ = 0;              // in progress
-  int starving_ = 0;              // threads that wait for a move to end, because nothing else can be evicted
-  int fruitless_ = 0;             // evictions in a row, for faults, of storages that a fault had just brought back
-  bool fruitless_again_ = false;  // the same once more, after nothing could give way
+  Bytes pinned_;                // spans of storages with pins
+  std::string spill_failure_;   // why the last write out failed; empty: it did not
+  std::size_t moves_ = 0;       // in flight
+  std::size_t recomputes_ = 0;  // in flight
+  std::size_t staged_ = 0;      // storages with Pageable::staged
+  int captures_ = 0;            // in progress
+  int starving_ = 0;            // threads that wait for a move to end, because nothing else can be evicted
+  int fruitless_ = 0;           // evictions in a row, for faults, of storages that a fault had just brought back
+  LastTries fruitless_tries_;   // of the fault that found fruitless_ too high
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
   Bytes spilled_for_forks_;  // bytes spilled by before_fork() while nothing else was spilled

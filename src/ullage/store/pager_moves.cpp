@@ -52,8 +52,7 @@ std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusa
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
   if (!over) return shortage(refusal);
   if (tried.recounts++ < kMostRecounts && recount_limit(lock)) return std::nullopt;
-  // Once more: another thread's request may just have been given what there was to give.
-  if (somebody_gives_way(lock) || !std::exchange(tried.once_more, true)) return std::nullopt;
+  if (tried.last.another([&] { return somebody_gives_way(lock); })) return std::nullopt;
   return shortage(refusal);
 }
 

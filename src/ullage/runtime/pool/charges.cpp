@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/runtime/pool/charges.h"
 
+#include "ullage/store/last_tries.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +10,7 @@ namespace ullage::runtime {
 
 // Reserves `bytes`, evicting tensors if it must. Returns how many bytes are missing; if any are, nothing is reserved.
 Bytes Charges::set_aside(Bytes bytes) {
-  bool tried_again = false;
+  store::LastTries last;
   pager_.missing();  // measures what stands outside now: the charge comes on top of it
   budget_.charge(bytes);
   for (;;) {
@@ -16,8 +18,7 @@ Bytes Charges::set_aside(Bytes bytes) {
     const Bytes missing = pager_.missing();
     if (missing == Bytes{}) return missing;
     if (given_back > Bytes{}) continue;  // more pages may have become idle since
-    // Once more: the last resort may have served another thread a moment ago, and the room may be there.
-    if (last_resort_() || !std::exchange(tried_again, true)) continue;
+    if (last.another(last_resort_)) continue;
     budget_.discharge(bytes);
     return missing;
   }
