@@ -84,6 +84,15 @@ TEST(RunReport, WritesWhatWasHeldOfACard) {
   expect_json("card.json", run.report());
 }
 
+TEST(RunReport, ATreesPeakIsAtLeastThatOfItsLargestProcess) {
+  SampleRun run;
+  run.attach();
+  run.page->tree_peak.store((600_MiB).count);  // counted while there were several processes
+  EXPECT_EQ(run.report().tree_peak, 1900_MiB);
+  run.page->tree_peak.store((2000_MiB).count);
+  EXPECT_EQ(run.report().tree_peak, 2000_MiB);
+}
+
 TEST(RunReport, KnowsNothingOfACardWhereTheRuntimeWasInNoProcess) {
   SampleRun run;
   run.page->card.store(1);

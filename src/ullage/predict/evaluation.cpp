@@ -30,6 +30,7 @@ class Writer final {
       if (!measure(StorageId{i})) {  // some take never touches it: keeps the size of take 0
         ++into_.constant;
       } else {
+        if (i < sequence_.inputs.size() && sequence_.inputs[i]) counts_ = at_or_above(sequence_.grid, counts_);
         const std::optional<std::int64_t> bytes = target_.count(storage.born, counts_);
         if (!bytes || *bytes == 0) return off_the_law(storage);
         ++(constant() ? into_.constant : into_.following);

@@ -4,6 +4,7 @@
 #include "ullage/base/check.h"
 
 #include <algorithm>
+#include <map>
 #include <bit>
 #include <optional>
 
@@ -202,6 +203,33 @@ std::optional<std::int64_t> Evaluator::by_squared_product(std::span<const Wide> 
 std::optional<std::int64_t> evaluate(const Grid& grid, std::span<const std::int64_t> counts,
                                      std::span<const std::int64_t> at) {
   return Evaluator(grid, at)(counts);
+}
+
+std::vector<std::int64_t> at_or_above(const Grid& grid, std::span<const std::int64_t> counts) {
+  std::vector<std::int64_t> products, last;
+  const std::vector<std::int64_t> one{1};
+  const bool two = grid.axes.size() == 2;
+  for (const std::int64_t x : grid.axes[0].values) {
+    for (const std::int64_t y : two ? grid.axes[1].values : one) products.push_back(x * y);
+  }
+  for (const Grid::Axis& axis : grid.axes) last.push_back(axis.values.back());
+  std::vector<std::int64_t> above(counts.begin(), counts.end());
+  if (std::ranges::min(counts) > 0 && evaluate(grid, counts, last)) return above;
+
+  std::map<std::int64_t, std::int64_t> most;  // by product
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    std::int64_t& known = most.try_emplace(products[i], 1).first->second;
+    known = std::max(known, counts[i]);
+  }
+  std::int64_t steepest = 0;
+  for (auto one_more = most.begin(), it = one_more++; one_more != most.end(); it = one_more++) {
+    const std::int64_t run = one_more->first - it->first, rise = one_more->second - it->second;
+    if (rise > 0) steepest = std::max(steepest, (rise + run - 1) / run);
+  }
+  std::int64_t least = 1 - steepest * products[0];
+  for (std::size_t i = 0; i < counts.size(); ++i) least = std::max(least, counts[i] - steepest * products[i]);
+  for (std::size_t i = 0; i < counts.size(); ++i) above[i] = least + steepest * products[i];
+  return above;
 }
 
 }  // namespace ullage::predict

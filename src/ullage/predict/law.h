@@ -36,7 +36,11 @@ struct Grid {
 std::optional<std::int64_t> evaluate(const Grid& grid, std::span<const std::int64_t> counts,
                                      std::span<const std::int64_t> at);
 
-// The same for many counts at one target. Computes only once what depends on the target alone.
+// Returns counts that follow a law and are at or above `counts`, and above zero: an affine function of the product of
+// the knobs, as steep as the steepest rise between neighbours. Counts that follow a law already stay as they are.
+std::vector<std::int64_t> at_or_above(const Grid& grid, std::span<const std::int64_t> counts);
+
+// As evaluate(), for many counts at one target. Computes only once what depends on the target alone.
 class Evaluator final {
  public:
   // ContractError: the grid does not have one or two axes, each with at least three ascending values.

@@ -4,6 +4,7 @@
 #include "ullage/base/sizes.h"
 #include "ullage/predict/evaluation.h"
 #include "ullage/predict/figures.h"
+#include "ullage/predict/input_work.h"
 #include "ullage/predict/largest.h"
 #include "ullage/predict/lift.h"
 #include "ullage/predict/op_times.h"
@@ -188,14 +189,6 @@ Prediction from(const trace::TraceFile& file, const Sequence& sequence, const Ev
   return std::move(found.prediction);
 }
 
-using Answer = std::variant<Prediction, NotTold>;
-
-// The answer if the takes do not suffice: the take at the very size, if there is one; else `not_told`.
-Result<Answer> otherwise(const trace::TraceFile& file, const Question& question, NotTold not_told) {
-  if (const trace::Take* take = take_at(file, question.at)) return Answer(of_take(file, *take, question));
-  return Answer(std::move(not_told));
-}
-
 // The answer if for some op not even a bound of its scratch is known.
 std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, const trace::Take& target) {
   for (const Allowance& allowance : allowed) {
@@ -208,40 +201,77 @@ std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, cons
   return std::nullopt;
 }
 
-// Answers from takes without worker ops, so that the order of their ops can be compared.
-Result<Answer> compared(const trace::TraceFile& file, const Question& question) {
+// Different: the takes do not do the same, or a size follows no law.
+struct Different {
+  NotTold why;
+};
+using Compared = std::variant<Prediction, NotTold, Different>;
+
+// Answers from takes whose events can be compared one by one. `inputs`: as Sequence::inputs.
+Result<Compared> compared(const trace::TraceFile& file, const Question& question, const std::vector<bool>& inputs) {
   ULLAGE_TRY_VALUE(const Sequence arranged, arrange(file));
-  if (auto error = other_than_the_takes(file.takes.front(), arranged.grid, question.at)) return *error;
-  if (auto error = below_the_takes(arranged.grid, question.at)) return *error;
   ULLAGE_TRY_VALUE(auto same, compare(file));
   if (const auto* difference = std::get_if<Difference>(&same)) {
-    return otherwise(file, question, not_told(file, arranged, *difference, question.at));
+    return Compared(Different{not_told(file, arranged, *difference, question.at)});
   }
-  const Sequence& sequence = std::get<Sequence>(same);
+  Sequence& sequence = std::get<Sequence>(same);
+  sequence.inputs = inputs;
   auto evaluated = evaluate_take(file, sequence, question.at);
   if (const auto* off = std::get_if<Difference>(&evaluated)) {
-    return otherwise(file, question, not_told(file, sequence, *off, question.at));
+    return Compared(Different{not_told(file, sequence, *off, question.at)});
   }
   Evaluation& evaluation = std::get<Evaluation>(evaluated);
   estimate_times(file.takes[sequence.order.back()], file.takes.front(), evaluation.take);
   const std::vector<Allowance> allowed = allowances(file, sequence, evaluation.take);
-  if (auto unbounded = without_bound(allowed, evaluation.take)) return otherwise(file, question, std::move(*unbounded));
+  if (auto unbounded = without_bound(allowed, evaluation.take)) return Compared(std::move(*unbounded));
   const std::vector<Crossing> found = crossings(file, sequence, evaluation.take);
-  if (!found.empty()) return otherwise(file, question, not_told(file, sequence, found, question.at));
+  if (!found.empty()) return Compared(not_told(file, sequence, found, question.at));
   const std::string why = why_exact(file, sequence, evaluation);
   Prediction prediction = from(file, sequence, evaluation, allowed, question);
   prediction.why = why + prediction.why;
-  return Answer(std::move(prediction));
+  return Compared(std::move(prediction));
+}
+
+// Answers from takes without worker ops, so that the order of their ops can be compared. If the takes differ, tries
+// again without the ops that only prepare inputs.
+Result<Compared> from_other_sizes(const trace::TraceFile& file, const Question& question) {
+  ULLAGE_TRY_VALUE(const Sequence arranged, arrange(file));
+  if (auto error = other_than_the_takes(file.takes.front(), arranged.grid, question.at)) return *error;
+  if (auto error = below_the_takes(arranged.grid, question.at)) return *error;
+  ULLAGE_TRY_VALUE(Compared answer, compared(file, question, {}));
+  if (!std::holds_alternative<Different>(answer)) return answer;
+  const std::optional<InputWork> work = without_input_work(file, arranged.grid, arranged.order);
+  if (!work) return answer;
+  Result<Compared> again = compared(work->file, question, work->inputs);
+  if (!again) return answer;  // the knob changes nothing but inputs
+  if (auto* prediction = std::get_if<Prediction>(&*again)) {
+    make_bound(*prediction,
+               "ops that only prepare inputs do not do the same at all sizes, and what they hold is "
+               "counted at its most");
+  }
+  if (std::holds_alternative<Different>(*again)) {
+    // Says where they differ in other ops too. If they do not, it is in when the inputs are prepared.
+    const auto alone = without_input_work(file, arranged.grid, arranged.order, HeldByThem::LeftOut);
+    again = compared(alone->file, question, alone->inputs);
+    if (!again || !std::holds_alternative<Different>(*again)) return answer;
+  }
+  return again;
 }
 
 }  // namespace
 
 Result<std::variant<Prediction, NotTold>> predict(const trace::TraceFile& file, const Question& question) {
+  using Answer = std::variant<Prediction, NotTold>;
   if (auto error = wrong_knobs(file, question.at)) return *error;
   const trace::Take* measured = take_at(file, question.at);
   if (measured != nullptr && file.takes.size() == 1) return Answer(of_take(file, *measured, question));
-  if (const std::optional<trace::TraceFile> plain = without_worker_ops(file)) return compared(*plain, question);
-  return compared(file, question);
+  const std::optional<trace::TraceFile> plain = without_worker_ops(file);
+  ULLAGE_TRY_VALUE(Compared answer, from_other_sizes(plain ? *plain : file, question));
+  if (auto* prediction = std::get_if<Prediction>(&answer)) return Answer(std::move(*prediction));
+  // The takes do not suffice: the answer is the take at the very size, if there is one.
+  if (measured != nullptr) return Answer(of_take(file, *measured, question));
+  if (auto* different = std::get_if<Different>(&answer)) return Answer(std::move(different->why));
+  return Answer(std::move(std::get<NotTold>(answer)));
 }
 
 Prediction of_take(const trace::TraceFile& file, const trace::Take& take, const Question& question) {

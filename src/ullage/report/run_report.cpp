@@ -234,7 +234,10 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   if (const std::uint64_t card = page.card.load(); card > 0) report.card = card - 1;
   report.host_memory = Bytes{page.host_memory.load()};
   if (!report.card) report.process_peak = end.peak;
-  if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{} && !report.card) report.tree_peak = tree;
+  // The tree is counted only while it has several processes; before and after, its one process is the tree.
+  if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{} && !report.card) {
+    report.tree_peak = std::max(tree, report.process_peak);
+  }
   if (report.attached) {
     read_process(report, **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
                    return a->rss_peak.load() < b->rss_peak.load();

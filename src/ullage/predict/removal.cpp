@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/predict/removal.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace ullage::predict {
+namespace {
+
+namespace e = trace::event;
+
+// New numbers by old ones. What is gone gets the number of the next that stays. Has one entry more, for the end.
+std::vector<std::uint64_t> renumbered(const std::vector<bool>& gone) {
+  std::vector<std::uint64_t> numbers;
+  std::uint64_t next = 0;
+  for (const bool one : gone) {
+    numbers.push_back(next);
+    next += one ? 0 : 1;
+  }
+  numbers.push_back(next);
+  return numbers;
+}
+
+template <class T>
+void erase_marked(std::vector<T>& all, const std::vector<bool>& gone) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (gone[i]) continue;
+    if (kept != i) all[kept] = std::move(all[i]);
+    ++kept;
+  }
+  all.resize(kept);
+}
+
+class Removal final {
+ public:
+  Removal(trace::Take& take, std::vector<bool> ops) : take_(take), ops_(std::move(ops)) {
+    for (const trace::Event& event : take.trace.events) {
+      const auto* begun = std::get_if<e::OpBegin>(&event.what);
+      const auto* ended = std::get_if<e::OpEnd>(&event.what);
+      events_.push_back((begun != nullptr && ops_[begun->op.value]) || (ended != nullptr && ops_[ended->op.value]));
+    }
+    new_event_ = renumbered(events_);
+    new_op_ = renumbered(ops_);
+  }
+
+  void run() {
+    for (trace::Storage& storage : take_.trace.storages) {
+      if (storage.op != trace::kNoOp) {
+        storage.op = ops_[storage.op.value] ? trace::kNoOp : OpId{new_op_[storage.op.value]};
+      }
+      move(storage.born);
+      move(storage.tensor_died);
+      move(storage.died);
+    }
+    for (trace::OpDetail& detail : take_.details) {
+      move(detail.begin);
+      move(detail.end);
+    }
+    for (trace::Event& event : take_.trace.events) {
+      if (auto* begun = std::get_if<e::OpBegin>(&event.what)) begun->op = OpId{new_op_[begun->op.value]};
+      if (auto* ended = std::get_if<e::OpEnd>(&event.what)) ended->op = OpId{new_op_[ended->op.value]};
+    }
+    for (trace::RoleSeen& role : take_.roles) move(role.at);
+    for (trace::BorderTold& border : take_.borders) move(border.at);
+    for (trace::Charged& charge : take_.charges) move(charge.at);
+    for (trace::Gap& gap : take_.gaps) move(gap.at);
+    erase_marked(take_.trace.events, events_);
+    erase_marked(take_.trace.ops, ops_);
+    erase_marked(take_.details, ops_);
+  }
+
+ private:
+  void move(EventId& event) const { event = EventId{new_event_[std::min(event.value, events_.size())]}; }
+
+  trace::Take& take_;
+  std::vector<bool> ops_, events_;  // those to remove
+  std::vector<std::uint64_t> new_op_, new_event_;
+};
+
+}  // namespace
+
+void remove_ops(trace::Take& take, std::vector<bool> ops) { Removal(take, std::move(ops)).run(); }
+
+}  // namespace ullage::predict
