@@ -102,6 +102,24 @@ cuda:0 torch.cuda.FloatTensor True True
 cuda:0 torch.cuda.FloatTensor True True
 [0.0, 0.0, 0.0]
 """
+KINDS = """
+import torch, torch.nn as nn
+from torch.distributions import Categorical, Normal
+rows = torch.randn(8, 16, device="cuda")
+print(torch.func.vmap(lambda row: (row * row).sum())(rows).shape[0], torch.func.jvp(torch.sin, (rows,), (rows,))[1].shape[0])
+print((torch.eye(8).to_sparse().to("cuda") @ rows).shape[0], (torch.eye(8).to_sparse_csr().to("cuda") @ rows).shape[0])
+table = nn.Embedding(100, 8, sparse=True).to("cuda")
+table(torch.randint(0, 100, (4,), device="cuda")).sum().backward()
+torch.optim.SparseAdam(table.parameters()).step()
+print(torch.nested.nested_tensor([rows, rows[:3]]).to_padded_tensor(0).shape[1])
+print(Normal(rows, 1.0).log_prob(rows).shape[0], Categorical(logits=rows).sample().shape[0])
+print(bool(torch.isfinite(rows.sum())), torch.multinomial(rows.softmax(-1), 2).shape[1])
+nn.LSTM(16, 16).to("cuda")(rows)[0].sum().backward()
+torch.set_default_device("cuda")
+five = torch.arange(5) + torch.tensor([1, 0, 0, 0, 0])
+print(five.tolist(), bool(torch.ones(3, dtype=torch.bool).all()), torch.tensor(2.0).item(), five.device.type)
+"""
+KINDS_SAID = "8 8\n8 8\n8\n8 8\nTrue 2\n[1, 1, 2, 3, 4] True 2.0 cuda\n"
 # Hash of the action and size of every event of TRAIN, by version of torch. They differ without cuDNN, whose workspaces
 # are among them.
 EVENTS = {("2.13.0+cu130", "without cuDNN"): "d9bc1a1bcf765a2c", ("2.13.0+cu130", "with cuDNN 9.20"): "1390b443a6a44f69"}
@@ -144,7 +162,7 @@ class Dry:
         self.bin, self.cuda, self.cpu = pathlib.Path(bin_folder).resolve(), cuda, cpu
         self.folder = pathlib.Path(folder)
         programs = {"train": TRAIN, "embedding": EMBEDDING, "last_line": LAST_LINE, "ranks": RANKS, "fails": FAILS,
-                    "saves": SAVES, "values": VALUES}
+                    "saves": SAVES, "values": VALUES, "kinds": KINDS}
         for name, text in programs.items():
             (self.folder / f"{name}.py").write_text(text)
 
@@ -214,6 +232,12 @@ def test_values_that_are_known_are_true(dry: Dry) -> None:
     told = json.loads((dry.folder / "v.json").read_text())
     assert told["law"] == "bound" and told["bounds"], told
     assert all(one["taken_as"] == "the most" and one["place"]["line"] for one in told["bounds"]), told["bounds"]
+
+
+def test_kinds_of_tensors_and_checks_of_unknown_values(dry: Dry) -> None:
+    said = dry.ullage("run", "--dry", "--report", "k.json", "--", dry.cuda, "kinds.py").stdout
+    assert said == KINDS_SAID, said
+    assert json.loads((dry.folder / "k.json").read_text())["unknown_functions"] == []
 
 
 def test_kernels_of_an_older_generation(dry: Dry) -> None:

@@ -87,7 +87,8 @@ Result<std::vector<std::string>> shared_objects_in(const std::string& folder) {
 
 // What is wanted from one CUDA library.
 struct Wanted {
-  std::map<std::string, std::set<std::string>> functions;  // not in the dry card; with the wanted versions ("": none)
+  std::map<std::string, std::set<std::string>> symbols;  // not in the dry card; with the wanted versions ("": none)
+  std::set<std::string> variables;                       // those of them that are no functions
   std::set<std::string> implemented;
 };
 
@@ -96,6 +97,7 @@ struct Reference {
   std::string name;
   const SharedObject* from = nullptr;
   bool weak = false;
+  bool is_variable = false;
 };
 
 class StandInMaker final {
@@ -238,19 +240,20 @@ class StandInMaker final {
     for (const auto& symbol : symbols) {
       const bool named = !symbol.version_file.empty();
       if (named ? cuda_library(symbol.version_file).empty() : cuda_library_of_function(symbol.name).empty()) continue;
-      if (symbol.kind == ElfSymbol::Kind::Object || symbol.kind == ElfSymbol::Kind::ThreadLocal) {
-        made_.notes.push_back(fmt::format("{} wants the variable {} of {}; only functions have stand-ins", object.path,
-                                          symbol.name, named ? symbol.version_file : "a CUDA library"));
+      const bool is_variable = symbol.kind == ElfSymbol::Kind::Object;
+      if (symbol.kind == ElfSymbol::Kind::ThreadLocal) {
+        made_.notes.push_back(fmt::format("{} wants {} of {}, which each thread has for itself; it has no stand-in",
+                                          object.path, symbol.name, named ? symbol.version_file : "a CUDA library"));
       } else if (named) {
-        want(std::string(symbol.version_file), std::string(symbol.name), std::string(symbol.version));
+        want(std::string(symbol.version_file), std::string(symbol.name), std::string(symbol.version), is_variable);
       } else {
-        references_.push_back({std::string(symbol.name), &object, symbol.weak});
+        references_.push_back({std::string(symbol.name), &object, symbol.weak, is_variable});
       }
     }
     return success();
   }
 
-  void want(const std::string& soname, const std::string& name, const std::string& version) {
+  void want(const std::string& soname, const std::string& name, const std::string& version, bool is_variable) {
     Wanted& wanted = libraries_[soname];
     // The stub must have the version even if none of its functions uses it, because the loader checks versions before
     // symbols.
@@ -258,7 +261,8 @@ class StandInMaker final {
     if (implemented_.count(name) != 0) {
       wanted.implemented.insert(name);
     } else {
-      wanted.functions[name].insert(version);
+      wanted.symbols[name].insert(version);
+      if (is_variable) wanted.variables.insert(name);
     }
   }
 
@@ -291,7 +295,7 @@ class StandInMaker final {
       // A linker that finds a symbol in a library with versions writes the version down. So the linker did not find
       // this one, and a program may ask whether it exists: it gets no stub.
       if (reference.weak && !versions_of(*soname).empty()) continue;
-      want(*soname, reference.name, "");
+      want(*soname, reference.name, "", reference.is_variable);
     }
   }
 
@@ -335,19 +339,19 @@ class StandInMaker final {
         return success();
       }));
       made_.preload.push_back(path);
-      made_.libraries.push_back({soname, path, library.versions, wanted.functions.size(), wanted.implemented.size()});
+      made_.libraries.push_back({soname, path, library.versions, wanted.symbols.size(), wanted.implemented.size()});
     }
     return success();
   }
 
   StubLibrary stub_library(const std::string& soname, const Wanted& wanted) const {
     StubLibrary library{soname, {made_.preload.front()}, versions_of(soname), {}, kCallee};
-    for (const auto& [name, versions] : wanted.functions) {
+    for (const auto& [name, versions] : wanted.symbols) {
       for (const auto& version : versions) {
         if (version.empty() && versions.size() > 1) continue;  // a lookup without a version gets one of the others
         const auto at = std::find(library.versions.begin(), library.versions.end(), version);
         const auto index = at == library.versions.end() ? 0 : at - library.versions.begin();
-        library.functions.push_back({name, static_cast<std::size_t>(index)});
+        library.symbols.push_back({name, static_cast<std::size_t>(index), wanted.variables.count(name) != 0});
       }
     }
     return library;

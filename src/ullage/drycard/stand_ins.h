@@ -18,7 +18,7 @@ struct StandIn {
   std::string soname;                 // "libcublas.so.13"
   std::string path;                   // path of the stub library
   std::vector<std::string> versions;  // the wanted versions, sorted by name
-  std::size_t stubs = 0;              // functions that only report that they were called
+  std::size_t stubs = 0;              // functions that only report that they were called, and variables of zeros
   std::size_t implemented = 0;        // wanted functions that the dry card's library exports
 };
 

@@ -27,8 +27,9 @@ NOT_COMPUTED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_e
                 "register_hook", "data_ptr", "untyped_storage", "pin_memory", "share_memory_"}
 OVERWRITES = {"copy_", "fill_", "zero_"}
 BY_SHAPE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # no value of their first argument
-# What they do with an unknown input is what they do with zero: gradients are taken as finite.
-ZERO_WHERE_UNKNOWN = {"_amp_update_scale_"}
+# What they do with an unknown input is what they do with this one: numbers are taken as finite, checks as passed.
+WHERE_UNKNOWN = {"_amp_update_scale_": torch.zeros_like, "isfinite": torch.zeros_like,
+                 "_is_all_true": lambda tensor: torch.ones((), dtype=tensor.dtype, device="cpu")}
 # One input of these decides alone, whatever the other is: true where one is true, false where one is false. So a loop
 # that ends at a length or at a computed value ends at the length.
 DECIDED_BY = {"__or__": True, "__ror__": True, "__ior__": True, "bitwise_or": True, "logical_or": True,
@@ -53,7 +54,8 @@ class Size:
     """Of a function that reads its result's size: what its reads give for a known result, and for unknown inputs."""
 
     def __init__(self, known, unknown, how="the most", of=lambda args, named: args[0]):
-        self.known, self.unknown, self.how = known, unknown, how
+        self.known, self.unknown = known, unknown
+        self.how = how  # what is assumed; None: no size is
         self.of = of  # what it reads; nothing, where that is no tensor
 
 
@@ -75,6 +77,8 @@ SIZES = {"unique": Size(lambda result: [first_of(result).shape[0]], elements),
          # The sum, then whether all are above zero.
          "repeat_interleave": Size(lambda result: [result.shape[0], 1], lambda args, named: [repeats(args, named).numel(), 1],
                                    "one of each", repeats),
+         # In older versions of torch, whether all are valid, then whether the sum is zero.
+         "multinomial": Size(lambda result: [1, 0], lambda args, named: [1, 0], None),
          # The least, then the largest.
          "bincount": Size(lambda result: [0, result.shape[0] - 1], lambda args, named: [0, 0], "one bin")}
 
@@ -88,13 +92,13 @@ class Function:
         self.getter = name in ("__get__", "__set__", "__delete__")
         self.computed = name not in NOT_COMPUTED and not self.getter
         self.overwrites, self.by_shape = name in OVERWRITES, name in BY_SHAPE
-        self.zero_where_unknown = name in ZERO_WHERE_UNKNOWN
+        self.where_unknown = WHERE_UNKNOWN.get(name)
         self.decided_by = DECIDED_BY.get(name)
         self.writes_self = (name.endswith("_") and not name.endswith("__")) or name == "__setitem__" or name.startswith("__i")
         self.writes = WRITES_ARGUMENTS.get(name, ())
         self.counts, self.sizes = COUNTS.get(name), SIZES.get(name)
         # Nothing is to be done where the first argument is not known.
-        self.by_first = not (self.overwrites or self.by_shape or self.zero_where_unknown or self.writes or self.counts or self.sizes
+        self.by_first = not (self.overwrites or self.by_shape or self.where_unknown or self.writes or self.counts or self.sizes
                              or self.decided_by is not None)
 
 
@@ -107,7 +111,7 @@ class Known:
 
     def __init__(self, storage):
         self.alive = StorageWeakRef(storage)  # as long as it stands, no other storage gets this one's key
-        self.content = torch.zeros(storage.nbytes(), dtype=torch.uint8)
+        self.content = torch.zeros(storage.nbytes(), dtype=torch.uint8, device="cpu")
         self.extent = (0, 0)  # bytes that are known
         self.version = None
 
@@ -136,23 +140,26 @@ class Values(TorchFunctionMode):
             if self.is_on:  # the first call that used a card
                 self.learn_constant(result)
             return result
+        inputs_known = function.computed
         try:
-            host = self.on_host(function, args, kwargs) if function.computed else None
+            host = self.on_host(function, args, kwargs) if inputs_known else None
         except Unknown:
-            host = None
+            host, inputs_known = None, False
         if function.counts or function.sizes and isinstance(function.sizes.of(args, kwargs), torch.Tensor):
             return self.sized(func, function, args, kwargs, host)
-        return self.followed(func, function, args, kwargs, host) if host else self.unfollowed(func, function, args, kwargs)
+        if host:
+            return self.followed(func, function, args, kwargs, host)
+        return self.unfollowed(func, function, args, kwargs, inputs_known)
 
     # ---- what is known
 
     def is_unknown(self, one):
         return (isinstance(one, torch.Tensor) and one.is_cuda
-                and (one.numel() > MOST_BYTES or one.untyped_storage()._cdata not in self.known))
+                and (one.numel() > MOST_BYTES or key_of(one) not in self.known))
 
     def find(self, tensor):
         """What is known of the tensor's storage, if nothing was written there meanwhile."""
-        key = tensor.untyped_storage()._cdata
+        key = key_of(tensor)
         found = self.known.get(key)
         if found is not None and found.version != version_of(tensor):
             del self.known[key]
@@ -161,14 +168,13 @@ class Values(TorchFunctionMode):
 
     def shadow(self, tensor):
         """The same values on the host. Unknown: nobody knows them, or they are many."""
-        if tensor.layout is torch.strided:
-            kind = tensor.device.type
-            if kind == "cuda":
-                found = self.find(tensor)
-                if found is not None and is_within(extent_of(tensor), found.extent):
-                    return view_of(found.content, tensor)
-            elif kind == "cpu" and tensor.numel() * tensor.element_size() <= MOST_BYTES:
-                return tensor.detach()
+        kind = tensor.device.type
+        if kind == "cuda":
+            found = self.find(tensor)
+            if found is not None and is_within(extent_of(tensor), found.extent):
+                return view_of(found.content, tensor)
+        elif kind == "cpu" and tensor.numel() * tensor.element_size() <= MOST_BYTES and key_of(tensor) is not None:
+            return tensor.detach()
         raise Unknown
 
     def is_decided(self, args, by):
@@ -187,13 +193,14 @@ class Values(TorchFunctionMode):
     def shape_of(self, tensor):
         if tensor.numel() * tensor.element_size() > MOST_BYTES:
             raise Unknown
-        return torch.zeros(tensor.shape, dtype=tensor.dtype)
+        return torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")
 
     def on_host(self, function, args, kwargs):
         """Arguments for the CPU. None: it is no business of the card. Unknown: an input is."""
         self.of_card = False
-        self.zero_where_unknown = function.zero_where_unknown or (
-            function.decided_by is not None and self.is_decided(args, function.decided_by))
+        self.where_unknown = function.where_unknown
+        if function.decided_by is not None and self.is_decided(args, function.decided_by):
+            self.where_unknown = torch.zeros_like
         made = [self.argument(function, at, one) for at, one in enumerate(args)]
         if function.name == "to" and len(args) > 1 and isinstance(args[1], torch.Tensor):
             raise Unknown  # like another tensor
@@ -212,9 +219,9 @@ class Values(TorchFunctionMode):
             try:
                 return self.shadow(one)
             except Unknown:
-                if self.zero_where_unknown:
-                    return self.shape_of(one)
-                raise
+                if self.where_unknown is None:
+                    raise
+                return self.where_unknown(self.shape_of(one))
         if isinstance(one, (list, tuple)):
             return type(one)(self.argument(function, None, each) for each in one) if type(one) in (list, tuple) else one
         if isinstance(one, torch.device):
@@ -227,7 +234,7 @@ class Values(TorchFunctionMode):
 
     def keep(self, tensor, value):
         """From now on `value` is what the tensor has."""
-        if tensor.layout is not torch.strided or not tensor.is_cuda:
+        if not tensor.is_cuda or key_of(tensor) is None:
             return
         storage = tensor.untyped_storage()
         if storage.nbytes() > MOST_BYTES or tensor.is_conj() or tensor.is_neg():
@@ -253,14 +260,14 @@ class Values(TorchFunctionMode):
     def learn_constant(self, tensor):
         """torch.tensor(..., device="cuda"): what was copied last is its content."""
         if isinstance(tensor, torch.Tensor) and tensor.is_cuda and is_whole(tensor):
-            content = torch.empty(tensor.untyped_storage().nbytes(), dtype=torch.uint8)
+            content = torch.empty(tensor.untyped_storage().nbytes(), dtype=torch.uint8, device="cpu")
             if self.last_copy(tensor.data_ptr(), content.data_ptr(), content.numel()):
                 self.keep(tensor, view_of(content, tensor))
 
     def forget(self, one):
         for each in one if isinstance(one, (list, tuple)) else (one,):
-            if isinstance(each, torch.Tensor) and each.layout is torch.strided and each.is_cuda:
-                self.known.pop(each.untyped_storage()._cdata, None)
+            if isinstance(each, torch.Tensor) and each.is_cuda:
+                self.known.pop(key_of(each), None)
 
     def forget_written(self, function, args, kwargs):
         if function.writes_self and args:
@@ -273,10 +280,13 @@ class Values(TorchFunctionMode):
 
     # ---- calls
 
-    def unfollowed(self, func, function, args, kwargs):
+    def unfollowed(self, func, function, args, kwargs, inputs_known=False):
         result = func(*args, **kwargs)
         if function.writes_self or function.writes or "out" in kwargs:
             self.forget_written(function, args, kwargs)
+        elif inputs_known and isinstance(result, torch.Tensor) and result.is_cuda and result.numel() <= MOST_BYTES:
+            with torch.device("cpu"):  # the program's default device is the card
+                self.keep_or_tell(result, self.compute(func, (args, kwargs)))
         elif function.name in ("tensor", "as_tensor", "asarray"):
             self.learn_constant(result)
         return result
@@ -335,8 +345,9 @@ class Values(TorchFunctionMode):
             numbers = function.sizes.known(value) if known else function.sizes.unknown(args, kwargs)
         if not counted:
             return self.followed(func, function, args, kwargs, host) if host else self.unfollowed(func, function, args, kwargs)
-        if not known:
-            self.note_bound(function.name, function.sizes.how if function.sizes else "the most")
+        how = function.sizes.how if function.sizes else "the most"
+        if not known and how:
+            self.note_bound(function.name, how)
         with Answer(self, numbers, known) as answer:
             result = func(*args, **kwargs)
         if host:
@@ -376,6 +387,14 @@ class Answer:
         self.reads = self.values.answer(None, 0, 0)
 
 
+def key_of(tensor):
+    """Of its storage. None: it has none of its own: a sparse or a nested tensor, or a wrapper of torch.func."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
 def version_of(tensor):
     return -1 if tensor.is_inference() else tensor._version
 
@@ -392,12 +411,14 @@ def is_within(inner, outer):
 
 
 def is_whole(tensor):
+    if key_of(tensor) is None:
+        return False
     size = tensor.untyped_storage().nbytes()
     return size <= MOST_BYTES and tensor.numel() * tensor.element_size() == size and tensor.is_contiguous()
 
 
 def view_of(content, tensor):
-    whole = torch.empty(0, dtype=tensor.dtype)
+    whole = torch.empty(0, dtype=tensor.dtype, device="cpu")
     return whole.set_(content.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
 
 

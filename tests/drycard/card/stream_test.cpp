@@ -42,7 +42,11 @@ TEST(DryCardStream, MeasuresBetweenEvents) {
   EXPECT_EQ(card("cudaEventRecord", first, stream), 0);
   EXPECT_EQ(card("cudaEventRecord", second, stream), 0);
   EXPECT_EQ(card("cudaEventElapsedTime", &milliseconds, first, second), 0);
-  EXPECT_GE(milliseconds, 0);
+  EXPECT_GT(milliseconds, 0);
+  const float nothing_between = milliseconds;
+  EXPECT_EQ(card("cudaEventRecord", second, stream), 0);
+  EXPECT_EQ(card("cudaEventElapsedTime", &milliseconds, first, second), 0);
+  EXPECT_FLOAT_EQ(milliseconds, 2 * nothing_between);  // whatever the host's clock says
   EXPECT_EQ(card("cudaEventDestroy", first), 0);
   EXPECT_EQ(card("cudaEventDestroy", second), 0);
 }

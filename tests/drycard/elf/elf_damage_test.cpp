@@ -151,7 +151,7 @@ TEST(ElfDamage, NamesWithoutAnEnd) {
 // Every tail of one long text is a name: a file of some kilobytes would give megabytes of names.
 TEST(ElfDamage, LongNamesThatOverlap) {
   StubLibrary library{std::string(100000, 'n'), {}, {}, {}, "callee"};
-  for (int i = 0; i < 40; ++i) library.functions.push_back({"f" + std::to_string(i), 0});
+  for (int i = 0; i < 40; ++i) library.symbols.push_back({"f" + std::to_string(i), 0});
   std::string file = write_stub_library(library);
   const std::uint64_t symbols = entry_of(file, DT_SYMTAB), soname = entry_of(file, DT_SONAME);
   for (std::uint32_t i = 2; i < 42; ++i)

@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace ullage::drycard {
 namespace {
 
@@ -48,15 +50,35 @@ std::string written(const OwnFolder& folder, const StubLibrary& library) {
 TEST(StubLibrary, FunctionsCallWithTheirNames) {
   const OwnFolder folder;
   StubLibrary library{"libstub_names.so.1", {kDrycard}, {}, {}, "ullage_drycard_unknown"};
-  for (int i = 0; i < 1000; ++i) library.functions.push_back({"function_" + std::to_string(i), 0});
+  for (int i = 0; i < 1000; ++i) library.symbols.push_back({"function_" + std::to_string(i), 0});
   const Loaded loaded(written(folder, library));
-  for (const auto& function : library.functions) {
+  for (const auto& function : library.symbols) {
     const Function found = loaded.find(function.name);
     ASSERT_NE(found, nullptr) << function.name;
     EXPECT_EQ(found(), 7);
     EXPECT_EQ(loaded.last_name(), function.name);
   }
   EXPECT_EQ(loaded.find("function_1000"), nullptr);
+}
+
+TEST(StubLibrary, VariablesAreZerosOfTheirOwn) {
+  const OwnFolder folder;
+  const Loaded loaded(written(folder, {"libstub_variables.so.1",
+                                       {kDrycard},
+                                       {"V1"},
+                                       {{"a", 0, true}, {"f", 0}, {"b", 0, true}, {"g", 0}},
+                                       "ullage_drycard_unknown"}));
+  auto* a = reinterpret_cast<char*>(loaded.find("a", "V1"));
+  auto* b = reinterpret_cast<char*>(loaded.find("b"));
+  ASSERT_NE(a, nullptr);
+  ASSERT_NE(b, nullptr);
+  constexpr std::size_t kBytes = 4096;
+  EXPECT_EQ(std::count(a, a + kBytes, 0), kBytes);
+  std::fill_n(a, kBytes, 1);
+  EXPECT_EQ(std::count(b, b + kBytes, 0), kBytes);
+  EXPECT_EQ(loaded.find("f")(), 7);
+  EXPECT_EQ(loaded.find("g")(), 7);
+  EXPECT_EQ(loaded.last_name(), "g");
 }
 
 TEST(StubLibrary, FindsWhatTheNeededLibraryHas) {

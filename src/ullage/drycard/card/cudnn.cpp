@@ -41,13 +41,14 @@ int no_bytes(std::size_t* size) {
 
 }  // namespace
 
-// torch compares this version with the one that it was built with. Without the real library, ULLAGE_DRYCARD_CUDNN
-// states the version.
+// torch refuses to run with an older version than the one that it was built with. Without the real library,
+// ULLAGE_DRYCARD_CUDNN states the version; if it is not set, the newest that there can be of cuDNN 9.
 ULLAGE_CARD_API std::size_t cudnnGetVersion() {
   if (const CudnnLibrary* real = cudnn_library()) return real->version();
   const char* text = std::getenv("ULLAGE_DRYCARD_CUDNN");
   const std::size_t version = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
-  return version != 0 ? version : 92000;
+  constexpr std::size_t kNewest = 99999;
+  return version != 0 ? version : kNewest;
 }
 ULLAGE_CARD_API std::size_t cudnnGetCudartVersion() { return static_cast<std::size_t>(machine().version()); }
 ULLAGE_CARD_API int cudnnGetProperty(int kind, int* value) {

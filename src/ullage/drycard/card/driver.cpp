@@ -144,6 +144,13 @@ ULLAGE_CARD_API int cuCtxGetDevice_v2(int* ordinal, void* context) {
   *ordinal = context == nullptr ? current_card() : ordinal_of(context);
   return *ordinal >= 0 ? kSuccess : kInvalidContext;
 }
+// CUDA 13.2's reports of errors: there are none.
+ULLAGE_CARD_API int cuLogsRegisterCallback(void*, void*, void** callback) {
+  static int one = 0;
+  *callback = &one;
+  return kSuccess;
+}
+ULLAGE_CARD_API int cuLogsUnregisterCallback(void*) { return kSuccess; }
 ULLAGE_CARD_API int cuCtxGetId(void* context, unsigned long long* id) {
   *id = static_cast<unsigned long long>(ordinal_of(context)) + 1;
   return kSuccess;

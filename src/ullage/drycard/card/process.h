@@ -19,7 +19,7 @@ namespace ullage::drycard {
 //   ULLAGE_DRYCARD_COUNT   how many of these cards there are; if not set: 1
 //   ULLAGE_DRYCARD_CUDA    12 or 13, the runtime that the program was built for; if not set: 13
 //   ULLAGE_DRYCARD_LEDGER  path of the account (ledger.h)
-//   ULLAGE_DRYCARD_CUDNN, ULLAGE_DRYCARD_NCCL  the versions that these libraries state; if not set: 92000, 22907.
+//   ULLAGE_DRYCARD_CUDNN, ULLAGE_DRYCARD_NCCL  the versions that these libraries state; if not set: 99999, 22907.
 //                          torch compares cuDNN's with the one that it was built with
 //   ULLAGE_DRYCARD_CUDNN_LIBRARY  path of the real libcudnn_graph (cudnn_library.h)
 //   CUDA_VISIBLE_DEVICES   as the driver reads it: numbers and UUIDs, up to the first that names no card

@@ -4,7 +4,6 @@
 #include "ullage/drycard/card/process.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 
 namespace ullage::drycard {
@@ -22,11 +21,8 @@ Stream* object_of(const void* stream) {
   return reinterpret_cast<Address>(stream) < 16 ? nullptr : static_cast<Stream*>(const_cast<void*>(stream));
 }
 
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
+constexpr double kMillisecondsOfTick = 0.01;
+std::atomic<std::uint64_t> ticks{0};
 
 Error make_stream(void** stream, unsigned flags, int priority) {
   if (stream == nullptr) return kInvalidValue;
@@ -59,7 +55,7 @@ Error record(Event* event, const void* stream) {
   if (event == nullptr) return kInvalidHandle;
   if (const Error error = use_current(); error != kSuccess) return error;
   const std::lock_guard hold(lock());
-  event->recorded_ns = now_ns();
+  event->recorded = ticks.fetch_add(1) + 1;
   event->capture = active_capture(stream);
   return kSuccess;
 }
@@ -102,9 +98,9 @@ Error end_capture(const void* stream, Graph** graph) {
 }
 
 Error elapsed(float* milliseconds, const Event* from, const Event* to) {
-  if (from == nullptr || to == nullptr || from->recorded_ns == 0 || to->recorded_ns == 0) return kInvalidHandle;
-  const auto difference = static_cast<double>(to->recorded_ns) - static_cast<double>(from->recorded_ns);
-  *milliseconds = static_cast<float>(difference / 1e6);
+  if (from == nullptr || to == nullptr || from->recorded == 0 || to->recorded == 0) return kInvalidHandle;
+  const double difference = static_cast<double>(to->recorded) - static_cast<double>(from->recorded);
+  *milliseconds = static_cast<float>(difference * kMillisecondsOfTick);
   return kSuccess;
 }
 
@@ -125,11 +121,14 @@ void note_work(const void* stream, std::uint64_t kernels) {
     capture->graph->launches += kernels;
     return;
   }
-  if (kernels != 0) ledger().launches.fetch_add(kernels, std::memory_order_relaxed);
+  if (kernels == 0) return;
+  ticks.fetch_add(kernels, std::memory_order_relaxed);
+  ledger().launches.fetch_add(kernels, std::memory_order_relaxed);
 }
 
 void note_library_work() {
   if (captures.load(std::memory_order_relaxed) == 0) {
+    ticks.fetch_add(1, std::memory_order_relaxed);
     ledger().launches.fetch_add(1, std::memory_order_relaxed);
     return;
   }

@@ -32,10 +32,12 @@ struct Stream {
   std::shared_ptr<Capture> capture;  // the capture that it is or was part of; null: none
 };
 
+// The clock of events counts what was put into all streams, one tick for a kernel or an event. So a program that
+// chooses by times, as cuDNN's benchmark does, chooses the same in every run.
 struct Event {
   int card = 0;
   unsigned flags = 0;
-  std::uint64_t recorded_ns = 0;  // on the host's clock; 0: never recorded
+  std::uint64_t recorded = 0;  // ticks; 0: never recorded
   std::shared_ptr<Capture> capture;
 };
 

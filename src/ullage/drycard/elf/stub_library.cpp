@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kFunctionBytes = 13;  // one lea and one jmp
 constexpr std::uint64_t kFunctionPitch = 16;
+constexpr std::uint64_t kVariableBytes = kPage;
 constexpr std::uint32_t kFirstDefined = 2;  // symbols before it: the null symbol and the imported one
 constexpr std::uint16_t kFirstVersion = 2;  // version indices before it: local and base
 constexpr std::uint16_t kHidden = 0x8000;
@@ -79,7 +80,7 @@ struct Section {
 
 class StubWriter final {
  public:
-  explicit StubWriter(const StubLibrary& library) : library_(library), functions_(sorted()) {}
+  explicit StubWriter(const StubLibrary& library) : library_(library), symbols_(sorted()) {}
 
   // Makes all sections with zeros for addresses, places them, and then fills in what holds addresses.
   std::string write() {
@@ -106,24 +107,25 @@ class StubWriter final {
     kText,
     kDynamic,
     kGot,
+    kData,
     kNames,
     kSections
   };
   static constexpr std::size_t kSegments = 5;
 
   std::uint32_t buckets() const {
-    return static_cast<std::uint32_t>(std::max<std::size_t>(1, library_.functions.size() / 2));
+    return static_cast<std::uint32_t>(std::max<std::size_t>(1, library_.symbols.size() / 2));
   }
 
-  // Returns the functions ordered by hash bucket, because the hash table needs those of a bucket next to each other.
-  std::vector<const StubFunction*> sorted() const {
-    std::vector<const StubFunction*> functions;
-    functions.reserve(library_.functions.size());
-    for (const auto& function : library_.functions) functions.push_back(&function);
-    std::stable_sort(functions.begin(), functions.end(), [this](const auto* a, const auto* b) {
+  // Returns the symbols ordered by hash bucket, because the hash table needs those of a bucket next to each other.
+  std::vector<const StubSymbol*> sorted() const {
+    std::vector<const StubSymbol*> sorted;
+    sorted.reserve(library_.symbols.size());
+    for (const auto& symbol : library_.symbols) sorted.push_back(&symbol);
+    std::stable_sort(sorted.begin(), sorted.end(), [this](const auto* a, const auto* b) {
       return gnu_hash(a->name) % buckets() < gnu_hash(b->name) % buckets();
     });
-    return functions;
+    return sorted;
   }
 
   void check() const {
@@ -133,25 +135,24 @@ class StubWriter final {
     ULLAGE_CHECK(std::all_of(library_.versions.begin(), library_.versions.end(), is_name), "a version has no name");
     ULLAGE_CHECK(library_.versions.size() < std::size_t{kHidden - kFirstVersion}, "more versions than indices");
     std::set<std::pair<std::string_view, std::size_t>> seen;
-    for (const auto& function : library_.functions) {
-      ULLAGE_CHECK(is_name(function.name) && function.name != library_.calls, "a stub has no name of its own");
-      ULLAGE_CHECK(function.version < std::max<std::size_t>(1, library_.versions.size()),
-                   "a stub's version is missing");
-      ULLAGE_CHECK(seen.emplace(function.name, function.version).second, "a stub is there twice");
+    for (const auto& symbol : library_.symbols) {
+      ULLAGE_CHECK(is_name(symbol.name) && symbol.name != library_.calls, "a stub has no name of its own");
+      ULLAGE_CHECK(symbol.version < std::max<std::size_t>(1, library_.versions.size()), "a stub's version is missing");
+      ULLAGE_CHECK(seen.emplace(symbol.name, symbol.version).second, "a stub is there twice");
     }
   }
 
   void add_names() {
     for (const auto& name : library_.needed) strings_.add(name);
     for (const auto& name : library_.versions) strings_.add(name);
-    for (const auto* function : functions_) strings_.add(function->name);
+    for (const auto* symbol : symbols_) strings_.add(symbol->name);
     strings_.add(library_.soname);
     strings_.add(library_.calls);
   }
 
   void make_sections() {
     const bool versions = !library_.versions.empty();
-    const std::size_t count = kFirstDefined + functions_.size();
+    const std::size_t count = kFirstDefined + symbols_.size();
     const auto zeros = [](std::size_t bytes) { return std::string(bytes, '\0'); };
     sections_.resize(kSections);
     sections_[kHash] = {".gnu.hash", SHT_GNU_HASH, SHF_ALLOC, 8, 0, kSymbols, 0, hash_table()};
@@ -170,6 +171,10 @@ class StubWriter final {
     sections_[kDynamic] = {".dynamic", SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, kPage, sizeof(Elf64_Dyn), kStrings,
                            0,          dynamic()};
     sections_[kGot] = {".got", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 8, 8, 0, 0, zeros(8)};
+    const auto variables = static_cast<std::size_t>(
+        std::count_if(symbols_.begin(), symbols_.end(), [](const auto* symbol) { return symbol->is_variable; }));
+    sections_[kData] = {
+        ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, kPage, 0, 0, 0, zeros(variables * kVariableBytes)};
     sections_[kNames] = {".shstrtab", SHT_STRTAB, 0, 1};
     for (const auto& section : sections_) sections_[kNames].bytes += std::string(section.name) + '\0';
   }
@@ -195,14 +200,14 @@ class StubWriter final {
   // (elf/dl-lookup.c).
   std::string hash_table() const {
     std::size_t words = 1;
-    while (words * 8 < functions_.size()) words *= 2;
+    while (words * 8 < symbols_.size()) words *= 2;
     std::vector<std::uint64_t> filter(words);
-    std::vector<std::uint32_t> first(buckets()), chain(functions_.size());
-    for (std::size_t i = 0; i < functions_.size(); ++i) {
-      const std::uint32_t hash = gnu_hash(functions_[i]->name), bucket = hash % buckets();
+    std::vector<std::uint32_t> first(buckets()), chain(symbols_.size());
+    for (std::size_t i = 0; i < symbols_.size(); ++i) {
+      const std::uint32_t hash = gnu_hash(symbols_[i]->name), bucket = hash % buckets();
       filter[hash / 64 % words] |= std::uint64_t{1} << hash % 64 | std::uint64_t{1} << (hash >> kFilterShift) % 64;
       if (first[bucket] == 0) first[bucket] = static_cast<std::uint32_t>(kFirstDefined + i);
-      const bool last = i + 1 == functions_.size() || gnu_hash(functions_[i + 1]->name) % buckets() != bucket;
+      const bool last = i + 1 == symbols_.size() || gnu_hash(symbols_[i + 1]->name) % buckets() != bucket;
       chain[i] = (hash & ~1u) | (last ? 1u : 0u);
     }
     std::string bytes;
@@ -215,16 +220,18 @@ class StubWriter final {
   }
 
   std::string symbols() {
-    const auto symbol = [this](const std::string& name, std::uint16_t section, std::uint64_t at, std::uint64_t size) {
-      return Elf64_Sym{strings_.add(name), ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), STV_DEFAULT, section, at, size};
+    const auto symbol = [this](const std::string& name, unsigned char type, std::uint16_t section, std::uint64_t at,
+                               std::uint64_t size) {
+      return Elf64_Sym{strings_.add(name), ELF64_ST_INFO(STB_GLOBAL, type), STV_DEFAULT, section, at, size};
     };
     std::string bytes;
     append(bytes, Elf64_Sym{});
-    append(bytes, symbol(library_.calls, SHN_UNDEF, 0, 0));
-    std::uint64_t at = sections_[kText].at;
-    for (const auto* function : functions_) {
-      append(bytes, symbol(function->name, kText, at, kFunctionBytes));
-      at += kFunctionPitch;
+    append(bytes, symbol(library_.calls, STT_FUNC, SHN_UNDEF, 0, 0));
+    std::uint64_t function = sections_[kText].at, variable = sections_[kData].at;
+    for (const auto* one : symbols_) {
+      append(bytes, one->is_variable ? symbol(one->name, STT_OBJECT, kData, variable, kVariableBytes)
+                                     : symbol(one->name, STT_FUNC, kText, function, kFunctionBytes));
+      (one->is_variable ? variable : function) += one->is_variable ? kVariableBytes : kFunctionPitch;
     }
     return bytes;
   }
@@ -233,16 +240,16 @@ class StubWriter final {
 
   std::string version_indices() const {
     std::unordered_map<std::string_view, std::size_t> last;
-    for (const auto* function : functions_) {
-      auto& version = last[function->name];
-      version = std::max(version, function->version);
+    for (const auto* symbol : symbols_) {
+      auto& version = last[symbol->name];
+      version = std::max(version, symbol->version);
     }
     std::string bytes;
     append(bytes, std::uint16_t{VER_NDX_LOCAL});
     append(bytes, std::uint16_t{VER_NDX_GLOBAL});
-    for (const auto* function : functions_) {
-      const auto index = static_cast<std::uint16_t>(kFirstVersion + function->version);
-      append(bytes, static_cast<std::uint16_t>(function->version == last[function->name] ? index : index | kHidden));
+    for (const auto* symbol : symbols_) {
+      const auto index = static_cast<std::uint16_t>(kFirstVersion + symbol->version);
+      append(bytes, static_cast<std::uint16_t>(symbol->version == last[symbol->name] ? index : index | kHidden));
     }
     return bytes;
   }
@@ -274,14 +281,17 @@ class StubWriter final {
   // Each stub jumps instead of calling, so that the callee returns directly to the stub's caller.
   std::string text() {
     constexpr char kTrap = '\xcc';
-    std::string bytes(std::max<std::size_t>(1, functions_.size()) * kFunctionPitch, kTrap);
-    for (std::size_t i = 0; i < functions_.size(); ++i) {
-      char* const code = &bytes[i * kFunctionPitch];
-      const std::uint64_t at = sections_[kText].at + i * kFunctionPitch;
-      const std::uint64_t name = sections_[kStrings].at + strings_.add(functions_[i]->name);
+    std::string bytes;
+    for (const auto* symbol : symbols_) {
+      if (symbol->is_variable) continue;
+      const std::uint64_t at = sections_[kText].at + bytes.size();
+      const std::uint64_t name = sections_[kStrings].at + strings_.add(symbol->name);
+      bytes.append(kFunctionPitch, kTrap);
+      char* const code = &bytes[bytes.size() - kFunctionPitch];
       put_instruction(code, "\x48\x8d\x3d", 3, name - (at + 7));                 // lea name(%rip), %rdi
       put_instruction(code + 7, "\xff\x25", 2, sections_[kGot].at - (at + 13));  // jmp *got(%rip)
     }
+    if (bytes.empty()) bytes.append(kFunctionPitch, kTrap);
     return bytes;
   }
   static void put_instruction(char* to, const char* opcode, std::size_t bytes, std::uint64_t distance) {
@@ -318,7 +328,7 @@ class StubWriter final {
     const auto end = [this](Number section) { return sections_[section].at + sections_[section].bytes.size(); };
     append(file, segment(PT_LOAD, PF_R, 0, end(kRelocations), kPage));
     append(file, segment(PT_LOAD, PF_R | PF_X, sections_[kText].at, end(kText), kPage));
-    append(file, segment(PT_LOAD, PF_R | PF_W, sections_[kDynamic].at, end(kGot), kPage));
+    append(file, segment(PT_LOAD, PF_R | PF_W, sections_[kDynamic].at, end(kData), kPage));
     append(file, segment(PT_DYNAMIC, PF_R | PF_W, sections_[kDynamic].at, end(kDynamic), 8));
     append(file, segment(PT_GNU_STACK, PF_R | PF_W, 0, 0, 16));
     for (const auto& section : sections_) {
@@ -377,7 +387,7 @@ class StubWriter final {
   }
 
   const StubLibrary& library_;
-  const std::vector<const StubFunction*> functions_;  // in the order of the hash table
+  const std::vector<const StubSymbol*> symbols_;  // in the order of the hash table
   StringTable strings_;
   std::vector<Section> sections_;
   std::uint64_t file_size_ = 0;  // without section headers

@@ -8,7 +8,10 @@
 //   name:  lea  name's text, %rdi
 //          jmp  *imported function
 //
-//   | R: headers .gnu.hash .dynsym .dynstr .gnu.version .gnu.version_d .rela.dyn | RX: .text | RW: .dynamic .got |
+// A variable is 4 KiB of zeros, because who wants one does not say its size.
+//
+//   | R: headers .gnu.hash .dynsym .dynstr .gnu.version .gnu.version_d .rela.dyn | RX: .text | RW: .dynamic .got .data
+//   |
 //
 // Sections are there for readelf and similar tools; the loader reads only the program headers.
 
@@ -18,22 +21,23 @@
 
 namespace ullage::drycard {
 
-struct StubFunction {
+struct StubSymbol {
   std::string name;
   // Index of its version in StubLibrary::versions; 0 if the library has none. A name may have several versions; a
   // lookup without a version (dlsym) gets the last of them.
   std::size_t version = 0;
+  bool is_variable = false;
 };
 
 struct StubLibrary {
   std::string soname;
   std::vector<std::string> needed;    // in this order; a name with a slash is a path
   std::vector<std::string> versions;  // without the base version, which is the soname
-  std::vector<StubFunction> functions;
+  std::vector<StubSymbol> symbols;
   std::string calls;  // the imported function: int calls(const char* name)
 };
 
-// Returns the file's bytes. ContractError for an empty name, a function that is there twice, or a version that does not
+// Returns the file's bytes. ContractError for an empty name, a symbol that is there twice, or a version that does not
 // exist.
 std::string write_stub_library(const StubLibrary& library);
 
