@@ -103,7 +103,8 @@ TEST(InputWork, ASamplersDrawsCountEverywhereInTheSteps) {
 TEST(InputWork, AnInputWithoutALawIsTakenAtItsMost) {
   // A corpus of 100,003 numbers in rows: what does not fill a row is cut off.
   const auto program = [](Program& p) {
-    const StorageId corpus = p.op("aten::view", 100003 / std::uint64_t(p.knob("batch")) * std::uint64_t(p.knob("batch")) * 8);
+    const StorageId corpus =
+        p.op("aten::view", 100003 / std::uint64_t(p.knob("batch")) * std::uint64_t(p.knob("batch")) * 8);
     training([corpus](Program& q, int) {
       return q.op("aten::narrow", 40000 * std::uint64_t(q.knob("batch")), {reads(corpus, {100003 / q.knob("batch")})});
     })(p);

@@ -173,6 +173,16 @@ class Account:
                 plain_run(thread)
 
         threading.Thread.run = run
+        self.real_compile, torch.compile = torch.compile, self.compile
+
+    def compile(self, model=None, *rest, **named):
+        """torch.compile, whose tracer would trace the mode of values too: values are not followed in what it made."""
+        made = self.real_compile(model, *rest, **named)
+        if isinstance(made, torch.nn.Module):
+            made.__dict__["forward"] = self.values.aside(made.forward)
+        elif model is not None:  # else a decorator, which calls this function again
+            made = self.values.aside(made)
+        return made
 
     def card_is_there(self):
         if self.values:

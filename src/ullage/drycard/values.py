@@ -9,6 +9,7 @@ Calls of Python are followed, not those of the backward pass: a mode below autog
 What these write is noticed by the version that autograd counts for each tensor.
 """
 import ctypes
+import functools
 import os
 import sys
 
@@ -150,6 +151,17 @@ class Values(TorchFunctionMode):
         if host:
             return self.followed(func, function, args, kwargs, host)
         return self.unfollowed(func, function, args, kwargs, inputs_known)
+
+    def aside(self, func):
+        """`func`, in whose calls values are not followed."""
+        @functools.wraps(func)
+        def call(*args, **kwargs):
+            if torch.compiler.is_compiling() or torch.overrides._get_current_function_mode() is not self:
+                return func(*args, **kwargs)
+            with torch.overrides._pop_mode_temporarily():
+                return func(*args, **kwargs)
+
+        return call
 
     # ---- what is known
 

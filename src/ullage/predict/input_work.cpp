@@ -16,8 +16,8 @@ namespace e = trace::event;
 
 // Has the op a threshold of its own (thresholds.h)? Such an op stays, so that the threshold is checked.
 bool has_threshold(const trace::Op& op) {
-  return std::ranges::any_of(
-      rules(), [&](const Rule& rule) { return rule.ops != "*" && listed(rule.ops, base_name(op.name)); });
+  return std::ranges::any_of(rules(),
+                             [&](const Rule& rule) { return rule.ops != "*" && listed(rule.ops, base_name(op.name)); });
 }
 
 // Which ops of a take prepare inputs only, and what becomes of their storages.
@@ -54,9 +54,9 @@ class Marks final {
     bool prepares = true;
     for (std::size_t op = first; op < end; ++op) {
       const trace::OpDetail& detail = take_.details[op];
-      prepares &= !detail.backward && !has_threshold(take_.trace.ops[op]) && std::ranges::none_of(detail.uses, [&](const trace::TensorUse& use) {
-        return bool(follows_[use.storage.value]);
-      });
+      prepares &= !detail.backward && !has_threshold(take_.trace.ops[op]) &&
+                  std::ranges::none_of(detail.uses,
+                                       [&](const trace::TensorUse& use) { return bool(follows_[use.storage.value]); });
     }
     for (std::size_t op = first; op < end; ++op) {
       ops_[op] = prepares;
@@ -215,10 +215,10 @@ class Rewriting final {
   }
 
   trace::Take& take_;
-  std::vector<bool> gone_;               // index: StorageId
-  std::vector<trace::Event> old_;        // the events with those of removed storages
-  std::vector<EventId> new_event_;       // index: place in old_; one more for the end
-  std::vector<trace::Storage> made_;     // their ids follow those of the take
+  std::vector<bool> gone_;            // index: StorageId
+  std::vector<trace::Event> old_;     // the events with those of removed storages
+  std::vector<EventId> new_event_;    // index: place in old_; one more for the end
+  std::vector<trace::Storage> made_;  // their ids follow those of the take
   std::vector<StorageId> is_dead_;
   std::optional<StorageId> lasting_;
 };
