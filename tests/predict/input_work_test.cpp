@@ -45,6 +45,7 @@ StorageId stack(Program& p, int /*step*/) {
   std::vector<StorageId> samples;
   std::vector<trace::TensorUse> uses;
   for (std::uint64_t i = 0; i < batch; ++i) {
+    p.free(p.make(8));  // torch.tensor(label), outside of any op
     samples.push_back(p.op("aten::rand", 40000));
     uses.push_back(reads(samples.back(), {10000}));
   }

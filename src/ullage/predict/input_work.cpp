@@ -24,7 +24,17 @@ bool has_threshold(const trace::Op& op) {
 class Marks final {
  public:
   explicit Marks(const trace::Take& take)
-      : take_(take), follows_(take.trace.storages.size()), used_(follows_.size()), ops_(take.details.size(), true) {
+      : take_(take),
+        follows_(take.trace.storages.size()),
+        used_(follows_.size()),
+        outside_(follows_.size()),
+        ops_(take.details.size(), true) {
+    std::size_t running = 0;
+    for (const trace::Event& event : take.trace.events) {
+      if (as<e::OpBegin>(event)) ++running;
+      if (as<e::OpEnd>(event) && running > 0) --running;
+      if (const auto* born = as<e::Allocation>(event)) outside_[born->storage.value] = running == 0;
+    }
     for (const trace::RoleSeen& role : take.roles) follows_[role.storage.value] = true;
     has_parameters_ = !take.roles.empty();
     for (const trace::Event& event : take.trace.events) {
@@ -41,9 +51,9 @@ class Marks final {
   bool has_parameters() const { return has_parameters_; }
   bool any() const { return std::ranges::find(ops_, true) != ops_.end(); }
   const std::vector<bool>& ops() const { return ops_; }
-  // Does only a marked op know the storage?
-  bool goes(std::size_t storage) const { return made_by_marked(storage) && !used_[storage]; }
-  bool is_input(std::size_t storage) const { return made_by_marked(storage) && used_[storage]; }
+  // Does no op that stays know the storage?
+  bool goes(std::size_t storage) const { return prepared(storage) && !used_[storage]; }
+  bool is_input(std::size_t storage) const { return prepared(storage) && used_[storage]; }
 
  private:
   // Marks an op together with those inside it. Returns the next op outside it.
@@ -67,14 +77,16 @@ class Marks final {
     }
     return end;
   }
-  bool made_by_marked(std::size_t storage) const {
+  // Did a marked op make the storage, or the program while no op ran (torch.tensor(5))?
+  bool prepared(std::size_t storage) const {
     const trace::Storage& one = take_.trace.storages[storage];
-    return one.op != trace::kNoOp && ops_[one.op.value] && !one.from_before && !follows_[storage];
+    return !one.from_before && !follows_[storage] && (one.op != trace::kNoOp ? ops_[one.op.value] : outside_[storage]);
   }
 
   const trace::Take& take_;
   std::vector<bool> follows_;  // index: StorageId. It follows from a parameter
   std::vector<bool> used_;     // index: StorageId. An op that stays uses it
+  std::vector<bool> outside_;  // index: StorageId. Born while no op ran
   std::vector<bool> ops_;      // index: OpId. To be removed
   bool has_parameters_ = false;
 };
