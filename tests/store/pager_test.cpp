@@ -58,7 +58,7 @@ TEST_F(PagerTest, AnOpThatNeedsMoreThanThereIsIsToldWhatWouldDo) {
   const auto missing = begin(1, {all[0], all[1], all[2]});
   ASSERT_TRUE(missing.has_value());
   EXPECT_EQ(missing->pinned, 9_MiB);
-  EXPECT_GE(missing->at_once, 9_MiB);
+  EXPECT_EQ(missing->at_once, 9_MiB) << "the input that found no room is counted once";
   EXPECT_TRUE(missing->spill_failure.empty());
   // The refused op leaves nothing pinned, so the storages can still be used one by one.
   for (std::uint64_t i = 0; i < 3; ++i) {
@@ -106,6 +106,23 @@ TEST_F(PagerTest, WhatWasGivenForAnotherThreadsRequestServesThisOneToo) {
   const Address first = make(3_MiB, 1), second = make(3_MiB, 2);
   ASSERT_FALSE(begin(1, {first, second}));
   EXPECT_TRUE(std::holds_alternative<Address>(pager_->allocate(3_MiB)));
+  pager_->end_op();
+}
+
+// An op over lists that starts whole cannot be cut any more when it asks for its outputs.
+TEST_F(PagerTest, AnOpFitsWithRoomForItsOutputs) {
+  open(16_MiB);
+  const Address first = make(4_MiB, 1), second = make(4_MiB, 2), third = make(1_MiB, 3);
+  const auto fits = [&](std::vector<Address> all) {
+    std::vector<OpInput> inputs;
+    for (const Address at : all) inputs.push_back({at, 4_MiB, false});
+    return pager_->fits(inputs);
+  };
+  EXPECT_TRUE(fits({first, second}));
+  EXPECT_FALSE(fits({first, second, third}));
+  ASSERT_FALSE(begin(1, {third}));
+  EXPECT_FALSE(fits({first, second})) << "1 MiB is pinned";
+  EXPECT_TRUE(fits({first, third})) << "it is counted once";
   pager_->end_op();
 }
 

@@ -71,7 +71,7 @@ std::optional<Failure> RecordedCommand::add_take(const std::vector<Knob>& point)
     // A failure at the target itself is not about small sizes.
     if (failure->by_program && point != knobs_.at) {
       failure->lines.push_back(
-          "the size may be too small for the program (BatchNorm needs more than one value a channel); try "
+          "if this size is too small for the program (BatchNorm needs more than one value a channel), try "
           "larger ones:" +
           larger(point));
     }

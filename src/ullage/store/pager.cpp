@@ -196,12 +196,13 @@ void PagerCore::close_frame(bool record) {
 
 bool PagerCore::fits(std::span<const OpInput> inputs) {
   const Lock lock(lock_);
-  Bytes needed = pinned_ + store_.counts().slabs;
+  Bytes of_inputs;
   for (const OpInput& input : inputs) {
     const auto found = storages_.find(input.storage);
-    if (found != storages_.end() && found->second.pins == 0) needed += found->second.span;
+    if (found != storages_.end() && found->second.pins == 0) of_inputs += found->second.span;
   }
-  return needed <= store_.counts().limit;
+  const Bytes of_outputs = of_inputs;  // at most, for ops over lists
+  return pinned_ + store_.counts().slabs + of_inputs + of_outputs <= store_.counts().limit;
 }
 
 void PagerCore::saved(Address at) {
@@ -431,10 +432,11 @@ Bytes PagerCore::present() const {
   return counts.resident - counts.idle;
 }
 
-Shortage PagerCore::shortage(const Refusal& refusal) {
+Shortage PagerCore::shortage(const Refusal& refusal, const Tried& tried) {
   const bool small = refusal.requested < Store::kLeastRange;
   const Bytes request = small ? Slabs::kSlab : store_.span(refusal.requested);
-  return {refusal, note_at_once(request), pinned_, spill_ != nullptr && !in_child_, spill_failure_};
+  const Bytes at_once = note_at_once(tried.is_pinned ? Bytes{} : request);
+  return {refusal, at_once, pinned_, spill_ != nullptr && !in_child_, spill_failure_};
 }
 
 void PagerCore::note_pressure() {

@@ -92,7 +92,8 @@ class Pager {
   // Ends this thread's innermost op. `remember` false: the program did not run the op itself, so the history leaves it
   // out. `made`: the op's outputs, which count as made by an op from now on (Settings::libraries_take_blocks).
   virtual void end_op(bool remember = true, std::span<const Address> made = {}) = 0;
-  // Could all of these be resident at once, beside what is pinned already?
+  // Could an op over lists run whole: is there room for all its inputs at once, beside what is pinned already, and as
+  // much again for its outputs and scratch?
   virtual bool fits(std::span<const OpInput> inputs) = 0;
 
   // Autograd saved the storage, or released it. Call each as often as autograd does it.

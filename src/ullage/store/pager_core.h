@@ -112,6 +112,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   // What was tried already to meet one request.
   struct Tried {
     int recounts = 0;
+    bool is_pinned = false;  // what is requested is an input of the op in flight, so pinned_ has its bytes already
     LastTries last;
   };
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);
@@ -124,7 +125,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   Bytes note_at_once(Bytes request);
   void keep_at_once(Bytes at_once);
   Bytes present() const;
-  Shortage shortage(const Refusal& refusal);
+  Shortage shortage(const Refusal& refusal, const Tried& tried);
   void note_pressure();
   FaultAnswer no_room_at_a_fault();
 

@@ -50,10 +50,10 @@ PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For 
 std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;
   const bool over = refusal.reason == Refusal::Reason::OverLimit;
-  if (!over) return shortage(refusal);
+  if (!over) return shortage(refusal, tried);
   if (tried.recounts++ < kMostRecounts && recount_limit(lock)) return std::nullopt;
   if (tried.last.another([&] { return somebody_gives_way(lock); })) return std::nullopt;
-  return shortage(refusal);
+  return shortage(refusal, tried);
 }
 
 // Waits for the launcher, up to some seconds; other threads use the pager meanwhile.
@@ -237,6 +237,7 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
     while (in_child_ && present() + storage->span > childs_share_) {
       if (make_room(lock, Refusal{}, whom) == Evicted::None) break;
     }
+    tried.is_pinned = storage->pins > 0;
     const std::variant<Address, Refusal> staged = store_.stage(at);
     if (const auto* refusal = std::get_if<Refusal>(&staged)) {
       if (std::optional<Shortage> none = make_room_or_recount(lock, *refusal, whom, tried)) return none;

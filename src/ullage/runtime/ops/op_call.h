@@ -45,7 +45,7 @@ class OpListener {
  public:
   virtual ~OpListener() = default;
 
-  // Could all inputs be resident at once? Called before begin(), for list ops (`_foreach_*`, fused optimizers) only. If
+  // Is there room for the op as a whole? Called before begin(), for list ops (`_foreach_*`, fused optimizers) only. If
   // any listener returns false, the op runs slice by slice; each slice is a call of its own.
   virtual bool fits(const OpCall&) { return true; }
 
