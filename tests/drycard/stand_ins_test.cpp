@@ -84,6 +84,25 @@ TEST(StandIns, LookIntoOtherPackages) {
   EXPECT_EQ(functions_of(*made, "libnccl.so.2"), (Texts{"ncclCommInitRank", "ncclVariable"}));
 }
 
+TEST(StandIns, HaveWhatTorchLooksUpByName) {
+  const OwnFolder folder;
+  fs::create_directories(folder / "lib");
+  fs::copy_file(fake("torch/libtorch_cuda.so"), folder / "lib/libtorch_cuda.so");
+  write_content(folder / "lib/libc10_cuda.so", write_stub_library({"libc10_cuda.so",
+                                                                   {},
+                                                                   {},
+                                                                   {{"cuStreamWriteValue32", 0},
+                                                                    {"nvmlInit_v2", 0},
+                                                                    {"cublasCreate_v2", 0},
+                                                                    {"cuda_is_no_function", 0},
+                                                                    {"cuIt's not", 0}},
+                                                                   "callee"}));
+  const auto made = make_stand_ins({folder / "lib", folder / "out", kCard, {}});
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  EXPECT_EQ(functions_of(*made, "libcuda.so.1"), (Texts{"cuInit", "cuStreamWriteValue32"}));
+  EXPECT_EQ(functions_of(*made, "libnvidia-ml.so.1"), Texts{"nvmlInit_v2"});
+}
+
 TEST(StandIns, LeaveOutWhatIsForAnotherCuda) {
   const OwnFolder folder;
   const auto user = [&](const std::string& cudart) {

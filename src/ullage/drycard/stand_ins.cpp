@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -31,6 +32,9 @@ namespace fs = std::filesystem;
 constexpr const char* kCallee = "ullage_drycard_unknown";
 // Programs open these with dlopen, so no shared object needs them by name.
 constexpr std::array kAlways = {"libcuda.so.1", "libnvidia-ml.so.1"};
+// Torch's part that looks their functions up with dlsym. Older versions end with an error if one is missing, whether
+// it is called or not.
+constexpr const char* kLooksUp = "libc10_cuda.so";
 
 struct SharedObject {
   std::string path;
@@ -111,7 +115,10 @@ class StandInMaker final {
     drop_other_majors();
     for (const char* soname : kAlways) libraries_[soname];
     for (const auto& object : objects_) note_needed(object);
-    for (const auto& object : objects_) ULLAGE_TRY(collect(object));
+    for (const auto& object : objects_) {
+      ULLAGE_TRY(collect(object));
+      if (object.of_torch && fs::path(object.path).filename() == kLooksUp) collect_looked_up(object);
+    }
     ULLAGE_TRY(drop_what_users_have());
     assign_by_prefix();
     ULLAGE_TRY(write());
@@ -251,6 +258,23 @@ class StandInMaker final {
       }
     }
     return success();
+  }
+
+  // Wants the functions of the libraries in kAlways whose names are texts in the file.
+  void collect_looked_up(const SharedObject& object) {
+    const auto bytes = object.file.bytes();
+    const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto is_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+    for (std::size_t at = 0; at < content.size();) {
+      const std::size_t end = std::min(content.find('\0', at), content.size());
+      const std::string_view text = content.substr(at, end - at);
+      at = end + 1;
+      if (!std::ranges::all_of(text, is_of_name)) continue;
+      const std::string_view library = cuda_library_of_function(text);
+      for (const std::string soname : kAlways) {
+        if (!library.empty() && cuda_library(soname) == library) want(soname, std::string(text), "", false);
+      }
+    }
   }
 
   void want(const std::string& soname, const std::string& name, const std::string& version, bool is_variable) {
