@@ -346,7 +346,7 @@ TEST_F(RunCommand, SaysInfeasibleWhenTheRuntimeWouldNotStart) {
   EXPECT_EQ(report()["message"], "the process holds 5 MiB already");
   EXPECT_GT(report()["over_budget_bytes"], 0);
   EXPECT_NE(end.err.find("refused, the budget cannot be met"), std::string::npos) << end.err;
-  EXPECT_NE(end.err.find("(the least with which it can start)"), std::string::npos) << end.err;
+  EXPECT_NE(end.err.find("(enough to start)"), std::string::npos) << end.err;
 }
 
 TEST_F(RunCommand, SaysLoudlyThatABudgetWasPassed) {

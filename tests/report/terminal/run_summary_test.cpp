@@ -163,7 +163,7 @@ TEST(RunSummary, OfABudgetBelowWhatTheProcessHoldsNamesTheLeast) {
             "ullage: refused, the budget cannot be met: 500.0 ms, no step was counted\n"
             "ullage: peak 105.00 MiB of 50.00 MiB: 0 B pool and 105.00 MiB outside it\n"
             "ullage: the process holds 105.00 MiB already\n"
-            "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (the least with which it can start)\n");
+            "ullage: next: ullage run --memory 176MiB dcgan --batch 8   (enough to start)\n");
 }
 
 TEST(RunSummary, SaysABreachLoudlyWithTheBytes) {
