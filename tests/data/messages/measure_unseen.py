@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often `ullage explain` is right on messages that nobody had when its rules were written (unseen.jsonl).
+"""How often `ullage explain` is right on messages that nobody had when its rules were written (unseen*.jsonl).
 
-usage: measure_unseen.py ULLAGE open|sealed [-v]
+usage: measure_unseen.py ULLAGE open|sealed [-v] [FILE]     FILE: a set beside this script; else unseen.jsonl
 
 The half of a message follows from its source, before anybody looked: `open` is there to write rules from; `sealed` is run
 to know how good they are, and not looked into. -v names the misses, and refuses to for the sealed half.
@@ -30,10 +30,11 @@ def explain(ullage: str, text: str) -> tuple[list[tuple[str, float]], list[dict]
 
 
 def main() -> None:
-    ullage, half, verbose = sys.argv[1], sys.argv[2], "-v" in sys.argv
-    if half not in ("open", "sealed") or verbose and half == "sealed":
+    verbose = "-v" in sys.argv
+    ullage, half, *files = [word for word in sys.argv[1:] if word != "-v"]
+    if half not in ("open", "sealed") or verbose and half == "sealed" or len(files) > 1:
         raise SystemExit(__doc__)
-    lines = (pathlib.Path(__file__).parent / "unseen.jsonl").read_text().splitlines()
+    lines = (pathlib.Path(__file__).parent / (files[0] if files else "unseen.jsonl")).read_text().splitlines()
     cases = [case for case in map(json.loads, lines) if half_of(case) == half]
     count, right, said = collections.Counter(), collections.Counter(), collections.Counter()
     for case in cases:

@@ -340,6 +340,14 @@ TEST(Log, AnEndlessLineIsRead) {
   EXPECT_EQ(log.errors[0].line, 1u);
 }
 
+// A message's beginning was turned down (code without figures) and found again from its tail, for ever.
+TEST(Log, ABeginningTurnedDownIsNotFoundAgain) {
+  const std::string text =
+      "print(1) a: CUDA out of memory\nprint(1) a: Tried to allocate 99999999999999999999999 GiB (GPU 0";
+  EXPECT_FALSE(read_log(text, "test.log").ok());  // both lines are code, and neither has a figure
+  EXPECT_EQ(logged(text + "\n" + kError).errors.size(), 1u);
+}
+
 TEST(Log, AnErrorAnywhereInALongLogIsFound) {
   std::string plain;
   for (int i = 0; i < 20000; ++i) plain += "step " + std::to_string(i) + " loss 0.5 memory 7654 MiB\n";

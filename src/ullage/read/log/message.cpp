@@ -326,14 +326,18 @@ bool has_figures(const OutOfMemory& error) {
 
 std::optional<FoundMessage> find_message(std::string_view text, std::size_t from, std::size_t to,
                                          std::size_t not_before) {
+  // A message's beginning may stand before `from` (see first_lead_in). One that is turned down must not be found again.
+  std::size_t beginnings_from = not_before;
   while (from < to) {
-    const auto near = first_lead_in(text, from, to, not_before);
+    const auto near = first_lead_in(text, from, to, beginnings_from);
     if (!near) return std::nullopt;
     auto found = read_message(text, *near, kUsualMessage);
     const std::size_t at = near->at;
     const Line line = line_at(text, at);
     if (!found || is_no_failure(line.of(text)) || (!has_figures(found->error) && is_code(line.of(text)))) {
-      from = found ? std::max(line.end, at + 1) : at + 1;
+      const std::size_t behind = found ? std::max(line.end, at + 1) : at + 1;
+      beginnings_from = std::max(beginnings_from, behind);
+      from = std::max(from, behind);
       continue;
     }
     const std::size_t start = std::max(not_before, start_of_text(text, line, at));
