@@ -47,6 +47,17 @@ TEST_F(FactsFolder, TheProcessThatTrainsCounts) {
   EXPECT_EQ(read_facts(folder_).network->name, "Net");
 }
 
+TEST_F(FactsFolder, TheProcessThatRanUnderASwitchCounts) {
+  write("1.json", R"({"forward": {"name": "Net"}, "optimizer": {"name": "SGD"}, "evaluation": {}})");
+  write("2.json",
+        R"({"torch": {"version": "2.13.0"}, "cast": {"file": "a.py", "line": 2, "name": "Judge", "device": "cpu"}})");
+  const Facts facts = read_facts(folder_);
+  EXPECT_EQ(facts.cast->name, "Judge");
+  EXPECT_EQ(facts.torch, "2.13.0");
+  EXPECT_FALSE(facts.evaluation);
+  EXPECT_TRUE(facts.other_device.empty());
+}
+
 TEST_F(FactsFolder, DamagedFilesAreLeftOut) {
   write("1.json", R"({"optimizer": {"name": "Adam"}})");
   write("2.json", R"({"optimizer": {"name")");

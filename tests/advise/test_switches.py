@@ -111,10 +111,69 @@ def test_autocast_is_that_of_the_person(switches: Switches) -> None:
     assert "autocast" in noted, noted
 
 
+CROSS = {"loss": "lambda out, to: nn.functional.cross_entropy(out, to)"}  # computes in the type of `out`, unless under autocast
+
+
+def test_the_loss_is_part_of_the_forward_pass(switches: Switches) -> None:
+    outside, noted, _ = switches.run("autocast=bfloat16 on=cpu", **CROSS)
+    by_hand, _, _ = switches.run(forward="\n    with torch.autocast('cpu', torch.bfloat16):\n        out = net(x)\n        loss = criterion(out, torch.ones(8, 3))"
+                                 "\n    keep, criterion = criterion, lambda *_: loss", zero="opt.zero_grad(); criterion = keep", **CROSS)
+    assert switches.equal(outside, by_hand)
+    assert noted["cast"]["name"] == "Net" and noted["cast"]["line"] == noted["forward"]["line"], noted
+
+
+def test_evaluations_only_if_asked(switches: Switches) -> None:
+    look = "\n    with torch.no_grad(): print(net(x).dtype, file=sys.stderr)\n    print(torch.is_autocast_enabled('cpu'), file=sys.stderr)\n    net.eval()"
+    look = "import sys" + look + "; print(net(x).dtype, file=sys.stderr); net.train(); out = net(x)"
+    _, noted, said = switches.run("autocast=bfloat16", forward=look)
+    assert said.split() == ["torch.float32", "False", "torch.float32"] * 4 and "evaluation" in noted, (said, noted)
+    _, noted, said = switches.run("autocast=bfloat16 evaluation", forward=look)
+    assert said.split() == ["torch.bfloat16", "False", "torch.bfloat16"] * 4 and "evaluation" not in noted, (said, noted)
+
+
+def test_casts_of_a_weight_that_was_written_are_made_anew(switches: Switches) -> None:
+    """Nothing ends the forward pass between the two calls."""
+    for write in ("with torch.no_grad(): net.head.weight.mul_(2)", "net.head.weight.data.mul_(2)"):
+        twice = f"out = net(x); before = net.head.weight.clone()\n    {write}\n    again = net(x)"
+        twice += "; import sys; print(torch.equal(out, again), file=sys.stderr); out = again"
+        _, _, said = switches.run("autocast=bfloat16", forward="net.layers.eval(); " + twice)
+        assert said.split() == ["False"] * 4, (write, said)
+
+
+def test_the_programs_own_autocast_is_left_alone(switches: Switches) -> None:
+    for own in ("enabled=False", "dtype=torch.float16"):
+        forward = f"\n    with torch.autocast('cpu', {own}): out = net(x)\n    import sys; print(out.dtype, file=sys.stderr)\n    out = out.float()"
+        outside, _, said = switches.run("autocast=bfloat16", forward=forward)
+        plain, _, plain_said = switches.run(forward=forward)
+        assert switches.equal(outside, plain) and said == plain_said, (said, plain_said)
+    # Inside a forward pass that was begun: the program's own counts, and the backward pass is outside of both.
+    inner = "out = net(x)\n    with torch.autocast('cpu', enabled=False): out.float().sum().backward(); opt.zero_grad()"
+    _, _, said = switches.run("autocast=bfloat16", forward=inner + "\n    import sys; print(torch.is_autocast_enabled('cpu'), file=sys.stderr); out = net(x)")
+    assert said.split() == ["False"] * 4, said
+
+
+def test_off_in_backward_passes_and_optimizers(switches: Switches) -> None:
+    look = "out = net(x)\n    import sys; print(torch.is_autocast_enabled('cpu'), file=sys.stderr)"
+    look += "\n    out.register_hook(lambda _: print('backward', torch.is_autocast_enabled('cpu'), file=sys.stderr))"
+    _, _, said = switches.run("autocast=bfloat16", forward=look)
+    assert said.split() == ["True", "backward", "False"] * 4, said
+    step = "out = net(x); opt.register_step_pre_hook(lambda *_: print(torch.is_autocast_enabled('cpu'), file=__import__('sys').stderr))"
+    _, _, said = switches.run("autocast=bfloat16", forward=step + "; opt.step(); out = net(x)")
+    assert set(said.split()) == {"False"}, said
+
+
+def test_other_devices_are_left_alone(switches: Switches) -> None:
+    outside, noted, _ = switches.run("autocast=bfloat16 on=cuda")
+    plain, _, _ = switches.run()
+    assert switches.equal(outside, plain) and noted["other_device"]["device"] == "cpu" and "cast" not in noted, noted
+
+
+def test_numpy_gets_float32(switches: Switches) -> None:
+    _, _, said = switches.run("autocast=bfloat16", forward="out = net(x); import sys; print(out.dtype, out.detach().numpy().dtype, file=sys.stderr)")
+    assert said.split() == ["torch.bfloat16", "float32"] * 4, said
+
+
 def test_outputs_in_float32_if_a_loss_wants_them(switches: Switches) -> None:
-    loss = "lambda out, to: out.view(torch.int32).float().sum() * 0 + (out - to).square().sum()"  # takes 4-byte outputs alone
-    _, _, said = switches.run("autocast=bfloat16", code=1, loss=loss.replace("view(torch.int32).float().sum()", "numpy().sum()"))
-    assert "Error" in said
     outside, _, _ = switches.run("autocast=bfloat16 float_outputs")
     by_hand, _, _ = switches.run(forward="\n    with torch.autocast('cpu', torch.bfloat16): out = net(x)\n    out = out.float()")
     assert switches.equal(outside, by_hand)

@@ -127,6 +127,59 @@ TEST_F(RunCommand, ReportsWhatTheProgramWroteIntoTheLedger) {
   EXPECT_NE(end.err.find("ullage: the report is in " + report_file()), std::string::npos) << end.err;
 }
 
+// The facts are what switches.py would write into a Python process.
+TEST_F(RunCommand, SaysWhatWasAllowedAndWhatCameOfIt) {
+  const std::string noting =
+      "echo '{\"torch\": {\"version\": \"2\"}, \"cast\": {\"file\": \"/a/train.py\", \"line\": 7, "
+      "\"name\": \"Net\", \"device\": \"cpu\"}}' > $ULLAGE_SWITCHES_FACTS/1.json; "
+      "echo $ULLAGE_SWITCHES; test -s $ULLAGE_SWITCHES_SCRIPT";
+  const Finished end = run({"--allow", "bf16,evaluation", "--report", report_file(), "--", "sh", "-c", noting});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.out, "autocast=bfloat16 on=cpu evaluation\n");
+  EXPECT_NE(
+      end.err.find("ullage: results differ in rounding: forward passes ran in bf16, from the first call of Net at "
+                   "train.py:7 on\n"),
+      std::string::npos)
+      << end.err;
+  EXPECT_EQ(report()["class"], "rounding");
+  EXPECT_EQ(report()["allowed"], (nlohmann::json{"bf16", "evaluation"}));
+  EXPECT_EQ(report()["half_ops"], nullptr);  // no process had the runtime
+}
+
+TEST_F(RunCommand, SaysThatNothingRanInBf16ThoughQuiet) {
+  const Finished end = run({"--quiet", "--allow", "bf16", "--report", report_file(), "fake", "attach"});
+  EXPECT_EQ(end.exit_code, 2);  // a shipped program is no Python program
+  EXPECT_NE(end.err.find("--allow: is for Python programs, ullage-fake is none; 'ullage help fake' says whether it "
+                         "has --precision"),
+            std::string::npos)
+      << end.err;
+  const Finished other = run({"--quiet", "--allow", "bf16", "--report", report_file(), "--", "sh", "-c", "exit 5"});
+  EXPECT_EQ(other.exit_code, 5);
+  EXPECT_NE(other.err.find("ullage: NOTHING RAN IN BF16, and no bit differs: no Python process of the program imported "
+                           "torch"),
+            std::string::npos)
+      << other.err;
+  EXPECT_EQ(report()["class"], "bit-equal");
+}
+
+TEST_F(RunCommand, AllowsNothingUnlessAsked) {
+  const Finished end = run({"--report", report_file(), "--", "sh", "-c", "echo [$ULLAGE_SWITCHES_SCRIPT]"});
+  EXPECT_EQ(end.out, "[]\n");
+  EXPECT_EQ(end.err.find("BF16"), std::string::npos) << end.err;
+  EXPECT_EQ(report()["class"], "bit-equal");
+  EXPECT_EQ(report()["allowed"], nlohmann::json::array());
+  EXPECT_EQ(report()["half_ops"], nullptr);
+}
+
+TEST_F(RunCommand, RefusesToAllowWhatItCannot) {
+  for (const Words& words :
+       {Words{"--allow", "fp16", "--", "true"}, Words{"--allow", "", "--", "true"},
+        Words{"--allow", "bf16", "--dry", "--", "true"}, Words{"--allow", "bf16"}, Words{"--allow", "bf16", "--"}}) {
+    EXPECT_EQ(run(words).exit_code, 2) << testing::PrintToString(words);
+  }
+  EXPECT_NE(run({"--allow", "bf16", "--dry", "--", "true"}).err.find("ullage advise --device CARD"), std::string::npos);
+}
+
 TEST_F(RunCommand, TellsTheProgramWhereToSpillAndHowMuch) {
   const std::string folder = folder_.path().string();
   EXPECT_EQ(run({"--spill", folder + ":1MiB", "fake", "spill-place"}).out, folder + " 1048576\n");

@@ -149,15 +149,16 @@ opt = torch.optim.Adam(net.parameters(){made})
 for i in range(5):
     x = torch.randn(int(sys.argv[1]), 512, device="cuda")
     {forward}
-    loss = out.square().mean()
+    {loss}
     opt.zero_grad({zero})
     loss.backward()
     opt.step()
 """
-NET_PARTS = {"layer": "block(x)", "made": "", "forward": "out = net(x)", "zero": "set_to_none=False"}
+NET_PARTS = {"layer": "block(x)", "made": "", "forward": "out = net(x)", "loss": "loss = out.square().mean()", "zero": "set_to_none=False"}
 BY_HAND = {"set_to_none": {"zero": ""}, "foreach_false": {"made": ", foreach=False"}, "fused_optimizer": {"made": ", fused=True"},
            "gradient_checkpointing": {"layer": "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"},
-           "half_precision": {"forward": "with torch.autocast('cuda', torch.bfloat16): out = net(x)"}}
+           "half_precision": {"forward": "with torch.autocast('cuda', torch.bfloat16):",
+                              "loss": "    out = net(x)\n        loss = out.square().mean()"}}
 
 
 class Dry:

@@ -59,6 +59,22 @@ TEST(RunReport, TakesThePlanFromTheProcessWithTheMostStepsAndAddsUpWhatWasRecomp
   EXPECT_FALSE(SampleRun().report().plan);
 }
 
+TEST(RunReport, HasTheClassOfWhatWasAllowedAndAddsUpTheOpsInBf16) {
+  SampleRun run;
+  run.end.allowed = {"bf16"};
+  run.attach(0).half_ops.store(40);
+  run.attach(1).half_ops.store(2);
+  EXPECT_EQ(run.report().effect, advise::Effect::SameBits);  // the ops are the program's own
+  run.end.facts.cast = advise::Facts::Network{{"train.py", 7}, "Net", "cpu"};
+  const RunReport report = run.report();
+  EXPECT_EQ(report.effect, advise::Effect::Rounding);
+  EXPECT_EQ(report.half_ops, 42u);
+  const auto json = nlohmann::json::parse(json_text(report));
+  EXPECT_EQ(json["class"], "rounding");
+  EXPECT_EQ(json["allowed"], nlohmann::json{"bf16"});
+  EXPECT_EQ(json["half_ops"], 42);
+}
+
 TEST(RunReport, WritesNullForWhatAnUnlinkedProgramCannotTell) {
   SampleRun run;
   run.page->budget.store(0);

@@ -69,11 +69,17 @@ Facts facts_of(const Json& json) {
   facts.cudnn_benchmark = place_of(json, "cudnn_benchmark");
   facts.keeps_zeroed_gradients = place_of(json, "keeps_zeroed_gradients");
   facts.has_half_weights = json.contains("half_weights");
+  with("torch", [&](const Json& one) { facts.torch = text(one, "version"); });
+  with("cast", [&](const Json& one) { facts.cast = {place(one), text(one, "name"), text(one, "device")}; });
+  facts.evaluation = json.contains("evaluation");
+  with("other_device", [&](const Json& one) { facts.other_device = text(one, "device"); });
   return facts;
 }
 
 // How much a process has of what a training program has.
-int weight(const Facts& facts) { return (facts.optimizer ? 2 : 0) + (facts.network ? 1 : 0); }
+int weight(const Facts& facts) {
+  return (facts.cast ? 8 : 0) + (facts.optimizer ? 4 : 0) + (facts.network ? 2 : 0) + (facts.torch.empty() ? 0 : 1);
+}
 
 }  // namespace
 

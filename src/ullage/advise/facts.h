@@ -50,6 +50,10 @@ struct Facts {
   // The first use of each by the program itself.
   std::optional<Place> autocast, checkpoint, cudnn_benchmark, keeps_zeroed_gradients;
   bool has_half_weights = false;
+  std::string torch;            // its version; empty: no Python process of the program imported torch
+  std::optional<Network> cast;  // the first forward pass under the autocast that was switched on
+  bool evaluation = false;      // an evaluation was left without it
+  std::string other_device;     // where a network was left without it; empty: none was
   std::optional<Seconds> step;  // as the card's rates say, if the run was asked for it
 };
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches remedies on from outside and notes what the program does already. `ullage advise` has libullage_preload.so run
-this text at the end of `import torch`, in every Python of the program; the program itself is not changed.
+"""Switches remedies on from outside and notes what the program does already. `ullage advise` and `ullage run --allow`
+have libullage_preload.so run this text at the end of `import torch`, in every Python of the program; the program itself
+is not changed.
 
 environment  ULLAGE_SWITCHES        words of the remedies, with blanks between: "autocast=bfloat16 foreach=0"
              ULLAGE_SWITCHES_FACTS  a folder: PID.json has what the program does; empty or missing: nothing is noted
 
 A switch has the effect of the lines that docs/advise.md tells a person to write. `docs/advise.md` has a row for each.
 """
+import contextlib
+import functools
 import inspect
 import json
 import os
@@ -22,12 +25,11 @@ FEWEST_LAYERS = 3  # of one class, in one list, that count as repeated
 
 
 class Facts:
-    """What the program does. The file is written anew with each new fact, because a run may end without Python's end."""
+    """What a process does. Its file is written anew with each new fact, because a run may end without Python's end."""
 
     def __init__(self):
         folder = os.environ.get("ULLAGE_SWITCHES_FACTS")
         self.file = folder and f"{folder}/{os.getpid()}.json"
-        self.process = os.getpid()
         self.known = {}
         self.lock = threading.Lock()
 
@@ -37,9 +39,9 @@ class Facts:
             self.replace(name, **line_of_program(), **more)
 
     def replace(self, name, /, **more):
-        if not self.file or os.getpid() != self.process:
+        if not self.file:
             return
-        with self.lock:
+        with self.lock, contextlib.suppress(FileNotFoundError):  # the process outlives `ullage`, and so the folder
             self.known[name] = more
             with open(self.file + ".part", "w") as file:
                 json.dump(self.known, file)
@@ -65,9 +67,173 @@ class Depth(threading.local):
 
 SWITCHES = dict(word.partition("=")[::2] for word in os.environ.get("ULLAGE_SWITCHES", "").split())
 facts = Facts()
+os.register_at_fork(after_in_child=facts.__init__)  # the child does its own
 depth = Depth()
 looked_at = set()  # ids of networks whose layers were looked at; a network stays alive as long as it trains
 repeated = set()  # ids of repeated layers
+
+
+facts.replace("torch", version=torch.__version__)
+
+# ---- autocast
+
+enter_autocast, exit_autocast = torch.autocast.__enter__, torch.autocast.__exit__
+
+
+class Casting(threading.local):
+    """Autocast of this thread, as a person would write it around the forward pass and the loss: it begins with the first
+    call of a network and ends where the backward pass begins, or an optimizer's step, or `no_grad` ends around an
+    evaluation. While the program is inside an autocast of its own, nothing begins or ends."""
+
+    def __init__(self):
+        self.on = None  # the autocast that was switched on
+        self.evaluates = False  # it began while no gradients were recorded
+        self.versions = {}  # of each network called in it: how often its weights had been written
+        self.own = {}  # of each device: how many autocasts the program is inside
+        self.ends = False  # it ends where the program leaves its own
+
+    def is_programs(self, device):
+        """Does the program itself say here whether it wants autocast?"""
+        return self.own.get(device, 0) > 0 or (self.on is None and torch.is_autocast_enabled(device))
+
+    def begin(self, network, device):
+        if self.on is not None and self.evaluates and torch.is_grad_enabled():
+            self.end()
+        if self.on is None:
+            self.on = allowed_autocast(device)
+            enter_autocast(self.on)
+            self.evaluates = not torch.is_grad_enabled()
+            facts.note("cast", name=type(network).__name__, device=device)
+        version = sum(weight._version for weight in network.parameters() if not weight.is_inference())
+        if self.versions.setdefault(id(network), version) != version:
+            self.versions[id(network)] = version
+            torch.clear_autocast_cache()
+
+    def end(self):
+        if self.on is None or depth.calls:
+            return
+        self.ends = any(self.own.values())
+        if not self.ends:
+            exit_autocast(self.on, None, None, None)
+            self.on = None
+            self.versions.clear()
+
+    @contextlib.contextmanager
+    def off(self):
+        """For a forward pass that is not to be cast, before the others' backward pass has begun."""
+        if self.on is None:
+            yield
+            return
+        none = torch.autocast(self.on.device, enabled=False)
+        enter_autocast(none)
+        try:
+            yield
+        finally:
+            exit_autocast(none, None, None, None)
+
+
+def allowed_autocast(device):
+    """Ends the program with words if this torch has none of that type on the device, and with the exit code of wrong use."""
+    kind = SWITCHES["autocast"]
+    try:
+        made = torch.autocast(device, getattr(torch, kind))
+        why = "" if made._enabled else "it switches autocast off"
+    except RuntimeError as error:
+        why = str(error)
+    if not why:
+        return made
+    short = {"bfloat16": "bf16", "float16": "fp16"}[kind]
+    print(f"ullage: --allow {short}: {device} computes no {short} with this torch: {why}", file=sys.stderr, flush=True)
+    raise SystemExit(2)
+
+
+casting = Casting()
+
+
+def ending(function):
+    @functools.wraps(function)
+    def ended(*args, **named):
+        casting.end()
+        return function(*args, **named)
+
+    return ended
+
+
+def follow_autocast():
+    """Notes the program's own autocast, and keeps what was switched on apart from it."""
+    plain = torch.autocast.__init__
+
+    def made(self, device_type, dtype=None, *args, **named):
+        if dtype is None and casting.on is not None and casting.on.device == device_type and not casting.own.get(device_type):
+            dtype = casting.on.prev_fastdtype
+        plain(self, device_type, dtype, *args, **named)
+
+    def entered(self):
+        if self._enabled:
+            facts.note("autocast")
+        casting.own[self.device] = casting.own.get(self.device, 0) + 1
+        return enter_autocast(self)
+
+    def left(self, *error):
+        result = exit_autocast(self, *error)
+        casting.own[self.device] -= 1
+        if casting.ends:
+            casting.end()
+        return result
+
+    torch.autocast.__init__, torch.autocast.__enter__, torch.autocast.__exit__ = made, entered, left
+
+
+def follow_gradients(of):
+    """Ends an evaluation where gradients are recorded again."""
+    plain = of.__exit__
+
+    def left(self, *error):
+        result = plain(self, *error)
+        if casting.evaluates and torch.is_grad_enabled():
+            casting.end()
+        return result
+
+    of.__exit__ = left
+
+
+def weight_data():
+    """A weight's `data` is written in place without a new version of the weight."""
+    plain = torch.Tensor.data
+
+    def get(self):
+        if casting.on is not None:
+            torch.clear_autocast_cache()
+        return plain.__get__(self)
+
+    def set(self, value):
+        if casting.on is not None:
+            torch.clear_autocast_cache()
+        plain.__set__(self, value)
+
+    return property(get, set)
+
+
+def follow_numpy():
+    """NumPy has no bf16. A program that knows of no bf16 gets float32, which holds the same values."""
+    plain = torch.Tensor.numpy
+
+    def numpy(self, **named):
+        return plain(self.float() if self.dtype is torch.bfloat16 else self, **named)
+
+    torch.Tensor.numpy = numpy
+
+
+follow_autocast()
+if "autocast" in SWITCHES:
+    follow_numpy()
+    torch.autograd.backward, torch.autograd.grad = ending(torch.autograd.backward), ending(torch.autograd.grad)
+    for followed in (torch.no_grad, torch.inference_mode, torch.set_grad_enabled):
+        follow_gradients(followed)
+    torch.nn.Parameter.data = weight_data()
+    of_steps = sys.modules["torch.optim.optimizer"]
+    of_steps.register_optimizer_step_pre_hook(lambda *_: casting.end())
+    of_steps.register_optimizer_step_post_hook(lambda *_: casting.end())
 
 
 # ---- calls of networks: autocast, checkpoints
@@ -150,19 +316,42 @@ def call_layer(module, args, named):
         depth.in_checkpoint = was
 
 
+def is_evaluation(network, args, named):
+    """Will no backward pass follow?"""
+    if not torch.is_grad_enabled():
+        return True
+    return not network.training and not any(one.requires_grad for one in tensors_in((args, named)))
+
+
 def call_network(module, args, named):
     look_at(module)
+    device = device_of(module)
     if torch.is_grad_enabled():
-        facts.note("forward", name=type(module).__name__, device=device_of(module))
-    kind = SWITCHES.get("autocast")
-    if kind is None or torch.is_autocast_enabled(device_of(module)):
+        facts.note("forward", name=type(module).__name__, device=device)
+    if "autocast" not in SWITCHES or casting.is_programs(device):
         return call_inside(module, args, named)
-    with torch.autocast(device_of(module), getattr(torch, kind)):
+    if SWITCHES.get("on", device) != device:
+        facts.note("other_device", device=device)
+        return call_inside(module, args, named)
+    if "evaluation" not in SWITCHES and is_evaluation(module, args, named):
+        facts.note("evaluation")
+        with casting.off():
+            return call_inside(module, args, named)
+    casting.begin(module, device)
+    try:
         result = call_inside(module, args, named)
-    return as_float(result) if "float_outputs" in SWITCHES else result
+    except BaseException:
+        casting.end()
+        raise
+    if "float_outputs" not in SWITCHES:
+        return result
+    casting.end()
+    return as_float(result)
 
 
 def called(module, *args, **named):
+    if torch.compiler.is_compiling():
+        return plain_call(module, *args, **named)
     if depth.calls == 0:
         return call_network(module, args, named) if is_network(module) else plain_call(module, *args, **named)
     if id(module) in repeated:
@@ -190,9 +379,6 @@ def noting(name, function):
 
 checkpoint_of_torch = torch.utils.checkpoint.checkpoint
 torch.utils.checkpoint.checkpoint = noting("checkpoint", checkpoint_of_torch)
-
-if "autocast" not in SWITCHES:
-    torch.autocast.__enter__ = noting("autocast", torch.autocast.__enter__)
 
 
 # ---- optimizers

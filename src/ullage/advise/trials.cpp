@@ -120,8 +120,9 @@ Made half_precision(const Facts& facts, const Setting& setting) {
   trial.effect = Effect::Rounding;
   trial.switches = fmt::format("autocast={}", type);
   trial.if_refused = "float_outputs";
-  trial.action = fmt::format("with torch.autocast(\"{}\", torch.{}): around {}(...){}", facts.network->device, type,
-                             facts.network->name, setting.has_bfloat16 ? "" : ", and a torch.amp.GradScaler");
+  trial.action =
+      fmt::format("with torch.autocast(\"{}\", torch.{}): around {}(...) and the loss{}", facts.network->device, type,
+                  facts.network->name, setting.has_bfloat16 ? "" : ", and a torch.amp.GradScaler");
   trial.more_action = "; then .float() on what it returns";
   trial.place = facts.network->called;
   return trial;
@@ -146,6 +147,18 @@ void append(std::string& all, const std::string& more, std::string_view between)
 }
 
 }  // namespace
+
+const char* name(Effect effect) {
+  switch (effect) {
+    case Effect::SameBits:
+      return "bit-equal";
+    case Effect::Rounding:
+      return "rounding";
+    case Effect::Different:
+      return "different";
+  }
+  return "";
+}
 
 std::vector<Trial> trials_for(const Facts& facts, const Setting& setting) {
   std::vector<Trial> trials;

@@ -20,6 +20,9 @@ enum class Effect {
   Different,  // the program computes something else
 };
 
+// Returns the name in JSON: "bit-equal", "rounding", "different".
+const char* name(Effect effect);
+
 // Where a program is tried.
 struct Setting {
   bool on_card = false;      // false: on this machine's CPU

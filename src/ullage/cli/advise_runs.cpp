@@ -3,13 +3,13 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/cli/knobs.h"
+#include "ullage/cli/switches.h"
 #include "ullage/predict/predict.h"
 #include "ullage/read/input.h"
 
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 
 namespace ullage::cli {
@@ -21,44 +21,21 @@ constexpr std::uint64_t kSteps = 3;
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;  // bytes: 1 TiB
 constexpr int kInterrupted = 128;                           // exit codes above it are signals
 
-// Gives a program the switches of a trial, and a folder for the facts that they note.
-class Switches final {
- public:
-  explicit Switches(ScratchFolder scratch) : scratch_(std::move(scratch)) {
-    std::ofstream(script()) << advise::kSwitchesScript;
+// Returns the program of an order: its knobs filled in, and what the trial has the launcher switch on. `more`: words
+// for switches.py beside the trial's.
+Launch program_of(const Launch& program, const TryOrder& order, Switches& switches, const std::string& more = "") {
+  Launch launch = program;
+  launch.words = fill(program.words, order.knobs);
+  std::string words = order.trial != nullptr ? order.trial->switches : "";
+  if (order.second_try) words += " " + order.trial->if_refused;
+  switches.add_to(launch, words + " " + more);
+  if (order.trial != nullptr && !order.trial->allocator.empty()) {
+    // The newer name counts where both are set.
+    const char* name = std::getenv("PYTORCH_ALLOC_CONF") != nullptr ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+    launch.environment.emplace_back(name, order.trial->allocator);
   }
-
-  // `more`: words for switches.py beside the trial's.
-  Launch added_to(const Launch& program, const TryOrder& order, const std::string& more = "") {
-    Launch launch = program;
-    launch.words = fill(program.words, order.knobs);
-    facts_ = scratch_.path() / fmt::format("facts-{}", ++runs_);
-    std::error_code ignored;
-    fs::create_directory(facts_, ignored);
-    std::string words = order.trial != nullptr ? order.trial->switches : "";
-    if (order.second_try) words += " " + order.trial->if_refused;
-    words += " " + more;
-    launch.environment.emplace_back("ULLAGE_SWITCHES_SCRIPT", script().string());
-    launch.environment.emplace_back("ULLAGE_SWITCHES", words);
-    launch.environment.emplace_back("ULLAGE_SWITCHES_FACTS", facts_.string());
-    if (order.trial != nullptr && !order.trial->allocator.empty()) {
-      // The newer name counts where both are set.
-      const char* name =
-          std::getenv("PYTORCH_ALLOC_CONF") != nullptr ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
-      launch.environment.emplace_back(name, order.trial->allocator);
-    }
-    return launch;
-  }
-
-  advise::Facts facts() const { return advise::read_facts(facts_); }
-
- private:
-  fs::path script() const { return scratch_.path() / "switches.py"; }
-
-  ScratchFolder scratch_;
-  fs::path facts_;
-  int runs_ = 0;
-};
+  return launch;
+}
 
 std::string place_text(const report::DryReport::Place& place) {
   return place.file.empty() ? "" : fmt::format(" at {}:{}", fs::path(place.file).filename().string(), place.line);
@@ -91,7 +68,7 @@ class DryRuns final : public AdviseRuns {
     if (order.endless) dry.card.model.total = kEndless;
     dry.history = order.history, dry.quiet_program = true, dry.steps = kSteps, dry.limit = limit_;
     const std::string rates = order.timed ? "costs=" + rates_of(card_.model) : "";
-    auto ran = runner_.run(switches_.added_to(program_, order, rates), dry);
+    auto ran = runner_.run(program_of(program_, order, switches_, rates), dry);
     Tried tried;
     if (const auto* refusal = std::get_if<Refusal>(&ran)) {
       tried.error = refusal->message, tried.exit_code = refusal->exit_code;
@@ -148,7 +125,7 @@ class CpuRuns final : public AdviseRuns {
         switches_(std::move(scratch)) {}
 
   Tried run(const TryOrder& order) override {
-    Launch launch = switches_.added_to(program_, order);
+    Launch launch = program_of(program_, order, switches_);
     const std::vector<std::string> words = launch.words;
     TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
     auto ran = runner.run({order.trial != nullptr ? order.trial->name : "as it is", words, kSteps, ""});

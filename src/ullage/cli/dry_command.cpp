@@ -81,6 +81,9 @@ Status goes_with_dry(const RunOptions& options) {
   if (options.spill) return refused("--spill");
   if (options.plan) return refused("--plan");
   if (options.no_plan) return refused("--no-plan");
+  if (options.allow)
+    return wrong("does not go with --dry: 'ullage advise --device CARD -- COMMAND' tries bf16 on a dry card",
+                 "--allow");
   return success();
 }
 

@@ -3,10 +3,12 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
+#include "ullage/cli/allowance.h"
 #include "ullage/cli/dry_command.h"
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/machine_memory.h"
 #include "ullage/cli/report_file.h"
+#include "ullage/cli/switches.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/usage.h"
 #include "ullage/plan/file/plan_file.h"
@@ -151,6 +153,23 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room
   return std::filesystem::absolute(*options.plan).string();
 }
 
+// What --allow allows, and how it is made.
+struct Allowed {
+  Allowance allowance;
+  Switches switches;
+};
+
+// Switches on in `program` what the person allows; none: nothing.
+Result<std::optional<Allowed>> allowed_for(const RunOptions& options, const Room& room, Launch& program) {
+  if (!options.allow) return std::optional<Allowed>();
+  ULLAGE_TRY_VALUE(const Allowance allowance, parse_allowance(*options.allow));
+  ULLAGE_TRY(takes_switches(program, options.target));
+  ULLAGE_TRY_VALUE(ScratchFolder scratch, ScratchFolder::make());
+  Allowed allowed{allowance, Switches(std::move(scratch))};
+  allowed.switches.add_to(program, allowance.switches(room.card ? "cuda" : "cpu"));
+  return std::optional(std::move(allowed));
+}
+
 // Says why the trace that was asked for was not written.
 std::string no_trace(const report::RunReport& report) {
   const std::string file = *report.end.record_file + ": the trace was not written";
@@ -171,6 +190,8 @@ int tell(const report::RunReport& report, const Files& files, bool quiet, std::o
   if (files.trace && !report.recorded) failed(no_trace(report));
   const bool not_let_in = report.outcome == report::Outcome::Infeasible && report.refused == 0;
   if (!quiet) report::write_summary(report, err);
+  if (quiet && !report.end.allowed.empty() && report.effect == advise::Effect::SameBits)
+    err << "ullage: " << report::allowance_line(report) << '\n';
   if (quiet && not_let_in && !report.message.empty()) err << "ullage: " << report.message << '\n';
   err.flush();
   return exit_code;
@@ -212,6 +233,11 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                    "program nears its limit")
       ->type_name("FILE");
   verb->add_flag("--no-plan", options.no_plan, "make and follow no plan: everything is decided on demand");
+  verb->add_option("--allow", options.allow,
+                   "changes of the results that are allowed; default: not a bit changes.\nbf16: forward passes and "
+                   "losses of a Python program run under bf16\nautocast, results differ in rounding; bf16,evaluation: "
+                   "those that no\nbackward pass follows too")
+      ->type_name("WORDS");
   verb->add_flag("--quiet", options.quiet, "print no summary and nothing about plans; warnings and errors stay");
   verb->footer(
       "Options stand before PROGRAM or '--'; what follows belongs to the program, even --help.\n"
@@ -241,12 +267,15 @@ int run_run(const RunOptions& options, Streams streams) {
   Launch& program = std::get<Launch>(target);
   program.roots = options.roots;
   program.preload = preload_of(streams.err);
+  Result<std::optional<Allowed>> allowed = allowed_for(options, *room, program);
+  if (!allowed && allowed.error().kind == Error::Kind::BadArgument) return wrong(allowed.error());
+  if (!allowed) return refuse({to_int(ExitCode::Failed), allowed.error().text()}, "run", streams.err);
 
   store::LedgerSettings settings{room->budget, spill->folder, spill->most};
   settings.card = room->card, settings.host_memory = room->host_memory;
   if (files->trace) settings.record_file = files->trace->path().string();
   settings.plan_file = std::get<std::string>(plan), settings.no_plan = options.no_plan;
-  settings.quiet = options.quiet;
+  settings.quiet = options.quiet, settings.counts_half = allowed->has_value();
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger && ledger.error().kind == Error::Kind::BadArgument) return wrong(ledger.error());
   if (!ledger) return refuse({to_int(ExitCode::Failed), ledger.error().text()}, "run", streams.err);
@@ -261,6 +290,7 @@ int run_run(const RunOptions& options, Streams streams) {
   end.target = options.target;
   if (files->report) end.report_file = options.report;
   if (files->trace) end.record_file = *options.record;
+  if (*allowed) end.allowed = (*allowed)->allowance.words(), end.facts = (*allowed)->switches.facts();
   return tell(report::summarize(ledger->page(), end), *files, options.quiet, streams.err);
 }
 

@@ -24,6 +24,7 @@ struct RunOptions {
   std::optional<std::string> record;       // the trace's file; none: nothing is recorded
   std::optional<std::string> plan;         // a plan to follow from the start; none: one is made when needed
   bool no_plan = false;                    // no plan is made or followed
+  std::optional<std::string> allow;        // changes of the results that are allowed; none: not a bit
   bool quiet = false;
   std::vector<std::string> target;  // a shipped program's name, or "--" and a command; then its arguments
   MachineRoots roots;               // tests put their own here

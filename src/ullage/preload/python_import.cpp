@@ -98,12 +98,12 @@ def loaded(loader, module):
 sys.meta_path.insert(0, UllageFinder)
 )";
 
-// The file of the second one is gone if the process outlives `ullage explain`.
+// The files of the last two are gone if the process outlives the `ullage` that wrote them.
 constexpr const char* kRunScripts = R"(
 import os
 def run(variable, name):
     path = os.environ.get(variable)
-    if path and (name != 'ullage_explain' or os.path.exists(path)):
+    if path and (name == 'ullage_drycard' or os.path.exists(path)):
         with open(path) as file:
             exec(compile(file.read(), '<ullage>', 'exec'), {'__name__': name})
 run('ULLAGE_DRYCARD_SCRIPT', 'ullage_drycard')

@@ -233,6 +233,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   if (const Bytes budget{page.budget.load()}; budget > Bytes{}) report.budget = budget;
   if (const std::uint64_t card = page.card.load(); card > 0) report.card = card - 1;
   report.host_memory = Bytes{page.host_memory.load()};
+  if (end.facts.cast) report.effect = advise::Effect::Rounding;
   if (!report.card) report.process_peak = end.peak;
   // The tree is counted only while it has several processes; before and after, its one process is the tree.
   if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{} && !report.card) {
@@ -248,6 +249,10 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     report.moving = moving_of(used);
     read_recomputing(report, used);
     report.least_budget = least_budget(used);
+    if (!end.allowed.empty()) {
+      report.half_ops = 0;
+      for (const LedgerSlot* slot : used) add(*report.half_ops, slot->half_ops);
+    }
     // Storages that were moved out stay live, so the plain program would have had the same live bytes.
     if (report.refused == 0) report.plain_pool_peak = report.pool_peak;
     if (report.plain_pool_peak && *report.plain_pool_peak <= kBeyondSense && *report.outside_pool <= kBeyondSense) {

@@ -4,6 +4,8 @@
 // The result of `ullage run`. RunReport holds all figures. They come from the ledger, which the runtime wrote while it
 // lived, and from what the operating system said of the ended process. docs/cli.md has the JSON, field by field.
 
+#include "ullage/advise/facts.h"
+#include "ullage/advise/trials.h"
 #include "ullage/base/bytes.h"
 #include "ullage/store/ledger.h"
 
@@ -34,6 +36,8 @@ struct ProcessEnd {
   Bytes peak;                              // peak of the largest process of the tree, from wait4 (ru_maxrss)
   Seconds wall;
   OomKills oom_kills = OomKills::Unreadable;
+  std::vector<std::string> allowed;  // the words of --allow; empty: not a bit may change
+  advise::Facts facts;               // with --allow: what the program did
 };
 
 // What was moved between memory and the spill file, summed over all processes.
@@ -103,6 +107,9 @@ struct RunReport {
   std::string message;  // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;
 
+  advise::Effect effect = advise::Effect::SameBits;  // what was switched on does to the results
+  std::optional<std::uint64_t> half_ops;             // with --allow: ops that ran in bf16, of all processes
+
   bool recorded = false;             // the trace that was asked for was written
   std::uint64_t recorded_steps = 0;  // whole steps that are surely in it
 };
@@ -112,6 +119,9 @@ bool least_is_partial(const RunReport& report);
 
 // Returns the name in the JSON: "cpu", "cuda:0".
 std::string device_name(const RunReport& report);
+
+// With --allow: says what ran in bf16, or why nothing did. Else returns "".
+std::string allowance_line(const RunReport& report);
 
 // Makes the report. On a card all figures of bytes come from the runtime, because the operating system knows only the
 // machine's memory. Process figures are those of the slot with the highest resident peak; steps are those of the slot

@@ -4,6 +4,7 @@
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/following.h"
 #include "ullage/runtime/ops/autograd_state.h"
+#include "ullage/runtime/ops/half_ops.h"
 #include "ullage/runtime/ops/heap_scratch.h"
 #include "ullage/runtime/ops/op_info.h"
 #include "ullage/runtime/planned_paging.h"
@@ -223,9 +224,10 @@ class Running final : public Session, public PoolListener {
     std::vector<SavedListener*> saves = paging_ ? paging_->saves() : std::vector<SavedListener*>{};
     const bool announced_alone = !ops.empty() && !device_->heals_faults();  // an unannounced access is an error there
     for (Recorder* recorder : recorders()) ops.push_back(recorder), saves.push_back(recorder);
+    if (settings_.counts_half) ops.push_back(&half_ops_.emplace(settings_.slot->half_ops));
     if (ops.empty()) return;
     if (device_->is_the_process()) ops.push_back(&heap_scratch_);  // innermost: its charges are recorded inside the op
-    const bool at_once = recorder_ || announced_alone;
+    const bool at_once = recorder_ || announced_alone || settings_.counts_half;
     following_.emplace(std::move(ops), std::move(saves),
                        [this, at_once] { return at_once || pager_->under_pressure(); });
     if (Status installed = following_->install(); !installed && settings_.warn)
@@ -343,6 +345,7 @@ class Running final : public Session, public PoolListener {
   bool moves_ = false;                   // there is a tier below the device
   std::optional<PlannedPaging> paging_;  // none: nothing moves
   // Takes record only what each run of an op allocates.
+  std::optional<HalfOps> half_ops_;  // none: nobody asked
   HeapScratch heap_scratch_{[this](HeapScratch::Scratch scratch, const std::string& op) {
                               scratch.every_time ? charge(scratch.bytes, op) : charges_->reserve(scratch.bytes, op);
                             },

@@ -43,6 +43,7 @@ class Session {
     std::string rehearsal;              // see Session::rehearsal()
     std::string plan_file;              // a plan to begin with; empty: one is made when it is needed
     bool plans = true;                  // false: everything is decided on demand
+    bool counts_half = false;           // count the ops that run in bf16, in the slot
     bool waits_for_plan = false;        // for tests: the program waits while its plan is made
     Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;  // where figures go; null: nowhere

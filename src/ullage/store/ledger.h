@@ -116,6 +116,7 @@ struct LedgerSlot {
 
   Word threads{0};  // threads that torch computes with; 0: not known
   Word steps{0};
+  Word half_ops{0};                                              // ops that ran in bf16, if LedgerPage::counts_half
   std::array<std::atomic<std::uint32_t>, kStepTimes> step_us{};  // ring: step n at n % kStepTimes
 
   SharedText<64> last_op;         // the op of the last refused request
@@ -126,7 +127,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 9;
+  static constexpr std::uint32_t kLayout = 10;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -146,6 +147,7 @@ struct LedgerPage {
   SharedText<1024> plan_file;             // a plan to begin with, an absolute path; empty: none
   Word no_plan{0};                        // 1: everything is decided on demand
   Word quiet{0};                          // 1: nothing is printed about what goes well
+  Word counts_half{0};                    // 1: ops that run in bf16 are counted
   SharedText<512> rehearsal;              // LedgerSettings::rehearsal
   std::array<LedgerSlot, kSlots> slots;
 };
@@ -160,6 +162,7 @@ struct LedgerSettings {
   std::string plan_file{};       // a plan to begin with, an absolute path; empty: none
   bool no_plan = false;          // everything is decided on demand
   bool quiet = false;            // nothing is printed about what goes well
+  bool counts_half = false;      // ops that run in bf16 are counted
   // For shipped programs only: the sizes to try out instead of working. "auto", or the values of each knob:
   // "batch=2,3,4;size=32,48,64". Empty: the program works.
   std::string rehearsal{};

@@ -10,18 +10,6 @@
 namespace ullage::report {
 namespace {
 
-const char* word(advise::Effect effect) {
-  switch (effect) {
-    case advise::Effect::SameBits:
-      return "bit-equal";
-    case advise::Effect::Rounding:
-      return "rounding";
-    case advise::Effect::Different:
-      return "different";
-  }
-  return "";
-}
-
 const char* word(advise::Basis basis) {
   switch (basis) {
     case advise::Basis::Tried:
@@ -46,7 +34,7 @@ Json row_of(const advise::Row& row) {
   json["id"] = row.id;
   json["name"] = row.name;
   json["basis"] = word(row.basis);
-  json["class"] = row.effect_known ? Json(word(row.effect)) : Json(nullptr);
+  json["class"] = row.effect_known ? Json(name(row.effect)) : Json(nullptr);
   json["fits"] = row.fits ? Json(*row.fits) : Json(nullptr);
   json["peak_bytes"] = or_null(row.peak);
   json["more_time"] = row.more_time ? Json(*row.more_time) : Json(nullptr);

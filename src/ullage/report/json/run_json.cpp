@@ -84,6 +84,9 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["message"] = report.message.empty() ? Json(nullptr) : Json(report.message);
   if (report.end.record_file) json["recording"] = recording_of(report);
   json["plan"] = plan_of(report.plan);
+  json["class"] = name(report.effect);
+  json["allowed"] = report.end.allowed;
+  json["half_ops"] = or_null(report.half_ops);
   json["state_sha256"] = or_null(report.state_sha256);
   // Words of a command line and names of ops may be any bytes. What is not UTF-8 is replaced, so that dump() does not
   // throw.

@@ -4,6 +4,7 @@
 #include "ullage/report/run_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <csignal>
@@ -27,6 +28,11 @@ std::string what_happened(const RunReport& report) {
   }
   if (report.end.signal) return fmt::format("failed, killed by signal {}", *report.end.signal);
   return fmt::format("failed with exit code {}", report.end.exit_code);
+}
+
+std::string at(const advise::Place& place) {
+  if (place.file.empty()) return "";
+  return fmt::format(" at {}:{}", place.file.substr(place.file.rfind('/') + 1), place.line);
 }
 
 std::string time_line(const RunReport& report) {
@@ -67,19 +73,20 @@ std::string unattached_line(const RunReport& report) {
   return "NO BUDGET WAS ENFORCED: no process of the program loaded Ullage's runtime; only the peak was measured";
 }
 
-// Says what the plain program needs. Under a budget that is more than this run held.
+// Says what the program needs without a budget. Under a budget that is more than this run held.
 std::string plain_line(const RunReport& report) {
   if (!report.attached) return unattached_line(report);
   if (report.steps.value_or(0) == 0 && report.pool_peak.value_or(Bytes{}) == Bytes{}) return "";
+  const char* who = report.effect == advise::Effect::SameBits ? "the plain program" : "in bf16 without a budget it";
   if (report.plain_pool_peak && !report.moving.happened() && report.recomputed_ops == 0) {
-    return fmt::format("the plain program would have held the same {} of tensors: nothing was moved or recomputed",
+    return fmt::format("{} would have held the same {} of tensors: nothing was moved or recomputed", who,
                        to_string(*report.plain_pool_peak));
   }
   if (report.plain_total) {
-    return fmt::format("the plain program would have held {} of tensors, about {} with what is outside the pool",
+    return fmt::format("{} would have held {} of tensors, about {} with what is outside the pool", who,
                        to_string(*report.plain_pool_peak), to_string(*report.plain_total));
   }
-  return fmt::format("the plain program would have gone past {} of tensors; how far is not known",
+  return fmt::format("{} would have gone past {} of tensors; how far is not known", who,
                      to_string(report.pool_peak.value_or(Bytes{})));
 }
 
@@ -177,8 +184,9 @@ const char* why_that_budget(const RunReport& report) {
 
 // Returns the command of a run like this one, with `options`.
 std::string next_run(const RunReport& report, const std::string& options) {
-  const std::string device = report.card ? "--device " + device_name(report) + " " : "";
-  return "next: " + command_line("run " + device + options, report.end.target);
+  std::string all = report.card ? "--device " + device_name(report) + " " : "";
+  if (!report.end.allowed.empty()) all += fmt::format("--allow {} ", fmt::join(report.end.allowed, ","));
+  return "next: " + command_line("run " + all + options, report.end.target);
 }
 
 // The kernel gave too little of the machine's memory. With a card, most of that memory holds what left the card.
@@ -206,16 +214,40 @@ std::string next_line(const RunReport& report) {
   return next_run(report, "--report run.json") + "   (keeps these figures)";
 }
 
+// Why nothing of the program ran under the autocast that was allowed.
+std::string why_nothing(const advise::Facts& facts) {
+  if (facts.torch.empty()) {
+    return "no Python process of the program imported torch; a C++ program writes ullage::train::AutocastGuard";
+  }
+  if (facts.autocast) return "the program's own autocast is left alone" + at(*facts.autocast);
+  if (!facts.other_device.empty()) {
+    return fmt::format("its networks are on {}, the budget is for another device: --device says which",
+                       facts.other_device);
+  }
+  if (facts.evaluation) return "its networks were only evaluated, which takes --allow bf16,evaluation";
+  return "no network (a torch.nn.Module with weights) was called";
+}
+
 }  // namespace
+
+std::string allowance_line(const RunReport& report) {
+  if (report.end.allowed.empty()) return "";
+  const advise::Facts& facts = report.end.facts;
+  if (!facts.cast) return "NOTHING RAN IN BF16, and no bit differs: " + why_nothing(facts);
+  return fmt::format("results differ in rounding: {} ran in bf16, from the first call of {}{} on",
+                     report.half_ops ? fmt::format("{} op{}", *report.half_ops, *report.half_ops == 1 ? "" : "s")
+                                     : std::string("forward passes"),
+                     facts.cast->name, at(facts.cast->called));
+}
 
 void write_summary(const RunReport& report, std::ostream& out) {
   // The loop below clears some of these by their index.
-  std::vector<std::string> lines = {time_line(report), peak_line(report),      plain_line(report),
-                                    plan_line(report), moving_line(report),    refusal_line(report),
-                                    kill_line(report), recording_line(report), next_line(report)};
+  std::vector<std::string> lines = {
+      time_line(report),    peak_line(report), plain_line(report),     plan_line(report),      moving_line(report),
+      refusal_line(report), kill_line(report), recording_line(report), allowance_line(report), next_line(report)};
   // There are more than six lines only if nearly everything happened. Then those that are missed least are cleared: how
   // far the plain program would have gone, the plan, the next command, what was moved.
-  for (const std::size_t at : {2u, 3u, 8u, 4u}) {
+  for (const std::size_t at : {2u, 3u, 9u, 4u}) {
     const auto said = std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return !line.empty(); });
     if (said > 6) lines[at].clear();
   }

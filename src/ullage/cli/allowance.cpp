@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/allowance.h"
+
+#include "ullage/cli/words.h"
+#include "ullage/drycard/elf/elf_file.h"
+#include "ullage/read/file/file_content.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace ullage::cli {
+namespace {
+
+constexpr const char* kOption = "--allow";
+constexpr const char* kAllowed = "allowed are bf16, and bf16,evaluation for what no backward pass follows too";
+
+struct Word {
+  const char* name;
+  bool Allowance::*allows;
+};
+constexpr std::array kWords = {Word{"bf16", &Allowance::bf16}, Word{"evaluation", &Allowance::evaluation}};
+
+bool is_fp16(std::string_view word) { return word == "fp16" || word == "float16" || word == "half"; }
+
+Error unknown(const std::string& word) {
+  if (is_fp16(word)) {
+    return wrong(
+        "fp16 needs a scaler in the program's own loop, and nobody can add that from outside: write "
+        "scaler.scale(loss).backward() and scaler.step(optimizer); scaler.update(), with a torch.amp.GradScaler, under "
+        "an autocast of the program's own; " +
+            std::string(kAllowed),
+        kOption);
+  }
+  return wrong(fmt::format("'{}' is not known{}; {}", word, suggestion(word, {"bf16", "evaluation"}), kAllowed),
+               kOption);
+}
+
+bool links_torch(const std::filesystem::path& file) {
+  const Result<read::FileContent> content = read::FileContent::open(file.string());
+  if (!content || !drycard::ElfFile::is_elf(content->bytes())) return false;
+  const Result<drycard::ElfFile> elf = drycard::ElfFile::parse(content->bytes(), file.string());
+  return elf && std::ranges::any_of(elf->needed(), [](std::string_view name) {
+           return name.starts_with("libtorch") || name.starts_with("libullage_torch");
+         });
+}
+
+}  // namespace
+
+std::vector<std::string> Allowance::words() const {
+  std::vector<std::string> words;
+  for (const Word& word : kWords) {
+    if (this->*word.allows) words.emplace_back(word.name);
+  }
+  return words;
+}
+
+std::string Allowance::switches(const std::string& device) const {
+  return fmt::format("autocast=bfloat16 on={}{}", device, evaluation ? " evaluation" : "");
+}
+
+Result<Allowance> parse_allowance(const std::string& text) {
+  Allowance allowance;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    const auto found = std::ranges::find(kWords, word, &Word::name);
+    if (word.empty()) return wrong(fmt::format("a word is missing in '{}'; {}", text, kAllowed), kOption);
+    if (found == kWords.end()) return unknown(word);
+    allowance.*found->allows = true;
+    begin = end + 1;
+  }
+  if (!allowance.bf16) return wrong(fmt::format("evaluation of what? {}", kAllowed), kOption);
+  return allowance;
+}
+
+Status takes_switches(const Launch& program, const std::vector<std::string>& target) {
+  const bool shipped = target.front() != "--";
+  if (!shipped && !links_torch(program.file)) return success();
+  const std::string instead = shipped ? fmt::format("'ullage help {}' says whether it has --precision", target.front())
+                                      : std::string("C++ programs write ullage::train::AutocastGuard (docs/train.md)");
+  return wrong(fmt::format("is for Python programs, {} is none; {}", program.words.front(), instead), kOption);
+}
+
+}  // namespace ullage::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// `ullage run --allow WORDS`: which changes of its results a person allows for a program, and how they are made from
+// outside. To allow more, add a word here and a switch in advise/switches.py.
+
+#include "ullage/base/result.h"
+#include "ullage/cli/launcher.h"
+
+#include <string>
+#include <vector>
+
+namespace ullage::cli {
+
+struct Allowance {
+  bool bf16 = false;        // forward passes under bf16 autocast
+  bool evaluation = false;  // also those that no backward pass follows
+
+  // As the option has them: "bf16", "evaluation".
+  std::vector<std::string> words() const;
+  // For switches.py. `device`: whose networks are meant, "cpu" or "cuda".
+  std::string switches(const std::string& device) const;
+};
+
+// Reads the value of --allow: words with commas between. BadArgument names what is allowed.
+Result<Allowance> parse_allowance(const std::string& text);
+
+// Refuses a program that is no Python program, if its file says so: switches work in Python alone. `target` as in
+// find_target().
+Status takes_switches(const Launch& program, const std::vector<std::string>& target);
+
+}  // namespace ullage::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/switches.h"
+
+#include "ullage/advise/trials.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <utility>
+
+namespace ullage::cli {
+
+Switches::Switches(ScratchFolder scratch) : scratch_(std::move(scratch)) {
+  std::ofstream(script()) << advise::kSwitchesScript;
+}
+
+void Switches::add_to(Launch& launch, const std::string& words) {
+  facts_ = scratch_.path() / fmt::format("facts-{}", ++runs_);
+  std::error_code ignored;
+  std::filesystem::create_directory(facts_, ignored);
+  launch.environment.emplace_back("ULLAGE_SWITCHES_SCRIPT", script().string());
+  launch.environment.emplace_back("ULLAGE_SWITCHES", words);
+  launch.environment.emplace_back("ULLAGE_SWITCHES_FACTS", facts_.string());
+}
+
+}  // namespace ullage::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/allowance.h"
+
+#include <gtest/gtest.h>
+
+namespace ullage::cli {
+namespace {
+
+std::string refusal(const std::string& text) {
+  const Result<Allowance> read = parse_allowance(text);
+  return read ? "" : read.error().text();
+}
+
+TEST(Allowance, ReadsWordsInAnyOrder) {
+  const Result<Allowance> plain = parse_allowance("bf16");
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE(plain->bf16 && !plain->evaluation);
+  EXPECT_EQ(plain->words(), std::vector<std::string>{"bf16"});
+  EXPECT_EQ(plain->switches("cpu"), "autocast=bfloat16 on=cpu");
+  for (const char* text : {"bf16,evaluation", "evaluation,bf16", "bf16,evaluation,bf16"}) {
+    const Result<Allowance> both = parse_allowance(text);
+    ASSERT_TRUE(both) << text;
+    EXPECT_EQ(both->words(), (std::vector<std::string>{"bf16", "evaluation"}));
+    EXPECT_EQ(both->switches("cuda"), "autocast=bfloat16 on=cuda evaluation");
+  }
+}
+
+TEST(Allowance, SaysWhatIsAllowed) {
+  for (const char* text : {"", ",", "bf16,", ",bf16", "bf16,,evaluation", "BF16", "bf16 evaluation", "rounding"}) {
+    EXPECT_NE(refusal(text).find("allowed are bf16, and bf16,evaluation"), std::string::npos) << text;
+  }
+  EXPECT_NE(refusal("evaluation").find("evaluation of what?"), std::string::npos);
+  EXPECT_NE(refusal("bf16,evalution").find("did you mean 'evaluation'?"), std::string::npos);
+  EXPECT_TRUE(refusal("bf1").starts_with("--allow: 'bf1' is not known, did you mean 'bf16'?")) << refusal("bf1");
+}
+
+TEST(Allowance, PointsToTheLinesThatFp16Needs) {
+  for (const char* text : {"fp16", "bf16,fp16", "float16", "half"}) {
+    EXPECT_NE(refusal(text).find("scaler.scale(loss).backward() and scaler.step(optimizer); scaler.update()"),
+              std::string::npos)
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace ullage::cli
