@@ -133,6 +133,20 @@ std::optional<Remedy> run_in_budget(const Asked& asked) {
                "on a real one yet)");
 }
 
+std::optional<Remedy> page_file(const Asked& asked) {
+  const std::string form = asked.evidence.message ? asked.evidence.message->form : "";
+  if (form != "windows-page-file" && form != "cpu-windows") return std::nullopt;
+  return known("System, Advanced, Performance, Virtual memory: a page file of 1.5 to 2 times the machine's memory",
+               "Windows promises memory only as far as memory and page file together reach");
+}
+
+std::optional<Remedy> sharded_state(const Asked&) {
+  return known(
+      "FullStateDictConfig(rank0_only=True, offload_to_cpu=True), or SHARDED_STATE_DICT; DeepSpeed: "
+      "stage3_gather_16bit_weights_on_model_save false, then zero_to_fp32.py",
+      "no card then holds the whole model");
+}
+
 std::optional<Remedy> more_budget(const Asked& asked) {
   if (!asked.evidence.message) return std::nullopt;
   const trace::OutOfMemory& message = *asked.evidence.message;
@@ -185,6 +199,8 @@ constexpr std::array kMachineRemedies = {
     RemedyRule{"free_shared_memory", {"unified_memory"}, &close_programs},
     RemedyRule{"no_spilling", {"spilled_to_host"}, &no_spilling},
     RemedyRule{"shm_size", {"shared_memory"}, &more_shared_memory},
+    RemedyRule{"page_file", {"host_memory"}, &page_file},
+    RemedyRule{"sharded_state", {"full_state_gathered"}, &sharded_state},
     RemedyRule{"fewer_workers", {"shared_memory", "host_memory"}, &fewer_workers},
     RemedyRule{"no_pinning", {"host_memory"}, &no_pinning},
     RemedyRule{"ullage_run", {"host_memory"}, &run_in_budget},

@@ -56,7 +56,7 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
     return Finding{0.9, {"the words name a limit of one buffer or binding: how much is free does not matter"}};
   }
   // Level Zero fails with the same words for one allocation above 4 GB.
-  if (evidence.told_by(Teller::Xpu) && evidence.spoken_by(Tool::LlamaCpp)) {
+  if (evidence.message->form == "xpu-driver") {
     return Finding{0.4, {"drivers of Arc cards refuse one allocation of 4 GiB or more with the same words"}};
   }
   if (!evidence.facts.requested) return std::nullopt;

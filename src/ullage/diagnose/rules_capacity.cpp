@@ -128,7 +128,7 @@ std::optional<Finding> device_full(const Evidence& evidence) {
   if (evidence.summary) return full_by_summary(evidence);
   if (!evidence.message || evidence.is_on_chip()) return std::nullopt;
   if (facts.requested.value_or(Bytes{}) >= kGarbage) return std::nullopt;
-  if (!facts.allocated) return full_without_figures(evidence);
+  if (!facts.allocated || (evidence.told_by(Teller::Other) && !evidence.ceiling)) return full_without_figures(evidence);
   if (*facts.allocated == Bytes{} || !evidence.ceiling) return std::nullopt;
   if (!facts.requested && share(facts.allocated, evidence.ceiling) < 0.7) return std::nullopt;
   const Bytes requested = facts.requested.value_or(Bytes{});

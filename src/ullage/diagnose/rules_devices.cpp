@@ -34,6 +34,12 @@ std::optional<Finding> ranks_on_one_device(const Evidence& evidence) {
         {fmt::format("{} ranks ran out of memory on the same device {}", ranks.size(), *evidence.message->device)}};
   }
   if (evidence.message->rank.value_or(0) > 0 && evidence.message->device == 0u) {
+    const std::string& where = evidence.signs.where(Sign::Loading);
+    if (where.find("load") != where.npos && where.find("map_location") == where.npos) {
+      return Finding{0.55,
+                     {fmt::format("rank {} failed on device 0 while it loaded: {}", *evidence.message->rank, where),
+                      "without map_location tensors come back on the device from which they were saved"}};
+    }
     return Finding{
         0.3,
         {fmt::format("rank {} failed on device 0 (unless each rank sees one card alone)", *evidence.message->rank)}};

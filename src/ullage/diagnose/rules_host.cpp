@@ -20,7 +20,8 @@ using trace::Teller;
 Finding killed(std::string_view form) {
   if (form == "ollama-killed")
     return {0.6, {"the runner died while it loaded the model: most often for lack of memory"}};
-  for (std::string_view sure : {"kernel", "slurm", "lsf", "container", "ray"}) {
+  if (form == "maybe-killed") return {0.4, {"a lack of host memory is one of the reasons that the message lists"}};
+  for (std::string_view sure : {"kernel", "slurm", "lsf", "container", "ray", "hosting-limit"}) {
     if (form.starts_with(sure)) return {0.95, {"who ended the process says that it was for lack of memory"}};
   }
   return {0.7,
@@ -46,6 +47,12 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
     case Teller::Cpu: {
       if (evidence.message->form.ends_with("-heap")) return Finding{0.4, {"a heap in the machine's memory was full"}};
       if (facts.requested.value_or(Bytes{}) >= 64_GiB * 1024) return std::nullopt;
+      if (evidence.message->form == "lmstudio-guardrails") {
+        return Finding{0.45, {"the tool refused by its own estimate; nothing was asked of the machine yet"}};
+      }
+      if (evidence.message->form == "ggml-pinned") {
+        return Finding{0.45, {"pinned memory is bounded by the driver, whatever the machine has free"}};
+      }
       const bool large = facts.requested.value_or(Bytes{}) >= 16_GiB;
       std::string asked = facts.requested ? to_string(*facts.requested) : std::string("some bytes");
       return Finding{large ? 0.4 : 0.75,

@@ -176,10 +176,23 @@ std::optional<Finding> checkpoint_loaded_twice(const Evidence& evidence) {
 std::optional<Finding> kv_cache(const Evidence& evidence) {
   if (evidence.history)
     return from_kind(evidence, evidence.history->roles.kind(Role::Cache), "keys and values of a generation");
-  if (!evidence.message || !evidence.signs.has(Sign::Generation)) return std::nullopt;
+  if (!evidence.message) return std::nullopt;
+  const std::string& form = evidence.message->form;
+  if (form.starts_with("vllm-mamba") || form.starts_with("vllm-cache")) {
+    return Finding{0.45, {"what the engine's share leaves for the cache does not hold what it was asked to serve"}};
+  }
+  if (!evidence.signs.has(Sign::Generation)) return std::nullopt;
   return Finding{hint(evidence, 0.4),
                  {"it failed while generating: keys and values are kept for every token of every sequence: " +
                   evidence.signs.where(Sign::Generation)}};
+}
+
+// A whole state dict of a sharded model is as large as the model, on each rank or on the first.
+std::optional<Finding> full_state_gathered(const Evidence& evidence) {
+  if (!evidence.message || !evidence.signs.has(Sign::FullState)) return std::nullopt;
+  return Finding{evidence.told_by(trace::Teller::KernelKill) || evidence.told_by(trace::Teller::Cpu) ? 0.4 : 0.6,
+                 {"parts of all ranks were being put together: " + evidence.signs.where(Sign::FullState),
+                  "one rank then needs room for the whole, beside its own part"}};
 }
 
 constexpr std::array kStepRules = {
@@ -192,6 +205,7 @@ constexpr std::array kStepRules = {
     CauseRule{"attention_matrix", "Attention scores are written out", &attention_matrix},
     CauseRule{"checkpoint_loaded_twice", "A loaded checkpoint stays alive beside the weights",
               &checkpoint_loaded_twice},
+    CauseRule{"full_state_gathered", "A sharded state is gathered whole", &full_state_gathered},
     CauseRule{"kv_cache", "Keys and values kept while generating", &kv_cache},
 };
 

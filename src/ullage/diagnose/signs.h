@@ -37,8 +37,9 @@ enum class Sign {
   GraphCapture,  // CUDA graphs are being captured
   ReplayBuffer,
   Lora,
-  Saving,    // of a checkpoint
-  Autocast,  // the program runs in half precision already
+  Saving,     // of a checkpoint
+  FullState,  // a sharded model's state put together
+  Autocast,   // the program runs in half precision already
   Windows,
   Count,
 };

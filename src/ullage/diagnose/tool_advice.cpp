@@ -34,7 +34,7 @@ constexpr ToolAdvice kToolAdvice[] = {
      ""},
     {Tool::LlamaCpp, "llama_layers", For::Device,
      "-ngl N (--n-gpu-layers): fewer layers on the card, the rest on the CPU", ""},
-    {Tool::LlamaCpp, "llama_context", For::Device,
+    {Tool::LlamaCpp, "llama_context", For::Any,
      "-c N (--ctx-size): a shorter context; -np 1; -fa with -ctk q8_0 -ctv q8_0 for a smaller KV cache", ""},
     {Tool::LlamaCpp, "llama_batch", For::Device, "-ub 256 -b 512 (--ubatch-size): smaller compute buffers; --no-warmup",
      ""},
@@ -63,6 +63,9 @@ constexpr ToolAdvice kToolAdvice[] = {
     {Tool::ComfyUi, "comfyui_host", For::Host,
      "more RAM or a larger swap or page file; --disable-pinned-memory, --cache-none; models on a disk that is fast",
      "models that leave the card stand in the machine's memory"},
+    {Tool::ComfyUi, "comfyui_allocator", For::Device,
+     "--disable-cuda-malloc (PyTorch's own pool) and --disable-smart-memory (models leave the card at once)",
+     "cudaMallocAsync does not fall back to the machine's memory as the driver may on Windows"},
     {Tool::ComfyUi, "comfyui_update", For::Any, "update ComfyUI, its nodes and the driver",
      "its memory manager changed with almost every release"},
     {Tool::Diffusers, "diffusers_offload", For::Any,
@@ -209,7 +212,8 @@ constexpr ToolAdvice kToolAdvice[] = {
     {Tool::Dask, "dask_chunks", For::Any, "smaller chunks or partitions, fewer threads for each worker", ""},
     {Tool::Node, "node_heap", For::Any, "NODE_OPTIONS=--max-old-space-size=8192",
      "V8 limits its heap to 2 to 4 GB, however much the machine has"},
-    {Tool::Java, "java_heap", For::Any, "-Xmx8g (JAVA_OPTS, _JAVA_OPTIONS); in a container -XX:MaxRAMPercentage=75",
+    {Tool::Java, "java_heap", For::Any,
+     "-Xmx8g (JAVA_OPTS, _JAVA_OPTIONS; of Gradle org.gradle.jvmargs); in a container -XX:MaxRAMPercentage=75",
      "the virtual machine limits its heap to a quarter of the memory unless told otherwise"},
     {Tool::Ray, "ray_memory", For::Host,
      "fewer tasks at once (num_cpus or memory of each), smaller buffers (replay, rollout, batch) and offload to disk; "
@@ -223,6 +227,18 @@ constexpr ToolAdvice kToolAdvice[] = {
      "the container is killed at its limit, whatever the node has"},
     {Tool::Docker, "docker_limit", For::Any, "docker run --memory=16g (Docker Desktop: its VM's memory), --shm-size=8g",
      ""},
+    {Tool::Hosting, "hosting_plan", For::Any,
+     "a plan with more memory: of AWS Lambda MemorySize (--memory-size), of Cloud Run --memory, of a Space other "
+     "hardware; the memory limit of free plans is 0.5 to 16 GB",
+     "the service ends what passes its plan's memory limit"},
+    {Tool::Hosting, "hosting_lean", For::Any,
+     "a smaller model or a quantized one (ONNX), torch without CUDA (the cpu wheels), one worker, and models loaded "
+     "once",
+     ""},
+    {Tool::Paddle, "paddle_input", For::Any,
+     "a smaller input (limit_side_len, resize), a smaller batch (rec_batch_num), FLAGS_allocator_strategy=auto_growth; "
+     "end other processes of the device",
+     "memory grows with the largest picture"},
     {Tool::Notebook, "notebook_runtime", For::Any,
      "a runtime with more RAM; work in parts (chunks, generators, del and gc.collect()), smaller dtypes", ""},
 };

@@ -131,9 +131,9 @@ Plan make_plan(const Step& step, const Ask& ask, const std::function<bool(const 
   // Finds a budget that would do: the least peak that was seen, or up to five times 2 % more. A plan is made for it, so
   // that the answer is true.
   Plan none = infeasible(step, ask, step.peak, found.floor.set_by);
-  constexpr int kTries = 6;
+  constexpr int kMostTries = 6;
   Bytes least = std::max(found.least, ask.budget);
-  for (int i = 0; i < kTries && least < step.peak; ++i, least += least / 50) {
+  for (int i = 0; i < kMostTries && least < step.peak; ++i, least += least / 50) {
     Ask again = ask;
     again.budget = least;
     if (!answer(step, again, {}).plan) continue;

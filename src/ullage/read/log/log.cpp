@@ -51,7 +51,7 @@ bool same_kill(const OutOfMemory& earlier, const OutOfMemory& later, std::uint64
 
 // Returns whether who writes this line knows why the process ended. "Killed" and an exit code do not say it.
 bool names_the_reason(const OutOfMemory& kill) {
-  constexpr std::string_view kSure[] = {"kernel", "slurm", "lsf", "container", "ray"};
+  constexpr std::string_view kSure[] = {"kernel", "slurm", "lsf", "container", "ray", "hosting"};
   return std::ranges::any_of(kSure, [&](std::string_view form) { return kill.form.starts_with(form); });
 }
 
@@ -114,6 +114,13 @@ class LogReader {
       return;
     }
     last_line_ = line;
+    // TensorFlow's allocator writes its figures some lines below the error.
+    if (found.error.form == "tensorflow-stats") {
+      if (log_.errors.empty() || log_.errors.back().teller != trace::Teller::TensorFlow) return;
+      OutOfMemory& error = log_.errors.back();
+      if (!error.capacity) error.capacity = found.error.capacity, error.allocated = found.error.allocated;
+      return;
+    }
     const auto [place, is_new] = errors_.try_emplace(key_of(found.error), log_.errors.size());
     if (!is_new) {
       if (place->second < log_.errors.size()) ++log_.errors[place->second].repeated;

@@ -31,7 +31,11 @@ constexpr std::string_view kWords[] = {
     "kiogpucommand", "max buffer size", "maximum binding", "allocation limit", "vkallocate", "out_of_device",
     "outofdevice", "out_of_host", "gpu video mem", "more system mem", "java.lang.outofmem", "paging file",
     "winerror 1455", "low on memory", "all available ram", "to have died", "kernel crashed", "code = -9", "code -9",
-    "job memory limit", "step memory limit", "metal memory", "allocating dev",
+    "job memory limit", "step memory limit", "metal memory", "allocating dev", "mamba cache", "memory pressure",
+    "os error 1455", "memory limit", "memory quota", "more memory than", "signal: killed", "oom killer",
+    "result 'oom-k", "container oom", "inuse: ", "alloc memory of", "reaching memory", "java heap", "gc overhead",
+    "heap space is", "insufficient sys", "enough resources", "exceeds device", "allocation of size", "outofhost",
+    "ate backend buf",
     // tables
     "memory summary", "large pool"};
 

@@ -23,7 +23,7 @@ constexpr std::size_t kFarthestStart = 200;  // bytes of a message's text before
 // Returns whether a pattern may begin with this letter. This cheap test rules out most places of a text.
 bool may_begin(std::string_view pattern, char letter) {
   const char c = pattern.front();
-  return c == '$' || c == '&' || c == '%' ? is_digit(letter) : folded(c) == letter;
+  return std::string_view("$&%|+").find(c) != std::string_view::npos ? is_digit(letter) : folded(c) == letter;
 }
 
 constexpr std::string_view kErrorWords[] = {"error",  "fail",   "fatal", "exception",
@@ -315,8 +315,12 @@ bool is_code(std::string_view line) {
   return std::ranges::any_of(kStatements, [&](std::string_view word) { return line.starts_with(word); });
 }
 
-// TensorFlow and XLA try a larger piece first, and say so at length.
-bool is_no_failure(std::string_view line) { return line.find("this is not a failure") != line.npos; }
+// TensorFlow and XLA try a larger piece first, and say so at length; a container's state lists what did not happen.
+bool is_no_failure(std::string_view line) {
+  constexpr std::string_view kNone[] = {"this is not a failure", "OOMKilled=false", "OOMKilled: false",
+                                        "OOMKilled\":false", "OOMKilled\": false"};
+  return std::ranges::any_of(kNone, [&](std::string_view words) { return line.find(words) != line.npos; });
+}
 
 bool has_figures(const OutOfMemory& error) {
   return error.requested || error.capacity || error.allocated || error.free || error.process;

@@ -88,6 +88,14 @@ inline constexpr Clause kMetalMalloc[] = {
     {"maximum allowed buffer size of $", {&M::largest_block}},
 };
 
+// llama.cpp, ggml-alloc.c, ggml-backend.cpp, ggml-vulkan.cpp
+inline constexpr Clause kGgml[] = {
+    {"Device memory allocation of size | failed", {&M::requested}},
+    {"attempted to allocate $", {&M::requested}},
+    {"buffer of size |", {&M::requested}},
+    {"failed to allocate buffer, size = $", {&M::requested}},
+};
+
 // llama.cpp, ggml-cuda.cu; Ollama, server/sched.go
 inline constexpr Clause kPinned[] = {
     {"failed to allocate $ of pinned memory", {&M::requested}},
@@ -109,6 +117,19 @@ inline constexpr Clause kHost[] = {
     {"Unable to allocate $ for an array with shape", {&M::requested}},
     {"requested buffer of size %"},
     {"for an array with shape"},
+};
+
+// onnxruntime, core/framework/bfc_arena.cc
+inline constexpr Clause kOnnx[] = {
+    {"requested buffer of size |", {&M::requested}},
+};
+
+// paddle, fluid/memory/allocation/cuda_allocator.cc; its "GB" are binary
+inline constexpr Clause kPaddle[] = {
+    {"Out of memory error on GPU #. Cannot allocate $ memory", {&M::requested}},
+    {"$ memory has been allocated", {&M::allocated}},
+    {"available memory is only $", {&M::free}},
+    {"Fail to alloc memory of | size", {&M::requested}},
 };
 
 // c10/cuda/CUDAMallocAsyncAllocator.cpp
@@ -147,6 +168,9 @@ inline constexpr Clause kXla[] = {
     {"on device ordinal #"},
     {"while trying to allocate $", {&M::requested}},
     {"Out of memory allocating $", {&M::requested}},
+    {"Attempting to allocate +", {&M::requested}},
+    {"There are + free", {&M::free}},
+    {"Used + of + hbm", {&M::allocated, &M::capacity}},
 };
 
 // nccl, src/include/alloc.h
@@ -163,11 +187,22 @@ inline constexpr Clause kTfBfc[] = {
     {"ran out of memory trying to allocate $", {&M::requested}},
 };
 
+inline constexpr Clause kTfStats[] = {
+    {"Limit: | InUse: |", {&M::capacity, &M::allocated}},
+    {"MaxInUse: |"},
+};
+
 inline constexpr Clause kTensorFlow[] = {
     {"OOM when allocating tensor with shape[@] and type ?", {&M::requested}},
     {"OOM when allocating tensor with shape[@]"},
     {"device:GPU:#"},
     {"by allocator"},
+};
+
+// The limit of a machine that is rented: Spaces, Render, Cloud Run.
+inline constexpr Clause kHosting[] = {
+    {"Memory limit exceeded (+)", {&M::allowed}},
+    {"Ran out of memory (used over +)", {&M::allowed}},
 };
 
 // mm/oom_kill.c

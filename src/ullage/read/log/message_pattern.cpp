@@ -156,7 +156,8 @@ std::uint64_t width_of(std::string_view type) {
 }
 
 constexpr bool is_gap(char c) {
-  return c == '$' || c == '~' || c == '&' || c == '#' || c == '^' || c == '%' || c == '@' || c == '?';
+  return c == '$' || c == '~' || c == '&' || c == '#' || c == '^' || c == '%' || c == '@' || c == '?' || c == '|' ||
+         c == '+';
 }
 
 // Walks along pattern and text together.
@@ -188,6 +189,10 @@ class Matcher {
         return size(c == '$');
       case '&':
         return number_in_the_unit_of_the_next();
+      case '|':
+        return bytes_without_unit();
+      case '+':
+        return short_unit();
       case '@':
         return shape();
       case '?':
@@ -219,6 +224,27 @@ class Matcher {
     if (unit == nullptr) return false;
     at_ = first->end;
     return keep(make_size(*first, *unit));
+  }
+
+  bool bytes_without_unit() {
+    const auto found = number_at(letters_, at_);
+    if (!found || !found->fraction.empty()) return false;
+    at_ = found->end;
+    MessageSize size;
+    if (const auto value = whole_value(found->whole)) size.bytes = Bytes{*value};
+    return keep(size);
+  }
+
+  // "21.95G", "16Gi". Squeezed text has no blank behind the unit, so only a pattern can say that one stands here.
+  bool short_unit() {
+    const auto found = number_at(letters_, at_);
+    if (!found || found->end >= letters_.size()) return false;
+    const std::size_t unit = std::string_view("kmgt").find(letters_[found->end]);
+    if (unit == std::string_view::npos) return false;
+    at_ = found->end + 1;
+    if (at_ < letters_.size() && letters_[at_] == 'i') ++at_;
+    if (at_ < letters_.size() && letters_[at_] == 'b') ++at_;
+    return keep(make_size(*found, {"", static_cast<unsigned>(10 * (unit + 1)), false}));
   }
 
   bool number(char c) {

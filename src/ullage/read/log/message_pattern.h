@@ -7,6 +7,7 @@
 //   &  a number in the unit of the size behind it             #  the number of a device
 //   ^  the number of a process                                %  a number that is not kept
 //   @  a shape, "25088,4096"                                  ?  the name of a type, "float"; with the shape, a size
+//   |  bytes without a unit, "2830172160"                     +  a size with a short unit, "21.95G", "512MB", "16Gi"
 
 #include "ullage/base/bytes.h"
 
@@ -34,7 +35,7 @@ struct MessageSize {
 std::optional<MessageSize> size_at(std::string_view letters, std::size_t at);
 
 struct Match {
-  std::array<MessageSize, 4> sizes;  // of $, & and ?, in order
+  std::array<MessageSize, 4> sizes;  // of $, &, ?, | and +, in order
   std::size_t size_count = 0;
   std::optional<std::uint64_t> device;
   std::optional<std::uint64_t> process;
