@@ -6,30 +6,29 @@
 namespace ullage::plan {
 
 bool VerifierMachine::act(const Action& action) {
-  using What = Action::What;
-  const bool of_op = action.what == What::Recompute || action.what == What::BatchNorm;
+  const bool of_op = action.what == Action::What::Recompute || action.what == Action::What::BatchNorm;
   if (of_op ? !step_.ops.has(action.op) : !where_.has(action.value)) {
     return refuse(of_op ? "recompute of op " + std::to_string(action.op.value) + ", which the step does not have"
                         : "action on value " + std::to_string(action.value.value) + ", which the step does not have");
   }
   bool good = false;
   switch (action.what) {
-    case What::Drop:
+    case Action::What::Drop:
       good = drop(action);
       break;
-    case What::Recompute:
-    case What::BatchNorm:
+    case Action::What::Recompute:
+    case Action::What::BatchNorm:
       good = recompute(action);
       break;
-    case What::Hold:
+    case Action::What::Hold:
       good = hold(action);
       break;
-    case What::Spill:
-    case What::WriteAhead:
+    case Action::What::Spill:
+    case Action::What::WriteAhead:
       good = spill(action);
       break;
-    case What::Restore:
-    case What::ReadAhead:
+    case Action::What::Restore:
+    case Action::What::ReadAhead:
       good = restore(action);
       break;
   }

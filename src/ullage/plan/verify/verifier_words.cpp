@@ -25,24 +25,23 @@ std::string VerifierMachine::text(ValueIndex value) const {
 }
 
 std::string VerifierMachine::text(const Action& action) const {
-  using What = Action::What;
   const std::string side = action.after ? " after it" : " before it";
   switch (action.what) {
-    case What::Drop:
+    case Action::What::Drop:
       return "drop of " + text(action.value) + side;
-    case What::Recompute:
+    case Action::What::Recompute:
       return "recompute of " + text(action.op) + side;
-    case What::BatchNorm:
+    case Action::What::BatchNorm:
       return "batch-norm of " + text(action.op) + side;
-    case What::Hold:
+    case Action::What::Hold:
       return "hold of " + text(action.value) + side;
-    case What::Spill:
+    case Action::What::Spill:
       return "spill of " + text(action.value) + side;
-    case What::Restore:
+    case Action::What::Restore:
       return "restore of " + text(action.value) + side;
-    case What::WriteAhead:
+    case Action::What::WriteAhead:
       return "write ahead of " + text(action.value) + side;
-    case What::ReadAhead:
+    case Action::What::ReadAhead:
       return "read ahead of " + text(action.value) + side;
   }
   return "action of no kind";
