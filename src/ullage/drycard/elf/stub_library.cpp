@@ -222,7 +222,8 @@ class StubWriter final {
   std::string symbols() {
     const auto symbol = [this](const std::string& name, unsigned char type, std::uint16_t section, std::uint64_t at,
                                std::uint64_t size) {
-      return Elf64_Sym{strings_.add(name), ELF64_ST_INFO(STB_GLOBAL, type), STV_DEFAULT, section, at, size};
+      const auto info = static_cast<unsigned char>(ELF64_ST_INFO(STB_GLOBAL, type));
+      return Elf64_Sym{strings_.add(name), info, STV_DEFAULT, section, at, size};
     };
     std::string bytes;
     append(bytes, Elf64_Sym{});
