@@ -107,6 +107,9 @@ TEST(RunReport, ATreesPeakIsAtLeastThatOfItsLargestProcess) {
   EXPECT_EQ(run.report().tree_peak, 1900_MiB);
   run.page->tree_peak.store((2000_MiB).count);
   EXPECT_EQ(run.report().tree_peak, 2000_MiB);
+  run.page->tree_peak.store((600_MiB).count);
+  run.end.peak = 700_MiB;
+  EXPECT_EQ(run.report().tree_peak, 1900_MiB) << "the runtime saw more than the operating system said at the end";
 }
 
 TEST(RunReport, KnowsNothingOfACardWhereTheRuntimeWasInNoProcess) {

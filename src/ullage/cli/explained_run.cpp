@@ -128,7 +128,7 @@ struct HostUse {
 };
 
 HostUse host_use(const report::RunReport& run, const MachineMemory& machine) {
-  return {std::max(run.process_peak, run.tree_peak.value_or(Bytes{})), most_there_is(machine)};
+  return {run.tree_peak.value_or(run.process_peak), most_there_is(machine)};
 }
 
 // The kernel's kill for lack of memory.

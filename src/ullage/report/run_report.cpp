@@ -235,10 +235,6 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   report.host_memory = Bytes{page.host_memory.load()};
   if (end.facts.cast) report.effect = advise::Effect::Rounding;
   if (!report.card) report.process_peak = end.peak;
-  // The tree is counted only while it has several processes; before and after, its one process is the tree.
-  if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{} && !report.card) {
-    report.tree_peak = std::max(tree, report.process_peak);
-  }
   if (report.attached) {
     read_process(report, **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
                    return a->rss_peak.load() < b->rss_peak.load();
@@ -259,9 +255,13 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
       report.plain_total = *report.plain_pool_peak + *report.outside_pool;
     }
   }
+  // The tree is counted only while it has several processes; before and after, its one process is the tree.
+  if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{} && !report.card) {
+    report.tree_peak = std::max(tree, report.process_peak);
+  }
   // The operating system's figure decides, even if the runtime noticed nothing. It has no figure for a card.
   if (report.budget) {
-    const Bytes peak = std::max(report.process_peak, report.tree_peak.value_or(Bytes{}));
+    const Bytes peak = report.tree_peak.value_or(report.process_peak);
     report.over_budget = std::max(report.over_budget, saturating_sub(peak, *report.budget));
   }
   return report;
