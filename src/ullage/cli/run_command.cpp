@@ -275,7 +275,8 @@ int run_run(const RunOptions& options, Streams streams) {
   settings.card = room->card, settings.host_memory = room->host_memory;
   if (files->trace) settings.record_file = files->trace->path().string();
   settings.plan_file = std::get<std::string>(plan), settings.no_plan = options.no_plan;
-  settings.quiet = options.quiet, settings.counts_half = allowed->has_value();
+  settings.quiet = options.quiet;
+  settings.counts_half = allowed->has_value();
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger && ledger.error().kind == Error::Kind::BadArgument) return wrong(ledger.error());
   if (!ledger) return refuse({to_int(ExitCode::Failed), ledger.error().text()}, "run", streams.err);
@@ -290,7 +291,10 @@ int run_run(const RunOptions& options, Streams streams) {
   end.target = options.target;
   if (files->report) end.report_file = options.report;
   if (files->trace) end.record_file = *options.record;
-  if (*allowed) end.allowed = (*allowed)->allowance.words(), end.facts = (*allowed)->switches.facts();
+  if (*allowed) {
+    end.allowed = (*allowed)->allowance.words();
+    end.facts = (*allowed)->switches.facts();
+  }
   return tell(report::summarize(ledger->page(), end), *files, options.quiet, streams.err);
 }
 

@@ -171,12 +171,12 @@ class Rewriting final {
     std::size_t place = 0;
     for (const trace::Event& event : old_) {
       if (places.is_place(event, {})) put(place++, event);
-      new_event_.push_back(take_.trace.end());
+      new_event_.push_back(take_.trace.end().value);
       const StorageId* id = storage_of(event);
       if (id == nullptr || id->value >= gone_.size() || !gone_[id->value]) take_.trace.events.push_back(event);
     }
     if (!old_.empty()) put(place, old_.back());
-    new_event_.push_back(take_.trace.end());
+    new_event_.push_back(take_.trace.end().value);
     renumber();
   }
 
@@ -196,43 +196,28 @@ class Rewriting final {
     return id;
   }
   void die(StorageId id, const trace::Event& like) {
-    trace::Storage& storage = made_[id.value - gone_.size()];
-    storage.tensor_died = storage.died = take_.trace.end();
-    is_dead_.push_back(id);
+    made(id).tensor_died = made(id).died = take_.trace.end();
     take_.trace.events.push_back({e::Free{id}, like.at, {}});
   }
 
-  void move(EventId& event) const { event = new_event_[std::min<std::size_t>(event.value, old_.size())]; }
+  trace::Storage& made(StorageId id) { return made_[id.value - gone_.size()]; }
+
   void renumber() {
-    for (std::size_t i = 0; i < take_.trace.storages.size(); ++i) {
+    renumber_events(take_, new_event_);
+    for (std::size_t i = 0; i < gone_.size(); ++i) {
       trace::Storage& storage = take_.trace.storages[i];
-      move(storage.born);
-      move(storage.tensor_died);
-      move(storage.died);
       if (gone_[i]) storage.tensor_died = storage.died = storage.born;
     }
-    for (std::size_t i = 0; i < made_.size(); ++i) {
-      const bool dead = std::ranges::find(is_dead_, StorageId{gone_.size() + i}) != is_dead_.end();
-      if (!dead) made_[i].tensor_died = made_[i].died = take_.trace.end();
-      take_.trace.storages.push_back(made_[i]);
-    }
-    for (trace::OpDetail& detail : take_.details) {
-      move(detail.begin);
-      move(detail.end);
-    }
-    for (trace::RoleSeen& role : take_.roles) move(role.at);
-    for (trace::BorderTold& border : take_.borders) move(border.at);
-    for (trace::Charged& charge : take_.charges) move(charge.at);
-    for (trace::Gap& gap : take_.gaps) move(gap.at);
+    if (lasting_) made(*lasting_).tensor_died = made(*lasting_).died = take_.trace.end();
+    take_.trace.storages.insert(take_.trace.storages.end(), made_.begin(), made_.end());
   }
 
   trace::Take& take_;
-  std::vector<bool> gone_;            // index: StorageId
-  std::vector<trace::Event> old_;     // the events with those of removed storages
-  std::vector<EventId> new_event_;    // index: place in old_; one more for the end
-  std::vector<trace::Storage> made_;  // their ids follow those of the take
-  std::vector<StorageId> is_dead_;
-  std::optional<StorageId> lasting_;
+  std::vector<bool> gone_;                // index: StorageId
+  std::vector<trace::Event> old_;         // the events with those of removed storages
+  std::vector<std::uint64_t> new_event_;  // as for renumber_events()
+  std::vector<trace::Storage> made_;      // their ids follow those of the take
+  std::optional<StorageId> lasting_;      // of made_, the one that is alive
 };
 
 // By place in the grid and place in the take: bytes that follow a law from take to take and are at or above `bytes`.

@@ -50,30 +50,18 @@ class Removal final {
       if (storage.op != trace::kNoOp) {
         storage.op = ops_[storage.op.value] ? trace::kNoOp : OpId{new_op_[storage.op.value]};
       }
-      move(storage.born);
-      move(storage.tensor_died);
-      move(storage.died);
-    }
-    for (trace::OpDetail& detail : take_.details) {
-      move(detail.begin);
-      move(detail.end);
     }
     for (trace::Event& event : take_.trace.events) {
       if (auto* begun = std::get_if<e::OpBegin>(&event.what)) begun->op = OpId{new_op_[begun->op.value]};
       if (auto* ended = std::get_if<e::OpEnd>(&event.what)) ended->op = OpId{new_op_[ended->op.value]};
     }
-    for (trace::RoleSeen& role : take_.roles) move(role.at);
-    for (trace::BorderTold& border : take_.borders) move(border.at);
-    for (trace::Charged& charge : take_.charges) move(charge.at);
-    for (trace::Gap& gap : take_.gaps) move(gap.at);
+    renumber_events(take_, new_event_);
     erase_marked(take_.trace.events, events_);
     erase_marked(take_.trace.ops, ops_);
     erase_marked(take_.details, ops_);
   }
 
  private:
-  void move(EventId& event) const { event = EventId{new_event_[std::min(event.value, events_.size())]}; }
-
   trace::Take& take_;
   std::vector<bool> ops_, events_;  // those to remove
   std::vector<std::uint64_t> new_op_, new_event_;
@@ -82,5 +70,22 @@ class Removal final {
 }  // namespace
 
 void remove_ops(trace::Take& take, std::vector<bool> ops) { Removal(take, std::move(ops)).run(); }
+
+void renumber_events(trace::Take& take, const std::vector<std::uint64_t>& numbers) {
+  const auto move = [&](EventId& event) { event = EventId{numbers[std::min(event.value, numbers.size() - 1)]}; };
+  for (trace::Storage& storage : take.trace.storages) {
+    move(storage.born);
+    move(storage.tensor_died);
+    move(storage.died);
+  }
+  for (trace::OpDetail& detail : take.details) {
+    move(detail.begin);
+    move(detail.end);
+  }
+  for (trace::RoleSeen& role : take.roles) move(role.at);
+  for (trace::BorderTold& border : take.borders) move(border.at);
+  for (trace::Charged& charge : take.charges) move(charge.at);
+  for (trace::Gap& gap : take.gaps) move(gap.at);
+}
 
 }  // namespace ullage::predict

@@ -3,6 +3,7 @@
 
 #include "ullage/trace/take/take.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace ullage::predict {
@@ -10,5 +11,9 @@ namespace ullage::predict {
 // Removes the marked ops (index: OpId) from the take. Storages that they made then count as made by no op. Their births
 // and deaths stay.
 void remove_ops(trace::Take& take, std::vector<bool> ops);
+
+// Gives every event that the take names its new number. `numbers`: by old number, and one more for the end. The events
+// themselves stay as they are.
+void renumber_events(trace::Take& take, const std::vector<std::uint64_t>& numbers);
 
 }  // namespace ullage::predict

@@ -2,6 +2,7 @@
 #include "ullage/read/log/message_forms.h"
 
 #include "ullage/read/log/message_clauses.h"
+#include "ullage/read/log/message_pattern.h"
 
 namespace ullage::read {
 namespace {
@@ -313,18 +314,16 @@ struct Chains {
   std::array<char, kLeadCount> second{};  // each lead's second letter; 0: a gap
 };
 
-constexpr char fold(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 constexpr char second_letter_of(std::string_view pattern) {
   const char c = pattern[pattern[1] == ' ' ? 2 : 1];
-  return std::string_view("$~&#^%@?|+").find(c) == std::string_view::npos ? fold(c) : '\0';
+  return is_gap(c) ? '\0' : folded(c);
 }
 
 constexpr Chains chain_leads() {
   Chains chains;
   chains.first.fill(-1);
   for (int i = kLeadCount - 1; i >= 0; --i) {
-    const auto letter = static_cast<unsigned char>(fold(kLeads[i].pattern.front()));
+    const auto letter = static_cast<unsigned char>(folded(kLeads[i].pattern.front()));
     chains.second[static_cast<std::size_t>(i)] = second_letter_of(kLeads[i].pattern);
     chains.next[static_cast<std::size_t>(i)] = chains.first[letter];
     chains.first[letter] = static_cast<std::int16_t>(i);

@@ -155,11 +155,6 @@ std::uint64_t width_of(std::string_view type) {
   return found == kTypes.end() ? 0 : found->width;
 }
 
-constexpr bool is_gap(char c) {
-  return c == '$' || c == '~' || c == '&' || c == '#' || c == '^' || c == '%' || c == '@' || c == '?' || c == '|' ||
-         c == '+';
-}
-
 // Walks along pattern and text together.
 class Matcher {
  public:

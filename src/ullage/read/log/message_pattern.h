@@ -21,6 +21,9 @@ namespace ullage::read {
 // ASCII lower case.
 constexpr char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+// Does the character of a pattern stand for a number or a text, rather than for itself?
+constexpr bool is_gap(char c) { return std::string_view("$~&#^%@?|+").find(c) != std::string_view::npos; }
+
 struct MessageSize {
   // What is written, rounded up to whole bytes. Printing rounds down, so it gives the same text again. None if it does
   // not fit 64 bits.
