@@ -7,6 +7,7 @@ usage: test_page.py ULLAGE WRITE_TRACE DATA OUT     DATA: tests/data; OUT: a fol
 import gzip
 import json
 import pathlib
+import pickle
 import subprocess
 import sys
 import unittest
@@ -232,6 +233,121 @@ class InTheBrowser(unittest.TestCase):
             }
             return wrong;""")
         self.assertEqual(wrong, [])
+
+    # ---- tensors, stacks, events and the search, against the recording itself
+    def recorded(self):
+        """The events of the history, as PyTorch wrote them."""
+        with open(OUT / self.history.json["source"]["file"].rpartition("/")[2], "rb") as file:
+            return next(events for events in pickle.load(file)["device_traces"] if events)
+
+    def in_line(self, script, *arguments):
+        """Runs a script that has the history as `line`."""
+        return self.browser.run("const line = new Line(JSON.parse(document.querySelector('script.timeline').textContent));"
+                                + script, *arguments)
+
+    def test_bands_and_phases_are_named(self):
+        self.open(self.history)
+        bands, phases, columns, strips = self.in_line("""
+            const texts = (selector) => [...document.querySelectorAll(selector)].map((e) => e.textContent);
+            return [texts('.keys button'), texts('.keys .phase'),
+              line.levels.map((column, c) => Math.max(...column) > 0 ? shorter(line.bandName(c)) : '').filter((n) => n),
+              line.stripNames()]""")
+        self.assertEqual(bands, columns[::-1])
+        self.assertEqual(phases, strips)
+        self.assertIn("forward", phases)
+        self.assertGreater(int(self.browser.run(f"return {CHART}.dataset.named")), 0)
+        before = self.browser.run("return document.querySelector('.detail')?.isConnected ?? false")
+        self.assertFalse(before)
+        self.click(".keys li:nth-child(2) button")
+        self.assertIn(columns[-2].split(": ")[1], self.browser.run("return document.querySelector('.detail').innerText"))
+        self.assertGreater(self.browser.run("return document.querySelectorAll('.detail .frames li').length"), 0)
+
+    def test_stacks_are_whole(self):
+        self.open(self.history)
+        recorded = self.recorded()
+        seen = self.in_line("""
+            return [...line.storages.from.keys()].filter((b) => line.storages.from[b] > 0).map((b) =>
+              [line.storages.from[b] - 1, line.addressText(line.storages.at[b]), line.storages.bytes[b],
+               line.framesOf(line.storages.stack[b])])""")
+        self.assertGreater(len(seen), 100)
+        for event, address, size, frames in seen:
+            entry = recorded[event]
+            self.assertEqual([entry["action"], hex(entry["addr"]), entry["size"]], ["alloc", address, size])
+            self.assertEqual(frames, [f"{f['filename']}:{f['line']} {f['name']}" if f["line"] else f["name"]
+                                      for f in entry["frames"]])
+
+    def test_zoomed_in_each_tensor_is_a_shape_with_its_stack(self):
+        self.open(self.history)
+        x, y = self.place(".chart canvas", 0.5, 0.85)
+        for _ in range(14):
+            self.browser.wheel(x, y, -240)
+        view = self.browser.run(VIEW)
+        wanted = self.in_line("""return [...line.storages.from.keys()].filter((b) =>
+            line.storages.from[b] < arguments[1] && line.storages.from[b] + line.storages.lasts[b] > arguments[0]).length""",
+                              *view)
+        self.assertEqual(int(self.browser.run(f"return {CHART}.dataset.shapes")), wanted)
+        self.assertGreater(wanted, 0)
+        self.browser.mouse(self.move(x, y))
+        storage = int(self.browser.run("return document.querySelector('.read').dataset.storage"))
+        self.assertGreaterEqual(storage, 0)
+        self.click(".chart canvas", 0.5, 0.85)
+        size, frames = self.in_line("return [sizeText(line.storages.bytes[arguments[0]]), "
+                                    "line.framesOf(line.storages.stack[arguments[0]])]", storage)
+        self.assertIn(f"tensor of {size}", self.browser.run("return document.querySelector('.detail').innerText"))
+        shown = "return [...document.querySelectorAll('.detail .frames:last-of-type li')].map((e) => e.textContent)"
+        self.assertEqual(self.browser.run(shown)[-len(frames):], frames)
+
+    def test_events_around_a_moment_are_the_recorded_ones(self):
+        self.open(self.history)
+        recorded = self.recorded()
+        signs = {"alloc": 1, "free_completed": -1, "segment_alloc": 1, "segment_free": -1}
+        for share in (0.2, 0.6, 0.9):
+            self.click(".chart canvas", share)
+            moment = int(self.browser.run("return document.querySelector('.instant').dataset.moment"))
+            shown = self.browser.run("""
+                return [...document.querySelectorAll('.events tbody tr')].map((row) =>
+                  [+row.cells[0].textContent, row.cells[1].textContent])""")
+            wanted = []
+            for event in range(max(0, moment - 13), min(len(recorded), moment + 12)):
+                entry = recorded[event]
+                if sign := signs.get(entry["action"]):
+                    wanted.append((event, sign * entry["size"]))
+            texts = self.browser.run("return arguments[0].map(([event, bytes]) => "
+                                     "[event, (bytes < 0 ? '\\u2212' : '+') + sizeText(Math.abs(bytes))])", wanted)
+            self.assertEqual(shown, texts)
+        self.click(".events tbody tr:first-child button")
+        self.assertEqual(int(self.browser.run("return document.querySelector('.instant').dataset.moment")), shown[0][0] + 1)
+
+    def test_the_search_finds_every_tensor_with_the_text_in_its_stack(self):
+        self.open(self.history)
+        text = "softmax.py"
+        live, most, hits, by_address = 0, 0, 0, {}
+        for entry in self.recorded():
+            if entry["action"] == "alloc" and any(text in frame["filename"] for frame in entry["frames"]):
+                by_address[entry["addr"]] = entry["size"]
+                hits += 1
+                live += entry["size"]
+                most = max(most, live)
+            elif entry["action"] == "free_completed":
+                live -= by_address.pop(entry["addr"], 0)
+        self.assertGreater(hits, 0)
+        self.click("input[type=search]")
+        self.browser.key(*text)
+        self.browser.run("return new Promise((done) => setTimeout(done, 400))")
+        found = self.browser.run("return {...document.querySelector('.found').dataset}")
+        self.assertEqual(found, {"hits": str(hits), "most": str(most)})
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.found tbody tr').length"), min(hits, 12))
+
+    def test_the_segments_stand_beside_the_timeline(self):
+        boxes = """return ['.history', '.instant'].map((s) => document.querySelector(s).getBoundingClientRect())
+            .map((b) => [b.left, b.right, b.top, b.bottom])"""
+        self.open(self.history)
+        line, instant = self.browser.run(boxes)
+        self.assertLess(line[1], instant[0])
+        self.assertEqual(line[2], instant[2])
+        self.open(self.history, 360, 740, touch=True)
+        line, instant = self.browser.run(boxes)
+        self.assertLess(line[3], instant[2])
 
     def test_keys(self):
         self.open(self.history)

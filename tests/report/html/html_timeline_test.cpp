@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 
 namespace ullage::report {
 namespace {
@@ -134,6 +135,60 @@ TEST(Timeline, OfVeryManyStoragesKeepsThoseAtThePeak) {
   const Timeline line = timeline_of(made);
   EXPECT_EQ(line.storages.size(), 60000u);
   EXPECT_EQ(line.storages_left_out, 11000u);
+}
+
+TEST(Timeline, WritesTheWholeStackOfEveryStorage) {
+  Made made;
+  Stacks& stacks = made.recording.stacks;
+  std::vector<FrameId> frames;
+  for (int i = 0; i < 40; ++i)
+    frames.push_back(stacks.add({"net.py", "call" + std::to_string(i), std::uint64_t(i) + 1}));
+  frames.insert(frames.begin(), stacks.add({"??", "at::empty", 0}));
+  const auto made_by = [&](std::uint64_t at, std::span<const FrameId> stack) {
+    made.allocate(at, 1_MiB);
+    made.device.events.back().stack = stacks.add(stack);
+  };
+  made_by(0x1000000, frames);                           // all 41
+  made_by(0x2000000, std::span(frames).subspan(10));    // the same, from the eleventh frame outwards
+  made_by(0x3000000, std::span(frames).subspan(0, 5));  // other callers
+  made.allocate(0x4000000, 1_MiB);                      // no stack
+  const Timeline line = timeline_of(made);
+  const auto json = nlohmann::json::parse(to_json(line, stacks));
+  const auto& tree = json.at("stacks");
+  std::vector<std::vector<std::string>> written;
+  for (std::int64_t node : json.at("storages").at("stack")) {
+    std::vector<std::string>& one = written.emplace_back();
+    while (node >= 0) {
+      one.push_back(tree.at("frames").at(tree.at("frame").at(std::size_t(node)).get<std::size_t>()));
+      const std::int64_t up = tree.at("up").at(std::size_t(node));
+      node = up > 0 ? node - up : -1;
+    }
+  }
+  ASSERT_EQ(written.size(), 4u);
+  std::vector<std::string> whole = {"at::empty"};
+  for (int i = 0; i < 40; ++i) whole.push_back("net.py:" + std::to_string(i + 1) + " call" + std::to_string(i));
+  EXPECT_EQ(written[0], whole);
+  EXPECT_EQ(written[1], std::vector(whole.begin() + 10, whole.end()));
+  EXPECT_EQ(written[2], std::vector(whole.begin(), whole.begin() + 5));
+  EXPECT_TRUE(written[3].empty());
+  EXPECT_EQ(tree.at("frames").size(), 41u);  // each text stands once
+  EXPECT_EQ(tree.at("up").size(), 46u);      // the second stack is a part of the first
+}
+
+TEST(Timeline, HasThePhasesThatTheProgramNamedAndTheDeducedOnes) {
+  Made made;
+  Stacks& stacks = made.recording.stacks;
+  const FrameId backward = stacks.add({"torch/_tensor.py", "backward", 500});
+  for (std::uint64_t i = 1; i < 20; ++i) {
+    made.allocate(i * (1_MiB).count, 1_MiB);
+    made.device.events.back().stack = stacks.add(std::span(&backward, 1));
+  }
+  made.recording.annotations = {{true, "mine", 0, Microseconds{40}}, {false, "mine", 0, Microseconds{90}}};
+  const Timeline line = timeline_of(made);
+  ASSERT_EQ(line.strips.size(), 2u);
+  EXPECT_EQ(std::tuple(line.strips[0].name, line.strips[0].own), std::tuple("backward", false));
+  EXPECT_EQ(std::tuple(line.strips[1].name, line.strips[1].own), std::tuple("mine", true));
+  EXPECT_EQ(std::tuple(line.strips[1].from, line.strips[1].to), std::tuple(4u, 9u));
 }
 
 std::vector<PlacedRange> ranges_of(const Made& made) {

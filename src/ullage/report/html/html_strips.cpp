@@ -32,13 +32,13 @@ std::vector<Strip> annotated(const trace::Trace& trace) {
     if (annotation.start) {
       begins.push_back(moment);
     } else if (!begins.empty()) {
-      if (begins.back() < moment) strips.push_back({begins.back(), moment, annotation.name});
+      if (begins.back() < moment) strips.push_back({begins.back(), moment, annotation.name, true});
       begins.pop_back();
     }
   }
   for (const auto& [name, begins] : open) {
     for (const std::uint64_t begin : begins) {
-      if (begin < trace.events.size()) strips.push_back({begin, trace.events.size(), name});
+      if (begin < trace.events.size()) strips.push_back({begin, trace.events.size(), name, true});
     }
   }
   return strips;
@@ -57,7 +57,7 @@ std::vector<Strip> understood(const std::vector<trace::Phase>& phases) {
   return strips;
 }
 
-// Adds the phases that the program names itself, such as sampling. They are drawn over the others.
+// Adds the phases that the program names itself, such as sampling.
 void add_parts(const trace::Take& take, std::vector<Strip>& strips) {
   const std::uint64_t end = take.trace.events.size();
   for (std::size_t i = 0; i < take.borders.size(); ++i) {
@@ -66,24 +66,30 @@ void add_parts(const trace::Take& take, std::vector<Strip>& strips) {
     const auto rest = take.borders.begin() + static_cast<std::ptrdiff_t>(i);
     const auto last = std::find_if(rest, take.borders.end(), is_end);
     const std::uint64_t to = last == take.borders.end() ? end : std::min(last->at.value, end);
-    if (take.borders[i].at.value < to) strips.push_back({take.borders[i].at.value, to, take.borders[i].phase});
+    if (take.borders[i].at.value < to) strips.push_back({take.borders[i].at.value, to, take.borders[i].phase, true});
   }
+}
+
+// Returns the longest strips, by `from`. At the same begin the longer strip comes first, so that the strips within it
+// are drawn over it.
+std::vector<Strip> longest(std::vector<Strip> strips) {
+  if (strips.size() > kMostStrips) {
+    const auto longer = [](const Strip& a, const Strip& b) { return a.to - a.from > b.to - b.from; };
+    std::stable_sort(strips.begin(), strips.end(), longer);
+    strips.resize(kMostStrips);
+  }
+  std::stable_sort(strips.begin(), strips.end(),
+                   [](const Strip& a, const Strip& b) { return std::tuple(a.from, b.to) < std::tuple(b.from, a.to); });
+  return strips;
 }
 
 }  // namespace
 
 void add_strips(const InputHistory& history, Timeline& timeline) {
-  timeline.strips = annotated(history.trace());
-  if (timeline.strips.empty()) timeline.strips = understood(history.known.phases);
-  if (history.take != nullptr) add_parts(*history.take, timeline.strips);
-  if (timeline.strips.size() > kMostStrips) {
-    const auto longer = [](const Strip& a, const Strip& b) { return a.to - a.from > b.to - b.from; };
-    std::stable_sort(timeline.strips.begin(), timeline.strips.end(), longer);
-    timeline.strips.resize(kMostStrips);
-  }
-  // At the same begin the longer strip comes first, so that the strips within it are drawn over it.
-  std::stable_sort(timeline.strips.begin(), timeline.strips.end(),
-                   [](const Strip& a, const Strip& b) { return std::tuple(a.from, b.to) < std::tuple(b.from, a.to); });
+  std::vector<Strip> own = annotated(history.trace());
+  if (history.take != nullptr) add_parts(*history.take, own);
+  timeline.strips = longest(understood(history.known.phases));
+  for (Strip& strip : longest(std::move(own))) timeline.strips.push_back(std::move(strip));
   for (const EventId begin : history.known.steps.begins) {
     if (timeline.steps.size() < kMostSteps) timeline.steps.push_back(begin.value);
   }

@@ -13,7 +13,7 @@ namespace {
 
 using trace::Storage;
 
-constexpr std::size_t kStacked = 11;       // owners with a band of their own
+constexpr std::size_t kStacked = 15;       // owners with a band of their own
 constexpr std::size_t kListed = 300;       // owners with a name
 constexpr std::size_t kStorages = 60'000;  // storages that are drawn in segments
 
@@ -152,7 +152,7 @@ void add_storages(const trace::Trace& trace, const OwnerLevels& all, const std::
   }
   for (const std::uint32_t i : chosen) {
     const Storage& storage = trace.storages[i];
-    PlacedStorage placed{from_moment(storage), to_moment(storage), storage.address, storage.bytes, {}};
+    PlacedStorage placed{from_moment(storage), to_moment(storage), storage.address, storage.bytes, {}, storage.stack};
     if (const std::uint32_t owner = rank[all.of_storage[i]]; owner < timeline.owners.size()) placed.owner = owner;
     if (placed.from < placed.to) timeline.storages.push_back(placed);
   }

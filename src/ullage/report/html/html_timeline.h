@@ -34,6 +34,7 @@ struct PlacedStorage {
   Address address;
   Bytes bytes;
   std::optional<std::uint32_t> owner;  // index in Timeline::owners; none: an owner that is not listed
+  trace::StackId stack;                // where it was made
 };
 
 // A segment, or the mapped part of an expandable segment.
@@ -46,6 +47,7 @@ struct PlacedRange {
 struct Strip {                     // a phase of the program
   std::uint64_t from = 0, to = 0;  // moments
   std::string name;
+  bool own = false;  // the program named it itself; else it was deduced
 };
 
 struct RefusedRequest {
@@ -67,7 +69,7 @@ struct Timeline {
   std::vector<PlacedStorage> storages;     // by `from`
   std::uint64_t storages_left_out = 0;     // the smallest; those at `shown` and `peak` go last
   std::vector<PlacedRange> ranges;         // empty: the file does not state them
-  std::vector<Strip> strips;               // by `from`
+  std::vector<Strip> strips;               // the deduced ones, then the program's own; each by `from`
   std::vector<std::uint64_t> steps;        // moments at which a step begins
   std::vector<std::string> ops;            // distinct names; empty: not recorded
   std::vector<std::int64_t> op_at;         // for each moment, index in `ops`, -1: none ran; empty: not recorded
@@ -88,8 +90,9 @@ std::vector<std::uint64_t> sample_moments(const trace::Levels& levels, std::vect
 // is given back or is there at the end, but was never taken in the events, existed before the first event. Never fails:
 // a range that is taken twice counts once.
 std::vector<PlacedRange> reserved_ranges(const trace::Trace& trace, const trace::DeviceRecording& recorded);
-// Fills `strips` and `steps`, which are drawn below the timeline. Phases are named by the file's annotations, else
-// deduced; the program's own phases are added. Keeps the 600 longest strips and the first 2000 steps.
+// Fills `strips` and `steps`, which are drawn below the timeline: the phases that were deduced, and those that the
+// program named itself, in the file's annotations or in a take. Keeps the 600 longest strips of each kind and the first
+// 2000 steps.
 void add_strips(const InputHistory& history, Timeline& timeline);
 // Fills `ops` and `op_at`: the op that was running at each moment. Leaves them empty if no ops were recorded.
 void add_ops(const InputHistory& history, Timeline& timeline);

@@ -9,12 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <span>
+#include <unordered_map>
 
 namespace ullage::report {
 namespace {
 
-constexpr std::size_t kFrames = 12;         // innermost frames of an owner
-constexpr std::size_t kOwnersFramed = 100;  // owners that are written with frames
+constexpr std::size_t kNodes = 200'000;  // of StackTree
 
 // Returns "[5,0,-2]": each number minus the one before it. Differences wrap, because the page's sums need not be right
 // beyond 2^53.
@@ -41,26 +42,74 @@ std::string numbers(std::size_t count, const Get& get) {
   return out + "]";
 }
 
-// Python's frames say more to a person than those of C++, which are written only if there are no others.
-Json frames_of(trace::StackId stack, const trace::Stacks& stacks) {
-  Json json = Json::array();
-  for (const bool python : {true, false}) {
-    for (const trace::FrameId id : stacks.frames(stack)) {
-      const trace::Frame& frame = stacks.frame(id);
-      if ((frame.file != "??") != python || json.size() == kFrames) continue;
-      json.push_back(python ? fmt::format("{}:{} {}", frame.file, frame.line, frame.function) : frame.function);
-    }
-    if (!json.empty()) break;
-  }
-  return json;
-}
+std::string text_of(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
-Json owners_of(const Timeline& timeline, const trace::Stacks& stacks) {
+// The stacks of a page as one tree, because most stacks share their outer frames. A stack is the node of its innermost
+// frame; the parent of a node is the frame that called it.
+class StackTree {
+ public:
+  explicit StackTree(const trace::Stacks& stacks)
+      : stacks_(stacks), texts_(stacks.frame_count(), kUnseen), seen_(stacks.stack_count(), kUnseen) {}
+
+  // Returns the stack's node; -1 if it has no frames, or if the tree is full.
+  std::int64_t node(trace::StackId stack) {
+    std::int64_t& known = seen_.at(stack.value);
+    if (known != kUnseen) return known;
+    const std::span<const trace::FrameId> frames = stacks_.frames(stack);
+    known = -1;
+    if (nodes_.size() + frames.size() > kNodes) return known;
+    for (std::size_t i = frames.size(); i-- > 0;) known = child(known, frames[i]);
+    return known;
+  }
+
+  // {"frames":[texts],"frame":[index of each node's text],"up":[how many nodes before it its parent stands; 0: none]}
+  std::string json() const {
+    Json frames = Json::array();
+    for (const trace::FrameId id : frames_) {
+      const trace::Frame& frame = stacks_.frame(id);
+      // PyTorch's own frames have no line unless it looked for symbols.
+      frames.push_back(frame.line == 0 ? frame.function
+                                       : fmt::format("{}:{} {}", frame.file, frame.line, frame.function));
+    }
+    std::string out = "{\"frames\":" + text_of(frames);
+    out += ",\"frame\":" + numbers(nodes_.size(), [&](std::size_t i) { return nodes_[i].frame; });
+    return out + ",\"up\":" + numbers(nodes_.size(), [&](std::size_t i) { return nodes_[i].up; }) + "}";
+  }
+
+ private:
+  static constexpr std::int64_t kUnseen = -2;
+  struct Node {
+    std::uint32_t frame = 0;
+    std::int64_t up = 0;
+  };
+
+  std::int64_t child(std::int64_t parent, trace::FrameId id) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(parent + 1) << 32) | id.value;
+    const auto [place, is_new] = children_.try_emplace(key, static_cast<std::int64_t>(nodes_.size()));
+    if (!is_new) return place->second;
+    std::int64_t& text = texts_.at(id.value);
+    if (text == kUnseen) {
+      text = static_cast<std::int64_t>(frames_.size());
+      frames_.push_back(id);
+    }
+    nodes_.push_back({static_cast<std::uint32_t>(text), parent < 0 ? 0 : place->second - parent});
+    return place->second;
+  }
+
+  const trace::Stacks& stacks_;
+  std::vector<std::int64_t> texts_;  // index: FrameId; index in frames_
+  std::vector<std::int64_t> seen_;   // index: StackId; its node
+  std::vector<trace::FrameId> frames_;
+  std::vector<Node> nodes_;
+  std::unordered_map<std::uint64_t, std::int64_t> children_;
+};
+
+Json owners_of(const Timeline& timeline, StackTree& tree) {
   Json json = Json::array();
-  for (std::size_t i = 0; i < timeline.owners.size(); ++i) {
-    const TimelineOwner& owner = timeline.owners[i];
-    json.push_back({{"name", owner.name}, {"category", std::string(trace::name(owner.category))}});
-    if (i < kOwnersFramed) json.back()["frames"] = frames_of(owner.stack, stacks);
+  for (const TimelineOwner& owner : timeline.owners) {
+    json.push_back({{"name", owner.name},
+                    {"category", std::string(trace::name(owner.category))},
+                    {"stack", tree.node(owner.stack)}});
   }
   return json;
 }
@@ -82,8 +131,6 @@ std::string placed(const auto& all, std::uint64_t base) {
   return out + ",\"bytes\":" + numbers(n, [&](std::size_t i) { return all[i].bytes.count; });
 }
 
-std::string text_of(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
-
 }  // namespace
 
 std::string to_json(const Timeline& timeline, const trace::Stacks& stacks) {
@@ -99,21 +146,25 @@ std::string to_json(const Timeline& timeline, const trace::Stacks& stacks) {
     out += column == 0 ? "" : ",";
     out += differences(n, [&](std::size_t i) { return timeline.levels[column][i].count; });
   }
-  out += "],\"owners\":" + text_of(owners_of(timeline, stacks));
+  StackTree tree(stacks);
+  out += "],\"owners\":" + text_of(owners_of(timeline, tree));
   out += ",\"storages\":{" + placed(timeline.storages, base) + ",\"owner\":";
   out += numbers(timeline.storages.size(), [&](std::size_t i) {
     const auto& owner = timeline.storages[i].owner;
     return owner ? static_cast<std::int64_t>(*owner) : -1;
   });
+  out += ",\"stack\":";
+  out += numbers(timeline.storages.size(), [&](std::size_t i) { return tree.node(timeline.storages[i].stack); });
   out += fmt::format("}},\"leftOut\":{}", timeline.storages_left_out);
   out += ",\"ranges\":{" + placed(timeline.ranges, base) + "}";
   Json strips = Json::array(), refused = Json::array();
-  for (const Strip& strip : timeline.strips) strips.push_back({strip.from, strip.to, strip.name});
+  for (const Strip& strip : timeline.strips) strips.push_back({strip.from, strip.to, strip.name, strip.own ? 1 : 0});
   for (const RefusedRequest& one : timeline.refused) refused.push_back({one.moment, one.requested.count});
   out += ",\"strips\":" + text_of(strips) + ",\"refused\":" + text_of(refused);
   out += ",\"steps\":" + differences(timeline.steps.size(), [&](std::size_t i) { return timeline.steps[i]; });
   out += ",\"ops\":" + text_of(Json(timeline.ops));
   out += ",\"opAt\":" + numbers(timeline.op_at.size(), [&](std::size_t i) { return timeline.op_at[i]; });
+  out += ",\"stacks\":" + tree.json();
   out += fmt::format(",\"pool\":{}}}", timeline.has_pool);
   return in_script(out);
 }

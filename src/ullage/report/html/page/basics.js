@@ -37,3 +37,28 @@ function element(name, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
+
+const PHASE_HUES = {"forward": 217, "backward": 26, "optimizer": 265, "loading": 187, "evaluation": 150, "compiling": 330};
+
+function isDark() { return matchMedia("(prefers-color-scheme: dark)").matches; }
+
+function phaseColor(phase) {
+  return phase in PHASE_HUES ? `hsl(${PHASE_HUES[phase]} 60% ${isDark() ? 52 : 62}%)` : `hsl(220 8% ${isDark() ? 45 : 70}%)`;
+}
+
+// A color of page.css.
+function ink(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(); }
+
+function dot(color) {
+  const made = element("i", {class: "dot"});
+  made.style.background = color;
+  return made;
+}
+
+// A path's end says more than its beginning.
+function shorter(text) { return text.length > 60 ? `...${text.slice(-57)}` : text; }
+
+function head(...names) {
+  return element("thead", {}, element("tr", {}, ...names.map((name) =>
+    element("th", ["owner", "address", "what", "when"].includes(name) ? {} : {class: "number"}, name))));
+}

@@ -1,54 +1,53 @@
 // The pool at one moment: who held the bytes, and every segment with the blocks in it.
 
 class Instant {
-  constructor(root, line) {
-    this.line = line;
+  constructor(line, marked, detail) {
+    Object.assign(this, {line, marked, detail});
     this.title = element("h2", {class: "moment"});
     this.totals = element("p", {class: "totals"});
     this.op = element("p", {class: "code op"});
     this.owners = element("tbody");
     this.canvas = element("canvas", {class: "pool", tabindex: 0, role: "img", "aria-label":
       "segments of the pool with their blocks; left and right go from segment to segment"});
-    this.detail = element("div", {class: "detail", "aria-live": "polite"}, "");
     this.fullest = element("tbody");
     this.pool = element("div", {}, element("h3", {}, "Segments"), element("p", {class: "hint"},
       "One after the other by address, to scale; colored: live, hatched: cached. Tap one to see what is in it."),
-      this.canvas, this.detail, element("details", {}, element("summary", {}, "segments with the most cached bytes"),
-        element("div", {class: "scroll"}, element("table", {class: "fullest"}, head("cached", "live", "of", "blocks",
-          "address"), this.fullest))));
+      this.canvas);
+    this.cached = element("details", {}, element("summary", {}, "segments with the most cached bytes"),
+      element("div", {class: "scroll"}, element("table", {class: "fullest"}, head("cached", "live", "of", "blocks",
+        "address"), this.fullest)));
     const table = element("table", {class: "instant-owners"}, head("bytes", "share", "owner"), this.owners);
-    this.root = element("section", {class: "instant", hidden: ""}, this.title, this.op, this.totals,
-      element("div", {class: "scroll"}, table), this.pool);
-    root.after(this.root);
-    this.canvas.addEventListener("pointermove", (event) => this.point(event.offsetX, event.offsetY));
+    this.scroll = element("div", {class: "scroll"}, table);
+    this.root = element("section", {class: "instant"}, this.title, this.op, this.totals, this.pool, this.scroll,
+      this.cached);
     this.canvas.addEventListener("pointerdown", (event) => this.point(event.offsetX, event.offsetY));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.draw()).observe(this.canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    const again = () => this.draw();
+    new ResizeObserver(again).observe(this.canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    marked.listeners.push(again);
   }
 
-  show(sample) {
+  show(state) {
     const {line} = this;
-    this.root.hidden = false;
-    this.sample = sample;
+    this.state = state;
     this.chosen = null;
-    const moment = line.moments[sample];
+    const {moment, live} = state;
     this.lay(moment);
-    const live = line.live[sample];
-    const reserved = this.segments.length ? this.segments.reduce((sum, s) => sum + s.bytes, 0) : line.reserved[sample];
-    const cached = Math.max(0, line.reserved[sample] - live);
-    const when = line.momentText(sample);
-    this.title.textContent = when.startsWith("before") ? `B${when.slice(1)}` : `At ${when}`;
-    const op = line.opText(sample);
+    const reserved = this.segments.length ? this.segments.reduce((sum, s) => sum + s.bytes, 0) : state.reserved;
+    const cached = Math.max(0, state.reserved - live);
+    const when = line.momentText(state);
+    const phase = line.phaseText(state);
+    this.title.textContent = (when.startsWith("before") ? `B${when.slice(1)}` : `At ${when}`) + (phase ? `, ${phase}` : "");
+    const op = line.opText(state);
     this.op.textContent = op ? `in ${op}` : "";
     this.op.hidden = !op;
-    this.totals.textContent = line.levelText(sample) + (line.pool ? `, ${sizeText(cached)} cached` : "") + (this.segments.length ? ` in ${this.segments.length} segments` : "") +
+    this.totals.textContent = line.levelText(state) + (line.pool ? `, ${sizeText(cached)} cached` : "") + (this.segments.length ? ` in ${this.segments.length} segments` : "") +
       (this.drawn < live ? `; ${sizeText(live - this.drawn)} of the live bytes are in small storages that are not drawn` : "");
     Object.assign(this.root.dataset, {moment, live, reserved, segments: this.segments.length});
-    this.listOwners(sample);
+    this.listOwners();
     this.listFullest();
-    this.pool.hidden = this.segments.length === 0;
-    this.detail.replaceChildren("");
+    this.pool.hidden = this.cached.hidden = this.segments.length === 0;
     this.draw();
   }
 
@@ -71,9 +70,9 @@ class Instant {
     }
   }
 
-  listOwners(sample) {
+  listOwners() {
     const {line} = this;
-    const live = line.live[sample];
+    const {live} = this.state;
     let rows = [];
     if (this.drawn === live) {  // every storage is here: all owners by name
       const sums = new Map();
@@ -83,7 +82,7 @@ class Instant {
       }
       rows = [...sums].map(([owner, bytes]) => ({owner, bytes, name: line.ownerName(owner)}));
     } else {
-      rows = line.levels.map((column, c) => ({owner: c < line.stacked ? c : -1, bytes: column[sample],
+      rows = line.levels.map((_, c) => ({owner: c < line.stacked ? c : -1, bytes: this.state.levels[c],
         name: line.bandName(c)})).filter(({bytes}) => bytes > 0);
     }
     rows.sort((a, b) => b.bytes - a.bytes);
@@ -91,12 +90,12 @@ class Instant {
     if (rest.length) {
       rows.push({owner: -1, bytes: rest.reduce((sum, row) => sum + row.bytes, 0), name: `${rest.length} others`});
     }
-    const colors = this.colors();
     this.owners.replaceChildren(...rows.map(({owner, bytes, name}) => {
-      const dot = element("i", {class: "dot"});
-      dot.style.background = colors(owner);
+      const parts = [dot(line.ownerColor(owner)), name];
+      const shown = owner < 0 ? parts : [element("button", {type: "button", class: "link"}, ...parts)];
+      if (owner >= 0) shown[0].addEventListener("click", () => this.detail.owner(this.scroll, owner, this.state));
       return element("tr", {}, element("td", {class: "number", "data-bytes": bytes}, sizeText(bytes)),
-        element("td", {class: "number"}, percentText(bytes, live)), element("td", {class: "code"}, dot, name));
+        element("td", {class: "number"}, percentText(bytes, live)), element("td", {class: "code"}, ...shown));
     }));
   }
 
@@ -107,13 +106,6 @@ class Instant {
       element("td", {class: "number"}, sizeText(s.cached)), element("td", {class: "number"}, sizeText(s.live)),
       element("td", {class: "number"}, sizeText(s.bytes)), element("td", {class: "number"}, String(s.blocks.length)),
       element("td", {class: "code"}, this.line.addressText(s.at)))));
-  }
-
-  colors() {
-    const named = ownerColors(this.line.owners, isDark());
-    const style = getComputedStyle(document.documentElement);
-    const faint = style.getPropertyValue("--faint").trim();
-    return (owner) => (owner >= 0 ? named[owner] : faint);
   }
 
   // Segments as a ribbon broken into rows: each at least 3 pixels wide, else to scale.
@@ -148,19 +140,18 @@ class Instant {
   }
 
   paint(g, high) {
-    const style = getComputedStyle(document.documentElement);
-    const ink = (name) => style.getPropertyValue(`--${name}`).trim();
-    const color = this.colors();
     const {storages} = this.line;
+    const {chosen, found} = this.marked;
+    const [ground, faint, text, accent] = ["ground", "faint", "text", "accent"].map(ink);
     for (const place of this.places) {
       const segment = this.segments[place.n];
       g.save();
       g.beginPath();
       g.rect(place.x, place.y, place.width, high);
       g.clip();
-      g.fillStyle = ink("ground");
+      g.fillStyle = ground;
       g.fillRect(place.x, place.y, place.width, high);
-      g.strokeStyle = ink("faint");
+      g.strokeStyle = faint;
       g.globalAlpha = .35;
       for (let x = place.x - high; x < place.x + place.width; x += 6) {
         g.beginPath();
@@ -173,12 +164,14 @@ class Instant {
         const from = (storages.at[b] - segment.at) * place.perByte - place.skipped;
         const wide = storages.bytes[b] * place.perByte;
         if (from > place.width || from + wide < 0) continue;
-        g.fillStyle = color(storages.owner[b]);
+        g.globalAlpha = found && !found[b] ? .2 : 1;
+        g.fillStyle = b === chosen ? accent : this.line.storageColor(b);
         g.fillRect(place.x + from, place.y, Math.max(wide - (wide > 4 ? .5 : 0), .5), high);
+        if (b === chosen) this.frame(g, place.x + from, place.y, Math.max(wide, 3), high, text);
       }
       g.restore();
       g.lineWidth = place.n === this.chosen ? 2 : 1;
-      g.strokeStyle = ink(place.n === this.chosen ? "accent" : "faint");
+      g.strokeStyle = place.n === this.chosen ? accent : faint;
       g.strokeRect(place.x + .5, place.y + .5, Math.max(place.width - 1, 1), high - 1);
     }
   }
@@ -190,29 +183,29 @@ class Instant {
     this.choose(place.n, offset);
   }
 
+  frame(g, x, y, wide, high, color) {
+    g.lineWidth = 2;
+    g.strokeStyle = color;
+    g.strokeRect(x + 1, y + 1, Math.max(wide - 2, 1), high - 2);
+  }
+
   choose(n, offset) {
     const {line} = this;
     const {storages} = line;
     const segment = this.segments[n];
     const block = segment.blocks.find((b) => storages.at[b] <= offset && offset < storages.at[b] + storages.bytes[b]);
     const born = segment.from === 0 ? "from before the first event" : `taken at event ${segment.from - 1}`;
-    const parts = [element("b", {}, `segment ${n + 1} of ${this.segments.length}`), ` at ${line.addressText(segment.at)}, ` +
+    const words = element("div", {}, element("b", {}, `segment ${n + 1} of ${this.segments.length}`), ` at ${line.addressText(segment.at)}, ` +
       `${sizeText(segment.bytes)}, ${born}: ${sizeText(segment.live)} live in ${segment.blocks.length} blocks, ` +
-      `${sizeText(Math.max(0, segment.bytes - segment.live))} cached`];
-    if (block !== undefined) parts.push(...this.blockText(block));
-    if (this.chosen !== n) { this.chosen = n; this.draw(); }
-    this.detail.replaceChildren(...parts);
-    this.detail.dataset.segment = n;
-  }
-
-  blockText(b) {
-    const {storages} = this.line;
-    const owner = storages.owner[b];
-    const born = storages.from[b] === 0 ? "" : `, since event ${storages.from[b] - 1}`;
-    const frames = owner >= 0 ? this.line.owners[owner].frames ?? [] : [];
-    return [element("div", {}, element("b", {}, `block of ${sizeText(storages.bytes[b])}`),
-      `: ${this.line.ownerName(owner)}${born}`),
-      element("ol", {class: "frames"}, ...frames.map((frame) => element("li", {}, frame)))];
+      `${sizeText(Math.max(0, segment.bytes - segment.live))} cached`);
+    this.chosen = n;
+    if (block !== undefined) {
+      this.detail.storage(this.canvas, block, words);
+    } else {
+      this.marked.choose(-1);
+      this.detail.say(this.canvas, words);
+    }
+    this.detail.root.dataset.segment = n;
   }
 
   key(event) {
@@ -222,9 +215,4 @@ class Instant {
     this.choose(n, -1);
     event.preventDefault();
   }
-}
-
-function head(...names) {
-  return element("thead", {}, element("tr", {}, ...names.map((name) =>
-    element("th", ["owner", "address"].includes(name) ? {} : {class: "number"}, name))));
 }

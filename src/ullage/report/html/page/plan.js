@@ -1,13 +1,5 @@
 // The timeline before and after, side by side: bytes present at each op, on one scale, with one view and one pointer.
 
-const PHASE_HUES = {"forward": 217, "backward": 26, "optimizer": 265, "loading": 187, "evaluation": 150, "compiling": 330};
-
-function isDark() { return matchMedia("(prefers-color-scheme: dark)").matches; }
-
-function phaseColor(phase) {
-  return phase in PHASE_HUES ? `hsl(${PHASE_HUES[phase]} 60% ${isDark() ? 52 : 62}%)` : `hsl(220 8% ${isDark() ? 45 : 70}%)`;
-}
-
 // One of the two; `chart.view`, `hover` and what else Pointers asks for are those of the pair.
 class PlanChart {
   constructor(pair, name, levels, ghost) {

@@ -74,7 +74,7 @@ class Pointers {
       curve.setView(a, b);
     } else if (!began.moved) {
       curve.point(event.offsetX, event.offsetY);
-      curve.pick(curve.hover);
+      curve.pick(curve.hover, curve.storage, curve.band);
     }
   }
 
