@@ -30,7 +30,7 @@ install(TARGETS ullage_preload ullage_drycard_library LIBRARY DESTINATION "${lib
 if(ULLAGE_TORCH)
   # Every program has loaded torch before the runtime, except those that link the runtime: this path is for them.
   set_target_properties(ullage_runtime PROPERTIES INSTALL_RPATH "${ULLAGE_TORCH_DIR}/lib")
-  install(TARGETS ullage_runtime LIBRARY DESTINATION "${lib}")
+  install(TARGETS ullage_runtime ullage_cuda_allocator LIBRARY DESTINATION "${lib}")
   install(TARGETS ullage_train ARCHIVE DESTINATION "${lib}")
   foreach(header base/bytes.h base/check.h base/knob.h base/result.h runtime/c_api.h runtime/runtime.h
       train/accumulation.h train/autocast_guard.h train/checkpoint.h train/grad_scaler.h)

@@ -320,13 +320,37 @@ def test_remedies_where_none_fits_alone(dry: Dry) -> None:
     assert "add up the gradients" in smaller["action"], smaller
 
 
+def test_a_budget_on_the_card(dry: Dry) -> None:
+    """The session, its pool and its pager hold the program to bytes of the dry card, which counts at every change."""
+    words = ("run", "--dry", "--device", "cuda:8GiB", "--report", "b.json")
+    def under(memory, *options):
+        dry.ullage(*words, "--memory", memory, *options, "--", dry.cuda, "train.py")
+        told = json.loads((dry.folder / "b.json").read_text())
+        assert told["attached"] and told["device"] == "cuda:0" and told["outcome"] == "done", told
+        assert told["dry"]["peak_bytes"] <= told["budget_bytes"] and told["over_budget_bytes"] == 0, told
+        assert told["dry"]["findings"] == 0 and told["dry"]["unread_launches"] == 0 < told["dry"]["launches"], told
+        return told
+    roomy = under("8GiB")
+    assert roomy["spilled_bytes"] == 0 and roomy["dry"]["pinned_peak_bytes"] < MIB, roomy
+    plain = roomy["dry"]["peak_bytes"]
+    tight = under(f"{plain * 4 // 5 // MIB}MiB")
+    assert tight["spilled_bytes"] > 0 and tight["dry"]["peak_bytes"] < plain, tight
+    assert tight["dry"]["pinned_peak_bytes"] >= tight["spill_peak_bytes"] > 0, tight
+    print(f"   plain {plain // MIB} MiB, tight {tight['dry']['peak_bytes'] // MIB} of {tight['budget_bytes'] // MIB}, least "
+          f"{tight['least_budget_bytes'] // MIB}", flush=True)
+    done = dry.ullage(*words, "--memory", f"{tight['least_budget_bytes'] // 2 // MIB}MiB", "--", dry.cuda, "train.py", code=4)
+    assert "refused" in done.stderr, done.stderr
+
+
 def test_wrong_inputs(dry: Dry) -> None:
     said = dry.ullage("run", "--dry", "--device", "rtx9999", "--", dry.cuda, "train.py", code=2).stderr
     assert "'rtx9999' is not a known card" in said and "rtx3090" in said, said
     said = dry.ullage("run", "--dry", "--device", "cuda:1MiB", "--", dry.cuda, "train.py", code=2).stderr
     assert "a card of 1.00 MiB is too small" in said, said
-    said = dry.ullage("run", "--dry", "--memory", "1GiB", "--", dry.cuda, "train.py", code=2).stderr
-    assert "--memory: does not go with --dry" in said, said
+    said = dry.ullage("run", "--dry", "--device", "t4", "--memory", "20GiB", "--", dry.cuda, "train.py", code=2).stderr
+    assert "20.00 GiB are more than the 14.56 GiB of the card" in said, said
+    said = dry.ullage("run", "--dry", "--no-plan", "--", dry.cuda, "train.py", code=2).stderr
+    assert "--no-plan: goes with --dry only beside --memory" in said, said
     said = dry.ullage("run", "--dry", "--", dry.cpu, "train.py", code=2).stderr
     assert "is a CPU build" in said and "pip install torch" in said, said
     said = dry.ullage("predict", "--device", "t4", "--", dry.cuda, "nowhere.py", code=1).stderr

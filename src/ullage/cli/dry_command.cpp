@@ -33,11 +33,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kPredictedSteps = 3;
 constexpr Seconds kUsualLimit{300};
 
-int refused_as(const Error& error, const char* verb, std::ostream& err) {
-  const bool wrong_use = error.kind == Error::Kind::BadArgument;
-  return refuse({to_int(wrong_use ? ExitCode::WrongUse : ExitCode::Failed), error.text()}, verb, err);
-}
-
 Status copy_to(const ReportFile& file, const fs::path& from) {
   return file.write([&](std::ostream& out) -> Status {
     std::ifstream in(from, std::ios::binary);
@@ -74,9 +69,11 @@ int write_dry_files(const std::optional<ReportFile>& history, const std::string&
 
 Status goes_with_dry(const RunOptions& options) {
   const auto refused = [](const char* option) {
-    return wrong("does not go with --dry: a dry run has no budget, --device says how much memory the card has", option);
+    return wrong(
+        "goes with --dry only beside --memory: --device says how much memory the card has, --memory how much "
+        "of it the program may hold",
+        option);
   };
-  if (options.memory != "auto") return refused("--memory");
   if (options.host_memory) return refused("--host-memory");
   if (options.spill) return refused("--spill");
   if (options.plan) return refused("--plan");
@@ -98,10 +95,8 @@ std::variant<DryStart, int> start_dry(const std::vector<std::string>& target, co
   if (const auto* refusal = std::get_if<Refusal>(&found)) return refuse(*refusal, verb, streams.err);
   Launch& program = std::get<Launch>(found);
   program.roots = roots;
-  const Result<TorchFound> torch = find_torch(program);
-  if (!torch) return refused_as(torch.error(), verb, streams.err);
-  Result<DryRunner> runner = DryRunner::make(*torch);
-  if (!runner) return refused_as(runner.error(), verb, streams.err);
+  Result<DryRunner> runner = DryRunner::make(program);
+  if (!runner) return refuse_dry(runner.error(), verb, streams.err);
   return DryStart{std::move(program), std::move(runner).value()};
 }
 
@@ -191,19 +186,19 @@ void write_owners(const DryDone& done, const std::string& name, Streams streams)
 }  // namespace
 
 int run_dry(const RunOptions& options, Streams streams) {
-  if (const Status fine = goes_with_dry(options); !fine) return refused_as(fine.error(), "run", streams.err);
+  if (const Status fine = goes_with_dry(options); !fine) return refuse_dry(fine.error(), "run", streams.err);
   const std::string device = options.device == "cpu" ? "cuda" : options.device;
   const Result<DryCard> card = read_dry_card(device);
-  if (!card) return refused_as(card.error(), "run", streams.err);
+  if (!card) return refuse_dry(card.error(), "run", streams.err);
   std::optional<ReportFile> history, report;
   if (options.record) {
     Result<ReportFile> file = ReportFile::prepare(*options.record, "the memory history", "--record");
-    if (!file) return refused_as(file.error(), "run", streams.err);
+    if (!file) return refuse_dry(file.error(), "run", streams.err);
     history = *file;
   }
   if (!options.report.empty()) {
     Result<ReportFile> file = ReportFile::prepare(options.report);
-    if (!file) return refused_as(file.error(), "run", streams.err);
+    if (!file) return refuse_dry(file.error(), "run", streams.err);
     report = *file;
   }
   std::variant<DryStart, int> started = start_dry(options.target, options.roots, "run", streams);
@@ -237,7 +232,7 @@ bool predicts_dry(const PredictOptions& options) {
 
 int predict_dry(const PredictOptions& options, Streams streams) {
   const Result<DryQuestion> question = read_dry_question(options);
-  if (!question) return refused_as(question.error(), "predict", streams.err);
+  if (!question) return refuse_dry(question.error(), "predict", streams.err);
   std::variant<DryStart, int> started = start_dry(options.target, options.roots, "predict", streams);
   if (const int* code = std::get_if<int>(&started)) return *code;
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);

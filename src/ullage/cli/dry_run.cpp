@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using report::DryReport;
 
+constexpr const char* kSeed = "1";  // any number: the same run answers the same
 constexpr const char* kCardLibrary = "libullage_drycard.so";
 
 Result<fs::path> card_library() {
@@ -198,34 +199,71 @@ Result<DryRunner> DryRunner::make(const TorchFound& torch) {
   return runner;
 }
 
-std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOrder& order) {
-  const auto failed = [](const Error& error) { return Refusal{to_int(ExitCode::Failed), error.text()}; };
-  const fs::path root = folder_.path(), folder = root / fmt::format("run-{}", ++runs_);
-  std::error_code ignored;
-  fs::create_directory(folder, ignored);
-  if (const Status made = make_account(folder / "card"); !made) return failed(made.error());
-  Result<store::Ledger> ledger = store::Ledger::create({.budget = {}, .spill_folder = {}, .spill_limit = {}});
-  if (!ledger) return failed(ledger.error());
+Result<DryRunner> DryRunner::make(const Launch& program) {
+  ULLAGE_TRY_VALUE(const TorchFound torch, find_torch(program));
+  return make(torch);
+}
 
-  Launch launch_it = program;
-  launch_it.preload = preload_;
-  if (order.quiet_program) launch_it.outputs = folder / "outputs";
+int refuse_dry(const Error& error, const std::string& verb, std::ostream& err) {
+  const bool wrong_use = error.kind == Error::Kind::BadArgument;
+  return refuse({to_int(wrong_use ? ExitCode::WrongUse : ExitCode::Failed), error.text()}, verb, err);
+}
+
+Status DryRunner::put_under(Launch& program, const DryOrder& order) {
+  const fs::path root = folder_.path();
+  at_ = root / fmt::format("run-{}", ++runs_);
+  std::error_code ignored;
+  fs::create_directory(at_, ignored);
+  ULLAGE_TRY(make_account(at_ / "card"));
+  program.preload = preload_;
+  if (order.quiet_program) program.outputs = at_ / "outputs";
   const std::vector<std::pair<std::string, std::string>> environment = {
       {"ULLAGE_DRYCARD_CARD", std::string(order.card.model.name)},
       {"ULLAGE_DRYCARD_MEMORY", std::to_string(order.card.model.total)},
       {"ULLAGE_DRYCARD_COUNT", std::to_string(order.card.count)},
       {"ULLAGE_DRYCARD_CUDA", std::to_string(cuda_major_)},
-      {"ULLAGE_DRYCARD_LEDGER", (folder / "card").string()},
+      {"ULLAGE_DRYCARD_LEDGER", (at_ / "card").string()},
       {"ULLAGE_DRYCARD_CUDNN_LIBRARY", cudnn_},
       {"ULLAGE_DRYCARD_SCRIPT", (root / "in_python.py").string()},
       {"ULLAGE_DRYCARD_VALUES", (root / "values.py").string()},
-      {"ULLAGE_DRYCARD_ACCOUNT", folder.string()},
+      {"ULLAGE_DRYCARD_ACCOUNT", at_.string()},
       {"ULLAGE_DRYCARD_HISTORY", order.history ? "1" : "0"},
       {"ULLAGE_DRYCARD_STEPS", std::to_string(order.steps)},
       {"ULLAGE_DRYCARD_SECONDS", fmt::format("{}", order.limit.count)},
       {"TRITON_LIBCUDA_PATH", (root / "lib").string()},
   };
-  launch_it.environment.insert(launch_it.environment.end(), environment.begin(), environment.end());
+  program.environment.insert(program.environment.end(), environment.begin(), environment.end());
+  if (!order.has_budget) return success();
+  program.environment.emplace_back("ULLAGE_DRYCARD_CHECKS", kSeed);
+  program.environment.emplace_back("ULLAGE_PLANNING", "wait");
+  return success();
+}
+
+report::DryCardCount DryRunner::count(const DryOrder& order) const {
+  const std::unique_ptr<drycard::CardLedger> account = read_account(at_ / "card");
+  report::DryCardCount count;
+  count.word = order.device, count.memory = Bytes{order.card.model.total};
+  count.pinned_peak = bytes_of(account->pinned_peak);
+  for (int i = 0; i < order.card.count; ++i) {
+    count.peak = std::max(count.peak, bytes_of(account->card[static_cast<std::size_t>(i)].taken_peak));
+  }
+  count.launches = account->launches.load(), count.unread_launches = account->unread_launches.load();
+  count.findings = account->findings.load();
+  for (const drycard::LedgerFinding& one : account->finding) {
+    if (one.set.load() != 0) count.finding_texts.emplace_back(one.text.data());
+  }
+  return count;
+}
+
+std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOrder& order) {
+  const auto failed = [](const Error& error) { return Refusal{to_int(ExitCode::Failed), error.text()}; };
+  Launch launch_it = program;
+  if (const Status put = put_under(launch_it, order); !put) return failed(put.error());
+  launch_it.has_ledger = false;  // nothing is budgeted, not by a run around this one either
+  launch_it.environment.emplace_back(store::Ledger::kVariable, "");
+  const fs::path folder = at_;
+  Result<store::Ledger> ledger = store::Ledger::create({.budget = {}, .spill_folder = {}, .spill_limit = {}});
+  if (!ledger) return failed(ledger.error());
   SignalForwarder signals;
   auto ended = launch(launch_it, *ledger, signals);
   std::signal(SIGPIPE, SIG_IGN);

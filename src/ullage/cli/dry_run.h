@@ -9,9 +9,11 @@
 #include "ullage/cli/target.h"
 #include "ullage/cli/torch_folder.h"
 #include "ullage/report/dry_report.h"
+#include "ullage/report/run_report.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <variant>
@@ -20,10 +22,13 @@ namespace ullage::cli {
 
 struct DryOrder {
   std::string device;  // as the person wrote it
-  DryCard card;
-  bool history = false;        // keep torch's memory history
-  std::uint64_t steps = 0;     // end after so many steps; 0: at the program's own end
-  Seconds limit{};             // end after this time; 0: never
+  DryCard card{};
+  bool history = false;     // keep torch's memory history
+  std::uint64_t steps = 0;  // end after so many steps; 0: at the program's own end
+  Seconds limit{};          // end after this time; 0: never
+  // Ullage's session runs on the card. What a real card would not forgive is looked for (drycard/card/work.h), and the
+  // program waits for its plan: a step here takes less time than on a card, and often less than planning does.
+  bool has_budget = false;
   bool quiet_program = false;  // its output goes to a file; DryDone::last_lines has the end of it
 };
 
@@ -40,9 +45,17 @@ class DryRunner final {
   // BadArgument if this torch is not a CUDA build; the message says how to get one. NotFound if libullage_drycard.so is
   // missing. Other errors: as find_preload(), ScratchFolder::make() and drycard::make_stand_ins().
   static Result<DryRunner> make(const TorchFound& torch);
+  // For the torch that the program will use. Errors also as find_torch().
+  static Result<DryRunner> make(const Launch& program);
 
   // Returns a Refusal only if the program was not started. A failure of the program itself is in the report.
   std::variant<DryDone, Refusal> run(const Launch& program, const DryOrder& order);
+
+  // For a caller that launches by itself, under a budget: puts the card under `program`, which must end before this
+  // object does. System: a file cannot be written.
+  Status put_under(Launch& program, const DryOrder& order);
+  // What the card counted under the program of the last put_under().
+  report::DryCardCount count(const DryOrder& order) const;
 
  private:
   DryRunner(ScratchFolder folder) : folder_(std::move(folder)) {}
@@ -53,7 +66,11 @@ class DryRunner final {
   int cuda_major_ = 0;
   std::vector<std::string> notes_;
   int runs_ = 0;
+  std::filesystem::path at_;  // the folder of the last run
 };
+
+// Writes why a dry run cannot start to `err`; returns the exit code.
+int refuse_dry(const Error& error, const std::string& verb, std::ostream& err);
 
 // Says why a command whose torch is a CPU build cannot be run dry, and what to do.
 Error no_cuda_build(const TorchFound& torch);

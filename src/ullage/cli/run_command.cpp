@@ -5,6 +5,7 @@
 #include "ullage/base/sizes.h"
 #include "ullage/cli/allowance.h"
 #include "ullage/cli/dry_command.h"
+#include "ullage/cli/dry_run.h"
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/machine_memory.h"
 #include "ullage/cli/report_file.h"
@@ -36,6 +37,10 @@ struct Room {
 };
 
 constexpr unsigned kMostCards = 128;  // torch numbers cards in a signed byte
+
+// A dry card's host is not this machine: the default is more than any program moves out, and the summary says how much
+// it was. It is address space, of which the dry card touches nothing.
+constexpr Bytes kHostOfDryCard = 1024_GiB;
 
 // Returns the number of the card; nothing for "cpu".
 Result<std::optional<unsigned>> run_card(const std::string& device) {
@@ -75,6 +80,20 @@ Result<Bytes> budget_of(const RunOptions& options, const MachineMemory& machine,
   return stated;
 }
 
+// A dry run's card is made, not found, so a budget above its memory is a mistake.
+Result<Room> room_of(const RunOptions& options, const DryCard& card) {
+  ULLAGE_TRY_VALUE(const Bytes budget, size_of(options.memory, "--memory"));
+  if (budget == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
+  const Bytes memory{card.model.total};
+  if (budget > memory) {
+    return Error{Error::Kind::BadArgument,
+                 to_string(budget) + " are more than the " + to_string(memory) + " of the card", "--memory"};
+  }
+  if (!options.host_memory) return Room{0u, budget, kHostOfDryCard};
+  ULLAGE_TRY_VALUE(const Bytes host_memory, host_memory_of(options, {}));
+  return Room{0u, budget, host_memory};
+}
+
 Result<Room> room_of(const RunOptions& options, std::ostream& err) {
   ULLAGE_TRY_VALUE(const std::optional<unsigned> card, run_card(options.device));
   const bool of_card = card.has_value();
@@ -92,7 +111,7 @@ Result<Room> room_of(const RunOptions& options, std::ostream& err) {
 // the person named must be usable. If none was named and no default is usable, only a warning is written, because the
 // run may fit without spilling.
 Result<store::SpillPlace> spill_place_of(const RunOptions& options, const Room& room, std::ostream& err) {
-  if (options.spill == "none") return store::SpillPlace{};
+  if (options.spill == "none" || (options.dry && !options.spill)) return store::SpillPlace{};
   if (options.spill) {
     Result<store::SpillPlace> stated = store::find_spill_place(*options.spill);
     if (stated) return stated;
@@ -215,7 +234,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   verb->add_flag("--dry", options.dry,
                  "run a CUDA program with no card, to see what it would take of one:\nPyTorch's own CUDA build runs, "
                  "kernels do not; --device is then cuda,\ncuda:SIZE or a card (rtx3090, a100-80gb, ...), followed by "
-                 "*2 for two;\n--record keeps torch's memory history for 'ullage explain'");
+                 "*2 for two;\n--record keeps torch's memory history for 'ullage explain'. With\n--memory the program "
+                 "is held to so many bytes of the card, and --record\nwrites Ullage's trace");
   verb->add_option("--host-memory", options.host_memory,
                    "with --device cuda: how much of the machine's memory may be locked for\nwhat leaves the card; "
                    "default: half of what the machine has; none: it\nall goes where --spill says")
@@ -250,11 +270,17 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 }
 
 int run_run(const RunOptions& options, Streams streams) {
-  if (options.dry) return run_dry(options, streams);
+  if (options.dry && options.memory == "auto") return run_dry(options, streams);
   const auto wrong = [&](const Error& error) {
     return refuse({to_int(ExitCode::WrongUse), error.text()}, "run", streams.err);
   };
-  const Result<Room> room = room_of(options, streams.err);
+  DryOrder dry{options.device == "cpu" ? "cuda" : options.device};
+  if (options.dry) {
+    const Result<DryCard> card = read_dry_card(dry.device);
+    if (!card) return wrong(card.error());
+    dry.card = *card, dry.has_budget = true;
+  }
+  const Result<Room> room = options.dry ? room_of(options, dry.card) : room_of(options, streams.err);
   if (!room) return wrong(room.error());
   const Result<store::SpillPlace> spill = spill_place_of(options, *room, streams.err);
   if (!spill) return wrong(spill.error());
@@ -266,7 +292,15 @@ int run_run(const RunOptions& options, Streams streams) {
   if (const auto* refusal = std::get_if<Refusal>(&target)) return refuse(*refusal, "run", streams.err);
   Launch& program = std::get<Launch>(target);
   program.roots = options.roots;
-  program.preload = preload_of(streams.err);
+  std::optional<DryRunner> dry_runner;
+  if (options.dry) {
+    Result<DryRunner> made = DryRunner::make(program);
+    const Status put = made ? made->put_under(program, dry) : Status(made.error());
+    if (!put) return refuse_dry(put.error(), "run", streams.err);
+    dry_runner.emplace(std::move(*made));
+  } else {
+    program.preload = preload_of(streams.err);
+  }
   Result<std::optional<Allowed>> allowed = allowed_for(options, *room, program);
   if (!allowed && allowed.error().kind == Error::Kind::BadArgument) return wrong(allowed.error());
   if (!allowed) return refuse({to_int(ExitCode::Failed), allowed.error().text()}, "run", streams.err);
@@ -291,6 +325,7 @@ int run_run(const RunOptions& options, Streams streams) {
   end.target = options.target;
   if (files->report) end.report_file = options.report;
   if (files->trace) end.record_file = *options.record;
+  if (dry_runner) end.dry = dry_runner->count(dry);
   if (*allowed) {
     end.allowed = (*allowed)->allowance.words();
     end.facts = (*allowed)->switches.facts();

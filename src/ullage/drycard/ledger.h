@@ -50,9 +50,15 @@ struct LedgerName {
   std::array<char, kLength> text{};   // ends with a zero; longer names are cut
 };
 
+// What a real card would not have forgiven (card/work.h). `set` is written last.
+struct LedgerFinding {
+  std::atomic<std::uint32_t> set{0};
+  std::array<char, 252> text{};  // ends with a zero
+};
+
 struct CardLedger {
   static constexpr std::uint64_t kMagic = 0x6472'6163'7972'6455;  // "Udrycard"
-  static constexpr std::uint32_t kLayout = 2;
+  static constexpr std::uint32_t kLayout = 3;
   static constexpr std::size_t kNames = 64;
   static constexpr std::size_t kProcesses = 64;
 
@@ -76,6 +82,9 @@ struct CardLedger {
 
   std::array<LedgerCard, kMostCards> card;
   std::array<LedgerProcess, kProcesses> process;
+  LedgerWord findings{0};
+  LedgerWord unread_launches{0};           // launches whose arguments could not be looked at, in runs with checks
+  std::array<LedgerFinding, 16> finding;   // the first of them
   std::array<LedgerName, kNames> unknown;  // each name once, in the order of the first calls
 };
 static_assert(std::is_standard_layout_v<CardLedger>);

@@ -6,7 +6,8 @@
 //
 // What it does in a process; the first line that applies counts:
 //
-//   a dry run (ULLAGE_DRYCARD_SCRIPT)  ->  never opens the runtime; a Python runs that script after its `import torch`
+//   a dry run (ULLAGE_DRYCARD_SCRIPT)  ->  a Python runs that script after its `import torch`; with a ledger in the
+//                                          environment (--memory) also as below
 //   a Python below `ullage explain` (ULLAGE_EXPLAIN_SCRIPT)  ->  runs that script after its `import torch`; with a
 //                                          ledger in the environment also as below
 //   no ledger in the environment, or a build without torch  ->  does nothing
@@ -101,7 +102,7 @@ bool find_runtime(char (&path)[PATH_MAX]) {
   return false;
 }
 
-bool runs_under_ullage() { return !is_set(kDryScript) && is_set("ULLAGE_LEDGER") && *kBuiltAgainst != '\0'; }
+bool runs_under_ullage() { return is_set("ULLAGE_LEDGER") && *kBuiltAgainst != '\0'; }
 
 bool told = false;  // this process has printed why there is no runtime
 

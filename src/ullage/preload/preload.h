@@ -15,8 +15,8 @@ inline constexpr const char* kSwitchesScript = "ULLAGE_SWITCHES_SCRIPT";
 bool is_set(const char* variable);
 inline bool has_scripts() { return is_set(kDryScript) || is_set(kExplainScript) || is_set(kSwitchesScript); }
 
-// Opens the runtime if this process runs under `ullage run` (not dry), torch is mapped and the runtime is not. If it
-// cannot be opened, prints why on stderr. May be called on any thread, and more than once.
+// Opens the runtime if this process runs under `ullage run` with a ledger, torch is mapped and the runtime is not. If
+// it cannot be opened, prints why on stderr. May be called on any thread, and more than once.
 void bring_in_the_runtime();
 
 // To be called before Python starts. If the process holds a Python, has the runtime brought in and those files run as

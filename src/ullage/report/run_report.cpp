@@ -259,7 +259,9 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   if (const Bytes tree{page.tree_peak.load()}; tree > Bytes{} && !report.card) {
     report.tree_peak = std::max(tree, report.process_peak);
   }
-  // The operating system's figure decides, even if the runtime noticed nothing. It has no figure for a card.
+  // The operating system's figure decides, even if the runtime noticed nothing. It has no figure for a card, but a dry
+  // card has: it counts at every change, not only when the runtime looks.
+  if (end.dry && report.attached) report.process_peak = std::max(report.process_peak, end.dry->peak);
   if (report.budget) {
     const Bytes peak = report.tree_peak.value_or(report.process_peak);
     report.over_budget = std::max(report.over_budget, saturating_sub(peak, *report.budget));

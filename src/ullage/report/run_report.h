@@ -25,6 +25,17 @@ const char* name(Outcome outcome);
 // Whether the control groups counted kills for lack of memory while the program ran.
 enum class OomKills { Unreadable, Unchanged, Rose };
 
+// What a dry card counted while the program ran (drycard/ledger.h).
+struct DryCardCount {
+  std::string word;                                 // as the person named the card
+  Bytes memory;                                     // what the card has
+  Bytes peak;                                       // the most that all processes held at any moment, contexts included
+  Bytes pinned_peak;                                // of locked memory of the host
+  std::uint64_t launches = 0, unread_launches = 0;  // of kernels; those whose arguments could not be looked at
+  std::uint64_t findings = 0;                       // what a real card would not have forgiven
+  std::vector<std::string> finding_texts;           // the first of them
+};
+
 // What the launcher saw, without the ledger.
 struct ProcessEnd {
   std::vector<std::string> command;        // as executed
@@ -38,6 +49,7 @@ struct ProcessEnd {
   OomKills oom_kills = OomKills::Unreadable;
   std::vector<std::string> allowed;  // the words of --allow; empty: not a bit may change
   advise::Facts facts;               // with --allow: what the program did
+  std::optional<DryCardCount> dry;   // none: no dry run
 };
 
 // What was moved between memory and the spill file, summed over all processes.

@@ -143,7 +143,8 @@ Session::Stress stress_from_environment() {
   return mode == "strict" ? Session::Stress::Strict : Session::Stress::None;
 }
 
-// ULLAGE_PLANNING=wait, for tests: the program waits for its plan, so that the plan is followed from a known step on.
+// ULLAGE_PLANNING=wait, for tests and dry runs: the program waits for its plan, so that the plan is followed from a
+// known step on.
 bool waits_for_plan() {
   const char* text = std::getenv("ULLAGE_PLANNING");
   return text != nullptr && std::string_view(text) == "wait";

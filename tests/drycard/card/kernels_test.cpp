@@ -50,7 +50,8 @@ int launch(const CardLibrary& card, const FatBinary& binary) {
   static const char kernel = 0;
   using Register = void** (*)(const void*);
   void** module = reinterpret_cast<Register>(card.find("__cudaRegisterFatBinary"))(binary.wrapper());
-  card("__cudaRegisterFunction", module, static_cast<const void*>(&kernel));
+  card("__cudaRegisterFunction", module, static_cast<const void*>(&kernel), static_cast<char*>(nullptr),
+       static_cast<const char*>("kernel"));
   const int error = card("cudaLaunchKernel", static_cast<const void*>(&kernel), Grid{}, Grid{},
                          static_cast<void**>(nullptr), std::size_t{0}, static_cast<void*>(nullptr));
   EXPECT_EQ(card("cudaGetLastError"), error);

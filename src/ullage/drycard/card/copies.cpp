@@ -7,6 +7,9 @@
 
 #include "ullage/drycard/card/memory.h"
 #include "ullage/drycard/card/streams.h"
+#include "ullage/drycard/card/work.h"
+
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -76,8 +79,28 @@ Handed& handed() {
   return *one;
 }
 
+// Sets bytes of the host to zero. Whole pages of memory that is private and has no file are given back instead: they
+// read as zeros and take no memory. So what a program moves out of a card by the gigabyte is counted, and not written.
+void clear(void* to, std::size_t bytes) {
+  const auto begin = reinterpret_cast<Address>(to), end = begin + bytes;
+  const Address first = in_pages(begin), last = end / kPage * kPage;
+  bool given_back = false;
+  if (first < last) {
+    const std::lock_guard hold(lock());
+    const auto block = block_around(to);
+    given_back = block && block->private_host && end <= block->at + block->size &&
+                 ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) == 0;
+  }
+  if (!given_back) {
+    std::memset(to, 0, bytes);
+    return;
+  }
+  std::memset(to, 0, first - begin);
+  std::memset(reinterpret_cast<void*>(last), 0, end - last);
+}
+
 void give_answer(void* to, Address from, std::size_t bytes) {
-  std::memset(to, 0, bytes);
+  clear(to, bytes);
   ++answer.reads;
   if (const std::vector<char> content = handed().take(from, bytes); !content.empty()) {
     std::copy(content.begin(), content.end(), static_cast<char*>(to));
@@ -108,17 +131,24 @@ void count_read(Address to, Address from, std::size_t bytes) {
   ledger().read_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-Error copy(Address to, Address from, std::size_t bytes, const void* stream) {
+Error copy(Address to, Address from, std::size_t bytes, const void* stream, Calls by = Calls::Driver) {
   if (const Error error = use_current(); error != kSuccess) return error;
   if (bytes != 0 && (to == 0 || from == 0)) return kInvalidValue;
   count_read(to, from, bytes);
   move(to, from, bytes);
   note_work(stream, 0);
+  give_copy(stream, to, from, bytes, by);
   return kSuccess;
 }
 
 Error copy(void* to, const void* from, std::size_t bytes, const void* stream = nullptr) {
-  return copy(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes, stream);
+  return copy(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes, stream, Calls::Runtime);
+}
+
+// What a copy of the calling thread's own waits for: the default stream, to the end.
+Error waited_for(Error error) {
+  finish_stream(nullptr);
+  return error;
 }
 
 struct Plane {
@@ -140,6 +170,7 @@ Error set(void* place, int value, std::size_t bytes, const void* stream) {
   if (const Error error = use_current(); error != kSuccess) return error;
   if (bytes != 0 && !is_device(reinterpret_cast<Address>(place))) std::memset(place, value, bytes);
   note_work(stream, 0);
+  give_set(stream, reinterpret_cast<Address>(place), bytes);
   return kSuccess;
 }
 
@@ -222,13 +253,13 @@ void hand_on(Address from, Address to, std::size_t bytes, int times) {
 }
 
 ULLAGE_CARD_API int cudaMemcpy(void* to, const void* from, std::size_t bytes, int) {
-  return noted(copy(to, from, bytes));
+  return noted(waited_for(copy(to, from, bytes)));
 }
 ULLAGE_CARD_API int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int, void* stream) {
   return noted(copy(to, from, bytes, stream));
 }
 ULLAGE_CARD_API int cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
-  return noted(copy(to, from, bytes));
+  return noted(waited_for(copy(to, from, bytes)));
 }
 ULLAGE_CARD_API int cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, void* stream) {
   return noted(copy(to, from, bytes, stream));
@@ -275,30 +306,30 @@ ULLAGE_CARD_API int cudaMemset2DAsync(void* place, std::size_t, int, std::size_t
 ULLAGE_CARD_API int cudaMemPrefetchAsync() { return kSuccess; }
 ULLAGE_CARD_API int cudaMemAdvise() { return kSuccess; }
 
-ULLAGE_CARD_API int cuMemcpy(Address to, Address from, std::size_t bytes) { return copy(to, from, bytes, nullptr); }
+ULLAGE_CARD_API int cuMemcpy(Address to, Address from, std::size_t bytes) {
+  return waited_for(copy(to, from, bytes, nullptr));
+}
 ULLAGE_CARD_API int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
   return copy(to, from, bytes, stream);
 }
 ULLAGE_CARD_API int cuMemcpyHtoD_v2(Address to, const void* from, std::size_t bytes) {
-  return copy(reinterpret_cast<void*>(to), from, bytes);
+  return cuMemcpy(to, reinterpret_cast<Address>(from), bytes);
 }
 ULLAGE_CARD_API int cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, void* stream) {
-  return copy(reinterpret_cast<void*>(to), from, bytes, stream);
+  return copy(to, reinterpret_cast<Address>(from), bytes, stream);
 }
 ULLAGE_CARD_API int cuMemcpyDtoH_v2(void* to, Address from, std::size_t bytes) {
-  return copy(to, reinterpret_cast<const void*>(from), bytes);
+  return cuMemcpy(reinterpret_cast<Address>(to), from, bytes);
 }
 ULLAGE_CARD_API int cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t bytes, void* stream) {
-  return copy(to, reinterpret_cast<const void*>(from), bytes, stream);
+  return copy(reinterpret_cast<Address>(to), from, bytes, stream);
 }
-ULLAGE_CARD_API int cuMemcpyDtoD_v2(Address to, Address from, std::size_t bytes) {
-  return copy(to, from, bytes, nullptr);
-}
+ULLAGE_CARD_API int cuMemcpyDtoD_v2(Address to, Address from, std::size_t bytes) { return cuMemcpy(to, from, bytes); }
 ULLAGE_CARD_API int cuMemcpyDtoDAsync_v2(Address to, Address from, std::size_t bytes, void* stream) {
   return copy(to, from, bytes, stream);
 }
 ULLAGE_CARD_API int cuMemcpyPeer(Address to, void*, Address from, void*, std::size_t bytes) {
-  return copy(to, from, bytes, nullptr);
+  return cuMemcpy(to, from, bytes);
 }
 ULLAGE_CARD_API int cuMemcpyPeerAsync(Address to, void*, Address from, void*, std::size_t bytes, void* stream) {
   return copy(to, from, bytes, stream);

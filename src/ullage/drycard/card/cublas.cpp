@@ -5,6 +5,8 @@
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/handles.h"
 #include "ullage/drycard/card/process.h"
+#include "ullage/drycard/card/streams.h"
+#include "ullage/drycard/card/work.h"
 
 #include <algorithm>
 #include <cstring>
@@ -38,7 +40,58 @@ int property(int kind, int* value) {
   return 0;
 }
 
+int product(void* handle, const char* name, const void* a, const void* b, const void* c) {
+  note_library_work();
+  const Address pointers[] = {reinterpret_cast<Address>(a), reinterpret_cast<Address>(b), reinterpret_cast<Address>(c)};
+  give_kernel(handle_from(handle)->stream, name, pointers);
+  return 0;
+}
+
 }  // namespace
+
+// The products of matrices that torch asks for. Their numbers are not needed, only the three matrices.
+#define ULLAGE_CUBLAS_GEMM(name)                                                                                       \
+  ULLAGE_CARD_API int name(void* handle, int, int, int, int, int, const void*, const void* a, int, const void* b, int, \
+                           const void*, void* c, int) {                                                                \
+    return product(handle, #name, a, b, c);                                                                            \
+  }
+ULLAGE_CUBLAS_GEMM(cublasSgemm_v2)
+ULLAGE_CUBLAS_GEMM(cublasDgemm_v2)
+ULLAGE_CUBLAS_GEMM(cublasCgemm_v2)
+ULLAGE_CUBLAS_GEMM(cublasZgemm_v2)
+#undef ULLAGE_CUBLAS_GEMM
+#define ULLAGE_CUBLAS_GEMM_STRIDED(name)                                                                      \
+  ULLAGE_CARD_API int name(void* handle, int, int, int, int, int, const void*, const void* a, int, long long, \
+                           const void* b, int, long long, const void*, void* c, int, long long, int) {        \
+    return product(handle, #name, a, b, c);                                                                   \
+  }
+ULLAGE_CUBLAS_GEMM_STRIDED(cublasSgemmStridedBatched)
+ULLAGE_CUBLAS_GEMM_STRIDED(cublasDgemmStridedBatched)
+ULLAGE_CUBLAS_GEMM_STRIDED(cublasCgemmStridedBatched)
+ULLAGE_CUBLAS_GEMM_STRIDED(cublasZgemmStridedBatched)
+#undef ULLAGE_CUBLAS_GEMM_STRIDED
+ULLAGE_CARD_API int cublasGemmEx(void* handle, int, int, int, int, int, const void*, const void* a, int, int,
+                                 const void* b, int, int, const void*, void* c, int, int, int, int) {
+  return product(handle, "cublasGemmEx", a, b, c);
+}
+ULLAGE_CARD_API int cublasSgemmEx(void* handle, int, int, int, int, int, const void*, const void* a, int, int,
+                                  const void* b, int, int, const void*, void* c, int, int) {
+  return product(handle, "cublasSgemmEx", a, b, c);
+}
+ULLAGE_CARD_API int cublasGemmStridedBatchedEx(void* handle, int, int, int, int, int, const void*, const void* a, int,
+                                               int, long long, const void* b, int, int, long long, const void*, void* c,
+                                               int, int, long long, int, int, int) {
+  return product(handle, "cublasGemmStridedBatchedEx", a, b, c);
+}
+ULLAGE_CARD_API int cublasLtMatmul(void*, void*, const void*, const void* a, void*, const void* b, void*, const void*,
+                                   const void* c, void*, void* d, void*, const void*, void* workspace, std::size_t,
+                                   void* stream) {
+  note_library_work();
+  const Address pointers[] = {reinterpret_cast<Address>(a), reinterpret_cast<Address>(b), reinterpret_cast<Address>(c),
+                              reinterpret_cast<Address>(d), reinterpret_cast<Address>(workspace)};
+  give_kernel(stream, "cublasLtMatmul", pointers);
+  return 0;
+}
 
 ULLAGE_CARD_API int cublasCreate_v2(void** handle) {
   if (const Error error = use_current(); error != kSuccess) return 1;  // CUBLAS_STATUS_NOT_INITIALIZED

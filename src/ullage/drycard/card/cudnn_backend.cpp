@@ -5,8 +5,10 @@
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/cudnn_library.h"
+#include "ullage/drycard/card/handles.h"
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/streams.h"
+#include "ullage/drycard/card/work.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,6 +25,8 @@ constexpr int kHeuristicResults = 202;
 constexpr int kConfigurationEngine = 300;
 constexpr int kConfigurationWorkspace = 303;
 constexpr int kPlanWorkspace = 402;
+constexpr int kPackPointers = 1001;  // of a variant pack: where the tensors are
+constexpr int kPackWorkspace = 1003;
 constexpr int kEngineGlobalIndex = 1301;
 
 // cudnnBackendAttributeType_t
@@ -72,6 +76,36 @@ class UntoldDescriptors final {
 
 UntoldDescriptors& untold() {
   static auto* all = new UntoldDescriptors;  // never destroyed: descriptors may be used after main ends
+  return *all;
+}
+
+// With checks: the addresses that a variant pack was given, until it is executed or destroyed.
+class PackAddresses final {
+ public:
+  void add(void* pack, const void* values, std::int64_t count) {
+    if (!checks_work()) return;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    std::vector<Address>& its = addresses_[pack];
+    const auto before = its.size();
+    its.resize(before + static_cast<std::size_t>(count));
+    std::memcpy(its.data() + before, values, static_cast<std::size_t>(count) * sizeof(Address));
+  }
+  std::vector<Address> take(void* pack) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = addresses_.find(pack);
+    if (found == addresses_.end()) return {};
+    std::vector<Address> its = std::move(found->second);
+    addresses_.erase(found);
+    return its;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<void*, std::vector<Address>> addresses_;
+};
+
+PackAddresses& pack_addresses() {
+  static auto* all = new PackAddresses;  // never destroyed, as above
   return *all;
 }
 
@@ -140,6 +174,7 @@ ULLAGE_CARD_API int cudnnBackendCreateDescriptor(int type, void** descriptor) {
   return 0;
 }
 ULLAGE_CARD_API int cudnnBackendDestroyDescriptor(void* descriptor) {
+  pack_addresses().take(descriptor);
   if (const CudnnLibrary* real = cudnn_library()) {
     untold().take(descriptor);
     return real->destroy(descriptor);
@@ -158,12 +193,14 @@ ULLAGE_CARD_API int cudnnBackendFinalize(void* descriptor) {
   if (static_cast<Descriptor*>(descriptor)->type == kPlan) ledger().unanswered_plans.fetch_add(1);
   return 0;
 }
-ULLAGE_CARD_API int cudnnBackendExecute(void*, void*, void*) {
+ULLAGE_CARD_API int cudnnBackendExecute(void* handle, void*, void* pack) {
   note_library_work();
+  give_kernel(handle_from(handle)->stream, "a plan of cuDNN", pack_addresses().take(pack));
   return 0;
 }
 ULLAGE_CARD_API int cudnnBackendSetAttribute(void* descriptor, int name, int type, std::int64_t count,
                                              const void* values) {
+  if (name == kPackPointers || name == kPackWorkspace) pack_addresses().add(descriptor, values, count);
   if (const CudnnLibrary* real = cudnn_library()) {
     return type == kTypeHandle ? 0 : real->set(descriptor, name, type, count, values);
   }

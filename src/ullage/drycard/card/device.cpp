@@ -3,8 +3,10 @@
 
 #include "ullage/drycard/card/attributes.h"
 #include "ullage/drycard/card/device_properties.h"
+#include "ullage/drycard/card/kernel_arguments.h"
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/uuid.h"
+#include "ullage/drycard/card/work.h"
 
 #include <climits>
 #include <cstdio>
@@ -87,7 +89,9 @@ ULLAGE_CARD_API int cudaGetDeviceCount(int* count) {
   *count = machine().visible;
   return machine().visible == 0 ? noted(kNoDevice) : kSuccess;
 }
+// Torch's device guard calls this before each op.
 ULLAGE_CARD_API int cudaGetDevice(int* ordinal) {
+  if (checks_work()) clear_dead_stack();
   *ordinal = current_card();
   return machine().visible == 0 ? noted(kNoDevice) : kSuccess;
 }

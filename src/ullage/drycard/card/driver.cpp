@@ -5,6 +5,7 @@
 #include "ullage/drycard/card/attributes.h"
 #include "ullage/drycard/card/process.h"
 #include "ullage/drycard/card/uuid.h"
+#include "ullage/drycard/card/work.h"
 
 #include <cstdio>
 #include <cstring>
@@ -155,7 +156,10 @@ ULLAGE_CARD_API int cuCtxGetId(void* context, unsigned long long* id) {
   *id = static_cast<unsigned long long>(ordinal_of(context)) + 1;
   return kSuccess;
 }
-ULLAGE_CARD_API int cuCtxSynchronize() { return use_current(); }
+ULLAGE_CARD_API int cuCtxSynchronize() {
+  finish_all();
+  return use_current();
+}
 ULLAGE_CARD_API int cuCtxGetFlags(unsigned* flags) {
   *flags = 0;
   return kSuccess;

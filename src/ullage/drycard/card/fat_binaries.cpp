@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/drycard/card/fat_binaries.h"
 
+#include "ullage/drycard/card/kernel_arguments.h"
+
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ullage::drycard {
@@ -36,6 +41,8 @@ constexpr std::uint16_t kText = 1, kBinary = 2;  // PTX runs on all newer cards,
 struct Code {
   int capability;
   bool text;
+  std::span<const std::uint8_t> bytes;  // as they are in the file, compressed or not
+  std::size_t size;                     // when they are not compressed
 };
 
 struct Module {
@@ -51,8 +58,21 @@ std::mutex& modules_lock() {
 
 // Kernels in the order of their registration, tens of thousands. The first lookup moves them into the map.
 struct Functions {
-  std::vector<std::pair<const void*, Module*>> registered;
-  std::unordered_map<const void*, Module*> by_address;
+  struct Kernel {
+    const void* function;
+    Module* module;
+    const char* name;
+  };
+  std::vector<Kernel> registered;
+  std::unordered_map<const void*, Kernel> by_address;
+  std::unordered_map<const void*, KernelFacts> facts;
+
+  const Kernel* find(const void* function) {
+    for (const Kernel& kernel : registered) by_address[kernel.function] = kernel;
+    registered.clear();
+    const auto found = by_address.find(function);
+    return found == by_address.end() || found->second.module == nullptr ? nullptr : &found->second;
+  }
 };
 Functions& functions() {
   static Functions* all = new Functions;
@@ -76,10 +96,28 @@ void read_codes(Module& module) {
     const auto entry = read_at<Entry>(entries + at);
     if (entry.header_size < sizeof(Entry) || entry.size > header.size - at) return;
     if (entry.kind == kText || entry.kind == kBinary) {
-      module.codes.push_back({static_cast<int>(entry.capability), entry.kind == kText});
+      // nvcc writes the size before compression at this place of a longer header.
+      constexpr std::size_t kPlainSize = 56;
+      const bool is_packed = entry.compressed_size != 0 && entry.header_size >= kPlainSize + sizeof(std::uint64_t);
+      const auto size = is_packed ? read_at<std::uint64_t>(entries + at + kPlainSize) : entry.size;
+      const std::uint64_t stored = is_packed ? std::min<std::uint64_t>(entry.compressed_size, entry.size) : entry.size;
+      module.codes.push_back({static_cast<int>(entry.capability),
+                              entry.kind == kText,
+                              {entries + at + entry.header_size, static_cast<std::size_t>(stored)},
+                              static_cast<std::size_t>(size)});
     }
     at += entry.header_size + entry.size;
   }
+}
+
+// The code that a card of that capability runs; null if there is none.
+const Code* best_code(const Module& module, int card) {
+  const Code* best = nullptr;
+  for (const Code& code : module.codes) {
+    const bool runs = code.capability <= card && (code.text || code.capability / 10 == card / 10);
+    if (runs && (best == nullptr || code.capability > best->capability)) best = &code;
+  }
+  return best;
 }
 
 }  // namespace
@@ -90,27 +128,38 @@ void** register_fat_binary(const void* wrapper) {
   return reinterpret_cast<void**>(module);
 }
 
-void register_function(void** module, const void* function) {
+void register_function(void** module, const void* function, const char* name) {
   const std::lock_guard hold(modules_lock());
-  functions().registered.emplace_back(function, reinterpret_cast<Module*>(module));
+  functions().registered.push_back({function, reinterpret_cast<Module*>(module), name});
 }
 
 std::optional<int> code_for(const void* function, int card) {
   const std::lock_guard hold(modules_lock());
-  Functions& all = functions();
-  for (const auto& [known, module] : all.registered) all.by_address[known] = module;
-  all.registered.clear();
-  const auto found = all.by_address.find(function);
-  if (found == all.by_address.end() || found->second == nullptr) return card;
-  Module& module = *found->second;
+  const Functions::Kernel* kernel = functions().find(function);
+  if (kernel == nullptr) return card;
+  Module& module = *kernel->module;
   if (!module.is_read) read_codes(module);
   if (module.codes.empty()) return card;
-  std::optional<int> best;
-  for (const Code& code : module.codes) {
-    const bool runs = code.capability <= card && (code.text || code.capability / 10 == card / 10);
-    if (runs && code.capability > best.value_or(0)) best = code.capability;
-  }
-  return best;
+  const Code* best = best_code(module, card);
+  return best == nullptr ? std::nullopt : std::optional(best->capability);
+}
+
+const KernelFacts& kernel_facts(const void* function, int card) {
+  const std::lock_guard hold(modules_lock());
+  const auto [at, is_new] = functions().facts.try_emplace(function);
+  KernelFacts& facts = at->second;
+  const Functions::Kernel* kernel = is_new ? functions().find(function) : nullptr;
+  if (kernel == nullptr) return facts;
+  Module& module = *kernel->module;
+  if (!module.is_read) read_codes(module);
+  if (kernel->name != nullptr) facts.name = kernel->name;
+  const Code* code = best_code(module, card);
+  if (code == nullptr || code->text) return facts;
+  static auto* const last = new std::pair<const Code*, std::vector<std::uint8_t>>;  // kernels come in groups
+  if (last->first != code) *last = {code, decompressed(code->bytes, code->size)};
+  facts.sizes = argument_sizes(last->second, facts.name);
+  facts.is_known = !facts.sizes.empty();
+  return facts;
 }
 
 }  // namespace ullage::drycard

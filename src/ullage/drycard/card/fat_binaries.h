@@ -4,18 +4,29 @@
 // Finds the compute capabilities that a program's kernels were compiled for. A card runs the newest code that is not
 // newer than itself: a card of 8.9 runs torch's kernels for 8.6. Libraries (cub) choose their launches by that.
 
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace ullage::drycard {
 
 // `wrapper` is the argument of __cudaRegisterFatBinary. Returns the handle of the module, which is never freed.
 void** register_fat_binary(const void* wrapper);
-// `function` is the host function that stands for a kernel of that module.
-void register_function(void** module, const void* function);
+// `function` is the host function that stands for a kernel of that module, `name` the kernel's, which is never freed.
+void register_function(void** module, const void* function, const char* name);
 
 // Returns the capability (86 for 8.6) of the code of `function` that a card of capability `card` runs. Returns `card`
 // itself if the function is unknown or its module cannot be read. Returns nothing if the module has no code for such a
 // card.
 std::optional<int> code_for(const void* function, int card);
+
+// What a launch of `function` can be checked by.
+struct KernelFacts {
+  const char* name = "a kernel";
+  std::vector<std::size_t> sizes;  // of its arguments, in bytes
+  bool is_known = false;           // false: the module's code could not be read
+};
+// For a card of that capability. The reference stays valid.
+const KernelFacts& kernel_facts(const void* function, int card);
 
 }  // namespace ullage::drycard

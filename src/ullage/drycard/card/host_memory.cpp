@@ -2,9 +2,11 @@
 // Pinned host memory. It is real memory and is counted, but not locked, because no card reads it.
 
 #include "ullage/drycard/card/memory.h"
+#include "ullage/drycard/card/work.h"
 
 #include <sys/mman.h>
 
+#include <cstdio>
 #include <cstring>
 
 namespace ullage::drycard {
@@ -14,6 +16,25 @@ constexpr std::size_t kHostPage = 4096;
 
 void count_pinned(std::size_t size) { raise(ledger().pinned_peak, ledger().pinned.fetch_add(size) + size); }
 
+// Is all of it mapped, private and without a file?
+bool is_private(Address begin, Address end) {
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return false;
+  char line[512];
+  Address at = begin;  // up to here it is
+  while (at < end && std::fgets(line, sizeof line, maps) != nullptr) {
+    Address from = 0;
+    Address to = 0;
+    char rights[5] = {};
+    unsigned long file = 1;
+    if (std::sscanf(line, "%lx-%lx %4s %*x %*s %lu", &from, &to, rights, &file) != 4 || to <= at) continue;
+    if (from > at || rights[3] != 'p' || file != 0) break;
+    at = to;
+  }
+  std::fclose(maps);
+  return at >= end;
+}
+
 Error allocate_host(void** place, std::size_t bytes) {
   *place = nullptr;
   if (const Error error = use_current(); error != kSuccess) return error;
@@ -22,7 +43,9 @@ Error allocate_host(void** place, std::size_t bytes) {
   void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (made == MAP_FAILED) return kOutOfMemory;
   const std::lock_guard hold(lock());
-  add_block({reinterpret_cast<Address>(made), size, bytes, current_card(), Block::Kind::HostAllocated});
+  Block block{reinterpret_cast<Address>(made), size, bytes, current_card(), Block::Kind::HostAllocated};
+  block.private_host = true;
+  add_block(block);
   count_pinned(size);
   *place = made;
   return kSuccess;
@@ -45,7 +68,9 @@ Error register_host(void* place, std::size_t bytes) {
   if (place == nullptr || bytes == 0) return kInvalidValue;
   const std::lock_guard hold(lock());
   if (block_around(place)) return kAlreadyRegistered;
-  add_block({reinterpret_cast<Address>(place), bytes, bytes, current_card(), Block::Kind::HostRegistered});
+  Block block{reinterpret_cast<Address>(place), bytes, bytes, current_card(), Block::Kind::HostRegistered};
+  block.private_host = bytes >= kPage && is_private(block.at, block.at + bytes);
+  add_block(block);
   count_pinned(bytes);
   return kSuccess;
 }
@@ -55,6 +80,7 @@ Error unregister_host(void* place) {
   const std::lock_guard hold(lock());
   const auto block = block_at(reinterpret_cast<Address>(place));
   if (!block || block->kind != Block::Kind::HostRegistered) return kNotRegistered;
+  check_unused(block->at, block->size, "an unlocking");
   ledger().pinned.fetch_sub(block->size);
   remove_block(block->at);
   return kSuccess;

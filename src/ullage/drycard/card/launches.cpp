@@ -3,9 +3,11 @@
 // get plain figures.
 
 #include "ullage/drycard/card/fat_binaries.h"
+#include "ullage/drycard/card/kernel_arguments.h"
 #include "ullage/drycard/card/kernels.h"
 #include "ullage/drycard/card/memory.h"
 #include "ullage/drycard/card/streams.h"
+#include "ullage/drycard/card/work.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,10 +20,14 @@ namespace {
 
 int capability() { return machine().model.major * 10 + machine().model.minor; }
 
-Error launch(const void* kernel, const void* stream) {
+Error launch(const void* kernel, void* const* arguments, const void* stream) {
   if (const Error error = use_current(); error != kSuccess) return error;
   if (!code_for(kernel, capability())) return kNoKernelImage;
   note_work(stream, 1);
+  if (!checks_work()) return kSuccess;
+  const KernelFacts& facts = kernel_facts(kernel, capability());
+  if (!facts.is_known) ledger().unread_launches.fetch_add(1, std::memory_order_relaxed);
+  give_kernel(stream, facts.name, addresses_among(arguments, facts.sizes));
   return kSuccess;
 }
 
@@ -68,17 +74,18 @@ int blocks_per_multiprocessor(int threads, std::size_t shared) {
   return blocks;
 }
 
-ULLAGE_CARD_API int cudaLaunchKernel(const void* kernel, Dim3, Dim3, void**, std::size_t, void* stream) {
-  return noted(launch(kernel, stream));
+ULLAGE_CARD_API int cudaLaunchKernel(const void* kernel, Dim3, Dim3, void** arguments, std::size_t, void* stream) {
+  return noted(launch(kernel, arguments, stream));
 }
-ULLAGE_CARD_API int cudaLaunchKernelExC(const LaunchConfig* config, const void* kernel, void**) {
-  return noted(launch(kernel, config->stream));
+ULLAGE_CARD_API int cudaLaunchKernelExC(const LaunchConfig* config, const void* kernel, void** arguments) {
+  return noted(launch(kernel, arguments, config->stream));
 }
-ULLAGE_CARD_API int cudaLaunchCooperativeKernel(const void* kernel, Dim3, Dim3, void**, std::size_t, void* stream) {
-  return noted(launch(kernel, stream));
+ULLAGE_CARD_API int cudaLaunchCooperativeKernel(const void* kernel, Dim3, Dim3, void** arguments, std::size_t,
+                                                void* stream) {
+  return noted(launch(kernel, arguments, stream));
 }
-ULLAGE_CARD_API int __cudaLaunchKernel(void* kernel, Dim3, Dim3, void**, std::size_t, void* stream) {
-  return noted(launch(kernel, stream));
+ULLAGE_CARD_API int __cudaLaunchKernel(void* kernel, Dim3, Dim3, void** arguments, std::size_t, void* stream) {
+  return noted(launch(kernel, arguments, stream));
 }
 ULLAGE_CARD_API int cudaLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
   note_work(stream, 0);
@@ -157,13 +164,13 @@ ULLAGE_CARD_API int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, std::siz
   return kSuccess;
 }
 // The program calls these while it is loaded, for torch hundreds of thousands of times. So they keep little: of a
-// module the wrapper, of a kernel its module, of a variable nothing.
+// module the wrapper, of a kernel its module and name, of a variable nothing.
 ULLAGE_CARD_API void** __cudaRegisterFatBinary(void* wrapper) { return register_fat_binary(wrapper); }
 ULLAGE_CARD_API void __cudaRegisterFatBinaryEnd(void**) {}
 ULLAGE_CARD_API void __cudaUnregisterFatBinary(void**) {}
-// CUDA passes more arguments: the device's name, a number of threads and others. They are not needed.
-ULLAGE_CARD_API void __cudaRegisterFunction(void** module, const char* function) {
-  register_function(module, function);
+// CUDA passes more arguments: a number of threads and others. They are not needed.
+ULLAGE_CARD_API void __cudaRegisterFunction(void** module, const char* function, char*, const char* name) {
+  register_function(module, function, name);
 }
 ULLAGE_CARD_API void __cudaRegisterVar() {}
 ULLAGE_CARD_API void __cudaRegisterManagedVar() {}

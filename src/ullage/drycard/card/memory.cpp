@@ -3,6 +3,7 @@
 
 #include "ullage/drycard/card/address_ranges.h"
 #include "ullage/drycard/card/memory_pool.h"
+#include "ullage/drycard/card/work.h"
 
 #include <sys/mman.h>
 
@@ -146,6 +147,7 @@ ULLAGE_CARD_API int cudaMalloc(void** place, std::size_t bytes) {
 // Many programs begin with cudaFree(0) to make the context.
 ULLAGE_CARD_API int cudaFree(void* place) {
   if (const Error error = use_current(); error != kSuccess) return noted(error);
+  finish_all();
   return noted(release(reinterpret_cast<Address>(place)));
 }
 

@@ -33,7 +33,8 @@ struct Block {
   int card = 0;           // ordinal
   Kind kind = Kind::Device;
   MemoryPool* pool = nullptr;
-  std::uint64_t id = 0;  // CU_POINTER_ATTRIBUTE_BUFFER_ID: never used again
+  bool private_host = false;  // of the host: all of it is private memory without a file
+  std::uint64_t id = 0;       // CU_POINTER_ATTRIBUTE_BUFFER_ID: never used again
 };
 
 // The caller must hold lock() for all of these.
@@ -49,6 +50,12 @@ void remove_block(Address begin);
 // kind but host memory.
 Error allocate(int ordinal, std::size_t bytes, Address* at);
 Error release(Address at);
+
+// Is this an address of memory that the program has allocated or reserved? The caller must hold lock().
+bool is_ours(Address at);
+// Returns the first address in [begin, end) of a card at which nothing is mapped; 0 if there is none. The caller must
+// hold lock().
+Address first_unmapped(Address begin, Address end);
 
 // Returns the ordinal of the card whose mapped pages (virtual_memory.cpp) are at that address; -1 if nothing is mapped
 // there. Pages of host memory count as those of card 0. `begin` and `size` get the mapping; both may be null.

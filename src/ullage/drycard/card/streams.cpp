@@ -42,6 +42,37 @@ Error synchronize() {
   return kSuccess;
 }
 
+Error synchronize_stream(const void* stream) {
+  finish_stream(stream);
+  return synchronize();
+}
+
+Error synchronize_all() {
+  finish_all();
+  return synchronize();
+}
+
+Error synchronize_event(const Event* event) {
+  if (event != nullptr) finish(event->before);
+  return synchronize();
+}
+
+Error query_stream(const void* stream) {
+  if (const Error error = use_current(); error != kSuccess) return error;
+  return is_stream_finished(stream) ? kSuccess : kNotReady;
+}
+
+Error query_event(const Event* event) {
+  if (const Error error = use_current(); error != kSuccess) return error;
+  return event == nullptr || is_finished(event->before) ? kSuccess : kNotReady;
+}
+
+Error end_stream(void* stream) {
+  if (object_of(stream) != nullptr) forget_stream(stream);
+  delete object_of(stream);
+  return kSuccess;
+}
+
 Error make_event(Event** event, unsigned flags) {
   if (event == nullptr) return kInvalidValue;
   if (const Error error = use_current(); error != kSuccess) return error;
@@ -57,12 +88,14 @@ Error record(Event* event, const void* stream) {
   const std::lock_guard hold(lock());
   event->recorded = ticks.fetch_add(1) + 1;
   event->capture = active_capture(stream);
+  if (event->capture == nullptr) event->before = clock_of(stream);
   return kSuccess;
 }
 
 // A stream that waits for an event of a captured stream becomes part of that capture.
 Error wait_for(const void* stream, const Event* event) {
   if (event == nullptr) return kInvalidHandle;
+  order_after(stream, event->before);
   if (captures.load(std::memory_order_relaxed) == 0) return kSuccess;
   const std::lock_guard hold(lock());
   Stream* object = object_of(stream);
@@ -145,14 +178,11 @@ ULLAGE_CARD_API int cudaStreamCreateWithFlags(void** stream, unsigned flags) {
 ULLAGE_CARD_API int cudaStreamCreateWithPriority(void** stream, unsigned flags, int priority) {
   return noted(make_stream(stream, flags, priority));
 }
-ULLAGE_CARD_API int cudaStreamDestroy(void* stream) {
-  delete object_of(stream);
-  return kSuccess;
-}
-ULLAGE_CARD_API int cudaStreamQuery(void*) { return noted(use_current()); }
-ULLAGE_CARD_API int cudaStreamSynchronize(void*) { return noted(synchronize()); }
-ULLAGE_CARD_API int cudaDeviceSynchronize() { return noted(synchronize()); }
-ULLAGE_CARD_API int cudaThreadSynchronize() { return noted(synchronize()); }
+ULLAGE_CARD_API int cudaStreamDestroy(void* stream) { return end_stream(stream); }
+ULLAGE_CARD_API int cudaStreamQuery(void* stream) { return noted(query_stream(stream)); }
+ULLAGE_CARD_API int cudaStreamSynchronize(void* stream) { return noted(synchronize_stream(stream)); }
+ULLAGE_CARD_API int cudaDeviceSynchronize() { return noted(synchronize_all()); }
+ULLAGE_CARD_API int cudaThreadSynchronize() { return noted(synchronize_all()); }
 ULLAGE_CARD_API int cudaStreamWaitEvent(void* stream, Event* event, unsigned) { return noted(wait_for(stream, event)); }
 ULLAGE_CARD_API int cudaStreamGetPriority(void* stream, int* priority) {
   *priority = object_of(stream) != nullptr ? object_of(stream)->priority : 0;
@@ -187,8 +217,8 @@ ULLAGE_CARD_API int cudaEventRecord(Event* event, void* stream) { return noted(r
 ULLAGE_CARD_API int cudaEventRecordWithFlags(Event* event, void* stream, unsigned) {
   return noted(record(event, stream));
 }
-ULLAGE_CARD_API int cudaEventQuery(Event*) { return noted(use_current()); }
-ULLAGE_CARD_API int cudaEventSynchronize(Event*) { return noted(synchronize()); }
+ULLAGE_CARD_API int cudaEventQuery(Event* event) { return noted(query_event(event)); }
+ULLAGE_CARD_API int cudaEventSynchronize(Event* event) { return noted(synchronize_event(event)); }
 ULLAGE_CARD_API int cudaEventElapsedTime(float* milliseconds, Event* from, Event* to) {
   return noted(elapsed(milliseconds, from, to));
 }
@@ -252,8 +282,8 @@ ULLAGE_CARD_API int cuStreamCreateWithPriority(void** stream, unsigned flags, in
   return make_stream(stream, flags, priority);
 }
 ULLAGE_CARD_API int cuStreamDestroy_v2(void* stream) { return cudaStreamDestroy(stream); }
-ULLAGE_CARD_API int cuStreamQuery(void*) { return use_current(); }
-ULLAGE_CARD_API int cuStreamSynchronize(void*) { return synchronize(); }
+ULLAGE_CARD_API int cuStreamQuery(void* stream) { return query_stream(stream); }
+ULLAGE_CARD_API int cuStreamSynchronize(void* stream) { return synchronize_stream(stream); }
 ULLAGE_CARD_API int cuStreamWaitEvent(void* stream, Event* event, unsigned) { return wait_for(stream, event); }
 ULLAGE_CARD_API int cuStreamGetPriority(void* stream, int* priority) { return cudaStreamGetPriority(stream, priority); }
 ULLAGE_CARD_API int cuStreamGetFlags(void* stream, unsigned* flags) { return cudaStreamGetFlags(stream, flags); }
@@ -274,8 +304,8 @@ ULLAGE_CARD_API int cuEventCreate(Event** event, unsigned flags) { return make_e
 ULLAGE_CARD_API int cuEventDestroy_v2(Event* event) { return cudaEventDestroy(event); }
 ULLAGE_CARD_API int cuEventRecord(Event* event, void* stream) { return record(event, stream); }
 ULLAGE_CARD_API int cuEventRecordWithFlags(Event* event, void* stream, unsigned) { return record(event, stream); }
-ULLAGE_CARD_API int cuEventQuery(Event*) { return use_current(); }
-ULLAGE_CARD_API int cuEventSynchronize(Event*) { return synchronize(); }
+ULLAGE_CARD_API int cuEventQuery(Event* event) { return query_event(event); }
+ULLAGE_CARD_API int cuEventSynchronize(Event* event) { return synchronize_event(event); }
 ULLAGE_CARD_API int cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
   return elapsed(milliseconds, from, to);
 }

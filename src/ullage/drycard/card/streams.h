@@ -5,6 +5,7 @@
 // captured only counts what it would have done.
 
 #include "ullage/drycard/card/abi.h"
+#include "ullage/drycard/card/work.h"
 
 #include <cstdint>
 #include <map>
@@ -39,6 +40,7 @@ struct Event {
   unsigned flags = 0;
   std::uint64_t recorded = 0;  // ticks; 0: never recorded
   std::shared_ptr<Capture> capture;
+  std::shared_ptr<const WorkClock> before;  // with checks: the work before it
 };
 
 // Counts work that was put into the stream, `kernels` of it kernels. It counts for the graph if the stream is being

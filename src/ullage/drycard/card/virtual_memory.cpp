@@ -4,10 +4,12 @@
 // until its handle is released and its last mapping is removed.
 
 #include "ullage/drycard/card/memory.h"
+#include "ullage/drycard/card/work.h"
 
 #include <iterator>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 namespace ullage::drycard {
 namespace {
@@ -61,7 +63,34 @@ std::map<Address, Mapping>::iterator mapping_around(Address at) {
   return at < it->first + it->second.size ? it : self.mappings.end();
 }
 
+// The reserved range around an address; null if there is none.
+const std::pair<const Address, Reserved>* reserved_around(Address at) {
+  const VirtualMemory& self = memory_maps();
+  auto range = self.reserved.upper_bound(at);
+  if (range == self.reserved.begin()) return nullptr;
+  --range;
+  return at < range->first + range->second.size ? &*range : nullptr;
+}
+
 }  // namespace
+
+bool is_ours(Address at) {
+  return reserved_around(at) != nullptr || block_around(reinterpret_cast<const void*>(at)).has_value();
+}
+
+Address first_unmapped(Address begin, Address end) {
+  while (begin < end) {
+    if (!is_device(begin)) return 0;
+    if (const auto mapping = mapping_around(begin); mapping != memory_maps().mappings.end()) {
+      begin = mapping->first + mapping->second.size;
+    } else if (const auto block = block_around(reinterpret_cast<const void*>(begin))) {
+      begin = block->at + block->size;
+    } else {
+      return begin;
+    }
+  }
+  return 0;
+}
 
 int card_of_mapping(Address at, Address* begin, std::size_t* size) {
   const auto it = mapping_around(at);
@@ -120,7 +149,9 @@ ULLAGE_CARD_API int cuMemCreate(Handle* handle, std::size_t size, const Allocati
 
 ULLAGE_CARD_API int cuMemRelease(Handle handle) {
   const std::lock_guard hold(lock());
-  return drop(memory_maps(), handle) ? kSuccess : kInvalidValue;
+  if (drop(memory_maps(), handle)) return kSuccess;
+  note_finding("cuMemRelease: there is no page with this handle");
+  return kInvalidValue;
 }
 
 ULLAGE_CARD_API int cuMemMap(Address at, std::size_t size, std::size_t offset, Handle handle, unsigned long long) {
@@ -133,7 +164,10 @@ ULLAGE_CARD_API int cuMemMap(Address at, std::size_t size, std::size_t offset, H
   if (at + size > range->first + range->second.size || offset + size > pages->second.size) return kInvalidValue;
   const auto next = self.mappings.lower_bound(at);
   const bool meets_next = next != self.mappings.end() && next->first < at + size;
-  if (meets_next || mapping_around(at) != self.mappings.end()) return kInvalidValue;
+  if (meets_next || mapping_around(at) != self.mappings.end()) {
+    note_finding("cuMemMap: something is mapped at %#zx already", at);
+    return kInvalidValue;
+  }
   ++pages->second.references;
   self.mappings[at] = {size, handle};
   return kSuccess;
@@ -144,7 +178,11 @@ ULLAGE_CARD_API int cuMemUnmap(Address at, std::size_t size) {
   const std::lock_guard hold(lock());
   VirtualMemory& self = memory_maps();
   auto it = self.mappings.lower_bound(at);
-  if (it == self.mappings.end() || it->first != at) return kInvalidValue;
+  if (it == self.mappings.end() || it->first != at) {
+    note_finding("cuMemUnmap: nothing is mapped at %#zx", at);
+    return kInvalidValue;
+  }
+  check_unused(at, size, "cuMemUnmap");
   while (it != self.mappings.end() && it->first < at + size) {
     if (it->first + it->second.size > at + size) return kInvalidValue;
     drop(self, it->second.handle);

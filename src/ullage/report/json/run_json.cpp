@@ -50,6 +50,17 @@ Json recording_of(const RunReport& report) {
           {"steps", report.recorded ? Json(report.recorded_steps) : Json(nullptr)}};
 }
 
+Json dry_of(const DryCardCount& dry) {
+  return {{"card", dry.word},
+          {"memory_bytes", dry.memory.count},
+          {"peak_bytes", dry.peak.count},
+          {"pinned_peak_bytes", dry.pinned_peak.count},
+          {"launches", dry.launches},
+          {"unread_launches", dry.unread_launches},
+          {"findings", dry.findings},
+          {"finding_texts", dry.finding_texts}};
+}
+
 }  // namespace
 
 void write_json(const RunReport& report, std::ostream& out) {
@@ -84,6 +95,7 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["message"] = report.message.empty() ? Json(nullptr) : Json(report.message);
   if (report.end.record_file) json["recording"] = recording_of(report);
   json["plan"] = plan_of(report.plan);
+  if (report.end.dry) json["dry"] = dry_of(*report.end.dry);
   json["class"] = name(report.effect);
   json["allowed"] = report.end.allowed;
   json["half_ops"] = or_null(report.half_ops);

@@ -53,7 +53,7 @@ std::string peak_line(const RunReport& report) {
   if (report.over_budget > Bytes{} && !not_let_in) {
     line = fmt::format("OVER THE BUDGET by {} ({} bytes): ", to_string(report.over_budget), report.over_budget.count);
   }
-  line += report.card ? "peak of the card " : "peak ";
+  line += report.end.dry ? "peak of the dry card " : report.card ? "peak of the card " : "peak ";
   line += to_string(report.tree_peak.value_or(report.process_peak));
   if (report.budget) line += " of " + to_string(*report.budget);
   if (!report.budget && !report.card) line += ", no budget";
@@ -133,12 +133,22 @@ std::string moving_line(const RunReport& report) {
     line += fmt::format("; {:.0f} % of the moving was hidden behind computing", 100 * moving.beside.count / all);
   }
   line += ')';
+  if (report.end.dry) line += fmt::format(", {} of locked host memory", to_string(report.end.dry->pinned_peak));
   if (report.least_budget) {
     line += "; least budget " + as_option(*report.least_budget);
     if (least_is_partial(report)) line += " so far";
   }
   if (reason) line += "; moving failed: " + moving.message;
   return line;
+}
+
+// Ullage's own fault, or the program's. It comes first, because a real card would have ended the program or given wrong
+// bytes.
+std::string finding_line(const RunReport& report) {
+  if (!report.end.dry || report.end.dry->findings == 0) return "";
+  const DryCardCount& dry = *report.end.dry;
+  return fmt::format("A REAL CARD WOULD NOT FORGIVE {} thing{}, the first: {}", dry.findings,
+                     dry.findings == 1 ? "" : "s", dry.finding_texts.empty() ? "" : dry.finding_texts.front());
 }
 
 std::string refusal_line(const RunReport& report) {
@@ -185,6 +195,7 @@ const char* why_that_budget(const RunReport& report) {
 // Returns the command of a run like this one, with `options`.
 std::string next_run(const RunReport& report, const std::string& options) {
   std::string all = report.card ? "--device " + device_name(report) + " " : "";
+  if (report.end.dry) all = "--dry --device " + report.end.dry->word + " ";
   if (!report.end.allowed.empty()) all += fmt::format("--allow {} ", fmt::join(report.end.allowed, ","));
   return "next: " + command_line("run " + all + options, report.end.target);
 }
@@ -251,6 +262,7 @@ void write_summary(const RunReport& report, std::ostream& out) {
     const auto said = std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return !line.empty(); });
     if (said > 6) lines[at].clear();
   }
+  if (const std::string finding = finding_line(report); !finding.empty()) out << "ullage: " << finding << '\n';
   for (const std::string& line : lines) {
     if (!line.empty()) out << "ullage: " << line << '\n';
   }

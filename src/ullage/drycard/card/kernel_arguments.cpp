@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/drycard/card/kernel_arguments.h"
+
+#include "ullage/drycard/card/process.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace ullage::drycard {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+template <class T>
+bool read(Bytes from, std::size_t at, T& value) {
+  if (at > from.size() || from.size() - at < sizeof value) return false;
+  std::memcpy(&value, from.data() + at, sizeof value);
+  return true;
+}
+
+Bytes part(Bytes of, std::size_t at, std::size_t size) {
+  return at <= of.size() && size <= of.size() - at ? of.subspan(at, size) : Bytes();
+}
+
+// The section .nv.info.KERNEL is a list of attributes: how its value is stored, which it is, and the value.
+std::vector<std::size_t> sizes_of(Bytes attributes) {
+  constexpr std::uint8_t kSized = 4;  // the 16 bits are the size of the value that follows
+  // Index, ordinal, offset, and a word with the size: from bit 18 on, or as it is where arguments may be larger.
+  constexpr std::uint8_t kArgument = 0x17;
+  constexpr std::uint8_t kLargeArgument = 0x45;
+  std::vector<std::size_t> sizes;
+  for (std::size_t at = 0; at + 4 <= attributes.size();) {
+    const std::uint8_t form = attributes[at];
+    const std::uint8_t kind = attributes[at + 1];
+    std::uint16_t length = 0;
+    read(attributes, at + 2, length);
+    at += 4;
+    if (form != kSized) continue;
+    std::uint16_t ordinal = 0;
+    std::uint32_t word = 0;
+    const bool is_argument = kind == kArgument || kind == kLargeArgument;
+    if (is_argument && read(attributes, at + 4, ordinal) && read(attributes, at + 8, word)) {
+      sizes.resize(std::max<std::size_t>(sizes.size(), ordinal + std::size_t{1}));
+      sizes[ordinal] = kind == kArgument ? word >> 18 : word & 0xffffu;
+    }
+    at += length;
+  }
+  return sizes;
+}
+
+// More than the largest struct that a kernel of torch takes: a list of tensors, 25 KiB.
+constexpr std::size_t kDeadStack = std::size_t{64} << 10;
+
+using Decompress = std::size_t (*)(void* into, std::size_t room, const void* from, std::size_t size);
+
+Decompress find_decompress() {
+  void* library = ::dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+  return library == nullptr ? nullptr : reinterpret_cast<Decompress>(::dlsym(library, "ZSTD_decompress"));
+}
+
+}  // namespace
+
+std::vector<std::size_t> argument_sizes(Bytes machine_code, std::string_view kernel) {
+  Elf64_Ehdr header;
+  if (!read(machine_code, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
+  const auto section = [&](std::size_t index, Elf64_Shdr& into) {
+    return read(machine_code, header.e_shoff + index * sizeof into, into);
+  };
+  Elf64_Shdr names;
+  if (header.e_shentsize != sizeof names || !section(header.e_shstrndx, names)) return {};
+  const Bytes texts = part(machine_code, names.sh_offset, names.sh_size);
+  const std::string wanted = ".nv.info." + std::string(kernel);
+  Elf64_Shdr one;
+  for (std::size_t i = 0; i < header.e_shnum && section(i, one); ++i) {
+    const Bytes name = part(texts, one.sh_name, wanted.size() + 1);
+    if (name.empty() || std::memcmp(name.data(), wanted.c_str(), name.size()) != 0) continue;
+    return sizes_of(part(machine_code, one.sh_offset, one.sh_size));
+  }
+  return {};
+}
+
+std::vector<std::uint8_t> decompressed(Bytes code, std::size_t size) {
+  static const Decompress decompress = find_decompress();
+  constexpr std::uint8_t kMagic[] = {0x28, 0xb5, 0x2f, 0xfd};
+  if (code.size() < sizeof kMagic || std::memcmp(code.data(), kMagic, sizeof kMagic) != 0) {
+    return {code.begin(), code.end()};
+  }
+  std::vector<std::uint8_t> all(size);
+  if (decompress == nullptr || decompress(all.data(), all.size(), code.data(), code.size()) != size) all.clear();
+  return all;
+}
+
+std::vector<Address> addresses_among(void* const* arguments, std::span<const std::size_t> sizes) {
+  std::vector<Address> found;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (std::size_t at = 0; at + sizeof(Address) <= sizes[i]; at += sizeof(Address)) {
+      Address word = 0;
+      std::memcpy(&word, static_cast<const char*>(arguments[i]) + at, sizeof word);
+      if (is_device(word)) found.push_back(word);
+    }
+  }
+  return found;
+}
+
+void clear_dead_stack() {
+  std::uint8_t dead[kDeadStack];
+  std::memset(dead, 0, sizeof dead);
+  asm volatile("" : : "r"(dead) : "memory");  // so that it is done
+}
+
+}  // namespace ullage::drycard

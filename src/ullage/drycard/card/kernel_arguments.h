@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Finds the addresses among the arguments of a kernel. A launch passes a pointer to each argument and not its size; the
+// sizes are in the kernel's machine code, an ELF file that nvcc compresses by zstd.
+
+#include "ullage/drycard/card/abi.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ullage::drycard {
+
+// The sizes of a kernel's arguments in their order, from the machine code of its module. Empty if it does not have that
+// kernel or cannot be read.
+std::vector<std::size_t> argument_sizes(std::span<const std::uint8_t> machine_code, std::string_view kernel);
+
+// Returns `code`, decompressed if it is; empty if it cannot be (libzstd.so.1 is missing).
+std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::size_t size);
+
+// All words of the arguments that are addresses of a card.
+std::vector<Address> addresses_among(void* const* arguments, std::span<const std::size_t> sizes);
+
+// Sets the stack below the caller to zero. Torch leaves members of such structs as they are on its stack, the unused
+// places of a list of tensors for one; addresses of an earlier op would be taken for this one's. To be called before an
+// op, by a function that torch calls before each.
+void clear_dead_stack();
+
+}  // namespace ullage::drycard

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a card does not forgive is found. Each check is seen firing here, and not firing where the program is right.
+#include "drycard/card/card_library.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace ullage::drycard {
+namespace {
+
+using Address = std::uintptr_t;
+using Code = std::vector<std::uint8_t>;
+constexpr std::size_t kPage = 2 * kMib;
+
+struct LaunchGrid {
+  unsigned x = 1, y = 1, z = 1;
+};
+struct PageProperties {  // CUmemAllocationProp: pinned, on card 0
+  int type = 1, handle_types = 0, where = 1, card = 0;
+  void* windows = nullptr;
+  unsigned char flags[8] = {};
+};
+
+template <class T>
+void add(Code& to, T value) {
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(&value);
+  to.insert(to.end(), begin, begin + sizeof value);
+}
+
+// The machine code of a kernel with arguments of these sizes, of which only their description is there.
+Code machine_code(const std::string& kernel, const std::vector<std::uint16_t>& sizes) {
+  Code attributes;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    add<std::uint8_t>(attributes, 4), add<std::uint8_t>(attributes, 23), add<std::uint16_t>(attributes, 12);
+    add<std::uint32_t>(attributes, 0), add(attributes, static_cast<std::uint16_t>(i)),
+        add<std::uint16_t>(attributes, 0);
+    add(attributes, static_cast<std::uint32_t>(sizes[i]) << 18 | 0x1f000u);
+  }
+  const std::string names = std::string(1, '\0') + ".shstrtab" + '\0' + ".nv.info." + kernel + '\0';
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_shoff = sizeof header, header.e_shentsize = sizeof(Elf64_Shdr), header.e_shnum = 2, header.e_shstrndx = 0;
+  Elf64_Shdr texts = {}, info = {};
+  texts.sh_name = 1, texts.sh_offset = sizeof header + 2 * sizeof texts, texts.sh_size = names.size();
+  info.sh_name = 11, info.sh_offset = texts.sh_offset + names.size(), info.sh_size = attributes.size();
+  Code all;
+  add(all, header), add(all, texts), add(all, info);
+  all.insert(all.end(), names.begin(), names.end());
+  all.insert(all.end(), attributes.begin(), attributes.end());
+  return all;
+}
+
+class CheckedCard {
+ public:
+  CheckedCard() : card_({{"ULLAGE_DRYCARD_CHECKS", "1"}, {"ULLAGE_DRYCARD_CARD", "a100-80gb"}}) {
+    EXPECT_EQ(card_("cuMemAddressReserve", &range_, 64 * kPage, std::size_t{0}, Address{0}, 0ull), 0);
+    EXPECT_EQ(card_("cudaStreamCreateWithFlags", &stream_, 1u), 0);
+    EXPECT_EQ(card_("cudaStreamCreateWithFlags", &other_, 1u), 0);
+    const Code code = machine_code("kernel", {8, 24});
+    add<std::uint32_t>(fat_, 0xba55ed50), add<std::uint16_t>(fat_, 1), add<std::uint16_t>(fat_, 16);
+    add<std::uint64_t>(fat_, 32 + code.size());
+    add<std::uint16_t>(fat_, 2), add<std::uint16_t>(fat_, 0), add<std::uint32_t>(fat_, 32);
+    add<std::uint64_t>(fat_, code.size()), add<std::uint64_t>(fat_, 0), add<std::uint32_t>(fat_, 0);
+    add<std::uint32_t>(fat_, 80);
+    fat_.insert(fat_.end(), code.begin(), code.end());
+    wrapper_ = {0x466243b1, 1, fat_.data()};
+    using Register = void** (*)(const void*);
+    void** module = reinterpret_cast<Register>(card_.find("__cudaRegisterFatBinary"))(&wrapper_);
+    card_("__cudaRegisterFunction", module, static_cast<const void*>(&function_), static_cast<char*>(nullptr),
+          static_cast<const char*>("kernel"));
+  }
+
+  std::uint64_t map(std::size_t page) {
+    std::uint64_t handle = 0;
+    const PageProperties properties;
+    EXPECT_EQ(card_("cuMemCreate", &handle, kPage, &properties, 0ull), 0);
+    EXPECT_EQ(map(page, handle), 0);
+    return handle;
+  }
+  int map(std::size_t page, std::uint64_t handle) {
+    return card_("cuMemMap", at(page), kPage, std::size_t{0}, handle, 0ull);
+  }
+  int unmap(std::size_t page) { return card_("cuMemUnmap", at(page), kPage); }
+  // Launches a kernel with two addresses: an argument, and the second word of a struct.
+  void launch(Address first, Address second, void* stream) {
+    struct Three {
+      Address words[3];
+    } three{{7, second, 9}};
+    void* arguments[] = {&first, &three};
+    EXPECT_EQ(card_("cudaLaunchKernel", static_cast<const void*>(&function_), LaunchGrid{}, LaunchGrid{},
+                    static_cast<void**>(arguments), std::size_t{0}, stream),
+              0);
+  }
+  Address at(std::size_t page) const { return range_ + page * kPage; }
+  std::uint64_t findings() const { return card_.ledger().findings.load(); }
+  std::string first() const { return card_.ledger().finding[0].text.data(); }
+
+  CardLibrary card_;
+  void* stream_ = nullptr;
+  void* other_ = nullptr;
+
+ private:
+  struct {
+    std::uint32_t magic, version;
+    const std::uint8_t* header;
+  } wrapper_ = {};
+  static inline const char function_ = 0;
+  Code fat_;
+  Address range_ = 0;
+};
+
+TEST(DryCardWork, ALaunchOnAPageThatIsAwayIsFound) {
+  CheckedCard card;
+  card.map(0), card.map(1);
+  card.launch(card.at(0) + 512, card.at(1), card.stream_);
+  EXPECT_EQ(card.findings(), 0u) << card.first();
+  EXPECT_EQ(card.card_.ledger().unread_launches.load(), 0u);
+  card.launch(card.at(0), card.at(2), card.stream_);
+  EXPECT_EQ(card.findings(), 1u);
+  EXPECT_NE(card.first().find("kernel: nothing is mapped at"), std::string::npos) << card.first();
+}
+
+TEST(DryCardWork, AnUnmapBeforeTheWorkIsDoneIsFound) {
+  CheckedCard card;
+  card.map(0), card.map(1);
+  card.launch(card.at(0), card.at(1), card.stream_);
+  EXPECT_EQ(card.unmap(1), 0);
+  EXPECT_EQ(card.findings(), 1u);
+  EXPECT_NE(card.first().find("cuMemUnmap of 2097152 bytes: kernel may still work"), std::string::npos) << card.first();
+}
+
+TEST(DryCardWork, AnUnmapAfterAnyKindOfWaitIsRight) {
+  CheckedCard card;
+  for (int kind = 0; kind < 5; ++kind) {
+    card.map(0);
+    card.launch(card.at(0), 0, card.stream_);
+    void* event = nullptr;
+    EXPECT_EQ(card.card_("cudaEventCreateWithFlags", &event, 2u), 0);
+    EXPECT_EQ(card.card_("cudaEventRecord", event, kind == 4 ? card.other_ : card.stream_), 0);
+    if (kind == 0) card.card_("cudaStreamSynchronize", card.stream_);
+    if (kind == 1) card.card_("cuCtxSynchronize");
+    if (kind == 2) card.card_("cudaEventSynchronize", event);
+    if (kind == 3) {
+      while (card.card_("cudaEventQuery", event) != 0) {
+      }
+    }
+    if (kind == 4) {  // the other stream waits for this one, and is waited for
+      EXPECT_EQ(card.card_("cudaEventRecord", event, card.stream_), 0);
+      EXPECT_EQ(card.card_("cudaStreamWaitEvent", card.other_, event, 0u), 0);
+      card.launch(0, 0, card.other_);
+      card.card_("cudaStreamSynchronize", card.other_);
+    }
+    EXPECT_EQ(card.unmap(0), 0);
+    EXPECT_EQ(card.findings(), 0u) << kind << ": " << card.first();
+  }
+}
+
+TEST(DryCardWork, AnEventOfAnotherMomentIsNotAWait) {
+  CheckedCard card;
+  card.map(0);
+  void* event = nullptr;
+  EXPECT_EQ(card.card_("cudaEventCreateWithFlags", &event, 2u), 0);
+  EXPECT_EQ(card.card_("cudaEventRecord", event, card.stream_), 0);
+  card.launch(card.at(0), 0, card.stream_);
+  EXPECT_EQ(card.card_("cudaEventSynchronize", event), 0);
+  EXPECT_EQ(card.unmap(0), 0);
+  EXPECT_EQ(card.findings(), 1u);
+}
+
+TEST(DryCardWork, QuestionsAreAnsweredBothWays) {
+  CheckedCard card;
+  card.map(0);
+  int yes = 0;
+  for (int i = 0; i < 200; ++i) {
+    card.launch(card.at(0), 0, card.stream_);
+    yes += card.card_("cudaStreamQuery", card.stream_) == 0;
+  }
+  EXPECT_GT(yes, 10);
+  EXPECT_LT(yes, 190);
+}
+
+TEST(DryCardWork, AKernelBesideTheCopyOfItsBytesIsFound) {
+  CheckedCard card;
+  for (const bool ordered : {true, false}) {
+    const std::size_t page = ordered ? 0 : 1;
+    card.map(page);
+    std::vector<char> host(kPage);
+    EXPECT_EQ(
+        card.card_("cuMemcpyHtoDAsync_v2", card.at(page), static_cast<const void*>(host.data()), kPage, card.other_),
+        0);
+    if (ordered) {
+      void* event = nullptr;
+      card.card_("cudaEventCreateWithFlags", &event, 2u);
+      card.card_("cudaEventRecord", event, card.other_);
+      card.card_("cudaStreamWaitEvent", card.stream_, event, 0u);
+    }
+    card.launch(card.at(page) + kMib, 0, card.stream_);
+    EXPECT_EQ(card.findings(), ordered ? 0u : 1u) << card.first();
+  }
+}
+
+TEST(DryCardWork, AMoveOfBytesThatAKernelMayStillUseIsFound) {
+  CheckedCard card;
+  for (const bool ordered : {true, false}) {
+    const std::size_t page = ordered ? 0 : 1;
+    card.map(page);
+    std::vector<char> host(kPage);
+    card.launch(card.at(page), 0, card.stream_);
+    if (ordered) card.card_("cuStreamSynchronize", card.stream_);
+    EXPECT_EQ(card.card_("cuMemcpyDtoHAsync_v2", static_cast<void*>(host.data()), card.at(page), kPage, card.other_),
+              0);
+    EXPECT_EQ(card.findings(), ordered ? 0u : 1u) << card.first();
+  }
+}
+
+TEST(DryCardWork, MapsAndReleasesTwiceAreFound) {
+  CheckedCard card;
+  const std::uint64_t handle = card.map(0);
+  EXPECT_NE(card.map(0, handle), 0);
+  EXPECT_EQ(card.findings(), 1u);
+  EXPECT_EQ(card.unmap(0), 0);
+  EXPECT_NE(card.unmap(0), 0);
+  EXPECT_EQ(card.findings(), 2u);
+  EXPECT_EQ(card.card_("cuMemRelease", handle), 0);
+  EXPECT_NE(card.card_("cuMemRelease", handle), 0);
+  EXPECT_EQ(card.findings(), 3u);
+}
+
+TEST(DryCardWork, UnlockingWhatACopyUsesIsFound) {
+  CheckedCard card;
+  card.map(0);
+  void* const host = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (const bool waits : {true, false}) {
+    EXPECT_EQ(card.card_("cuMemHostRegister_v2", host, kPage, 0u), 0);
+    EXPECT_EQ(card.card_("cuMemcpyDtoHAsync_v2", host, card.at(0), kPage, card.stream_), 0);
+    if (waits) card.card_("cuStreamSynchronize", card.stream_);
+    EXPECT_EQ(card.card_("cuMemHostUnregister", host), 0);
+    EXPECT_EQ(card.findings(), waits ? 0u : 1u) << card.first();
+  }
+}
+
+TEST(DryCardWork, NothingIsCheckedUnlessAskedFor) {
+  ::unsetenv("ULLAGE_DRYCARD_CHECKS");
+  CardLibrary card({});
+  Address range = 0;
+  EXPECT_EQ(card("cuMemAddressReserve", &range, kPage, std::size_t{0}, Address{0}, 0ull), 0);
+  EXPECT_NE(card("cuMemUnmap", range, kPage), 0);
+  EXPECT_EQ(card.ledger().findings.load(), 0u);
+}
+
+}  // namespace
+}  // namespace ullage::drycard
