@@ -17,10 +17,16 @@ trap 'echo "$huge_before" > "$huge"; echo "$overcommit_before" > "$overcommit"' 
 
 without="-*WithNothingBehind"  # these do not depend on the kernel
 failed=0
-run() {
+run() {  # half of the cases at a time on each of two cores
   echo "== $1"
+  local program half halves
   for program in "${@:2}"; do
-    "$program" --gtest_brief=1 --gtest_filter="${filter:-$without}" || failed=1
+    halves=()
+    for half in 0 1; do
+      GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$half "$program" --gtest_brief=1 --gtest_filter="${filter:-$without}" &
+      halves+=($!)
+    done
+    for half in "${halves[@]}"; do wait "$half" || failed=1; done
   done
 }
 for mode in always madvise never; do
