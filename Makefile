@@ -27,8 +27,10 @@ demo: setup
 bench: build
 	@bench/run
 
+TORCH_HEADERS ?= ON
 headers: build
 	@echo "ullage: compiling every header alone"
+	@cmake -DULLAGE_TORCH_HEADERS_ALONE=$(TORCH_HEADERS) build > build/configure-headers.log
 	@cmake --build --preset headers
 
 asan tsan: setup

@@ -44,7 +44,7 @@ endfunction()
 # Makes ullage_<folder> with the alias ullage::<folder>. Headers are listed by their path in the folder; each must
 # compile alone. A source includes its own header first (tools/check_layers.py) and clang-tidy reads each source alone,
 # which proves it for headers that have a source. The target all_verify_interface_header_sets compiles the other headers
-# one by one, and all headers of TORCH modules, which tidy skips.
+# one by one. With ULLAGE_TORCH_HEADERS_ALONE it also compiles those of TORCH modules, which tidy skips; each takes 15 s.
 # TORCH: the module includes torch and gets its flags.
 # COLD: no test needs its speed. The preset asan compiles it without optimization, which takes 0.6 of the time.
 function(ullage_module)
@@ -75,7 +75,11 @@ function(ullage_module)
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${M_BASE_DIR}" FILES ${compiled_alone}
     FILE_SET headers_of_sources TYPE HEADERS BASE_DIRS "${M_BASE_DIR}" FILES ${first_in_a_source})
-  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+  set(verify ON)
+  if(M_TORCH)
+    set(verify ${ULLAGE_TORCH_HEADERS_ALONE})
+  endif()
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${verify} INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
   target_link_libraries(${target} PUBLIC ${M_LINK} PRIVATE ${M_LINK_PRIVATE})
   target_compile_features(${target} PUBLIC cxx_std_20)
   ullage_warnings(${target})
@@ -101,7 +105,7 @@ function(ullage_test)
   target_link_libraries(${target} PRIVATE ${T_LINK} ullage_test_folders GTest::gtest GTest::gtest_main)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # real.h
   ullage_warnings(${target})
-  if(ULLAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(ULLAGE_UNITY)
     target_compile_options(${target} PRIVATE -Wno-shadow)  # in a unity source, tests may shadow each other's names
   endif()
   target_compile_options(${target} PRIVATE ${ULLAGE_TEST_OPTIMIZATION})
@@ -139,7 +143,8 @@ function(ullage_test_program)
   target_link_libraries(${P_NAME} PRIVATE ${P_LINK})
   target_compile_features(${P_NAME} PRIVATE cxx_std_20)
   ullage_warnings(${P_NAME})
-  target_compile_options(${P_NAME} PRIVATE ${ULLAGE_TEST_OPTIMIZATION} -Wno-maybe-uninitialized)  # false alarms from -O1 on
+  target_compile_options(${P_NAME} PRIVATE ${ULLAGE_TEST_OPTIMIZATION}
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # false alarms from -O1 on
   if(P_TORCH)
     ullage_unity(${P_NAME} 5)
   endif()
