@@ -15,8 +15,6 @@
 namespace ullage::report {
 namespace {
 
-using Lines = std::vector<std::string>;
-
 constexpr std::size_t kSites = 10;      // sites that are named
 constexpr unsigned kPlanBarWidth = 64;  // columns; below 76 the legend has one part per line
 constexpr std::size_t kLever = 12;      // columns for a lever's name

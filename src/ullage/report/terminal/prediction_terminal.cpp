@@ -15,7 +15,6 @@ namespace {
 
 using predict::Law;
 using predict::Prediction;
-using Lines = std::vector<std::string>;
 
 constexpr std::size_t kOwners = 5;    // owners that are named, unless more are asked for
 constexpr std::size_t kCudaRows = 6;  // rows of a card that are shown

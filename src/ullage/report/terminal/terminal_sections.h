@@ -6,14 +6,13 @@
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/report/diagnosis_report.h"
+#include "ullage/report/terminal/terminal_text.h"
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace ullage::report {
-
-using Lines = std::vector<std::string>;
 
 // How much of each section is shown.
 struct Measure {

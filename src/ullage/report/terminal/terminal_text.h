@@ -11,6 +11,8 @@
 
 namespace ullage::report {
 
+using Lines = std::vector<std::string>;
+
 // Returns the text as one line. Line breaks and tabs become blanks. Other control characters (C1 too), marks that
 // change the direction of writing, invisible characters and bytes that are not UTF-8 become '?'. Without `unicode`, so
 // does everything beyond ASCII.
@@ -25,7 +27,7 @@ std::string clip(std::string_view cleaned, std::size_t width, bool keep_end = fa
 
 // Returns the lines of a cleaned text, broken at blanks if there are any. There is at least one line; none is wider
 // than `width` (2 at least).
-std::vector<std::string> wrap(std::string_view cleaned, std::size_t width);
+Lines wrap(std::string_view cleaned, std::size_t width);
 
 // Returns a cleaned text with blanks added up to `width` columns.
 std::string padded(std::string_view cleaned, std::size_t width);
