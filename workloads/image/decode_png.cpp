@@ -2,10 +2,10 @@
 #include "image/decode_png.h"
 
 #include "image/bad_picture.h"
-#include "image/big_buffer.h"
 #include "image/c_guard.h"
 
 #include <png.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <new>
@@ -40,6 +40,29 @@ void on_free(png_structp, void* at) { std::free(at); }
 void on_read(png_structp png, png_bytep to, std::size_t count) {
   if (!static_cast<InputFile*>(png_get_io_ptr(png))->read(to, count)) png_error(png, "the file ends");
 }
+
+// A buffer for a whole picture. It is mapped and not malloc'ed, so its memory returns to the system as soon as it is
+// destroyed.
+class BigBuffer final {
+ public:
+  // The bytes start as zeros. `size` must be above zero. Throws std::bad_alloc if the system has no memory.
+  explicit BigBuffer(Bytes size) : begin_(nullptr), size_(size) {
+    void* at = mmap(nullptr, size.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    // Without huge pages, no more becomes resident than was charged.
+    madvise(at, size.count, MADV_NOHUGEPAGE);
+    begin_ = static_cast<std::uint8_t*>(at);
+  }
+  ~BigBuffer() { munmap(begin_, size_.count); }
+  BigBuffer(const BigBuffer&) = delete;
+  BigBuffer& operator=(const BigBuffer&) = delete;
+
+  std::uint8_t* at(Bytes offset) { return begin_ + offset.count; }
+
+ private:
+  std::uint8_t* begin_;
+  Bytes size_;
+};
 
 // Owns libpng's state. Every call of libpng goes through run().
 class PngReader final {

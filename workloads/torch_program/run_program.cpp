@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "torch_program/run_program.h"
 
-#include "program/exit_code.h"
 #include "ullage/runtime/ops/torch_compat.h"
 
 #include <c10/util/Exception.h>
@@ -9,6 +8,22 @@
 #include <exception>
 
 namespace ullage::torch_program {
+namespace {
+
+constexpr ExitCode exit_code_of(const Error& error) {
+  switch (error.kind) {
+    case Error::Kind::BadArgument:
+      return ExitCode::WrongUse;
+    case Error::Kind::NotFound:
+    case Error::Kind::BadFile:
+      return ExitCode::BadInput;
+    case Error::Kind::System:
+      return ExitCode::Failed;
+  }
+  return ExitCode::Failed;
+}
+
+}  // namespace
 
 ExitCode run_program(const ProgramWords& words, program::Progress& progress,
                      const std::function<Result<ExitCode>()>& work) {
@@ -17,7 +32,7 @@ ExitCode run_program(const ProgramWords& words, program::Progress& progress,
     const Result<ExitCode> result = work();
     if (result) return *result;
     fail(result.error().text());
-    return program::exit_code_of(result.error());
+    return exit_code_of(result.error());
   } catch (const c10::OutOfMemoryError& error) {
     fail(error.what_without_backtrace());
     fail("out of memory: " + words.out_of_memory + "; under ullage run, a larger --memory gives more");

@@ -13,7 +13,6 @@
 #include "upscale/jobs.h"
 #include "upscale/output_rows.h"
 #include "upscale/picture_upscaler.h"
-#include "upscale/progress_line.h"
 #include "upscale/rehearsal.h"
 #include "upscale/tile.h"
 
@@ -37,6 +36,11 @@ using Clock = std::chrono::steady_clock;
 // Of the stated bytes, what libraries take in their first steps, and what always stays free (docs/words.md: warm-up,
 // margin).
 constexpr Bytes kAside = 56_MiB;
+
+// "photo.png  tile 12/43  1.85 GiB of 2.00 GiB  3 min 20 s left"
+std::string progress_line(const std::string& name, std::int64_t done, std::int64_t all, const program::Pace& pace) {
+  return name + "  tile " + std::to_string(done) + "/" + std::to_string(all) + to_string(pace);
+}
 
 // One run of the program. run() does first what most likely fails by the user's mistake.
 class UpscaleRun final {

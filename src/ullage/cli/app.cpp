@@ -4,7 +4,6 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/cli/advise_command.h"
 #include "ullage/cli/explain_command.h"
-#include "ullage/cli/help_command.h"
 #include "ullage/cli/plan_command.h"
 #include "ullage/cli/predict_command.h"
 #include "ullage/cli/programs.h"
@@ -107,6 +106,18 @@ int run_verb_explain(CLI::App& verb, ExplainOptions& options, const WordList& wo
   return run_explain(options, streams);
 }
 
+struct HelpOptions {
+  std::string verb;  // empty: the overview
+};
+
+CLI::App* add_help(CLI::App& app, HelpOptions& options) {
+  CLI::App* verb = app.add_subcommand("help", "say what a verb does and which options it takes");
+  set_usage(*verb, "ullage help [VERB]");
+  verb->group("Verbs");
+  verb->add_option("VERB", options.verb, "a verb; without it, the overview")->type_name("");
+  return verb;
+}
+
 int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, const WordList& words, Streams streams) {
   Result<Split> split = split_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help", streams.err);
@@ -117,7 +128,8 @@ int run_verb_help(CLI::App& verb, HelpOptions& options, const CLI::App& app, con
   if (!options.verb.empty() && !is_in(options.verb, kVerbs)) {
     return wrong_use(about_verb(options.verb), "ullage help", streams.err);
   }
-  return run_help(options, app, streams);
+  streams.out << (options.verb.empty() ? app : *app.get_subcommand(options.verb)).help();
+  return to_int(ExitCode::Done);
 }
 
 }  // namespace

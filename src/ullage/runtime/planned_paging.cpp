@@ -5,14 +5,20 @@
 #include "ullage/runtime/ops/autograd_state.h"
 #include "ullage/runtime/ops/kernel_facts.h"
 #include "ullage/runtime/ops/op_info.h"
-#include "ullage/runtime/plan/plan_figures.h"
 #include "ullage/runtime/pool/fault_handler.h"
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace ullage::runtime {
+namespace {
+
+std::uint64_t microseconds(Seconds time) { return static_cast<std::uint64_t>(time.count * 1e6); }
+
+}  // namespace
 
 PlannedPaging::PlannedPaging(Parts parts) : parts_(std::move(parts)) {
   const Session::Settings& settings = parts_.settings;
@@ -95,7 +101,24 @@ void PlannedPaging::look_again() {
 }
 
 void PlannedPaging::write_figures(store::LedgerSlot& slot) const {
-  if (follower_) write_plan_figures(*follower_, slot);
+  if (!follower_) return;
+  const PlanCounts counts = follower_->counts();
+  slot.recomputed_ops.store(counts.tape.recomputed_ops);
+  slot.recompute_us.store(microseconds(counts.tape.recompute));
+  slot.tape_peak.store(counts.tape.peak.count);
+  slot.plan_steps.store(counts.steps);
+  slot.plan_deviations.store(counts.deviations);
+  slot.plan_rescues.store(counts.rescues);
+  slot.plan_peak_seen.store(counts.peak.count);
+  if (counts.plans > 0 && slot.plans.load() == 0) slot.plan_adopted_at_step.store(slot.steps.load() + 1);
+  slot.plans.store(counts.plans);
+  if (const std::shared_ptr<const PlanProgram> program = follower_->program()) {
+    slot.plan_peak.store(program->peak().count);
+    slot.plan_overhead_us.store(microseconds(program->overhead()));
+    slot.plan_bound_us.store(microseconds(program->bound()));
+    slot.plan_recomputes.store(program->recomputes());
+    slot.plan_spills.store(program->spills());
+  }
 }
 
 void PlannedPaging::after_fork_in_child() {
