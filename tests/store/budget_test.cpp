@@ -55,6 +55,17 @@ TEST_F(BudgetTest, KeepsRoomForCharges) {
   EXPECT_EQ(budget.resident_limit(0_B), before);
 }
 
+// On a card the libraries take what is reserved without asking. So the least budget must have room for it, unused or
+// not.
+TEST(BudgetOfACard, LeastHoldsItsReserve) {
+  resident = 105_MiB, others = 0_B;
+  Budget card{1_GiB, 105_MiB, 64_MiB, &read_resident, nullptr, /*lends=*/false};
+  EXPECT_FALSE(card.lend());
+  const Bytes beside = 1_GiB - card.resident_limit(0_B);
+  EXPECT_EQ(beside, 105_MiB + 64_MiB + Budget::kMargin);
+  EXPECT_EQ(card.note_least(300_MiB), 300_MiB + beside + Budget::kLeastAllowance);
+}
+
 // The outside has grown, for example because a heap kept freed bytes. A charge must come on top of that, because the
 // heap does not always reuse them.
 TEST_F(BudgetTest, ChargesComeOnTopOfAnOutsideThatGrew) {

@@ -64,7 +64,8 @@ class Running final : public Session, public PoolListener {
         device_(std::move(device)),
         outside_expected_(outside_start + device_->warm_up()),
         budget_(
-            settings_.budget, outside_start, device_->warm_up(), [this] { return device_->held(); }, settings_.tree) {}
+            settings_.budget, outside_start, device_->warm_up(), [this] { return device_->held(); }, settings_.tree,
+            /*lends=*/device_->is_the_process()) {}
 
   Status open() {
     ULLAGE_TRY_VALUE(store_, store::Store::create(device_->pages(), budget_));
@@ -236,14 +237,14 @@ class Running final : public Session, public PoolListener {
   }
 
   // Called before a request is refused. Gives up one thing: the charge for the process's end, else what planning holds,
-  // else reserved bytes that stand unused (not on a card, whose libraries need them). False: there was nothing.
+  // else reserved bytes that stand unused. False: there was nothing.
   bool somebody_gives_way() {
     if (charged_for_the_end_.exchange(false)) {
       budget_.discharge(store::Budget::kAtExit);
       return true;
     }
     if (paging_ && paging_->planning_gives_way()) return true;
-    return device_->is_the_process() && budget_.lend();
+    return budget_.lend();
   }
 
   void record_charge(std::int64_t bytes) {

@@ -14,12 +14,14 @@ void raise(std::atomic<std::uint64_t>& peak, Bytes to) {
 
 }  // namespace
 
-Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident, Tree* tree)
+Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident, Tree* tree,
+               bool lends)
     : stated_(stated.count),
       set_aside_((outside_start + warm_up).count),
       expected_at_start_(outside_start + warm_up),
       resident_(std::move(resident)),
       tree_(tree),
+      lends_(lends),
       outside_(outside_start.count),
       least_(least(outside_start, warm_up).count) {}
 
@@ -27,7 +29,8 @@ Bytes Budget::others() const { return tree_ != nullptr ? tree_->others() : Bytes
 
 Bytes Budget::needed_beside(Bytes outside, Bytes others) const {
   const Bytes expected = others > Bytes{} ? tree_->expected() : Bytes{};
-  return std::max(outside, charged_outside()) + kMargin + saturating_sub(others, expected);
+  const Bytes kept = lends_ ? Bytes{} : expected_outside();
+  return std::max({outside, charged_outside(), kept}) + kMargin + saturating_sub(others, expected);
 }
 
 Bytes Budget::beside(Bytes pool_resident) {
@@ -90,7 +93,7 @@ void Budget::end_step() {
 
 bool Budget::lend() {
   const Bytes before = expected_outside();
-  if (before <= std::max(outside(), charged_outside())) return false;
+  if (!lends_ || before <= std::max(outside(), charged_outside())) return false;
   set_aside_.store(0);
   return true;
 }

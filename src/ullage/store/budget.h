@@ -47,7 +47,9 @@ class Budget final : public Limit {
   // `stated`: the budget; zero means unlimited. `outside_start`: what the process holds now, while the pool is empty.
   // `warm_up`: what it will take outside the pool in its first steps. `resident` returns what the process holds at that
   // moment (or what it holds of a card). `tree` must outlive this object; null: the process is alone.
-  Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident, Tree* tree);
+  // `lends`: whether lend() may be asked; on a card the libraries need what is reserved.
+  Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<Bytes()> resident, Tree* tree,
+         bool lends = true);
 
   // The least stated bytes with which a run can start; the pool may then hold nothing.
   static Bytes least(Bytes outside_start, Bytes warm_up) { return outside_start + warm_up + kMargin; }
@@ -73,13 +75,13 @@ class Budget final : public Limit {
   Bytes expected_at_start() const { return expected_at_start_; }
 
   // Returns the least budget of the run so far. `at_once`: the most that the pool needed at one moment since the last
-  // call. To this are added what stood beside the pool meanwhile (without unused reserves) and kLeastAllowance; the
-  // largest such sum is returned.
+  // call. To this are added what stood beside the pool meanwhile (without unused reserves that are lent) and
+  // kLeastAllowance; the largest such sum is returned.
   Bytes note_least(Bytes at_once);
 
   // Call this when a step of the program ends. From the third step on the reserve follows what stood outside.
   void end_step();
-  // Lends the pool the reserved bytes that stand unused. False: there are none.
+  // Lends the pool the reserved bytes that stand unused. False: there are none, or they are not lent.
   bool lend();
 
   // Reserves bytes that a consumer outside the pool is about to take, on top of what stands there now, until
@@ -103,8 +105,9 @@ class Budget final : public Limit {
   Bytes beside(Bytes pool_resident);
   // What the other processes of the tree hold.
   Bytes others() const;
-  // What the pool could not have had if a request had been refused now: the outside or its charges, the margin, and
-  // what the other processes hold. What is only expected of them is left out, because a refusal waits for it.
+  // What the pool could not have had if a request had been refused now: the outside, its charges or a reserve that is
+  // not lent, the margin, and what the other processes hold. What is only expected of them is left out, because a
+  // refusal waits for it.
   Bytes needed_beside(Bytes outside, Bytes others) const;
   // What stood outside when the first of the present charges was made, plus all of them; zero if nothing is charged.
   Bytes charged_outside() const;
@@ -114,6 +117,7 @@ class Budget final : public Limit {
   const Bytes expected_at_start_;
   const std::function<Bytes()> resident_;
   Tree* const tree_;
+  const bool lends_;
   std::atomic<std::uint64_t> charged_{0};
   std::atomic<std::uint64_t> outside_at_charge_{0};  // zero: nothing is charged
   std::atomic<std::uint64_t> outside_;
