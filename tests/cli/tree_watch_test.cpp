@@ -77,14 +77,65 @@ TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
   EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
 }
 
-// Two programs use the same libraries, and the one outside the tree ends. Then the tree's figure must not rise.
-TEST_F(TreeWatchTest, CountsAFilesPagesWholeThoughOthersOutsideTheTreeHaveThemToo) {
-  // Not in the temporary folder, which may be in memory; then its pages would not count as a file's.
+// Not in the temporary folder, which may be in memory; then its pages would not count as a file's.
+int file_of(Bytes bytes) {
   const std::string path = programs_folder() / ("tree_watch_test." + std::to_string(getpid()));
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  ASSERT_GE(fd, 0);
+  EXPECT_GE(fd, 0);
   unlink(path.c_str());
-  ASSERT_EQ(ftruncate(fd, static_cast<off_t>(kHeld.count)), 0);
+  EXPECT_EQ(ftruncate(fd, static_cast<off_t>(bytes.count)), 0);
+  return fd;
+}
+
+// Two processes map a file of weights, and one of them updates its weights. It then holds a copy, and no more than
+// before; but the tree holds the file's pages too.
+TEST_F(TreeWatchTest, SeesCopiesOfAFilesPages) {
+  const int fd = file_of(kHeld);
+  const auto map = [fd] { return mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0); };
+  const auto read_all = [](const char* at) {
+    for (std::uint64_t i = 0; i < kHeld.count; i += 4096) static_cast<void>(*const_cast<const volatile char*>(at + i));
+  };
+  char* const weights = static_cast<char*>(map());
+  ASSERT_NE(weights, MAP_FAILED);
+  read_all(weights);
+  const ForkedChild child([&] { read_all(static_cast<char*>(map())); });
+  store::LedgerSlot& slot = page->slots[1];
+  slot.pid.store(child.pid());
+  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const Bytes before{slot.others.load()}, peak{page->tree_peak.load()}, resident = store::resident_now();
+  for (std::uint64_t i = 0; i < kHeld.count; i += 4096) weights[i] = 1;
+  EXPECT_GE(follow_tree(*page, tree).value(), kHeld - 1_MiB);
+  EXPECT_LE(store::resident_now(), resident + 4_MiB) << "the process itself sees nothing of it";
+  EXPECT_GE(Bytes{slot.others.load()}, before + kHeld - 4_MiB);
+  EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 8_MiB) << "a guess is no peak";
+  count_tree(*page, getpid());
+  EXPECT_GE(Bytes{page->tree_peak.load()}, peak + kHeld - 4_MiB) << "it was right";
+  munmap(weights, kHeld.count);
+  close(fd);
+}
+
+TEST_F(TreeWatchTest, CallsNoPageACopyThatNobodyElseHas) {
+  const int fd = file_of(kHeld);
+  char* const weights =
+      static_cast<char*>(mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE, fd, 0));
+  ASSERT_NE(weights, MAP_FAILED);
+  munmap(weights, kHeld.count);  // the file is read in, and nobody maps it
+  const ForkedChild child([] {});
+  char* const own_weights = static_cast<char*>(mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0));
+  ASSERT_NE(own_weights, MAP_FAILED);
+  for (std::uint64_t i = 0; i < kHeld.count; i += 4096) static_cast<void>(*const_cast<volatile char*>(own_weights + i));
+  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const Bytes with_others = tree.front().with_others;
+  EXPECT_LE(with_others, beside);
+  for (std::uint64_t i = 0; i < kHeld.count; i += 4096) own_weights[i] = 1;
+  EXPECT_LE(follow_tree(*page, tree).value(), with_others);
+  munmap(own_weights, kHeld.count);
+  close(fd);
+}
+
+// Two programs use the same libraries, and the one outside the tree ends. Then the tree's figure must not rise.
+TEST_F(TreeWatchTest, CountsAFilesPagesWholeThoughOthersOutsideTheTreeHaveThemToo) {
+  const int fd = file_of(kHeld);
   const auto map = [fd] { return mmap(nullptr, kHeld.count, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0); };
   const ForkedChild root([&] {
     EXPECT_NE(map(), MAP_FAILED);

@@ -71,6 +71,25 @@ struct FilePages {
   Bytes alone;         // pages that no other process has
 };
 
+// Returns the bytes of shared pages that a process of the tree has replaced by copies since it was counted. `before`:
+// what it held then. `slot` may be null. Lowers LedgerSlot::copies_expected.
+Bytes copies_of(const TreeMember& now, const store::ResidentPages& before, store::LedgerSlot* slot) {
+  const Bytes of_files = std::min(saturating_sub(before.files, now.resident.files),
+                                  saturating_sub(now.resident.anonymous, before.anonymous));
+  if (slot == nullptr) return of_files;
+  if (!has_just_forked(*slot)) {
+    slot->copies_expected.store(0);
+    return of_files;
+  }
+  const Bytes faulted = store::faulted_of(now.pid);
+  const Bytes grown = saturating_sub(now.resident.all(), before.all());
+  if (slot->made_by_fork.load() != 0) {  // the parent's faults are its kernels' scratch too
+    const Bytes expected{slot->copies_expected.load()};
+    slot->copies_expected.store(std::min(expected, saturating_sub(store::Budget::kForkedInPython, faulted)).count);
+  }
+  return std::max(of_files, saturating_sub(faulted, now.faulted + grown));
+}
+
 // Returns how many bytes the proportional figures lack because processes outside the tree map the same libraries. Such
 // a page counts in part only, and would count whole as soon as the other process ends, although no process of the tree
 // allocated anything. So it counts whole from the start. The processes of a tree mostly run the same libraries: the
@@ -91,7 +110,7 @@ void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes gu
   for (const TreeMember& member : tree) total += member.proportional;
   for (store::LedgerSlot& slot : page.slots) {
     const auto own = std::ranges::find(tree, slot.pid.load(), &TreeMember::pid);
-    slot.others.store(own != tree.end() ? saturating_sub(total, own->resident).count : 0);
+    slot.others.store(own != tree.end() ? saturating_sub(total, own->resident.all()).count : 0);
   }
   store::raise_to(page.tree_peak, saturating_sub(total, guessed).count);
 }
@@ -105,7 +124,7 @@ std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::
   if (pids.size() == 1) {
     if (store::LedgerSlot* slot = slot_of(page, pids.front())) slot->copies_expected.store(0);
     tell(page, tree);
-    tree.push_back({pids.front(), {}, {}, {}});
+    tree.push_back({pids.front(), {}, {}, {}, {}});
     return tree;
   }
   tree.reserve(pids.size());
@@ -118,7 +137,7 @@ std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::
     }
     const Bytes faulted = store::faulted_of(pid);
     const store::SharedPages pages = store::shared_pages_of(pid);
-    tree.push_back({pid, store::resident_of(pid), pages.proportional, faulted});
+    tree.push_back({pid, store::resident_pages_of(pid), pages.proportional, pages.with_others, faulted});
     files.push_back({store::file_pages_of(pid), pages.files_proportional, pages.clean_alone});
   }
   const auto ended = [](const TreeMember& member) { return member.proportional == Bytes{}; };
@@ -137,22 +156,12 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
   for (TreeMember& member : now) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);
     if (slot != nullptr) slot->rss_counted.store(slot->rss.load());
-    const Bytes before = std::exchange(member.resident, store::resident_of(member.pid));
-    if (member.resident == Bytes{}) return std::nullopt;
-    member.proportional = saturating_sub(member.proportional + member.resident, before);
-    if (slot == nullptr) continue;
-    if (!has_just_forked(*slot)) {
-      slot->copies_expected.store(0);
-      continue;
-    }
-    const Bytes grown = saturating_sub(member.resident, before);
-    const Bytes faulted = store::faulted_of(member.pid);
-    const Bytes copies = saturating_sub(faulted, member.faulted + grown);
+    const store::ResidentPages before = std::exchange(member.resident, store::resident_pages_of(member.pid));
+    if (member.resident.all() == Bytes{}) return std::nullopt;
+    member.proportional = saturating_sub(member.proportional + member.resident.all(), before.all());
+    const Bytes copies = std::min(member.with_others, copies_of(member, before, slot));
     member.proportional += copies;
     copied += copies;
-    if (slot->made_by_fork.load() == 0) continue;  // its faults are its kernels' scratch too
-    const Bytes expected{slot->copies_expected.load()};
-    slot->copies_expected.store(std::min(expected, saturating_sub(store::Budget::kForkedInPython, faulted)).count);
   }
   tell(page, now, copied);
   return copied;

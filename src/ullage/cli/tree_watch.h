@@ -5,6 +5,7 @@
 // once. The budget is for the whole tree, and no process of it can see what it shares with the others.
 
 #include "ullage/store/ledger.h"
+#include "ullage/store/process_memory.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -19,10 +20,12 @@ namespace ullage::cli {
 // One process of the tree.
 struct TreeMember {
   std::int32_t pid = 0;
-  Bytes resident;  // when it was counted
-  // At that time. A page that n processes of the tree share counts 1/n; processes outside the tree do not matter.
+  // When it was counted. In `proportional` a page that n processes of the tree share counts 1/n; processes outside the
+  // tree do not matter.
+  store::ResidentPages resident;
   Bytes proportional;
-  Bytes faulted;  // at that time: store::faulted_of()
+  Bytes with_others;  // store::SharedPages::with_others
+  Bytes faulted;      // store::faulted_of()
 };
 
 // Counts `root` (the program), its descendants and every process that has a slot. Writes into each slot of `page` what
@@ -32,10 +35,14 @@ struct TreeMember {
 // and writes nothing, because resident bytes do not belong to it.
 std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root);
 // Estimates the same for the processes in `tree`, in microseconds each, without counting shared pages anew. A process
-// counts as in count_tree() plus the resident bytes that it grew by since. In the two seconds after a fork both sides
-// copy the shared pages that they write to. A copy replaces a shared page, so resident bytes do not grow; what these
-// processes faulted, less what they grew by, is taken for copies and added. Returns the bytes of such copies. Returns
-// nothing, and writes no sum, if a process ended, because pages that it shared now count more in the others.
+// counts as in count_tree() plus the resident bytes that it grew by since. A process that writes to a page which others
+// have too gets a copy. It replaces the shared page, so resident bytes do not grow. Two kinds of copies are added, at
+// most as many bytes as the process had in common with others:
+// - Copies of a file's pages: by how much its pages of files fell as its anonymous ones rose. (safetensors maps the
+//   file of weights. The first optimizer step copies it all.)
+// - Copies of pages shared by fork, in the two seconds after it: what the process faulted, less what it grew by.
+// Returns the bytes of such copies. Returns nothing, and writes no sum, if a process ended, because pages that it
+// shared now count more in the others.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 
 // Watches the tree for as long as the object lives. The page must outlive it. Its thread receives no signals.

@@ -27,12 +27,16 @@ bool read_small_file(const char* path, char (&text)[N]) {
   return n > 0;
 }
 
-Bytes resident_in(const char* statm) {
+ResidentPages resident_in(const char* statm) {
   char text[128];
   if (!read_small_file(statm, text)) return {};
-  const char* second = std::strchr(text, ' ');  // size resident shared ...
+  const char* second = std::strchr(text, ' ');  // size resident shared ..., in pages
   if (second == nullptr) return {};
-  return Bytes{std::strtoull(second, nullptr, 10)} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  char* third = nullptr;
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const Bytes all = Bytes{std::strtoull(second, &third, 10)} * page;
+  const Bytes files = Bytes{std::strtoull(third, nullptr, 10)} * page;
+  return {files, saturating_sub(all, files)};
 }
 
 // Returns the bytes that a line "NAME:   123 kB" states.
@@ -60,7 +64,7 @@ void add_children(const std::filesystem::path& thread, std::vector<std::int32_t>
 
 }  // namespace
 
-Bytes resident_now() { return resident_in("/proc/self/statm"); }
+Bytes resident_now() { return resident_in("/proc/self/statm").all(); }
 
 Bytes resident_peak() {
   char text[4096];
@@ -68,15 +72,18 @@ Bytes resident_peak() {
   return kilobytes_in(text, "VmHWM:").value_or(Bytes{});
 }
 
-Bytes resident_of(std::int32_t pid) { return resident_in(of_process(pid, "statm").c_str()); }
+Bytes resident_of(std::int32_t pid) { return resident_pages_of(pid).all(); }
+
+ResidentPages resident_pages_of(std::int32_t pid) { return resident_in(of_process(pid, "statm").c_str()); }
 
 SharedPages shared_pages_of(std::int32_t pid) {
   char text[2048];
   if (!read_small_file(of_process(pid, "smaps_rollup").c_str(), text))
-    return {resident_of(pid), file_pages_of(pid), {}};
+    return {resident_of(pid), file_pages_of(pid), {}, resident_of(pid)};
   const std::optional<Bytes> all = kilobytes_in(text, "\nPss:"), files = kilobytes_in(text, "\nPss_File:");
-  return {all ? *all : resident_of(pid), files ? *files : file_pages_of(pid),
-          kilobytes_in(text, "\nPrivate_Clean:").value_or(Bytes{})};
+  const auto part = [&text](const char* name) { return kilobytes_in(text, name).value_or(Bytes{}); };
+  return {all ? *all : resident_of(pid), files ? *files : file_pages_of(pid), part("\nPrivate_Clean:"),
+          part("\nShared_Clean:") + part("\nShared_Dirty:")};
 }
 
 Bytes proportional_of(std::int32_t pid) { return shared_pages_of(pid).proportional; }

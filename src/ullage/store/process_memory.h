@@ -19,12 +19,22 @@ Bytes resident_peak();
 // Resident bytes of another process of the same user; zero if it is gone.
 Bytes resident_of(std::int32_t pid);
 
+// The same in two parts. About 10 us. A write to a private mapping of a file moves a page from `files` to `anonymous`.
+struct ResidentPages {
+  Bytes files;      // pages of files and of shared memory
+  Bytes anonymous;  // the process's own: heap, stacks, copies of a file's pages
+
+  Bytes all() const { return files + anonymous; }
+};
+ResidentPages resident_pages_of(std::int32_t pid);
+
 // Resident bytes of a process, by the kernel's accounts of shared pages (smaps_rollup). Takes milliseconds for a large
 // process. If the kernel keeps no such accounts, every page counts whole.
 struct SharedPages {
   Bytes proportional;        // a page that n processes share counts 1/n (Pss)
   Bytes files_proportional;  // the part of it that is backed by files: code and data of libraries, mapped files
   Bytes clean_alone;         // pages that only this process has and has not written; nearly all are backed by files
+  Bytes with_others;         // pages that other processes have too, whole
 };
 SharedPages shared_pages_of(std::int32_t pid);
 // SharedPages::proportional. The figures of a tree add up.
