@@ -24,7 +24,7 @@ std::optional<Remedy> end_process(const Asked& asked) {
     remedy.saves = evidence.others, remedy.basis = Basis::Computed;
   } else if (evidence.outside && *evidence.outside > 700_MiB) {
     remedy.saves = *evidence.outside - 700_MiB, remedy.basis = Basis::Computed;
-    remedy.why = "what is nobody's known, less 700 MiB for this program's own CUDA context";
+    remedy.why = "what is outside PyTorch's pool, less 700 MiB for this program's own CUDA context";
   }
   return remedy;
 }
@@ -164,7 +164,7 @@ std::optional<Remedy> update_driver(const Asked& asked) {
 }
 
 std::optional<Remedy> find_index_error(const Asked&) {
-  return known("CUDA_LAUNCH_BLOCKING=1, or the same batch on the CPU: the true error is then told where it happens",
+  return known("CUDA_LAUNCH_BLOCKING=1, or the same batch on the CPU: the true error is then raised where it happens",
                "no memory advice helps here");
 }
 

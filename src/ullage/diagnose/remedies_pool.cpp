@@ -98,7 +98,7 @@ std::optional<Remedy> early_handle(const Asked& asked) {
   }
   return Remedy{"",
                 "make the handles first: one small matrix product and one small convolution on the device at the start",
-                std::nullopt, Basis::Known, "then the pool grows around them, and a true shortage is told as one"};
+                std::nullopt, Basis::Known, "then the pool grows around them, and a true shortage is reported as one"};
 }
 
 std::optional<Remedy> head_room(const Asked& asked) {

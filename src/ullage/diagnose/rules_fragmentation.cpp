@@ -109,7 +109,7 @@ std::optional<Finding> fragmentation(const Evidence& evidence) {
   if (evidence.history) return evidence.history->failed() ? at_failure(evidence) : without_failure(evidence);
   if (evidence.told_by_pool()) return in_message(evidence);
   if (evidence.told_by(Teller::Jax) && evidence.facts.requested) {
-    return Finding{0.2, {"the message says a request and nothing of the pool: pieces cannot be told from a full pool"}};
+    return Finding{0.2, {"the message has a request and no figures of the pool: pieces look like a full pool"}};
   }
   return std::nullopt;
 }
