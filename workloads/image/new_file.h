@@ -12,7 +12,7 @@
 
 namespace ullage::image {
 
-// keep() renames the file to `path`; without that it is removed.
+// keep() renames the file to `path`. If keep() was not called, the destructor removes the file.
 class NewFile final {
  public:
   explicit NewFile(const std::string& path);

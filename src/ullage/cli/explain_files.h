@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the answers of `ullage explain` go: stdout, stderr or a file, and the files that are written beside it.
+// Writes the answers of `ullage explain` to stdout, stderr or a file, and the page and the converted file beside them.
 
 #include "ullage/cli/explain_command.h"
 #include "ullage/cli/report_file.h"
@@ -30,10 +30,11 @@ Result<ExplainFiles> prepare_explain_files(const ExplainOptions& options, const 
 // Says why `input` cannot be converted; empty if it can, or if nothing is to be converted.
 std::string no_conversion(const ExplainOptions& options, const trace::Input& input);
 
+// Returns the moment that --at names; none if it was not given.
 std::optional<trace::At> moment_of(const ExplainOptions& options);
 
-// Writes the answer to the file that was asked for, else to `out`, which `descriptor` stands behind: its terminal
-// decides about colours and width. Returns the exit code.
+// Writes the answer to the file of --out. Without --out, writes it to `out`. `descriptor` is the one that `out` writes
+// to: if it is a terminal, the answer has that terminal's width and colours. Returns the exit code.
 int write_answer(const ExplainOptions& options, const ExplainFiles& files, const Diagnoses& diagnoses,
                  const trace::Input& input, std::ostream& out, int descriptor, std::ostream& err);
 

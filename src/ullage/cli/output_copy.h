@@ -14,7 +14,8 @@ namespace ullage::cli {
 
 // An output that is a terminal stays one for the program (a pseudoterminal of the same size), so that it prints colours
 // and progress as ever; it does not become the program's controlling terminal, so Ctrl-C and job control are untouched.
-// Any other output becomes a pipe. If stdout and stderr are the same file, they share one, so that their order is kept.
+// Any other output becomes a pipe. If our stdout and stderr are the same file, the program gets one
+// terminal or pipe for both, so that its lines keep their order.
 class OutputCopy final {
  public:
   // The most bytes that are kept; older lines are dropped.

@@ -84,9 +84,10 @@ std::size_t holder(const std::vector<Layout::Segment>& segments, Address at) {
   return static_cast<std::size_t>(std::find_if(segments.begin(), segments.end(), holds) - segments.begin());
 }
 
-// No recording says which of two segments from before the first event is older. If the model takes another block than
-// the real allocator, and that one's segment comes later in `before`, it may really be the older one. So this moves the
-// real segment before the model's and replays again, until the first difference is elsewhere or comes earlier.
+// No recording says which of two segments from before the first event is older. Suppose the model takes another block
+// than the real allocator did, and the real block's segment comes later in `before` than the model's. Then the real
+// segment may be the older one. So this moves it before the model's and replays again, until the first difference is
+// elsewhere or comes earlier.
 std::unique_ptr<Follower> follow(const std::vector<trace::RecordedEvent>& events, const CachingSettings& settings,
                                  std::vector<Layout::Segment> before, Bytes device_total) {
   const auto run = [&] {

@@ -27,7 +27,8 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// With one group the weight's first two sizes are (output channels, input channels), reversed if it is transposed.
+// With one group the weight's first two sizes are (output channels, input channels), reversed if the convolution is
+// transposed.
 bool has_one_group(const TensorUse& gradient, const TensorUse& input, const TensorUse& weight) {
   if (gradient.sizes.size() < 2 || input.sizes.size() < 2 || weight.sizes.size() < 2) return false;
   const std::pair channels(gradient.sizes[1], input.sizes[1]), of_weight(weight.sizes[0], weight.sizes[1]);

@@ -10,7 +10,8 @@
 namespace ullage::plan {
 namespace {
 
-// Lets the pool's model serve the storages that live when the step begins, then the step's requests in order.
+// Returns how many resident bytes more than live bytes the pool needs at its peak. Its model serves the storages that
+// live when the step begins, then the step's requests in order.
 Bytes pool_overhead(const trace::Trace& trace, const StepRange& range) {
   sim::PoolModel pool;
   std::unordered_map<std::uint64_t, Address> places;
@@ -39,7 +40,7 @@ Bytes pool_overhead(const trace::Trace& trace, const StepRange& range) {
   return saturating_sub(pool.resident_peak(), Bytes{asked_peak});
 }
 
-// The most bytes that autograd keeps at once, of new storages that ops of the step's forward pass made.
+// The most bytes that autograd keeps at once. Counts only storages that ops of the step's forward pass made.
 Bytes saved_peak(const trace::Trace& trace, const StepRange& range, const Step& step) {
   std::unordered_map<std::uint64_t, std::uint64_t> kept;  // StorageId to how often it is saved now
   for (const StepOp& op : step.ops) {

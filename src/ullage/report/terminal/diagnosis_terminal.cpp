@@ -13,8 +13,8 @@
 namespace ullage::report {
 namespace {
 
-// From the most to the least that is shown. What a person misses least is dropped first. The last one always fits a
-// screen.
+// How much of each section is shown, from the longest answer to the shortest. fitted_lines() takes the first that fits
+// a screen. Each drops what a person misses least; the last always fits.
 constexpr std::array<Measure, 10> kMeasures = {{
     {8, 5, 6, 6, 3, 4},
     {8, 4, 4, 5, 2, 3},
@@ -27,7 +27,7 @@ constexpr std::array<Measure, 10> kMeasures = {{
     {3, 2, 1, 2, 0, 0},
     {1, 1, 1, 1, 0, 0},
 }};
-// For one diagnosis among several.
+// How much is shown of each diagnosis if there are several.
 constexpr Measure kCompact = {3, 2, 1, 2, 0, 1};
 
 // Returns all sections, with blank lines between them unless `dense`.

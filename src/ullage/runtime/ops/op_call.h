@@ -50,8 +50,8 @@ class OpListener {
   virtual bool fits(const OpCall&) { return true; }
 
   // Called before the kernel, on its thread. If it throws, the op does not run and the exception reaches the program.
-  // (If ops are only seen through RecordFunction, torch would swallow the exception: the op runs, and fits() is not
-  // asked.) end() is then called for the listeners whose begin() had returned, but not for this one.
+  // (Not if ops are seen through RecordFunction only: then torch swallows the exception, the op runs, and fits() is
+  // never called.) end() is then called for the listeners whose begin() had returned, but not for this one.
   virtual void begin(OpCall& call) = 0;
 
   // Called after the kernel, in the reverse order of begin(). If the kernel threw, `returned` is false and `outputs` is

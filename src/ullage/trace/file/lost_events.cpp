@@ -57,7 +57,8 @@ void LostEvents::add_border(const PackedEvent& event) {
   }
 }
 
-// Forgets the roles of storages that were born and died here, because the gradients of every step have a role.
+// Forgets the roles of storages that were born and died among the lost events. Every step gives its gradients roles, so
+// otherwise they would pile up.
 void LostEvents::forget_roles() {
   std::erase_if(roles_, [&](const RoleMet& one) { return is_gone(one.storage); });
   forget_at_ = std::max(forget_at_, 2 * roles_.size());

@@ -132,7 +132,7 @@ const char* TakeReader::add(const PackedEvent& event) {
     case PackedKind::Charge:
       return add_charge(unfold(event.amount));
     case PackedKind::Line:
-      return nullptr;  // EventUnpacker puts it into the next ops
+      return nullptr;  // EventUnpacker puts the line into the ops that follow
     case PackedKind::kEnd:
       break;
   }
