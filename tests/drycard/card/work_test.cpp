@@ -232,6 +232,17 @@ TEST(DryCardWork, MapsAndReleasesTwiceAreFound) {
   EXPECT_EQ(card.findings(), 3u);
 }
 
+TEST(DryCardWork, ARequestBeyondTheCardIsFound) {
+  CheckedCard card;
+  EXPECT_NE(card.card_.allocate(70 * kGib), 0u);
+  EXPECT_EQ(card.findings(), 0u);
+  std::uint64_t handle = 0;
+  const PageProperties properties;
+  EXPECT_EQ(card.card_("cuMemCreate", &handle, 20 * kGib, &properties, 0ull), 2);
+  EXPECT_EQ(card.findings(), 1u);
+  EXPECT_EQ(card.first(), "a request of 21474836480 bytes: the card has no more");
+}
+
 TEST(DryCardWork, UnlockingWhatACopyUsesIsFound) {
   CheckedCard card;
   card.map(0);

@@ -2,6 +2,7 @@
 #include "ullage/drycard/card/process.h"
 
 #include "ullage/drycard/card/uuid.h"
+#include "ullage/drycard/card/work.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -226,6 +227,7 @@ void note_refusal(CardLedger& page, std::size_t card, std::uint64_t asked) {
   page.refused.fetch_add(1);
   page.refused_request.store(asked);
   page.refused_card.store(card);
+  note_finding("a request of %zu bytes: the card has no more", static_cast<std::size_t>(asked));
 }
 
 thread_local int this_card = 0;

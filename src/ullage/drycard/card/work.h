@@ -14,6 +14,7 @@
 //                                  copies by the runtime's calls; its own may read what a kernel reads
 //   an unmap, a release            of pages, or of locked host memory, that queued work uses
 //   a map                          over another
+//   a request                      beyond the card's memory: a budget is to keep the program below it
 //
 // What is found is written into the ledger. Of a launch all words of its arguments are looked at that are addresses of
 // the card (kernel_arguments.h). An argument says where bytes begin and not how many they are, so the page that it
