@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Policies known from other work, as choices of a problem. The search considers them as plans and starts, and
-// bench/baselines.h, which describes each, compares with them.
+// Policies known from other work, as choices of a problem. bench/baselines.h describes each. The search takes their
+// results as candidates for the plan and as starting points; the benchmark compares plans with them.
 
 #include "ullage/plan/search/search.h"
 
