@@ -25,9 +25,9 @@ class Layer(nn.Module):
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers, self.head = nn.ModuleList(Layer() for _ in range(4)), nn.Linear(16, 3)
+        self.layers, self.head = {layers}, nn.Linear(16, 3)
     def forward(self, x):
-        for layer in self.layers:
+        for layer in self.layers.children():
             x = {layer}
         return self.head(x)
 torch.manual_seed(1)
@@ -44,7 +44,7 @@ for step in range(4):
     opt.step()
 torch.save([list(net.state_dict().values()), kept, opt.state_dict(), torch.get_rng_state()], {file!r})
 """
-PLAIN = {"layer": "layer(x)", "forward": "out = net(x)", "made": "", "zero": "opt.zero_grad()", "loss": "nn.MSELoss()"}
+PLAIN = {"layers": "nn.ModuleList(Layer() for _ in range(4))", "layer": "layer(x)", "forward": "out = net(x)", "made": "", "zero": "opt.zero_grad()", "loss": "nn.MSELoss()"}
 RUN = """
 import sys, torch
 with open(sys.argv[1]) as switches:
@@ -201,6 +201,34 @@ def test_several_at_once(switches: Switches) -> None:
     by_hand, _, _ = switches.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
                                forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
     assert switches.equal(outside, by_hand)
+
+
+def test_programs_that_look_at_names_and_arguments_see_torchs(switches: Switches) -> None:
+    looks = """
+import inspect, json, torch
+seen = [torch.optim.AdamW.__init__, torch.optim.Adam.__init__, torch.optim.Optimizer.zero_grad, torch.nn.Module.zero_grad,
+        torch.nn.Module.__call__, torch.nn.parallel.DistributedDataParallel.__init__, torch.utils.checkpoint.checkpoint,
+        torch.autocast.__init__, torch.autocast.__enter__, torch.no_grad.__exit__, torch.Tensor.numpy,
+        torch.autograd.backward]
+def arguments(one):
+    try:
+        return list(inspect.signature(one).parameters)
+    except ValueError:
+        return []
+print(json.dumps([[one.__name__, one.__qualname__, arguments(one)] for one in seen]))
+"""
+    (switches.folder / "looks.py").write_text(looks)
+    plain = subprocess.run([sys.executable, switches.folder / "looks.py"], capture_output=True, text=True, check=True)
+    switched = subprocess.run([sys.executable, switches.folder / "run.py", switches.script, switches.folder / "looks.py"],
+                              env={**os.environ, "ULLAGE_SWITCHES": "autocast=bfloat16 foreach=0 set_to_none bucket_views"},
+                              capture_output=True, text=True, check=True)
+    for torchs, ours in zip(json.loads(plain.stdout), json.loads(switched.stdout)):
+        assert torchs == ours, (torchs, ours)
+
+
+def test_layers_in_a_dictionary_are_repeated_layers(switches: Switches) -> None:
+    _, noted, _ = switches.run(layers="nn.ModuleDict({str(i): Layer() for i in range(4)})")
+    assert noted["repeated_layers"]["name"] == "Layer" and noted["repeated_layers"]["count"] == 4, noted
 
 
 def test_optimizers(switches: Switches) -> None:

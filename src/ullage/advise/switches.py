@@ -163,17 +163,20 @@ def follow_autocast():
     """Notes the program's own autocast, and keeps what was switched on apart from it."""
     plain = torch.autocast.__init__
 
+    @functools.wraps(plain)
     def made(self, device_type, dtype=None, *args, **named):
         if dtype is None and casting.on is not None and casting.on.device == device_type and not casting.own.get(device_type):
             dtype = casting.on.prev_fastdtype
         plain(self, device_type, dtype, *args, **named)
 
+    @functools.wraps(enter_autocast)
     def entered(self):
         if self._enabled:
             facts.note("autocast")
         casting.own[self.device] = casting.own.get(self.device, 0) + 1
         return enter_autocast(self)
 
+    @functools.wraps(exit_autocast)
     def left(self, *error):
         result = exit_autocast(self, *error)
         casting.own[self.device] -= 1
@@ -188,6 +191,7 @@ def follow_gradients(of):
     """Ends an evaluation where gradients are recorded again."""
     plain = of.__exit__
 
+    @functools.wraps(plain)
     def left(self, *error):
         result = plain(self, *error)
         if casting.evaluates and torch.is_grad_enabled():
@@ -218,6 +222,7 @@ def follow_numpy():
     """NumPy has no bf16. A program that knows of no bf16 gets float32, which holds the same values."""
     plain = torch.Tensor.numpy
 
+    @functools.wraps(plain)
     def numpy(self, **named):
         return plain(self.float() if self.dtype is torch.bfloat16 else self, **named)
 
@@ -257,7 +262,8 @@ def look_at(network):
     for module in network.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
             facts.note("batch_norm", name=type(module).__name__)
-        if id(module) in inside or not isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)):
+        if id(module) in inside or not isinstance(module, (torch.nn.ModuleList, torch.nn.ModuleDict,
+                                                                     torch.nn.Sequential)):
             continue
         by_class = {}
         for child in module.children():
@@ -349,6 +355,10 @@ def call_network(module, args, named):
     return as_float(result)
 
 
+plain_call = torch.nn.Module.__call__
+
+
+@functools.wraps(plain_call)
 def called(module, *args, **named):
     if torch.compiler.is_compiling():
         return plain_call(module, *args, **named)
@@ -362,18 +372,17 @@ def called(module, *args, **named):
     return call_inside(module, args, named)
 
 
-plain_call = torch.nn.Module.__call__
 torch.nn.Module.__call__ = called
 
 
 # ---- what the program does already
 
 def noting(name, function):
+    @functools.wraps(function)
     def noted(*args, **named):
         facts.note(name)
         return function(*args, **named)
 
-    noted.__wrapped__ = function
     return noted
 
 
@@ -393,6 +402,7 @@ def follow(optimizer):
     plain = optimizer.__init__
     takes = inspect.signature(plain).parameters
 
+    @functools.wraps(plain)
     def made(self, *args, **named):
         for word in ("foreach", "fused"):
             if word in takes and word in SWITCHES and not chosen(takes, args, named):
@@ -419,6 +429,7 @@ for one in optimizer_classes():
 
 
 def zero_grad(of, plain):
+    @functools.wraps(plain)
     def zeroed(self, set_to_none=True):
         if not set_to_none:
             facts.note("keeps_zeroed_gradients")
@@ -437,6 +448,7 @@ def follow_replicas():
     of = torch.nn.parallel.DistributedDataParallel
     plain = of.__init__
 
+    @functools.wraps(plain)
     def made(self, *args, **named):
         facts.note("replicas", bucket_views=bool(named.get("gradient_as_bucket_view")))
         if "bucket_views" in SWITCHES:
