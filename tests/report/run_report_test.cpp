@@ -274,6 +274,17 @@ TEST(RunReport, ResidentBytesAreNotJudgedAgainstTheBudgetOfACard) {
   EXPECT_EQ(run.report().over_budget, 4_MiB);
 }
 
+TEST(RunReport, TheCountOfADryCardIsThePeak) {
+  SampleRun run;
+  run.attach_on_card(0);
+  run.attach(1).rss_peak.store((1950_MiB).count);
+  run.end.dry = DryCardCount{};
+  run.end.dry->peak = 2_GiB + 5_MiB;  // between two looks of the runtime
+  EXPECT_EQ(run.report().process_peak, 2_GiB + 5_MiB);
+  EXPECT_EQ(run.report().outside_pool, 190_MiB + 103_MiB);  // what no look saw is outside the pool
+  EXPECT_EQ(run.report().over_budget, 5_MiB);
+}
+
 TEST(RunReport, TheBudgetOfACardIsTheOneThatTheRuntimeWorkedOut) {
   SampleRun run;
   run.page->budget.store(0);

@@ -235,6 +235,8 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
   report.host_memory = Bytes{page.host_memory.load()};
   if (end.facts.cast) report.effect = advise::Effect::Rounding;
   if (!report.card) report.process_peak = end.peak;
+  // A dry card counts at every change, not only when the runtime looks.
+  if (end.dry && report.attached) report.process_peak = end.dry->peak;
   if (report.attached) {
     read_process(report, **std::max_element(used.begin(), used.end(), [](const LedgerSlot* a, const LedgerSlot* b) {
                    return a->rss_peak.load() < b->rss_peak.load();
@@ -260,8 +262,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     report.tree_peak = std::max(tree, report.process_peak);
   }
   // The operating system's figure decides, even if the runtime noticed nothing. It has no figure for a card, but a dry
-  // card has: it counts at every change, not only when the runtime looks.
-  if (end.dry && report.attached) report.process_peak = std::max(report.process_peak, end.dry->peak);
+  // card has.
   if (report.budget) {
     const Bytes peak = report.tree_peak.value_or(report.process_peak);
     report.over_budget = std::max(report.over_budget, saturating_sub(peak, *report.budget));
