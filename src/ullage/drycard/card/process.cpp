@@ -22,11 +22,11 @@
 namespace ullage::drycard {
 namespace {
 
-constexpr std::uint64_t kMostSpan = std::uint64_t{64} << 40;
+constexpr std::uint64_t kMostSpan = std::uint64_t{16} << 40;
 constexpr std::uint64_t kLeastSpan = std::uint64_t{1} << 40;
-// Far from where the kernel puts programs, heaps and stacks. It is the same in every run, so that recordings can be
-// compared. Two numbers of 32 bits beside each other, such as sizes, are hardly ever an address here: that matters
-// where arguments of kernels are searched for addresses (work.h).
+// Below where the kernel puts programs, heaps and stacks (from 0x55 << 40 on). It is the same in every run, so that
+// recordings can be compared. Two numbers of 32 bits beside each other, such as sizes, are hardly ever an address here:
+// that matters where arguments of kernels are searched for addresses (work.h).
 constexpr Address kWantedPlace = Address{0x3a5d} << 32;
 
 const char* variable(const char* name) {
