@@ -31,9 +31,10 @@ if(ULLAGE_TORCH)
   # Every program has loaded torch before the runtime, except those that link the runtime: this path is for them.
   set_target_properties(ullage_runtime PROPERTIES INSTALL_RPATH "${ULLAGE_TORCH_DIR}/lib")
   install(TARGETS ullage_runtime ullage_cuda_allocator LIBRARY DESTINATION "${lib}")
-  install(TARGETS ullage_train ARCHIVE DESTINATION "${lib}")
+  install(TARGETS ullage_train ullage_read ullage_trace ullage_base ARCHIVE DESTINATION "${lib}")  # in the order in which they are linked
   foreach(header base/bytes.h base/check.h base/knob.h base/result.h runtime/c_api.h runtime/runtime.h
-      train/accumulation.h train/autocast_guard.h train/checkpoint.h train/grad_scaler.h)
+      train/accumulation.h train/autocast_guard.h train/blocks.h train/checkpoint.h train/classifiers.h
+      train/grad_scaler.h train/state_dict.h)
     cmake_path(GET header PARENT_PATH folder)
     install(FILES "${PROJECT_SOURCE_DIR}/src/ullage/${header}" DESTINATION "${data}include/ullage/${folder}")
   endforeach()

@@ -22,7 +22,9 @@ TEST(Networks, HaveTheKnownParameterCounts) {
                           {{128}, 12'786'560, 11'164'416},
                           {{256, 100, 64, 64, 512}, 11'967'360, 11'156'224},
                           {{256, 100, 64, 64, 1024}, 29'565'824, 27'943'680},
-                          {{256}, 47'983'488, 44'739'328}};
+                          {{256}, 47'983'488, 44'739'328},
+                          {{64, 100, 64, 64, 0, true}, 1'003'392, 192'256},
+                          {{256, 100, 64, 64, 0, true}, 6'113'152, 2'868'992}};
   for (const Counts& c : cases) {
     EXPECT_EQ(parameter_count(*Generator(c.shape)), c.generator) << c.shape.image_size;
     EXPECT_EQ(parameter_count(*Discriminator(c.shape)), c.discriminator) << c.shape.image_size;

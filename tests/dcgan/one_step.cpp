@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH [MICRO_BATCH fp32|bf16]]: trains a small net on seeded noise and
-// writes everything to OUT as safetensors, for test_one_step.py: the start (before/...), real.N and noise.N of each
-// step, losses (STEPS x 5), and for the first step the gradients that Adam used (gradient/...) and the buffers after it
-// (after/...).
+// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH [MICRO_BATCH fp32|bf16 standard|separable]]: trains a small net
+// on seeded noise and writes everything to OUT as safetensors, for test_one_step.py: the start (before/...), real.N and
+// noise.N of each step, losses (STEPS x 5), and for the first step the gradients that Adam used (gradient/...) and the
+// buffers after it (after/...).
 
 #include "dcgan/state.h"
 
@@ -71,15 +71,16 @@ Tensors record(const NetworkShape& shape, std::int64_t batch, std::int64_t steps
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 6 && argc != 8) {
+  if (argc != 3 && argc != 6 && argc != 9) {
     return std::fprintf(stderr,
-                        "usage: dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH [MICRO_BATCH PRECISION]]\n"),
+                        "usage: dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH [MICRO_BATCH PRECISION BLOCKS]]\n"),
            2;
   }
   const auto number = [&](int i, long otherwise) { return argc > i ? std::atol(argv[i]) : otherwise; };
   const long features = number(4, 8);
-  const Tensors tensors = record({number(3, 32), 100, features, features, 0}, number(5, 16), number(2, 1),
-                                 {number(6, 0), argc > 7 && argv[7] == std::string_view("bf16")});
+  const Tensors tensors =
+      record({number(3, 32), 100, features, features, 0, argc > 8 && argv[8] == std::string_view("separable")},
+             number(5, 16), number(2, 1), {number(6, 0), argc > 7 && argv[7] == std::string_view("bf16")});
   const auto status = ullage::program::write_safetensors(argv[1], to_write(tensors), {});
   if (!status) std::fprintf(stderr, "%s\n", status.error().text().c_str());
   return status ? 0 : 1;

@@ -21,21 +21,21 @@ TEST(Options, HaveTheDefaultsOfTheContract) {
   EXPECT_EQ(
       options_as_json(o),
       R"({"data":"d","out":"o","image_size":256,"batch":64,"steps":null,"epochs":25,"nz":100,"ngf":64,"ndf":64,)"
-      R"("max_channels":null,"micro_batch":null,"precision":"fp32","allow":[],"lr":0.0002,"beta1":0.5,"beta2":0.999,"seed":1,"threads":null,"sample_every":100,)"
+      R"("max_channels":null,"blocks":"standard","micro_batch":null,"precision":"fp32","allow":[],"lr":0.0002,"beta1":0.5,"beta2":0.999,"seed":1,"threads":null,"sample_every":100,)"
       R"("checkpoint_every":500,"resume":false,"skip_bad":false})");
 }
 
-// Checkpoints from before these options go on.
-TEST(Options, ThoseOfAStepShapeTheRunIfTheyAreGiven) {
+TEST(Options, ThoseOfAStepShapeTheRun) {
   const auto shape = [](const std::string& line) {
     return options_that_shape_the_run(std::get<Options>(parse("--data d --out o --batch 8 " + line)));
   };
   const auto plain = shape("");
-  EXPECT_FALSE(plain.contains("--precision") || plain.contains("--micro-batch"));
-  EXPECT_EQ(shape("--precision fp32 --micro-batch 8"), plain) << "a micro-batch of the batch is the batch";
-  const auto other = shape("--precision bf16 --micro-batch 3 --allow batch-norm");
+  EXPECT_EQ(shape("--precision fp32 --micro-batch 8 --blocks standard"), plain)
+      << "a micro-batch of the batch is the batch";
+  const auto other = shape("--precision bf16 --micro-batch 3 --allow batch-norm --blocks separable");
   EXPECT_EQ(other.at("--precision"), "bf16");
   EXPECT_EQ(other.at("--micro-batch"), "3");
+  EXPECT_EQ(other.at("--blocks"), "separable");
 }
 
 TEST(Options, StepsTakeThePlaceOfEpochs) {

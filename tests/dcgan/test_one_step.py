@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One step of ullage's DCGAN against Python's torch, from the same weights, pictures and noise; then ten steps. The whole
-batch and micro-batches, in float32 and under autocast.
+batch and micro-batches, in float32 and under autocast, with standard and separable blocks.
 
 usage: test_one_step.py DCGAN_ONE_STEP [IMAGE_SIZE FEATURES BATCH MICRO_BATCH]
 The networks and the loop below are written from the description of pytorch/examples/dcgan, not from the C++."""
@@ -46,20 +46,40 @@ class Net(nn.Module):
         return self.main[-1](self.main[:-1](x).float())
 
 
-def generator(size, nz, ngf):
+class Separable(nn.Module):
+    """A depthwise and a pointwise convolution, the pointwise one where the picture is smaller."""
+
+    def __init__(self, ins, outs, up):
+        super().__init__()
+        self.up = up
+        depthwise, wide = (nn.ConvTranspose2d, outs) if up else (nn.Conv2d, ins)
+        self.depthwise = depthwise(wide, wide, 4, 2, 1, groups=wide, bias=False)
+        self.pointwise = nn.Conv2d(ins, outs, 1, bias=False)
+
+    def forward(self, x):
+        return self.depthwise(self.pointwise(x)) if self.up else self.pointwise(self.depthwise(x))
+
+
+def hidden(ins, outs, up, blocks):
+    if blocks == "separable":
+        return Separable(ins, outs, up)
+    return (nn.ConvTranspose2d if up else nn.Conv2d)(ins, outs, 4, 2, 1, bias=False)
+
+
+def generator(size, nz, ngf, blocks):
     width = ngf * size // 8
     layers = [nn.ConvTranspose2d(nz, width, 4, 1, 0, bias=False), nn.BatchNorm2d(width), nn.ReLU(True)]
     while width > ngf:
-        layers += [nn.ConvTranspose2d(width, width // 2, 4, 2, 1, bias=False), nn.BatchNorm2d(width // 2), nn.ReLU(True)]
+        layers += [hidden(width, width // 2, True, blocks), nn.BatchNorm2d(width // 2), nn.ReLU(True)]
         width //= 2
     return Net(layers + [nn.ConvTranspose2d(ngf, 3, 4, 2, 1, bias=False), nn.Tanh()])
 
 
-def discriminator(size, ndf):
+def discriminator(size, ndf, blocks):
     layers = [nn.Conv2d(3, ndf, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True)]
     width = ndf
     while width < ndf * size // 8:
-        layers += [nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width), nn.LeakyReLU(0.2, inplace=True)]
+        layers += [hidden(width, 2 * width, False, blocks), nn.BatchNorm2d(2 * width), nn.LeakyReLU(0.2, inplace=True)]
         width *= 2
     return Net(layers + [nn.Conv2d(width, 1, 4, 1, 0, bias=False), nn.Sigmoid()])
 
@@ -131,15 +151,15 @@ def relative(ours, theirs):
     return ((ours.double() - theirs.double()).norm() / theirs.double().norm()).item()
 
 
-def compare(tool, sizes, micro, precision):
-    print(f"micro-batch {micro or 'none'}, {precision}")
+def compare(tool, sizes, micro, precision, blocks):
+    print(f"micro-batch {micro or 'none'}, {precision}, {blocks}")
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/step.safetensors"
-        subprocess.run([tool, path, str(STEPS), *sizes, str(micro), precision], check=True)
+        subprocess.run([tool, path, str(STEPS), *sizes, str(micro), precision, blocks], check=True)
         recorded = read_safetensors(path)
     size = recorded["real.0"].size(2)
     features = recorded["before/netD/main.0.weight"].size(0)
-    nets = {"netG": generator(size, recorded["noise.0"].size(1), features), "netD": discriminator(size, features)}
+    nets = {"netG": generator(size, recorded["noise.0"].size(1), features, blocks), "netD": discriminator(size, features, blocks)}
     for name, net in nets.items():
         prefix = f"before/{name}/"
         net.load_state_dict({k[len(prefix) :]: v for k, v in recorded.items() if k.startswith(prefix)}, strict=True)
@@ -167,7 +187,12 @@ def compare(tool, sizes, micro, precision):
 
 def main():
     tool, sizes, micro = sys.argv[1], sys.argv[2:5] or ["32", "8", "16"], int((sys.argv[5:6] or ["6"])[0])
-    good = [compare(tool, sizes, parts_of, precision) for parts_of in (0, micro) for precision in ("fp32", "bf16")]
+    good = [
+        compare(tool, sizes, parts_of, precision, blocks)
+        for blocks in ("standard", "separable")
+        for parts_of in (0, micro)
+        for precision in ("fp32", "bf16")
+    ]
     return 0 if all(good) else 1
 
 

@@ -4,8 +4,10 @@
 
 usage: test_program.py ULLAGE_DCGAN [NAME of a test]"""
 
+import hashlib
 import json
 import pathlib
+import re
 import resource
 import signal
 import subprocess
@@ -222,12 +224,41 @@ def test_other_options_and_pictures(place):
     assert "netG/main.0.weight is F32 [10, 32, 4, 4] in the checkpoint, F32 [10, 64, 4, 4] here" in said, said
     said = place.run("a", "--steps", "4", "--resume", "--lr", "1e-3", expect=3)
     assert "--lr is 0.0002 in the checkpoint, 0.001 here" in said, said
+    said = place.run("a", "--steps", "4", "--resume", "--blocks", "separable", expect=3)
+    assert "--blocks is standard in the checkpoint, separable here" in said, said
     png(place.data / "a" / "new.png", 99)
     said = place.run("a", "--steps", "4", "--resume", expect=3)
     assert "made with 10 pictures" in said and "has 11" in said, said
     (place.data / "a" / "0.png").unlink()
     said = place.run("a", "--steps", "4", "--resume", expect=3)
     assert "pictures of other names" in said, said
+
+
+def test_separable_blocks(place):
+    """Fewer weights, the same promises; the checkpoint says which blocks, and one from before they were there goes on."""
+    place.run("a", "--steps", "4", "--blocks", "separable")
+    place.run("b", "--steps", "2", "--blocks", "separable")
+    place.run("b", "--steps", "4", "--blocks", "separable", "--resume")
+    place.same("a", "b")
+    place.run("plain", "--steps", "2")
+    assert place.report("a")["options"]["blocks"] == "separable" and place.report("plain")["options"]["blocks"] == "standard"
+    fewer, more = (place.report(out)["parameters"] for out in ("a", "plain"))
+    assert all(fewer[net] < more[net] for net in more), f"{fewer} {more}"
+    path = place.checkpoint("a")
+    assert b'\\"--blocks\\":\\"separable\\"' in path.read_bytes(), "the checkpoint does not say which blocks"
+    said = place.run("a", "--steps", "6", "--resume", expect=3)
+    assert "--blocks is separable in the checkpoint, standard here" in said, said
+    old = place.checkpoint("plain")
+    whole = old.read_bytes()
+    named = b'\\"--blocks\\":\\"standard\\",'
+    assert named in whole
+    size = int.from_bytes(whole[:8], "little")
+    header = whole[8 : 8 + size].replace(named, b"")
+    blank = re.sub(b'"sha256":"[0-9a-f]{64}"', b'"sha256":"%s"' % (b"0" * 64), whole[:8] + header.ljust(size)) + whole[8 + size :]
+    old.write_bytes(blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1))
+    place.run("plain", "--steps", "4", "--resume")
+    place.run("whole", "--steps", "4")
+    place.same("plain", "whole")
 
 
 def test_folders(place):

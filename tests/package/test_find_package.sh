@@ -20,7 +20,7 @@ expect() {
   [ "$2" = "$3" ] || { echo "$1: expected '$2', got '$3'"; exit 1; }
 }
 expect "headers" "base/bytes.h base/check.h base/knob.h base/result.h runtime/c_api.h runtime/runtime.h \
-train/accumulation.h train/autocast_guard.h train/checkpoint.h train/grad_scaler.h" \
+train/accumulation.h train/autocast_guard.h train/blocks.h train/checkpoint.h train/classifiers.h train/grad_scaler.h train/state_dict.h" \
   "$(cd "$work/moved/include/ullage" && find . -name '*.h' -printf '%P\n' | sort | paste -sd ' ')"
 expect "a plain run" "0 0" "$("$work/build/consumer")"
 expect "under a budget" "1 4294967296" "$("$work/moved/bin/ullage" run --quiet --memory 4GiB -- "$work/build/consumer")"
@@ -32,6 +32,7 @@ if [ -x "$work/build/train" ]; then  # a CUDA build's TorchConfig.cmake wants a 
   plain=$("$work/build/train")
   expect "training under a budget" "$plain" "$("$work/moved/bin/ullage" run --quiet --memory 400MiB -- "$work/build/train")"
   echo "$plain"
+  expect "a file of weights" "6 1000" "$("$work/build/classify" "$work/weights.pt")"
 else
   echo "skipped: Ullage::train was not built, because this torch's CMake files need a CUDA toolkit"
 fi

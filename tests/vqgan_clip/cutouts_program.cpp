@@ -14,8 +14,8 @@
 //      <i>/cuts, <i>/gradient        the gradient of the weighted sum at the picture
 //      <i>/parts/<n>/cuts, gradient  the same, n cutouts at a time
 // Booleans are written as bytes. Empty tensors are omitted.
-#include "torch_program/as_tensor.h"
 #include "torch_program/tensor_file.h"
+#include "ullage/train/as_tensor.h"
 #include "vqgan_clip/cutouts.h"
 
 #include <ATen/Context.h>
@@ -45,8 +45,7 @@ Options options_of(const std::string& text) {
 Draws given(const std::shared_ptr<const read::Weights>& file, const std::string& prefix) {
   Draws draws;
   for (const auto& tensor : file->tensors()) {
-    if (tensor.name.starts_with(prefix))
-      draws[tensor.name.substr(prefix.size())] = torch_program::as_tensor(file, tensor.name);
+    if (tensor.name.starts_with(prefix)) draws[tensor.name.substr(prefix.size())] = train::as_tensor(file, tensor.name);
   }
   return draws;
 }

@@ -2,9 +2,9 @@
 // optimizers_program KIND IN OUT: takes steps from given gradients, for test_optimizers_in_cpp.py. IN is a safetensors
 // file of x/<tensor>, gradient/<step>/<tensor> and rates (one a step, F64); OUT gets x/<step>/<tensor>.
 
-#include "torch_program/as_tensor.h"
 #include "torch_program/optimizer.h"
 #include "torch_program/tensor_file.h"
+#include "ullage/train/as_tensor.h"
 
 #include <ATen/Parallel.h>
 
@@ -29,15 +29,15 @@ Status run(Kind kind, const std::string& in, const std::string& out) {
   const auto file = std::make_shared<const read::Weights>(*std::move(read));
   std::vector<at::Tensor> tensors;
   for (std::size_t i = 0; file->find("x/" + std::to_string(i)) != nullptr; ++i) {
-    tensors.push_back(torch_program::as_tensor(file, "x/" + std::to_string(i)).clone().requires_grad_());
+    tensors.push_back(train::as_tensor(file, "x/" + std::to_string(i)).clone().requires_grad_());
   }
   const auto optimizer = torch_program::make_optimizer(kind, tensors);
-  const at::Tensor rates = torch_program::as_tensor(file, "rates");
+  const at::Tensor rates = train::as_tensor(file, "rates");
   std::map<std::string, at::Tensor> seen;
   for (std::int64_t step = 0; step < rates.numel(); ++step) {
     const std::string place = std::to_string(step) + "/";
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      tensors[i].mutable_grad() = torch_program::as_tensor(file, "gradient/" + place + std::to_string(i)).clone();
+      tensors[i].mutable_grad() = train::as_tensor(file, "gradient/" + place + std::to_string(i)).clone();
     }
     optimizer->step(rates.const_data_ptr<double>()[step]);
     for (std::size_t i = 0; i < tensors.size(); ++i) {

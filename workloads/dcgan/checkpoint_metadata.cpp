@@ -50,8 +50,9 @@ std::optional<RunPlace> read_place(const program::Metadata& metadata) {
 
 std::string differing_options(const program::Metadata& metadata, const Options& options) {
   const Json then = json_of(metadata, "options");
+  const auto defaults = options_that_shape_the_run(Options{});
   std::map<std::string, std::pair<std::string, std::string>> both;  // in the checkpoint, here
-  for (const auto& [name, value] : options_that_shape_the_run(options)) both[name] = {"not said", value};
+  for (const auto& [name, value] : options_that_shape_the_run(options)) both[name] = {defaults.at(name), value};
   for (const auto& [name, value] : then.items()) {
     const auto here = both.try_emplace(name, "", "not said").first;
     if (value.is_string()) here->second.first = value.get<std::string>();

@@ -2,6 +2,7 @@
 #include "dcgan/networks.h"
 
 #include "ullage/base/check.h"
+#include "ullage/train/blocks.h"
 
 #include <ATen/autocast_mode.h>
 
@@ -25,6 +26,16 @@ Options end_layer(std::int64_t from, std::int64_t to) {
 template <class Options>
 Options middle_layer(std::int64_t from, std::int64_t to) {
   return Options(from, to, kKernel).stride(2).padding(1).bias(false);
+}
+
+// The same from hidden channels to hidden channels.
+template <class Plain, class Separable, class Options>
+void push_hidden(nn::Sequential& layers, bool separable, std::int64_t from, std::int64_t to) {
+  if (separable) {
+    layers->push_back(Separable(train::SeparableOptions{from, to, kKernel, 2, 1}));
+  } else {
+    layers->push_back(Plain(middle_layer<Options>(from, to)));
+  }
 }
 
 torch::Tensor run(nn::Sequential& layers, const torch::Tensor& input) {
@@ -58,7 +69,8 @@ GeneratorImpl::GeneratorImpl(const NetworkShape& shape) {
   main_->push_back(nn::ConvTranspose2d(end_layer<Layer>(shape.nz, list.back())));
   normalise(list.back());
   for (std::size_t i = list.size() - 1; i > 0; --i) {
-    main_->push_back(nn::ConvTranspose2d(middle_layer<Layer>(list[i], list[i - 1])));
+    push_hidden<nn::ConvTranspose2d, train::SeparableConvTranspose2d, Layer>(main_, shape.separable, list[i],
+                                                                             list[i - 1]);
     normalise(list[i - 1]);
   }
   main_->push_back(nn::ConvTranspose2d(middle_layer<Layer>(list.front(), kColours)));
@@ -77,7 +89,7 @@ DiscriminatorImpl::DiscriminatorImpl(const NetworkShape& shape) {
   main_->push_back(nn::Conv2d(middle_layer<Layer>(kColours, list.front())));
   leak();
   for (std::size_t i = 1; i < list.size(); ++i) {
-    main_->push_back(nn::Conv2d(middle_layer<Layer>(list[i - 1], list[i])));
+    push_hidden<nn::Conv2d, train::SeparableConv2d, Layer>(main_, shape.separable, list[i - 1], list[i]);
     main_->push_back(nn::BatchNorm2d(list[i]));
     leak();
   }

@@ -7,6 +7,10 @@
 //
 //   256:  G  nz -> 2048 @4 -> 1024 @8 -> 512 @16 -> 256 @32 -> 128 @64 -> 64 @128 -> 3 @256      (64 features)
 //         D  the same layers backwards, no BatchNorm after the first, one number at the end
+//
+// Separable: layers from hidden channels to hidden channels are two, a depthwise and a pointwise convolution, and their
+// keys are main.{3k}.depthwise.weight and main.{3k}.pointwise.weight. Those that touch noise, colours or the
+// probability stay: they would not be smaller.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -23,6 +27,7 @@ struct NetworkShape {
   std::int64_t ngf = 64;
   std::int64_t ndf = 64;
   std::int64_t max_channels = 0;  // cap on every layer; 0: no cap
+  bool separable = false;         // hidden layers are depthwise-separable (ullage/train/blocks.h)
 };
 
 // Returns the channels at half the picture's side, a quarter, ... down to 4: {64, 128, 256, 512, 1024, 2048} for side

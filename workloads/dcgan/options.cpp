@@ -30,6 +30,8 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--ngf", o.ngf, "features of the generator's last layer")->capture_default_str();
   app.add_option("--ndf", o.ndf, "features of the discriminator's first layer")->capture_default_str();
   app.add_option("--max-channels", o.max_channels, "no layer has more channels");
+  app.add_option("--blocks", o.blocks, "standard, or separable: hidden layers with far fewer weights")
+      ->capture_default_str();
   app.add_option("--micro-batch", o.micro_batch, "pictures that go through the networks at a time");
   app.add_option("--precision", o.precision, "fp32, or bf16: layers in bfloat16, weights in float32")
       ->capture_default_str();
@@ -52,6 +54,8 @@ std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
   for (const std::string& name : o.allow) {
     if (name != "batch-norm") return "--allow " + name + " does not work: only batch-norm can be allowed";
   }
+  if (o.blocks != "standard" && o.blocks != "separable")
+    return "--blocks " + o.blocks + " does not work: standard and separable do";
   if (o.precision != "fp32" && o.precision != "bf16")
     return "--precision " + o.precision + " does not work: fp32 and bf16 do";
   if (app.count("--micro-batch") == 0) return "";
@@ -132,21 +136,20 @@ std::vector<std::int64_t> image_sizes() {
 
 std::map<std::string, std::string> options_that_shape_the_run(const Options& o) {
   const auto text = [](const auto& value) { return nlohmann::json(value).dump(); };
-  std::map<std::string, std::string> options = {{"--image-size", text(o.image_size)},
-                                                {"--batch", text(o.batch)},
-                                                {"--nz", text(o.nz)},
-                                                {"--ngf", text(o.ngf)},
-                                                {"--ndf", text(o.ndf)},
-                                                {"--max-channels", text(o.max_channels)},
-                                                {"--lr", text(o.lr)},
-                                                {"--beta1", text(o.beta1)},
-                                                {"--beta2", text(o.beta2)},
-                                                {"--seed", text(o.seed)},
-                                                {"--skip-bad", text(o.skip_bad)}};
-  // Only if they are not the default, which is all that older checkpoints can have.
-  if (o.micro_batch > 0 && o.micro_batch < o.batch) options.emplace("--micro-batch", text(o.micro_batch));
-  if (o.precision != Options{}.precision) options.emplace("--precision", o.precision);
-  return options;
+  return {{"--image-size", text(o.image_size)},
+          {"--batch", text(o.batch)},
+          {"--nz", text(o.nz)},
+          {"--ngf", text(o.ngf)},
+          {"--ndf", text(o.ndf)},
+          {"--max-channels", text(o.max_channels)},
+          {"--lr", text(o.lr)},
+          {"--beta1", text(o.beta1)},
+          {"--beta2", text(o.beta2)},
+          {"--seed", text(o.seed)},
+          {"--skip-bad", text(o.skip_bad)},
+          {"--blocks", o.blocks},
+          {"--micro-batch", text(o.micro_batch < o.batch ? o.micro_batch : 0)},
+          {"--precision", o.precision}};
 }
 
 std::string options_as_json(const Options& o) {
@@ -163,6 +166,7 @@ std::string options_as_json(const Options& o) {
                                        {"ngf", o.ngf},
                                        {"ndf", o.ndf},
                                        {"max_channels", given(o.max_channels)},
+                                       {"blocks", o.blocks},
                                        {"micro_batch", given(o.micro_batch)},
                                        {"precision", o.precision},
                                        {"allow", o.allow},

@@ -24,7 +24,8 @@ struct Options {
   std::int64_t ngf = 64;
   std::int64_t ndf = 64;
   std::int64_t max_channels = 0;  // 0: no cap
-  std::int64_t micro_batch = 0;   // pictures that go through the networks at a time; 0: the batch
+  std::string blocks = "standard";
+  std::int64_t micro_batch = 0;  // pictures that go through the networks at a time; 0: the batch
   std::string precision = "fp32";
   std::vector<std::string> allow;  // what may differ from a whole batch
   double lr = 2e-4;
@@ -45,7 +46,8 @@ std::variant<Options, program::Answer> parse_options(int argc, const char* const
 // The values that --image-size accepts.
 std::vector<std::int64_t> image_sizes();
 
-// Returns, as text, the options that must be the same in a checkpoint and in the run that resumes it.
+// Returns, as text, the options that must be the same in a checkpoint and in the run that resumes it. A checkpoint from
+// before an option was there has its default, so such a default must not change.
 std::map<std::string, std::string> options_that_shape_the_run(const Options& options);
 
 // Returns the options as a JSON object, for run.json. An option that was not given and has no default is null.

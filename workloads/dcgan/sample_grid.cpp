@@ -19,7 +19,9 @@ StepSettings step_settings(const Options& o) {
   return {o.micro_batch < o.batch ? o.micro_batch : 0, o.precision == "bf16"};
 }
 
-NetworkShape network_shape(const Options& o) { return {o.image_size, o.nz, o.ngf, o.ndf, o.max_channels}; }
+NetworkShape network_shape(const Options& o) {
+  return {o.image_size, o.nz, o.ngf, o.ndf, o.max_channels, o.blocks == "separable"};
+}
 
 AdamSettings adam_settings(const Options& o) { return {o.lr, o.beta1, o.beta2}; }
 

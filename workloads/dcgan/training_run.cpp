@@ -252,8 +252,8 @@ Result<ExitCode> TrainingRun::run() {
 }  // namespace
 
 ExitCode run_dcgan(const Options& options, std::ostream& out, bool terminal) {
-  const torch_program::ProgramWords words{"ullage-dcgan",
-                                          "a smaller --batch (or --ngf, --ndf, --max-channels) needs less"};
+  const torch_program::ProgramWords words{
+      "ullage-dcgan", "a smaller --batch (or --ngf, --ndf, --max-channels, --blocks separable) needs less"};
   return torch_program::run_program(
       words, out, terminal, [&](program::Progress& progress) { return rehearse_if_asked(options, progress); },
       [&](program::Progress& progress) { return TrainingRun(options, progress).run(); });

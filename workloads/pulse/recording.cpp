@@ -3,7 +3,7 @@
 
 #include "torch_program/tensor_file.h"
 #include "ullage/read/weights/weights_match.h"
-#include "torch_program/as_tensor.h"
+#include "ullage/train/as_tensor.h"
 
 #include <ATen/ATen.h>
 
@@ -27,9 +27,9 @@ Result<Start> read_start(const std::string& path, const Options& options, std::i
   }
   ULLAGE_TRY(read::match(*file, wanted, read::ExtraWeights::Allowed));
   Start start;
-  start.latents = torch_program::as_tensor(file, wanted[0].name).clone();
+  start.latents = train::as_tensor(file, wanted[0].name).clone();
   for (std::size_t i = 1; i < wanted.size(); ++i) {
-    start.noises.push_back(torch_program::as_tensor(file, wanted[i].name).clone());
+    start.noises.push_back(train::as_tensor(file, wanted[i].name).clone());
   }
   return start;
 }

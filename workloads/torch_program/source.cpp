@@ -2,7 +2,7 @@
 #include "torch_program/source.h"
 
 #include "ullage/runtime/runtime.h"
-#include "torch_program/as_tensor.h"
+#include "ullage/train/as_tensor.h"
 
 #include <ATen/ops/empty.h>
 
@@ -25,7 +25,7 @@ Source Source::under(const std::string& part) const {
 
 at::Tensor Source::take(const std::string& name, double factor, at::MemoryFormat format) const {
   const std::string key = prefix_ + name;
-  const at::Tensor in_file = as_tensor(weights_, key);
+  const at::Tensor in_file = train::as_tensor(weights_, key);
   const read::WeightTensor& found = *weights_->find(key);
   at::Tensor own = at::empty(in_file.sizes(), type_);
   if (found.is_contiguous()) {
@@ -47,6 +47,6 @@ at::Tensor Source::take(const std::string& name, double factor, at::MemoryFormat
   return own;
 }
 
-at::Tensor Source::view(const std::string& name) const { return as_tensor(weights_, prefix_ + name); }
+at::Tensor Source::view(const std::string& name) const { return train::as_tensor(weights_, prefix_ + name); }
 
 }  // namespace ullage::torch_program

@@ -4,18 +4,17 @@
 // Views a tensor in a file of weights as a tensor of torch.
 
 #include "ullage/read/weights/weights.h"
-#include "ullage/runtime/ops/torch_compat.h"
 
 #include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <string_view>
 
-namespace ullage::torch_program {
+namespace ullage::train {
 
 // Returns the tensor called `name`; ContractError if the file has none. It shares the file's mapping, which it keeps
 // alive, and must never be written. It is copied if its address is no multiple of its element's size. ContractError for
 // unsigned integers of more than 8 bits, floats of 8 bits, and complex numbers.
 at::Tensor as_tensor(const std::shared_ptr<const read::Weights>& weights, std::string_view name);
 
-}  // namespace ullage::torch_program
+}  // namespace ullage::train

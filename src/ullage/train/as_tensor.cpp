@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "torch_program/as_tensor.h"
+#include "ullage/train/as_tensor.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace ullage::torch_program {
+namespace ullage::train {
 namespace {
 
 at::ScalarType type_of(read::Dtype dtype) {
@@ -54,4 +54,4 @@ at::Tensor as_tensor(const std::shared_ptr<const read::Weights>& weights, std::s
       data, found->shape, found->strides, [weights](void*) {}, type);
 }
 
-}  // namespace ullage::torch_program
+}  // namespace ullage::train

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Blocks of small architectures: depthwise-separable convolutions, MobileNetV2's inverted residual, EfficientNet's
+// MBConv with squeeze-and-excitation. Children have the names that they have in torchvision, so its state_dicts fit.
+//
+// Few parameters are not few bytes. A separable convolution keeps one more activation for backward than the convolution
+// that it replaces, and the blocks widen their input sixfold inside. Measure, or `ullage predict`.
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/any.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ullage::train {
+
+// Layers one after the other, called "0", "1", ... A torch::nn::Sequential that can be inside another: Sequential's
+// forward() is a template, so a Sequential cannot hold one.
+class LayersImpl final : public torch::nn::Module {
+ public:
+  template <class Holder>
+  void push_back(Holder layer) {
+    layers_.emplace_back(register_module(std::to_string(layers_.size()), std::move(layer)));
+  }
+  at::Tensor forward(const at::Tensor& input);
+
+ private:
+  std::vector<torch::nn::AnyModule> layers_;
+};
+TORCH_MODULE(Layers);
+
+// A convolution of which the weight is a product: one kernel for each channel of the wider picture ("depthwise"), and
+// one matrix over the channels ("pointwise"), which has the bias.
+struct SeparableOptions {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t kernel = 3;
+  std::int64_t stride = 1;
+  std::int64_t padding = 1;
+  bool bias = false;
+};
+
+// Depthwise, then pointwise on the smaller picture.
+class SeparableConv2dImpl final : public torch::nn::Module {
+ public:
+  explicit SeparableConv2dImpl(const SeparableOptions& options);
+  at::Tensor forward(const at::Tensor& input);
+
+ private:
+  torch::nn::Conv2d depthwise_{nullptr}, pointwise_{nullptr};
+};
+TORCH_MODULE(SeparableConv2d);
+
+// Its transpose: pointwise on the smaller picture, then depthwise.
+class SeparableConvTranspose2dImpl final : public torch::nn::Module {
+ public:
+  explicit SeparableConvTranspose2dImpl(const SeparableOptions& options);
+  at::Tensor forward(const at::Tensor& input);
+
+ private:
+  torch::nn::Conv2d pointwise_{nullptr};
+  torch::nn::ConvTranspose2d depthwise_{nullptr};
+};
+TORCH_MODULE(SeparableConvTranspose2d);
+
+enum class Activation { None, ReLU6, SiLU };
+
+// A convolution that keeps the side (or divides it by the stride), BatchNorm, and an activation: "0", "1".
+struct ConvNormOptions {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t kernel = 3;
+  std::int64_t stride = 1;
+  std::int64_t groups = 1;
+  Activation activation = Activation::None;
+};
+Layers conv_norm(const ConvNormOptions& options);
+
+struct InvertedResidualOptions {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t stride = 1;
+  std::int64_t expand = 6;  // the channels inside are `from` times this
+};
+
+// MobileNetV2 (https://arxiv.org/abs/1801.04381): widen, depthwise, narrow without an activation. The input is added
+// if its shape is the output's.
+class InvertedResidualImpl final : public torch::nn::Module {
+ public:
+  explicit InvertedResidualImpl(const InvertedResidualOptions& options);
+  at::Tensor forward(const at::Tensor& input);
+
+ private:
+  bool adds_input_;
+  Layers conv_;
+};
+TORCH_MODULE(InvertedResidual);
+
+// Weighs each channel by what all channels are on average (https://arxiv.org/abs/1709.01507): SiLU inside, a sigmoid at
+// the end.
+class SqueezeExcitationImpl final : public torch::nn::Module {
+ public:
+  SqueezeExcitationImpl(std::int64_t channels, std::int64_t squeezed);
+  at::Tensor forward(const at::Tensor& input);
+
+ private:
+  torch::nn::Conv2d fc1_{nullptr}, fc2_{nullptr};
+};
+TORCH_MODULE(SqueezeExcitation);
+
+struct MBConvOptions {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t kernel = 3;
+  std::int64_t stride = 1;
+  std::int64_t expand = 6;
+  double drop = 0;  // in training: the probability that a sample passes the block by (stochastic depth)
+};
+
+// EfficientNet (https://arxiv.org/abs/1905.11946): an inverted residual with SiLU, and squeeze-and-excitation after the
+// depthwise convolution, to a quarter of `from`.
+class MBConvImpl final : public torch::nn::Module {
+ public:
+  explicit MBConvImpl(const MBConvOptions& options);
+  at::Tensor forward(const at::Tensor& input);
+
+ private:
+  bool adds_input_;
+  double drop_;
+  Layers block_;
+};
+TORCH_MODULE(MBConv);
+
+}  // namespace ullage::train

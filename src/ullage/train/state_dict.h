@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Loads what Python's torch.save(module.state_dict()) wrote, and what is published in that form, into a module of
+// LibTorch, which has no such function. The file is mapped and untrusted: nothing in it is run.
+
+#include "ullage/base/result.h"
+
+#include <torch/nn/module.h>
+
+#include <string>
+
+namespace ullage::train {
+
+// Copies the file's tensors into the module's parameters and buffers of the same names, in the module's types. Zip and
+// legacy files of torch.save, TorchScript archives and safetensors. `prefix`: of the names in the file ("state_dict.").
+// BadFile, and the module is as before: names are missing, extra, or have another shape; the error names the first ten.
+// BatchNorm's num_batches_tracked may be missing, as in Python; then it becomes 0. NotFound, System.
+Status load_state_dict(torch::nn::Module& module, const std::string& path, const std::string& prefix = "");
+
+}  // namespace ullage::train
