@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,6 +33,12 @@ ForkedChild child_with(Bytes held) {
   return ForkedChild([held] { hold(held); });
 }
 
+std::optional<std::vector<TreeMember>> counted_tree(store::LedgerPage& page, std::int32_t root) {
+  std::optional<std::vector<TreeMember>> tree = count_tree(page, root);
+  if (tree) note_count(page, *tree);
+  return tree;
+}
+
 struct TreeWatchTest : testing::Test {
   void SetUp() override { own.pid.store(getpid()); }
   std::unique_ptr<store::LedgerPage> page = std::make_unique<store::LedgerPage>();
@@ -41,7 +48,7 @@ struct TreeWatchTest : testing::Test {
 
 TEST_F(TreeWatchTest, HasNothingToTellOfAProcessThatIsAlone) {
   own.others.store(7);  // left from an earlier count
-  EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
+  EXPECT_EQ(counted_tree(*page, getpid())->size(), 1u);
   EXPECT_EQ(own.others.load(), 0u);
   EXPECT_EQ(page->tree_peak.load(), 0u);
 }
@@ -51,7 +58,7 @@ TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
   const ForkedChild child = child_with(kHeld);
   store::LedgerSlot& slot = page->slots[3];
   slot.pid.store(child.pid()), slot.rss.store(12345);
-  EXPECT_EQ(count_tree(*page, getpid())->size(), 2u);
+  EXPECT_EQ(counted_tree(*page, getpid())->size(), 2u);
   EXPECT_GE(Bytes{own.others.load()}, kHeld / 2);
   EXPECT_LE(Bytes{own.others.load()}, kHeld + beside);
   EXPECT_LE(Bytes{slot.others.load()}, beside);  // what it shares is part of its own count
@@ -62,7 +69,7 @@ TEST_F(TreeWatchTest, TellsEachProcessWhatTheOthersHold) {
 
 TEST_F(TreeWatchTest, FollowsHowThoseCountedGrow) {
   const ForkedChild child = child_with(kHeld);
-  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes before{own.others.load()}, peak{page->tree_peak.load()};
   hold(kHeld);
   follow_tree(*page, tree);
@@ -72,9 +79,9 @@ TEST_F(TreeWatchTest, FollowsHowThoseCountedGrow) {
 
 TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
   page->slots[1].pid.store(getppid());
-  EXPECT_EQ(count_tree(*page, getpid())->size(), 2u);
+  EXPECT_EQ(counted_tree(*page, getpid())->size(), 2u);
   page->slots[1].ended.store(1);
-  EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
+  EXPECT_EQ(counted_tree(*page, getpid())->size(), 1u);
 }
 
 // Not in the temporary folder, which may be in memory; then its pages would not count as a file's.
@@ -101,14 +108,14 @@ TEST_F(TreeWatchTest, SeesCopiesOfAFilesPages) {
   const ForkedChild child([&] { read_all(static_cast<char*>(map())); });
   store::LedgerSlot& slot = page->slots[1];
   slot.pid.store(child.pid());
-  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes before{slot.others.load()}, peak{page->tree_peak.load()}, resident = store::resident_now();
   for (std::uint64_t i = 0; i < kHeld.count; i += 4096) weights[i] = 1;
   EXPECT_GE(follow_tree(*page, tree).value(), kHeld - 1_MiB);
   EXPECT_LE(store::resident_now(), resident + 4_MiB) << "the process itself sees nothing of it";
   EXPECT_GE(Bytes{slot.others.load()}, before + kHeld - 4_MiB);
   EXPECT_LE(Bytes{page->tree_peak.load()}, peak + 8_MiB) << "a guess is no peak";
-  count_tree(*page, getpid());
+  counted_tree(*page, getpid());
   EXPECT_GE(Bytes{page->tree_peak.load()}, peak + kHeld - 4_MiB) << "it was right";
   munmap(weights, kHeld.count);
   close(fd);
@@ -124,7 +131,7 @@ TEST_F(TreeWatchTest, CallsNoPageACopyThatNobodyElseHas) {
   char* const own_weights = static_cast<char*>(mmap(nullptr, kHeld.count, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0));
   ASSERT_NE(own_weights, MAP_FAILED);
   for (std::uint64_t i = 0; i < kHeld.count; i += 4096) static_cast<void>(*const_cast<volatile char*>(own_weights + i));
-  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes with_others = tree.front().with_others;
   EXPECT_LE(with_others, beside);
   for (std::uint64_t i = 0; i < kHeld.count; i += 4096) own_weights[i] = 1;
@@ -145,7 +152,7 @@ TEST_F(TreeWatchTest, CountsAFilesPagesWholeThoughOthersOutsideTheTreeHaveThemTo
   });
   const auto counted = [&] {
     page->tree_peak.store(0);
-    EXPECT_EQ(count_tree(*page, root.pid())->size(), 2u);
+    EXPECT_EQ(counted_tree(*page, root.pid())->size(), 2u);
     return Bytes{page->tree_peak.load()};
   };
   own.pid.store(0);  // this process is not part of the tree
@@ -165,12 +172,12 @@ TEST_F(TreeWatchTest, TellsNothingWhenOneEnded) {
   std::vector<TreeMember> tree;
   {
     const ForkedChild child = child_with(kHeld);
-    tree = count_tree(*page, getpid()).value();
+    tree = counted_tree(*page, getpid()).value();
     own.others.store(7);
   }
   EXPECT_FALSE(follow_tree(*page, tree).has_value());
   EXPECT_EQ(own.others.load(), 7u);
-  EXPECT_EQ(count_tree(*page, getpid())->size(), 1u);
+  EXPECT_EQ(counted_tree(*page, getpid())->size(), 1u);
 }
 
 TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
@@ -192,7 +199,7 @@ TEST_F(TreeWatchTest, TakesWhatAYoungChildWritesOfItsParentsPagesForItsOwn) {
   ASSERT_EQ(pids.size(), 2u);
   store::LedgerSlot& slot = page->slots[1];
   slot.pid.store(pids[1]);
-  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes before{own.others.load()};
   ASSERT_EQ(write(go[1], "", 1), 1);
   char word = 0;
@@ -219,7 +226,7 @@ TEST_F(TreeWatchTest, TakesWhatAProcessWritesThatJustForkedForItsOwn) {
   const ForkedChild child([] {});
   own.forked_at.store(std::uint64_t(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
   own.copies_expected.store((kHeld * 2).count);
-  const std::vector<TreeMember> tree = count_tree(*page, getpid()).value();
+  const std::vector<TreeMember> tree = counted_tree(*page, getpid()).value();
   const Bytes before{own.others.load()}, peak{page->tree_peak.load()};
   for (std::uint64_t i = 0; i < kHeld.count; i += 4096) shared[i] = 1;
   EXPECT_GE(*follow_tree(*page, tree), kHeld - 1_MiB);
@@ -246,7 +253,7 @@ TEST_F(TreeWatchTest, CountsNoResidentBytesWhereTheBudgetIsACards) {
   const ForkedChild child = child_with(kHeld);
   const TreeWatch watch(*page, getpid());
   EXPECT_TRUE(store::await_count(*page, std::chrono::seconds(60)));  // whoever asks gets an answer
-  EXPECT_TRUE(count_tree(*page, getpid())->empty());
+  EXPECT_TRUE(counted_tree(*page, getpid())->empty());
   EXPECT_EQ(own.others.load(), 0u);
   EXPECT_EQ(own.rss_counted.load(), 0u);
   EXPECT_EQ(page->tree_peak.load(), 0u);

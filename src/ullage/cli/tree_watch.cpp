@@ -45,8 +45,9 @@ std::chrono::nanoseconds processor_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// Returns null if the process has no slot.
-store::LedgerSlot* slot_of(store::LedgerPage& page, std::int32_t pid) {
+// Returns null if the process has no slot. `Page`: a LedgerPage, const or not.
+template <typename Page>
+auto* slot_of(Page& page, std::int32_t pid) {
   const auto slot = std::ranges::find_if(page.slots, [pid](const auto& one) { return one.pid.load() == pid; });
   return slot != page.slots.end() ? &*slot : nullptr;
 }
@@ -117,27 +118,26 @@ void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes gu
 
 }  // namespace
 
-std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root) {
+std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root) {
   if (page.card.load() != 0) return std::vector<TreeMember>{};
   const std::vector<std::int32_t> pids = members(page, root);
   std::vector<TreeMember> tree;
-  if (pids.size() == 1) {
-    if (store::LedgerSlot* slot = slot_of(page, pids.front())) slot->copies_expected.store(0);
-    tell(page, tree);
-    tree.push_back({pids.front(), {}, {}, {}, {}});
-    return tree;
-  }
   tree.reserve(pids.size());
   std::vector<FilePages> files;
   files.reserve(pids.size());
   for (const std::int32_t pid : pids) {
-    if (store::LedgerSlot* slot = slot_of(page, pid)) {  // read before the count, so the count includes it
-      slot->rss_counted.store(slot->rss.load());
-      slot->diverged_counted.store(slot->diverged.load());
+    TreeMember& member = tree.emplace_back();
+    member.pid = pid;
+    if (pids.size() == 1) return tree;
+    if (const store::LedgerSlot* slot = slot_of(page, pid)) {
+      member.slot_rss = slot->rss.load();
+      member.slot_diverged = slot->diverged.load();
     }
-    const Bytes faulted = store::faulted_of(pid);
+    member.faulted = store::faulted_of(pid);
     const store::SharedPages pages = store::shared_pages_of(pid);
-    tree.push_back({pid, store::resident_pages_of(pid), pages.proportional, pages.with_others, faulted});
+    member.resident = store::resident_pages_of(pid);
+    member.proportional = pages.proportional;
+    member.with_others = pages.with_others;
     files.push_back({store::file_pages_of(pid), pages.files_proportional, pages.clean_alone});
   }
   const auto ended = [](const TreeMember& member) { return member.proportional == Bytes{}; };
@@ -145,8 +145,22 @@ std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::
   const auto largest =
       static_cast<std::size_t>(std::ranges::max_element(files, {}, &FilePages::resident) - files.begin());
   tree[largest].proportional += shared_with_outsiders(files, largest);
-  tell(page, tree);
   return tree;
+}
+
+void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
+  if (page.card.load() != 0) return;
+  for (const TreeMember& member : tree) {
+    store::LedgerSlot* const slot = slot_of(page, member.pid);
+    if (slot == nullptr) continue;
+    if (tree.size() == 1) {
+      slot->copies_expected.store(0);
+      continue;
+    }
+    slot->rss_counted.store(member.slot_rss);
+    slot->diverged_counted.store(member.slot_diverged);
+  }
+  tell(page, tree);
 }
 
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
@@ -168,7 +182,10 @@ std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<Tree
 }
 
 TreeWatch::TreeWatch(store::LedgerPage& page, std::int32_t root)
-    : page_(page), root_(root), thread_(make_thread([this] { run(); })) {}
+    : page_(page),
+      root_(root),
+      follower_(make_thread([this] { follow(); })),
+      counter_(make_thread([this] { count(); })) {}
 
 TreeWatch::~TreeWatch() {
   {
@@ -176,32 +193,46 @@ TreeWatch::~TreeWatch() {
     over_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  follower_.join();
+  counter_.join();
 }
 
-void TreeWatch::run() {
-  std::unique_lock lock(lock_);
-  while (!over_) {
-    if (is_due()) count();
+void TreeWatch::follow() {
+  for (Lock lock(lock_); !over_;) {
+    if (is_due() && !due_) {
+      due_ = true;
+      changed_.notify_all();
+    }
     changed_.wait_for(lock, kBetweenLooks, [this] { return over_; });
   }
 }
 
-bool TreeWatch::is_due() {
-  if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
-  const Clock::time_point now = Clock::now();
-  if (now >= next_count_) return true;
-  const std::optional<Bytes> copied = follow_tree(page_, tree_);
-  return !copied || (*copied > kWorthACount && now >= least_rest_);
+void TreeWatch::count() {
+  for (Lock lock(lock_); !over_;) {
+    changed_.wait(lock, [this] { return over_ || due_; });
+    if (due_) count_once(lock);
+    due_ = false;
+  }
 }
 
-void TreeWatch::count() {
+bool TreeWatch::is_due() {
+  const std::optional<Bytes> copied = follow_tree(page_, tree_);
+  if (page_.counts_asked.load() > page_.counts_made.load() || has_newcomer(page_, tree_)) return true;
+  const Clock::time_point now = Clock::now();
+  return !copied || now >= next_count_ || (*copied > kWorthACount && now >= least_rest_);
+}
+
+void TreeWatch::count_once(Lock& lock) {
   const std::uint64_t asked = page_.counts_asked.load();
   const std::chrono::nanoseconds before = processor_time();
+  lock.unlock();
   std::optional<std::vector<TreeMember>> counted = count_tree(page_, root_);
+  lock.lock();
   next_count_ = least_rest_ = Clock::now();
   if (!counted) return;  // is_due() asks again at the next look
+  note_count(page_, *counted);
   tree_ = std::move(*counted);
+  follow_tree(page_, tree_);  // what they took while others were counted
   page_.counts_made.store(asked);
   const std::chrono::nanoseconds took = processor_time() - before;
   next_count_ += std::max<Clock::duration>(kBetweenCounts, took * kRest);

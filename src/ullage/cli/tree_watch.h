@@ -26,14 +26,17 @@ struct TreeMember {
   Bytes proportional;
   Bytes with_others;  // store::SharedPages::with_others
   Bytes faulted;      // store::faulted_of()
+  // The figures of its slot before it was counted, so that the count includes them.
+  std::uint64_t slot_rss = 0, slot_diverged = 0;
 };
 
-// Counts `root` (the program), its descendants and every process that has a slot. Writes into each slot of `page` what
-// the other processes of the tree hold, and raises the tree's peak. Takes milliseconds if there are several processes.
-// A process that is alone shares nothing, so its bytes are not counted. Returns nothing if a process ended meanwhile:
-// the pages that it shared may be missing from the sum, which is then not written. If the budget is a card's, counts
-// and writes nothing, because resident bytes do not belong to it.
-std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::int32_t root);
+// Counts `root` (the program), its descendants and every process that has a slot. Takes milliseconds for each if there
+// are several processes. A process that is alone shares nothing, so its bytes are not counted. Returns nothing if a
+// process ended meanwhile: the pages that it shared may be missing. If the budget is a card's, counts nothing, because
+// resident bytes do not belong to it.
+std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root);
+// Writes into each slot of `page` what the other processes hold by this count, and raises the tree's peak.
+void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 // Estimates the same for the processes in `tree`, in microseconds each, without counting shared pages anew. A process
 // counts as in count_tree() plus the resident bytes that it grew by since. A process that writes to a page which others
 // have too gets a copy. It replaces the shared page, so resident bytes do not grow. Two kinds of copies are added, at
@@ -45,7 +48,8 @@ std::optional<std::vector<TreeMember>> count_tree(store::LedgerPage& page, std::
 // shared now count more in the others.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 
-// Watches the tree for as long as the object lives. The page must outlive it. Its thread receives no signals.
+// Watches the tree for as long as the object lives. The page must outlive it. Its threads receive no signals. One
+// follows the tree while the other counts, because a count may take longer than the margin of a budget lasts.
 class TreeWatch final {
  public:
   TreeWatch(store::LedgerPage& page, std::int32_t root);
@@ -55,8 +59,10 @@ class TreeWatch final {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void run();
+  using Lock = std::unique_lock<std::mutex>;
+  void follow();
   void count();
+  void count_once(Lock& lock);
   bool is_due();
 
   store::LedgerPage& page_;
@@ -64,10 +70,11 @@ class TreeWatch final {
   std::mutex lock_;
   std::condition_variable changed_;
   bool over_ = false;
+  bool due_ = false;                // a count is due, or is being made
   std::vector<TreeMember> tree_;    // of the last count
   Clock::time_point next_count_{};  // the next count is no later than this
   Clock::time_point least_rest_{};  // and no earlier than this, unless a process asks for it or is new
-  std::thread thread_;
+  std::thread follower_, counter_;
 };
 
 }  // namespace ullage::cli
