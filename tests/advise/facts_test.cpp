@@ -26,7 +26,8 @@ TEST_F(FactsFolder, OfATraining) {
                   "has_fused": true, "device": "cuda"},
     "repeated_layers": {"file": "", "line": 0, "name": "Block", "count": 4, "has_batch_norm": true},
     "layer_call": {"file": "model.py", "line": 9}, "replicas": {"file": "t.py", "line": 1, "bucket_views": false},
-    "autocast": {"file": "train.py", "line": 8}, "half_weights": {"file": "", "line": 0}, "costs": {"seconds": 0.25}})");
+    "autocast": {"file": "train.py", "line": 8}, "half_weights": {"file": "", "line": 0},
+    "math_attention": {"file": "model.py", "line": 30}, "costs": {"seconds": 0.25}})");
   const Facts facts = read_facts(folder_);
   ASSERT_TRUE(facts.network && facts.optimizer && facts.repeated_layers && facts.replicas && facts.autocast);
   EXPECT_EQ(facts.network->name, "Net");
@@ -36,6 +37,7 @@ TEST_F(FactsFolder, OfATraining) {
   EXPECT_EQ(facts.repeated_layers->count, 4);
   EXPECT_EQ(facts.repeated_layers->called.file, "model.py");
   EXPECT_TRUE(facts.repeated_layers->has_batch_norm && facts.has_half_weights);
+  EXPECT_EQ(facts.math_attention->line, 30);
   EXPECT_FALSE(facts.replicas->bucket_views || facts.checkpoint);
   EXPECT_EQ(facts.step->count, 0.25);
 }

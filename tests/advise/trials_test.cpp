@@ -41,8 +41,8 @@ bool has(const std::vector<Trial>& trials, const std::string& id) {
 
 TEST(Trials, ATrainingOnACard) {
   EXPECT_EQ(ids(trials_for(training(), card())),
-            (std::vector<std::string>{"expandable_segments", "max_split_size_mb", "foreach_false",
-                                      "gradient_checkpointing", "fused_optimizer", "half_precision"}));
+            (std::vector<std::string>{"gradient_checkpointing", "half_precision", "expandable_segments",
+                                      "foreach_false", "fused_optimizer", "max_split_size_mb"}));
 }
 
 TEST(Trials, WhatTheProgramDoesAlreadyIsLeftOut) {
@@ -75,6 +75,14 @@ TEST(Trials, AnOldCardComputesInFloat16WithAScaler) {
   const Trial& half = find(trials, "half_precision");
   EXPECT_EQ(half.switches, "autocast=float16");
   EXPECT_NE(half.action.find("GradScaler"), std::string::npos);
+}
+
+TEST(Trials, AttentionThatKeepsItsMatrix) {
+  Facts facts = training();
+  EXPECT_FALSE(has(trials_for(facts, card()), "fused_attention"));
+  facts.math_attention = Place{"model.py", 30};
+  const std::vector<Trial> trials = trials_for(facts, card());
+  EXPECT_EQ(find(trials, "fused_attention").place.line, 30);
 }
 
 TEST(Trials, BatchNormInACheckpointedLayerChangesTheResult) {

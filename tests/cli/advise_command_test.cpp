@@ -6,6 +6,8 @@
 #include "../folders.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
@@ -51,6 +53,20 @@ TEST_F(AdviseCommand, TheLargestSizeThatFits) {
   ASSERT_FALSE(largest.is_null()) << advice;
   EXPECT_EQ(largest["fits"], true);
   EXPECT_LE(largest["peak_bytes"].get<std::uint64_t>(), std::uint64_t{8} << 30);
+}
+
+// If the time did not end the program, the test would not end either.
+TEST_F(AdviseCommand, AProgramThatGoesOnIsEndedWithAllItsProcesses) {
+  const std::string script = folder_.file("slow.sh"), pid_file = folder_.file("pid");
+  std::ofstream(script) << "sleep 100000 &\necho $! > " << pid_file << "\nwait\n";
+  const nlohmann::json advice = json_of(advise({"--json", "--memory", "8GiB", "--seconds", "2", "--", "sh", script}));
+  EXPECT_TRUE(advice["plain"]["fits"].is_null()) << advice;
+  EXPECT_NE(advice["notes"].dump().find("the time of 2.00 s was over"), std::string::npos) << advice;
+
+  pid_t sleeper = 0;
+  std::ifstream(pid_file) >> sleeper;
+  ASSERT_GT(sleeper, 0);
+  while (kill(sleeper, 0) == 0) usleep(1000);  // a moment, while it is reaped
 }
 
 TEST_F(AdviseCommand, AMessageHasComputedRows) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes get Ctrl-C, and that the launcher survives to write its summary.
+#include "ullage/cli/signals.h"
 #include "ullage_process.h"
 
 #include <gtest/gtest.h>
@@ -39,6 +40,44 @@ TEST_F(Signals, EachInterruptIsPassedOn) {
   usleep(100'000);
   process.send(SIGINT);
   EXPECT_EQ(process.finish().out, "ready\n2 interrupts\n");
+}
+
+TEST(SignalForwarder, PassesASignalOnToTheProgramsOfAllObjects) {
+  struct sigaction before = {};
+  sigaction(SIGINT, nullptr, &before);
+  const auto program = [](SignalForwarder& signals) {
+    signals.hold();
+    const pid_t child = fork();
+    if (child == 0) {
+      signals.undo_in_child();
+      while (true) pause();
+    }
+    signals.forward_to(child);
+    signals.release();
+    return child;
+  };
+  const auto ended_by = [](pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  };
+  {
+    SignalForwarder one;
+    const pid_t first = program(one);
+    {
+      SignalForwarder two;
+      const pid_t second = program(two);
+      raise(SIGTERM);
+      EXPECT_EQ(ended_by(second), SIGTERM);
+    }
+    EXPECT_EQ(ended_by(first), SIGTERM);
+    one.forward_to(0);
+    raise(SIGINT);  // still handled
+    EXPECT_EQ(SignalForwarder::received(), SIGINT);
+  }
+  struct sigaction after = {};
+  sigaction(SIGINT, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
 // Returns all output of a process group on a terminal. The keys are typed once "ready" was read. The launcher is

@@ -305,6 +305,35 @@ def test_remedies_from_outside_equal_those_by_hand(dry: Dry) -> None:
     assert rows["fused_optimizer"]["place"]["line"] == line, rows["fused_optimizer"]
 
 
+def test_attention_that_keeps_its_matrix(dry: Dry) -> None:
+    text = '''
+import torch, torch.nn as nn
+from torch.nn.functional import scaled_dot_product_attention
+{off}
+net = nn.Linear(64, 192).cuda()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(5):
+    q, k, v = net(torch.randn(4, 8, 1024, 64, device="cuda")).chunk(3, -1)
+    scaled_dot_product_attention(q, k, v).square().mean().backward()
+    opt.step()
+'''
+    off = "torch.backends.cuda.enable_flash_sdp(False), torch.backends.cuda.enable_mem_efficient_sdp(False), torch.backends.cuda.enable_cudnn_sdp(False)"
+    (dry.folder / "off.py").write_text(text.format(off=off))
+    (dry.folder / "on.py").write_text(text.format(off="torch.backends.cuda.enable_cudnn_sdp(False)"))
+    by_hand = json.loads(dry.ullage("predict", "--json", "--device", "a100-80gb", "--", dry.cuda, "on.py").stdout)
+    advice = json.loads(dry.ullage("advise", "--json", "--seconds", 600, "--device", "a100-80gb", "--", dry.cuda, "off.py").stdout)
+    row = next(one for one in advice["remedies"] if one["id"] == "fused_attention")
+    assert row["peak_bytes"] == by_hand["cards"][0]["peak_bytes"] < advice["plain"]["peak_bytes"], (row, advice["plain"])
+    assert row["place"]["file"].endswith("off.py"), row
+
+
+def test_advice_ends_in_time(dry: Dry) -> None:
+    (dry.folder / "slow.py").write_text("import time, torch\ntorch.zeros(1 << 20, device='cuda')\ntime.sleep(100000)\n")
+    advice = json.loads(dry.ullage("advise", "--json", "--seconds", 30, "--device", "a100-80gb", "--", dry.cuda, "slow.py").stdout)
+    assert advice["plain"]["fits"] is None and "did not end its third step" in advice["notes"][0], advice
+    assert all(one["basis"] == "not_tried" for one in advice["remedies"]), advice["remedies"]
+
+
 def test_remedies_where_none_fits_alone(dry: Dry) -> None:
     mib = dry.peak_of_net(16384, BY_HAND["gradient_checkpointing"]) // MIB - 8  # no other remedy needs less
     (dry.folder / "net.py").write_text(NET.format(**NET_PARTS))

@@ -68,6 +68,7 @@ Facts facts_of(const Json& json) {
   facts.checkpoint = place_of(json, "checkpoint");
   facts.cudnn_benchmark = place_of(json, "cudnn_benchmark");
   facts.keeps_zeroed_gradients = place_of(json, "keeps_zeroed_gradients");
+  facts.math_attention = place_of(json, "math_attention");
   facts.has_half_weights = json.contains("half_weights");
   with("torch", [&](const Json& one) { facts.torch = text(one, "version"); });
   with("cast", [&](const Json& one) { facts.cast = {place(one), text(one, "name"), text(one, "device")}; });

@@ -49,6 +49,7 @@ struct Facts {
   std::optional<Replicas> replicas;
   // The first use of each by the program itself.
   std::optional<Place> autocast, checkpoint, cudnn_benchmark, keeps_zeroed_gradients;
+  std::optional<Place> math_attention;  // the first attention on a card with flash and memory-efficient switched off
   bool has_half_weights = false;
   std::string torch;            // its version; empty: no Python process of the program imported torch
   std::optional<Network> cast;  // the first forward pass under the autocast that was switched on

@@ -17,6 +17,7 @@ import sys
 import threading
 
 import torch
+import torch.nn.attention
 import torch.utils._python_dispatch
 import torch.utils.checkpoint
 
@@ -388,6 +389,28 @@ def noting(name, function):
 
 checkpoint_of_torch = torch.utils.checkpoint.checkpoint
 torch.utils.checkpoint.checkpoint = noting("checkpoint", checkpoint_of_torch)
+
+
+def follow_attention():
+    """Notes attention that keeps its whole matrix, because the program switched off what does not."""
+    plain = torch.nn.functional.scaled_dot_product_attention
+    backends, kinds = torch.backends.cuda, torch.nn.attention.SDPBackend
+
+    @functools.wraps(plain)
+    def attention(*args, **named):
+        if torch.compiler.is_compiling() or backends.flash_sdp_enabled() or backends.mem_efficient_sdp_enabled() or not next(
+                tensors_in((args, named)), torch.empty(0)).is_cuda:
+            return plain(*args, **named)
+        facts.note("math_attention")
+        if "attention" not in SWITCHES:
+            return plain(*args, **named)
+        with torch.nn.attention.sdpa_kernel([kinds.FLASH_ATTENTION, kinds.EFFICIENT_ATTENTION, kinds.MATH]):
+            return plain(*args, **named)
+
+    torch.nn.functional.scaled_dot_product_attention = attention
+
+
+follow_attention()
 
 
 # ---- optimizers

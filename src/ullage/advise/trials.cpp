@@ -112,6 +112,19 @@ Made checkpointing(const Facts& facts, const Setting&) {
   return trial;
 }
 
+Made fused_attention(const Facts& facts, const Setting&) {
+  if (!facts.math_attention) return std::nullopt;
+  Trial trial;
+  trial.name = "attention that keeps no matrix";
+  trial.effect = Effect::Rounding;
+  trial.switches = "attention";
+  trial.action =
+      "torch.nn.attention.sdpa_kernel([FLASH_ATTENTION, EFFICIENT_ATTENTION, MATH]), or leave out what switches the "
+      "first two off";
+  trial.place = *facts.math_attention;
+  return trial;
+}
+
 Made half_precision(const Facts& facts, const Setting& setting) {
   if (!facts.network || facts.autocast || facts.has_half_weights) return std::nullopt;
   const char* type = setting.has_bfloat16 ? "bfloat16" : "float16";
@@ -129,15 +142,16 @@ Made half_precision(const Facts& facts, const Setting& setting) {
 }
 
 constexpr std::array kRemedies = {
+    Remedy{"gradient_checkpointing", checkpointing},
+    Remedy{"half_precision", half_precision},
+    Remedy{"fused_attention", fused_attention},
     Remedy{"expandable_segments", expandable_segments},
-    Remedy{"max_split_size_mb", max_split_size},
     Remedy{"foreach_false", foreach_false},
     Remedy{"set_to_none", set_to_none},
     Remedy{"bucket_views", bucket_views},
-    Remedy{"gradient_checkpointing", checkpointing},
-    Remedy{"fused_optimizer", fused_optimizer},
     Remedy{"benchmark_off", benchmark_off},
-    Remedy{"half_precision", half_precision},
+    Remedy{"fused_optimizer", fused_optimizer},
+    Remedy{"max_split_size_mb", max_split_size},
 };
 
 void append(std::string& all, const std::string& more, std::string_view between) {

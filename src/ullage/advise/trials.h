@@ -43,8 +43,8 @@ struct Trial {
   Place place;  // where to write it; may be unknown
 };
 
-// Returns the remedies that apply to a program, in the order in which they are best tried: settings, then what keeps
-// all bits, then the others. A remedy that the program uses already is left out.
+// Returns the remedies that apply to a program, those that save most in most programs first, because time may run out.
+// A remedy that the program uses already is left out.
 std::vector<Trial> trials_for(const Facts& facts, const Setting& setting);
 
 // Returns one trial with all of `trials`. At least one; no two of the same id.

@@ -19,7 +19,7 @@ struct AdviseOptions {
   std::vector<std::string> vary, at;  // at most one knob: "batch", "batch=64"
   std::optional<std::string> memory;  // of this machine, for a program on the CPU; "auto"
   std::optional<std::string> device;  // a card; none: "cpu" if --memory is given or torch is a CPU build
-  double seconds = 120;               // when no new run is begun
+  double seconds = 120;               // for everything
   std::size_t top = 12;               // rows shown; 0: all
   bool here = false;
   bool json = false;

@@ -3,13 +3,16 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/cli/knobs.h"
+#include "ullage/cli/machine_memory.h"
 #include "ullage/cli/switches.h"
 #include "ullage/predict/predict.h"
 #include "ullage/read/input.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 namespace ullage::cli {
@@ -18,17 +21,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSteps = 3;
-constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;  // bytes: 1 TiB
-constexpr int kInterrupted = 128;                           // exit codes above it are signals
+constexpr int kInterrupted = 128;  // exit codes above it are signals
 
 // Returns the program of an order: its knobs filled in, and what the trial has the launcher switch on. `more`: words
-// for switches.py beside the trial's.
-Launch program_of(const Launch& program, const TryOrder& order, Switches& switches, const std::string& more = "") {
+// for switches.py beside the trial's. `facts` gets the folder of the run's facts.
+Launch program_of(const Launch& program, const TryOrder& order, Switches& switches, fs::path& facts,
+                  const std::string& more = "") {
   Launch launch = program;
   launch.words = fill(program.words, order.knobs);
   std::string words = order.trial != nullptr ? order.trial->switches : "";
   if (order.second_try) words += " " + order.trial->if_refused;
-  switches.add_to(launch, words + " " + more);
+  facts = switches.add_to(launch, words + " " + more);
   if (order.trial != nullptr && !order.trial->allocator.empty()) {
     // The newer name counts where both are set.
     const char* name = std::getenv("PYTORCH_ALLOC_CONF") != nullptr ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
@@ -55,33 +58,37 @@ std::string rates_of(const drycard::CardModel& card) {
 
 class DryRuns final : public AdviseRuns {
  public:
-  DryRuns(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit, ScratchFolder scratch)
+  DryRuns(Launch program, DryRunner runner, std::string device, DryCard card, ScratchFolder scratch)
       : program_(std::move(program)),
         runner_(std::move(runner)),
         device_(std::move(device)),
         card_(card),
-        limit_(limit),
         switches_(std::move(scratch)) {}
 
   Tried run(const TryOrder& order) override {
     DryOrder dry{device_, card_};
-    if (order.endless) dry.card.model.total = kEndless;
-    dry.history = order.history, dry.quiet_program = true, dry.steps = kSteps, dry.limit = limit_;
+    dry.refuses = order.refuses, dry.deadline = order.deadline;
+    dry.history = order.history, dry.quiet_program = true, dry.steps = kSteps;
     const std::string rates = order.timed ? "costs=" + rates_of(card_.model) : "";
-    auto ran = runner_.run(program_of(program_, order, switches_, rates), dry);
+    fs::path facts;
+    auto ran = runner_.run(program_of(program_, order, switches_, facts, rates), dry);
     Tried tried;
     if (const auto* refusal = std::get_if<Refusal>(&ran)) {
       tried.error = refusal->message, tried.exit_code = refusal->exit_code;
       return tried;
     }
     auto& done = std::get<DryDone>(ran);
-    tried.facts = switches_.facts();
+    tried.facts = advise::read_facts(facts);
     tried.step = tried.facts.step;
     tried.last_lines = std::move(done.last_lines);
     const report::DryReport& report = done.report;
     tried.exit_code = report.exit_code, tried.interrupted = SignalForwarder::received() != 0;
-    tried.peak = report.most_taken();
-    if (report.ran_out()) {
+    tried.peak = report.most_taken(), tried.host_peak = report.host_peak;
+    for (const report::DryReport::Card& card : report.cards)
+      tried.tensors = std::max(tried.tensors, card.allocated + card.context);
+    if (report.ended_by == report::DryReport::EndedBy::Seconds) {
+      tried.end = Tried::End::TimeOver;
+    } else if (report.ran_out()) {
       tried.end = Tried::End::RanOut;
       if (!report.refused.empty()) {
         const report::DryReport::Refused& last = report.refused.back();
@@ -89,7 +96,7 @@ class DryRuns final : public AdviseRuns {
                                   place_text(last.place), to_string(tried.peak));
       }
     } else if (report.exit_code == 0 && report.used_the_card()) {
-      tried.end = Tried::End::Fits;
+      tried.end = tried.peak <= Bytes{card_.model.total} ? Tried::End::Fits : Tried::End::RanOut;
     } else if (report.exit_code == 0) {
       tried.error = "the program never used the card";
     } else {
@@ -103,12 +110,18 @@ class DryRuns final : public AdviseRuns {
     return tried;
   }
 
+  std::size_t side_by_side(Bytes host_peak) const override {
+    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    const Bytes free = auto_budget(read_machine_memory(program_.roots));
+    if (free == Bytes{} || host_peak == Bytes{}) return 1;
+    return std::clamp<std::size_t>(free.count / host_peak.count, 1, cores);
+  }
+
  private:
   Launch program_;
   DryRunner runner_;
   std::string device_;
   DryCard card_;
-  Seconds limit_;
   Switches switches_;
 };
 
@@ -125,19 +138,21 @@ class CpuRuns final : public AdviseRuns {
         switches_(std::move(scratch)) {}
 
   Tried run(const TryOrder& order) override {
-    Launch launch = program_of(program_, order, switches_);
+    fs::path facts;
+    Launch launch = program_of(program_, order, switches_, facts);
     const std::vector<std::string> words = launch.words;
     TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
-    auto ran = runner.run({order.trial != nullptr ? order.trial->name : "as it is", words, kSteps, ""});
+    auto ran = runner.run({order.trial != nullptr ? order.trial->name : "as it is", words, kSteps, "", order.deadline});
     Tried tried;
     if (auto* failure = std::get_if<Failure>(&ran)) {
       tried.error = failure->lines.empty() ? "interrupted" : one_line(failure->lines.back());
       tried.last_lines = std::move(failure->lines);
-      tried.exit_code = failure->exit_code,
+      tried.exit_code = failure->exit_code;
+      if (failure->out_of_time) tried.end = Tried::End::TimeOver;
       tried.interrupted = failure->exit_code > kInterrupted && tried.last_lines.empty();
       return tried;
     }
-    tried.facts = switches_.facts();
+    tried.facts = advise::read_facts(facts);
     auto& done = std::get<TakeDone>(ran);
     if (done.file.takes.empty()) {
       tried.error = "nothing was recorded";
@@ -150,13 +165,12 @@ class CpuRuns final : public AdviseRuns {
     tried.peak = tried.prediction->process_peak;
     if (tried.prediction->step > Seconds{}) tried.step = tried.prediction->step;
     tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;
-    if (order.history) {
-      trace::UnderstoodFile understood{std::move(done.file), {}};
-      for (trace::Take& take : understood.file.takes) understood.meanings.push_back(trace::understand(take));
-      tried.history = std::move(understood);
-    }
+    if (order.history) tried.history = read::understood(std::move(done.file));
     return tried;
   }
+
+  // Their steps are measured.
+  std::size_t side_by_side(Bytes) const override { return 1; }
 
  private:
   Launch program_;
@@ -169,10 +183,9 @@ class CpuRuns final : public AdviseRuns {
 
 }  // namespace
 
-std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit,
+std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card,
                                      ScratchFolder scratch) {
-  return std::make_unique<DryRuns>(std::move(program), std::move(runner), std::move(device), card, limit,
-                                   std::move(scratch));
+  return std::make_unique<DryRuns>(std::move(program), std::move(runner), std::move(device), card, std::move(scratch));
 }
 
 std::unique_ptr<AdviseRuns> cpu_runs(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here,

@@ -11,6 +11,8 @@
 #include "ullage/predict/prediction.h"
 #include "ullage/trace/input.h"
 
+#include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -24,20 +26,24 @@ struct TryOrder {
   const advise::Trial* trial = nullptr;  // null: the program as it is
   bool second_try = false;               // also with the trial's `if_refused`
   std::vector<Knob> knobs;               // for the placeholders in the command
-  bool endless = false;                  // on a card with more memory than any program needs; for its true peak
+  bool refuses = true;                   // false: on a card that serves every request; for the program's true peak
   bool history = false;                  // record what held the memory, for `explain`
   bool timed = false;                    // on a card: only say how long a step would take; take no peak from such a run
+  std::chrono::steady_clock::time_point deadline;  // the program is killed then
 };
 
 // What came of it.
 struct Tried {
   enum class End {
-    Fits,    // it ran its steps inside the memory
-    RanOut,  // a request could not be served, or the peak is above the memory
-    Failed,  // for another reason: `error` says which
+    Fits,      // it ran its steps inside the memory
+    RanOut,    // a request could not be served, or the peak is above the memory
+    TimeOver,  // it was ended at the deadline
+    Failed,    // for another reason: `error` says which
   };
   End end = End::Failed;
-  Bytes peak;                           // on a card that ran out: what was taken when it did; not the program's need
+  Bytes peak;                           // on a card that refused: what was taken when it did; not the program's need
+  Bytes tensors;                        // on a card: the least that it needs, whatever the allocator does
+  Bytes host_peak;                      // of this machine's memory, that a dry run took
   std::optional<Seconds> step;          // measured; on a card by its rates, if `timed`
   std::string error;                    // one line
   std::vector<std::string> last_lines;  // of a program that failed
@@ -51,11 +57,14 @@ struct Tried {
 class AdviseRuns {
  public:
   virtual ~AdviseRuns() = default;
+  // May be called on several threads at once, if runs do not disturb each other.
   virtual Tried run(const TryOrder& order) = 0;
+  // How many runs may go side by side, if each takes `host_peak` of this machine's memory.
+  virtual std::size_t side_by_side(Bytes host_peak) const = 0;
 };
 
-// On stand-ins for a card. `limit` ends each run.
-std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card, Seconds limit,
+// On stand-ins for a card.
+std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card,
                                      ScratchFolder scratch);
 
 // On this machine: recorded under Ullage's runtime, which spills what this machine has no room for. The peak is what

@@ -209,38 +209,39 @@ int refuse_dry(const Error& error, const std::string& verb, std::ostream& err) {
   return refuse({to_int(wrong_use ? ExitCode::WrongUse : ExitCode::Failed), error.text()}, verb, err);
 }
 
-Status DryRunner::put_under(Launch& program, const DryOrder& order) {
-  const fs::path root = folder_.path();
-  at_ = root / fmt::format("run-{}", ++runs_);
+Result<fs::path> DryRunner::put_under(Launch& program, const DryOrder& order) {
+  const fs::path root = folder_.path(), at = root / fmt::format("run-{}", ++*runs_);
   std::error_code ignored;
-  fs::create_directory(at_, ignored);
-  ULLAGE_TRY(make_account(at_ / "card"));
+  fs::create_directory(at, ignored);
+  ULLAGE_TRY(make_account(at / "card"));
   program.preload = preload_;
-  if (order.quiet_program) program.outputs = at_ / "outputs";
+  program.deadline = order.deadline;
+  if (order.quiet_program) program.outputs = at / "outputs";
   const std::vector<std::pair<std::string, std::string>> environment = {
       {"ULLAGE_DRYCARD_CARD", std::string(order.card.model.name)},
       {"ULLAGE_DRYCARD_MEMORY", std::to_string(order.card.model.total)},
+      {"ULLAGE_DRYCARD_REFUSES", order.refuses ? "1" : "0"},
       {"ULLAGE_DRYCARD_COUNT", std::to_string(order.card.count)},
       {"ULLAGE_DRYCARD_CUDA", std::to_string(cuda_major_)},
-      {"ULLAGE_DRYCARD_LEDGER", (at_ / "card").string()},
+      {"ULLAGE_DRYCARD_LEDGER", (at / "card").string()},
       {"ULLAGE_DRYCARD_CUDNN_LIBRARY", cudnn_},
       {"ULLAGE_DRYCARD_SCRIPT", (root / "in_python.py").string()},
       {"ULLAGE_DRYCARD_VALUES", (root / "values.py").string()},
-      {"ULLAGE_DRYCARD_ACCOUNT", at_.string()},
+      {"ULLAGE_DRYCARD_ACCOUNT", at.string()},
       {"ULLAGE_DRYCARD_HISTORY", order.history ? "1" : "0"},
       {"ULLAGE_DRYCARD_STEPS", std::to_string(order.steps)},
       {"ULLAGE_DRYCARD_SECONDS", fmt::format("{}", order.limit.count)},
       {"TRITON_LIBCUDA_PATH", (root / "lib").string()},
   };
   program.environment.insert(program.environment.end(), environment.begin(), environment.end());
-  if (!order.has_budget) return success();
+  if (!order.has_budget) return at;
   program.environment.emplace_back("ULLAGE_DRYCARD_CHECKS", kSeed);
   program.environment.emplace_back("ULLAGE_PLANNING", "wait");
-  return success();
+  return at;
 }
 
-report::DryCardCount DryRunner::count(const DryOrder& order) const {
-  const std::unique_ptr<drycard::CardLedger> account = read_account(at_ / "card");
+report::DryCardCount DryRunner::count(const DryOrder& order, const fs::path& at) {
+  const std::unique_ptr<drycard::CardLedger> account = read_account(at / "card");
   report::DryCardCount count;
   count.word = order.device, count.memory = Bytes{order.card.model.total};
   count.pinned_peak = bytes_of(account->pinned_peak);
@@ -258,10 +259,11 @@ report::DryCardCount DryRunner::count(const DryOrder& order) const {
 std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOrder& order) {
   const auto failed = [](const Error& error) { return Refusal{to_int(ExitCode::Failed), error.text()}; };
   Launch launch_it = program;
-  if (const Status put = put_under(launch_it, order); !put) return failed(put.error());
+  const Result<fs::path> put = put_under(launch_it, order);
+  if (!put) return failed(put.error());
   launch_it.has_ledger = false;  // nothing is budgeted, not by a run around this one either
   launch_it.environment.emplace_back(store::Ledger::kVariable, "");
-  const fs::path folder = at_;
+  const fs::path folder = *put;
   Result<store::Ledger> ledger = store::Ledger::create({.budget = {}, .spill_folder = {}, .spill_limit = {}});
   if (!ledger) return failed(ledger.error());
   SignalForwarder signals;
@@ -288,6 +290,7 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
       (end.signal == SIGKILL && report.host_total > Bytes{} && report.host_peak >= report.host_total / 4 * 3);
   report.notes = notes_;
   done.history = add_pythons(folder, report);
+  if (end.out_of_time) report.ended_by = DryReport::EndedBy::Seconds;
   add_places(report);
   const std::unique_ptr<drycard::CardLedger> account = read_account(folder / "card");
   add_account(*account, report);

@@ -11,9 +11,12 @@
 #include "ullage/report/dry_report.h"
 #include "ullage/report/run_report.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -29,6 +32,8 @@ struct DryOrder {
   // Ullage's session runs on the card. What a real card would not forgive is looked for (drycard/card/work.h), and the
   // program waits for its plan: a step here takes less time than on a card, and often less than planning does.
   bool has_budget = false;
+  bool refuses = true;         // false: the card states its size, but serves every request
+  std::optional<std::chrono::steady_clock::time_point> deadline{};  // the program is killed then; none: never
   bool quiet_program = false;  // its output goes to a file; DryDone::last_lines has the end of it
 };
 
@@ -48,14 +53,15 @@ class DryRunner final {
   // For the torch that the program will use. Errors also as find_torch().
   static Result<DryRunner> make(const Launch& program);
 
-  // Returns a Refusal only if the program was not started. A failure of the program itself is in the report.
+  // Returns a Refusal only if the program was not started. A failure of the program itself is in the report. May be
+  // called on several threads at once.
   std::variant<DryDone, Refusal> run(const Launch& program, const DryOrder& order);
 
   // For a caller that launches by itself, under a budget: puts the card under `program`, which must end before this
-  // object does. System: a file cannot be written.
-  Status put_under(Launch& program, const DryOrder& order);
-  // What the card counted under the program of the last put_under().
-  report::DryCardCount count(const DryOrder& order) const;
+  // object does. Returns the folder of its account. System: a file cannot be written.
+  Result<std::filesystem::path> put_under(Launch& program, const DryOrder& order);
+  // What the card counted under the program whose account is in that folder.
+  static report::DryCardCount count(const DryOrder& order, const std::filesystem::path& account);
 
  private:
   DryRunner(ScratchFolder folder) : folder_(std::move(folder)) {}
@@ -65,8 +71,7 @@ class DryRunner final {
   std::string cudnn_;    // path of the real libcudnn_graph.so.9; empty: not installed
   int cuda_major_ = 0;
   std::vector<std::string> notes_;
-  int runs_ = 0;
-  std::filesystem::path at_;  // the folder of the last run
+  std::unique_ptr<std::atomic<int>> runs_ = std::make_unique<std::atomic<int>>(0);
 };
 
 // Writes why a dry run cannot start to `err`; returns the exit code.

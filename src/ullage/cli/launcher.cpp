@@ -2,6 +2,7 @@
 #include "ullage/cli/launcher.h"
 
 #include "ullage/cli/tree_watch.h"
+#include "ullage/store/process_memory.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 namespace ullage::cli {
 namespace {
@@ -90,16 +92,44 @@ int exec_failure(int heard) {
 struct Ended {
   int status = 0;
   rusage usage = {};
+  bool out_of_time = false;
 };
+
+// Waits for the child to end, but no longer than until `deadline`. Does not reap it. Returns whether it ended.
+bool has_ended(pid_t child, const Launch& launch) {
+  constexpr std::chrono::milliseconds kBetweenLooks{10};
+  const auto ended = [child](int more) {
+    siginfo_t info = {};
+    while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT | more) != 0 && errno == EINTR) {
+    }
+    return info.si_pid == child;
+  };
+  if (!launch.deadline) return ended(0);
+  while (std::chrono::steady_clock::now() < *launch.deadline) {
+    if (ended(WNOHANG)) return true;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return ended(WNOHANG);
+}
+
+// The root last, because its children would no longer descend from it.
+void kill_tree(pid_t root) {
+  const std::vector<std::int32_t> tree = store::process_tree(root);
+  for (auto one = tree.rbegin(); one != tree.rend(); ++one) ::kill(*one, SIGKILL);
+}
 
 // Waits for the child's end, and only then reaps it. While it is a zombie its process id is not used again, so a signal
 // that is passed on cannot hit another process.
-Ended wait_for(pid_t child, SignalForwarder& signals) {
-  siginfo_t info = {};
-  while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+Ended wait_for(pid_t child, const Launch& launch, SignalForwarder& signals) {
+  Ended ended;
+  if (!has_ended(child, launch)) {
+    ended.out_of_time = true;
+    kill_tree(child);
+    siginfo_t info = {};
+    while (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
   }
   signals.forward_to(0);
-  Ended ended;
   while (::wait4(child, &ended.status, 0, &ended.usage) < 0 && errno == EINTR) {
   }
   return ended;
@@ -132,7 +162,7 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store:
   std::optional<TreeWatch> watch;
   if (reason == 0) watch.emplace(ledger.page(), child);
   if (reason == 0 && launch.on_start) launch.on_start();
-  const Ended ended = wait_for(child, signals);
+  const Ended ended = wait_for(child, launch, signals);
   watch.reset();
   if (reason != 0) return NotStarted{reason};
   const auto kills_after = oom_kills(groups, launch.roots);
@@ -140,6 +170,7 @@ std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store:
   report::ProcessEnd end;
   end.command = launch.words;
   end.wall = Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  end.out_of_time = ended.out_of_time;
   if (WIFSIGNALED(ended.status)) end.signal = WTERMSIG(ended.status);
   end.exit_code = end.signal ? 128 + *end.signal : WEXITSTATUS(ended.status);
   end.peak = Bytes{static_cast<std::uint64_t>(ended.usage.ru_maxrss)} * 1024;

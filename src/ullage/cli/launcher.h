@@ -9,8 +9,10 @@
 #include "ullage/report/run_report.h"
 #include "ullage/store/ledger.h"
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,9 +27,10 @@ struct Launch {
   std::string preload;                                           // for LD_PRELOAD, before what is there; empty: nothing
   std::vector<std::pair<std::string, std::string>> environment;  // added to what it inherits
   std::filesystem::path folder;                                  // where it runs, `file` must be absolute; empty: here
-  std::filesystem::path outputs;   // its stdout and stderr are appended there, its stdin is empty; empty: it has ours
-  int out = -1, err = -1;          // descriptors that become its stdout and stderr; -1: it has ours
-  bool has_ledger = true;          // false: it is counted, but its processes do not load the runtime for it
+  std::filesystem::path outputs;  // its stdout and stderr are appended there, its stdin is empty; empty: it has ours
+  int out = -1, err = -1;         // descriptors that become its stdout and stderr; -1: it has ours
+  bool has_ledger = true;         // false: it is counted, but its processes do not load the runtime for it
+  std::optional<std::chrono::steady_clock::time_point> deadline;  // all its processes are killed then; none: never
   std::function<void()> on_start;  // called once the program runs, before it is waited for; may be empty
 };
 
@@ -38,7 +41,7 @@ struct NotStarted {
 
 // The child stays in this process group, so job control and Ctrl-C work as without Ullage. It gets SIGTERM if this
 // process dies first. While it runs, its whole process tree is counted into the ledger. Fills in command, exit_code,
-// signal, peak, wall and oom_kills of ProcessEnd.
+// signal, peak, wall, out_of_time and oom_kills of ProcessEnd.
 std::variant<report::ProcessEnd, NotStarted> launch(const Launch& launch, store::Ledger& ledger,
                                                     SignalForwarder& signals);
 

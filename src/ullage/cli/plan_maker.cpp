@@ -74,14 +74,16 @@ Result<report::PlanReport> make_plan_report(trace::TraceFile file, const PlanQue
   report.plain_levels = plain->levels;
   plan::Ask ask;
   ask.levers = question.levers, ask.rates = question.rates, ask.seed = question.seed;
-  ask.effort = question.effort;
+  ask.effort = question.effort, ask.stop = question.stop;
   std::optional<plan::Fit> fit;
   if (question.memory) {
     ULLAGE_TRY_VALUE(plan::Fit found, plan::fit(report.step, {*question.memory, report.beside, ask, name,
                                                               [&](const char* what) { progress.stage(what); }}));
     fit = std::move(found);
-    progress.stage("looking for the lower bound");
-    add_bound(report.step, ask, fit->plan);
+    if (question.bound) {
+      progress.stage("looking for the lower bound");
+      add_bound(report.step, ask, fit->plan);
+    }
   }
   if (question.curve) {
     if (fit) ask.budget = fit->plan.budget;

@@ -7,6 +7,7 @@
 #include "ullage/report/plan_report.h"
 #include "ullage/trace/take/take.h"
 
+#include <atomic>
 #include <cstddef>
 #include <iosfwd>
 #include <optional>
@@ -22,6 +23,8 @@ struct PlanQuestion {
   std::uint64_t seed = 1;
   std::uint64_t effort = plan::Ask{}.effort;  // in simulated ops, as in plan::Ask
   bool curve = false;
+  bool bound = true;                        // also the lower bound of the plan's time
+  const std::atomic<bool>* stop = nullptr;  // as in plan::Ask
 };
 
 // Fills in how fast bytes leave the device and come back, if a lever of the question spills. For the process's memory

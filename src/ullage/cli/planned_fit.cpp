@@ -28,10 +28,12 @@ Result<report::PlanReport> plan_prediction(const predict::Prediction& prediction
   return make_plan_report(std::move(file), question, "what was predicted", progress);
 }
 
-void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::ostream& err) {
+void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::ostream& err,
+                     const std::atomic<bool>* stop) {
   if (!prediction.memory || prediction.process_peak <= *prediction.memory) return;
   progress.pause();
   PlanQuestion question;
+  question.bound = false, question.stop = stop;
   add_rates(question, "cpu", err);
   const Result<report::PlanReport> made = plan_prediction(prediction, question, progress);
   progress.pause();

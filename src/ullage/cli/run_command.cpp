@@ -176,6 +176,7 @@ std::variant<std::string, Refusal> plan_of(const RunOptions& options, const Room
 struct Allowed {
   Allowance allowance;
   Switches switches;
+  std::filesystem::path facts;
 };
 
 // Switches on in `program` what the person allows; none: nothing.
@@ -184,8 +185,8 @@ Result<std::optional<Allowed>> allowed_for(const RunOptions& options, const Room
   ULLAGE_TRY_VALUE(const Allowance allowance, parse_allowance(*options.allow));
   ULLAGE_TRY(takes_switches(program, options.target));
   ULLAGE_TRY_VALUE(ScratchFolder scratch, ScratchFolder::make());
-  Allowed allowed{allowance, Switches(std::move(scratch))};
-  allowed.switches.add_to(program, allowance.switches(room.card ? "cuda" : "cpu"));
+  Allowed allowed{allowance, Switches(std::move(scratch)), {}};
+  allowed.facts = allowed.switches.add_to(program, allowance.switches(room.card ? "cuda" : "cpu"));
   return std::optional(std::move(allowed));
 }
 
@@ -293,10 +294,12 @@ int run_run(const RunOptions& options, Streams streams) {
   Launch& program = std::get<Launch>(target);
   program.roots = options.roots;
   std::optional<DryRunner> dry_runner;
+  std::filesystem::path card_account;
   if (options.dry) {
     Result<DryRunner> made = DryRunner::make(program);
-    const Status put = made ? made->put_under(program, dry) : Status(made.error());
+    Result<std::filesystem::path> put = made ? made->put_under(program, dry) : made.error();
     if (!put) return refuse_dry(put.error(), "run", streams.err);
+    card_account = std::move(*put);
     dry_runner.emplace(std::move(*made));
   } else {
     program.preload = preload_of(streams.err);
@@ -325,10 +328,10 @@ int run_run(const RunOptions& options, Streams streams) {
   end.target = options.target;
   if (files->report) end.report_file = options.report;
   if (files->trace) end.record_file = *options.record;
-  if (dry_runner) end.dry = dry_runner->count(dry);
+  if (dry_runner) end.dry = DryRunner::count(dry, card_account);
   if (*allowed) {
     end.allowed = (*allowed)->allowance.words();
-    end.facts = (*allowed)->switches.facts();
+    end.facts = advise::read_facts((*allowed)->facts);
   }
   return tell(report::summarize(ledger->page(), end), *files, options.quiet, streams.err);
 }

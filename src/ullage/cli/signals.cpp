@@ -1,31 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/signals.h"
 
-#include <signal.h>
+#include "ullage/base/check.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <mutex>
 
 namespace ullage::cli {
 namespace {
 
 constexpr std::array<int, 4> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr std::size_t kMostObjects = 64;
+constexpr pid_t kUnused = 0;    // no object has this place
+constexpr pid_t kNoChild = -1;  // its object has no process yet
 
-// Global, because a signal handler can reach nothing else.
-std::atomic<pid_t> g_child{0};
+// Global, because a signal handler can reach nothing else. Of each object the process that signals are passed on to.
+std::array<std::atomic<pid_t>, kMostObjects> g_children{};
 std::atomic<int> g_received{0};
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+std::mutex g_lock;  // for the rest
+std::size_t g_objects = 0;
 std::array<struct sigaction, kForwarded.size()> g_before;
-sigset_t g_mask_before;
 
 void handle(int number, siginfo_t* info, void*) {
   const int kept = errno;
-  const pid_t child = g_child.load();
   g_received.store(number);
   // si_code up to 0 (SI_USER, SI_QUEUE, SI_TKILL): a process sent it. Above 0: the kernel did, for the terminal.
-  if (child > 0 && info->si_code <= 0) ::kill(child, number);
+  for (const std::atomic<pid_t>& one : g_children) {
+    const pid_t child = one.load();
+    if (child > 0 && info->si_code <= 0) ::kill(child, number);
+  }
   errno = kept;
 }
 
@@ -36,12 +44,21 @@ sigset_t forwarded_set() {
   return set;
 }
 
+void restore_handlers() {
+  for (std::size_t i = 0; i < kForwarded.size(); ++i) sigaction(kForwarded[i], &g_before[i], nullptr);
+}
+
 }  // namespace
 
 SignalForwarder::SignalForwarder() {
-  g_child.store(0);
+  const std::lock_guard lock(g_lock);
+  const auto free = std::ranges::find_if(g_children, [](const auto& child) { return child.load() == kUnused; });
+  ULLAGE_CHECK(free != g_children.end(), "too many programs at once");
+  child_ = &*free;
+  child_->store(kNoChild);
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask_before_);
+  if (g_objects++ > 0) return;
   g_received.store(0);
-  sigprocmask(SIG_SETMASK, nullptr, &g_mask_before);
   for (std::size_t i = 0; i < kForwarded.size(); ++i) {
     sigaction(kForwarded[i], nullptr, &g_before[i]);
     if (g_before[i].sa_handler == SIG_IGN) continue;
@@ -54,28 +71,25 @@ SignalForwarder::SignalForwarder() {
 }
 
 SignalForwarder::~SignalForwarder() {
-  g_child.store(0);
-  restore();
+  const std::lock_guard lock(g_lock);
+  child_->store(kUnused);
+  if (--g_objects == 0) restore_handlers();
 }
 
 void SignalForwarder::hold() {
   const sigset_t set = forwarded_set();
-  sigprocmask(SIG_BLOCK, &set, nullptr);
+  pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
 }
 
-void SignalForwarder::release() { sigprocmask(SIG_SETMASK, &g_mask_before, nullptr); }
+void SignalForwarder::release() { pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr); }
 
 void SignalForwarder::undo_in_child() {
-  restore();
+  restore_handlers();
   release();
 }
 
-void SignalForwarder::forward_to(pid_t child) { g_child.store(child); }
+void SignalForwarder::forward_to(pid_t child) { child_->store(child > 0 ? child : kNoChild); }
 
 int SignalForwarder::received() { return g_received.load(); }
-
-void SignalForwarder::restore() {
-  for (std::size_t i = 0; i < kForwarded.size(); ++i) sigaction(kForwarded[i], &g_before[i], nullptr);
-}
 
 }  // namespace ullage::cli

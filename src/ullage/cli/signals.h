@@ -6,13 +6,16 @@
 // process signals the whole group, the program may get the signal twice, because the launcher cannot see that others
 // got it too.
 
+#include <signal.h>
 #include <sys/types.h>
+
+#include <atomic>
 
 namespace ullage::cli {
 
 // While this object lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT do not end this process. A signal that was ignored
-// before (nohup) stays ignored, here and in the program. Only one object may exist at a time: the handler's state is
-// global.
+// before (nohup) stays ignored, here and in the program. Several objects may exist at once, each for one program; they
+// are made and destroyed on threads that do not block these signals.
 class SignalForwarder final {
  public:
   SignalForwarder();
@@ -30,12 +33,13 @@ class SignalForwarder final {
   // Sets the process that signals are passed on to; 0: none.
   void forward_to(pid_t child);
 
-  // Returns the last of these signals that arrived while the latest object lived, also if the program got it too; 0:
-  // none.
+  // Returns the last of these signals that arrived since the first of the objects was made that live now, or, if none
+  // lives, that lived last; also if the programs got it too. 0: none.
   static int received();
 
  private:
-  void restore();
+  std::atomic<pid_t>* child_ = nullptr;  // one of the handler's
+  sigset_t mask_before_{};               // of the thread that holds
 };
 
 }  // namespace ullage::cli

@@ -7,6 +7,9 @@
 #include "ullage/cli/launcher.h"
 #include "ullage/cli/take_runner.h"
 
+#include <atomic>
+#include <filesystem>
+#include <memory>
 #include <string>
 
 namespace ullage::cli {
@@ -16,17 +19,15 @@ class Switches final {
   // The text and the facts lie in `scratch`.
   explicit Switches(ScratchFolder scratch);
 
-  // Has `launch` run with these words for switches.py. Facts begin anew.
-  void add_to(Launch& launch, const std::string& words);
-  // What the program did that ran since.
-  advise::Facts facts() const { return advise::read_facts(facts_); }
+  // Has `launch` run with these words for switches.py. Returns the folder of this run's facts (advise::read_facts). May
+  // be called on several threads at once.
+  std::filesystem::path add_to(Launch& launch, const std::string& words);
 
  private:
   std::filesystem::path script() const { return scratch_.path() / "switches.py"; }
 
   ScratchFolder scratch_;
-  std::filesystem::path facts_;
-  int runs_ = 0;
+  std::unique_ptr<std::atomic<int>> runs_ = std::make_unique<std::atomic<int>>(0);
 };
 
 }  // namespace ullage::cli

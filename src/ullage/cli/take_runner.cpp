@@ -156,6 +156,7 @@ TakeRunner::TakeRunner(Launch program, Bytes budget, store::SpillPlace spill, bo
 Launch TakeRunner::launch_of(const TakeOrder& order, const fs::path& scratch) const {
   Launch launch = program_;
   launch.words = order.words;
+  launch.deadline = order.deadline;
   launch.outputs = scratch / "outputs";
   if (here_) return launch;
   launch.folder = scratch / "work";
@@ -199,6 +200,11 @@ std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
   }
   auto& end = std::get<report::ProcessEnd>(ended);
   if (const int signal = signal_of(end); signal != 0) return Failure{128 + signal, {}};
+  if (end.out_of_time) {
+    Failure late{to_int(ExitCode::Failed), {order.name + ": the program was ended, because its time was over"}};
+    late.out_of_time = true;
+    return late;
+  }
   end.record_file = trace.string();
   const report::RunReport report = report::summarize(ledger->page(), end);
   if (end.exit_code != 0) return advised(failed(order, report, program.outputs), program.words);

@@ -11,8 +11,10 @@
 #include "ullage/store/spill_folder.h"
 #include "ullage/trace/take/take.h"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -24,7 +26,8 @@ namespace ullage::cli {
 struct Failure {
   int exit_code = 1;
   std::vector<std::string> lines;
-  bool by_program = false;  // the program itself failed
+  bool by_program = false;   // the program itself failed
+  bool out_of_time = false;  // it was killed at TakeOrder::deadline
 };
 
 // A new temporary folder, removed with everything in it at the end.
@@ -48,10 +51,11 @@ class ScratchFolder final {
 std::vector<std::string> last_lines_of(const std::filesystem::path& file);
 
 struct TakeOrder {
-  std::string name;                // "batch 2": for progress and errors
-  std::vector<std::string> words;  // of the program, placeholders filled in
-  std::uint64_t stop_after = 0;    // see store::LedgerSettings
-  std::string rehearsal;           // see store::LedgerSettings
+  std::string name;                                                 // "batch 2": for progress and errors
+  std::vector<std::string> words;                                   // of the program, placeholders filled in
+  std::uint64_t stop_after = 0;                                     // see store::LedgerSettings
+  std::string rehearsal;                                            // see store::LedgerSettings
+  std::optional<std::chrono::steady_clock::time_point> deadline{};  // the program is killed then; none: never
 };
 
 struct TakeDone {

@@ -45,9 +45,7 @@ Result<trace::Input> read_text(std::string_view text, const std::string& name) {
 
 Result<trace::Input> read_trace(std::span<const std::byte> content, const std::string& name) {
   ULLAGE_TRY_VALUE(trace::TraceFile file, trace::read_trace_file(content, name));
-  trace::UnderstoodFile understood{std::move(file), {}};
-  for (trace::Take& take : understood.file.takes) understood.meanings.push_back(trace::understand(take));
-  return trace::Input(std::move(understood));
+  return trace::Input(understood(std::move(file)));
 }
 
 Result<trace::Input> read_unzipped(std::span<const std::byte> content, const std::string& name) {
@@ -72,6 +70,12 @@ Result<trace::Input> read_unzipped(std::span<const std::byte> content, const std
 }
 
 }  // namespace
+
+trace::UnderstoodFile understood(trace::TraceFile file) {
+  trace::UnderstoodFile made{std::move(file), {}};
+  for (trace::Take& take : made.file.takes) made.meanings.push_back(trace::understand(take));
+  return made;
+}
 
 Result<trace::Input> read_input(std::span<const std::byte> content, const std::string& name) {
   if (!is_gzip(content)) return read_unzipped(content, name);

@@ -18,4 +18,7 @@ Result<trace::Input> read_input(std::span<const std::byte> content, const std::s
 // The same for a file, or for standard input if `path` is "-". Errors: NotFound, BadFile, System.
 Result<trace::Input> read_input_file(const std::string& path);
 
+// Works out the meaning of each take of a trace that was read already.
+trace::UnderstoodFile understood(trace::TraceFile file);
+
 }  // namespace ullage::read

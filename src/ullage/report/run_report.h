@@ -46,6 +46,7 @@ struct ProcessEnd {
   std::optional<int> signal;               // the signal that ended the command itself
   Bytes peak;                              // peak of the largest process of the tree, from wait4 (ru_maxrss)
   Seconds wall;
+  bool out_of_time = false;  // it was killed at the time that the launcher had for it
   OomKills oom_kills = OomKills::Unreadable;
   std::vector<std::string> allowed;  // the words of --allow; empty: not a bit may change
   advise::Facts facts;               // with --allow: what the program did

@@ -65,6 +65,7 @@ Machine read_machine() {
   const auto found = name != nullptr ? find_card(name) : std::nullopt;
   made.model = found ? *found : card_of_size(find_card("a100-80gb")->total);
   if (const char* bytes = variable("ULLAGE_DRYCARD_MEMORY")) made.model.total = std::strtoull(bytes, nullptr, 10);
+  if (const char* refuses = variable("ULLAGE_DRYCARD_REFUSES")) made.refuses = std::string_view(refuses) != "0";
   if (const char* count = variable("ULLAGE_DRYCARD_COUNT")) {
     made.cards = static_cast<int>(std::clamp(std::strtol(count, nullptr, 10), 0L, static_cast<long>(kMostCards)));
   }
@@ -209,7 +210,7 @@ Taken taken(Process& self, std::size_t card) {
 // too much. If two processes ask for the last bytes at once, both may be refused, but they never both get them.
 bool take(Process& self, std::size_t card, LedgerWord& word, std::uint64_t bytes) {
   LedgerCard& account = self.ledger->card[card];
-  const std::uint64_t total = self.machine.model.total;
+  const std::uint64_t total = self.machine.refuses ? self.machine.model.total : UINT64_MAX;
   if (bytes > total) return false;
   word.fetch_add(bytes);
   const Taken now = taken(self, card);

@@ -16,6 +16,7 @@ namespace ullage::drycard {
 // The machine that the program sees. It is read once from the environment:
 //   ULLAGE_DRYCARD_CARD    a name of cards.h; if not set or unknown ("cuda"): a card like an A100
 //   ULLAGE_DRYCARD_MEMORY  total bytes of each card, instead of the table's
+//   ULLAGE_DRYCARD_REFUSES 0: the cards state that total, but serve every request, to show what a program needs
 //   ULLAGE_DRYCARD_COUNT   how many of these cards there are; if not set: 1
 //   ULLAGE_DRYCARD_CUDA    12 or 13, the runtime that the program was built for; if not set: 13
 //   ULLAGE_DRYCARD_LEDGER  path of the account (ledger.h)
@@ -27,6 +28,7 @@ struct Machine {
   CardModel model;
   int cards = 1;              // cards in the machine
   int visible = 1;            // those that this process sees
+  bool refuses = true;        // false: more than `model.total` may be taken
   int card_of[kMostCards]{};  // ordinal -> number in the machine
   int cuda = 13;
   int version() const { return cuda * 1000 + (cuda == 12 ? 90 : 0); }  // CUDART_VERSION

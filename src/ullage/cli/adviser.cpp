@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/adviser.h"
+
+#include "ullage/base/sizes.h"
+#include "ullage/cli/alarm.h"
+#include "ullage/cli/knobs.h"
+#include "ullage/cli/planned_fit.h"
+#include "ullage/cli/side_by_side.h"
+#include "ullage/cli/size_search.h"
+#include "ullage/diagnose/diagnose.h"
+#include "ullage/report/command_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+using advise::Advice;
+using advise::Row;
+using advise::Trial;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kSmallerBatch = "smaller_batch";  // explain's word for it
+
+Row row_of(const Trial& trial) {
+  Row row;
+  row.id = trial.id, row.name = trial.name, row.effect = trial.effect;
+  row.action = trial.action, row.place = trial.place;
+  return row;
+}
+
+// A remedy that explain worked out. `peak` is the plain program's, if it is known. Leaves `fits` open.
+Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
+  Row row;
+  row.id = remedy.id, row.name = remedy.id, row.action = remedy.action, row.note = remedy.why;
+  std::ranges::replace(row.name, '_', ' ');
+  row.effect_known = false;
+  row.basis = remedy.saves ? advise::Basis::Computed : advise::Basis::NotTried;
+  if (remedy.saves && peak) row.peak = saturating_sub(*peak, *remedy.saves);
+  return row;
+}
+
+// The largest part of the size that fits and divides it: several of them make the same step.
+std::string accumulation(const Knob& knob, std::int64_t fits) {
+  std::int64_t part = fits;
+  while (part > 1 && knob.value % part != 0) --part;
+  if (part <= 1) return fmt::format("{}={} in place of {}", knob.name, fits, knob.value);
+  return fmt::format(
+      "{0}={1}, and for a step of {2} as before: add up the gradients of {3}, each loss divided by {3}", knob.name,
+      part, knob.value, knob.value / part);
+}
+
+// What is running, for the line of progress.
+class Running final {
+ public:
+  explicit Running(Progress& progress) : progress_(progress) {}
+
+  void begin(const std::string& what) {
+    const std::lock_guard lock(lock_);
+    names_.push_back(what);
+    show();
+  }
+  void end(const std::string& what) {
+    const std::lock_guard lock(lock_);
+    names_.erase(std::ranges::find(names_, what));
+    show();
+  }
+
+ private:
+  void show() {
+    if (names_.empty()) {
+      progress_.pause();
+    } else {
+      progress_.stage(fmt::format("{}", fmt::join(names_, " | ")));
+    }
+  }
+
+  Progress& progress_;
+  std::mutex lock_;
+  std::vector<std::string> names_;
+};
+
+// Every method may run the program several times; none begins a run after the time is over, and a run that goes on then
+// is ended.
+class Adviser final {
+ public:
+  Adviser(AdviseRuns& runs, const AdviseQuestion& question, Progress& progress, std::ostream& err)
+      : runs_(runs), question_(question), progress_(progress), running_(progress), err_(err) {
+    advice_.device = on_card() ? std::string(question.card->model.product) : "cpu";
+    advice_.memory = question.memory;
+  }
+
+  std::variant<Advice, Tried> work() {
+    if (auto stopped = run_plain()) return *stopped;
+    add_plan();
+    try_each();
+    try_together();
+    add_times();
+    add_computed();
+    if (is_interrupted()) return stopped_;
+    if (!on_card()) {
+      advice_.notes.emplace_back(
+          "peaks are those under `ullage run --memory`; a plain process holds more, because malloc keeps what is "
+          "freed");
+    }
+    advise::sort_rows(advice_);
+    advice_.runs = runs_made_;
+    advice_.wall = Seconds{std::chrono::duration<double>(Clock::now() - question_.began).count()};
+    return advice_;
+  }
+
+ private:
+  bool on_card() const { return question_.card.has_value(); }
+  bool is_interrupted() const { return interrupted_.load(); }
+
+  Clock::time_point deadline() const {
+    return question_.began + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(question_.seconds.count));
+  }
+  bool is_over() const { return is_interrupted() || Clock::now() >= deadline(); }
+  std::string time_over() const {
+    return fmt::format("the time of {} was over; --seconds gives more", to_string(question_.seconds));
+  }
+
+  TryOrder order(const Trial* trial = nullptr) const {
+    TryOrder order;
+    order.trial = trial;
+    order.deadline = deadline();
+    if (question_.knob) order.knobs = {*question_.knob};
+    return order;
+  }
+
+  Tried run(const TryOrder& order, const std::string& what) {
+    running_.begin(what);
+    ++runs_made_;
+    Tried tried = runs_.run(order);
+    running_.end(what);
+    const std::lock_guard lock(lock_);
+    host_peak_ = std::max(host_peak_, tried.host_peak);
+    if (tried.interrupted) stopped_ = tried, interrupted_ = true;
+    return tried;
+  }
+
+  // Returns whether the program fits and its peak. On a card it first runs on one that serves every request: up to the
+  // card's memory both do the same. Above it, the allocator may still find room once a request is refused, unless the
+  // tensors alone are too many, so the program runs on the card itself too.
+  Tried judge(TryOrder order, const std::string& what) {
+    order.refuses = !on_card();
+    Tried tried = run(order, what);
+    if (!on_card() || tried.end != Tried::End::RanOut || tried.tensors > question_.memory || is_over()) return tried;
+    order.refuses = true, order.history = false;
+    const Tried refused = run(order, what + ", as requests are refused");
+    if (refused.end == Tried::End::Fits) tried.end = refused.end, tried.peak = refused.peak;
+    if (refused.end == Tried::End::TimeOver) tried.end = refused.end;
+    return tried;
+  }
+
+  std::optional<Tried> run_plain() {
+    TryOrder as_it_is = order();
+    as_it_is.history = true, as_it_is.refuses = !on_card();
+    Tried tried = run(as_it_is, "the program as it is");
+    if (is_interrupted()) return tried;
+    Row& plain = advice_.plain;
+    plain.name = "as it is";
+    if (tried.end == Tried::End::Failed && on_card()) {
+      as_it_is.refuses = true;
+      tried = run(as_it_is, "the program as it is, as requests are refused");
+      if (tried.end == Tried::End::RanOut)
+        advice_.notes.emplace_back("what it needs is not known: it fails on a card without an end too, for another reason");
+    } else {
+      plain.peak = tried.peak;
+    }
+    if (tried.end == Tried::End::Failed || is_interrupted()) return tried;
+    facts_ = tried.facts;
+    plain.fits = tried.end == Tried::End::Fits;
+    if (tried.end == Tried::End::TimeOver) {
+      // What it had taken by then is less than its need.
+      plain.fits = tried.peak > question_.memory ? std::optional(false) : std::nullopt;
+      plain.peak.reset();
+      advice_.notes.push_back(
+          fmt::format("the program as it is did not end its third step; it had taken {} by then, and {}",
+                      to_string(tried.peak), time_over()));
+    }
+    if (!on_card() && !*plain.fits) advice_.refused = tried.error;
+    plain_ = std::move(tried);
+    return std::nullopt;
+  }
+
+  // On a card: says which request of the plain program is refused first.
+  void find_refusal() {
+    if (!on_card() || advice_.plain.fits.value_or(true) || is_over()) return;
+    const Tried refused = run(order(), "the program as it is, as requests are refused");
+    if (refused.end == Tried::End::RanOut) advice_.refused = refused.error;
+    if (refused.end == Tried::End::Fits) advice_.plain.fits = true, advice_.plain.peak = refused.peak;
+  }
+
+  // On the CPU the plan of `ullage run` is one of the remedies, and it is exact.
+  void add_plan() {
+    if (!plain_.prediction || plain_.end != Tried::End::RanOut || is_over()) return;
+    predict::Prediction& prediction = *plain_.prediction;
+    Row row;
+    row.id = "ullage_run", row.name = "plan";
+    row.basis = advise::Basis::NotTried;
+    std::vector<std::string> target = question_.target;
+    if (question_.knob) target = fill(target, {*question_.knob});
+    const Alarm alarm(deadline());
+    progress_.stage("planning");
+    add_planned_fit(prediction, progress_, err_, alarm.flag());
+    progress_.pause();
+    Bytes memory = question_.memory;
+    if (prediction.planned && (prediction.planned->fits || !alarm.flag()->load())) {
+      const predict::PlannedFit& plan = *prediction.planned;
+      row.basis = advise::Basis::Planned;
+      row.name = plan.fits ? fmt::format("plan: {} values recomputed, {} moved", plan.recomputed, plan.spilled)
+                           : "plan: the least that one was found for";
+      row.fits = plan.fits;
+      row.peak = memory = plan.fits ? question_.memory : plan.least;
+      if (plan.fits) row.more_time = plan.more_time;
+    } else if (alarm.flag()->load()) {
+      row.note = "not planned: " + time_over();
+    } else {
+      return;  // `err_` says why
+    }
+    row.action = report::command_line("run --memory " + report::as_option(memory), target);
+    advice_.rows.push_back(std::move(row));
+  }
+
+  void try_each() {
+    advise::Setting setting;
+    setting.on_card = on_card();
+    setting.has_bfloat16 = !on_card() || question_.card->model.major >= 8;
+    for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+      if (const char* set = std::getenv(name)) setting.allocator = set;
+    }
+    trials_ = advise::trials_for(facts_, setting);
+    std::vector<Outcome> outcomes(trials_.size());
+    // The search of a size is a chain of runs, so it begins first.
+    std::optional<Row> size;
+    std::vector<std::function<void()>> work = {[&] { size = search_knob(); }, [&] { find_refusal(); }};
+    for (std::size_t i = 0; i < trials_.size(); ++i) work.push_back([&, i] { outcomes[i] = outcome_of(trials_[i]); });
+    const std::size_t at_once = runs_.side_by_side(host_peak_);
+    side_by_side(work, at_once);
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
+      // Programs may disturb each other, with a port or a file.
+      if (at_once > 1 && outcomes[i].failed && !is_over()) outcomes[i] = outcome_of(trials_[i]);
+      keep(trials_[i], std::move(outcomes[i]));
+    }
+    if (size) advice_.rows.push_back(std::move(*size));
+  }
+
+  struct Outcome {
+    Row row;
+    std::optional<Seconds> step;
+    bool second_try = false;
+    bool failed = false;
+  };
+
+  Outcome outcome_of(const Trial& trial) {
+    Outcome outcome{row_of(trial), {}};
+    Row& row = outcome.row;
+    const auto late = [&] {
+      row.basis = advise::Basis::NotTried;
+      row.note = "not tried: " + time_over();
+      return outcome;
+    };
+    if (is_over()) return late();
+    TryOrder with = order(&trial);
+    Tried tried = judge(with, trial.name);
+    if (tried.end == Tried::End::Failed && !trial.if_refused.empty() && !is_over()) {
+      with.second_try = outcome.second_try = true;
+      tried = judge(with, trial.name);
+      row.action += trial.more_action;
+    }
+    if (tried.end == Tried::End::TimeOver) return late();
+    if (tried.end == Tried::End::Failed) {
+      row.note = "tried, and the program failed: " + tried.error;
+      outcome.failed = true;
+      return outcome;
+    }
+    row.fits = tried.end == Tried::End::Fits;
+    row.peak = tried.peak;
+    outcome.step = tried.step;
+    return outcome;
+  }
+
+  void keep(const Trial& trial, Outcome outcome) {
+    const Row& row = outcome.row;
+    if (row.basis == advise::Basis::Tried && row.peak) tried_.push_back(trial);
+    if (outcome.step) steps_.push_back({row.id, *outcome.step});
+    if (row.fits.value_or(false)) to_time_.emplace_back(trial, outcome.second_try);
+    advice_.rows.push_back(std::move(outcome.row));
+  }
+
+  std::optional<Row> search_knob() {
+    if (!question_.knob || plain_.end == Tried::End::TimeOver) return std::nullopt;
+    const Knob& knob = *question_.knob;
+    Bytes at_found;
+    const SizeTried at_first{plain_.end == Tried::End::Fits, plain_.peak};
+    const SizesFound found = search_sizes(knob.value, at_first, question_.memory, [&](std::int64_t size) {
+      if (is_over()) return std::optional<SizeTried>();
+      TryOrder one = order();
+      one.knobs = {Knob{knob.name, size}};
+      const Tried tried = judge(one, fmt::format("{} {}", knob.name, size));
+      if (tried.end == Tried::End::Failed || tried.end == Tried::End::TimeOver) return std::optional<SizeTried>();
+      if (tried.end == Tried::End::Fits) at_found = tried.peak;
+      return std::optional(SizeTried{tried.end == Tried::End::Fits, tried.peak});
+    });
+    if (!found.fits || *found.fits == knob.value) return std::nullopt;
+    Row row;
+    row.id = kSmallerBatch;
+    const bool sure = found.too_large && *found.too_large - *found.fits == 1;
+    row.name = fmt::format("{} {}: {}", knob.name, *found.fits,
+                           sure ? "the largest that fits" : "fits; larger ones were not tried");
+    row.effect = advise::Effect::Different;
+    row.fits = true;
+    row.peak = at_found;
+    if (*found.fits < knob.value) row.action = accumulation(knob, *found.fits);
+    return row;
+  }
+
+  // Where no single remedy fits at the wanted size, looks for several that do: first all that keep the bits, then all.
+  // From a set that fits each is left out again that is not needed, the one with the strongest effect on results first.
+  void try_together() {
+    const auto fits = [](const Row& row) {
+      return row.basis == advise::Basis::Tried && row.fits.value_or(false) && row.id != kSmallerBatch;
+    };
+    if (advice_.plain.fits.value_or(false) || std::ranges::any_of(advice_.rows, fits)) return;
+    std::vector<Trial> all = compatible(tried_);
+    std::ranges::stable_sort(all, [](const Trial& a, const Trial& b) { return a.effect < b.effect; });
+    for (const advise::Effect most : {advise::Effect::SameBits, advise::Effect::Rounding, advise::Effect::Different}) {
+      std::vector<Trial> set;
+      std::ranges::copy_if(all, std::back_inserter(set), [&](const Trial& one) { return one.effect <= most; });
+      if (set.size() < 2 || (most != advise::Effect::SameBits && !has(set, most))) continue;
+      if (is_over()) break;
+      std::optional<Outcome> found = outcome_of_set(set);
+      if (!found) continue;
+      for (std::size_t at = set.size(); at-- > 0 && set.size() > 2 && !is_over();) {
+        std::vector<Trial> fewer = set;
+        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at));
+        if (std::optional<Outcome> its = outcome_of_set(fewer)) set = std::move(fewer), found = std::move(its);
+      }
+      keep(advise::together(set), std::move(*found));
+      return;
+    }
+    if (is_over()) advice_.notes.push_back("sets of remedies were not tried: " + time_over());
+  }
+
+  static bool has(const std::vector<Trial>& set, advise::Effect effect) {
+    return std::ranges::any_of(set, [&](const Trial& one) { return one.effect == effect; });
+  }
+
+  // Nothing: the set does not fit.
+  std::optional<Outcome> outcome_of_set(const std::vector<Trial>& set) {
+    Outcome outcome = outcome_of(advise::together(set));
+    outcome.row.name = "together: " + outcome.row.name;
+    return outcome.row.fits.value_or(false) ? std::optional(std::move(outcome)) : std::nullopt;
+  }
+
+  // Of two settings of the allocator, or two kinds of optimizer's step, the one that took less stays.
+  std::vector<Trial> compatible(const std::vector<Trial>& trials) const {
+    std::vector<Trial> kept;
+    for (const Trial& one : trials) {
+      const auto clashes = [&](const Trial& other) {
+        return (!one.allocator.empty() && !other.allocator.empty()) ||
+               (is_optimizers(one.id) && is_optimizers(other.id));
+      };
+      const auto other = std::ranges::find_if(kept, clashes);
+      if (other == kept.end()) {
+        kept.push_back(one);
+      } else if (peak_of(one.id) < peak_of(other->id)) {
+        *other = one;
+      }
+    }
+    return kept;
+  }
+
+  static bool is_optimizers(const std::string& id) { return id == "foreach_false" || id == "fused_optimizer"; }
+
+  Bytes peak_of(const std::string& id) const {
+    const auto found = std::ranges::find_if(advice_.rows, [&](const Row& row) { return row.id == id; });
+    return found == advice_.rows.end() ? Bytes{} : found->peak.value_or(Bytes{});
+  }
+
+  // On the CPU the runs have measured their steps; the plain program runs once more, so that a slow moment counts less.
+  // On a card each program that fits runs once more, and its ops are timed by the card's rates.
+  void add_times() {
+    if (advice_.rows.empty() || is_over()) return;
+    if (on_card() && !names_a_card(question_.device)) {
+      advice_.notes.emplace_back("name a card (rtx3060, a100-40gb) to see times: of cuda:SIZE only the size is known");
+      return;
+    }
+    std::optional<Seconds> plain;
+    std::vector<std::optional<Seconds>> steps(to_time_.size());
+    const auto time = [&](TryOrder order, const std::string& what) {
+      order.refuses = !on_card(), order.timed = on_card();
+      return is_over() ? std::nullopt : run(order, what + ", for its time").step;
+    };
+    std::vector<std::function<void()>> work = {[&] { plain = time(order(), "the program as it is"); }};
+    for (std::size_t i = 0; i < to_time_.size() && on_card(); ++i) {
+      work.push_back([&, i] {
+        TryOrder with = order(&to_time_[i].first);
+        with.second_try = to_time_[i].second;
+        steps[i] = time(with, to_time_[i].first.name);
+      });
+    }
+    side_by_side(work, runs_.side_by_side(host_peak_));
+    if (plain_.step && (!plain || plain_.step->count < plain->count)) plain = plain_.step;
+    if (!plain || plain->count <= 0) return;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i]) steps_.push_back({to_time_[i].first.id, *steps[i]});
+    }
+    for (Row& row : advice_.rows) {
+      const auto found = std::ranges::find(steps_, row.id, &Timed::id);
+      if (found != steps_.end()) row.more_time = found->step.count / plain->count - 1;
+    }
+    advice_.time_basis =
+        on_card() ? "of a step, estimated: each op takes the longer of its operations and its bytes at the card's "
+                    "published rates, and 5 us"
+                  : "of a step, measured here under the recorder in one run each, so noise of some 10 %";
+  }
+
+  // What explain computes from the recording of the plain program.
+  void add_computed() {
+    if (is_interrupted() || !plain_.history || !advice_.plain.peak) return;
+    const auto diagnoses = diagnose::diagnose(*plain_.history, {"", std::nullopt, std::nullopt});
+    if (diagnoses.empty()) return;
+    std::vector<diagnose::Remedy> remedies;
+    std::ranges::copy_if(diagnoses.front().remedies, std::back_inserter(remedies), [&](const diagnose::Remedy& one) {
+      // The plan is a row of its own, and exact. A program that trains needs its backward pass.
+      const bool is_plan = one.id == "run_in_budget" || one.id == "least_budget";
+      return one.saves && !is_plan && !(one.id == "no_grad" && facts_.optimizer);
+    });
+    add_computed_rows(remedies, advice_);
+  }
+
+  AdviseRuns& runs_;
+  const AdviseQuestion& question_;
+  Progress& progress_;
+  Running running_;
+  std::ostream& err_;
+  Advice advice_;
+  Tried plain_;
+  advise::Facts facts_;
+  std::vector<Trial> trials_;
+  std::vector<Trial> tried_;  // those that ran to the end of their steps
+  struct Timed {
+    std::string id;
+    Seconds step;
+  };
+  std::vector<Timed> steps_;
+  std::vector<std::pair<Trial, bool>> to_time_;  // those that fit, and whether it took `if_refused`
+  std::atomic<std::size_t> runs_made_{0};
+  std::mutex lock_;  // for the next three, which runs write
+  Bytes host_peak_;
+  std::atomic<bool> interrupted_{false};
+  Tried stopped_;
+};
+
+}  // namespace
+
+void add_computed_rows(const std::vector<diagnose::Remedy>& remedies, Advice& advice) {
+  const bool is_comparable = advice.memory > Bytes{} && advice.plain.peak;
+  for (const diagnose::Remedy& remedy : remedies) {
+    if (std::ranges::find(advice.rows, remedy.id, &Row::id) != advice.rows.end()) continue;
+    Row row = row_of(remedy, advice.plain.peak);
+    if (row.peak && is_comparable) row.fits = *row.peak <= advice.memory;
+    advice.rows.push_back(std::move(row));
+  }
+}
+
+std::variant<Advice, Tried> advise_on(AdviseRuns& runs, const AdviseQuestion& question, Progress& progress,
+                                      std::ostream& err) {
+  return Adviser(runs, question, progress, err).work();
+}
+
+}  // namespace ullage::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Works out the answer of `ullage advise` on a program: runs it as it is and with each remedy that applies, and looks
+// for the largest size and for a set of remedies that fit. Dry runs go side by side.
+
+#include "ullage/advise/advice.h"
+#include "ullage/base/knob.h"
+#include "ullage/cli/advise_runs.h"
+#include "ullage/cli/dry_card.h"
+#include "ullage/cli/progress.h"
+#include "ullage/diagnose/diagnosis.h"
+
+#include <chrono>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ullage::cli {
+
+// What was asked, checked before any work starts.
+struct AdviseQuestion {
+  std::optional<Knob> knob;
+  std::optional<DryCard> card;      // none: on this machine's CPU
+  std::string device;               // as written
+  Bytes memory;                     // of the card, or stated
+  std::vector<std::string> target;  // as written: "--" and a command
+  Seconds seconds;                  // for everything
+  std::chrono::steady_clock::time_point began;
+};
+
+// Adds a row for each of explain's remedies that `advice` has no row for.
+void add_computed_rows(const std::vector<diagnose::Remedy>& remedies, advise::Advice& advice);
+
+// Writes warnings to `err`. Returns the run that stopped it, if there is no answer: the program failed, or a signal came.
+std::variant<advise::Advice, Tried> advise_on(AdviseRuns& runs, const AdviseQuestion& question, Progress& progress,
+                                              std::ostream& err);
+
+}  // namespace ullage::cli
