@@ -55,9 +55,8 @@ std::string accumulation(const Knob& knob, std::int64_t fits) {
   std::int64_t part = fits;
   while (part > 1 && knob.value % part != 0) --part;
   if (part <= 1) return fmt::format("{}={} in place of {}", knob.name, fits, knob.value);
-  return fmt::format(
-      "{0}={1}, and for a step of {2} as before: add up the gradients of {3}, each loss divided by {3}", knob.name,
-      part, knob.value, knob.value / part);
+  return fmt::format("{0}={1}, and for a step of {2} as before: add up the gradients of {3}, each loss divided by {3}",
+                     knob.name, part, knob.value, knob.value / part);
 }
 
 // What is running, for the line of progress.
@@ -124,7 +123,8 @@ class Adviser final {
   bool is_interrupted() const { return interrupted_.load(); }
 
   Clock::time_point deadline() const {
-    return question_.began + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(question_.seconds.count));
+    return question_.began +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(question_.seconds.count));
   }
   bool is_over() const { return is_interrupted() || Clock::now() >= deadline(); }
   std::string time_over() const {
@@ -175,7 +175,8 @@ class Adviser final {
       as_it_is.refuses = true;
       tried = run(as_it_is, "the program as it is, as requests are refused");
       if (tried.end == Tried::End::RanOut)
-        advice_.notes.emplace_back("what it needs is not known: it fails on a card without an end too, for another reason");
+        advice_.notes.emplace_back(
+            "what it needs is not known: it fails on a card without an end too, for another reason");
     } else {
       plain.peak = tried.peak;
     }

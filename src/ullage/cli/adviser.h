@@ -34,7 +34,8 @@ struct AdviseQuestion {
 // Adds a row for each of explain's remedies that `advice` has no row for.
 void add_computed_rows(const std::vector<diagnose::Remedy>& remedies, advise::Advice& advice);
 
-// Writes warnings to `err`. Returns the run that stopped it, if there is no answer: the program failed, or a signal came.
+// Writes warnings to `err`. Returns the run that stopped it, if there is no answer: the program failed, or a signal
+// came.
 std::variant<advise::Advice, Tried> advise_on(AdviseRuns& runs, const AdviseQuestion& question, Progress& progress,
                                               std::ostream& err);
 

@@ -263,7 +263,7 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   if (!put) return failed(put.error());
   launch_it.has_ledger = false;  // nothing is budgeted, not by a run around this one either
   launch_it.environment.emplace_back(store::Ledger::kVariable, "");
-  const fs::path folder = *put;
+  const fs::path& folder = *put;
   Result<store::Ledger> ledger = store::Ledger::create({.budget = {}, .spill_folder = {}, .spill_limit = {}});
   if (!ledger) return failed(ledger.error());
   SignalForwarder signals;

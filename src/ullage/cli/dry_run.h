@@ -32,7 +32,7 @@ struct DryOrder {
   // Ullage's session runs on the card. What a real card would not forgive is looked for (drycard/card/work.h), and the
   // program waits for its plan: a step here takes less time than on a card, and often less than planning does.
   bool has_budget = false;
-  bool refuses = true;         // false: the card states its size, but serves every request
+  bool refuses = true;  // false: the card states its size, but serves every request
   std::optional<std::chrono::steady_clock::time_point> deadline{};  // the program is killed then; none: never
   bool quiet_program = false;  // its output goes to a file; DryDone::last_lines has the end of it
 };

@@ -13,9 +13,8 @@
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  const std::string header =
-      R"({"depthwise.weight":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[0,4]},)"
-      R"("pointwise.weight":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[4,8]}})";
+  const std::string header = R"({"depthwise.weight":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[0,4]},)"
+                             R"("pointwise.weight":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[4,8]}})";
   const std::uint64_t size = header.size();
   const float weights[] = {2, 3};
   std::ofstream(argv[1], std::ios::binary)

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace ullage::drycard {
@@ -23,12 +24,15 @@ bool is_private(Address begin, Address end) {
   char line[512];
   Address at = begin;  // up to here it is
   while (at < end && std::fgets(line, sizeof line, maps) != nullptr) {
-    Address from = 0;
-    Address to = 0;
-    char rights[5] = {};
-    unsigned long file = 1;
-    if (std::sscanf(line, "%lx-%lx %4s %*x %*s %lu", &from, &to, rights, &file) != 4 || to <= at) continue;
-    if (from > at || rights[3] != 'p' || file != 0) break;
+    char* rest = line;  // "from-to rights offset device inode path"
+    const Address from = std::strtoul(rest, &rest, 16);
+    const Address to = std::strtoul(rest + 1, &rest, 16);
+    if (to <= at) continue;
+    const char* const rights = strtok_r(rest, " ", &rest);
+    strtok_r(rest, " ", &rest);  // offset
+    strtok_r(rest, " ", &rest);  // device
+    const char* const file = strtok_r(rest, " \n", &rest);
+    if (from > at || file == nullptr || rights[3] != 'p' || std::strtoul(file, nullptr, 10) != 0) break;
     at = to;
   }
   std::fclose(maps);
