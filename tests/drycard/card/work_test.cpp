@@ -76,6 +76,18 @@ class CheckedCard {
           static_cast<const char*>("kernel"));
   }
 
+  ~CheckedCard() {
+    for (void* event : events_) EXPECT_EQ(card_("cudaEventDestroy", event), 0);
+    for (void* stream : {stream_, other_}) EXPECT_EQ(card_("cudaStreamDestroy", stream), 0);
+  }
+  CheckedCard(const CheckedCard&) = delete;
+  CheckedCard& operator=(const CheckedCard&) = delete;
+
+  void* make_event() {
+    events_.push_back(nullptr);
+    EXPECT_EQ(card_("cudaEventCreateWithFlags", &events_.back(), 2u), 0);
+    return events_.back();
+  }
   std::uint64_t map(std::size_t page) {
     std::uint64_t handle = 0;
     const PageProperties properties;
@@ -106,6 +118,7 @@ class CheckedCard {
   void* other_ = nullptr;
 
  private:
+  std::vector<void*> events_;
   struct {
     std::uint32_t magic, version;
     const std::uint8_t* header;
@@ -140,8 +153,7 @@ TEST(DryCardWork, AnUnmapAfterAnyKindOfWaitIsRight) {
   for (int kind = 0; kind < 5; ++kind) {
     card.map(0);
     card.launch(card.at(0), 0, card.stream_);
-    void* event = nullptr;
-    EXPECT_EQ(card.card_("cudaEventCreateWithFlags", &event, 2u), 0);
+    void* const event = card.make_event();
     EXPECT_EQ(card.card_("cudaEventRecord", event, kind == 4 ? card.other_ : card.stream_), 0);
     if (kind == 0) card.card_("cudaStreamSynchronize", card.stream_);
     if (kind == 1) card.card_("cuCtxSynchronize");
@@ -164,8 +176,7 @@ TEST(DryCardWork, AnUnmapAfterAnyKindOfWaitIsRight) {
 TEST(DryCardWork, AnEventOfAnotherMomentIsNotAWait) {
   CheckedCard card;
   card.map(0);
-  void* event = nullptr;
-  EXPECT_EQ(card.card_("cudaEventCreateWithFlags", &event, 2u), 0);
+  void* const event = card.make_event();
   EXPECT_EQ(card.card_("cudaEventRecord", event, card.stream_), 0);
   card.launch(card.at(0), 0, card.stream_);
   EXPECT_EQ(card.card_("cudaEventSynchronize", event), 0);
@@ -195,8 +206,7 @@ TEST(DryCardWork, AKernelBesideTheCopyOfItsBytesIsFound) {
         card.card_("cuMemcpyHtoDAsync_v2", card.at(page), static_cast<const void*>(host.data()), kPage, card.other_),
         0);
     if (ordered) {
-      void* event = nullptr;
-      card.card_("cudaEventCreateWithFlags", &event, 2u);
+      void* const event = card.make_event();
       card.card_("cudaEventRecord", event, card.other_);
       card.card_("cudaStreamWaitEvent", card.stream_, event, 0u);
     }
