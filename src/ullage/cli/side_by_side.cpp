@@ -23,20 +23,8 @@ void side_by_side(const std::vector<std::function<void()>>& work, std::size_t at
   std::vector<std::future<void>> helpers;
   for (std::size_t i = 1; i < std::min(at_once, work.size()); ++i)
     helpers.push_back(std::async(std::launch::async, do_pieces));
-  std::exception_ptr first;
-  try {
-    do_pieces();
-  } catch (...) {
-    first = std::current_exception();
-  }
-  for (std::future<void>& helper : helpers) {
-    try {
-      helper.get();
-    } catch (...) {
-      if (!first) first = std::current_exception();
-    }
-  }
-  if (first) std::rethrow_exception(first);
+  do_pieces();  // if this throws, the futures still wait for their threads
+  for (std::future<void>& helper : helpers) helper.get();
 }
 
 }  // namespace ullage::cli
