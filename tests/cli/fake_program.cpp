@@ -302,7 +302,7 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"move", move},
     {"plan", say_plan},
     {"follow-plan", follow_plan},
-    {"floor", [](const std::string& size) { slot().floor.store(bytes(size).count); }},
+    {"floor", [](const std::string& size) { slot().least_budget.store(bytes(size).count); }},
     {"spill-place", say_spill_place},
     {"card", say_card},
     {"work-out-budget", work_out_budget},

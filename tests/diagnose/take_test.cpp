@@ -239,8 +239,8 @@ TEST(Take, OfNoEventsIsStillToldOf) {
 
 TEST(Take, InAPartThatTheProgramNamedSaysSo) {
   trace::TraceFile file = small_file();
-  file.takes[0].borders = {{EventId{10}, trace::BorderTold::What::PhaseBegin, "sampling", {}},
-                           {EventId{200}, trace::BorderTold::What::PhaseEnd, "sampling", {}}};
+  file.takes[0].borders = {{EventId{10}, trace::ReportedBorder::What::PhaseBegin, "sampling", {}},
+                           {EventId{200}, trace::ReportedBorder::What::PhaseEnd, "sampling", {}}};
   EXPECT_EQ(one(file).place->part, "sampling");
   EXPECT_NE(one(file).headline.find("(sampling, event "), std::string::npos);
   EXPECT_EQ(one(file, trace::At::End).place->part, "");

@@ -64,7 +64,7 @@ Bytes measured_peak(const std::function<void(Program&)>& program, std::int64_t b
 
 TEST(InputWork, CollationOfNSamplesIsABoundThatHoldsToTheByte) {
   const auto program = training(stack);
-  const Prediction found = told(predict(takes_by_batch(program), at_batch(32)));
+  const Prediction found = predicted(predict(takes_by_batch(program), at_batch(32)));
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_NE(found.why.find("only prepare inputs"), std::string::npos) << found.why;
   EXPECT_EQ(found.pool_peak, measured_peak(program, 32)) << "the samples are freed before the activations are there";
@@ -79,7 +79,7 @@ TEST(InputWork, SamplesMakeThePeakWhereTheyDo) {
     p.free(all);
     return input;
   });
-  const Prediction found = told(predict(takes_by_batch(program), at_batch(32)));
+  const Prediction found = predicted(predict(takes_by_batch(program), at_batch(32)));
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_EQ(found.pool_peak, measured_peak(program, 32));
 }
@@ -95,7 +95,7 @@ TEST(InputWork, ASamplersDrawsCountEverywhereInTheSteps) {
     return p.op("aten::empty", 40000 * std::uint64_t(p.knob("batch")));
   });
   const std::vector<std::int64_t> batches{4, 6, 8};
-  const Prediction found = told(predict(takes_by_batch(program, batches), at_batch(24)));
+  const Prediction found = predicted(predict(takes_by_batch(program, batches), at_batch(24)));
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_GE(found.pool_peak, measured_peak(program, 24));
   EXPECT_LE(found.pool_peak, measured_peak(program, 24) + 98304_B * 6) << "of six draws for a batch at most";
@@ -112,7 +112,7 @@ TEST(InputWork, AnInputWithoutALawIsTakenAtItsMost) {
     const OpId last = p.begin("conv", {reads(corpus, {1}), reads(StorageId{1}, {262144})});
     p.end(last);
   };
-  const Prediction found = told(predict(takes_by_batch(program, {8, 12, 16}), at_batch(40)));
+  const Prediction found = predicted(predict(takes_by_batch(program, {8, 12, 16}), at_batch(40)));
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_GE(found.pool_peak, measured_peak(program, 40));
   EXPECT_LE(found.pool_peak, measured_peak(program, 40) + 2000_B);
@@ -123,7 +123,7 @@ TEST(InputWork, AnOpThatFollowsFromAParameterIsStillADifference) {
     if (p.knob("batch") == 3 && step == 2) p.op("aten::norm", 4, {reads(StorageId{0}, {262144})});
     return stack(p, step);
   });
-  const NotTold found = not_told(predict(takes_by_batch(program), at_batch(32)));
+  const NeedsTakes found = needs_takes(predict(takes_by_batch(program), at_batch(32)));
   EXPECT_NE(found.why.find("aten::norm"), std::string::npos) << found.why;
 }
 
@@ -134,7 +134,7 @@ TEST(InputWork, AnOpWithAThresholdStays) {
     p.end(sort);
     return stack(p, step);
   });
-  const NotTold found = not_told(predict(takes_by_batch(program), at_batch(32)));
+  const NeedsTakes found = needs_takes(predict(takes_by_batch(program), at_batch(32)));
   EXPECT_NE(found.why.find("32,768"), std::string::npos) << found.why;
 }
 

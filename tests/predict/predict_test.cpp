@@ -30,7 +30,7 @@ std::optional<Bytes> row(const Prediction& prediction, const std::string& name) 
 TEST(Predict, GivesThePeakOfTheTargetToTheByte) {
   const trace::TraceFile file = takes_by_batch(kTrain);
   for (const std::int64_t batch : {2, 3, 4, 5, 24, 128, 4096}) {
-    const Prediction found = told(predict(file, at_batch(batch)));
+    const Prediction found = predicted(predict(file, at_batch(batch)));
     expect_sums(found);
     EXPECT_EQ(found.law, Law::Exact);
     EXPECT_FALSE(found.measured);
@@ -49,7 +49,7 @@ TEST(Predict, GivesWhatARunAtTheTargetWouldHaveRecorded) {
   trace::TraceFile one;
   one.takes.push_back(real.take());
   const Prediction measured = of_take(one, one.takes[0], at_batch(77));
-  const Prediction found = told(predict(file, at_batch(77)));
+  const Prediction found = predicted(predict(file, at_batch(77)));
   expect_sums(measured);
   EXPECT_EQ(measured.law, Law::None);
   EXPECT_TRUE(measured.measured);
@@ -61,11 +61,11 @@ TEST(Predict, GivesWhatARunAtTheTargetWouldHaveRecorded) {
 }
 
 TEST(Predict, DoesNotDependOnTheOrderOfTheTakes) {
-  EXPECT_EQ(told(predict(takes_by_batch(kTrain, {4, 2, 3}), at_batch(50))).pool_peak.count, train_peak(50));
+  EXPECT_EQ(predicted(predict(takes_by_batch(kTrain, {4, 2, 3}), at_batch(50))).pool_peak.count, train_peak(50));
 }
 
 TEST(Predict, SaysWhatWasChecked) {
-  EXPECT_EQ(told(predict(takes_by_batch(kTrain), at_batch(128))).why,
+  EXPECT_EQ(predicted(predict(takes_by_batch(kTrain), at_batch(128))).why,
             "54 events the same in 3 takes, 9 sizes affine in batch, 5 constant; checked at batch 4");
 }
 
@@ -79,7 +79,7 @@ TEST(Predict, TakesTwoKnobsWithTheirCrossTerms) {
     for (const std::int64_t batch : {2, 3, 4}) grid.push_back({{"batch", batch}, {"size", size}});
   }
   const Question question{{{"size", 512}, {"batch", 100}}, std::nullopt, std::nullopt};
-  const Prediction found = told(predict(takes(grid, picture), question));
+  const Prediction found = predicted(predict(takes(grid, picture), question));
   EXPECT_EQ(found.law, Law::Exact);
   EXPECT_EQ(found.pool_peak.count, 100u * 512 * 512 * 12 + 700 + 512 + 1);
   EXPECT_EQ(
@@ -129,12 +129,12 @@ Question at_size(std::int64_t width, std::int64_t height, std::optional<Bytes> m
 TEST(Predict, TakesThePointsOfAPictureEachAgainstEach) {
   const trace::TraceFile file = takes(sizes(kSides, kSides), draw);
   for (const auto& [width, height] : {std::pair{144, 144}, {176, 160}, {512, 384}, {896, 896}, {144, 4096}}) {
-    const Prediction found = told(predict(file, at_size(width, height)));
+    const Prediction found = predicted(predict(file, at_size(width, height)));
     expect_sums(found);
     EXPECT_EQ(found.law, Law::Exact);
     EXPECT_EQ(found.pool_peak.count, draw_peak(width, height)) << width << " x " << height;
   }
-  EXPECT_EQ(told(predict(file, at_size(896, 896))).why,
+  EXPECT_EQ(predicted(predict(file, at_size(896, 896))).why,
             "27 events the same in 9 takes, 5 sizes on polynomials of width and height, 2 constant; checked at width "
             "176 and height 176");
 }
@@ -144,14 +144,14 @@ TEST(Predict, RefusesPicturesWithoutALaw) {
     draw(p);
     p.op("pad", std::uint64_t(p.knob("width") * p.knob("height") + 4095) / 4096 * 4096);
   };
-  const NotTold found = not_told(predict(takes(sizes(kSides, kSides), padded), at_size(896, 896)));
+  const NeedsTakes found = needs_takes(predict(takes(sizes(kSides, kSides), padded), at_size(896, 896)));
   EXPECT_TRUE(found.why.starts_with("pad makes 24.00 KiB, step 3, of a size that follows no law: 24,576, "))
       << found.why;
 }
 
 TEST(Predict, LeavesAKnobOutThatEveryTakeHasAlike) {
   const trace::TraceFile file = takes(sizes({144, 160, 176, 192}, {128}), draw);
-  EXPECT_EQ(told(predict(file, at_size(512, 128))).pool_peak.count, draw_peak(512, 128));
+  EXPECT_EQ(predicted(predict(file, at_size(512, 128))).pool_peak.count, draw_peak(512, 128));
   EXPECT_EQ(refused(predict(file, at_size(512, 144))),
             "every take is at height=128, so nothing is known of height=144; record takes at several values of it");
   EXPECT_EQ(refused(predict(takes(sizes({144, 160}, {128}), draw), at_size(512, 128))),
@@ -175,7 +175,7 @@ TEST(Predict, TellsWhereTakesPart) {
     train(p);
     if (p.knob("batch") == 4) p.op("aten::mean", 4);
   };
-  const NotTold found = not_told(predict(takes_by_batch(program), at_batch(128)));
+  const NeedsTakes found = needs_takes(predict(takes_by_batch(program), at_batch(128)));
   EXPECT_EQ(found.why,
             "the program does not do the same at all sizes tried: at batch=2 the program ends; at batch=4 aten::mean "
             "begins, step 4");
@@ -192,7 +192,7 @@ TEST(Predict, NamesTheThresholdAndOtherSizesWhereTakesPart) {
     p.end(sort, {gives(sorted, {batch})});
   };
   const trace::TraceFile file = takes_by_batch(program, {15, 16, 17});
-  const NotTold found = not_told(predict(file, at_batch(128)));
+  const NeedsTakes found = needs_takes(predict(file, at_batch(128)));
   EXPECT_NE(found.why.find("aten::sort makes 1000 B"), std::string::npos) << found.why;
   EXPECT_NE(found.why.find("17"), std::string::npos) << found.why;
 }
@@ -202,13 +202,13 @@ TEST(Predict, TakesTheMeasuredTakeWhereTheSizesDoNotTell) {
     train(p);
     if (p.knob("batch") == 4) p.op("more", 4);
   };
-  const Prediction found = told(predict(takes_by_batch(program), at_batch(4)));
+  const Prediction found = predicted(predict(takes_by_batch(program), at_batch(4)));
   EXPECT_TRUE(found.measured);
   EXPECT_EQ(found.pool_peak.count, train_peak(4));
 }
 
 TEST(Predict, IsOfTheOneTakeThatIsTheTarget) {
-  const Prediction found = told(predict(takes_by_batch(kTrain, {1}), at_batch(1)));
+  const Prediction found = predicted(predict(takes_by_batch(kTrain, {1}), at_batch(1)));
   EXPECT_TRUE(found.measured);
   EXPECT_EQ(found.law, Law::None);
   EXPECT_EQ(refused(predict(takes_by_batch(kTrain, {1}), at_batch(7))),
@@ -221,12 +221,12 @@ TEST(Predict, SaysWhichSizeFollowsNoLaw) {
     p.op("load", 100 * std::uint64_t(batch));
     p.op("pad", batch == 4 ? 4097u : 1000u * std::uint64_t(batch));
   };
-  EXPECT_EQ(not_told(predict(takes_by_batch(program), at_batch(128))).why,
+  EXPECT_EQ(needs_takes(predict(takes_by_batch(program), at_batch(128))).why,
             "pad makes 1.95 KiB, of a size that follows no law: 2,000, 3,000, 4,097 B");
 }
 
 TEST(Predict, IsABoundOfTheFirstStepsWhereEachLeavesMoreBehind) {
-  const Prediction found = told(predict(takes_by_batch([](Program& p) { train(p, 3, 4096); }), at_batch(128)));
+  const Prediction found = predicted(predict(takes_by_batch([](Program& p) { train(p, 3, 4096); }), at_batch(128)));
   expect_sums(found);
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_NE(found.why.find("each step leaves 4.00 KiB more allocated"), std::string::npos) << found.why;
@@ -234,10 +234,10 @@ TEST(Predict, IsABoundOfTheFirstStepsWhereEachLeavesMoreBehind) {
 
 TEST(Predict, NamesWhatWasNotSeen) {
   trace::TraceFile file = takes_by_batch(kTrain);
-  EXPECT_EQ(told(predict(file, at_batch(5))).phases_not_seen,
+  EXPECT_EQ(predicted(predict(file, at_batch(5))).phases_not_seen,
             (std::vector<std::string>{"what comes after step 3 (evaluation, sampling, checkpoints)"}));
   file.phases_left_out = {"checkpoint"};
-  EXPECT_EQ(told(predict(file, at_batch(5))).phases_not_seen, (std::vector<std::string>{"checkpoint"}));
+  EXPECT_EQ(predicted(predict(file, at_batch(5))).phases_not_seen, (std::vector<std::string>{"checkpoint"}));
 }
 
 TEST(Predict, EstimatesTheStepFromTheTakes) {
@@ -254,8 +254,8 @@ TEST(Predict, EstimatesTheStepFromTheTakes) {
       event.at = trace::Microseconds{now};
     }
   }
-  EXPECT_NEAR(told(predict(file, at_batch(12))).step.count, 600, 0.1);
-  EXPECT_NEAR(told(predict(file, at_batch(128))).step.count, 6400, 0.1);
+  EXPECT_NEAR(predicted(predict(file, at_batch(12))).step.count, 600, 0.1);
+  EXPECT_NEAR(predicted(predict(file, at_batch(128))).step.count, 6400, 0.1);
 }
 
 // Takes whose processes held these KiB outside the pool.
@@ -265,7 +265,7 @@ trace::TraceFile with_outside(std::vector<std::uint64_t> kib) {
   return file;
 }
 std::uint64_t outside_kib(const trace::TraceFile& file, std::int64_t batch) {
-  const Prediction found = told(predict(file, at_batch(batch)));
+  const Prediction found = predicted(predict(file, at_batch(batch)));
   expect_sums(found);
   return row(found, "program and libraries").value_or(0_B).count / 1024;
 }
@@ -295,7 +295,7 @@ TEST(Outside, LeavesOutWhatTheProgramTold) {
     p.charge(bytes);
     p.charge(-bytes);
   });
-  const Prediction found = told(predict(file, at_batch(10)));
+  const Prediction found = predicted(predict(file, at_batch(10)));
   expect_sums(found);
   EXPECT_EQ(found.law, Law::Exact);
   EXPECT_EQ(row(found, "charged by the program")->count, 10000000u);
@@ -310,7 +310,7 @@ TEST(Outside, ToldBytesWithoutALawAreABound) {
     p.charge(bytes);
     p.charge(-bytes);
   });
-  const Prediction found = told(predict(file, at_batch(30)));
+  const Prediction found = predicted(predict(file, at_batch(30)));
   expect_sums(found);
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_EQ(row(found, "charged by the program")->count, 50000000u);
@@ -332,10 +332,10 @@ TEST(OfTake, CountsWhatTheRecorderDidNotKeep) {
 std::optional<std::string> largest(const trace::TraceFile& file, Bytes memory, std::int64_t at = 4) {
   Question question = at_batch(at);
   question.memory = memory;
-  const Prediction found = told(predict(file, question));
+  const Prediction found = predicted(predict(file, question));
   if (found.largest.size() != 1) return std::nullopt;
   const LargestThatFits& one = found.largest[0];
-  return one.knob + "=" + std::to_string(one.value) + (one.not_told_above ? " or more" : "");
+  return one.knob + "=" + std::to_string(one.value) + (one.more_may_fit ? " or more" : "");
 }
 
 TEST(Largest, IsTheLastThatFitsByTheByte) {
@@ -343,8 +343,8 @@ TEST(Largest, IsTheLastThatFitsByTheByte) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 20; ++i) {
     const std::int64_t batch = 2 + std::int64_t(random() % 5000);
-    const Bytes needed = told(predict(file, at_batch(batch))).process_peak;
-    const Bytes more = told(predict(file, at_batch(batch + 1))).process_peak;
+    const Bytes needed = predicted(predict(file, at_batch(batch))).process_peak;
+    const Bytes more = predicted(predict(file, at_batch(batch + 1))).process_peak;
     ASSERT_GT(more, needed);
     EXPECT_EQ(largest(file, needed), "batch=" + std::to_string(batch));
     EXPECT_EQ(largest(file, more - 1_B), "batch=" + std::to_string(batch));
@@ -356,24 +356,25 @@ TEST(Largest, IsNoneWhereTheSmallestDoesNotFit) { EXPECT_EQ(largest(takes_by_bat
 TEST(Largest, LooksAtSizesInTheStepsOfTheTakes) {
   const auto side = [](Program& p) { p.op("load", std::uint64_t(p.knob("batch") * p.knob("batch")) * 1000); };
   const trace::TraceFile file = takes_by_batch(side, {32, 48, 64, 80});
-  const Bytes needed = told(predict(file, at_batch(1008))).process_peak;
+  const Bytes needed = predicted(predict(file, at_batch(1008))).process_peak;
   EXPECT_EQ(largest(file, needed + 16_B, 32), "batch=1008");
 }
 
 TEST(Largest, SquareIsTheLastThatFitsByTheByte) {
   trace::TraceFile file = takes(sizes(kSides, kSides), draw);
-  const Bytes needed = told(predict(file, at_size(784, 784))).process_peak;
-  EXPECT_EQ(told(predict(file, at_size(896, 512, needed))).largest_square, std::nullopt) << "the sides are not told";
+  const Bytes needed = predicted(predict(file, at_size(784, 784))).process_peak;
+  EXPECT_EQ(predicted(predict(file, at_size(896, 512, needed))).largest_square, std::nullopt)
+      << "the sides are not told";
   file.sides = {"width", "height"};
   const auto square = [&](std::int64_t width, std::int64_t height, Bytes memory) {
-    const Prediction found = told(predict(file, at_size(width, height, memory)));
+    const Prediction found = predicted(predict(file, at_size(width, height, memory)));
     return found.largest_square ? found.largest_square->found.value : -1;
   };
   EXPECT_EQ(square(896, 512, needed), 784);
   EXPECT_EQ(square(144, 160, needed), 784);
   EXPECT_EQ(square(896, 896, needed - 1_B), 768);
   EXPECT_EQ(square(896, 896, 1_MiB), 0);
-  const Prediction found = told(predict(file, at_size(896, 512, needed)));
+  const Prediction found = predicted(predict(file, at_size(896, 512, needed)));
   EXPECT_EQ(found.largest_square->sides, file.sides);
   EXPECT_EQ(found.largest_square->found.process_peak, needed);
   ASSERT_EQ(found.largest.size(), 2u);
@@ -386,7 +387,7 @@ TEST(Largest, SquareIsNotToldWhereTheTakesSayNothingOfSquares) {
     trace::TraceFile file = takes(sizes(widths, heights), draw);
     file.sides = {"width", "height"};
     const auto at = at_size(widths.back(), heights.back(), 1_GiB);
-    const std::optional<LargestSquare> found = told(predict(file, at)).largest_square;
+    const std::optional<LargestSquare> found = predicted(predict(file, at)).largest_square;
     return found ? found->found.value : -1;
   };
   EXPECT_EQ(square({144, 160, 176, 192}, {128}), -1);

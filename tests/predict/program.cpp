@@ -86,11 +86,11 @@ void Program::unsave(StorageId id) { add(trace::event::Unsave{id}); }
 void Program::role(StorageId id, trace::Role role, const std::string& name) {
   take_.roles.push_back({next(), id, role, name});
 }
-void Program::step_end() { take_.borders.push_back({next(), trace::BorderTold::What::StepEnd, {}, {}}); }
+void Program::step_end() { take_.borders.push_back({next(), trace::ReportedBorder::What::StepEnd, {}, {}}); }
 void Program::phase(const std::string& name, const std::vector<Knob>& knobs) {
-  take_.borders.push_back({next(), trace::BorderTold::What::PhaseBegin, name, knobs});
+  take_.borders.push_back({next(), trace::ReportedBorder::What::PhaseBegin, name, knobs});
 }
-void Program::phase_end() { take_.borders.push_back({next(), trace::BorderTold::What::PhaseEnd, {}, {}}); }
+void Program::phase_end() { take_.borders.push_back({next(), trace::ReportedBorder::What::PhaseEnd, {}, {}}); }
 void Program::charge(std::int64_t bytes) { take_.charges.push_back({next(), bytes}); }
 void Program::lose(std::uint64_t events) {
   take_.gaps.push_back({next(), events});

@@ -271,7 +271,7 @@ TEST(Compare, TakesParallelRegionsAsSets) {
   const trace::Take target = at_target(file, 10);
   const trace::Levels levels = trace::levels(target.trace);
   EXPECT_EQ(*std::ranges::max_element(levels.live), 80000_B);  // the worst order: all births before all deaths
-  const Prediction found = told(predict(file, at_batch(10)));
+  const Prediction found = predicted(predict(file, at_batch(10)));
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_EQ(found.pool_peak, 80000_B);
 }
@@ -281,7 +281,7 @@ TEST(Compare, StaysExactWhereThePeakIsOutsideOfParallelRegions) {
     in_parallel(p, p.knob("batch") == 3);
     train(p);
   });
-  const Prediction found = told(predict(file, at_batch(10)));
+  const Prediction found = predicted(predict(file, at_batch(10)));
   EXPECT_EQ(found.law, Law::Exact);
   EXPECT_EQ(found.pool_peak.count, train_peak(10));
 }
@@ -306,7 +306,7 @@ void with_a_workers_op(Program& p, bool worker_first) {
 TEST(Predict, LeavesOutOpsOfWorkerThreads) {
   const trace::TraceFile file = takes_by_batch([](Program& p) { with_a_workers_op(p, p.knob("batch") == 3); });
   EXPECT_NE(differ(file), "");
-  const Prediction found = told(predict(file, at_batch(10)));
+  const Prediction found = predicted(predict(file, at_batch(10)));
   EXPECT_EQ(found.law, Law::Bound);
   EXPECT_EQ(found.pool_peak, 20000_B);
   EXPECT_EQ(found.peak_op, "attention");
@@ -341,10 +341,10 @@ TEST(At, TakesThePhasesMost) {
   EXPECT_EQ(target.trace.storages[1].bytes, 320000_B);
   EXPECT_EQ(target.details[2].uses[0].sizes[0], 64);
   EXPECT_EQ(target.trace.storages[3].bytes, 128000_B);
-  EXPECT_EQ(told(predict(file, at_batch(128))).law, Law::Exact);
+  EXPECT_EQ(predicted(predict(file, at_batch(128))).law, Law::Exact);
   EXPECT_EQ(at_target(file, 20).trace.storages[1].bytes, 100000_B);
   EXPECT_EQ(at_target(file, 256).trace.storages[1].bytes, 320000_B);
-  EXPECT_EQ(told(predict(file, at_batch(256))).law, Law::Exact);
+  EXPECT_EQ(predicted(predict(file, at_batch(256))).law, Law::Exact);
 }
 
 TEST(At, WritesTheSizesOfTensors) {
@@ -393,7 +393,7 @@ TEST(Varying, LeavesOutScratchWithoutALaw) {
 
 TEST(Varying, AnAllowanceStandsForIt) {
   const trace::TraceFile file = takes_by_batch([&](Program& p) { weight_gradient(p, p.knob("batch") >= 3); });
-  const Prediction found = told(predict(file, at_batch(10)));
+  const Prediction found = predicted(predict(file, at_batch(10)));
   EXPECT_EQ(found.law, Law::Bound);
   Program real({{"batch", 10}});
   weight_gradient(real, true);
@@ -402,7 +402,7 @@ TEST(Varying, AnAllowanceStandsForIt) {
   EXPECT_EQ(found.peak_op, "aten::convolution_backward");
   Question largest = at_batch(10);
   largest.memory = 1_GiB;
-  EXPECT_EQ(told(predict(file, largest)).largest.at(0).law, Law::Bound);
+  EXPECT_EQ(predicted(predict(file, largest)).largest.at(0).law, Law::Bound);
 }
 
 TEST(Varying, IsExactWhereTheAllowanceDoesNotLiftThePeak) {
@@ -410,7 +410,7 @@ TEST(Varying, IsExactWhereTheAllowanceDoesNotLiftThePeak) {
     weight_gradient(p, p.knob("batch") >= 3);
     p.free(p.op("large", 10000000));
   });
-  const Prediction found = told(predict(file, at_batch(10)));
+  const Prediction found = predicted(predict(file, at_batch(10)));
   EXPECT_EQ(found.law, Law::Exact);
   EXPECT_EQ(found.peak_op, "large");
 }

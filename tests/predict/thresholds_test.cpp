@@ -244,13 +244,13 @@ trace::Take gradient(std::int64_t batch, std::int64_t in, std::int64_t out, std:
   return take;
 }
 
-// Returns the allowance if take and target have the same side, so that only the batch differs.
+// Returns the slack if take and target have the same side, so that only the batch differs.
 std::uint64_t allowed(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t side,
                       std::int64_t stride, std::uint32_t threads) {
   trace::TraceFile file;
   file.takes.push_back(gradient(2, in, out, kernel, side, stride, threads));
-  const std::vector<Allowance> found =
-      allowances(file, Sequence{}, gradient(batch, in, out, kernel, side, stride, threads));
+  const std::vector<Slack> found =
+      slack_of_ops(file, Sequence{}, gradient(batch, in, out, kernel, side, stride, threads));
   return found.empty() ? 0 : found[0].bytes.count;
 }
 
@@ -281,18 +281,18 @@ TEST(Allowances, NoneWhereThreadsShareChannelsForSure) {
 TEST(Allowances, OfOtherSidesThanTheTakesHoldMore) {
   trace::TraceFile file;
   file.takes.push_back(gradient(2, 64, 128, 4, 64, 2, 2));
-  const std::vector<Allowance> same = allowances(file, Sequence{}, gradient(2, 64, 128, 4, 64, 2, 2));
-  const std::vector<Allowance> other = allowances(file, Sequence{}, gradient(2, 64, 128, 4, 136, 2, 2));
+  const std::vector<Slack> same = slack_of_ops(file, Sequence{}, gradient(2, 64, 128, 4, 64, 2, 2));
+  const std::vector<Slack> other = slack_of_ops(file, Sequence{}, gradient(2, 64, 128, 4, 136, 2, 2));
   ASSERT_EQ(same.size(), 1u);
   ASSERT_EQ(other.size(), 1u);
   EXPECT_GE(other[0].bytes.count, same[0].bytes.count + 2617392);  // as measured: one picture for each thread
 }
 
-// Returns the allowance if the target's picture has another side than the take's (160), with the same weights.
+// Returns the slack if the target's picture has another side than the take's (160), with the same weights.
 std::uint64_t allowed_of_side(std::int64_t side, std::int64_t kernel, std::int64_t stride, bool frozen) {
   trace::TraceFile file;
   file.takes.push_back(gradient(2, 64, 128, kernel, 160, stride, 2, frozen));
-  const auto found = allowances(file, Sequence{}, gradient(2, 64, 128, kernel, side, stride, 2, frozen));
+  const auto found = slack_of_ops(file, Sequence{}, gradient(2, 64, 128, kernel, side, stride, 2, frozen));
   return found.empty() ? 0 : found[0].bytes.count;
 }
 

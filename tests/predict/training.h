@@ -47,20 +47,20 @@ inline std::uint64_t train_peak(std::int64_t batch) { return 340000 * std::uint6
 
 inline Question at_batch(std::int64_t batch) { return {{{"batch", batch}}, std::nullopt, std::nullopt}; }
 
-using Answered = Result<std::variant<Prediction, NotTold>>;
-inline Prediction told(const Answered& result) {
+using Answered = Result<std::variant<Prediction, NeedsTakes>>;
+inline Prediction predicted(const Answered& result) {
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().text());
   if (!result.ok()) return {};
-  const auto* not_told = std::get_if<NotTold>(&*result);
-  EXPECT_EQ(not_told, nullptr) << not_told->why;
-  return not_told != nullptr ? Prediction{} : std::get<Prediction>(*result);
+  const auto* missing = std::get_if<NeedsTakes>(&*result);
+  EXPECT_EQ(missing, nullptr) << missing->why;
+  return missing != nullptr ? Prediction{} : std::get<Prediction>(*result);
 }
-inline NotTold not_told(const Answered& result) {
+inline NeedsTakes needs_takes(const Answered& result) {
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().text());
   if (!result.ok()) return {};
-  const auto* found = std::get_if<NotTold>(&*result);
+  const auto* found = std::get_if<NeedsTakes>(&*result);
   EXPECT_NE(found, nullptr) << "was predicted";
-  return found != nullptr ? *found : NotTold{};
+  return found != nullptr ? *found : NeedsTakes{};
 }
 inline std::string refused(const Answered& result) {
   EXPECT_FALSE(result.ok());

@@ -327,7 +327,7 @@ TEST(RunReport, ThePlainPeakIsWhatWasLiveAlsoFarAboveTheBudget) {
 
 TEST(RunReport, AddsUpTheMovingOfAllProcesses) {
   SampleRun run;
-  run.moves(run.attach(0)).floor.store((900_MiB).count);
+  run.moves(run.attach(0)).least_budget.store((900_MiB).count);
   run.moves(run.attach(1));
   const RunReport report = run.report();
   EXPECT_EQ(report.moving.out, 6_GiB);
@@ -347,7 +347,7 @@ TEST(RunReport, LeastBudgetIsUnknownUntilTheRuntimeSaysIt) {
   SampleRun run;
   run.attach();
   EXPECT_FALSE(run.report().least_budget);
-  run.page->slots[0].floor.store(UINT64_MAX);
+  run.page->slots[0].least_budget.store(UINT64_MAX);
   EXPECT_FALSE(run.report().least_budget);
 }
 
@@ -356,10 +356,10 @@ TEST(RunReport, TriesTheRuntimesOwnLeastBudgetWhereItKnowsOne) {
   store::LedgerSlot& slot = run.attach();
   slot.refused.store(1);
   slot.last_request.store((500_MiB).count);
-  slot.floor.store((2345_MiB).count);
+  slot.least_budget.store((2345_MiB).count);
   EXPECT_EQ(run.report().budget_to_try, 2345_MiB);
   // A least budget below the 2 GiB that were stated cannot explain the refusal, so it is not the figure to try.
-  slot.floor.store((1234_MiB).count);
+  slot.least_budget.store((1234_MiB).count);
   EXPECT_GT(run.report().budget_to_try, 2250_MiB);
 }
 

@@ -106,8 +106,8 @@ TEST(TakeTimeline, NamesTheOpOfEveryMoment) {
 
 TEST(TakeTimeline, HasPhasesStepsAndPartsOfTheProgram) {
   trace::TraceFile file = small_file();
-  file.takes[0].borders = {{EventId{30}, trace::BorderTold::What::PhaseBegin, "sampling", {}},
-                           {EventId{40}, trace::BorderTold::What::PhaseEnd, "sampling", {}}};
+  file.takes[0].borders = {{EventId{30}, trace::ReportedBorder::What::PhaseBegin, "sampling", {}},
+                           {EventId{40}, trace::ReportedBorder::What::PhaseEnd, "sampling", {}}};
   const Timeline line = timeline_of(understood(file));
   std::set<std::string> names;
   for (const Strip& strip : line.strips) names.insert(strip.name);

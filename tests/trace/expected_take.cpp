@@ -77,7 +77,7 @@ void ExpectedTake::has_role(StorageId id, Role role, std::string_view name) {
   take_.roles.push_back({take_.trace.end(), place(id), role, std::string(name)});
 }
 
-void ExpectedTake::border(BorderTold::What what, std::string_view phase, std::vector<Knob> knobs) {
+void ExpectedTake::border(ReportedBorder::What what, std::string_view phase, std::vector<Knob> knobs) {
   take_.borders.push_back({take_.trace.end(), what, std::string(phase), std::move(knobs)});
 }
 

@@ -28,7 +28,7 @@ class ExpectedTake final {
   void saved(StorageId id, SavedKind kind, EventLog::Instant at) { event(event::Save{place(id), kind}, at); }
   void released(StorageId id, EventLog::Instant at) { event(event::Unsave{place(id)}, at); }
   void has_role(StorageId id, Role role, std::string_view name);
-  void border(BorderTold::What what, std::string_view phase, std::vector<Knob> knobs);
+  void border(ReportedBorder::What what, std::string_view phase, std::vector<Knob> knobs);
   void charged(std::int64_t bytes) { take_.charges.push_back({take_.trace.end(), bytes}); }
   Take finish(const ProcessFigures& figures, Take::End why);
 

@@ -88,13 +88,13 @@ void RandomProgram::tell() {
   switch (below(4)) {
     case 0: {
       const std::vector<Knob> knobs(below(3), {"batch", std::int64_t(below(9)) - 4});
-      log_.border(BorderTold::What::PhaseBegin, "sampling", knobs);
-      if (expected_) expected_->border(BorderTold::What::PhaseBegin, "sampling", knobs);
+      log_.border(ReportedBorder::What::PhaseBegin, "sampling", knobs);
+      if (expected_) expected_->border(ReportedBorder::What::PhaseBegin, "sampling", knobs);
       return;
     }
     case 1:
-      log_.border(BorderTold::What::StepEnd);
-      if (expected_) expected_->border(BorderTold::What::StepEnd, "", {});
+      log_.border(ReportedBorder::What::StepEnd);
+      if (expected_) expected_->border(ReportedBorder::What::StepEnd, "", {});
       return;
     case 2: {
       const std::int64_t bytes = std::int64_t(below(2000)) - 1000;
@@ -148,8 +148,8 @@ void RandomProgram::train_steps(std::uint64_t steps) {
       end_op(open_.size() - 1);
     }
     while (live_.size() > first) free(live_.size() - 1);
-    log_.border(BorderTold::What::StepEnd);
-    if (expected_) expected_->border(BorderTold::What::StepEnd, "", {});
+    log_.border(ReportedBorder::What::StepEnd);
+    if (expected_) expected_->border(ReportedBorder::What::StepEnd, "", {});
   }
 }
 

@@ -82,7 +82,7 @@ void TakeBuilder::sizes(StorageId storage, std::vector<std::int64_t> sizes) {
   sizes_[storage.value] = std::move(sizes);
 }
 
-void TakeBuilder::step_told() { take_.borders.push_back({take_.trace.end(), BorderTold::What::StepEnd, {}, {}}); }
+void TakeBuilder::step_told() { take_.borders.push_back({take_.trace.end(), ReportedBorder::What::StepEnd, {}, {}}); }
 
 void TakeBuilder::gap(std::uint64_t events) {
   take_.gaps.push_back({take_.trace.end(), events});

@@ -13,7 +13,7 @@
 namespace ullage::cli {
 namespace {
 
-using predict::NotTold;
+using predict::NeedsTakes;
 using predict::Prediction;
 using predict::Question;
 
@@ -70,7 +70,7 @@ void keep_largest(const Prediction& bound, Prediction& prediction) {
   if (!prediction.memory || prediction.process_peak > *prediction.memory) return;
   const auto raise = [&](predict::LargestThatFits& one) {
     const std::int64_t asked = find(prediction.at, one.knob)->value;
-    if (one.value < asked) one = {one.knob, asked, prediction.process_peak, predict::Law::None, one.not_told_above};
+    if (one.value < asked) one = {one.knob, asked, prediction.process_peak, predict::Law::None, one.more_may_fit};
   };
   for (predict::LargestThatFits& one : prediction.largest) raise(one);
   if (!prediction.largest_square) return;
@@ -114,10 +114,10 @@ std::variant<Made, Failure> make_prediction(RecordedProgram& program, const Ques
     question.at = file.at;
     if (is_of_target(file, question.at)) return made_of_take(std::move(file), question, "");
     progress.stage("comparing the takes");
-    Result<std::variant<Prediction, NotTold>> told = predict::predict(file, question);
+    Result<std::variant<Prediction, NeedsTakes>> answer = predict::predict(file, question);
     progress.pause();
-    if (!told) return wrong(told.error());
-    if (auto* prediction = std::get_if<Prediction>(&*told)) {
+    if (!answer) return wrong(answer.error());
+    if (auto* prediction = std::get_if<Prediction>(&*answer)) {
       if (!is_loose(*prediction)) return Made{std::move(*prediction), std::move(file)};
       const std::string why =
           fmt::format("{}, which may add {} to the peak", prediction->why, to_string(prediction->slack));
@@ -126,13 +126,13 @@ std::variant<Made, Failure> make_prediction(RecordedProgram& program, const Ques
       if (auto* found = std::get_if<Made>(&made)) keep_largest(*prediction, found->prediction);
       return made;
     }
-    const NotTold& not_told = std::get<NotTold>(*told);
-    if (!not_told.other || tried == kOtherSizes) {
-      say(progress, err, fmt::format("{}; running it at {} itself", not_told.why, in_words(question.at)));
-      return measured(program, question, not_told.why);
+    const NeedsTakes& missing = std::get<NeedsTakes>(*answer);
+    if (!missing.other || tried == kOtherSizes) {
+      say(progress, err, fmt::format("{}; running it at {} itself", missing.why, in_words(question.at)));
+      return measured(program, question, missing.why);
     }
-    say(progress, err, fmt::format("{}; trying {}", not_told.why, as_text(*not_told.other)));
-    recorded = program.at_sizes(*not_told.other);
+    say(progress, err, fmt::format("{}; trying {}", missing.why, as_text(*missing.other)));
+    recorded = program.at_sizes(*missing.other);
   }
 }
 
@@ -143,12 +143,12 @@ std::variant<Made, Failure> make_prediction(trace::TraceFile file, const Questio
   Question question = asked;
   question.at = std::move(at).value();
   if (is_of_target(file, question.at)) return made_of_take(std::move(file), question, "");
-  Result<std::variant<Prediction, NotTold>> told = predict::predict(file, question);
-  if (!told) return wrong(told.error());
-  if (auto* prediction = std::get_if<Prediction>(&*told)) return Made{std::move(*prediction), std::move(file)};
-  const NotTold& not_told = std::get<NotTold>(*told);
-  Failure failure{to_int(ExitCode::Failed), {name + ": " + not_told.why}};
-  if (not_told.other) failure.lines.push_back("sizes that would be enough: " + as_text(*not_told.other));
+  Result<std::variant<Prediction, NeedsTakes>> answer = predict::predict(file, question);
+  if (!answer) return wrong(answer.error());
+  if (auto* prediction = std::get_if<Prediction>(&*answer)) return Made{std::move(*prediction), std::move(file)};
+  const NeedsTakes& missing = std::get<NeedsTakes>(*answer);
+  Failure failure{to_int(ExitCode::Failed), {name + ": " + missing.why}};
+  if (missing.other) failure.lines.push_back("sizes that would be enough: " + as_text(*missing.other));
   return failure;
 }
 

@@ -43,10 +43,10 @@ std::optional<OpId> op_of(const trace::Take& take, EventId event) {
 // Returns the part, named by the program, in which the event lies; empty if the program was in none.
 std::string part_at(const trace::Take& take, EventId event) {
   std::string part;
-  for (const trace::BorderTold& border : take.borders) {
+  for (const trace::ReportedBorder& border : take.borders) {
     if (border.at > event) break;
-    if (border.what == trace::BorderTold::What::PhaseBegin) part = border.phase;
-    if (border.what == trace::BorderTold::What::PhaseEnd) part.clear();
+    if (border.what == trace::ReportedBorder::What::PhaseBegin) part = border.phase;
+    if (border.what == trace::ReportedBorder::What::PhaseEnd) part.clear();
   }
   return part;
 }

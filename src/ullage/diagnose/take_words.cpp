@@ -3,7 +3,7 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/evidence.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 #include "ullage/store/budget.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "ullage/predict/comparison.h"
 
 #include "ullage/predict/comparison_events.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 
 #include <algorithm>
 #include <variant>
@@ -128,8 +128,8 @@ bool Comparison::same_notes() {
     if (mine != due(other_.take.borders, other_.border, other_.at))
       return said("where only one of them has a border of a step or phase");
     if (!mine) break;
-    const trace::BorderTold& a = first_.take.borders[first_.border++];
-    const trace::BorderTold& b = other_.take.borders[other_.border++];
+    const trace::ReportedBorder& a = first_.take.borders[first_.border++];
+    const trace::ReportedBorder& b = other_.take.borders[other_.border++];
     if (a.what != b.what || a.phase != b.phase) return said("where they have different borders of steps or phases");
     if (a.knobs != b.knobs) return said("where they report other sizes of the phase");
   }

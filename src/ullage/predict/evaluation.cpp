@@ -3,7 +3,7 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/predict/charges.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 
 #include <algorithm>
 #include <string>

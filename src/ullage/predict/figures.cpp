@@ -2,7 +2,7 @@
 #include "ullage/predict/figures.h"
 
 #include "ullage/predict/lift.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 #include "ullage/sim/pool.h"
 #include "ullage/trace/meaning/levels.h"
 #include "ullage/trace/take/take_meaning.h"
@@ -40,13 +40,13 @@ void tell_peak(Prediction& prediction, const trace::TakeMeaning& meaning, EventI
   prediction.peak_step = std::uint64_t(begun - meaning.steps.begins.begin());
 }
 
-// Simulates the pool without and with the allowances and takes the larger peak: with more storages the pages may happen
+// Simulates the pool without and with the slack and takes the larger peak: with more storages the pages may happen
 // to be used better.
-Bytes pool_resident(const trace::Take& take, std::span<const Allowance> allowances) {
+Bytes pool_resident(const trace::Take& take, std::span<const Slack> slack) {
   const sim::PoolPeaks plain = sim::run_pool(take.trace);
   const Bytes least = std::max(plain.resident, plain.live);
-  if (allowances.empty()) return least;
-  const sim::PoolPeaks with = sim::run_pool(with_allowances(take, allowances));
+  if (slack.empty()) return least;
+  const sim::PoolPeaks with = sim::run_pool(with_slack(take, slack));
   return std::max({least, with.resident, with.live});
 }
 
@@ -63,7 +63,7 @@ void add_rows(Prediction& prediction, const Outside& outside) {
 
 }  // namespace
 
-Figures figures(trace::Take take, const Outside& outside, std::span<const Allowance> allowances, Bytes unseen) {
+Figures figures(trace::Take take, const Outside& outside, std::span<const Slack> slack, Bytes unseen) {
   Figures found;
   Prediction& prediction = found.prediction;
   prediction.take = std::move(take);
@@ -71,7 +71,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Allowa
   const trace::Trace& trace = prediction.take.trace;
   trace::Levels levels = trace::levels(trace);
   trace::Moment peak = *trace::find(trace, levels, trace::At::Peak);
-  const std::optional<Lift> lift = highest(prediction.take, levels.live, allowances);
+  const std::optional<Lift> lift = highest(prediction.take, levels.live, slack);
   found.lifted = lift && lift->live + lift->bytes > peak.live;
   if (found.lifted) prediction.slack = lift->live + lift->bytes - peak.live;
   if (found.lifted) peak = {lift->at, lift->live, lift->live};
@@ -89,7 +89,7 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Allowa
   }
   if (unseen > Bytes{}) add("not recorded", trace::Category::Unattributed, unseen);
   std::ranges::stable_sort(prediction.owners, std::greater<>(), &trace::Owner::bytes);
-  prediction.pool_resident_peak = std::max(pool_resident(prediction.take, allowances) + unseen, prediction.pool_peak);
+  prediction.pool_resident_peak = std::max(pool_resident(prediction.take, slack) + unseen, prediction.pool_peak);
   tell_peak(prediction, meaning, found.peak);
   if (found.lifted) prediction.peak_op = trace.ops[lift->op.value].name;
   add_rows(prediction, outside);
@@ -102,8 +102,8 @@ Figures figures(trace::Take take, const Outside& outside, std::span<const Allowa
   return found;
 }
 
-Bytes process_peak(const trace::Take& take, const Outside& outside, std::span<const Allowance> allowances) {
-  return pool_resident(take, allowances) + outside.program + outside.charged;
+Bytes process_peak(const trace::Take& take, const Outside& outside, std::span<const Slack> slack) {
+  return pool_resident(take, slack) + outside.program + outside.charged;
 }
 
 }  // namespace ullage::predict

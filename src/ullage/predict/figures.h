@@ -30,14 +30,14 @@ inline constexpr Bytes kChance = 3_MiB;
 struct Figures {
   Prediction prediction;
   EventId peak;         // the end of the trace if the peak is before the first event
-  bool lifted = false;  // an allowance raises the peak
+  bool lifted = false;  // slack raises the peak
   trace::Steps steps;
   std::vector<Bytes> live;  // index: EventId; as in trace::Levels
 };
 // `unseen`: live bytes at the peak that the trace does not have, because events were lost.
-Figures figures(trace::Take take, const Outside& outside, std::span<const Allowance> allowances, Bytes unseen = {});
+Figures figures(trace::Take take, const Outside& outside, std::span<const Slack> slack, Bytes unseen = {});
 
 // The process_peak of figures() without `unseen`, computed with less work.
-Bytes process_peak(const trace::Take& take, const Outside& outside, std::span<const Allowance> allowances);
+Bytes process_peak(const trace::Take& take, const Outside& outside, std::span<const Slack> slack);
 
 }  // namespace ullage::predict

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // arrange(): orders the takes in a grid.
 #include "ullage/predict/sequence.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 
 #include <algorithm>
 #include <set>

@@ -29,7 +29,7 @@ Ladder ladder_of(const std::vector<std::int64_t>& values) {
 
 // What is known for one value of the ladder.
 struct Rung {
-  bool told = false;  // the takes suffice for it
+  bool known = false;  // the takes suffice for it
   bool fits = false;
   Bytes process_peak;
   Law law = Law::Exact;
@@ -54,7 +54,7 @@ class LadderSearch final {
       const Rung& least = answer(0);
       found.process_peak = least.process_peak;
       found.law = least.law;
-      found.not_told_above = !least.told;
+      found.more_may_fit = !least.known;
       return found;
     }
     std::int64_t low = 0, high = 1;
@@ -74,13 +74,13 @@ class LadderSearch final {
     found.value = value(low);
     found.process_peak = best.process_peak;
     found.law = best.law;
-    found.not_told_above = !answer(low + 1).told || low >= kMostSteps;
+    found.more_may_fit = !answer(low + 1).known || low >= kMostSteps;
     return found;
   }
 
  private:
   std::int64_t value(std::int64_t steps) const { return ladder_.least + steps * ladder_.step; }
-  bool good(std::int64_t steps) { return answer(steps).told && answer(steps).fits; }
+  bool good(std::int64_t steps) { return answer(steps).known && answer(steps).fits; }
 
   const Rung& answer(std::int64_t steps) {
     const auto [place, is_new] = known_.try_emplace(steps);
@@ -94,9 +94,9 @@ class LadderSearch final {
     const auto* found = std::get_if<Evaluation>(&evaluated);
     if (found == nullptr || !crossings(file_, sequence_, found->take).empty()) return {};
     Rung answer;
-    answer.told = true;
-    const std::vector<Allowance> allowed = allowances(file_, sequence_, found->take);
-    if (std::ranges::any_of(allowed, [](const Allowance& one) { return one.bytes >= kNoBound; })) return {};
+    answer.known = true;
+    const std::vector<Slack> allowed = slack_of_ops(file_, sequence_, found->take);
+    if (std::ranges::any_of(allowed, [](const Slack& one) { return one.bytes >= kNoBound; })) return {};
     const Outside outside = outside_at(file_, sequence_, at, found->take);
     answer.process_peak = process_peak(found->take, outside, allowed);
     answer.fits = answer.process_peak <= memory_;

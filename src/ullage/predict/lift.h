@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How far allowances raise the peak: scratch that ops may take beyond what the laws give (thresholds.h: allowances()).
+// How far slack raises the peak: scratch that ops may take beyond what the laws give (thresholds.h: slack_of_ops()).
 
 #include "ullage/predict/thresholds.h"
 #include "ullage/trace/take/take.h"
@@ -12,23 +12,22 @@
 
 namespace ullage::predict {
 
-// An allowance of this many bytes or more means that no bound is known for the op.
+// Slack of this many bytes or more means that no bound is known for the op.
 inline constexpr Bytes kNoBound{1ull << 50};
 
 struct Lift {
   EventId at;  // the event of the op with the most live bytes
   OpId op;
-  Bytes live;   // there, without the allowance
-  Bytes bytes;  // of the allowance
+  Bytes live;   // there, without the slack
+  Bytes bytes;  // of the slack
 };
 
-// Returns the op that reaches the most live bytes with its allowance; nothing if there are no allowances. `live` is
+// Returns the op that reaches the most live bytes with its slack; nothing if no op has any. `live` is
 // indexed by EventId.
-std::optional<Lift> highest(const trace::Take& take, const std::vector<Bytes>& live,
-                            std::span<const Allowance> allowances);
+std::optional<Lift> highest(const trace::Take& take, const std::vector<Bytes>& live, std::span<const Slack> slack);
 
-// Returns the trace with each allowance as a storage from its op's begin to its end. Use it for run_pool() alone: event
-// numbers are shifted, and ops are left out.
-trace::Trace with_allowances(const trace::Take& take, std::span<const Allowance> allowances);
+// Returns the trace with the slack of each op as a storage from its op's begin to its end. Use it for run_pool() alone:
+// event numbers are shifted, and ops are left out.
+trace::Trace with_slack(const trace::Take& take, std::span<const Slack> slack);
 
 }  // namespace ullage::predict

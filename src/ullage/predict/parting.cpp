@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/predict/parting.h"
 
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 
 #include <algorithm>
 #include <utility>
@@ -76,9 +76,9 @@ std::vector<Crossing> crossings_until(const trace::TraceFile& file, const Sequen
   return crossings(file, sequence, target);
 }
 
-NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const Difference& difference,
-                 const std::vector<Knob>& at) {
-  NotTold found;
+NeedsTakes needs_takes(const trace::TraceFile& file, const Sequence& sequence, const Difference& difference,
+                       const std::vector<Knob>& at) {
+  NeedsTakes found;
   found.why = text(file, difference);
   const std::vector<Crossing> crossed = crossings_until(file, sequence, difference.event, at);
   if (!difference.why.empty()) found.why += " (" + difference.why + ")";
@@ -88,9 +88,9 @@ NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const D
   return found;
 }
 
-NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Crossing>& crossings,
-                 const std::vector<Knob>& at) {
-  NotTold found;
+NeedsTakes needs_takes(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Crossing>& crossings,
+                       const std::vector<Knob>& at) {
+  NeedsTakes found;
   found.why = text(crossings.front());
   found.other = other_sizes(file, sequence, crossings, at);
   return found;

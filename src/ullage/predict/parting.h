@@ -19,9 +19,9 @@ std::vector<Crossing> crossings_until(const trace::TraceFile& file, const Sequen
                                       const std::vector<Knob>& at);
 
 // The difference or the first crossing in one line, and other sizes if some would help.
-NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const Difference& difference,
-                 const std::vector<Knob>& at);
-NotTold not_told(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Crossing>& crossings,
-                 const std::vector<Knob>& at);
+NeedsTakes needs_takes(const trace::TraceFile& file, const Sequence& sequence, const Difference& difference,
+                       const std::vector<Knob>& at);
+NeedsTakes needs_takes(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Crossing>& crossings,
+                       const std::vector<Knob>& at);
 
 }  // namespace ullage::predict

@@ -10,7 +10,7 @@
 #include "ullage/predict/op_times.h"
 #include "ullage/predict/outside.h"
 #include "ullage/predict/parting.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 #include "ullage/predict/worker_ops.h"
 #include "ullage/trace/meaning/levels.h"
 
@@ -171,7 +171,7 @@ std::vector<std::string> not_seen(const trace::TraceFile& file, const trace::Tak
 }
 
 Prediction from(const trace::TraceFile& file, const Sequence& sequence, const Evaluation& evaluation,
-                const std::vector<Allowance>& allowed, const Question& question) {
+                const std::vector<Slack>& allowed, const Question& question) {
   const Outside outside = outside_at(file, sequence, question.at, evaluation.take);
   Figures found = figures(evaluation.take, outside, allowed);
   Prediction& prediction = found.prediction;
@@ -190,12 +190,12 @@ Prediction from(const trace::TraceFile& file, const Sequence& sequence, const Ev
 }
 
 // The answer if for some op not even a bound of its scratch is known.
-std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, const trace::Take& target) {
-  for (const Allowance& allowance : allowed) {
-    if (allowance.bytes < kNoBound) continue;
-    NotTold found;
-    found.why = "nothing is known of the scratch of " + target.trace.ops[allowance.at.value].name +
-                " at sizes that were not run";
+std::optional<NeedsTakes> without_bound(const std::vector<Slack>& allowed, const trace::Take& target) {
+  for (const Slack& slack : allowed) {
+    if (slack.bytes < kNoBound) continue;
+    NeedsTakes found;
+    found.why =
+        "nothing is known of the scratch of " + target.trace.ops[slack.at.value].name + " at sizes that were not run";
     return found;
   }
   return std::nullopt;
@@ -203,29 +203,29 @@ std::optional<NotTold> without_bound(const std::vector<Allowance>& allowed, cons
 
 // Different: the takes do not do the same, or a size follows no law.
 struct Different {
-  NotTold why;
+  NeedsTakes why;
 };
-using Compared = std::variant<Prediction, NotTold, Different>;
+using Compared = std::variant<Prediction, NeedsTakes, Different>;
 
 // Answers from takes whose events can be compared one by one. `inputs`: as Sequence::inputs.
 Result<Compared> compared(const trace::TraceFile& file, const Question& question, const std::vector<bool>& inputs) {
   ULLAGE_TRY_VALUE(const Sequence arranged, arrange(file));
   ULLAGE_TRY_VALUE(auto same, compare(file));
   if (const auto* difference = std::get_if<Difference>(&same)) {
-    return Compared(Different{not_told(file, arranged, *difference, question.at)});
+    return Compared(Different{needs_takes(file, arranged, *difference, question.at)});
   }
   Sequence& sequence = std::get<Sequence>(same);
   sequence.inputs = inputs;
   auto evaluated = evaluate_take(file, sequence, question.at);
   if (const auto* off = std::get_if<Difference>(&evaluated)) {
-    return Compared(Different{not_told(file, sequence, *off, question.at)});
+    return Compared(Different{needs_takes(file, sequence, *off, question.at)});
   }
   Evaluation& evaluation = std::get<Evaluation>(evaluated);
   estimate_times(file.takes[sequence.order.back()], file.takes.front(), evaluation.take);
-  const std::vector<Allowance> allowed = allowances(file, sequence, evaluation.take);
+  const std::vector<Slack> allowed = slack_of_ops(file, sequence, evaluation.take);
   if (auto unbounded = without_bound(allowed, evaluation.take)) return Compared(std::move(*unbounded));
   const std::vector<Crossing> found = crossings(file, sequence, evaluation.take);
-  if (!found.empty()) return Compared(not_told(file, sequence, found, question.at));
+  if (!found.empty()) return Compared(needs_takes(file, sequence, found, question.at));
   const std::string why = why_exact(file, sequence, evaluation);
   Prediction prediction = from(file, sequence, evaluation, allowed, question);
   prediction.why = why + prediction.why;
@@ -260,8 +260,8 @@ Result<Compared> from_other_sizes(const trace::TraceFile& file, const Question& 
 
 }  // namespace
 
-Result<std::variant<Prediction, NotTold>> predict(const trace::TraceFile& file, const Question& question) {
-  using Answer = std::variant<Prediction, NotTold>;
+Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& file, const Question& question) {
+  using Answer = std::variant<Prediction, NeedsTakes>;
   if (auto error = wrong_knobs(file, question.at)) return *error;
   const trace::Take* measured = take_at(file, question.at);
   if (measured != nullptr && file.takes.size() == 1) return Answer(of_take(file, *measured, question));
@@ -271,7 +271,7 @@ Result<std::variant<Prediction, NotTold>> predict(const trace::TraceFile& file, 
   // The takes do not suffice: the answer is the take at the very size, if there is one.
   if (measured != nullptr) return Answer(of_take(file, *measured, question));
   if (auto* different = std::get_if<Different>(&answer)) return Answer(std::move(different->why));
-  return Answer(std::move(std::get<NotTold>(answer)));
+  return Answer(std::move(std::get<NeedsTakes>(answer)));
 }
 
 Prediction of_take(const trace::TraceFile& file, const trace::Take& take, const Question& question) {

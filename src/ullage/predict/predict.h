@@ -30,7 +30,7 @@ struct Question {
 
 // The takes do not suffice for a prediction. `other` are sizes whose takes should; if empty, only a run at the size
 // itself will tell.
-struct NotTold {
+struct NeedsTakes {
   std::string why;  // one line: the first difference, a size that follows no law, or a threshold in between
   std::optional<Grid> other;
 };
@@ -38,7 +38,7 @@ struct NotTold {
 // Answers from the takes. If they do not suffice but one of them is at the very size asked for, that take is the
 // answer (of_take()). BadArgument: the target does not name exactly the knobs of the takes; it is below the smallest
 // take; it changes a knob that has one value in all takes; or compare() refuses the takes.
-Result<std::variant<Prediction, NotTold>> predict(const trace::TraceFile& takes, const Question& question);
+Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& takes, const Question& question);
 
 // The figures of one take as it is (Law::None, measured). Does not look for the largest value that fits.
 Prediction of_take(const trace::TraceFile& file, const trace::Take& take, const Question& question);

@@ -51,11 +51,11 @@ struct Cuda {
 };
 
 struct LargestThatFits {
-  std::string knob;             // "batch"
-  std::int64_t value = 0;       // 0: not even the smallest size tried
-  Bytes process_peak;           // at that value, or if none fits, at the smallest
-  Law law = Law::Exact;         // of process_peak
-  bool not_told_above = false;  // larger values might fit: the takes do not tell
+  std::string knob;           // "batch"
+  std::int64_t value = 0;     // 0: not even the smallest size tried
+  Bytes process_peak;         // at that value, or if none fits, at the smallest
+  Law law = Law::Exact;       // of process_peak
+  bool more_may_fit = false;  // larger values might fit: the takes do not tell
 };
 
 // The largest picture with equal sides that fits.

@@ -83,7 +83,7 @@ void renumber_events(trace::Take& take, const std::vector<std::uint64_t>& number
     move(detail.end);
   }
   for (trace::RoleSeen& role : take.roles) move(role.at);
-  for (trace::BorderTold& border : take.borders) move(border.at);
+  for (trace::ReportedBorder& border : take.borders) move(border.at);
   for (trace::Charged& charge : take.charges) move(charge.at);
   for (trace::Gap& gap : take.gaps) move(gap.at);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// varying_scratch() and allowances(): scratch that a kernel takes or not by a cost estimate of its own. There is one
+// varying_scratch() and slack_of_ops(): scratch that a kernel takes or not by a cost estimate of its own. There is one
 // function for each such kernel; it computes from the op's sizes the most that there can be.
 #include "ullage/predict/thresholds.h"
 
@@ -252,9 +252,9 @@ bool known(const trace::Take& take, OpId op) {
 
 Bytes varying_scratch(const trace::Take& take, OpId op) { return known(take, op) ? scratch_of(take, op, {}) : Bytes{}; }
 
-std::vector<Allowance> allowances(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target) {
+std::vector<Slack> slack_of_ops(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target) {
   const std::unordered_map<std::uint64_t, Bytes> left_out = most_left_out(file, sequence);
-  std::vector<Allowance> found;
+  std::vector<Slack> found;
   for (std::size_t op = 0; op < target.details.size(); ++op) {
     if (!known(target, OpId{op})) continue;
     const bool backward = begins(target.trace.ops[op].name, "aten::convolution_backward");

@@ -2,7 +2,7 @@
 #include "ullage/predict/sequence.h"
 
 #include "ullage/predict/comparison.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 #include "ullage/predict/varying_blocks.h"
 
 #include <algorithm>

@@ -60,8 +60,8 @@ Result<Sequence> arrange(const trace::TraceFile& file);
 Result<std::variant<Sequence, Difference>> compare(const trace::TraceFile& file);
 
 // Returns take 0 with the bytes and tensor sizes that the laws give at other values of the knobs. In a phase for which
-// the program states a most (BorderTold::knobs), a knob is at most that. Returns a Difference for the first size that
-// follows no law.
+// the program states a most (ReportedBorder::knobs), a knob is at most that. Returns a Difference for the first size
+// that follows no law.
 std::variant<trace::Take, Difference> at(const trace::TraceFile& file, const Sequence& sequence,
                                          const std::vector<Knob>& knobs);
 

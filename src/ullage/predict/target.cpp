@@ -31,18 +31,18 @@ Target::Target(const trace::TraceFile& file, const Sequence& sequence, const std
     const auto at = by_event_.begin();
     std::fill(at + std::ptrdiff_t(begin.value), at + std::ptrdiff_t(std::min(end, take.trace.end()).value), set);
   };
-  for (const trace::BorderTold& border : take.borders) {
-    if (border.what == trace::BorderTold::What::StepEnd) continue;
+  for (const trace::ReportedBorder& border : take.borders) {
+    if (border.what == trace::ReportedBorder::What::StepEnd) continue;
     end_phase(border.at);
     begin = border.at;
     set = 0;
-    if (border.what == trace::BorderTold::What::PhaseEnd) continue;
+    if (border.what == trace::ReportedBorder::What::PhaseEnd) continue;
     std::vector<std::int64_t> values = own;
-    for (const Knob& told : border.knobs) {
-      const auto axis = std::ranges::find(grid_.axes, told.name, &Grid::Axis::name);
+    for (const Knob& most : border.knobs) {
+      const auto axis = std::ranges::find(grid_.axes, most.name, &Grid::Axis::name);
       if (axis == grid_.axes.end()) continue;
       std::int64_t& value = values[std::size_t(axis - grid_.axes.begin())];
-      value = std::min(value, told.value);
+      value = std::min(value, most.value);
     }
     set = set_of(values);
   }

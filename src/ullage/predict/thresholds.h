@@ -85,12 +85,12 @@ std::uint32_t threads_of(const trace::Take& take);
 // (varying_blocks.h). At the target, the op may take this much beyond what the laws give.
 Bytes varying_scratch(const trace::Take& take, OpId op);
 
-struct Allowance {
+struct Slack {
   OpId at;
   Bytes bytes;
 };
-// Returns the allowance of each op of the target that needs one. Scratch that depends only on the sides of pictures or
+// Returns the slack of each op of the target that needs one. Scratch that depends only on the sides of pictures or
 // the number of tokens needs none if every take has the target's sides.
-std::vector<Allowance> allowances(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target);
+std::vector<Slack> slack_of_ops(const trace::TraceFile& file, const Sequence& sequence, const trace::Take& target);
 
 }  // namespace ullage::predict

@@ -2,7 +2,7 @@
 #include "ullage/report/input_history.h"
 
 #include "ullage/diagnose/take_facts.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 #include "ullage/trace/meaning/lifetimes.h"
 #include "ullage/trace/recording/reconstruct.h"
 

@@ -95,7 +95,7 @@ void read_steps(RunReport& report, const std::vector<const LedgerSlot*>& used) {
 // Returns the least budget of the processes; with several, the largest of them.
 std::optional<Bytes> least_budget(const std::vector<const LedgerSlot*>& used) {
   Bytes least{};
-  for (const LedgerSlot* slot : used) least = std::max(least, Bytes{slot->floor.load()});
+  for (const LedgerSlot* slot : used) least = std::max(least, Bytes{slot->least_budget.load()});
   return least > Bytes{} && least <= kBeyondSense ? std::optional(least) : std::nullopt;
 }
 
@@ -165,7 +165,8 @@ void read_recomputing(RunReport& report, const std::vector<const LedgerSlot*>& u
 // outside and the margin. Adds 5 % and rounds up to 16 MiB. Returns nothing if the outside was never measured (a card
 // that is not there), or if a figure is not believable (a request can have 2^63 bytes).
 std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget) {
-  if (const Bytes floor{slot.floor.load()}; floor > budget.value_or(Bytes{}) && floor <= kBeyondSense) return floor;
+  if (const Bytes least{slot.least_budget.load()}; least > budget.value_or(Bytes{}) && least <= kBeyondSense)
+    return least;
   const Bytes request{slot.refused.load() != 0 ? slot.last_request.load() : 0};
   const Bytes outside = std::max(Bytes{slot.outside_expected.load()}, Bytes{slot.outside_at_peak.load()});
   const Bytes pool{slot.pool_live_peak.load()};

@@ -90,7 +90,7 @@ struct LedgerSlot {
   Word cleaned{0};             // bytes that the background thread wrote ahead
   Word saved_writes{0};        // bytes spilled without writing, because they had not changed since they came back
   Word page_faults_healed{0};  // accesses to evicted storages that no op announced
-  Word floor{0};               // the least budget so far; 0: not known
+  Word least_budget{0};        // the least budget so far; 0: not known
   Word unmovable{0};           // bytes that cannot move: slabs, and inputs of ops that are not the pool's
 
   // The take, if one is recorded.

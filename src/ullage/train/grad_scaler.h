@@ -9,7 +9,7 @@
 //   GradScaler scaler(torch::kCUDA);
 //   scaler.scale(loss).backward();
 //   scaler.step(optimizer);                          // unscales; skips if a gradient is inf or nan
-//   if (const Status told = scaler.update(); !told) ...
+//   if (const Status said = scaler.update(); !said) ...
 
 #include "ullage/base/result.h"
 

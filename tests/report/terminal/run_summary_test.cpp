@@ -79,7 +79,7 @@ TEST(RunSummary, LeavesOutOfTheMovingWhatIsNotKnown) {
   SampleRun run;
   store::LedgerSlot& slot = run.moves(run.attach());
   slot.steps.store(0);
-  slot.floor.store(0);
+  slot.least_budget.store(0);
   slot.spill_wait_us.store(0);
   slot.spill_background_us.store(0);
   EXPECT_NE(summary(run).find("moved out 3.00 GiB and back 2.50 GiB (the program waited 0 us of 24.5 s for it)\n"),
@@ -105,7 +105,7 @@ TEST(RunSummary, OfARefusalNamesTheLeastBudgetThatTheRuntimeKnows) {
   SampleRun run;
   store::LedgerSlot& slot = run.moves(run.attach());
   slot.refused.store(1);
-  slot.floor.store((2400_MiB + 1_B).count);
+  slot.least_budget.store((2400_MiB + 1_B).count);
   run.exits(4);
   // The figure is rounded up, so that it suffices when it is typed in.
   EXPECT_NE(summary(run).find("next: ullage run --memory 2401MiB dcgan --batch 8   (at least: ops that were not "
@@ -205,7 +205,7 @@ TEST(RunSummary, OfARefusalOnACardNamesTheCardAndTheLeastBudget) {
   SampleRun run;
   store::LedgerSlot& slot = run.moves(run.attach_on_card(0));
   slot.refused.store(1);
-  slot.floor.store((2400_MiB).count);
+  slot.least_budget.store((2400_MiB).count);
   run.exits(4);
   EXPECT_NE(summary(run).find("next: ullage run --device cuda:0 --memory 2400MiB dcgan --batch 8   (at least: "
                               "ops that were not reached may need more)"),

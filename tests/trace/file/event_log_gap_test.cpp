@@ -140,14 +140,14 @@ TEST(EventLogGap, KeepsRolesChargesAndTheStateOfPhases) {
   Storages made;
   log.begin_take({});
   made.lives_on = log.allocated(2_KiB, 0, in_micros(2));
-  log.border(BorderTold::What::PhaseBegin, "warm-up");
+  log.border(ReportedBorder::What::PhaseBegin, "warm-up");
   long_while(log);
-  log.border(BorderTold::What::PhaseEnd, "warm-up");
-  for (int i = 0; i < 3; ++i) log.border(BorderTold::What::StepEnd);
-  log.border(BorderTold::What::PhaseBegin, "over again");
-  log.border(BorderTold::What::PhaseEnd, "over again");
+  log.border(ReportedBorder::What::PhaseEnd, "warm-up");
+  for (int i = 0; i < 3; ++i) log.border(ReportedBorder::What::StepEnd);
+  log.border(ReportedBorder::What::PhaseBegin, "over again");
+  log.border(ReportedBorder::What::PhaseEnd, "over again");
   const std::vector<Knob> knobs = {{"batch", 64}};
-  log.border(BorderTold::What::PhaseBegin, "sampling", knobs);
+  log.border(ReportedBorder::What::PhaseBegin, "sampling", knobs);
   made.born_in_gap = log.allocated(4_KiB, 0, in_micros(7));
   log.has_role(made.lives_on, Role::Parameter, "w");
   log.has_role(made.born_in_gap, Role::Gradient, {});
@@ -167,10 +167,10 @@ TEST(EventLogGap, KeepsRolesChargesAndTheStateOfPhases) {
                                        {gap, StorageId{born}, Role::Gradient, ""}};
   EXPECT_EQ(take.roles, roles);
   EXPECT_EQ(take.charges, (std::vector<Charged>{{gap, 999}}));
-  const std::vector<BorderTold> borders = {{EventId{1}, BorderTold::What::PhaseBegin, "warm-up", {}},
-                                           {gap, BorderTold::What::PhaseEnd, "warm-up", {}},
-                                           {gap, BorderTold::What::StepEnd, "", {}},
-                                           {gap, BorderTold::What::PhaseBegin, "sampling", knobs}};
+  const std::vector<ReportedBorder> borders = {{EventId{1}, ReportedBorder::What::PhaseBegin, "warm-up", {}},
+                                               {gap, ReportedBorder::What::PhaseEnd, "warm-up", {}},
+                                               {gap, ReportedBorder::What::StepEnd, "", {}},
+                                               {gap, ReportedBorder::What::PhaseBegin, "sampling", knobs}};
   EXPECT_EQ(take.borders, borders);
 }
 

@@ -117,9 +117,10 @@ TEST(TraceFile, ReadsAnOldFileAsItWasWritten) {
   EXPECT_EQ(take.roles, (std::vector<RoleSeen>{{EventId{0}, StorageId{0}, Role::Parameter, "netG.main.0.weight"},
                                                {EventId{4}, StorageId{4}, Role::Gradient, ""}}));
   EXPECT_EQ(take.charges, (std::vector<Charged>{{EventId{3}, 777}, {EventId{14}, -777}}));
-  const std::vector<BorderTold> borders = {{EventId{4}, BorderTold::What::StepEnd, "", {}},
-                                           {EventId{12}, BorderTold::What::PhaseBegin, "sampling", {{"batch", 64}}},
-                                           {EventId{14}, BorderTold::What::PhaseEnd, "sampling", {}}};
+  const std::vector<ReportedBorder> borders = {
+      {EventId{4}, ReportedBorder::What::StepEnd, "", {}},
+      {EventId{12}, ReportedBorder::What::PhaseBegin, "sampling", {{"batch", 64}}},
+      {EventId{14}, ReportedBorder::What::PhaseEnd, "sampling", {}}};
   EXPECT_EQ(take.borders, borders);
   EXPECT_EQ(take.process, (ProcessFigures{2_GiB, 134_MiB, Bytes{20'096}, Bytes{65'536}, 8, Bytes{}}));
   EXPECT_EQ(take.end, Take::End::OutOfMemory);

@@ -2,7 +2,7 @@
 #include "ullage/report/html/html_cards.h"
 
 #include "ullage/base/sizes.h"
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 #include "ullage/report/html/html_text.h"
 #include "ullage/report/terminal/terminal_bar.h"
 #include "ullage/report/terminal/terminal_sections.h"

@@ -61,8 +61,10 @@ std::vector<Strip> understood(const std::vector<trace::Phase>& phases) {
 void add_parts(const trace::Take& take, std::vector<Strip>& strips) {
   const std::uint64_t end = take.trace.events.size();
   for (std::size_t i = 0; i < take.borders.size(); ++i) {
-    if (take.borders[i].what != trace::BorderTold::What::PhaseBegin) continue;
-    const auto is_end = [](const trace::BorderTold& one) { return one.what == trace::BorderTold::What::PhaseEnd; };
+    if (take.borders[i].what != trace::ReportedBorder::What::PhaseBegin) continue;
+    const auto is_end = [](const trace::ReportedBorder& one) {
+      return one.what == trace::ReportedBorder::What::PhaseEnd;
+    };
     const auto rest = take.borders.begin() + static_cast<std::ptrdiff_t>(i);
     const auto last = std::find_if(rest, take.borders.end(), is_end);
     const std::uint64_t to = last == take.borders.end() ? end : std::min(last->at.value, end);

@@ -82,7 +82,7 @@ void Watch::write_moves() {
   if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);
   if (!pager_.under_pressure() || budget_.unlimited()) return;
   slot_->pager.store(1);
-  store::raise_to(slot_->floor, budget_.note_least(pager_.take_at_once()).count);
+  store::raise_to(slot_->least_budget, budget_.note_least(pager_.take_at_once()).count);
 }
 
 void Watch::check_breach() {

@@ -246,7 +246,7 @@ void Recorder::released(Address begin) noexcept {
 void Recorder::mark_step() {
   record([&](Lock& lock) {
     ensure_take();
-    log_.border(trace::BorderTold::What::StepEnd);
+    log_.border(trace::ReportedBorder::What::StepEnd);
     steps_.step_reported();
     tell_border(lock);
   });
@@ -255,14 +255,14 @@ void Recorder::mark_step() {
 void Recorder::begin_phase(std::string_view name, std::span<const Knob> most) {
   record([&](Lock&) {
     ensure_take();
-    log_.border(trace::BorderTold::What::PhaseBegin, name, most);
+    log_.border(trace::ReportedBorder::What::PhaseBegin, name, most);
   });
 }
 
 void Recorder::end_phase() {
   record([&](Lock&) {
     ensure_take();
-    log_.border(trace::BorderTold::What::PhaseEnd);
+    log_.border(trace::ReportedBorder::What::PhaseEnd);
   });
 }
 

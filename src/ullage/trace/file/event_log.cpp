@@ -187,7 +187,7 @@ void EventLog::has_role(StorageId storage, Role role, std::string_view name) {
   if (PackedTake* take = state_->packed()) take->role(storage.value, role, text);
 }
 
-void EventLog::border(BorderTold::What what, std::string_view phase, std::span<const Knob> knobs) {
+void EventLog::border(ReportedBorder::What what, std::string_view phase, std::span<const Knob> knobs) {
   if (PackedTake* take = state_->packed()) take->border(what, state_->texts.of(phase), state_->pack(knobs));
 }
 

@@ -74,7 +74,7 @@ class EventLog final {
   // Cheap if the log has the same role and name already. The name (see RoleSeen) can be passed by a later call. Names
   // are copied here and in border().
   void has_role(StorageId storage, Role role, std::string_view name);
-  void border(BorderTold::What what, std::string_view phase = {}, std::span<const Knob> knobs = {});
+  void border(ReportedBorder::What what, std::string_view phase = {}, std::span<const Knob> knobs = {});
   void charged(std::int64_t bytes);
 
   std::uint64_t events() const;  // in the newest take, lost ones included

@@ -43,14 +43,14 @@ void LostEvents::add(const PackedEvent& event) {
 
 void LostEvents::add_border(const PackedEvent& event) {
   const Border border{event.flags, event.name, event.knobs};
-  switch (static_cast<BorderTold::What>(event.flags)) {
-    case BorderTold::What::StepEnd:
+  switch (static_cast<ReportedBorder::What>(event.flags)) {
+    case ReportedBorder::What::StepEnd:
       step_end_ = border;
       return;
-    case BorderTold::What::PhaseBegin:
+    case ReportedBorder::What::PhaseBegin:
       phase_begin_ = border;
       return;
-    case BorderTold::What::PhaseEnd:
+    case ReportedBorder::What::PhaseEnd:
       if (!phase_begin_) phase_end_ = border;
       phase_begin_.reset();
       return;

@@ -110,7 +110,7 @@ void PackedTake::role(std::uint64_t storage, Role role, std::uint64_t name) {
   end(put_packed(put_storage(to, storage), name));
 }
 
-void PackedTake::border(BorderTold::What what, std::uint64_t phase, std::span<const PackedKnob> knobs) {
+void PackedTake::border(ReportedBorder::What what, std::uint64_t phase, std::span<const PackedKnob> knobs) {
   const std::size_t most = kMostPacked * (2 + 2 * knobs.size());
   std::byte* to = begin_untimed(PackedKind::Border, static_cast<unsigned>(what), most);
   to = put_packed(put_packed(to, phase), knobs.size());

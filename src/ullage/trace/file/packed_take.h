@@ -40,7 +40,7 @@ class PackedTake final {
   void mark(std::uint64_t micros);
   void role(std::uint64_t storage, Role role, std::uint64_t name);
   // A border of steps, or the begin or end of a phase, that the program reported.
-  void border(BorderTold::What what, std::uint64_t phase, std::span<const PackedKnob> knobs);
+  void border(ReportedBorder::What what, std::uint64_t phase, std::span<const PackedKnob> knobs);
   // The charges outside the pool grew by `bytes` (or sank, if negative).
   void charge(std::int64_t bytes);
 

@@ -209,8 +209,8 @@ const char* TakeReader::add_role(const PackedEvent& event) {
 }
 
 const char* TakeReader::add_border(const PackedEvent& event) {
-  if (!allowance_.spend(sizeof(BorderTold) + event.knobs.size() * sizeof(Knob))) return kTooMuch;
-  BorderTold border{take_.trace.end(), static_cast<BorderTold::What>(event.flags), {}, {}};
+  if (!allowance_.spend(sizeof(ReportedBorder) + event.knobs.size() * sizeof(Knob))) return kTooMuch;
+  ReportedBorder border{take_.trace.end(), static_cast<ReportedBorder::What>(event.flags), {}, {}};
   if (const char* problem = text(event.name, border.phase)) return problem;
   for (const PackedKnob& knob : event.knobs) {
     border.knobs.push_back({{}, knob.value});

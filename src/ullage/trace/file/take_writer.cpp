@@ -170,7 +170,7 @@ void TakeWriter::write_op_end(OpId op, PackedTake& packed, std::uint64_t micros)
   packed.op_end(op.value, nanoseconds(detail.took), detail.failed, uses_of(op, true), micros);
 }
 
-void TakeWriter::write_border(const BorderTold& border, PackedTake& packed) {
+void TakeWriter::write_border(const ReportedBorder& border, PackedTake& packed) {
   std::vector<PackedKnob> knobs;
   for (const Knob& knob : border.knobs) knobs.push_back({texts_.of(knob.name), knob.value});
   packed.border(border.what, texts_.of(border.phase), knobs);

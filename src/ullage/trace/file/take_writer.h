@@ -35,7 +35,7 @@ class TakeWriter final {
   void write_op_end(OpId op, PackedTake& packed, std::uint64_t micros);
   void write_records(EventId before, PackedTake& packed);
   void write_gap(EventId at);
-  void write_border(const BorderTold& border, PackedTake& packed);
+  void write_border(const ReportedBorder& border, PackedTake& packed);
   std::span<const UseView> uses_of(OpId op, bool at_end);
   std::uint64_t micros_of(std::uint64_t event) const;
 

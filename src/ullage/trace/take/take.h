@@ -60,7 +60,7 @@ struct RoleSeen {
 };
 
 // A border that the program itself reported. Phases do not nest.
-struct BorderTold {
+struct ReportedBorder {
   enum class What : std::uint8_t { StepEnd, PhaseBegin, PhaseEnd };
   EventId at;  // as in RoleSeen
   What what = What::StepEnd;
@@ -68,7 +68,7 @@ struct BorderTold {
   // For PhaseBegin: the largest values that knobs have in this phase. For example, only 64 samples are drawn at a batch
   // of 128. What the phase makes follows the knob up to that value.
   std::vector<Knob> knobs;
-  friend bool operator==(const BorderTold&, const BorderTold&) = default;
+  friend bool operator==(const ReportedBorder&, const ReportedBorder&) = default;
 };
 
 // Bytes outside the pool that the program took and reported (a decoder's buffer). Negative if it gave them back.
@@ -105,7 +105,7 @@ struct Take {
   Trace trace;  // its addresses are made up, its stacks are made by take_meaning.h; event times are set
   std::vector<OpDetail> details;  // index: OpId, as trace.ops
   std::vector<RoleSeen> roles;    // in the order of events, as are the next three
-  std::vector<BorderTold> borders;
+  std::vector<ReportedBorder> borders;
   std::vector<Charged> charges;
   std::vector<Gap> gaps;
   ProcessFigures process;

@@ -55,8 +55,8 @@ std::vector<EventId> found_ends(const TakeIndex& index) {
 
 std::vector<EventId> told_ends(const Take& take) {
   std::vector<EventId> ends;
-  for (const BorderTold& one : take.borders) {
-    if (one.what == BorderTold::What::StepEnd) ends.push_back(one.at);
+  for (const ReportedBorder& one : take.borders) {
+    if (one.what == ReportedBorder::What::StepEnd) ends.push_back(one.at);
   }
   return ends;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ullage/predict/told.h"
+#include "ullage/predict/event_text.h"
 
 #include "ullage/base/sizes.h"
 
@@ -45,7 +45,7 @@ std::string place(const trace::Take& take, OpId op, EventId event) {
     if (!detail.layer.empty()) text += ", of " + detail.layer;
   }
   if (const std::string phase = phase_around(take, event); !phase.empty()) return text + ", in " + phase;
-  const auto is_end = [](const trace::BorderTold& b) { return b.what == trace::BorderTold::What::StepEnd; };
+  const auto is_end = [](const trace::ReportedBorder& b) { return b.what == trace::ReportedBorder::What::StepEnd; };
   if (std::ranges::none_of(take.borders, is_end)) return text;
   const auto before =
       std::ranges::count_if(take.borders, [&](const auto& border) { return is_end(border) && border.at <= event; });
@@ -73,10 +73,10 @@ OpId op_at(const trace::Take& take, EventId event) {
 
 std::string phase_around(const trace::Take& take, EventId event) {
   std::string phase;
-  for (const trace::BorderTold& border : take.borders) {
+  for (const trace::ReportedBorder& border : take.borders) {
     if (border.at > event) break;
-    if (border.what == trace::BorderTold::What::PhaseBegin) phase = border.phase;
-    if (border.what == trace::BorderTold::What::PhaseEnd) phase.clear();
+    if (border.what == trace::ReportedBorder::What::PhaseBegin) phase = border.phase;
+    if (border.what == trace::ReportedBorder::What::PhaseEnd) phase.clear();
   }
   return phase;
 }
