@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a program does already, as switches.py noted it while the program ran: which remedies it uses, and the lines of
-// the program where a remedy would be written.
+// Holds what switches.py noted while a program ran: which remedies the program uses already, and at which of its lines
+// a remedy would be written.
 
 #include "ullage/base/bytes.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The remedies that can be tried on a program without a change of its text: which of them apply to a program, how each
-// is switched on, and what a person writes to have it for good.
+// Lists the remedies that can be tried on a program without a change of its text. Each has a test whether it applies to
+// the program, the switch that turns it on for a trial, and the lines that a person writes to keep it.
 
 #include "ullage/advise/facts.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ids of steps, events, ops and storages. Each kind is a type of its own: ids of one kind can be compared, ids of two
-// kinds do not mix, and no id can be added. An index into a private array is an id too (table.h); its `Number` is
+// Ids of steps, events, ops and storages. Each kind is a type of its own. Ids of one kind can be compared; ids of two
+// kinds cannot. No arithmetic is defined on ids. An index into a private array is an id too (table.h); its `Number` is
 // smaller if many are stored.
 
 #include <compare>

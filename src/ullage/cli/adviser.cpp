@@ -151,8 +151,8 @@ class Adviser final {
   }
 
   // Returns whether the program fits and its peak. On a card it first runs on one that serves every request: up to the
-  // card's memory both do the same. Above it, the allocator may still find room once a request is refused, unless the
-  // tensors alone are too many, so the program runs on the card itself too.
+  // card's memory both do the same. Above it, the program runs on the card itself too: after a refused request the
+  // allocator may still find room, unless the tensors alone need too much.
   Tried judge(TryOrder order, const std::string& what) {
     order.refuses = !on_card();
     Tried tried = run(order, what);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Works out the answer of `ullage advise` on a program: runs it as it is and with each remedy that applies, and looks
-// for the largest size and for a set of remedies that fit. Dry runs go side by side.
+// Works out the answer of `ullage advise`. Runs the program as it is and with each remedy that applies. Then searches
+// the largest size that fits, and a set of remedies that fits. Dry runs go side by side.
 
 #include "ullage/advise/advice.h"
 #include "ullage/base/knob.h"

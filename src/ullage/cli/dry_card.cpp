@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMostDryCards = 16;
 constexpr const char* kUsualCard = "a100-80gb";
-constexpr Bytes kLeastOfACard = 256_MiB;  // such a card's context alone takes 420 MiB
+constexpr Bytes kLeastOfACard =
+    256_MiB;  // below the 420 MiB that such a card's context takes: only catches slips such as cuda:24
 
 Result<drycard::CardModel> model_of(const std::string& name) {
   if (name == "cuda") return *drycard::find_card(kUsualCard);

@@ -283,7 +283,7 @@ std::variant<DryDone, Refusal> DryRunner::run(const Launch& program, const DryOr
   report.exit_code = end.exit_code, report.wall = end.wall;
   report.host_peak = host.tree_peak.value_or(host.process_peak);
   report.host_total = most_there_is(read_machine_memory(program.roots)).value_or(Bytes{});
-  // If the control groups do not say it, a SIGKILL counts as one for lack of memory if three quarters of the machine's
+  // If the control groups do not say why, a SIGKILL counts as lack of memory when three quarters of the machine's
   // memory were in use.
   report.host_ran_out =
       host.outcome == report::Outcome::KilledByKernel ||

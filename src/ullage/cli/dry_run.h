@@ -29,8 +29,9 @@ struct DryOrder {
   bool history = false;     // keep torch's memory history
   std::uint64_t steps = 0;  // end after so many steps; 0: at the program's own end
   Seconds limit{};          // end after this time; 0: never
-  // Ullage's session runs on the card. What a real card would not forgive is looked for (drycard/card/work.h), and the
-  // program waits for its plan: a step here takes less time than on a card, and often less than planning does.
+  // Ullage's session runs on the card. Errors that a real card would punish are looked for (drycard/card/work.h). The
+  // program waits until its plan is made, because a dry step takes less time than on a card, and often less than
+  // planning does.
   bool has_budget = false;
   bool refuses = true;  // false: the card states its size, but serves every request
   std::optional<std::chrono::steady_clock::time_point> deadline{};  // the program is killed then; none: never

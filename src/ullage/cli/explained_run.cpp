@@ -93,8 +93,8 @@ struct Refusals {
   Bytes requested;
 };
 
-// Returns those of all processes: one that an error ended before one that went on, and the earlier before the later,
-// because the others of a group fail for want of the first.
+// Returns the refusals of all processes. Processes that an error ended come before those that went on. Within each
+// group the earlier come first, because when one process of a group fails, the others fail for want of it.
 std::vector<Refusals> read_refusals(const fs::path& account) {
   std::vector<Refusals> all;
   for (const fs::directory_entry& entry : fs::directory_iterator(account)) {
@@ -253,8 +253,9 @@ struct Answer {
   Diagnoses messages;
 };
 
-// Returns those whose most likely cause no cause of the snapshot names: a snapshot sees one process and its pool, never
-// a limit of the process, other processes or the machine's memory. What would be recorded to be sure is the snapshot.
+// Returns the messages' diagnoses whose most likely cause is not among the snapshot's causes. A snapshot sees one
+// process and its pool. It never sees a limit of the process, other processes or the machine's memory. Their advice to
+// record a snapshot is left out, because there is one already.
 Diagnoses not_in_snapshot(const Answer& answer) {
   Diagnoses others;
   for (const diagnose::Diagnosis& message : answer.messages) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// `ullage explain -- COMMAND`: runs the command as it is, and says why if it runs out of memory. Three sources
-// are read: the command's output, what torch says at the moment of a refused request (python/ullage/_watch.py), and
-// what the operating system counted if it killed the command.
+// `ullage explain -- COMMAND`: runs the command as it is, and says why if it runs out of memory. Reads three sources:
+// the command's output, torch's figures at the moment of a refused request (python/ullage/_watch.py), and the operating
+// system's counts if it killed the command.
 
 #include "ullage/cli/explain_command.h"
 

@@ -27,9 +27,9 @@ struct Knobs {
 // Reads words such as "batch=128". BadArgument if one is malformed or a knob is named twice.
 Result<std::vector<Knob>> read_at(const std::vector<std::string>& at);
 
-// Reads one or two knobs. `vary` has "batch=2,3,4" or just "batch"; `at` has the target of each. BadArgument says what
-// is wrong and what to do: a knob that is in only one of them or twice in one, fewer than three sizes, sizes that do
-// not rise, a target below them.
+// Reads one or two knobs. `vary` has "batch=2,3,4" or just "batch"; `at` has the target of each. BadArgument, which
+// says what to do, if a knob is missing from one of the two lists or stands twice in one, if it has fewer than three
+// sizes, if its sizes do not rise, or if its target is below them.
 Result<Knobs> read_knobs(const std::vector<std::string>& vary, const std::vector<std::string>& at);
 
 // "batch 2", "batch 2, size 64".

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Stands between a program's outputs and ours. What the program writes goes on to our stdout and stderr as it comes,
-// byte for byte, and the last of it is kept for a reader of logs.
+// Stands between a program's outputs and ours. Passes the program's output on to our stdout and stderr at once, byte
+// for byte, and keeps the end of it for a reader of logs.
 
 #include "ullage/base/result.h"
 
@@ -12,10 +12,10 @@
 
 namespace ullage::cli {
 
-// An output that is a terminal stays one for the program (a pseudoterminal of the same size), so that it prints colours
-// and progress as ever; it does not become the program's controlling terminal, so Ctrl-C and job control are untouched.
-// Any other output becomes a pipe. If our stdout and stderr are the same file, the program gets one
-// terminal or pipe for both, so that its lines keep their order.
+// If an output is a terminal, the program gets a pseudoterminal of the same size, so that it prints colours and
+// progress as before. This is not the program's controlling terminal, so Ctrl-C and job control are untouched. Any
+// other output becomes a pipe. If our stdout and stderr are the same file, the program gets one terminal or pipe for
+// both, so that its lines keep their order.
 class OutputCopy final {
  public:
   // The most bytes that are kept; older lines are dropped.

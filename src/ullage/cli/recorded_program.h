@@ -23,8 +23,8 @@ using Recorded = std::variant<trace::TraceFile, Failure>;
 class RecordedProgram {
  public:
   virtual ~RecordedProgram() = default;
-  // Records takes at the sizes to begin with. If the target is below these, a command is recorded once at the target
-  // instead; a shipped program with two knobs may still be recorded several times, at small values of the other knob.
+  // Records takes at the sizes to begin with. If the target is below these, a command is recorded once, at the target
+  // itself. A shipped program with two knobs may still be recorded several times, at small values of the other knob.
   virtual Recorded first() = 0;
   // Records takes at other sizes of the same knobs.
   virtual Recorded at_sizes(const predict::Grid& grid) = 0;

@@ -14,8 +14,8 @@
 namespace ullage::cli {
 namespace {
 
-// The time between two counts is kBetweenCounts, or kRest times the processor time of the last count if that is longer:
-// the kernel walks all pages of all processes for it.
+// The time between two counts is kBetweenCounts, or kRest times the processor time of the last count if that is longer.
+// A count is dear: the kernel walks all pages of all processes.
 constexpr std::chrono::milliseconds kBetweenCounts{50};
 constexpr int kRest = 20;
 // If processes that just forked copied more than this of each other's pages, the next count may come earlier: after
@@ -93,8 +93,9 @@ Bytes copies_of(const TreeMember& now, const store::ResidentPages& before, store
 
 // Returns how many bytes the proportional figures lack because processes outside the tree map the same libraries. Such
 // a page counts in part only, and would count whole as soon as the other process ends, although no process of the tree
-// allocated anything. So it counts whole from the start. The processes of a tree mostly run the same libraries: the
-// pages of the process `largest`, which has most, stand for them, and the others add what they have alone.
+// allocated anything. So it counts whole from the start. The processes of a tree mostly run the same libraries. So the
+// pages of `largest`, the process with the most, count once for all, and each other process adds only its private
+// pages.
 Bytes shared_with_outsiders(const std::vector<FilePages>& files, std::size_t largest) {
   Bytes once = files[largest].resident, counted{};
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -39,11 +39,11 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree);
 // Estimates the same for the processes in `tree`, in microseconds each, without counting shared pages anew. A process
 // counts as in count_tree() plus the resident bytes that it grew by since. A process that writes to a page which others
-// have too gets a copy. It replaces the shared page, so resident bytes do not grow. Two kinds of copies are added, at
-// most as many bytes as the process had in common with others:
-// - Copies of a file's pages: by how much its pages of files fell as its anonymous ones rose. (safetensors maps the
-//   file of weights. The first optimizer step copies it all.)
-// - Copies of pages shared by fork, in the two seconds after it: what the process faulted, less what it grew by.
+// have too gets a copy. It replaces the shared page, so resident bytes do not grow. Two kinds of such copies are
+// estimated and added, up to the bytes that the process shared with others:
+// - Copies of a file's pages: the bytes by which its file pages fell while its anonymous pages rose. (safetensors maps
+//   the file of weights. The first optimizer step copies it all.)
+// - Copies of pages shared by fork, in the two seconds after it: the pages it faulted, less its growth.
 // Returns the bytes of such copies. Returns nothing, and writes no sum, if a process ended, because pages that it
 // shared now count more in the others.
 std::optional<Bytes> follow_tree(store::LedgerPage& page, const std::vector<TreeMember>& tree);

@@ -16,8 +16,8 @@
 
 namespace ullage::cli {
 
-// Returns the candidate nearest to `word`, counting letters added, dropped, changed or swapped; nothing if each of them
-// needs more edits than a third of its letters (one edit in a short word).
+// Returns the candidate with the fewest edits from `word` (letters added, dropped, changed or swapped). Returns nothing
+// if that is more than a third of its letters; a short word may have one edit.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // Returns ", did you mean 'run'?", or an empty text.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Turns an input into diagnoses: one for each error and each memory_summary table of a log, each device of a snapshot
-// or profile, each take of a trace. Of a snapshot's devices those come first where a request failed, the latest failure
-// before all others.
+// Turns an input into diagnoses. A log gives one for each error and each memory_summary table, a snapshot or profile
+// one for each device, and a trace one for each take. Of a snapshot's devices those come first where a request failed,
+// the latest failure before all others.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"

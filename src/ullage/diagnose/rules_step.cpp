@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Causes within a step that asks for memory at the wrong time or twice: a graph in validation, optimizer state, logits,
-// attention matrices, a checkpoint beside the weights into which it was loaded.
+// The rules for causes within a step that holds memory at the wrong time or twice. Examples are a graph kept in
+// validation, optimizer state, logits, attention matrices, and a checkpoint that stays beside the weights loaded from
+// it.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"

@@ -82,8 +82,8 @@ void add_takes(const History& history, std::vector<std::string>& notes) {
   }
 }
 
-// False for a take of a rehearsal, unless its command has marks: the command names the size to be predicted, and the
-// take is of a smaller one.
+// False for a take of a rehearsal whose command has no placeholders: that command names the size to predict, but the
+// take ran at a smaller one.
 bool runs_as_recorded(const History& history) {
   const trace::TraceFile& file = history.file->file;
   return file.at.empty() || file.at == history.take->knobs || command_of(history) != file.command;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the program that a message comes from. Its remedies are then its own options, variables and calls: what helps
-// in a training script is of no use to a person who serves a model.
+// Finds the program that a message comes from. The remedies are then options, variables and calls of that tool, because
+// a person who serves a model has no training script to change.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/recording/out_of_memory.h"

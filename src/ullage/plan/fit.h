@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The entry point for planning: takes a recorded step, a memory and the bytes needed beside tensors, and gives a
-// verified plan or the least budget for which one exists. `ullage plan`, `ullage predict` and live runs call it.
+// The entry point for planning. Takes a recorded step, the memory, and the bytes needed beside tensors. Returns a
+// verified plan, or the least budget for which a plan exists. `ullage plan`, `ullage predict` and live runs call it.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/model/plan.h"
@@ -64,8 +64,8 @@ struct Fit {
 // passed the verifier. BadFile: the verifier refused a plan that the planner made.
 Result<Fit> fit(const Step& step, const FitQuestion& question);
 
-// Replaces the fit's plan by a plan of `curve` for the same budget if that is cheaper and its pages fit: the searches
-// for the curve may find more. Then puts the fit's plan into the curve. BadFile: as for fit().
+// Replaces the fit's plan by the plan of `curve` for the same budget, if that is cheaper and its pages fit. The
+// searches for the curve may find a better plan. Then puts the fit's plan into the curve. BadFile: as for fit().
 Status join_curve(const Step& step, const std::string& name, std::vector<Plan>& curve, Fit& fit);
 
 // fit() makes plans and verifies them through these; tests pass their own to fit_pages().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A take at sizes that were not run, with facts about how it was found. at() of sequence.h returns the take alone.
+// Computes a take at sizes that were not run, and how certain it is. at() of sequence.h returns the take alone.
 
 #include "ullage/predict/law.h"
 #include "ullage/predict/sequence.h"
@@ -27,15 +27,16 @@ struct Evaluation {
   bool exact_at(EventId event) const;  // not in a range of unknown order
 };
 
-// Evaluators for one target: with its own knobs, and with those in phases for which the program states a most.
+// Evaluates counts at one target. In a phase whose knobs the program limits (Phase's `most` in runtime.h), the target's
+// knobs count as the limit if they are above it.
 class Target final {
  public:
   Target(const trace::TraceFile& file, const Sequence& sequence, const std::vector<Knob>& knobs);
 
-  // Returns the count at the target, with the knobs as they are at this event of take 0. `counts` are measured ones, by
-  // place in the grid. Nothing if they follow no law.
+  // Returns the count at the target, with the knobs of the phase that this event of take 0 is in. `counts` are the
+  // measured ones, by place in the grid. Nothing if they follow no law.
   std::optional<std::int64_t> count(EventId event, std::span<const std::int64_t> counts);
-  // The knobs at the event.
+  // The target's knobs, limited by the phase that the event is in.
   const std::vector<std::int64_t>& knobs(EventId event) const { return sets_[set_at(event)].values; }
 
  private:

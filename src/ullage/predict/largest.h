@@ -13,7 +13,8 @@
 namespace ullage::predict {
 
 // One result for each knob; the other knob stays as in `at`. Tries values from the smallest take on, in steps of the
-// common divisor of the distances between the takes: with sides of 32, 48 and 64 nothing is known at 50.
+// greatest common divisor of the distances between the takes. With sides of 32, 48 and 64 it tries multiples of 16,
+// because nothing is known at 50.
 std::vector<LargestThatFits> largest_that_fits(const trace::TraceFile& file, const Sequence& sequence,
                                                const std::vector<Knob>& at, Bytes memory);
 

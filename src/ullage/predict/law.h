@@ -36,8 +36,9 @@ struct Grid {
 std::optional<std::int64_t> evaluate(const Grid& grid, std::span<const std::int64_t> counts,
                                      std::span<const std::int64_t> at);
 
-// Returns counts that follow a law and are at or above `counts`, and above zero: an affine function of the product of
-// the knobs, as steep as the steepest rise between neighbours. Counts that follow a law already stay as they are.
+// Returns counts that follow a law, are not below `counts`, and are above zero. They are an affine function of the
+// product of the knobs, as steep as the steepest rise between neighbours. Counts that follow a law already stay as they
+// are.
 std::vector<std::int64_t> at_or_above(const Grid& grid, std::span<const std::int64_t> counts);
 
 // As evaluate(), for many counts at one target. Computes only once what depends on the target alone.

@@ -12,9 +12,8 @@
 
 namespace ullage::predict {
 
-// Returns the crossings of the ops that begin up to `until` (an event of take 0) and that all takes have in common; it
-// ends at the first that they have not. Ops with a size that follows no law cross nothing. `sequence` may come from
-// arrange().
+// Returns the crossings of the ops that begin up to `until` (an event of take 0). Stops at the first op that not all
+// takes have. Ops with a size that follows no law cross nothing. `sequence` may come from arrange().
 std::vector<Crossing> crossings_until(const trace::TraceFile& file, const Sequence& sequence, EventId until,
                                       const std::vector<Knob>& at);
 

@@ -35,9 +35,9 @@ struct NeedsTakes {
   std::optional<Grid> other;
 };
 
-// Answers from the takes. If they do not suffice but one of them is at the very size asked for, that take is the
-// answer (of_take()). BadArgument: the target does not name exactly the knobs of the takes; it is below the smallest
-// take; it changes a knob that has one value in all takes; or compare() refuses the takes.
+// Answers from the takes. If they do not suffice but one of them is at the very size asked for, that take is the answer
+// (of_take()). BadArgument if the target does not name exactly the knobs of the takes, is below the smallest take, or
+// changes a knob that has one value in all takes. Also if compare() refuses the takes.
 Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& takes, const Question& question);
 
 // The figures of one take as it is (Law::None, measured). Does not look for the largest value that fits.

@@ -87,8 +87,8 @@ WideCount weight_gradient(const OpDetail& op, const Convolution& convolution, st
 //
 // Other convolutions only make reordered copies, which follow the law. Measured with two threads, no byte off: kernels
 // of 1 and 3 pixels at sides 9 to 896; kernels of 5 and 7 pixels, and transposed ones, at sides 24 to 311. A take does
-// not have the stride, but the sides show it: if they are many kernels long and differ by less than one kernel, the
-// kernel moves by one pixel.
+// not record the stride, but the sides show it. If both are many kernels long and differ by less than one kernel, the
+// stride is 1.
 bool moves_by_one(const OpDetail& op, const std::vector<std::int64_t>& weights) {
   constexpr std::int64_t kKernels = 8;  // 3 would do to show a stride of 2; dilated kernels need more
   for (std::size_t i = 2; i < weights.size(); ++i) {
@@ -166,9 +166,9 @@ Bytes reduction(const OpDetail& op, std::uint32_t threads) {
   return to_one && of_many && threads > 1 ? Bytes{kElement * kBuffers} * threads : Bytes{};
 }
 
-// Above a size that depends on the number of threads, pictures are scaled with tables of indices and weights: two to
-// four entries of 8 and 4 bytes for each row and column (ATen/native/cpu/UpSampleKernel.cpp). Measured with 2 threads:
-// from height + width of 129 on.
+// Above a size that depends on the number of threads, torch scales pictures with tables of indices and weights. They
+// have two to four entries of 8 and 4 bytes for each row and column (ATen/native/cpu/UpSampleKernel.cpp). Measured with
+// 2 threads: from height + width of 129 on.
 Bytes scaling(const OpDetail& op) {
   constexpr std::uint64_t kTables = 64;
   WideCount sides = 0;
@@ -177,8 +177,8 @@ Bytes scaling(const OpDetail& op) {
   return bytes_of(sides * kTables);
 }
 
-// Attention goes through the queries in blocks of 32, from 192 tokens on of 64, from 768 on of 256; through the keys in
-// blocks of 512. Each thread has a buffer for a block (ATen/native/cpu/FlashAttentionKernel.cpp).
+// Attention takes the queries in blocks of 32 (64 from 192 tokens on, 256 from 768 on), and the keys in blocks of 512.
+// Each thread has a buffer for a block (ATen/native/cpu/FlashAttentionKernel.cpp).
 Bytes attention(const OpDetail& op, std::uint32_t threads) {
   constexpr std::int64_t kKeys = 512;
   WideCount queries = 0, keys = 0, head = 0;

@@ -50,9 +50,9 @@ struct Sequence {
   std::vector<EventRange> unordered;
 };
 
-// Returns the grid and the order of the takes, without comparing them. BadArgument: the takes do not all vary the same
-// one or two knobs; they do not form a grid (one missing or twice); a knob that varies has fewer than three values; or
-// a take ran out of memory.
+// Returns the grid and the order of the takes, without comparing them. BadArgument if the takes do not all vary the
+// same one or two knobs, if they do not form a grid (one is missing or there twice), or if a knob that varies has fewer
+// than three values. Also if a take ran out of memory.
 Result<Sequence> arrange(const trace::TraceFile& file);
 
 // Compares all takes with take 0. Lost events (Take::gaps) are a difference. BadArgument: as for arrange(), or a knob

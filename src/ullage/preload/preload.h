@@ -6,9 +6,9 @@
 
 namespace ullage::preload {
 
-// What a Python is to run at the end of `import torch`: drycard/in_python.py in a dry run, python/ullage/_watch.py
-// below `ullage explain -- COMMAND`, advise/switches.py for `ullage advise` and `ullage run --allow`. Each variable
-// names the file; unset or empty: there is none. python_import.cpp runs them in this order.
+// The script that a Python runs at the end of `import torch`. In a dry run this is drycard/in_python.py, below `ullage
+// explain -- COMMAND` python/ullage/_watch.py, and for `ullage advise` and `ullage run --allow` advise/switches.py.
+// Each variable names the file; unset or empty: there is none. python_import.cpp runs them in this order.
 inline constexpr const char* kDryScript = "ULLAGE_DRYCARD_SCRIPT";
 inline constexpr const char* kExplainScript = "ULLAGE_EXPLAIN_SCRIPT";
 inline constexpr const char* kSwitchesScript = "ULLAGE_SWITCHES_SCRIPT";

@@ -88,9 +88,9 @@ class Budget final : public Limit {
   // discharge(). The caller has the pool make room for them.
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
-  // A stretch begins or ends in which bytes are charged that are given up before a request is refused: those of
-  // planning, and those for code that runs only as the process ends. So the least budget leaves them out: meanwhile it
-  // counts at most what stood beside the pool before the stretch.
+  // Begins or ends a stretch in which charged bytes do not count for the least budget, because they would be given up
+  // before a request is refused. These are bytes for planning, and for code that runs only as the process ends. In a
+  // stretch the least budget counts at most the bytes that stood beside the pool before it.
   void leave_out_of_least(bool begins);
 
   Bytes stated() const { return Bytes{stated_.load()}; }
@@ -105,9 +105,9 @@ class Budget final : public Limit {
   Bytes beside(Bytes pool_resident);
   // What the other processes of the tree hold.
   Bytes others() const;
-  // What the pool could not have had if a request had been refused now: the outside, its charges or a reserve that is
-  // not lent, the margin, and what the other processes hold. What is only expected of them is left out, because a
-  // refusal waits for it.
+  // Returns the bytes that the pool could not have had if a request had been refused now. They are the outside, its
+  // charges or a reserve that is not lent, the margin, and the bytes that other processes hold. Bytes that those are
+  // only expected to take are left out, because a refusal waits until they are taken.
   Bytes needed_beside(Bytes outside, Bytes others) const;
   // What stood outside when the first of the present charges was made, plus all of them; zero if nothing is charged.
   Bytes charged_outside() const;

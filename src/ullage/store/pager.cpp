@@ -260,8 +260,8 @@ Pager::FaultAnswer PagerCore::on_fault(Address at) {
   return {Fault::Healed, {}, {}};
 }
 
-// The faulting instructions need several storages at once and there is no room for them: each storage that is brought
-// back is evicted again before it is used.
+// The faulting instructions need several storages at once, and there is no room for all. So each storage that is
+// brought back is evicted again before it is used.
 Pager::FaultAnswer PagerCore::no_room_at_a_fault() {
   Bytes together{};
   for (const auto& [at, storage] : storages_) {
@@ -330,9 +330,9 @@ PagerCounts PagerCore::counts() const {
 void PagerCore::before_fork() {
   Lock lock(lock_);
   recompute_all(lock);
-  // What is resident now becomes the child's too. A page that either process writes is copied; a page that the parent
-  // evicts stays with the child as long as it lives, because it cannot write it out. So if this process evicts anyway,
-  // nothing stays resident; otherwise no more than there is room for twice.
+  // What is resident now becomes the child's too. A page that either process writes is copied. A page that the parent
+  // evicts stays in memory as long as the child lives, because the child cannot write it out. So if this process evicts
+  // anyway, nothing stays resident; otherwise no more than there is room for twice.
   const Bytes spilled = counts_.spilled;
   const bool evicts = spilled > spilled_for_forks_;
   while (!in_child_ && store_.room() < (evicts ? store_.counts().limit : store_.counts().limit / 2)) {

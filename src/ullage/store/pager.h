@@ -52,8 +52,8 @@ class Pager {
     // False: an access that no op announced to an evicted storage is an error, as on a card.
     bool heal_faults = true;
     // False: no page fault tells of a write, as on a card, and an op may write to what it announces as read. Then an op
-    // that uses a storage makes its copy in the tier worthless, unless autograd has the storage saved: autograd checks
-    // that saved tensors do not change.
+    // that uses a storage invalidates the storage's copy in the tier. If autograd has saved the storage, the copy stays
+    // valid, because autograd checks that saved tensors do not change.
     bool notices_writes = true;
     // True: libraries allocate blocks here and use them outside of ops (cuBLAS's workspaces on a card). Then a storage
     // is not evicted before some op has used or made it.
@@ -92,8 +92,8 @@ class Pager {
   // Ends this thread's innermost op. `remember` false: the program did not run the op itself, so the history leaves it
   // out. `made`: the op's outputs, which count as made by an op from now on (Settings::libraries_take_blocks).
   virtual void end_op(bool remember = true, std::span<const Address> made = {}) = 0;
-  // Could an op over lists run whole: is there room for all its inputs at once, beside what is pinned already, and as
-  // much again for its outputs and scratch?
+  // Can a list op run as a whole? It can if there is room for all its inputs at once, beside the storages that are
+  // pinned already, and the same bytes again for its outputs and scratch.
   virtual bool fits(std::span<const OpInput> inputs) = 0;
 
   // Autograd saved the storage, or released it. Call each as often as autograd does it.

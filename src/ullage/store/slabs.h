@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Places small blocks in slabs. A slab is a range of 256 KiB that is cut into blocks of one size class. There are four
-// classes to a doubling, so a block is at most a quarter larger than asked for (up to 256 bytes, at most 63 bytes
-// larger). Which blocks are free is noted beside the slab, never in its bytes, so that placement works with no memory
+// Places small blocks in slabs. A slab is a range of 256 KiB that is cut into blocks of one size class. Sizes double
+// every four classes, so a block is at most a quarter larger than asked for. Up to 256 bytes it is at most 63 bytes
+// larger. Which blocks are free is noted beside the slab, never in its bytes, so that placement works with no memory
 // behind the addresses.
 
 #include "ullage/store/idle_pages.h"

@@ -116,8 +116,8 @@ Status UnnamedFile::transfer(Way way, std::uint64_t offset, Address memory, Byte
                                              std::to_string(size.count) + " bytes at offset " + std::to_string(offset) +
                                              " are there");
     }
-    // No direct transfer can begin inside a page. So a page of which a part was moved is moved again, or, if not even
-    // one whole page was moved, the rest goes through the page cache.
+    // No direct transfer can begin inside a page. So a page that was moved in part is moved again. If not even one
+    // whole page was moved, the rest goes through the page cache.
     const std::uint64_t whole = round_down(Bytes{static_cast<std::uint64_t>(moved)}, kSmallPage).count;
     if (direct && whole == 0 && !leave_direct()) return refusal(way, size, EIO);
     done += direct ? whole : static_cast<std::uint64_t>(moved);

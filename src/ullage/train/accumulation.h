@@ -14,8 +14,8 @@
 //   }
 //   ULLAGE_TRY_VALUE(const auto end, window.step(optimizer));
 //
-// What a mean is over need not be samples: for a mean over tokens or over a mask, begin() gets the whole batch's count
-// and backward() that of the micro-batch.
+// The loss may be a mean over other things than samples, such as tokens or a mask. Then give begin() the whole batch's
+// count of them, and backward() the micro-batch's.
 //
 // What is not the same as with the whole batch:
 // - Sums are made in another order, so gradients differ by rounding.
@@ -82,8 +82,8 @@ class Accumulation final {
   // How many things the losses of the whole batch average over, by name: {{"samples", 16}, {"tokens", 1311}}.
   using Counts = std::map<std::string, double>;
 
-  // BadArgument, which names every layer and what differs, if `module` has layers across the batch that are not
-  // allowed; also if `allow` has a name of none, or clip_norm is not above 0. `module` is not kept.
+  // BadArgument if `module` has layers across the batch that are not allowed; it names each layer and what would
+  // differ. Also if `allow` names a layer that does not exist, or if clip_norm is not above 0. `module` is not kept.
   static Result<Accumulation> create(const torch::nn::Module& module, Options options);
   static Result<Accumulation> create(const torch::nn::Module& module) { return create(module, Options{}); }
 

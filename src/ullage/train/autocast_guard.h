@@ -25,9 +25,9 @@ namespace ullage::train {
 Status can_autocast(c10::DeviceType device, std::optional<c10::ScalarType> dtype = std::nullopt);
 
 // Switches autocast of one device type on (or off) for this thread, and puts the state back when it is destroyed, by an
-// exception too. Guards nest; they must be destroyed on their own thread, in reverse order. The casts of weights that
-// torch caches are dropped when the outermost guard of the thread ends, as Python's `with` drops them: a weight that is
-// written inside a guard (an optimizer's step) leaves a stale cast there, so step outside.
+// exception too. Guards nest; they must be destroyed on their own thread, in reverse order. Torch caches casts of
+// weights. They are dropped when the outermost guard of the thread ends, as with Python's `with`. A weight that is
+// written inside a guard leaves a stale cast behind, so step the optimizer outside.
 class AutocastGuard final {
  public:
   // `dtype`: float16 or bfloat16; none is the device's default (CPU: bfloat16, CUDA: float16 unless the program set

@@ -35,8 +35,9 @@ class LayersImpl final : public torch::nn::Module {
 };
 TORCH_MODULE(Layers);
 
-// A convolution of which the weight is a product: one kernel for each channel of the wider picture ("depthwise"), and
-// one matrix over the channels ("pointwise"), which has the bias.
+// Options of a separable convolution, which stands for a plain one and has two parts. "depthwise" has one kernel for
+// each channel and works on the larger of the two pictures. "pointwise" is a convolution of one pixel over all
+// channels, works on the smaller picture and has the bias.
 struct SeparableOptions {
   std::int64_t from = 0;
   std::int64_t to = 0;
@@ -46,7 +47,7 @@ struct SeparableOptions {
   bool bias = false;
 };
 
-// Depthwise, then pointwise on the smaller picture.
+// Depthwise with the stride, then pointwise on the smaller result.
 class SeparableConv2dImpl final : public torch::nn::Module {
  public:
   explicit SeparableConv2dImpl(const SeparableOptions& options);
@@ -57,7 +58,7 @@ class SeparableConv2dImpl final : public torch::nn::Module {
 };
 TORCH_MODULE(SeparableConv2d);
 
-// Its transpose: pointwise on the smaller picture, then depthwise.
+// Its transpose: pointwise on the smaller input, then depthwise with the stride.
 class SeparableConvTranspose2dImpl final : public torch::nn::Module {
  public:
   explicit SeparableConvTranspose2dImpl(const SeparableOptions& options);

@@ -110,8 +110,8 @@ std::int64_t current_pass() {
   return task != -1 ? task : --outside;
 }
 
-// What stands in the graph for a tensor that was not kept. The recomputed tensors are here, not in the frame, so that
-// they are freed with the node that would have read them, if a backward pass leaves it out.
+// What stands in the graph for a tensor that was not kept. The recomputed tensors are here, not in the frame. So if a
+// backward pass leaves out the node that would have read them, they are freed with that node.
 struct Holder {
   std::map<std::int64_t, std::optional<at::Tensor>> recomputed;  // by pass; none: it was unpacked
 };
@@ -140,8 +140,8 @@ class CheckpointedForward::Frame final : public HookMaker, public std::enable_sh
     }
     if (options.preserve_rng_state) generators_.emplace(devices);
     for (const at::DeviceType type : types) autocast_.emplace_back(type);
-    // Saved like an op's inputs: hooks of others that are on outside the function see them, those of an outer
-    // checkpoint among them, and a change in place is found.
+    // Saved like an op's inputs: saved-tensor hooks that are on outside the function (such as an outer checkpoint's)
+    // see them, and a change in place is found.
     for (const at::Tensor& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
   }
 

@@ -66,18 +66,18 @@ class CheckpointedForward final {
 
 }  // namespace detail
 
-// Returns function(inputs...). The function is kept until the graph is freed and is called again in backward, possibly
-// on another thread; what it refers to must live as long, and it must compute the same again:
+// Returns function(inputs...). The function is kept until the graph is freed, and called again in backward, possibly on
+// another thread. Whatever it refers to must live as long. It must compute the same again:
 // - Inputs that are tensors (as arguments of their own, not inside a vector) are saved as autograd saves them: changing
 //   one in place before backward gives torch's own error. Others are copied once.
 // - With preserve_rng_state, the default generators of the CPU and of the devices of the inputs are put back for the
 //   second run, and left as they were after it. Autocast's state of the CPU, CUDA and the inputs' devices is that of
 //   the first run.
 // - Side effects happen twice: BatchNorm updates its running averages again, as under Python's checkpoint.
-// Checkpoints nest. Inside the function saved-tensor hooks of others are replaced, outside they see the inputs alone,
-// as in Python. Several backward passes over one graph each recompute. With gradients off the function is just called.
-// Throws in backward, as c10::Error: the second run saved other tensors than the first. Exceptions of the function pass
-// through.
+// Checkpoints nest. As in Python, other saved-tensor hooks are replaced inside the function, and outside it they see
+// only the inputs. Several backward passes over one graph each recompute. With gradients off the function is just
+// called. If the second run saves other tensors than the first, backward throws c10::Error. Exceptions of the function
+// pass through.
 template <class Function, class... Inputs>
 requires std::invocable < std::decay_t<Function>
 &, const std::decay_t<Inputs>&... >

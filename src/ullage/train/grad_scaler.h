@@ -59,10 +59,11 @@ class GradScaler final {
   // update(), before scale(), or none of the parameters has a gradient.
   bool step(torch::optim::Optimizer& optimizer);
 
-  // Ends an iteration, after the last optimizer's step: lowers the scale if an inf or nan was found in any optimizer's
-  // gradients, raises it after growth_interval good updates. With `new_scale` sets that. Always does its work; the
-  // error (System) is said at each 20th update in a row of which a step was skipped: the scale has then fallen to
-  // nothing, and the program would go on without training. ContractError: no optimizer was unscaled or stepped.
+  // Ends an iteration, after the last optimizer's step. Lowers the scale if an inf or nan was found in any optimizer's
+  // gradients; raises it after growth_interval good updates. If `new_scale` is given, sets that. Returns an error
+  // (System) at each 20th update in a row that had a skipped step, because the scale has then fallen to nothing and the
+  // program would go on without training. The update is done all the same. ContractError: no optimizer was unscaled or
+  // stepped.
   Status update(std::optional<double> new_scale = std::nullopt);
 
   // What the scaler noticed of its use, or "": that there is no CUDA device, or, after the first scale(), that the loss

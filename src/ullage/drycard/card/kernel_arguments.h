@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the addresses among the arguments of a kernel. A launch passes a pointer to each argument and not its size; the
-// sizes are in the kernel's machine code, an ELF file that nvcc compresses by zstd.
+// Finds the addresses among the arguments of a kernel. A launch passes a pointer to each argument, but not its size.
+// The sizes are in the kernel's machine code, an ELF file that nvcc compresses by zstd.
 
 #include "ullage/drycard/card/abi.h"
 
@@ -24,9 +24,9 @@ std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::
 // All words of the arguments that are addresses of a card.
 std::vector<Address> addresses_among(void* const* arguments, std::span<const std::size_t> sizes);
 
-// Sets the stack below the caller to zero. Torch leaves members of such structs as they are on its stack, the unused
-// places of a list of tensors for one; addresses of an earlier op would be taken for this one's. To be called before an
-// op, by a function that torch calls before each.
+// Sets the stack below the caller to zero. Torch does not initialise all members of such structs, for example the
+// unused places of a list of tensors. Without this, addresses of an earlier op would be taken for this op's. Call it
+// before each op, from a function that torch calls then.
 void clear_dead_stack();
 
 }  // namespace ullage::drycard

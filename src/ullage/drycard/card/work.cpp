@@ -24,7 +24,7 @@ constexpr std::uint64_t kDefaultStream = 0;
 struct Touch {
   Address begin = 0;
   Address end = 0;
-  bool writes = false;  // surely; a kernel may write or not
+  bool writes = false;  // true: it writes for sure; false: it reads, or is a kernel, which may do either
 
   bool meets(Address from, Address to) const { return from < end && begin < to; }
 };
@@ -93,7 +93,7 @@ void finish_until(std::uint64_t id, std::uint64_t number) {
   }
 }
 
-// The default stream waits for all that do not opt out of it, and they for it.
+// The default stream waits for every stream without cudaStreamNonBlocking, and these wait for it.
 void order_with_default(std::uint64_t id, Queue& queue) {
   if (id != kDefaultStream) {
     const auto found = work().queues.find(kDefaultStream);
@@ -107,7 +107,8 @@ void order_with_default(std::uint64_t id, Queue& queue) {
   }
 }
 
-// The first piece of work on these bytes that is queued on another stream and not ordered before.
+// Returns the first piece of work on these bytes that is pending on another stream and that this queue need not wait
+// for.
 template <class Matters>
 const Piece* racing(std::uint64_t id, const Queue& queue, const Touch& touch, const Matters& matters) {
   for (const auto& [other, its] : work().queues) {
@@ -155,7 +156,8 @@ bool is_done(const WorkClock& clock) {
   });
 }
 
-// A question: what is not done yet may be done by now.
+// Answers the program's question whether this work is done. Pending work becomes done at one question in four, at
+// random.
 bool ask(const WorkClock& clock) {
   if (is_done(clock)) return true;
   if (work().random() % 4 != 0) return false;

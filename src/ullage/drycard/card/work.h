@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the card was given to do and may not have done yet, and what a real card would not forgive. Only if
-// ULLAGE_DRYCARD_CHECKS is set, to the seed of a generator; else all work is done at once and nothing is checked.
+// Keeps a queue of the work that the card was given and may not have finished, and reports errors that would corrupt
+// data or crash on a real card. Works only if ULLAGE_DRYCARD_CHECKS is set, to the seed of a random generator.
+// Otherwise all work is done at once and nothing is checked.
 //
-// Work is done in the order of its stream, and as late as it may: at the latest when the program waits for it, or when
-// more than kQueued pieces of it are queued. A question (cudaEventQuery) finds it done or not, at random.
+// Work is done in the order of its stream, and as late as possible: when the program waits for it, or when more than
+// kQueued pieces are queued. If the program asks whether it is done (cudaEventQuery), the answer is random; "yes" makes
+// it done.
 //
 //   a launch, a copy or a memset   with an address of a page that is not mapped; on bytes that a copy on another
 //   stream,
@@ -16,9 +18,9 @@
 //   a map                          over another
 //   a request                      beyond the card's memory: a budget is to keep the program below it
 //
-// What is found is written into the ledger. Of a launch all words of its arguments are looked at that are addresses of
-// the card (kernel_arguments.h). An argument says where bytes begin and not how many they are, so the page that it
-// points to stands for all of them.
+// Findings are written into the ledger. For a launch, every word of its arguments that is an address of the card is
+// checked (kernel_arguments.h). An argument says where bytes begin, but not how many there are, so only the page that
+// it points to is checked.
 
 #include "ullage/drycard/card/abi.h"
 
@@ -31,7 +33,7 @@ namespace ullage::drycard {
 
 bool checks_work();
 
-// How far the streams are, by their ids: work with these numbers and all before it.
+// Names work of several streams. Key: id of a stream; value: the number of its last piece of work that is included.
 using WorkClock = std::map<std::uint64_t, std::uint64_t>;
 
 enum class Calls { Runtime, Driver };
@@ -46,7 +48,7 @@ void finish_all();
 void forget_stream(const void* stream);  // its work is finished first
 bool is_stream_finished(const void* stream);
 
-// Of an event: what is ordered before its recording.
+// The work that an event waits for if it is recorded on this stream now.
 std::shared_ptr<const WorkClock> clock_of(const void* stream);
 void order_after(const void* stream, const std::shared_ptr<const WorkClock>& clock);
 void finish(const std::shared_ptr<const WorkClock>& clock);

@@ -11,7 +11,8 @@ constexpr double kInUse = 1e-7;     // a chain is in use if its column is above 
 constexpr int kPivots = 2'000'000;  // a limit, so that solving ends
 constexpr std::size_t kMostRounds = 200;
 
-// For each op the values that must be present: all that it reads, without `unread` ones that it does not overwrite.
+// For each op the values that must be present: those that it reads or overwrites. Arguments in StepOp::unread count
+// only if the op overwrites them.
 Table<OpIndex, std::vector<ValueIndex>> needs_of(const Step& step) {
   Table<OpIndex, std::vector<ValueIndex>> needs(step.ops.size());
   for (const OpIndex op : step.ops.ids()) {
@@ -91,7 +92,7 @@ bool BoundProgram::lost_in(ValueIndex v, PointIndex window) const {
   return !ask_.levers.hold && from < death && death <= until;
 }
 
-// From its birth until this op it is present in every schedule.
+// Every schedule has the value present from its birth until this op.
 OpIndex BoundProgram::stuck_until(ValueIndex v) const {
   const Value& value = step_.values[v];
   const Span span = spans_.values[v];

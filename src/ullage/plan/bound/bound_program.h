@@ -105,8 +105,8 @@ class BoundProgram final {
   void add_needs(PointIndex window);
   void add_needs_from(PointIndex point);
   void add_borders();
-  // Adds a row. The sum of these columns is at least `least`, plus `user` if that is a column: v is present when window
-  // `at` begins (only if `carry`), v comes back in that window or from it on (`when`), and `instead`.
+  // Adds a row. It says: a + b + instead >= least + user. Column a: v is present when window `at` begins (only if
+  // `carry`). Columns b: v comes back in that window, or from it on (`when`). `instead` and `user` may be none.
   void require(ValueIndex v, PointIndex at, When when, bool carry, ColumnIndex user, double least,
                ColumnIndex instead = kNever);
   Table<OpIndex, double> fixed_levels() const;

@@ -7,8 +7,8 @@
 
 namespace ullage::plan {
 
-// What a plan leaves free of a pool's limit: half a percent, because what is outside the pool grows, and one slab,
-// because small storages are packed less densely than in the model.
+// Returns the bytes that a plan leaves free below the pool's limit. Half a percent is for growth outside the pool. One
+// slab is added because small storages are packed less densely than in the model.
 inline Bytes kept_back(Bytes limit) { return limit / 200 + store::Slabs::kSlab; }
 
 // How much more a run that follows a plan may hold outside the pool than the recorded run. Measured: up to 2.3 MiB, in

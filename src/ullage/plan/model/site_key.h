@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A hash by which a run recognises an op of a planned step: of its name, and of the types and sizes of the tensors it
-// receives. It is computed from a take, and in a run from the call. Both hash, in the order of the arguments, only
-// tensors with bytes in the pool.
+// A hash by which a run recognises an op of a planned step. It covers the op's name, and the types and sizes of the
+// tensors that the op receives. It is computed from a take, and in a run from the call. Both hash, in the order of the
+// arguments, only tensors with bytes in the pool.
 
 #include <cstdint>
 #include <span>

@@ -79,8 +79,9 @@ struct StepOp {
   OpId in_take;
   trace::Phase phase = trace::Phase::Unknown;
   Seconds took;
-  // The most bytes by which the level rises above that at the op's begin while it runs: outputs and scratch, with
-  // scratch outside the pool that is charged (trace::Charged). Frees of storages born before the op do not lower it.
+  // How far the level rises, at most, above its value at the op's begin while the op runs. Counts outputs and scratch,
+  // and scratch outside the pool that is charged (trace::Charged). Frees of storages born before the op do not lower
+  // it.
   Bytes rise;
   // For each distinct storage among its arguments, in their order, the value that it has when the op begins. Contains
   // the values that the op overwrites.

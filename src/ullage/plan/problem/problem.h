@@ -34,8 +34,8 @@ struct Problem {
     PositionIndex restore_until = kNone;  // the last position for which a spilled copy can be restored
     bool pinned = false;       // not movable (StepStorage::movable), so it stays in memory while the program has it
     bool from_before = false;  // the step begins with it: no op of the step makes it
-    // Set for the first and the last value of a storage that lives from step to step: the slot whose Spill makes it
-    // stay away from one step to the next.
+    // The slot whose Spill keeps the storage away from one step to the next. Set for the first and the last value of a
+    // storage that lives from step to step.
     SlotIndex carried_by = kNone;
     SlotIndex main_slot = kNone;  // its last slot that is not `last`: mostly after its last use in a forward pass
     SlotIndex last_slot = kNone;  // after the program's last use of it
@@ -99,7 +99,7 @@ struct Choice {
 };
 
 // Prepares `step`, which must outlive the problem. Considers only values that could be away while plain execution has
-// more than `hot` bytes present, and those that recomputing such a value reads or makes (moved_storages.h).
+// more than `hot` bytes present, and the values that their recomputation reads or makes (moved_storages.h).
 Problem problem_of(const Step& step, const Levers& levers, const Rates& rates, Bytes hot);
 
 // What the program does by itself: nothing is recomputed or spilled.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Simulates a choice: goes through the step op by op, and first brings back what an op needs and is not present, with
-// all that this needs in turn. It gives the peak and the cost. A value counts up to its last use, which is known only
-// afterwards, so the levels are summed up at the end.
+// Simulates a choice op by op. Before each op it brings back the values that the op needs and that are away, and first
+// the values that their recomputation needs. It gives the peak and the cost. A value counts up to its last use, which
+// is known only afterwards, so the levels are summed up at the end.
 
 #include "ullage/plan/problem/problem.h"
 

@@ -64,8 +64,8 @@ class Ahead final {
     return true;
   }
 
-  // The moment after which the value of this Spill does not change any more; empty if its copy is still valid, so that
-  // it is not written again.
+  // The moment after which the value of this Spill no longer changes. Empty if the copy in the tier is still valid, so
+  // that nothing is written.
   std::optional<Moment> unchanged_after(std::size_t spill) const {
     const ValueIndex value = schedule_.actions[spill].value;
     for (std::size_t i = spill; i-- > 0;) {

@@ -20,9 +20,9 @@ class VerifierMachine final {
   // ContractError if the step's own numbers do not fit together. `step` must outlive the machine.
   explicit VerifierMachine(const Step& step);
 
-  // All return false if something is not allowed; refused() then says what.
-  // The first call spills the values in `away` before the step; later calls ignore them: what lives from step to step
-  // is where the step before left it.
+  // All return false if something is not allowed; refused() then says what. The first call spills the values in `away`
+  // before the step. Later calls ignore `away`, because storages that live from step to step stay where the last step
+  // left them.
   bool begin_step(const std::vector<ValueIndex>& away);
   bool pass_gap(GapIndex gap);
   bool enter(OpIndex op);  // actions from here on are before it

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the kind of a file from its first bytes and a few words in it: a kind that Ullage can explain, or a foreign one
-// that people often give instead. For a foreign kind the refusal can then say what was given and what is wanted.
+// Finds the kind of a file from its first bytes and a few words in it. The kind is one that Ullage can explain, or a
+// foreign one that people often give by mistake. For a foreign kind the refusal can then say what was given and what is
+// wanted.
 
 #include <cstddef>
 #include <span>

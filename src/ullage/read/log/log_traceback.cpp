@@ -64,8 +64,8 @@ std::optional<std::string_view> inside_box(std::string_view line) {
   return without_indent(line.substr(0, last));
 }
 
-// The header of a frame as IPython writes it, "File /x/model.py:12, in Net.forward(self, x)", "Cell In[5], line 3", and
-// up to version 8.4 "/x/model.py in forward(self, x)" with the number of the line in the code below.
+// The header of a frame as IPython writes it: "File /x/model.py:12, in Net.forward(self, x)" or "Cell In[5], line 3".
+// Up to version 8.4 it is "/x/model.py in forward(self, x)", and the number of the line stands in the code below.
 std::optional<trace::Frame> ipython_frame_in(std::string_view line, std::uint64_t arrow_line) {
   trace::Frame frame;
   const std::size_t in = line.find(line.starts_with("File ") || line.starts_with("Cell ") ? ", in " : " in ");

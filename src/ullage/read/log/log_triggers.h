@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the few places of a log that deserve a closer look. A log of gigabytes may hold one message; the rest is passed
-// at the speed of memory, several letters at a time (Wu and Manber's search for many words at once).
+// Finds the few places of a log that deserve a closer look. A log of gigabytes may hold one message. The rest is
+// skipped at the speed of memory, several letters at a time (Wu and Manber's search for many words at once).
 
 #include <cstddef>
 #include <span>

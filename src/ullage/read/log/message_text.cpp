@@ -9,8 +9,8 @@
 namespace ullage::read {
 namespace {
 
-// Returns the length of what counts as blank, or 0: white space and control characters, lines drawn around text (U+2500
-// to U+257F), byte order marks, and "\n" as JSON writes it.
+// Returns the length of the blank that the text begins with, or 0. Blank are white space and control characters, lines
+// drawn around text (U+2500 to U+257F), byte order marks, and "\n" as JSON writes it.
 std::size_t blank_length(std::string_view text, std::size_t i) {
   const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
   const unsigned first = byte(0);

@@ -106,9 +106,8 @@ class Pickle final {
   std::size_t size() const { return file_.size(); }
   std::uint64_t end() const { return end_; }  // offset behind the last opcode
 
-  // Returns the items of a container. A dict has its keys and values in turn, in the order in which they were set; a
-  // key that was set twice is there twice, and the later one counts. An Object has its four parts. Empty for other
-  // kinds.
+  // Returns the items of a container. A dict has its keys and values in turn, in the order in which they were set. A
+  // key that was set twice is there twice; its later value counts. An Object has its four parts. Empty for other kinds.
   std::span<const PickleValue> items(PickleValue value) const {
     if (!value.is_container()) return {};
     const Container& one = containers_[value.payload()];

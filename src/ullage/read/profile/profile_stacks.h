@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the spans that were open on a thread when memory was allocated there, from their times alone: the ops,
-// outermost to innermost, and the stack that they make.
+// Finds the ops that were running on a thread when memory was allocated there, from the times of their spans alone.
+// Returns them outermost first, as a stack.
 //
 //   thread   [ aten::linear ............................ ]
 //               [ aten::addmm ............. ]

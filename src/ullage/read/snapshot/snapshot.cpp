@@ -184,9 +184,9 @@ void Reader::find_layout(bool is_list) {
   }
 }
 
-// Returns the torch versions that write such a file, by the dates of changes in pytorch/pytorch: times with the history
-// of December 2023, allocator_settings #119404 of February 2024, compile_context #152707 of May 2025,
-// graph_capture_record_stream_reuse #158352 of August 2025, user_metadata of October 2025.
+// Returns the torch versions that write such a file. The dates are those of changes in pytorch/pytorch. Times came with
+// the history of December 2023, allocator_settings with #119404 of February 2024, compile_context with #152707 of May
+// 2025, graph_capture_record_stream_reuse with #158352 of August 2025, and user_metadata in October 2025.
 std::string Reader::torch() const {
   if (events_.met_user_metadata()) return "2.10 or later";
   if (has_stream_reuse_) return "2.9 or later";

@@ -14,8 +14,8 @@
 
 namespace ullage::read {
 
-// torch before 1.6: four pickles (a magic number, 1001, facts about the machine, the object), a pickled list of keys,
-// and a storage for each key: the number of its elements in 8 bytes, then the elements.
+// torch before 1.6: four pickles (a magic number, 1001, facts about the machine, the object) and a pickled list of
+// keys. Then each key has a storage: the number of its elements in 8 bytes, then the elements.
 bool is_legacy_weights(std::span<const std::byte> content);
 Result<std::vector<NamedWeight>> read_legacy_weights(std::span<const std::byte> content, const std::string& name);
 

@@ -90,8 +90,8 @@ std::vector<std::uint64_t> sample_moments(const trace::Levels& levels, std::vect
 // is given back or is there at the end, but was never taken in the events, existed before the first event. Never fails:
 // a range that is taken twice counts once.
 std::vector<PlacedRange> reserved_ranges(const trace::Trace& trace, const trace::DeviceRecording& recorded);
-// Fills `strips` and `steps`, which are drawn below the timeline: the phases that were deduced, and those that the
-// program named itself, in the file's annotations or in a take. Keeps the 600 longest strips of each kind and the first
+// Fills `strips` and `steps`, which are drawn below the timeline. The strips show the deduced phases, and the phases
+// that the program named itself, in annotations or in a take. Keeps the 600 longest strips of each kind and the first
 // 2000 steps.
 void add_strips(const InputHistory& history, Timeline& timeline);
 // Fills `ops` and `op_at`: the op that was running at each moment. Leaves them empty if no ops were recorded.

@@ -16,10 +16,10 @@
 namespace ullage::runtime {
 
 // Returns the most bytes of such scratch that this op takes; zero if none is known. One case is known: the gradient of
-// a convolution's input if torch computes it by matrix products (its backend Slow2d: a single picture, kernels of one
-// pixel on one thread, float64). Each thread then takes one picture by operator new, with a copy of each pixel for each
-// place of the kernel (ATen/native/ConvolutionMM2d.cpp). For 1024 x 1024 pixels, 16 channels and a kernel of one pixel
-// that is 64 MiB a thread.
+// a convolution's input, if torch computes it by matrix products. Its backend Slow2d does so for a single picture, for
+// kernels of one pixel on one thread, and for float64. Each thread then takes one picture by operator new, with a copy
+// of each pixel for each place of the kernel (ATen/native/ConvolutionMM2d.cpp). For 1024 x 1024 pixels, 16 channels and
+// a kernel of one pixel that is 64 MiB a thread.
 Bytes heap_scratch(const OpCall& call);
 
 // Returns the bytes of the inputs if `call` is a matrix product, else zero. MKL copies parts of them into buffers that

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Works out once what the interceptor needs to know about an operator each time it runs: its name, which arguments hold
-// tensors and which of them it writes, whether it is made of other ops, how it is cut if it is a list op.
+// Works out once, for each operator, the facts that the interceptor needs at every call. These are its name, the
+// arguments that hold tensors, those that it writes, and whether other ops compute it. For a list op it also says how
+// to cut the list.
 
 #include "ullage/runtime/ops/list_ops.h"
 #include "ullage/runtime/ops/op_call.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 // Tells a listener what autograd saves for backward, unpacks and releases. Torch asks its default engine for
-// saved-tensor hooks; this file installs an engine that gives C++ hooks, so that no interpreter lock is needed, and
-// passes everything else on to the engine before it. If the program has hooks of its own on
+// saved-tensor hooks. This file installs an engine that returns C++ hooks, so that no interpreter lock is needed. It
+// passes all other calls on to the engine that was installed before. If the program has hooks of its own on
 // (torch.autograd.graph.saved_tensors_hooks, checkpoint), those are used instead. Like torch itself, the hooks keep the
 // tensor's storage and its version, and throw torch's own error if it was changed in place.
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps one op as it was called, so that it can be run again with the same bits: its arguments, the geometry of its
-// tensors, and all that kernels look at beside them (grad mode, generator, rounding, threads). The bytes of its inputs
-// are not held: the caller of run() provides them.
+// Keeps one call of an op, so that it can be run again with the same bits. Holds its arguments, the sizes and strides
+// of its tensors, and the other state that kernels depend on (grad mode, generator, rounding, threads). The bytes of
+// its inputs are not held: the caller of run() provides them.
 
 #include "ullage/runtime/ops/kept_generator.h"
 #include "ullage/runtime/ops/op_call.h"
@@ -41,8 +41,8 @@ struct Geometry {
 class TapedOp final {
  public:
   // Call it before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order. Null
-  // if `how` is Never or an argument is not understood: a storage, a subclass, a view with a conjugate bit, a tensor on
-  // another device or with bytes outside the pool.
+  // if `how` is Never or an argument is not supported. Not supported are storages, subclasses of Tensor, views with a
+  // conjugate bit, and tensors on another device or with bytes outside the pool.
   static std::unique_ptr<TapedOp> capture(const OpCall& call, std::span<const StorageUse> inputs,
                                           plan::RecomputeRule how);
   // Call it after the op ran.

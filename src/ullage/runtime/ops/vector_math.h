@@ -9,8 +9,8 @@
 
 namespace ullage::runtime {
 
-// Calls the vector functions that training uses once, on one element and on this thread, before several threads can
-// call them together: cos, erf, exp, log, sin, sqrt and tanh of floats.
+// Calls cos, erf, exp, log, sin, sqrt and tanh of floats, the vector functions that training uses. Each is called once,
+// on one element and on this thread, before several threads can call it together.
 //
 // Takes a millisecond and leaves about 5 MiB more of torch resident, most of which any first op touches. The other
 // functions that torch takes from MKL, and those of doubles (ATen/cpu/vml.h), would take 3.5 MiB more, which is too

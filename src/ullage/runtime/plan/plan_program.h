@@ -38,8 +38,8 @@ class PlanProgram final {
   // The op that makes this value; plan::kNone: it was there before the step.
   plan::OpIndex maker(plan::ValueIndex value) const { return makers_[value]; }
 
-  // As planned, for one step: the most requested bytes of tensors present at once, the extra time, and the least extra
-  // time that any plan can cost (zero if that was not computed).
+  // The plan's figures for one step: the peak of requested bytes of tensors that are present at once, the extra time,
+  // and the least extra time that any plan can cost (zero if not computed).
   Bytes peak() const { return peak_; }
   Seconds overhead() const { return overhead_; }
   Seconds bound() const { return bound_; }

@@ -19,8 +19,8 @@ namespace ullage::runtime {
 bool in_python();
 
 // Prepares Python if torch is imported; before that, and without Python, does nothing and may be called again. Cheap
-// once it is done. If this thread holds the interpreter lock, the work is done here: then hold no lock of your own that
-// other threads of Python may wait for. Otherwise as prepare_python_later().
+// once it is done. If this thread holds the interpreter lock, the work is done on this thread. So do not call this
+// while you hold a lock that another Python thread may wait for. Otherwise as prepare_python_later().
 void prepare_python();
 // Has Python's main thread do the same at its next opportunity. Any thread may call, under any lock.
 void prepare_python_later();
@@ -30,12 +30,12 @@ void prepare_python_later();
 // `touch` is called for each CPU tensor that a compiled region is about to read (ullage_touch() of c_api.h).
 void set_touch(std::function<void(Address begin, Bytes size)> touch);
 
-// `ended` is called after a call of the optimizer that was called least often of those in use: as far as one can tell,
-// a step ended then. (If two are called in turn, the very first call of the first one counts too.)
+// `ended` is called when a step seems to have ended: after each call of that optimizer, of those in use, which was
+// called least often. (If two are called in turn, the very first call of the first one counts too.)
 void set_step_ended(std::function<void()> ended);
 
-// `ends` is called when the interpreter begins to end: in the process that prepare_python() ran in, and in its children
-// made by fork that end as a program does.
+// `ends` is called when the interpreter begins to shut down. That is so in the process that prepare_python() ran in,
+// and in its forked children that end as a program does.
 void set_interpreter_ends(std::function<void()> ends);
 
 }  // namespace ullage::runtime

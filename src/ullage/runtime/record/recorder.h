@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Records what the program does with memory, independent of what the pager does: storages as the program makes and
-// frees them, ops with what they read and write, saved tensors, parameters, gradients and steps. The record is a
-// trace::EventLog. The file is written when the process ends, when it is stopped at a border of steps (`at_border`),
-// and when a request is refused (not each time if refusals are frequent).
+// Records what the program does with memory, whatever the pager does: the storages that it makes and frees, the tensors
+// that ops read and write, saved tensors, parameters, gradients and steps. The record is a trace::EventLog. The file is
+// written when the process ends, when it is stopped at a border of steps (`at_border`), and when a request is refused.
+// If refusals are frequent, not each writes it.
 
 #include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/saved_tensors.h"
@@ -69,8 +69,8 @@ class Recorder final : public OpListener, public SavedListener {
   // `before`: live storages that were made while nothing was looked at.
   void begin_take(std::span<const Knob> knobs, std::span<const store::LiveStorage> before = {});
   void end_take();
-  // Sets what the file's head says of a rehearsal: the sizes to predict, the options that change what the program does,
-  // the phases that it skips, and the knobs that are sides of one picture (trace::TraceFile).
+  // Sets the head of the file of a rehearsal (trace::TraceFile). It has the sizes to predict, the options that change
+  // what the program does, the phases that it skips, and the knobs that are sides of one picture.
   void asked_for(std::vector<Knob> at, std::vector<Choice> choices, std::vector<std::string> phases_left_out,
                  std::vector<std::string> sides);
 

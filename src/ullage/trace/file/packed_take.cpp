@@ -122,8 +122,8 @@ void PackedTake::charge(std::int64_t bytes) {
   end(put_packed(begin_untimed(PackedKind::Charge, 0, kMostPacked), fold(bytes)));
 }
 
-// Adds the new chunk to the first ones while they are below their limit. Later chunks go to the newest ones. If these
-// are above their limit, the oldest of them are summed up in lost_.
+// The take keeps its first chunks and its newest ones. A new chunk goes to first_ until that has reached its limit,
+// then to newest_. While newest_ is above its limit, its oldest chunk is summed up in lost_ and dropped.
 void PackedTake::new_chunk(std::size_t least) {
   Chunk chunk;
   chunk.begin = now_;

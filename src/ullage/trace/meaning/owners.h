@@ -47,9 +47,9 @@ struct StackMeaning {
   std::optional<FrameId> step_call;  // if inside an optimizer's step: the frame that called the step
   bool native = false;               // the stack has C++ frames, or ops of a profiler
   bool certain = false;              // the category was recorded, not guessed from the stack: it is final
-  // The calls of nn.Modules that the stack is in, outermost first, two numbers each: a hash of the Python frames from
-  // the outermost to the call's caller, and one of those to the module's forward. If two stacks have the same numbers,
-  // they are inside the same calls, at the same source lines.
+  // The calls of nn.Modules that the stack is in, outermost first, two hashes each. The first covers the Python frames
+  // from the outermost to the call's caller, the second those up to the module's forward. If two stacks have the same
+  // numbers, they are inside the same calls, at the same source lines.
   std::vector<std::uint64_t> module_calls;
   bool autocast_cast = false;  // autocast makes a copy in another type there
   bool autocast_exit = false;  // autocast ends there and drops its cached copies

@@ -12,13 +12,14 @@
 namespace ullage::trace {
 
 // Returns the indices at which turns begin, in order, or nothing if there are fewer than three turns. A loop inside the
-// turns (the layers of a network) is not mistaken for them, because the period must explain most of the sequence. Of
-// the places that come once per turn, turns begin at the one with the lowest average of `levels` (one for each symbol).
-// O(n log n). A turn may differ a little from the one before.
+// turns (the layers of a network) is not mistaken for them, because the period must explain most of the sequence. A
+// turn begins where the memory is lowest: `levels` has the live bytes at each symbol, and of the contexts that come
+// once per turn, the one with the lowest average level is chosen. O(n log n). A turn may differ a little from the one
+// before.
 std::vector<std::size_t> find_turns(std::span<const std::uint64_t> symbols, std::span<const std::uint64_t> levels);
 
-// Whether all turns begin at about the same level. The layers of a training pass do not, since each leaves something
-// behind. The levels may differ by up to a quarter of the rise from the lowest of them to the highest of all `levels`.
+// Whether all turns begin at about the same level. Layers of a training pass do not, because each leaves saved tensors
+// behind. Let R be the highest of all `levels` less the lowest begin: the begins may differ by up to R / 4.
 bool begin_level(std::span<const std::uint64_t> levels, std::span<const std::size_t> turns);
 
 }  // namespace ullage::trace

@@ -31,9 +31,10 @@ struct Steps {
 };
 Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings);
 
-// Bytes that one stack leaves behind in step after step: what is born in a step and alive at the end of the next, minus
-// what dies of it later. The first step does not count (loading, optimizer state). It is a growth only if it happens in
-// at least three steps, and in at least half of the steps until the end or until it is given back (end of an epoch).
+// Bytes that one stack leaves behind in step after step. Counts storages that are born in a step and alive at the end
+// of the next, less those of them that die later. The first step does not count (loading, optimizer state). It is a
+// growth only if it happens in at least three steps, and in at least half of the steps until the end or until it is
+// given back (end of an epoch).
 struct Growth {
   StackId stack;
   std::string name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Collects lines about contradictions in a file. A damaged file contradicts itself at every event, so each kind gets a
-// few lines with their event numbers, then one line with the count of the rest.
+// Collects lines about contradictions in a file. A damaged file may contradict itself at every event. So each kind of
+// contradiction gets a few lines with their event numbers, then one line with the count of the rest.
 
 #include "ullage/base/ids.h"
 

@@ -11,7 +11,7 @@
 namespace ullage::trace {
 
 // Never fails. A contradiction (a block that is freed twice, a level below zero) gets a line in Trace::inconsistencies,
-// most with the event's number, and is counted as well as possible.
+// mostly with the event's number. The reconstruction then goes on as well as it can.
 Trace reconstruct(const DeviceRecording& recorded, const Recording& all);
 
 }  // namespace ullage::trace

@@ -41,7 +41,7 @@ class OptimizerCalls final {
   bool none() const { return optimizers_.empty(); }
   // The ends of the steps that are known now: for each the ordinal of the first op behind it.
   std::vector<std::uint64_t> ends() const;
-  // The number of whole steps, or 0 while that is not sure. It is sure if both hold:
+  // The number of whole steps, or 0 while that is not certain. It is certain if both hold:
   // - each optimizer was called twice and each used parameter updated, or kPatience calls went by without that;
   // - the backward passes and updates of one step equalled those of an earlier step, or kPatience steps all differed.
   // The number can fall if a rarer optimizer appears late.

@@ -79,9 +79,9 @@ struct Charged {
 };
 
 // The recorder keeps the first and the last part of a long run. One event, a Mark, stands for everything in between.
-// The level after it is right. Storages that were born in the gap and live on are born at the Mark; storages from
-// before that died in the gap die there, and ops from before that ended in it end there. If an op began in the gap and
-// ended later, its end is a Mark too.
+// The level after it is right. Storages that were born in the gap and live on are born at the Mark. Storages from
+// before it that died in the gap die at the Mark, and ops from before it that ended in the gap end there. If an op
+// began in the gap and ended later, its end is a Mark too.
 struct Gap {
   EventId at;
   std::uint64_t events = 0;  // lost
