@@ -26,7 +26,8 @@ FEWEST_LAYERS = 3  # of one class, in one list, that count as repeated
 
 
 class Facts:
-    """What a process does. Its file is written anew with each new fact, because a run may end without Python's end."""
+    """Notes what a process does. Its file is written anew with each new fact, because a run may end without Python's
+    end."""
 
     def __init__(self):
         folder = os.environ.get("ULLAGE_SWITCHES_FACTS")
@@ -82,8 +83,8 @@ enter_autocast, exit_autocast = torch.autocast.__enter__, torch.autocast.__exit_
 
 
 class Casting(threading.local):
-    """Autocast of this thread, as a person would write it around the forward pass and the loss: it begins with the first
-    call of a network and ends where the backward pass begins, or an optimizer's step, or `no_grad` ends around an
+    """Autocast of this thread, as a person would write it around the forward pass and the loss: it begins with the
+    first call of a network and ends where the backward pass begins, or an optimizer's step, or `no_grad` ends around an
     evaluation. While the program is inside an autocast of its own, nothing begins or ends."""
 
     def __init__(self):
@@ -134,7 +135,8 @@ class Casting(threading.local):
 
 
 def allowed_autocast(device):
-    """Ends the program with words if this torch has none of that type on the device, and with the exit code of wrong use."""
+    """Ends the program with words if this torch has none of that type on the device, and with the exit code of wrong
+    use."""
     kind = SWITCHES["autocast"]
     try:
         made = torch.autocast(device, getattr(torch, kind))
@@ -492,9 +494,9 @@ if SWITCHES.get("benchmark") == "0":
 # ---- how long a card would take
 
 class Costs(torch.utils._python_dispatch.TorchDispatchMode):
-    """Adds up how long the ops of a step would take on a card whose rates are known: each the longer of its floating-point
-    operations at the card's rate and its bytes at the memory's, and a launch. A mode below autograd keeps gradients
-    alive a little longer, so no peak is taken from such a run."""
+    """Adds up how long the ops of a step would take on a card whose rates are known: each the longer of its
+    floating-point operations at the card's rate and its bytes at the memory's, and a launch. A mode below autograd
+    keeps gradients alive a little longer, so no peak is taken from such a run."""
 
     FREE = {"empty", "empty_strided", "empty_like", "detach", "resize_", "set_", "_local_scalar_dense"}
 

@@ -13,7 +13,7 @@
 
 namespace ullage::advise {
 
-// What a remedy does to the program's results.
+// How a remedy changes the program's results.
 enum class Effect {
   SameBits,   // none
   Rounding,   // they differ as other kernels or types round differently

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a person may vary in a program. The program names them through runtime.h, a trace file keeps them, and
+// A size of a program that a person may vary. The program names them through runtime.h, a trace file keeps them, and
 // `ullage predict` extrapolates over them.
 
 #include <cstdint>

@@ -124,7 +124,7 @@ int advise_program(const AdviseOptions& options, Streams streams) {
   return to_int(ExitCode::Done);
 }
 
-// Of a recording or a message only what explain computes can be told.
+// A recording or a message cannot be run again, so only the remedies that explain computes are shown.
 int advise_file(const AdviseOptions& options, Streams streams) {
   if (options.target.size() > 1)
     return refused_as(wrong(fmt::format("advise takes one file, there are {}", options.target.size()), ""),

@@ -21,7 +21,7 @@
 
 namespace ullage::cli {
 
-// What to run.
+// One run to make.
 struct TryOrder {
   const advise::Trial* trial = nullptr;  // null: the program as it is
   bool second_try = false;               // also with the trial's `if_refused`
@@ -32,7 +32,7 @@ struct TryOrder {
   std::chrono::steady_clock::time_point deadline;  // the program is killed then
 };
 
-// What came of it.
+// The result of a run.
 struct Tried {
   enum class End {
     Fits,      // it ran its steps inside the memory

@@ -184,7 +184,7 @@ class Adviser final {
     facts_ = tried.facts;
     plain.fits = tried.end == Tried::End::Fits;
     if (tried.end == Tried::End::TimeOver) {
-      // What it had taken by then is less than its need.
+      // It did not reach its peak, so it needs at least the bytes that it had taken by then.
       plain.fits = tried.peak > question_.memory ? std::optional(false) : std::nullopt;
       plain.peak.reset();
       advice_.notes.push_back(
@@ -366,7 +366,7 @@ class Adviser final {
     return outcome.row.fits.value_or(false) ? std::optional(std::move(outcome)) : std::nullopt;
   }
 
-  // Of two settings of the allocator, or two kinds of optimizer's step, the one that took less stays.
+  // If two remedies set the allocator, or two change the kind of optimizer step, only the one that took less stays.
   std::vector<Trial> compatible(const std::vector<Trial>& trials) const {
     std::vector<Trial> kept;
     for (const Trial& one : trials) {

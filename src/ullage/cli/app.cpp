@@ -67,7 +67,7 @@ int run_verb_run(CLI::App& verb, RunOptions& options, const WordList& words, Str
   return run_run(options, streams);
 }
 
-// If the target is a file of takes, options may also follow it. What follows a program's name belongs to the program.
+// If the target is a file of takes, options may also follow it. All words after a program's name belong to the program.
 int run_verb_predict(CLI::App& verb, PredictOptions& options, const WordList& words, Streams streams) {
   Result<Split> split = split_words(verb, words);
   if (split && !split->target.empty() && is_take_file(split->target.front())) split = gather_words(verb, words);
@@ -95,7 +95,7 @@ int run_verb_plan(CLI::App& verb, PlanOptions& options, const WordList& words, S
   return run_plan(options, streams);
 }
 
-// Options may stand before and after a file. What follows "--" is a command and belongs to it.
+// Options may stand before and after a file. All words after "--" are a command and its arguments.
 int run_verb_explain(CLI::App& verb, ExplainOptions& options, const WordList& words, Streams streams) {
   Result<Split> split = split_words(verb, words);
   const bool command = split && !split->target.empty() && split->target.front() == "--";

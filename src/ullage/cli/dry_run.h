@@ -61,7 +61,7 @@ class DryRunner final {
   // For a caller that launches by itself, under a budget: puts the card under `program`, which must end before this
   // object does. Returns the folder of its account. System: a file cannot be written.
   Result<std::filesystem::path> put_under(Launch& program, const DryOrder& order);
-  // What the card counted under the program whose account is in that folder.
+  // Reads what the card counted for the program whose account is in that folder.
   static report::DryCardCount count(const DryOrder& order, const std::filesystem::path& account);
 
  private:

@@ -83,7 +83,7 @@ fs::path log_file(const fs::path& folder, const fs::path& snapshot) {
 
 // ---- what was seen
 
-// What _watch.py wrote of one process in which a card refused requests.
+// What _watch.py wrote about one process in which a card refused requests.
 struct Refusals {
   fs::path snapshot;  // empty: it could not be written
   std::uint64_t count = 0;

@@ -13,7 +13,7 @@
 
 namespace ullage::cli {
 
-// What one run said of a size.
+// The result of one run at a size.
 struct SizeTried {
   bool fits = false;
   Bytes took;  // bytes of the memory that it took; not used if it does not fit

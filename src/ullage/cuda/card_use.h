@@ -51,7 +51,7 @@ class CardUse final {
   // Returns what this process holds of the card. Asks the driver (microseconds), and NVML too if that is due and no
   // other thread is asking it. If the card does not answer any more, its last answer counts.
   Bytes now();
-  // What others hold of the card, and what the driver keeps for itself.
+  // The bytes of the card that other processes hold, plus those that the driver keeps for itself.
   Bytes others() const;
   Knowledge knowledge() const;
 

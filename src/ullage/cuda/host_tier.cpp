@@ -69,7 +69,8 @@ std::optional<store::SpillSlot> HostTier::take_here(Bytes size) {
   return store::SpillSlot{offset.count, size, next_serial_++, /*height=*/1};
 }
 
-// Locks memory up to the offset `end`. False: the host locks no more at present. What is locked already stays in use.
+// Locks memory up to the offset `end`. False: the host locks no more at present. The bytes that are locked already stay
+// in use.
 bool HostTier::lock_up_to(Bytes end) {
   while (counts_.locked < end) {
     const Bytes piece = std::min(kLockedAtOnce, memory_.size - counts_.locked);

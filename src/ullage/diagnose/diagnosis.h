@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What Ullage says about an out-of-memory error: what happened, who held the bytes, why the request failed, what to do.
-// Data only; report writes it. The parts of every whole add up. A figure that is not known is absent, never zero.
+// The diagnosis of an out-of-memory error, as data: what happened, who held the bytes, why the request failed, and what
+// to do. Data only; report writes it. The parts of every whole add up. A figure that is not known is absent, never
+// zero.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"

@@ -17,7 +17,7 @@
 
 namespace ullage::diagnose {
 
-// What a remedy may look at: the evidence, and the cause for which it is asked.
+// The input of a remedy: the evidence, and the cause that it is for.
 struct Asked {
   const Evidence& evidence;
   const Cause& cause;

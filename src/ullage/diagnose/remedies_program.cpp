@@ -99,7 +99,7 @@ std::optional<Remedy> larger_device(const Asked& asked) {
                "what was live, this request and what is outside the pool; the rest of the step comes on top");
 }
 
-// What helps where a batch of one does not fit. Recordings say which tensors are large, so they get more exact advice.
+// Remedies for a batch of one that does not fit. Recordings say which tensors are large, so they get more exact advice.
 std::optional<Remedy> smaller_input(const Asked& asked) {
   if (!asked.evidence.message || on_host(asked.evidence)) return std::nullopt;
   return known(

@@ -14,7 +14,7 @@ const TakeFacts* told(const Asked& asked) {
   return asked.evidence.history && asked.evidence.history->told ? &*asked.evidence.history->told : nullptr;
 }
 
-// Tensors not in use can go to disk. What the op with the largest need needs at once must stay in memory.
+// Tensors not in use can go to disk. The bytes that the neediest op needs at once cannot be saved.
 std::optional<Remedy> run_below_peak(const Asked& asked) {
   const TakeFacts* facts = told(asked);
   const History* history = asked.evidence.history;

@@ -29,7 +29,7 @@ Finding killed(std::string_view form) {
            "other senders of signal 9 leave the same words"}};
 }
 
-// What the program did just then, if its lines show it and it takes host memory.
+// What the program was doing, if its source lines show it and it is work that takes host memory.
 void say_what_it_did(const Signs& signs, std::vector<std::string>& why) {
   if (signs.has(Sign::Saving)) {
     why.push_back("a checkpoint was being written, which is staged on the host: " + signs.where(Sign::Saving));

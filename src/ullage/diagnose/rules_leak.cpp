@@ -70,8 +70,8 @@ std::optional<Finding> outputs_kept(const Evidence& evidence) {
                   evidence.signs.where(Sign::Evaluation)}};
 }
 
-// A list, a cache or a replay buffer of the program's own: one line has made many tensors, and they all stay. No steps
-// are needed to see it, so it is told where growth from step to step is not.
+// A list, a cache or a replay buffer of the program's own: one line has made many tensors, and they all stay. It needs
+// no steps, so it can be reported where growth from step to step cannot.
 std::optional<Finding> many_kept(const Evidence& evidence) {
   if (!evidence.history || !evidence.history->has_history) return std::nullopt;
   const History& history = *evidence.history;

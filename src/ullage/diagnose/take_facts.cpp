@@ -71,8 +71,8 @@ std::string layer_of(const trace::Stacks& stacks, trace::StackId stack) {
   return frames.size() == 4 ? stacks.frame(frames[1]).function : "";
 }
 
-// Returns the name under which a saved storage counts. What an op without parameters makes counts with the layer before
-// it.
+// Returns the name under which a saved storage counts. The results of an op without parameters count with the layer
+// before it.
 std::string layer_or_op(const trace::Stacks& stacks, trace::StackId stack) {
   std::string layer = layer_of(stacks, stack);
   if (layer.starts_with(kAfter)) return layer.substr(kAfter.size());

@@ -42,7 +42,7 @@ struct Need {
   Bytes bytes;
 };
 
-// What autograd keeps of one layer, or of one op if the layer is not known.
+// The bytes that autograd keeps for one layer, or for one op if the layer is not known.
 struct SavedBy {
   std::string name;
   std::string line;  // the program's line that made most of it; empty: unknown

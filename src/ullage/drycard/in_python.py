@@ -87,8 +87,9 @@ class Account:
         self.exit(0)
 
     def finish(self):
-        """The program's own end. A card's thread of the backward pass may still hold an object of Python of the last pass,
-        and would abort the process if it let go of it while Python finishes (torch 2.13). Behind one more pass it holds none."""
+        """The program's own end. The thread that runs backward passes on a card may still hold a Python object of the
+        last pass. If it released that while Python finishes, it would abort the process (torch 2.13). After one more
+        pass it holds none."""
         self.write()
         if not torch.cuda.is_initialized() or os.getpid() != self.process:
             return
@@ -196,8 +197,8 @@ class Account:
 
 
 def innermost_line(frames):
-    """Of the program's own lines the one nearest to what happened; a library's, where there is none. A thread of the
-    backward pass has no line."""
+    """The program's own line that is nearest to the event; if there is none, the nearest line of a library. A thread of
+    the backward pass has no line."""
     frames = [one for one in frames if not one.filename.startswith("<")]
     own = [one for one in frames if "-packages" not in one.filename and not one.filename.startswith(STANDARD)]
     if not frames:

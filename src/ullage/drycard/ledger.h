@@ -23,7 +23,7 @@ static_assert(LedgerWord::is_always_lock_free);
 
 inline constexpr std::size_t kMostCards = 16;
 
-// What one card had and what was taken of it.
+// One card: its memory, and the bytes that were taken of it.
 struct LedgerCard {
   LedgerWord total{0};       // as the driver reports it; 0: no process has used CUDA yet
   LedgerWord context{0};     // of each process that uses the card; in `taken_peak`, not in `used`
@@ -35,7 +35,7 @@ struct LedgerCard {
   LedgerWord processes{0};   // how many processes made a context on it
 };
 
-// What one living process holds. The next process takes over the slot of one that is gone.
+// The bytes that one living process holds. The next process takes over the slot of one that is gone.
 struct LedgerProcess {
   std::atomic<std::int32_t> pid{0};  // 0: free
   std::atomic<std::uint32_t> reserved{0};
@@ -50,7 +50,7 @@ struct LedgerName {
   std::array<char, kLength> text{};   // ends with a zero; longer names are cut
 };
 
-// What a real card would not have forgiven (card/work.h). `set` is written last.
+// An error that would have corrupted data or crashed on a real card (card/work.h). `set` is written last.
 struct LedgerFinding {
   std::atomic<std::uint32_t> set{0};
   std::array<char, 252> text{};  // ends with a zero

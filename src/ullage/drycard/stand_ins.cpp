@@ -89,7 +89,7 @@ Result<std::vector<std::string>> shared_objects_in(const std::string& folder) {
   return found;
 }
 
-// What is wanted from one CUDA library.
+// The symbols that other libraries import from one CUDA library.
 struct Wanted {
   std::map<std::string, std::set<std::string>> symbols;  // not in the dry card; with the wanted versions ("": none)
   std::set<std::string> variables;                       // those of them that are no functions

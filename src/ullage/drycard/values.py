@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a dry run, where a program's control flow reads them: kernels do nothing, so nothing on the card has content.
+"""Values of a dry run, where a program's control flow reads them: kernels do nothing, so nothing on the card has
+content.
 
-What came from the host, or from a constant, is known. A function of torch whose inputs are all known and small is called on
-the CPU too, beside the dry call, and what is read of its result is true: masks, lengths, loop conditions. All else is unknown
-and reads as zeros. Where a size hangs on unknown values it is taken as the most it can be, and function and line are kept.
+A value that came from the host, or from a constant, is known. If all inputs of a torch function are known and small, it
+is called on the CPU too, in addition to the dry call. So values that the program reads from its result are true: masks,
+lengths, loop conditions. All else is unknown and reads as zeros. Where a size hangs on unknown values it is taken as
+the most it can be, and function and line are kept.
 
 Calls of Python are followed, not those of the backward pass: a mode below autograd would change when gradients are freed.
 What these write is noticed by the version that autograd counts for each tensor.
@@ -28,7 +30,7 @@ NOT_COMPUTED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_e
                 "register_hook", "data_ptr", "untyped_storage", "pin_memory", "share_memory_"}
 OVERWRITES = {"copy_", "fill_", "zero_"}
 BY_SHAPE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # no value of their first argument
-# What they do with an unknown input is what they do with this one: numbers are taken as finite, checks as passed.
+# With an unknown input they do the same as with this one: numbers count as finite, checks as passed.
 WHERE_UNKNOWN = {"_amp_update_scale_": torch.zeros_like, "isfinite": torch.zeros_like,
                  "_is_all_true": lambda tensor: torch.ones((), dtype=tensor.dtype, device="cpu")}
 # One input of these decides alone, whatever the other is: true where one is true, false where one is false. So a loop
@@ -52,7 +54,8 @@ COUNTS = {"nonzero": lambda args: [args[0]], "argwhere": lambda args: [args[0]],
 
 
 class Size:
-    """Of a function that reads its result's size: what its reads give for a known result, and for unknown inputs."""
+    """For a function that reads the size of its result from the card: the values that its reads return for a known
+    result, and for unknown inputs."""
 
     def __init__(self, known, unknown, how="the most", of=lambda args, named: args[0]):
         self.known, self.unknown = known, unknown
@@ -85,7 +88,7 @@ SIZES = {"unique": Size(lambda result: [first_of(result).shape[0]], elements),
 
 
 class Function:
-    """What is known of a function before it is called."""
+    """The facts about a function that are known before it is called."""
 
     def __init__(self, func):
         name = getattr(func, "__name__", "")
@@ -170,7 +173,7 @@ class Values(TorchFunctionMode):
                 and (one.numel() > MOST_BYTES or key_of(one) not in self.known))
 
     def find(self, tensor):
-        """What is known of the tensor's storage, if nothing was written there meanwhile."""
+        """Returns the known values of the tensor's storage, if nothing was written there since."""
         key = key_of(tensor)
         found = self.known.get(key)
         if found is not None and found.version != version_of(tensor):
@@ -190,7 +193,8 @@ class Values(TorchFunctionMode):
         raise Unknown
 
     def is_decided(self, args, by):
-        """Of two tensors, one unknown: is the other `by` throughout? Of numbers with several bits, only zero decides."""
+        """Of two tensors one is unknown: is the other `by` in each element? Numbers of several bits decide by zero
+        only."""
         if len(args) != 2 or not all(isinstance(one, torch.Tensor) and one.is_cuda for one in args):
             return False
         for one in args:

@@ -28,7 +28,7 @@ struct BesideTensors {
   Bytes margin{};    // store::Budget::kMargin
   Bytes rounding{};  // what whole pages and slabs take beyond the bytes asked for
 
-  // What a plan of this budget leaves free besides, so that a run can follow it (room.h).
+  // The bytes that a plan of this budget leaves free in addition, so that a run can follow it (room.h).
   Bytes kept_free(Bytes budget) const;
   // The least memory of the process in which a plan may hold `budget` bytes of tensors.
   Bytes memory_for(Bytes budget) const;
@@ -36,8 +36,9 @@ struct BesideTensors {
   Bytes budget_of(Bytes memory) const;
 };
 
-// What a new run of the recorded program needs beside tensors. `outside` is what the recorded run held or reserved
-// outside its pool, and on the CPU at least what torch takes (store::Budget::kTorchAlone, kWarmUp).
+// The bytes that a new run of the recorded program needs for other things than tensors. `outside` is what the recorded
+// run held or reserved outside its pool, and on the CPU at least what torch takes (store::Budget::kTorchAlone,
+// kWarmUp).
 BesideTensors beside_recorded(const Step& step, Kernels kernels);
 
 // The step to plan: step `which`, counted from zero, else the most frequent one. It is taken from the file's last take,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a CUDA run of the program would request from torch's caching allocator, computed from a take of the CPU by the
-// rules of cuda_rules.h. on_cuda() (predict.h, cuda.cpp) sends these requests through the allocator's model.
+// Computes, from a take of the CPU and the rules of cuda_rules.h, the requests that a CUDA run of the program would
+// make to torch's caching allocator. on_cuda() (predict.h, cuda.cpp) sends these requests through the allocator's
+// model.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"

@@ -14,7 +14,7 @@
 
 namespace ullage::predict {
 
-// What the process holds outside the pool.
+// The bytes that the process holds outside the pool.
 struct Outside {
   Bytes program;      // the program and libraries, with kChance
   Bytes charged;      // the peak of the charges: bytes that the program or an op's scratch took there, as recorded

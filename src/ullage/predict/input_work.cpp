@@ -108,7 +108,7 @@ class Places final {
   std::size_t depth_ = 0;
 };
 
-// What the removed storages of one take held. Index: the place; the last is the end.
+// The bytes that the removed storages of one take held. Index: the place; the last is the end.
 struct Held {
   std::vector<std::int64_t> throughout;  // while the op at this place runs
   std::vector<std::int64_t> before;      // the most just before it, beyond that

@@ -27,7 +27,7 @@ Ladder ladder_of(const std::vector<std::int64_t>& values) {
   return ladder;
 }
 
-// What is known for one value of the ladder.
+// The answer for one value of the ladder.
 struct Rung {
   bool known = false;  // the takes suffice for it
   bool fits = false;

@@ -13,7 +13,7 @@ namespace {
 // without a reason.
 constexpr double kRise = 262144;
 
-// What was measured outside the pool, less the peak of the charges. If no such figure was recorded, the process's peak
+// The bytes measured outside the pool, less the peak of the charges. If no such figure was recorded, the process's peak
 // less the pool's.
 Bytes measured(const trace::Take& take) {
   const trace::ProcessFigures& process = take.process;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a process holds outside the pool, predicted from what it held at the sizes tried.
+// Predicts the bytes that a process holds outside the pool from those that it held at the sizes tried.
 
 #include "ullage/predict/figures.h"
 #include "ullage/predict/sequence.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a program will need at a size that was not run: the result of `ullage predict`, as data. The report layer writes
-// it as text or JSON.
+// The result of `ullage predict`, as data: the memory that a program will need at a size that was not run. The report
+// layer writes it as text or JSON.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"
@@ -29,7 +29,7 @@ struct Row {
   std::string source;  // where the figure comes from, unless it follows from the takes; else empty
 };
 
-// What the program would meet on a card of the capacity asked about.
+// The outcome on a card of the stated capacity.
 struct CudaAnswer {
   bool fits = false;
   std::uint64_t retries = 0;  // how often cached segments were given back to make room; it fits, but is slower

@@ -10,7 +10,7 @@ namespace {
 
 namespace e = trace::event;
 
-// New numbers by old ones. What is gone gets the number of the next that stays. Has one entry more, for the end.
+// New numbers by old ones. A removed entry gets the number of the next one that stays. Has one entry more, for the end.
 std::vector<std::uint64_t> renumbered(const std::vector<bool>& gone) {
   std::vector<std::uint64_t> numbers;
   std::uint64_t next = 0;

@@ -40,7 +40,7 @@ std::vector<const TensorUse*> pictures(const OpDetail& op) {
   return read;
 }
 
-// What a convolution reads: the input and the weights; in the backward op first the gradient, then these.
+// The tensors that a convolution reads: the input and the weights; in the backward op the gradient, then these.
 struct Convolution {
   std::vector<const TensorUse*> read;
   const std::vector<std::int64_t>* weights = nullptr;  // null if the op does not read that many tensors

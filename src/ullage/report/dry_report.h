@@ -45,8 +45,8 @@ struct DryReport {
   struct Card {
     Bytes taken, used, context, requested, allocated, reserved;
   };
-  // What more dry runs found about a size that the user asked about: the largest that fits and the smallest that does
-  // not. A value is missing if no such size was found, or if the program failed for another reason.
+  // The result of further dry runs for a size that the user asked about: the largest that fits and the smallest that
+  // does not. A value is missing if no such size was found, or if the program failed for another reason.
   struct Largest {
     std::string of;
     std::optional<std::int64_t> fits, too_large;
@@ -78,7 +78,7 @@ struct DryReport {
   std::optional<Largest> largest;
   std::optional<std::string> history_file;  // torch's memory history, for `ullage explain`
 
-  // The number of cards that anything was taken of.
+  // The number of cards on which the program took any memory.
   std::size_t used_cards() const;
   Bytes most_taken() const;  // the largest `taken` of any card
   bool ran_out() const;      // the program failed because a request could not be served

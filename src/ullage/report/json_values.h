@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What all JSON of this layer uses: members keep their order, and values that are not known are null.
+// Helpers for all JSON of this layer: members keep their order, and unknown values are null.
 
 #include "ullage/base/bytes.h"
 

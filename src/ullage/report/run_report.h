@@ -25,7 +25,7 @@ const char* name(Outcome outcome);
 // Whether the control groups counted kills for lack of memory while the program ran.
 enum class OomKills { Unreadable, Unchanged, Rose };
 
-// What a dry card counted while the program ran (drycard/ledger.h).
+// The counts of a dry card while the program ran (drycard/ledger.h).
 struct DryCardCount {
   std::string word;                                 // as the person named the card
   Bytes memory;                                     // what the card has
@@ -36,7 +36,7 @@ struct DryCardCount {
   std::vector<std::string> finding_texts;           // the first of them
 };
 
-// What the launcher saw, without the ledger.
+// The launcher's own observations, without the ledger.
 struct ProcessEnd {
   std::vector<std::string> command;        // as executed
   std::vector<std::string> target;         // as typed after the options: a program and its words, or "--" and a command
@@ -53,7 +53,7 @@ struct ProcessEnd {
   std::optional<DryCardCount> dry;   // none: no dry run
 };
 
-// What was moved between memory and the spill file, summed over all processes.
+// The bytes moved between memory and the spill file, summed over all processes.
 struct Moving {
   Bytes out;
   Bytes back;

@@ -75,7 +75,7 @@ struct Rehearsal {
   std::vector<std::vector<Knob>> takes;  // empty: no rehearsal, the program does its work
 };
 bool rehearsing();
-// What a program offers to vary in a rehearsal.
+// The sizes that a program offers to vary in a rehearsal.
 struct RehearsalOffer {
   std::vector<Knob> knobs;  // with the values asked for on the command line
   // At least three small values for each knob, ascending, used unless the person chose others. If the asked value of a

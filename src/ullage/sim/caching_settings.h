@@ -30,7 +30,7 @@ struct CachingSettings {
   bool expandable_segments = false;
   Bytes large_segment = 20_MiB;
   Ties ties = Ties::OldestSegment;
-  // What happens to a new address range of an expandable segment if the request does not fit into it. True: it stays,
+  // The fate of a new address range of an expandable segment if the request does not fit into it. True: it stays,
   // unused. False: it is given back, as torch does from 2.15 on.
   bool keeps_ranges_too_small = true;
 

@@ -2,8 +2,8 @@
 #pragma once
 
 // Keeps track of the vacant parts of a range of addresses: the pool's reservation, the offsets of the spill file. Best
-// fit; neighbouring gaps are joined. Vacant addresses cost no memory. What stands behind addresses is the callers'
-// concern.
+// fit; neighbouring gaps are joined. Vacant addresses cost no memory. It knows nothing of the pages at these addresses:
+// mapping them is the caller's task.
 
 #include "ullage/store/pages.h"
 

@@ -64,7 +64,7 @@ class Budget final : public Limit {
     if (tree_ != nullptr) tree_->end_lease(leased, taken);
   }
 
-  // What the process held outside the pool when the limit was last asked for.
+  // The bytes that the process held outside the pool when the limit was last asked for.
   Bytes outside() const { return Bytes{outside_.load()}; }
   // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
@@ -90,7 +90,7 @@ class Budget final : public Limit {
   void discharge(Bytes bytes);
   // Begins or ends a stretch in which charged bytes do not count for the least budget, because they would be given up
   // before a request is refused. These are bytes for planning, and for code that runs only as the process ends. In a
-  // stretch the least budget counts at most the bytes that stood beside the pool before it.
+  // stretch the least budget counts at most the bytes that were outside the pool before it.
   void leave_out_of_least(bool begins);
 
   Bytes stated() const { return Bytes{stated_.load()}; }
@@ -103,13 +103,14 @@ class Budget final : public Limit {
  private:
   // Measures what stands outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
-  // What the other processes of the tree hold.
+  // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the outside, its
   // charges or a reserve that is not lent, the margin, and the bytes that other processes hold. Bytes that those are
   // only expected to take are left out, because a refusal waits until they are taken.
   Bytes needed_beside(Bytes outside, Bytes others) const;
-  // What stood outside when the first of the present charges was made, plus all of them; zero if nothing is charged.
+  // The bytes outside the pool when the first of the present charges was made, plus all charges; zero if nothing is
+  // charged.
   Bytes charged_outside() const;
 
   std::atomic<std::uint64_t> stated_;

@@ -152,7 +152,7 @@ struct LedgerPage {
   std::array<LedgerSlot, kSlots> slots;
 };
 
-// What the launcher writes into the page before the program starts.
+// The fields that the launcher writes into the page before the program starts.
 struct LedgerSettings {
   Bytes budget;                  // zero: unlimited, or a card's, which the runtime works out and writes into the page
   std::string spill_folder;      // empty: nothing is spilled

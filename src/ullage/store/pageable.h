@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the pager knows of one storage: where its bytes are, and how it is used.
+// The pager's record of one storage: where its bytes are, and how it is used.
 //
 //              write out, take the pages           fill pages elsewhere, move them in
 //   Resident ------------------------> Spilled -----------------------> Returning --> Resident, read-only

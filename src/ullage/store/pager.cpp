@@ -330,9 +330,9 @@ PagerCounts PagerCore::counts() const {
 void PagerCore::before_fork() {
   Lock lock(lock_);
   recompute_all(lock);
-  // What is resident now becomes the child's too. A page that either process writes is copied. A page that the parent
-  // evicts stays in memory as long as the child lives, because the child cannot write it out. So if this process evicts
-  // anyway, nothing stays resident; otherwise no more than there is room for twice.
+  // All bytes that are resident now become the child's too. A page that either process writes is copied. A page that
+  // the parent evicts stays in memory as long as the child lives, because the child cannot write it out. So if this
+  // process evicts anyway, nothing stays resident; otherwise no more than there is room for twice.
   const Bytes spilled = counts_.spilled;
   const bool evicts = spilled > spilled_for_forks_;
   while (!in_child_ && store_.room() < (evicts ? store_.counts().limit : store_.counts().limit / 2)) {

@@ -67,8 +67,8 @@ class PagerCore final : public Pager, public PlannedMoves {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  // What room is made for: a new storage, an op's input, or a page fault. An input or a fault may use the reserved slot
-  // of the tier. Only a fault may evict pinned storages, because it cannot be refused.
+  // The reason why room is made: a new storage, an op's input, or a page fault. An input or a fault may use the
+  // reserved slot of the tier. Only a fault may evict pinned storages, because it cannot be refused.
   enum class For { New, Input, Fault };
   // One: the pages of one storage are free. Waited: something changed meanwhile, so look again. None: nothing can go.
   enum class Evicted { One, Waited, None };
@@ -109,7 +109,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   void await_written(Lock& lock, Address at);
   void diverge(Pageable& storage);
   void diverge(Bytes bytes);
-  // What was tried already to meet one request.
+  // The attempts that were made already to meet one request.
   struct Tried {
     int recounts = 0;
     bool is_pinned = false;  // what is requested is an input of the op in flight, so pinned_ has its bytes already

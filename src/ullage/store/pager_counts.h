@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the pager has done so far, and what is evicted now.
+// Counts of the pager's work so far, and of the storages that are evicted now.
 
 #include "ullage/base/bytes.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the store needs of the operating system: address space that costs nothing, and physical pages. Pages can be put
-// behind addresses, handed from one address to another, and given back. `OsPages` is Linux and `cuda::CardPages` a
-// card's driver. `NoPages` has no memory behind it, so that the simulator can run the very same store.
+// The interface through which the store uses the operating system: address space that costs nothing, and physical
+// pages. Pages can be put behind addresses, handed from one address to another, and given back. `OsPages` is Linux and
+// `cuda::CardPages` a card's driver. `NoPages` has no memory behind it, so that the simulator can run the very same
+// store.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -16,7 +17,7 @@ inline constexpr Bytes kHugePage = 2_MiB;
 // Small: pages of 4 KiB. Huge: chunks of 2 MiB at multiples of 2 MiB, which the system may back by one huge page each.
 enum class PageKind { Small, Huge };
 
-// What the program may do with pages. With None, and where there are no pages, a touch is a page fault.
+// The access that the program has to pages. With None, and where there are no pages, a touch is a page fault.
 enum class Access { None, Read, ReadWrite };
 
 constexpr Bytes page_size(PageKind kind) { return kind == PageKind::Huge ? kHugePage : kSmallPage; }

@@ -34,7 +34,7 @@ struct SpillSlot {
   friend bool operator==(const SpillSlot&, const SpillSlot&) = default;
 };
 
-// What the spill file knows of a slot in use. The thread that writes the slot sets it.
+// The spill file's record of a slot in use. The thread that writes the slot sets it.
 struct SpillContent {
   SpillSlot slot;
   std::atomic<bool> whole{false};  // all bytes were written

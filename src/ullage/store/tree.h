@@ -16,7 +16,7 @@ class Tree {
   virtual Bytes others() = 0;
   // The part of others() that is expected and not there yet. A request is refused only after waiting for it.
   virtual Bytes expected() = 0;
-  // Has them counted anew and waits for that. False: they were not counted in time, or there are none.
+  // Has them counted again and waits for that. False: they were not counted in time, or there are none.
   virtual bool count() = 0;
 
   // Announces that this process is about to take `bytes`. The others see them at once, before this process has looked

@@ -189,8 +189,8 @@ Result<at::Tensor> Accumulation::weigh(const at::Tensor& loss, double part, cons
   return loss * (part / whole->second);
 }
 
-// A module's forward() may call batch_norm itself. Where modules were found and allowed, their nodes cannot be told
-// from others.
+// Finds a batch norm that a module's forward() calls by itself, in the graph of the first loss. If layers across the
+// batch were found and allowed, this is skipped, because the graph does not show which nodes are theirs.
 Status Accumulation::look_at_graph(const at::Tensor& loss) {
   if (std::exchange(looked_at_graph_, true) || !differences_.empty() || names(options_.allow, kFunction))
     return success();

@@ -17,7 +17,7 @@
 // The loss may be a mean over other things than samples, such as tokens or a mask. Then give begin() the whole batch's
 // count of them, and backward() the micro-batch's.
 //
-// What is not the same as with the whole batch:
+// Differences from a step with the whole batch:
 // - Sums are made in another order, so gradients differ by rounding.
 // - Layers that look across the batch: BatchNorm takes mean and variance of a micro-batch. They are found, by their
 //   modules and in the graph of the first loss of a window, and refused unless they are allowed by name.

@@ -110,7 +110,7 @@ std::int64_t current_pass() {
   return task != -1 ? task : --outside;
 }
 
-// What stands in the graph for a tensor that was not kept. The recomputed tensors are here, not in the frame. So if a
+// Stands in the graph for a tensor that was not kept. The recomputed tensors are here, not in the frame. So if a
 // backward pass leaves out the node that would have read them, they are freed with that node.
 struct Holder {
   std::map<std::int64_t, std::optional<at::Tensor>> recomputed;  // by pass; none: it was unpacked

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Trades time for memory: torch.utils.checkpoint.checkpoint(use_reentrant=False) in C++. What autograd would save
-// inside the function is not kept; when backward first needs one of these tensors, the function runs once more.
+// Trades time for memory: torch.utils.checkpoint.checkpoint(use_reentrant=False) in C++. The tensors that autograd
+// would save inside the function are not kept. When backward first needs one of them, the function runs once more.
 //
 //   x = checkpoint([&](const torch::Tensor& in) { return block->forward(in); }, x);
 //   auto [y, z] = checkpoint(two_outputs, x, mask);     // results are returned as they are, whatever their type

@@ -66,8 +66,8 @@ class GradScaler final {
   // stepped.
   Status update(std::optional<double> new_scale = std::nullopt);
 
-  // What the scaler noticed of its use, or "": that there is no CUDA device, or, after the first scale(), that the loss
-  // was made under bfloat16. That type has float32's range, so scaling works and is not needed.
+  // A hint about the scaler's use, or "": there is no CUDA device, or, after the first scale(), the loss was made under
+  // bfloat16. That type has float32's range, so scaling works and is not needed.
   const std::string& advice() const { return advice_; }
 
   bool is_enabled() const { return settings_.enabled; }

@@ -21,8 +21,8 @@
 namespace ullage::drycard {
 namespace {
 
-// What this thread's reads from a card give: the numbers one after the other, then the last one again and again.
-// Without numbers: zeros.
+// The values that this thread's reads from a card return: the numbers one after the other, then the last one again and
+// again. Without numbers: zeros.
 struct Answer {
   static constexpr int kMost = 16;
   std::array<std::int64_t, kMost> numbers{};
@@ -33,7 +33,7 @@ struct Answer {
 };
 thread_local Answer answer;
 
-// What this thread copied from the host to a card last, if it was at most 1 MiB.
+// The bytes of this thread's last copy from the host to a card, if it was at most 1 MiB.
 struct LastCopy {
   static constexpr std::size_t kMost = std::size_t{1} << 20;
   Address to = 0;
@@ -145,7 +145,7 @@ Error copy(void* to, const void* from, std::size_t bytes, const void* stream = n
   return copy(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes, stream, Calls::Runtime);
 }
 
-// What a copy of the calling thread's own waits for: the default stream, to the end.
+// A synchronous copy waits until the default stream has done all its work.
 Error waited_for(Error error) {
   finish_stream(nullptr);
   return error;

@@ -20,7 +20,7 @@ void register_function(void** module, const void* function, const char* name);
 // card.
 std::optional<int> code_for(const void* function, int card);
 
-// What a launch of `function` can be checked by.
+// The facts by which a launch of `function` can be checked.
 struct KernelFacts {
   const char* name = "a kernel";
   std::vector<std::size_t> sizes;  // of its arguments, in bytes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What this process has allocated: memory of its cards (address space that is only counted), managed memory and pinned
-// host memory (both real).
+// Keeps the allocations of this process: memory of its cards (address space that is only counted), managed memory, and
+// pinned host memory (both real).
 
 #include "ullage/drycard/card/abi.h"
 #include "ullage/drycard/card/process.h"

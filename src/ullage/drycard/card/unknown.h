@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the stubs call for functions that the dry card does not implement.
+// The stubs call this for a function that the dry card does not implement.
 
 #include "ullage/drycard/card/abi.h"
 

@@ -53,7 +53,7 @@ class ElfFile final {
 
  private:
   friend class ElfParser;
-  // What a version index of the file means.
+  // The meaning of a version index of the file.
   struct Version {
     std::string_view name;
     std::string_view file;

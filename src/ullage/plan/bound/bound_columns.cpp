@@ -23,7 +23,8 @@ ColumnIndex BoundProgram::present(ValueIndex v, PointIndex point) {
   return column;
 }
 
-// Point 0 has no memory row, because no op runs there. What lives from step to step may be away; all else is present.
+// Point 0 has no memory row, because no op runs there. Values that live from step to step may be away; all others are
+// present.
 ColumnIndex BoundProgram::present_at_begin(ValueIndex v) {
   const StepStorage& storage = step_.storages[step_.values[v].storage];
   return lives_from_step_to_step(storage) ? program_.add_column(0, 0, 1) : kAlways;

@@ -13,9 +13,8 @@
 //   batch_norm(o, w)  the same for StepOp::batch_norm
 //   restored(v, w)    v is read back in window w; costs its bytes over the rate
 //   written(v)        v is written, once or more; costs its bytes over the rate
-// Of again, batch_norm and restored there is a second kind, "from w on": in window w or a later one. It is at most the
-// sum of the column for w and the column from w + 1 on.
-// Rows:
+// The columns again, batch_norm and restored have a second kind, "from w on": in window w or a later one. Such a column
+// is at most the sum of the column for w and the column from w + 1 on. Rows:
 //   need     What an op of window w reads is present when w begins, or comes back in w. What any op after point p reads
 //            is present at p, or comes back in some later window. The latter also holds for what the program has and
 //            does not read any more, unless it is written.

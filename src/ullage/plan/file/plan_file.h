@@ -15,7 +15,7 @@
 
 namespace ullage::plan {
 
-// What a run needs to recognise the ops and values of a step; no names, times or bytes.
+// The part of a step by which a run recognises its ops and values; no names, times or bytes.
 struct Sites {
   struct Op {
     std::uint64_t key = 0;

@@ -61,8 +61,8 @@ class Recomputes final {
   // which are missing.
   static constexpr std::size_t kArguments = 5, kStatistics = 3;  // how many; index of the running mean
 
-  // What a batch norm that trains may write unseen: its running statistics. If some argument is missing, all but the
-  // first that live from step to step and are no parameters.
+  // The storages that a training batch norm may write without the recording showing it: its running statistics. If some
+  // argument is missing, all but the first that live from step to step and are no parameters.
   std::vector<ValueIndex> statistics(const StepOp& op) const {
     if (!trains(op)) return {};
     const std::vector<TensorUse> arguments = uses_of(detail(op), false);
@@ -77,7 +77,8 @@ class Recomputes final {
     return found;
   }
 
-  // What must be present to recompute it: all it reads, without running statistics if it is certain which they are.
+  // The values that must be present to recompute the op: all that it reads. Running statistics are left out if it is
+  // certain which arguments they are.
   std::vector<ValueIndex> needs(const StepOp& op) const {
     std::vector<ValueIndex> reads = op.reads;
     if (uses_of(detail(op), false).size() != kArguments) return reads;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a plan does, and when: a list of actions at the ops of a step. A run carries them out as listed and decides
-// nothing itself, so what the simulator counts is what happens.
+// The actions of a plan, in order, each at an op of the step. A run carries them out as listed and decides nothing
+// itself, so what the simulator counts is what happens.
 //
 // A value is *present* if its bytes are in memory: in its storage of the program, or in a storage that Ullage made or
 // held. The program's storages keep their addresses; only their pages come and go. A recomputed value goes into the
@@ -23,9 +23,9 @@ struct Action {
     // program still has the storage, the value must be recomputed before the program frees it, because the program may
     // look at it.
     Drop,
-    // Runs `op` again; its Recompute::reads must be present. Of what it makes, the values in `keeps` are present
-    // afterwards; the rest is freed at once. If it works in place, what it overwrites must be in a storage of Ullage's
-    // and is gone afterwards.
+    // Runs `op` again; its Recompute::reads must be present. Of its results, the values in `keeps` stay present; the
+    // others are freed at once. If it works in place, what it overwrites must be in a storage of Ullage's and is gone
+    // afterwards.
     Recompute,
     BatchNorm,  // as Recompute, by StepOp::batch_norm
     // Keeps the value's storage when the program frees it, until Drop. The storage must be alive.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What differs between devices for the planner: the kernels, and the smallest storage that a plan can move.
+// The facts about a device that matter to the planner: its kernels, and the smallest storage that a plan can move.
 
 #include "ullage/base/bytes.h"
 #include "ullage/plan/model/recompute_rules.h"

@@ -134,7 +134,7 @@ class Builder final {
     }
   }
 
-  // What an op takes outside the pool during its run counts in `rise`, as what it takes inside. Charges between ops do
+  // Bytes that an op takes outside the pool while it runs count in `rise`, like those inside. Charges between ops do
   // not: they lower the pool's limit instead.
   void follow_charges() {
     for (; charge_ < take_.charges.size() && take_.charges[charge_].at <= at_; ++charge_) {

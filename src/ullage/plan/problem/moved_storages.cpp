@@ -77,7 +77,7 @@ Table<StorageIndex, bool> Chooser::choose() {
     if (worth_moving(v)) move_storage(step_.values[v].storage, todo);
   for (const StorageIndex s : step_.storages.ids())
     if (worth_sending_away(s)) move_storage(s, todo);
-  // What a recompute reads may have to be held, or recomputed in turn.
+  // The values that a recompute reads may have to be held, or be recomputed first.
   while (!todo.empty()) {
     const StorageIndex s = todo.back();
     todo.pop_back();

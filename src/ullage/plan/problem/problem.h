@@ -22,7 +22,7 @@ using SlotIndex = Id<struct SlotTag, std::int32_t>;          // index into Probl
 using ListIndex = Id<struct ListTag, std::int32_t>;          // index into Problem::lists
 using MadeIndex = Id<struct MadeTag, std::int32_t>;          // index into Problem::made
 
-// What is done with a value after one of its uses.
+// The action on a value after one of its uses.
 enum class After : std::uint8_t { Keep, Drop, Spill };
 
 struct Problem {
@@ -102,7 +102,7 @@ struct Choice {
 // more than `hot` bytes present, and the values that their recomputation reads or makes (moved_storages.h).
 Problem problem_of(const Step& step, const Levers& levers, const Rates& rates, Bytes hot);
 
-// What the program does by itself: nothing is recomputed or spilled.
+// The choice that stands for plain execution: nothing is recomputed or spilled.
 Choice plain_choice(const Problem& problem);
 
 // Appends to `slots` the last slots of values to hold, so that `value` can be recomputed cheaply. Follows its recipe

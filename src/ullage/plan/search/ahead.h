@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Overlaps copies with computing. What a schedule spills is written in the background, and its pages go later. What it
-// restores is read in the background, into pages that are taken earlier. Both need room below the budget meanwhile.
+// Overlaps copies with computing. A storage that a schedule spills is written in the background, and its pages are
+// freed later. A storage that it restores is read in the background, into pages that are taken earlier. Both need room
+// below the budget meanwhile.
 //
 //   op            5      6      7      8      9           a value made by op 5, spilled after it, restored before op 9
 //   as planned    | spill                    restore |

@@ -28,7 +28,7 @@ constexpr Round kFirst = {0.05, 0.01, 2e-5, false};
 constexpr Round kRounds[] = {{0.65, 0.10, 1e-5, false}, {0.20, 0.01, 1e-5, true}};
 constexpr double kLeastHot = 2e-4;  // as Annealing::hot
 
-// What a schedule adds to the step if all copies are waited for.
+// The time that a schedule adds to the step if it waits for all copies.
 Seconds cost_of(const Verified& verified, const Rates& rates) {
   const auto moves = static_cast<double>(verified.kept + verified.spills + verified.restores);
   return {verified.recomputes.count + static_cast<double>(verified.written.count) / rates.write +

@@ -17,7 +17,7 @@ namespace ullage::read {
 
 using MessageFigure = std::optional<Bytes> trace::OutOfMemory::*;
 
-// What a message contains, to distinguish the versions that print it.
+// The parts of a message that tell which versions print it.
 enum Mark : std::uint32_t {
   kCached = 1 << 0,          // "cached"
   kReservedTotal = 1 << 1,   // "reserved in total by PyTorch"

@@ -25,8 +25,8 @@ constexpr char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(
 constexpr bool is_gap(char c) { return std::string_view("$~&#^%@?|+").find(c) != std::string_view::npos; }
 
 struct MessageSize {
-  // What is written, rounded up to whole bytes. Printing rounds down, so it gives the same text again. None if it does
-  // not fit 64 bits.
+  // The written figure, rounded up to whole bytes. Printing rounds down, so it gives the same text again. None if it
+  // does not fit 64 bits.
   std::optional<Bytes> bytes;
   Bytes precision;             // half a unit of the last digit; zero if the unit is bytes
   bool decimal_label = false;  // written KB, MB, GB, which are binary all the same

@@ -6,9 +6,9 @@
 // the name. Checkpoints need classes: there, a class is its name, and an object is an inert record of what the file
 // asked for. Names that run programs (pickle_globals.h) are refused in checkpoints, too.
 //
-// A value has 8 bytes and refers to a container by index, or to the file's own bytes by offset. What the file shares
-// (a stack frame in a million lists) stays shared. Neither parsing nor freeing recurses, however deep or cyclic the
-// file's data is.
+// A value has 8 bytes and refers to a container by index, or to the file's own bytes by offset. A value that the file
+// shares (a stack frame in a million lists) stays shared. Neither parsing nor freeing recurses, however deep or cyclic
+// the file's data is.
 
 #include "ullage/base/result.h"
 
@@ -24,7 +24,7 @@
 
 namespace ullage::read {
 
-// What a file may contain: plain data only (a snapshot), or objects as well (what torch.save writes).
+// The content that is accepted: plain data only (a snapshot), or objects as well (a file of torch.save).
 enum class PickleContent : std::uint8_t { Snapshot, Checkpoint };
 
 // The most that a file may ask for. It is far above what torch writes for the largest histories, and low enough that a

@@ -131,8 +131,8 @@ bool PickleParser::add(Kind kind, std::initializer_list<PickleValue> items) {
   return extend(kind, items.size());
 }
 
-// What is set in an object, or appended to it, goes into a dict or list of the object's own. Makes that if needed, and
-// sets `target` to it.
+// Values that the file sets in an object, or appends to it, go into a dict or list of the object's own. Makes that if
+// needed, and sets `target` to it.
 bool PickleParser::enter_contents(PickleValue& target, Kind kind) {
   if (made_.containers_.size() >= limits_.containers) return too_many("lists, tuples and dicts", limits_.containers);
   const std::size_t place = made_.containers_[target.payload()].begin + kContents;

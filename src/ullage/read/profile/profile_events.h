@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a profiler trace's JSON says about memory; everything else is left out. Of a trace of 100 MB some ten MB are
+// The part of a profiler trace's JSON that is about memory; all else is left out. Of a trace of 100 MB some ten MB are
 // kept. profile.cpp makes traces of it.
 
 #include "ullage/base/bytes.h"

@@ -35,7 +35,7 @@ struct CheckpointPickle {
   Error bad(PickleValue near, const std::string& message) const;  // BadFile with `name:offset`
 };
 
-// What a persistent id says about a storage, whose bytes lie elsewhere in the file.
+// The facts that a persistent id has about a storage. The storage's bytes are elsewhere in the file.
 struct CheckpointStorageId {
   std::string_view key;
   std::optional<Dtype> dtype;  // none for an untyped storage: the tensor names the type

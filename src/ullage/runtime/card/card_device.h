@@ -2,8 +2,8 @@
 #pragma once
 
 // Makes a card's memory a budgeted device. Its pages come from the card's driver, and the bytes held are those that
-// nvidia-smi shows for this process. What does not fit goes to locked host memory, and what does not fit there goes to
-// the disk.
+// nvidia-smi shows for this process. Storages that do not fit go to locked host memory, and from there to the disk if
+// that is full.
 
 #include "ullage/runtime/pool/budgeted_device.h"
 #include "ullage/runtime/pool/card_work.h"
@@ -34,8 +34,8 @@ class CardDevice final : public BudgetedDevice {
   // The most that held() has returned so far: a card keeps no peak of its own.
   Bytes held_peak() override { return Bytes{peak_.load()}; }
   Bytes warm_up() const override { return kWarmUp; }
-  // Few looks are enough, because what grows beside the pool asks first (Session::grant). A look is a call of the
-  // driver.
+  // It need not look often, because a consumer outside the pool asks before it grows (Session::grant). A look is a call
+  // of the driver.
   std::chrono::milliseconds between_looks() const override { return std::chrono::milliseconds{50}; }
   bool is_the_process() const override { return false; }
   bool is_kept_by_forks() const override { return false; }

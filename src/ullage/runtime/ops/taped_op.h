@@ -51,7 +51,7 @@ class TapedOp final {
   bool made_stands() const;
 
   // Runs the op again. `inputs`: as at capture, maybe other storages with the same bytes; null where needs() is false.
-  // What the op writes in place it writes into them. Returns the new storages, each once, in the order of the outputs.
+  // The op's writes in place go into them. Returns the new storages, each once, in the order of the outputs.
   std::vector<StoragePtr> run(std::span<const StoragePtr> inputs) const;
   // For a batch norm in training, if can_recompute_batch_norm(): recomputes its first output alone. `inputs`: as at
   // capture, followed by the mean and the inverse deviation that the op saved.
@@ -78,7 +78,7 @@ class TapedOp final {
     c10::IValue value;
     std::vector<Part> parts;
   };
-  class Surroundings;  // restores what kernels look at beside their arguments, for as long as it lives
+  class Surroundings;  // restores the state that kernels depend on besides their arguments, for as long as it lives
 
   TapedOp() = default;
   bool take(const c10::IValue& value, std::span<const StorageUse> inputs);

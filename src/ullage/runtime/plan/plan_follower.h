@@ -52,8 +52,8 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   // Called by the pager when a dropped storage is needed; see store::Recomputer.
   bool recompute(Address at, bool at_fault) override;
 
-  // True while this thread's ops run as planned. What autograd unpacks then comes back before the op that reads it, so
-  // nobody else needs to restore it.
+  // True while this thread's ops run as planned. Tensors that autograd unpacks then come back before the op that reads
+  // them, so nothing else need restore them.
   bool leads_this_thread() const;
 
   // In a forked child: stops following. Nothing is dropped then, because the pager recomputes everything before a fork.

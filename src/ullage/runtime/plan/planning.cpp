@@ -147,8 +147,8 @@ void Planning::wait_at_exit() {
   [[maybe_unused]] static const int registered = std::atexit([] { one->stop(); });
 }
 
-// Notes the room that the plan may use. At a border of steps little moves, so the limit is steady then. What was wasted
-// at the worst moment of the observed steps will be wasted again.
+// Notes the room that the plan may use. At a border of steps little moves, so the limit is steady then. The bytes that
+// were wasted at the worst moment of the observed steps are assumed to be wasted again.
 void Planning::note_room() {
   const Bytes room = pager_.planned().room();  // asks for the limit
   limit_ = pager_.store().counts().limit;

@@ -55,7 +55,8 @@ class Tape final {
   // all that it is made from, and is recomputed when it is needed.
   bool hand_back();
   // After hand_back() returned false: the program is about to write to the storage at `at`, by an op outside the plan.
-  // If the tape holds that storage, recomputes everything dropped first. What cannot be made then is lost.
+  // If the tape holds that storage, recomputes everything dropped first. Values that cannot be recomputed at that
+  // moment are lost.
   void overwritten(Address at);
   // Recomputes the bytes of the program's storage at `at`. False: it is not dropped, or cannot be made (why_not()).
   bool recompute(Address at);

@@ -76,7 +76,7 @@ class Recorder final : public OpListener, public SavedListener {
 
   // Writes the file at the end of the process.
   void finish() { write(trace::Take::End::Program); }
-  // What the file would contain if it were written now, at a border of steps.
+  // The content of the file if it were written now, at a border of steps.
   std::string contents();
   void write(trace::Take::End why);
   // The child records nothing.

@@ -13,7 +13,7 @@ namespace {
 
 using RuleSet = std::bitset<192>;
 
-// What the table says about one frame, independent of its place in a stack.
+// The table's entry for one frame, independent of the frame's place in a stack.
 struct FrameRules {
   RuleSet rules;            // matching rules, without Root and Weak ones
   RuleSet as_root;          // matching Root rules: they apply if it is the outermost Python frame

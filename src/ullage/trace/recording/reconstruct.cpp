@@ -45,7 +45,7 @@ class Admission final {
   Bytes sum_;
 };
 
-// Follows the events forwards. What is freed without a recorded allocation existed before the first event.
+// Follows the events forwards. A block that is freed without a recorded allocation existed before the first event.
 class Reconstruction final {
  public:
   Reconstruction(const DeviceRecording& recorded, const Recording& all) : recorded_(recorded), admitted_(wrong_) {

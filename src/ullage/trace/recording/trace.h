@@ -36,7 +36,7 @@ struct Storage {
 
 inline constexpr OpId kNoOp{UINT64_MAX};
 
-// What kind of tensor autograd saved.
+// The kind of tensor that autograd saved.
 enum class SavedKind : std::uint8_t {
   Parameter,   // a leaf that requires grad, or a view of one (a linear layer's transposed weight)
   Constant,    // a leaf that does not require grad: buffers, data, masks, indices

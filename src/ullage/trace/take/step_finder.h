@@ -43,8 +43,8 @@ class StepFinder final {
   // The program is over, so the last call of an optimizer is whole.
   void ended();
 
-  // Ordinals of ops. Step i is [borders[i], borders[i + 1]); the first border is 0. What follows the last border is no
-  // whole step yet. If a call of an optimizer differs from those before, its end is known at the next backward pass.
+  // Ordinals of ops. Step i is [borders[i], borders[i + 1]); the first border is 0. The ops after the last border are
+  // no whole step yet. If a call of an optimizer differs from those before, its end is known at the next backward pass.
   std::vector<std::uint64_t> borders() const;
   // The number of whole steps that are sure now: those that the program reported, else those of optimizers (see
   // OptimizerCalls::whole_steps), else turns of a loop. Never falls. Cheap enough to call after every op.

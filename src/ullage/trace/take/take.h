@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What Ullage's own recorder saw of a program: a trace, and what can only be known inside the process. That is which op
-// read and wrote what, in which mode, what autograd saved, which storages are parameters and gradients, and where steps
-// end. A file `*.ullage` holds any number of takes (trace_file.h); docs/trace_file.md describes its bytes.
+// A take is Ullage's own recording of a program: a trace, and facts that can only be known inside the process. That is
+// which op read and wrote what, in which mode, what autograd saved, which storages are parameters and gradients, and
+// where steps end. A file `*.ullage` holds any number of takes (trace_file.h); docs/trace_file.md describes its bytes.
 //
 // A take is one run of a program from its beginning, with certain values of its knobs: `batch` 2, then 3, then 4.
 
@@ -29,7 +29,7 @@ struct TensorUse {
   friend bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 
-// What is known about an op besides its name. The name is in trace.ops at the same index.
+// The facts about an op besides its name. The name is in trace.ops at the same index.
 struct OpDetail {
   std::uint32_t thread = 0;  // threads are numbered in the order of their first event
   bool backward = false;     // autograd's engine ran it
@@ -66,7 +66,7 @@ struct ReportedBorder {
   What what = What::StepEnd;
   std::string phase;  // "sampling"; empty for StepEnd
   // For PhaseBegin: the largest values that knobs have in this phase. For example, only 64 samples are drawn at a batch
-  // of 128. What the phase makes follows the knob up to that value.
+  // of 128. The sizes of the phase's storages follow the knob up to that value.
   std::vector<Knob> knobs;
   friend bool operator==(const ReportedBorder&, const ReportedBorder&) = default;
 };

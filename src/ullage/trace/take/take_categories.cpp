@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kNoCall = TakePhases::kNoCall;
 
-// What the ops and saves of a take show about one storage.
+// The facts that the ops and saves of a take show about one storage.
 struct Seen {
   bool used = false;                // by any op
   bool updated = false;             // written outside backward, after the loading, by an op that did not make it
@@ -126,7 +126,8 @@ class Categories final {
   }
 
  private:
-  // A call is over when an op of another phase begins. What the optimizer's function held is freed by then.
+  // A call is over when an op of another phase begins. The storages that the optimizer's function held are freed by
+  // then.
   void find_ends_of_calls() {
     const std::size_t ops = phases_.ops.size();
     over_.assign(ops + 1, trace_.end());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a take means: the phase of every op, the category of every storage, where steps end, and a name for every place.
-// All of it comes from what the recorder saw (roles, modes, writes) and not from stacks, so it is sure where owners.h
-// guesses. The rules are in the headers of take_phases, take_steps, take_categories and take_names.
+// Works out the meaning of a take: the phase of every op, the category of every storage, the ends of steps, and a name
+// for every place. All of it comes from what the recorder saw (roles, modes, writes) and not from stacks, so it is sure
+// where owners.h guesses. The rules are in the headers of take_phases, take_steps, take_categories and take_names.
 
 #include "ullage/trace/meaning/owners.h"
 #include "ullage/trace/meaning/steps.h"
@@ -22,7 +22,7 @@ struct TakeMeaning {
   std::vector<StackMeaning> meanings;  // index: StackId; with names such as "aten::convolution netG.main.6"
 };
 
-// Works out the meaning of a take. Sets the stacks of its storages, ops and events, which other analyses need.
+// Also sets the stacks of the take's storages, ops and events, which other analyses need.
 TakeMeaning understand(Take& take);
 
 }  // namespace ullage::trace
