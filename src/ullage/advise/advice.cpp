@@ -10,7 +10,7 @@ namespace ullage::advise {
 void sort_rows(Advice& advice) {
   const auto order = [](const Row& row) {
     const bool fits = row.fits.value_or(false);
-    // An effect that is not known stands last among those that fit, a time that is not known after known ones.
+    // Among rows that fit, one of unknown effect comes last, and one of unknown time comes after those of known times.
     const int effect = row.effect_known ? static_cast<int>(row.effect) : std::numeric_limits<int>::max();
     const double time = row.more_time.value_or(std::numeric_limits<double>::max());
     const Bytes peak = row.peak.value_or(Bytes{std::numeric_limits<std::uint64_t>::max()});

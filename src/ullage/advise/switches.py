@@ -83,9 +83,9 @@ enter_autocast, exit_autocast = torch.autocast.__enter__, torch.autocast.__exit_
 
 
 class Casting(threading.local):
-    """Autocast of this thread, as a person would write it around the forward pass and the loss: it begins with the
-    first call of a network and ends where the backward pass begins, or an optimizer's step, or `no_grad` ends around an
-    evaluation. While the program is inside an autocast of its own, nothing begins or ends."""
+    """Autocast of this thread, as a person would write it around the forward pass and the loss. It begins with the
+    first call of a network. It ends when the backward pass or an optimizer's step begins, or when the `no_grad` around
+    an evaluation ends. While the program is inside an autocast of its own, nothing begins or ends."""
 
     def __init__(self):
         self.on = None  # the autocast that was switched on
@@ -494,9 +494,9 @@ if SWITCHES.get("benchmark") == "0":
 # ---- how long a card would take
 
 class Costs(torch.utils._python_dispatch.TorchDispatchMode):
-    """Adds up how long the ops of a step would take on a card whose rates are known: each the longer of its
-    floating-point operations at the card's rate and its bytes at the memory's, and a launch. A mode below autograd
-    keeps gradients alive a little longer, so no peak is taken from such a run."""
+    """Adds up the time that the ops of a step would take on a card whose rates are known. An op takes the longer of two
+    times: its floating-point operations at the card's rate, or its bytes at the memory's rate. A launch is added. A
+    mode below autograd keeps gradients alive a little longer, so no peak is taken from such a run."""
 
     FREE = {"empty", "empty_strided", "empty_like", "detach", "resize_", "set_", "_local_scalar_dense"}
 

@@ -27,12 +27,13 @@ const char* name(Effect effect);
 struct Setting {
   bool on_card = false;      // false: on this machine's CPU
   bool has_bfloat16 = true;  // the device computes in bfloat16; cards do from compute capability 8.0 on
-  std::string allocator;     // what the environment says of torch's CUDA allocator: "max_split_size_mb:128"
+  std::string allocator;     // the allocator's settings for the environment: "max_split_size_mb:128"
 };
 
 // One remedy, or several together, for one program.
 struct Trial {
-  std::string id;    // "half_precision"; that of explain's remedy if explain has it. Of several: with '+' between
+  std::string
+      id;  // "half_precision"; that of explain's remedy if explain has it. if there are several, with '+' between
   std::string name;  // for a row: "bf16 autocast"
   Effect effect = Effect::SameBits;
   std::string switches;    // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside

@@ -24,7 +24,7 @@ constexpr std::uint64_t kSteps = 3;
 constexpr int kInterrupted = 128;  // exit codes above it are signals
 
 // Returns the program of an order: its knobs filled in, and what the trial has the launcher switch on. `more`: words
-// for switches.py beside the trial's. `facts` gets the folder of the run's facts.
+// for switches.py in addition to the trial's. `facts` gets the folder of the run's facts.
 Launch program_of(const Launch& program, const TryOrder& order, Switches& switches, fs::path& facts,
                   const std::string& more = "") {
   Launch launch = program;

@@ -43,7 +43,7 @@ using trace::OutOfMemory;
 
 constexpr int kKilled = 128 + SIGKILL;
 constexpr std::size_t kLinesBefore = 20;  // as OutOfMemory::before has them
-constexpr double kLikely = 0.5;           // confidence from which a message's cause is shown beside a snapshot
+constexpr double kLikely = 0.5;  // confidence from which a message's cause is shown although there is a snapshot
 
 // ---- what is written if memory runs out
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMostObjects = 64;
 constexpr pid_t kUnused = 0;    // no object has this place
 constexpr pid_t kNoChild = -1;  // its object has no process yet
 
-// Global, because a signal handler can reach nothing else. Of each object the process that signals are passed on to.
+// Global, because a signal handler can reach nothing else. For each object: the process that signals are passed on to.
 std::array<std::atomic<pid_t>, kMostObjects> g_children{};
 std::atomic<int> g_received{0};
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The text of python/ullage/_watch.py: what a Python process below `ullage explain -- COMMAND` does beside its program.
-// The launcher writes it into a file. libullage_preload.so runs that, whose path is in ULLAGE_EXPLAIN_SCRIPT.
+// The text of python/ullage/_watch.py. Each Python process below `ullage explain -- COMMAND` runs it at the end of
+// `import torch`. The launcher writes it into a file. libullage_preload.so runs that, whose path is in
+// ULLAGE_EXPLAIN_SCRIPT.
 
 #include <string_view>
 

@@ -19,7 +19,8 @@ void complete(Facts& facts) {
 }
 
 // In a container PyTorch does not learn its own process number from the driver, so the message lists this program like
-// any other: "Process 123 has". The process with the fewest bytes that can hold this pool is taken for this program.
+// any other: "Process 123 has". Of the processes that are large enough to hold this pool, the smallest is assumed to be
+// this program.
 void find_own_process(Evidence& evidence) {
   evidence.other_processes = evidence.message->processes;
   if (evidence.facts.process || !evidence.facts.reserved || *evidence.facts.reserved == Bytes{}) return;

@@ -22,7 +22,7 @@ std::string how_to_record();
 
 std::string next_command(const Evidence& evidence, const std::string& file);
 
-// Returns what a person should know about the figures before trusting them.
+// Returns notes that a person should read before trusting the figures.
 std::vector<std::string> notes_of(const Evidence& evidence, const std::vector<Cause>& causes);
 
 }  // namespace ullage::diagnose

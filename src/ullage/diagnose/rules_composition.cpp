@@ -91,7 +91,7 @@ std::optional<Finding> cached_unused(const Evidence& evidence) {
   if (!evidence.history || evidence.history->failed() || !evidence.history->layout) return std::nullopt;
   const History& history = *evidence.history;
   const PoolLayout& layout = *history.layout;
-  // Without a history nobody knows whether what is stuck now was ever usable, so both count.
+  // Without a history it is not known whether pieces that are stuck now were ever usable, so both kinds count.
   const Bytes cached = history.has_history ? layout.usable : layout.usable + layout.stuck;
   const double part = share(cached, layout.reserved);
   if (part < 0.2 || cached < 64_MiB) return std::nullopt;

@@ -39,7 +39,7 @@ std::optional<Finding> graph_in_history(const History& history) {
 }
 
 // Without a graph, what one line makes for a layer dies before the next layer's. So if many storages of one line are
-// alive at once, the graph holds them. In training that is as it must be, and activations() says it.
+// alive at once, the graph holds them. In training such a graph is needed, and activations() reports its bytes.
 std::optional<Finding> graph_kept(const Evidence& evidence) {
   if (!evidence.history || !evidence.history->has_history || evidence.history->roles.trains) return std::nullopt;
   const History& history = *evidence.history;

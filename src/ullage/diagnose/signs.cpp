@@ -246,7 +246,7 @@ Signs signs_of(const trace::OutOfMemory& message) {
   for (std::size_t i = 0; i < message.traceback.size(); ++i) {
     signs.look_at_frame(message.traceback[i], i < message.code.size() ? message.code[i] : std::string_view());
   }
-  // The newest line comes first, because it says most and the first hit stays.
+  // The newest line is searched first, because it is nearest to the error and the first hit is kept.
   for (std::size_t i = message.before.size(); i-- > 0;) signs.look_at_line(message.before[i]);
   signs.look_at_line(message.text);
   // A traceback below the error: a frame's line, then its code.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python of a dry run does beside its program: libullage_preload.so runs this text at the end of `import torch`.
+"""libullage_preload.so runs this text at the end of `import torch`, in each Python process of a dry run.
 
-Keeps torch's own memory history where it is asked for, counts steps by the optimizers' calls, ends the program where it
-is asked to, and writes at the process's end what torch says of its memory, and of the error that ended it.
+It keeps torch's own memory history if asked to, counts steps by the optimizers' calls, and ends the program if asked
+to. At the process's end it writes torch's figures of memory, and the error that ended the process.
 
 environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the history
              ULLAGE_DRYCARD_HISTORY  1: the history is kept

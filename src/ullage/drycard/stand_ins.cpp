@@ -205,8 +205,8 @@ class StandInMaker final {
       made_.notes.push_back("not looked at: " + opened.error().text());
       return success();
     }
-    // A real CUDA library, which some wheels have beside torch, is skipped: its stub comes before it, so what it wants
-    // does not matter.
+    // Some wheels install a real CUDA library next to torch. It is skipped: its stub is found first, so its own imports
+    // do not matter.
     if (cuda_library(opened->elf.soname()).empty()) objects_.push_back(std::move(*opened));
     return success();
   }

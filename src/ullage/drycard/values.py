@@ -4,8 +4,8 @@ content.
 
 A value that came from the host, or from a constant, is known. If all inputs of a torch function are known and small, it
 is called on the CPU too, in addition to the dry call. So values that the program reads from its result are true: masks,
-lengths, loop conditions. All else is unknown and reads as zeros. Where a size hangs on unknown values it is taken as
-the most it can be, and function and line are kept.
+lengths, loop conditions. All else is unknown and reads as zeros. If a size depends on unknown values, it is taken as
+the largest possible, and function and line are noted.
 
 Calls of Python are followed, not those of the backward pass: a mode below autograd would change when gradients are freed.
 What these write is noticed by the version that autograd counts for each tensor.
@@ -182,7 +182,7 @@ class Values(TorchFunctionMode):
         return found
 
     def shadow(self, tensor):
-        """The same values on the host. Unknown: nobody knows them, or they are many."""
+        """The same values on the host. Raises Unknown if the values are unknown, or too many."""
         kind = tensor.device.type
         if kind == "cuda":
             found = self.find(tensor)
@@ -321,7 +321,7 @@ class Values(TorchFunctionMode):
         return self.note_result(function, args, kwargs, host, result, self.compute(func, host), answer.reads)
 
     def note_result(self, function, args, kwargs, host, result, value, reads):
-        """Keeps what the CPU says of the call. The CPU's result is the program's where the call read of the card.
+        """Keeps the result of the call on the CPU. The CPU's result is the program's where the call read of the card.
         A call that read nothing (of a type, of a device) has the right result already."""
         if value is None and function.name != "__setitem__":
             self.forget_written(function, args, kwargs)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The entry point for planning. Takes a recorded step, the memory, and the bytes needed beside tensors. Returns a
-// verified plan, or the least budget for which a plan exists. `ullage plan`, `ullage predict` and live runs call it.
+// The entry point for planning. Takes a recorded step, the memory, and the bytes needed for other things than tensors.
+// Returns a verified plan, or the least budget for which a plan exists. `ullage plan`, `ullage predict` and live runs
+// call it.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/model/plan.h"
@@ -19,7 +20,8 @@
 
 namespace ullage::plan {
 
-// The memory of a process in parts: the budget of a plan, which counts bytes of tensors, and what must fit beside it.
+// The memory of a process in parts: the budget of a plan, which counts bytes of tensors, and the bytes that must fit in
+// addition.
 //
 //   memory  |== budget: tensors ==|= rounding =|= kept free =|== outside ==|= margin =|
 //           |== pages that a plan may fill ====|
@@ -61,7 +63,7 @@ struct Fit {
   Table<OpIndex, Bytes> levels;  // as in Verified; empty if there is no schedule
 };
 
-// Plans so that the pages of the plan, and all that must fit beside them, stay within the memory. A returned plan has
+// Plans so that the pages of the plan, and all other bytes of the process, stay within the memory. A returned plan has
 // passed the verifier. BadFile: the verifier refused a plan that the planner made.
 Result<Fit> fit(const Step& step, const FitQuestion& question);
 

@@ -51,7 +51,7 @@ class Marks final {
   bool has_parameters() const { return has_parameters_; }
   bool any() const { return std::ranges::find(ops_, true) != ops_.end(); }
   const std::vector<bool>& ops() const { return ops_; }
-  // Does no op that stays know the storage?
+  // Is the storage used by no op that stays?
   bool goes(std::size_t storage) const { return prepared(storage) && !used_[storage]; }
   bool is_input(std::size_t storage) const { return prepared(storage) && used_[storage]; }
 
@@ -251,7 +251,8 @@ std::optional<InputWork> without_input_work(const trace::TraceFile& file, const 
     lasting.push_back(std::move(one.throughout));
     passing.push_back(std::move(one.before));
   }
-  // Of what only some takes hold at a place of the steps, each take's most stands at every place of the steps.
+  // Some takes hold bytes at a place of the steps that others do not. Each take's largest sum of such bytes then counts
+  // at every place of the steps.
   std::vector<bool> irregular(places);
   for (std::size_t place = steps; place < places; ++place) {
     irregular[place] = std::ranges::any_of(passing, [&](const auto& take) { return take[place] == 0; });

@@ -55,7 +55,7 @@ std::span<const Rule> rules();
 // The counts of an op that a rule compares, in the same order for every take.
 std::vector<std::int64_t> counts_of(const trace::OpDetail& op, Quantity quantity);
 
-// One op for which some take lies on the other side of a threshold than the target.
+// One op that has some take and the target on different sides of a threshold.
 struct Crossing {
   std::string op;
   OpId at;           // in take 0

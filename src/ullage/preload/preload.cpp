@@ -19,7 +19,7 @@
 //
 // The order of constructors: dlopen initialises what the runtime needs before the runtime itself, so torch's own
 // constructors have run by then. Those of the program run afterwards, so its first tensor is in the pool. If a process
-// ends with torch and without the runtime (it opened torch by dlopen itself), that is said on stderr.
+// ends with torch but without the runtime (it opened torch by dlopen itself), a line on stderr says so.
 
 #include "ullage/preload/preload.h"
 

@@ -27,7 +27,8 @@ inline constexpr std::size_t kScreenLines = 40;
 // Writes a diagnosis that fits a screen of kScreenLines lines. What is left out is counted; --json has everything.
 void write_terminal(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style, std::ostream& out);
 
-// Writes one diagnosis as above. Of several, each gets about ten lines, under a line such as "--- 1 of 3 ---".
+// Writes one diagnosis as above. If there are several, each gets about ten lines, under a line such as "--- 1 of 3
+// ---".
 void write_terminal(const std::vector<diagnose::Diagnosis>& diagnoses, const TerminalStyle& style, std::ostream& out);
 
 // Writes one object and a line end: the first diagnosis, with the others in its field "more".

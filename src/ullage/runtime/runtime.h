@@ -57,8 +57,9 @@ std::unique_ptr<Charge> charge_outside(Bytes bytes, std::string_view what);
 // the layer, which is recorded with each op that uses the parameter.
 void name_parameter(const void* data, std::string_view name);
 
-// A phase beside the program's steps ("sampling"), for as long as the object lives. Phases do not nest. `most`: the
-// largest value of a knob in this phase, whatever it is outside. For example, 64 samples are drawn at a batch of 128.
+// A phase that is not one of the program's steps ("sampling"), for as long as the object lives. Phases do not nest.
+// `most`: the largest value of a knob in this phase, whatever it is outside. For example, 64 samples are drawn at a
+// batch of 128.
 class Phase final {
  public:
   explicit Phase(std::string_view name, const std::vector<Knob>& most = {});

@@ -35,7 +35,7 @@ namespace {
 class Running;
 Running* running = nullptr;
 
-// Is the budget enough for what stands beside the pool at the start? `held_once`: as in Session::Settings.
+// Is the budget enough for the bytes outside the pool at the start? `held_once`: as in Session::Settings.
 Status enough_beside(Bytes budget, Bytes held, Bytes held_once, Bytes warm_up) {
   const Bytes least = store::Budget::least(held, warm_up), peak = held_once + store::Budget::kMargin;
   if (budget == Bytes{} || budget >= std::max(least, peak)) return success();

@@ -45,7 +45,7 @@ class FreeBlocks final {
     friend constexpr bool operator==(const Entry& a, const Entry& b) { return (a <=> b) == 0; }
   };
 
-  // A place in the order. Valid until the next insertion or removal. False as a bool if it is behind the last entry.
+  // A place in the order. Valid until the next insertion or removal. False as a bool if it is past the last entry.
   struct Cursor {
     std::size_t size_class = kClasses;
     std::size_t at = 0;

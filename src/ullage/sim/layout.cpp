@@ -11,7 +11,7 @@ namespace ullage::sim {
 namespace {
 
 constexpr std::uint64_t kImplausibleFrom = 1ull << 60;  // for sizes and addresses
-constexpr Bytes kRangeTail{1ull << 40};  // a range ends at most this far behind its last page in the recording
+constexpr Bytes kRangeTail{1ull << 40};  // a range ends at most this far after its last page in the recording
 
 }  // namespace
 

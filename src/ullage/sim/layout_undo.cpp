@@ -58,7 +58,7 @@ void Layout::undo(const trace::record::Free& event) {
   if (!change(*area, event.address, size, State::Free, {size, event.bytes, State::Live})) {
     return fail("a free where no block was", event.address, event.bytes);
   }
-  // A free piece this small, or behind a block this large, cannot be a free block of the large pool: it is slack.
+  // A free piece this small, or after a block this large, cannot be a free block of the large pool: it is slack.
   const std::size_t index = index_at(area->pieces, event.address);
   const auto unused = [&](std::size_t at) {
     return at < area->pieces.size() &&

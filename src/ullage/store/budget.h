@@ -75,8 +75,8 @@ class Budget final : public Limit {
   Bytes expected_at_start() const { return expected_at_start_; }
 
   // Returns the least budget of the run so far. `at_once`: the most that the pool needed at one moment since the last
-  // call. To this are added what stood beside the pool meanwhile (without unused reserves that are lent) and
-  // kLeastAllowance; the largest such sum is returned.
+  // call. Adds the bytes that were outside the pool meanwhile (without unused reserves that are lent) and
+  // kLeastAllowance, and returns the largest such sum.
   Bytes note_least(Bytes at_once);
 
   // Call this when a step of the program ends. From the third step on the reserve follows what stood outside.
@@ -125,8 +125,9 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
   std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
-  std::atomic<std::uint64_t> needed_lately_{0};    // the most beside the pool since note_least(); no unused reserve
-  std::atomic<std::uint64_t> beside_last_{0};      // needed_lately_ at the last note_least() outside of such a stretch
+  std::atomic<std::uint64_t> needed_lately_{
+      0};                                      // the most bytes outside the pool since note_least(); no unused reserve
+  std::atomic<std::uint64_t> beside_last_{0};  // needed_lately_ at the last note_least() outside of such a stretch
   std::atomic<std::uint64_t> least_;
   std::atomic<bool> left_out_{false};
   bool follows_steps_ = false;  // of end_step(): what is set aside is what a step showed

@@ -103,7 +103,7 @@ bool is_gone(const LedgerSlot& slot) {
   return slot.ended.load() != 0 || (::kill(pid, 0) != 0 && errno == ESRCH);
 }
 
-// Zeroes everything behind the pid, including fields that later layouts add.
+// Zeroes everything after the pid, including fields that later layouts add.
 void wipe(LedgerSlot& slot) {
   static_assert(std::is_standard_layout_v<LedgerSlot> && offsetof(LedgerSlot, pid) == 0);
   char* start = reinterpret_cast<char*>(&slot) + sizeof slot.pid;

@@ -3,8 +3,8 @@
 
 // Places small blocks in slabs. A slab is a range of 256 KiB that is cut into blocks of one size class. Sizes double
 // every four classes, so a block is at most a quarter larger than asked for. Up to 256 bytes it is at most 63 bytes
-// larger. Which blocks are free is noted beside the slab, never in its bytes, so that placement works with no memory
-// behind the addresses.
+// larger. The list of free blocks is kept outside the slab, never in its bytes, so that placement works with no memory
+// mapped at the addresses.
 
 #include "ullage/store/idle_pages.h"
 

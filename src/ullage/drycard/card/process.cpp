@@ -206,8 +206,8 @@ Taken taken(Process& self, std::size_t card) {
   return sum;
 }
 
-// Adds the bytes to a word of this process, then looks at what all processes hold, and takes the bytes back if that is
-// too much. If two processes ask for the last bytes at once, both may be refused, but they never both get them.
+// Adds the bytes to a word of this process. Then adds up all processes, and takes the bytes back if the sum is too
+// large. If two processes ask for the last bytes at once, both may be refused, but they never both get them.
 bool take(Process& self, std::size_t card, LedgerWord& word, std::uint64_t bytes) {
   LedgerCard& account = self.ledger->card[card];
   const std::uint64_t total = self.machine.refuses ? self.machine.model.total : UINT64_MAX;

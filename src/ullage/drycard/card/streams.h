@@ -47,9 +47,9 @@ struct Event {
 // captured, else for the ledger.
 void note_work(const void* stream, std::uint64_t kernels);
 
-// Counts one kernel for a function of a library such as cuDNN. The library's handle knows the stream, but that is not
-// known here. If a capture is active, the kernel counts for the capture that began last; it counts nowhere if that one
-// has ended.
+// Counts one kernel for a function of a library such as cuDNN. The library's handle has the stream, but the handle
+// cannot be read here. If a capture is active, the kernel counts for the capture that began last; it counts nowhere if
+// that one has ended.
 void note_library_work();
 
 // Returns the active capture that the stream is part of; null if there is none.

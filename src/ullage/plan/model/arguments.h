@@ -13,9 +13,9 @@ namespace ullage::plan {
 // Returns the tensors that the op returned if `results`, else those that it received, in their order.
 std::vector<trace::TensorUse> uses_of(const trace::OpDetail& detail, bool results);
 
-// Returns the storages of arguments that the op does not read, so that they need not be present. The table goes by
-// name. It was tested with pages that fault when touched: contiguous, channels-last and transposed; float, double and
-// bfloat16; with oneDNN and without.
+// Returns the storages of arguments that the op does not read, so that they need not be present. The table is searched
+// by the op's name. It was tested with pages that fault when touched: contiguous, channels-last and transposed; float,
+// double and bfloat16; with oneDNN and without.
 //   views, and ops like empty_like                        all arguments
 //   backward of pooling, of padding, of nll_loss          the forward pass's input: its sizes are enough
 //   convolution_backward with no gradient for the weight  the input, if there is one group. (A contiguous input with a

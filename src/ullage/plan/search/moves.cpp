@@ -8,7 +8,7 @@
 namespace ullage::plan {
 namespace {
 
-// Of the moves that kBlocks leaves, the part that looks at where the level is too high, or at what is away.
+// The part of the other moves that picks a slot where the level is too high, or a value that is away.
 constexpr double kGuided = 0.4;
 // The part of all moves that treats repeated blocks alike.
 constexpr double kBlocks = 0.3;

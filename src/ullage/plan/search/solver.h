@@ -34,7 +34,8 @@ class Solver final {
   // The least peak that any search reached.
   Bytes least() const { return Bytes{static_cast<std::uint64_t>(least_)}; }
 
-  // Returns the plan of a choice, if its schedule passes the verifier; else BadArgument says what that refused.
+  // Returns the plan of a choice, if its schedule passes the verifier; else BadArgument with the action that the
+  // verifier refused.
   Result<Plan> plan_of(const Found& found, Bytes budget);
 
  private:

@@ -110,7 +110,7 @@ void VerifierMachine::lose(ValueIndex value, Gone gone) {
   where_[value] = Where{Home::None, State::There, false, false, gone, at_};
 }
 
-// Is it being written or read ahead? Then `what` says so, for a message.
+// Is it being written or read ahead? Then `what` has the reason, for a message.
 bool VerifierMachine::unfinished(ValueIndex value, std::string& what) const {
   const Where& where = where_[value];
   if (where.writing) what = " is written ahead but not spilled";

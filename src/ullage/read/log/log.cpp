@@ -44,12 +44,13 @@ std::string key_of(const OutOfMemory& error) {
 // Returns whether two reports are of one kill: the kernel writes several lines about it, and the shell one more. They
 // count as one error; at most one of them may say how much memory the process used.
 bool same_kill(const OutOfMemory& earlier, const OutOfMemory& later, std::uint64_t lines_between) {
-  constexpr std::uint64_t kNear = 200;  // lines; the kernel's table of tasks stands between
+  constexpr std::uint64_t kNear = 200;  // lines, because the kernel's table of tasks may come between
   return earlier.teller == trace::Teller::KernelKill && later.teller == trace::Teller::KernelKill &&
          earlier.form != later.form && lines_between <= kNear && !(earlier.process && later.process);
 }
 
-// Returns whether who writes this line knows why the process ended. "Killed" and an exit code do not say it.
+// Returns whether the writer of this line (such as the kernel) knows why the process ended. "Killed" and an exit code
+// do not say it.
 bool names_the_reason(const OutOfMemory& kill) {
   constexpr std::string_view kSure[] = {"kernel", "slurm", "lsf", "container", "ray", "hosting"};
   return std::ranges::any_of(kSure, [&](std::string_view form) { return kill.form.starts_with(form); });
@@ -139,8 +140,8 @@ class LogReader {
     log_.errors.push_back(std::move(error));
   }
 
-  // Returns the offset behind the last message of this rank or of none. Messages of other ranks do not count, because
-  // the tracebacks of several ranks may be mixed. Without a rank: offset behind the last message.
+  // Returns the offset after the last message of this rank or of no rank. Messages of other ranks do not count, because
+  // the tracebacks of several ranks may be mixed. Without a rank: the offset after the last message.
   std::size_t end_of_last(std::optional<unsigned> rank) const {
     if (!rank) return last_end_;
     const auto of_rank = ends_.find(*rank), of_none = ends_.find(kNoRank);
@@ -164,7 +165,7 @@ class LogReader {
   std::size_t no_table_before_ = 0;
   static constexpr unsigned kNoRank = UINT32_MAX;
   std::unordered_map<unsigned, std::size_t> ends_;  // end of each rank's last message
-  std::size_t last_end_ = 0;                        // offset behind the last message
+  std::size_t last_end_ = 0;                        // offset after the last message
   std::size_t counted_ = 0;
   std::uint64_t lines_ = 1;      // of the text up to counted_
   std::uint64_t last_line_ = 0;  // of the last message

@@ -11,7 +11,7 @@ namespace {
 bool is_break(char c) { return c == '\n' || c == '\r'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || is_break(c); }
 
-// Returns the length of the parameters and last letter of "ESC [ 1 ; 31 m" (`at` is behind the bracket); 0 if it is
+// Returns the length of the parameters and last letter of "ESC [ 1 ; 31 m" (`at` is after the bracket); 0 if it is
 // malformed.
 std::size_t control_sequence(std::string_view text, std::size_t at) {
   constexpr std::size_t kLongest = 32;

@@ -72,7 +72,7 @@ std::size_t container_name(std::string_view line, std::size_t at) {
   return bar + 1;
 }
 
-// "somehost trainer[77]:", as syslog and journald write behind the time. Returns as bracketed() does.
+// "somehost trainer[77]:", as syslog and journald write after the time. Returns as bracketed() does.
 std::size_t host_and_process(std::string_view line, std::size_t at) {
   const std::size_t close = line.substr(0, std::min(line.size(), at + 100)).find("]:", at);
   if (close == line.npos) return at;

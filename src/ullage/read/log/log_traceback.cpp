@@ -163,7 +163,7 @@ class TracebackWalk {
       std::string_view line = without_indent(whole.substr(prefix_length(whole)));
       if (line.starts_with('"')) line.remove_prefix(1);  // of a string in a notebook's list
       if (line.find('\x1b') != line.npos) line = plain = clean(line, kLongestKept);
-      // Behind the exception's name in IPython, behind a string's beginning in a JSON log.
+      // Found after the exception's name in IPython, and after a string's beginning in a JSON log.
       const std::size_t begins = line.find(kBegin);
       if (begins == 0 || (begins != line.npos && line.size() - begins <= kBegin.size() + 2)) return true;
       if (line.starts_with(kCorner) && line.find(kBegin) != line.npos) return true;

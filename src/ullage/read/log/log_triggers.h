@@ -14,7 +14,7 @@ namespace ullage::read {
 // so that one stays whole if a line break splits another.
 std::span<const std::string_view> trigger_words();
 
-// Returns the offset of the first trigger word at or behind `from`, ignoring case; npos if there is none.
+// Returns the offset of the first trigger word at or after `from`, ignoring case; npos if there is none.
 std::size_t find_trigger(std::string_view text, std::size_t from);
 
 }  // namespace ullage::read

@@ -72,7 +72,7 @@ std::optional<Value> value_of(std::string_view cell) {
   return value;
 }
 
-// Returns the number behind `words` at the end of a cell: "CUDA OOMs: 1".
+// Returns the number after `words` at the end of a cell: "CUDA OOMs: 1".
 std::optional<std::uint64_t> count_behind(std::string_view cell, std::string_view words) {
   const std::size_t at = cell.find(words);
   if (at == cell.npos) return std::nullopt;

@@ -14,7 +14,7 @@ namespace ullage::read {
 struct FoundSummary {
   trace::MemorySummary summary;  // all but summary.line
   std::size_t begin = 0;         // offset of the table's first line
-  std::size_t end = 0;           // offset behind its last line
+  std::size_t end = 0;           // offset after its last line
 };
 
 // Returns the table around `offset`; its lines before offset `not_before` are ignored. None if no row can be read.

@@ -16,7 +16,7 @@ using trace::OutOfMemory;
 
 constexpr std::size_t kLongestMessage = std::size_t{8} * 1024;  // bytes in the log; the rest is not read
 constexpr std::size_t kUsualMessage = std::size_t{2} * 1024;    // nearly all are shorter
-constexpr std::size_t kMargin = 200;  // letters; with fewer behind a message's end, a clause may be cut off
+constexpr std::size_t kMargin = 200;  // letters; if fewer follow a message's end, a clause may be cut off
 constexpr std::size_t kLongestText = std::size_t{4} * 1024;
 constexpr std::size_t kFarthestStart = 200;  // bytes of a message's text before its lead in the same line
 
@@ -100,7 +100,7 @@ std::optional<NearLead> lead_in(const Squeezed& near, std::size_t from, std::siz
 // may have split the message's beginning. Then the beginning is searched for again, without what adjacent lines have in
 // common.
 std::optional<NearLead> first_lead_in(std::string_view text, std::size_t from, std::size_t to, std::size_t not_before) {
-  constexpr std::size_t kBehind = 256;  // bytes: a lead may end this far behind `to`
+  constexpr std::size_t kBehind = 256;  // bytes: a lead may end this far after `to`
   constexpr std::size_t kAbove = 600;   // and the beginning, with prefixes, may stand this far before a kTail lead
   const std::size_t begin = std::max(line_at(text, from).begin, from > kFarthestStart ? from - kFarthestStart : 0);
   const std::size_t end = std::min(text.size(), to + kBehind);
@@ -255,7 +255,7 @@ class MessageReader {
   std::size_t frontier_ = 0;  // letters before this index belong to the message
 };
 
-// Returns where a message's text begins: behind the line's prefix (at "RuntimeError: ..."), or at the lead if more than
+// Returns where a message's text begins: after the line's prefix (at "RuntimeError: ..."), or at the lead if more than
 // kFarthestStart bytes would precede it.
 std::size_t start_of_text(std::string_view text, const Line& line, std::size_t lead) {
   const std::size_t begin = std::min(lead, line.begin + prefix_length(line.of(text)));

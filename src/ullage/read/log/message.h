@@ -17,7 +17,7 @@ namespace ullage::read {
 struct FoundMessage {
   trace::OutOfMemory error;         // without line, traceback, code and before
   std::size_t lead = 0;             // offset of the lead in the text
-  std::size_t end = 0;              // offset behind its last letter
+  std::size_t end = 0;              // offset after its last letter
   std::vector<std::string> unread;  // sizes that no clause reads, in squeezed text: "12.00gib"
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The clauses of message_forms.h, a table for each family of messages: what may stand in a message behind its lead.
-// Only message_forms.cpp includes this file.
+// The clauses of message_forms.h, which may follow a message's lead: a table for each family of messages. Only
+// message_forms.cpp includes this file.
 
 #include "ullage/read/log/message_forms.h"
 

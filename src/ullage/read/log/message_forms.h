@@ -47,11 +47,11 @@ struct Clause {
 
 // Conditions on the place of a lead.
 enum LeadPlace : std::uint8_t {
-  kAtLineBegin = 1,  // behind a logger's prefix, if there is one
+  kAtLineBegin = 1,  // after a logger's prefix, if there is one
   kAtLineEnd = 2,
   kNoDigitBehind = 4,
   kWithError = 8,         // the line must also speak of an error
-  kOrColonBehind = 16,    // with kAtLineEnd: a colon behind it is enough
+  kOrColonBehind = 16,    // with kAtLineEnd: a colon after it is enough
   kWithOutOfMemory = 32,  // the rest of the line must say "out of memory"
   kTail = 128,            // words from the middle of a message; its beginning may stand on the line before
   kNoName = 64            // not as a part of a name such as "torch.OutOfMemoryError"

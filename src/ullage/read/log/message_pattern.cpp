@@ -230,7 +230,7 @@ class Matcher {
     return keep(size);
   }
 
-  // "21.95G", "16Gi". Squeezed text has no blank behind the unit, so only a pattern can say that one stands here.
+  // "21.95G", "16Gi". Squeezed text has no blank after the unit, so only a pattern can tell that the unit ends here.
   bool short_unit() {
     const auto found = number_at(letters_, at_);
     if (!found || found->end >= letters_.size()) return false;
@@ -267,7 +267,7 @@ class Matcher {
     return at_ > begin && at_ < letters_.size();
   }
 
-  // Squeezed text has no blank behind the type's name. The next word is "on", so the name ends there.
+  // Squeezed text has no blank after the type's name. The next word is "on", so the name ends there.
   bool type() {
     const std::size_t end = letters_.substr(0, std::min(letters_.size(), at_ + 16)).find("on", at_);
     if (end == std::string_view::npos) return false;

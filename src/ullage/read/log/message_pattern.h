@@ -30,7 +30,7 @@ struct MessageSize {
   std::optional<Bytes> bytes;
   Bytes precision;             // half a unit of the last digit; zero if the unit is bytes
   bool decimal_label = false;  // written KB, MB, GB, which are binary all the same
-  std::size_t end = 0;         // index behind the unit
+  std::size_t end = 0;         // index after the unit
 };
 
 // Returns the size that begins at `at` in squeezed text. None if there is no number or no unit, if bytes have a
@@ -42,7 +42,7 @@ struct Match {
   std::size_t size_count = 0;
   std::optional<std::uint64_t> device;
   std::optional<std::uint64_t> process;
-  std::size_t end = 0;  // index behind the last letter
+  std::size_t end = 0;  // index after the last letter
 };
 
 // Matches `pattern` at index `at` of squeezed text. A number must end before the text does: "GPU 1" may be the

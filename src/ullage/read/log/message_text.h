@@ -28,12 +28,12 @@ struct Squeezed {
   }
   // Returns the index one past the last letter of the line that holds this letter.
   std::size_t end_of_line(std::size_t letter) const;
-  // Returns the index of the first letter at or behind this offset of the text.
+  // Returns the index of the first letter at or after this offset of the text.
   std::size_t letter_at(std::size_t offset) const;
 };
 
-// Squeezes [begin, end). `pattern` is what stands before a message in its first line, as a view into `text`. Where
-// later lines repeat it, digits aside, that is removed as a prefix, too.
+// Squeezes [begin, end). `pattern` is the text before a message in its first line, as a view into `text`. Where later
+// lines repeat it, digits aside, that is removed as a prefix, too.
 Squeezed squeeze(std::string_view text, std::size_t begin, std::size_t end, std::string_view pattern = {});
 
 // Squeezes [begin, end) and also removes the beginning that a line shares with the line before it, for loggers that

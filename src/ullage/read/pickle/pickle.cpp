@@ -29,15 +29,14 @@ Wide wide(std::span<const std::byte> bytes) {
   return number;
 }
 
-// Returns how many bytes the length field behind a string's opcode has.
+// Returns how many bytes the length field after a string's opcode has.
 std::size_t length_bytes(std::uint8_t opcode) {
   if (PickleOpcode(opcode) == PickleOpcode::ShortBinUnicode) return 1;
   if (CheckpointOpcode(opcode) == CheckpointOpcode::ShortBinString) return 1;
   return PickleOpcode(opcode) == PickleOpcode::BinUnicode8 ? 8 : 4;
 }
 
-// Returns the bytes behind an opcode and its length field of `length` bytes. The parser has checked that they are
-// there.
+// Returns the bytes after an opcode and its length field of `length` bytes. The parser has checked that they are there.
 std::span<const std::byte> counted(std::span<const std::byte> file, std::uint64_t offset, std::size_t length) {
   return file.subspan(offset + 1 + length, little_endian(&file[offset + 1], length));
 }

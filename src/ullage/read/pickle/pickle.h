@@ -104,7 +104,7 @@ class Pickle final {
 
   PickleValue root() const { return root_; }
   std::size_t size() const { return file_.size(); }
-  std::uint64_t end() const { return end_; }  // offset behind the last opcode
+  std::uint64_t end() const { return end_; }  // offset after the last opcode
 
   // Returns the items of a container. A dict has its keys and values in turn, in the order in which they were set. A
   // key that was set twice is there twice; its later value counts. An Object has its four parts. Empty for other kinds.

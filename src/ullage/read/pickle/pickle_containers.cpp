@@ -131,7 +131,8 @@ bool PickleParser::share(Pickle::Container& one, std::span<const PickleValue> it
   return false;
 }
 
-// Makes room for `count` more items: behind its own if those places are its own or the array ends there; else it moves.
+// Makes room for `count` more items. They go after the container's own items if those places are free or the array ends
+// there; else the container moves.
 bool PickleParser::make_room(Pickle::Container& one, std::size_t count) {
   auto& items = made_.items_;
   if (one.size + count <= one.capacity) return true;
@@ -140,7 +141,7 @@ bool PickleParser::make_room(Pickle::Container& one, std::size_t count) {
   const std::size_t room = one.size == 0 || at_end ? needed : 2 * needed;
   const std::size_t begin = at_end ? one.begin : items.size();
   if (begin + room > limits_.items) return too_many("values in lists, tuples and dicts", limits_.items);
-  if (room != needed) {  // moves; absent values fill its room, so that the next container begins behind it
+  if (room != needed) {  // moves; absent values fill its room, so that the next container begins after it
     items.resize(begin + room);
     std::copy_n(items.begin() + one.begin, one.size, items.begin() + std::ptrdiff_t(begin));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of a profiler trace's JSON that is about memory; all else is left out. Of a trace of 100 MB some ten MB are
-// kept. profile.cpp makes traces of it.
+// The part of a profiler trace's JSON that is about memory; all else is left out. A trace of 100 MB takes some ten MB.
+// profile.cpp makes traces of it.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"

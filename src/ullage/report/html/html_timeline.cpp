@@ -135,7 +135,8 @@ bool is_at(const Storage& storage, std::uint64_t moment) {
   return from_moment(storage) <= moment && moment < to_moment(storage);
 }
 
-// Adds the storages. Of more than kStorages, takes those at the moments that a person looks at first, then the largest.
+// Adds the storages. If there are more than kStorages, takes first those of the moments that a person looks at first,
+// then the largest.
 void add_storages(const trace::Trace& trace, const OwnerLevels& all, const std::vector<std::uint32_t>& rank,
                   Timeline& timeline) {
   std::vector<std::uint32_t> chosen(trace.storages.size());

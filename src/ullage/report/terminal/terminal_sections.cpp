@@ -87,7 +87,7 @@ Lines headline_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& 
   std::string rest;
   if (source.line > 0) rest += fmt::format(", line {}", source.line);
   if (source.repeated > 1) rest += fmt::format(", found {} times", source.repeated);
-  // "torch 2.5 to 2.8" says already that PyTorch speaks.
+  // A version such as "torch 2.5 to 2.8" shows already that the message is PyTorch's.
   if (diagnosis.tool && (diagnosis.tool->id != "torch" || source.torch.empty())) rest += ", by " + diagnosis.tool->name;
   if (!source.torch.empty()) rest += ", torch " + source.torch;
   rest = clean(rest, style.unicode);
@@ -110,7 +110,7 @@ Lines owner_lines(const diagnose::Peak& peak, const Measure& measure, const Term
   for (std::size_t i = 0; i < peak.owners.size() && i < measure.owners; ++i) {
     const trace::Owner& owner = peak.owners[i];
     told += owner.bytes;
-    // Of a path the end is kept; of "resnet.py:132 forward (train.py:46 main)" the beginning.
+    // Keeps the end of a path, and the beginning of "resnet.py:132 forward (train.py:46 main)".
     const std::string text = owner.name.empty() ? "no stack was recorded" : clean(owner.name, style.unicode);
     lines.push_back(fmt::format("{:>11} {:>5}  {}{}", to_string(owner.bytes), share(owner.bytes, peak.bytes),
                                 category > 0 ? padded(trace::name(owner.category), category) : "",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Defines the interface between the runtime and torch's CUDA part. Ullage's allocator stands before PyTorch's own for
-// the card. It passes larger requests to the runtime and all others to PyTorch's allocator, which may hold what the
+// Defines the interface between the runtime and torch's CUDA part. Ullage's allocator takes the place of PyTorch's own
+// for the card. It passes larger requests to the runtime and all others to PyTorch's allocator, which may hold what the
 // budget leaves. It is in cuda_allocator.cpp, in a library of its own that is only loaded where libc10_cuda is.
 
 #include "ullage/base/bytes.h"

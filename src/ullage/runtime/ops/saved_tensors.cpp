@@ -139,7 +139,7 @@ class Hook final : public autograd::SavedVariableHooks {
 
   at::Tensor kept_;
   Address told_{};  // the address that saved() got; zero: it was not called
-  // Of the following, all but version_ serve the error's text only.
+  // All following members except version_ serve only the error's text.
   c10::weak_intrusive_ptr<c10::TensorImpl> original_{c10::intrusive_ptr<c10::TensorImpl>()};
   autograd::Node* made_by_ = nullptr;
   std::uint32_t output_ = 0;

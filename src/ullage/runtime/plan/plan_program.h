@@ -24,7 +24,7 @@ class PlanProgram final {
   // For a build of torch whose batch norm TapedOp::recompute_batch_norm() does not reproduce: the op is run again.
   void run_batch_norms_again();
 
-  plan::OpIndex end() const { return sites_.ops.next_id(); }  // one behind the last op
+  plan::OpIndex end() const { return sites_.ops.next_id(); }  // one past the last op
   const plan::Sites::Op& op(plan::OpIndex at) const { return sites_.ops[at]; }
   const plan::Sites& sites() const { return sites_; }
   std::span<const plan::Action> before(plan::OpIndex op) const { return at(op, false); }

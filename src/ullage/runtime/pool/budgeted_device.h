@@ -36,7 +36,8 @@ class BudgetedDevice {
   // Bytes of it that the process holds, in all allocators together, as a person sees them: now, and the peak so far.
   virtual Bytes held() = 0;
   virtual Bytes held_peak() = 0;
-  // Bytes that libraries are expected to take in a program's first steps, beside what they hold at the start.
+  // Bytes that libraries are expected to take in a program's first steps, in addition to those that they hold at the
+  // start.
   virtual Bytes warm_up() const = 0;
   // How often held() must be measured so that the growth between two looks stays within the margin.
   virtual std::chrono::milliseconds between_looks() const = 0;

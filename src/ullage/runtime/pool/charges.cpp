@@ -11,7 +11,7 @@ namespace ullage::runtime {
 // Reserves `bytes`, evicting tensors if it must. Returns how many bytes are missing; if any are, nothing is reserved.
 Bytes Charges::set_aside(Bytes bytes) {
   store::LastTries last;
-  pager_.missing();  // measures what stands outside now: the charge comes on top of it
+  pager_.missing();  // measures the outside now: the charge comes on top of it
   budget_.charge(bytes);
   for (;;) {
     const Bytes given_back = pager_.trim();
@@ -47,7 +47,7 @@ void Charges::discharge(Bytes bytes) {
 bool Charges::begin_planning(Bytes bytes) {
   const Bytes outside = budget_.outside(), expected = budget_.expected_outside();
   of_planning_ = saturating_sub(outside + bytes, expected);
-  // By how much the pool's limit will sink. It already leaves room for what stands outside now.
+  // By how much the pool's limit will sink. It already leaves room for the bytes that are outside now.
   const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
   if (pager_.store().counts().limit < pager_.counts().at_once_peak + lost) return false;
   budget_.charge(of_planning_);

@@ -34,8 +34,8 @@ class Charges final {
   // Reserves `bytes` for good. False: no room can be made, and nothing is reserved.
   bool grant(Bytes bytes) { return set_aside(bytes) == Bytes{}; }
 
-  // Reserves `bytes` for planning; what is reserved for the outside and stands unused counts towards them. False: the
-  // pool would then hold less than ops have needed at once so far, and nothing is reserved.
+  // Reserves `bytes` for planning; the unused part of the outside's reserve counts towards them. False: the pool would
+  // then hold less than ops have needed at once so far, and nothing is reserved.
   bool begin_planning(Bytes bytes);
   void end_planning();
 

@@ -2,8 +2,8 @@
 #pragma once
 
 // Frees bytes of the budget that libraries' code takes, once, before a session starts. Most of the code that torch
-// touches while it is loaded (the registration of its ops) never runs again. Of about 75 MiB, 35 come back in a small
-// net's first steps; the pool gets the rest.
+// touches while it is loaded (the registration of its ops) never runs again. It gives back about 75 MiB. A small net's
+// first steps bring 35 of them back; the pool gets the rest.
 
 namespace ullage::runtime {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Does what a Python process needs beside the interceptor and the saved-tensor hooks:
+// Prepares a Python process for Ullage, in addition to the interceptor and the saved-tensor hooks:
 // - Higher-order ops (torch.cond, flex_attention) must let the interceptor's dispatch key through.
 // - Compiled regions read their inputs past the dispatcher, so they must announce them on entry.
 // - If a program does not tell its steps, they are counted by the calls of its optimizers.

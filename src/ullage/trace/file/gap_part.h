@@ -23,7 +23,7 @@ struct GapPart {
   };
   Position end;                     // the position at which the next chunk begins
   std::uint64_t events = 0;         // number of lost events
-  std::vector<Born> born;           // in the gap, and alive behind it; ascending
+  std::vector<Born> born;           // in the gap, and alive after it; ascending
   std::vector<std::uint64_t> died;  // in the gap, born before it
   std::vector<Ended> ended;         // in the gap, begun before it
   PackedBytes records;              // roles, borders, charges; their ids are packed relative to `end`

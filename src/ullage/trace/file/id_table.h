@@ -29,7 +29,7 @@ class IdTable final {
     }
     return slot.value;
   }
-  // Moves entries behind it forward if they could not be in their own slot, so that no search stops at the hole.
+  // Entries after it that are not in their own slot move forward, so that no search stops at the hole.
   void erase(std::uint64_t key) {
     std::size_t hole = place(key);
     if (slots_[hole].key != key) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sums up the chunks that fell out of the middle of a long take, so that the levels behind them are right.
+// Sums up the chunks that fell out of the middle of a long take, so that the levels after them are right.
 //
 //   first chunks  [ a born            )( lost: a died,  b born, c born and died )  newest chunks
 //   what is kept                       ( died: a;  born: b;  nothing about c    )  ... b died

@@ -21,7 +21,7 @@ constexpr std::int64_t unfold(std::uint64_t folded) {
   return static_cast<std::int64_t>(folded >> 1) ^ -static_cast<std::int64_t>(folded & 1);
 }
 
-// Writes to a place with room for kMostPacked bytes. Returns the place behind the number.
+// Writes to a place with room for kMostPacked bytes. Returns the place after the number.
 inline std::byte* put_packed(std::byte* to, std::uint64_t value) {
   while (value >= 0x80) {
     *to++ = static_cast<std::byte>(value | 0x80);

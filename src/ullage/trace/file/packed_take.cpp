@@ -18,12 +18,12 @@ std::size_t most_of(std::span<const UseView> uses) {
 
 }  // namespace
 
-// Makes sure that the chunk has room for a record with `most` bytes behind its tag and time.
+// Makes sure that the chunk has room for a record with `most` bytes after its tag and time.
 void PackedTake::ensure_room(std::size_t most) {
   if (chunk_ == nullptr || chunk_->capacity - chunk_->size < most + kMostTag) new_chunk(most + kMostTag);
 }
 
-// Writes the tag. Returns the place behind it, which has room for `most` bytes and a time.
+// Writes the tag. Returns the place after it, which has room for `most` bytes and a time.
 std::byte* PackedTake::begin_untimed(PackedKind kind, unsigned flags, std::size_t most) {
   ensure_room(most);
   std::byte* to = chunk_->bytes.get() + chunk_->size;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kLeastSteps = 3;  // a growth happens in at least this many steps
 
-// The bytes that one stack left behind in one step, and that it gave back in that step of what it had left before.
+// The bytes that one stack left behind in one step, and those from earlier steps that it freed in this one.
 struct Change {
   StackId stack;
   std::uint64_t step = 0;

@@ -67,9 +67,9 @@ std::vector<std::size_t> candidates(const Contexts& contexts) {
   return distances;
 }
 
-// Of the contexts that repeat at all, the share that mostly repeats one period later. Each context counts once, however
-// often it comes. So the period of the layers fails for everything around the layers, while a single turn of another
-// length does little harm: every context fails only once.
+// The share of contexts that mostly repeat one period later, among those that repeat at all. Each context counts once,
+// however often it comes. So the period of the layers fails for everything around the layers, while a single turn of
+// another length does little harm: every context fails only once.
 double match(const Contexts& contexts, std::size_t period) {
   std::vector<std::uint32_t> met(contexts.counts.size());
   for (std::size_t i = 0; i + period < contexts.at.size(); ++i) {
@@ -103,7 +103,7 @@ struct Place {
   double level = 0;  // sum of the levels there
 };
 
-// Of the contexts that come about once per turn, the one with the lowest average level. None if there is none.
+// The context with the lowest average level, among those that come about once per turn. None if there is none.
 std::optional<std::uint32_t> find_border(const Contexts& contexts, std::span<const std::uint64_t> levels,
                                          std::size_t period) {
   std::vector<Place> places(contexts.counts.size());

@@ -39,7 +39,7 @@ class OptimizerCalls final {
   void began_in_midst() { in_midst_ = true; }
 
   bool none() const { return optimizers_.empty(); }
-  // The ends of the steps that are known now: for each the ordinal of the first op behind it.
+  // The ends of the steps that are known now: for each the ordinal of the first op after it.
   std::vector<std::uint64_t> ends() const;
   // The number of whole steps, or 0 while that is not certain. It is certain if both hold:
   // - each optimizer was called twice and each used parameter updated, or kPatience calls went by without that;

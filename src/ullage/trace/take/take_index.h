@@ -18,7 +18,7 @@ struct TakeIndex {
   const Take& take;
   // Index: OpId. The outermost op on the same thread that the op runs inside; the op itself if there is none.
   std::vector<OpId> root;
-  // Index: EventId. Of the ops running at the event, on any thread, the one begun last; kNoOp if none runs.
+  // Index: EventId. The op that began last, among those that run at the event on any thread; kNoOp if none runs.
   std::vector<OpId> open;
 
   // Index: StorageId.
