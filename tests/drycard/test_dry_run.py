@@ -214,6 +214,7 @@ def test_a_card_that_is_too_small(dry: Dry) -> None:
     assert answer["refused"][0]["place"]["line"] == TRAIN.splitlines().index("    loss.backward()") + 1, answer
     text = dry.ullage("predict", "--device", "cuda:1GiB", "--", dry.cuda, "train.py").stdout
     assert text.startswith("DOES NOT FIT") and "train.py:11" in text and "What to do" in text, text
+    assert "next: ullage advise --device cuda:1GiB -- " in text, text
     done = dry.ullage("run", "--dry", "--device", "cuda:1GiB", "--", dry.cuda, "train.py", code=1)
     assert "torch.OutOfMemoryError: CUDA out of memory" in done.stderr and "DOES NOT FIT" in done.stderr, done.stderr
 
@@ -373,8 +374,8 @@ def test_a_budget_on_the_card(dry: Dry) -> None:
 def test_wrong_inputs(dry: Dry) -> None:
     said = dry.ullage("run", "--dry", "--device", "rtx9999", "--", dry.cuda, "train.py", code=2).stderr
     assert "'rtx9999' is not a known card" in said and "rtx3090" in said, said
-    said = dry.ullage("run", "--dry", "--device", "cuda:1MiB", "--", dry.cuda, "train.py", code=2).stderr
-    assert "a card of 1.00 MiB is too small" in said, said
+    said = dry.ullage("run", "--dry", "--device", "cuda:400MiB", "--", dry.cuda, "train.py", code=2).stderr
+    assert "a card of 400.00 MiB is too small: the context alone takes 4" in said, said
     said = dry.ullage("run", "--dry", "--device", "t4", "--memory", "20GiB", "--", dry.cuda, "train.py", code=2).stderr
     assert "20.00 GiB are more than the 14.56 GiB of the card" in said, said
     said = dry.ullage("run", "--dry", "--no-plan", "--", dry.cuda, "train.py", code=2).stderr

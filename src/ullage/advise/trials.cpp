@@ -202,6 +202,14 @@ Trial together(std::span<const Trial> trials) {
   return all;
 }
 
+std::string smaller_size(const Knob& knob, std::int64_t fits) {
+  std::int64_t part = knob.name.find("batch") == std::string::npos ? 1 : fits;
+  while (part > 1 && knob.value % part != 0) --part;
+  if (part <= 1) return fmt::format("{}={} in place of {}", knob.name, fits, knob.value);
+  return fmt::format("{0}={1}, and for a step of {2} as before: add up the gradients of {3}, each loss divided by {3}",
+                     knob.name, part, knob.value, knob.value / part);
+}
+
 std::vector<std::string_view> remedy_ids() {
   std::vector<std::string_view> ids;
   for (const Remedy& remedy : kRemedies) ids.push_back(remedy.id);

@@ -5,7 +5,9 @@
 // the program, the switch that turns it on for a trial, and the lines that a person writes to keep it.
 
 #include "ullage/advise/facts.h"
+#include "ullage/base/knob.h"
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +52,11 @@ std::vector<Trial> trials_for(const Facts& facts, const Setting& setting);
 
 // Returns one trial with all of `trials`. At least one; no two of the same id.
 Trial together(std::span<const Trial> trials);
+
+// Returns what a person writes for a smaller size: `knob.value` was asked for, `fits` fits and is less. A batch is
+// divided, because the gradients of its parts add up to those of the whole; no other size is. Whether the knob is a
+// batch is known by its name alone, which the user chose.
+std::string smaller_size(const Knob& knob, std::int64_t fits);
 
 // The ids of the whole table, in its order.
 std::vector<std::string_view> remedy_ids();

@@ -50,15 +50,6 @@ Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
   return row;
 }
 
-// The largest part of the size that fits and divides it: several of them make the same step.
-std::string accumulation(const Knob& knob, std::int64_t fits) {
-  std::int64_t part = fits;
-  while (part > 1 && knob.value % part != 0) --part;
-  if (part <= 1) return fmt::format("{}={} in place of {}", knob.name, fits, knob.value);
-  return fmt::format("{0}={1}, and for a step of {2} as before: add up the gradients of {3}, each loss divided by {3}",
-                     knob.name, part, knob.value, knob.value / part);
-}
-
 // What is running, for the line of progress.
 class Running final {
  public:
@@ -324,7 +315,7 @@ class Adviser final {
     row.effect = advise::Effect::Different;
     row.fits = true;
     row.peak = at_found;
-    if (*found.fits < knob.value) row.action = accumulation(knob, *found.fits);
+    if (*found.fits < knob.value) row.action = advise::smaller_size(knob, *found.fits);
     return row;
   }
 

@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kMostDryCards = 16;
 constexpr const char* kUsualCard = "a100-80gb";
-constexpr Bytes kLeastOfACard =
-    256_MiB;  // below the 420 MiB that such a card's context takes: only catches slips such as cuda:24
 
 Result<drycard::CardModel> model_of(const std::string& name) {
   if (name == "cuda") return *drycard::find_card(kUsualCard);
@@ -21,12 +19,13 @@ Result<drycard::CardModel> model_of(const std::string& name) {
     const Result<Bytes> size = parse_bytes(name.substr(5));
     if (!size)
       return wrong("'" + name + "': " + size.error().message + "; cuda:SIZE is a card of that size", "--device");
-    if (*size < kLeastOfACard) {
-      return wrong("a card of " + to_string(*size) + " is too small: the context alone takes more than " +
-                       to_string(kLeastOfACard),
-                   "--device");
+    const drycard::CardModel card = drycard::card_of_size(size->count);
+    if (card.total <= card.context) {
+      return wrong(
+          "a card of " + to_string(*size) + " is too small: the context alone takes " + to_string(Bytes{card.context}),
+          "--device");
     }
-    return drycard::card_of_size(size->count);
+    return card;
   }
   if (const std::optional<drycard::CardModel> found = drycard::find_card(name)) return *found;
   std::string known;

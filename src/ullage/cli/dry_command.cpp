@@ -171,7 +171,10 @@ class DryPredictor final {
   Progress& progress_;
 };
 
-void write_owners(const DryDone& done, const std::string& name, Streams streams) {
+// `kept` is the file that keeps the memory history, of which the diagnosis names the next command. If there is none,
+// `next` is that command.
+void write_owners(const DryDone& done, const std::optional<std::string>& kept, const std::string& next,
+                  Streams streams) {
   if (done.history.empty()) return;
   const Result<trace::Input> input = read::read_input_file(done.history.string());
   if (!input) {
@@ -179,8 +182,21 @@ void write_owners(const DryDone& done, const std::string& name, Streams streams)
     return;
   }
   const auto style = terminal_style(STDOUT_FILENO, [](const char* variable) { return std::getenv(variable); });
+  auto diagnoses = diagnose::diagnose(*input, {kept.value_or("the dry run"), std::nullopt, std::nullopt});
+  if (!kept) {
+    for (diagnose::Diagnosis& one : diagnoses) one.next = next;
+  }
   streams.out << '\n';
-  report::write_terminal(diagnose::diagnose(*input, {name, std::nullopt, std::nullopt}), style, streams.out);
+  report::write_terminal(diagnoses, style, streams.out);
+}
+
+// Returns the command to type next: the remedies if the program does not fit, else this question with its history kept.
+std::string after_answer(const PredictOptions& options, bool fits) {
+  std::string words = fits ? "predict --keep memory.pickle" : "advise";
+  words += " --device " + report::quoted(options.device);
+  for (const std::string& one : options.vary) words += " --vary " + report::quoted(one);
+  for (const std::string& one : options.at) words += " --at " + report::quoted(one);
+  return report::command_line(words, options.target);
 }
 
 }  // namespace
@@ -259,7 +275,7 @@ int predict_dry(const PredictOptions& options, Streams streams) {
     report::write_json(report, streams.out);
   } else {
     report::write_terminal(report, "", streams.out);
-    write_owners(done, options.keep.value_or("the dry run"), streams);
+    write_owners(done, options.keep, after_answer(options, !report.ran_out()), streams);
   }
   streams.out.flush();
   return files;
