@@ -77,7 +77,7 @@ Facts facts_of(const Json& json) {
   return facts;
 }
 
-// How much a process has of what a training program has.
+// Ranks the processes of a program, so that the one that trains is taken: it has casts, an optimizer, a network, torch.
 int weight(const Facts& facts) {
   return (facts.cast ? 8 : 0) + (facts.optimizer ? 4 : 0) + (facts.network ? 2 : 0) + (facts.torch.empty() ? 0 : 1);
 }

@@ -84,7 +84,7 @@ Bytes copies_of(const TreeMember& now, const store::ResidentPages& before, store
   }
   const Bytes faulted = store::faulted_of(now.pid);
   const Bytes grown = saturating_sub(now.resident.all(), before.all());
-  if (slot->made_by_fork.load() != 0) {  // the parent's faults are its kernels' scratch too
+  if (slot->made_by_fork.load() != 0) {  // not the parent's: its faults include its kernels' scratch
     const Bytes expected{slot->copies_expected.load()};
     slot->copies_expected.store(std::min(expected, saturating_sub(store::Budget::kForkedInPython, faulted)).count);
   }

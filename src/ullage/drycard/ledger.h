@@ -84,7 +84,7 @@ struct CardLedger {
   std::array<LedgerProcess, kProcesses> process;
   LedgerWord findings{0};
   LedgerWord unread_launches{0};           // launches whose arguments could not be looked at, in runs with checks
-  std::array<LedgerFinding, 16> finding;   // the first of them
+  std::array<LedgerFinding, 16> finding;   // the first ones
   std::array<LedgerName, kNames> unknown;  // each name once, in the order of the first calls
 };
 static_assert(std::is_standard_layout_v<CardLedger>);

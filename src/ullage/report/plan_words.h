@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Texts that the terminal and the page show alike for a plan.
+// Texts about a plan that the terminal and the page have in common.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/report/plan_report.h"

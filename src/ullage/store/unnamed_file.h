@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file on a disk that has no name, so that nothing is left behind, however the process ends. Says in words what goes
-// wrong with it. Transfers bypass the page cache if the file system allows it, because cached copies would take the
-// very memory that spilling is to free.
+// A file without a name on a disk, so that no file is left however the process ends. Its errors say in words what went
+// wrong. Transfers bypass the page cache if the file system allows it, because cached copies would take the very memory
+// that spilling is to free.
 
 #include "ullage/base/result.h"
 #include "ullage/store/descriptor.h"

@@ -37,7 +37,7 @@ Floor floor_of(const Problem& problem) {
   OpIndex at;
   for (const PositionIndex p : problem.positions.ids()) {
     const Problem::Position& position = problem.positions[p];
-    // At the end of the step nothing moved counts: it may be away then.
+    // At the end of the step a value that can be moved does not count, because it may be away then.
     const bool end = p.next() == problem.positions.next_id();
     std::int64_t need = position.need;
     for (const MovedIndex v : problem.lists[end ? IdRange<ListIndex>{} : position.reads])

@@ -14,10 +14,11 @@
 namespace ullage::plan {
 namespace {
 
-// One annealing for a budget. kFirst runs from each kind of start but the policies. Then kRounds run from the best
-// choice so far: first a hot one that can leave it, then a cool one. The heat is relative to the cost of the start,
-// because a plan that costs more has dearer values to exchange. Only the last round adds spills: with two ways to evict
-// each value the other rounds would get lost among the choices. While no choice fits, every round may spill.
+// The settings of one annealing. A search for a budget runs kFirst from one start of each kind except the policies.
+// Then it runs the two kRounds from the best choice so far. The first of them is hot enough to leave that choice, the
+// second is cool. The heat is relative to the cost of the start, because a plan that costs more has dearer values to
+// exchange. Only the last round adds spills: if the others could evict each value in two ways, they would have too many
+// choices to search. While no choice fits, every round may spill.
 struct Round {
   double effort;  // the part of the whole effort
   double hot;     // relative to the cost of the start
