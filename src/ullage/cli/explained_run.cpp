@@ -118,7 +118,7 @@ std::vector<Refusals> read_refusals(const fs::path& account) {
 
 // This machine's memory and the command.
 struct HostUse {
-  Bytes held;                 // the most by the command's processes, as far as it was seen
+  Bytes held;                 // the most that the command's processes held together, as far as it was seen
   std::optional<Bytes> most;  // that the machine or the control groups give
 
   std::string text() const {

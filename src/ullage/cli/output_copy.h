@@ -44,7 +44,7 @@ class OutputCopy final {
   struct State;
   explicit OutputCopy(State* state) : state_(state) {}
 
-  State* state_;  // owned; apart, because the thread refers to it while this object may move
+  State* state_;  // owned; not a member, because the thread refers to it while this object may move
   std::thread thread_;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Implements store::Pages on a card: addresses are for life, and pages of 2 MiB are mapped behind them, handed on and
-// given back. Kernels run later than they are launched, so pages leave an address only after the card has done its work
-// on them (Driver::synchronize). A touch where there are no pages is not reported, so every access must be announced
-// (store::Pager::Settings: heal_faults and notices_writes are false).
+// Implements store::Pages on a card. A storage keeps its address for life; pages of 2 MiB are mapped there, moved to
+// other addresses, and freed. Kernels run later than they are launched, so pages leave an address only after the card
+// has done its work on them (Driver::synchronize). A touch where there are no pages is not reported, so every access
+// must be announced (store::Pager::Settings: heal_faults and notices_writes are false).
 //
 // So the pager of the CPU can be the pager of a card: a pointer into a storage stays valid while its bytes leave and
 // come back. No pool of cudaMalloc can promise that.

@@ -2,8 +2,8 @@
 #pragma once
 
 // Gives access to one card by its driver library, which is looked up at run time and never linked. It uses virtual
-// memory: addresses are reserved apart from the bytes behind them, in pages of 2 MiB. It also copies to and from the
-// host, locks host memory, and asks what the card has left. Source: CUDA Driver API, "Virtual Memory Management".
+// memory: addresses are reserved first, and pages of 2 MiB are mapped there later. It also copies to and from the host,
+// locks host memory, and asks what the card has left. Source: CUDA Driver API, "Virtual Memory Management".
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"

@@ -30,7 +30,7 @@ struct Source {
   std::vector<Knob> knobs{};          // of that take
 };
 
-// The program that speaks in the input: whose words a message has, or who made a recording.
+// The program that wrote the message in the input, or that made the recording.
 struct Spoken {
   std::string id;    // "vllm", "torch"; docs/explain.md lists them
   std::string name;  // "vLLM", "PyTorch"

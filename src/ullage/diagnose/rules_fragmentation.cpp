@@ -114,7 +114,7 @@ std::optional<Finding> fragmentation(const Evidence& evidence) {
   return std::nullopt;
 }
 
-// A message that says nothing of pools, but whose surroundings show a capture; or a pool that refused in spite of room.
+// The message does not mention pools, but the text around it shows a capture; or a pool refused although it had room.
 std::optional<Finding> pools_in_message(const Evidence& evidence) {
   if (!evidence.message || !evidence.told_by_pool()) return std::nullopt;
   const Facts& facts = evidence.facts;

@@ -177,7 +177,8 @@ class Account:
         self.real_compile, torch.compile = torch.compile, self.compile
 
     def compile(self, model=None, *rest, **named):
-        """torch.compile, whose tracer would trace the mode of values too: values are not followed in what it made."""
+        """The tracer of torch.compile would trace the mode of values too, so values are not followed in compiled
+        code."""
         made = self.real_compile(model, *rest, **named)
         if isinstance(made, torch.nn.Module):
             made.__dict__["forward"] = self.values.aside(made.forward)

@@ -96,7 +96,7 @@ struct Wanted {
   std::set<std::string> implemented;
 };
 
-// A wanted symbol without a version, so that it does not say which library has it.
+// An imported symbol without a version, which does not say what library has it.
 struct Reference {
   std::string name;
   const SharedObject* from = nullptr;
@@ -260,7 +260,7 @@ class StandInMaker final {
     return success();
   }
 
-  // Wants the functions of the libraries in kAlways whose names are texts in the file.
+  // Adds the functions of the libraries in kAlways whose names are texts in the file.
   void collect_looked_up(const SharedObject& object) {
     const auto bytes = object.file.bytes();
     const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());

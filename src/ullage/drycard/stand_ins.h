@@ -3,8 +3,8 @@
 
 // Makes a stub library (elf/stub_library.h) for every CUDA library that a CUDA build of torch, or a package beside it,
 // is linked to. libcuda and NVML get one too, because programs open them with dlopen. A stub has the functions and
-// versions that the shared objects want. With LD_PRELOAD the stubs come before the real libraries, wherever these are,
-// because they have the same SONAMEs.
+// versions that the shared objects import. With LD_PRELOAD the stubs come before the real libraries, wherever these
+// are, because they have the same SONAMEs.
 
 #include "ullage/base/result.h"
 
@@ -34,7 +34,7 @@ struct StandInRequest {
   std::string out_folder;        // is created if it does not exist; files of the same names are replaced
   std::string drycard_library;   // exports the implemented functions and ullage_drycard_unknown
   // Shared objects of other packages that may be linked to CUDA too, or folders with some at any depth. The stubs then
-  // have what these want as well.
+  // have the symbols that these import as well.
   std::vector<std::string> others;
   std::vector<std::string> real{};  // sonames of real libraries that need no card: they get no stub
 };

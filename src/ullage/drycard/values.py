@@ -389,7 +389,8 @@ class Values(TorchFunctionMode):
 
 
 class Answer:
-    """While it stands, this thread's reads of the card give these numbers in turn, the last one from then on."""
+    """While it exists, this thread's reads of the card give these numbers one after the other, then the last one again
+    and again."""
 
     def __init__(self, values, numbers, known):
         self.values, self.known = values, known

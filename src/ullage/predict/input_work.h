@@ -9,7 +9,8 @@
 //   batch 16   randint          empty stack   conv ...        a sampler draws 32 indices at once:
 //   batch 32   randint randint  empty stack   conv ...        every second batch of 16, every batch of 32
 //
-// What they hold is put back as storages of no op, whose sizes follow a law that is at or above what each take held:
+// Their bytes are put back as storages of no op. The sizes of these follow a law that is at or above the bytes of each
+// take:
 //   - what lives on while other ops run, for as long as it lives;
 //   - what is freed again before the next other op, at that place;
 //   - during the steps also the most of what only some takes hold at a place, at every place.
@@ -31,7 +32,8 @@ struct InputWork {
 
 enum class HeldByThem { PutBack, LeftOut };  // LeftOut: for a comparison that only asks where the takes differ
 
-// `order` as in Sequence. Nothing if no take has such ops, or a take has no parameter: then nothing tells inputs apart.
+// `order` as in Sequence. Nothing if no take has such ops, or if a take has no parameter, because inputs cannot be
+// recognised then.
 std::optional<InputWork> without_input_work(const trace::TraceFile& file, const Grid& grid,
                                             const std::vector<std::size_t>& order,
                                             HeldByThem what = HeldByThem::PutBack);

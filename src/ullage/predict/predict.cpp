@@ -268,7 +268,7 @@ Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& fil
   const std::optional<trace::TraceFile> plain = without_worker_ops(file);
   ULLAGE_TRY_VALUE(Compared answer, from_other_sizes(plain ? *plain : file, question));
   if (auto* prediction = std::get_if<Prediction>(&answer)) return Answer(std::move(*prediction));
-  // The takes do not suffice: the answer is the take at the very size, if there is one.
+  // If the takes do not suffice, the answer is the take at the size asked for, if there is one.
   if (measured != nullptr) return Answer(of_take(file, *measured, question));
   if (auto* different = std::get_if<Different>(&answer)) return Answer(std::move(different->why));
   return Answer(std::move(std::get<NeedsTakes>(answer)));

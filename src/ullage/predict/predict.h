@@ -28,14 +28,14 @@ struct Question {
   std::optional<CudaQuestion> cuda;
 };
 
-// The takes do not suffice for a prediction. `other` are sizes whose takes should; if empty, only a run at the size
-// itself will tell.
+// The takes do not suffice for a prediction. `other` are sizes whose takes should suffice. If it is empty, only a run
+// at the size itself gives the answer.
 struct NeedsTakes {
   std::string why;  // one line: the first difference, a size that follows no law, or a threshold in between
   std::optional<Grid> other;
 };
 
-// Answers from the takes. If they do not suffice but one of them is at the very size asked for, that take is the answer
+// Answers from the takes. If they do not suffice, but one of them is at the size asked for, that take is the answer
 // (of_take()). BadArgument if the target does not name exactly the knobs of the takes, is below the smallest take, or
 // changes a knob that has one value in all takes. Also if compare() refuses the takes.
 Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& takes, const Question& question);

@@ -19,7 +19,7 @@ namespace ullage::predict {
 enum class Law {
   Exact,  // the same sequence at every size tried, every size on its polynomial, no known threshold in between
   Bound,  // the peak is at most this
-  None,   // no law: the figures are of one run at the very size asked for (`measured`)
+  None,   // no law: the figures are of one run at the size asked for (`measured`)
 };
 
 // One row of a sum.

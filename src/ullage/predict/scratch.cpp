@@ -154,7 +154,7 @@ Bytes convolution(const OpDetail& op, bool backward, std::uint32_t threads, Pict
 
 // Several threads reduce 32,768 elements (at::internal::GRAIN_SIZE) or more to one in two passes. Between them there is
 // a buffer of one element per thread (ATen/native/TensorIteratorReduce.cpp). Ops that reduce several times inside (std)
-// have several such buffers, in turn or at once.
+// have several such buffers, one after the other or at once.
 Bytes reduction(const OpDetail& op, std::uint32_t threads) {
   constexpr std::uint64_t kElement = 16, kBuffers = 4;
   const bool to_one = std::any_of(op.uses.begin(), op.uses.end(), [](const TensorUse& use) {

@@ -43,8 +43,8 @@ struct Sequence {
   // Scratch that its kernel takes only at some sizes (varying_blocks.h), and that therefore has no partner. First
   // index: the take in the file; second: its own StorageId.
   std::vector<std::vector<bool>> left_out;
-  // Inputs whose bytes may follow no law; an upper bound that does is taken then (input_work.h). Index: StorageId of
-  // take 0. Empty: there are none.
+  // Inputs whose bytes need not follow a law. If they do not, an upper bound that follows one is used (input_work.h).
+  // Index: StorageId of take 0. Empty: there are none.
   std::vector<bool> inputs{};
   // Ranges of births and deaths in take 0 whose order varies, because threads without an op of their own take part.
   std::vector<EventRange> unordered;

@@ -146,7 +146,8 @@ int read_back(const Descriptor& descriptor, int name, int type, std::int64_t wan
   const auto it = descriptor.values.find(name);
   const std::size_t width = width_of(type);
   if (it == descriptor.values.end()) {
-    // A value that was never set is returned as none. Descriptors that the caller wants filled stay as they are.
+    // A value that was never set is returned as none. Descriptors that the caller asks to be filled in stay as they
+    // are.
     if (type != kTypeDescriptor && wanted > 0 && out != nullptr) {
       std::memset(out, 0, static_cast<std::size_t>(wanted) * width);
     }

@@ -92,7 +92,7 @@ Error unregister_host(void* place) {
 
 bool is_host(Block::Kind kind) { return kind == Block::Kind::HostAllocated || kind == Block::Kind::HostRegistered; }
 
-// Says of any address what kind of memory it is and whose.
+// Returns the kind of memory at any address, and the card that it belongs to.
 PointerAttributes attributes_of(const void* place) {
   const auto at = reinterpret_cast<Address>(place);
   void* pointer = const_cast<void*>(place);

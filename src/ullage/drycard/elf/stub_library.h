@@ -8,7 +8,7 @@
 //   name:  lea  name's text, %rdi
 //          jmp  *imported function
 //
-// A variable is 4 KiB of zeros, because who wants one does not say its size.
+// A variable is 4 KiB of zeros, because an import does not state its size.
 //
 //   | R: headers .gnu.hash .dynsym .dynstr .gnu.version .gnu.version_d .rela.dyn | RX: .text | RW: .dynamic .got .data
 //   |

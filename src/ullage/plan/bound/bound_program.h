@@ -48,8 +48,8 @@ class BoundProgram final {
   LinearProgram::Outcome solve();
   // A lower bound on the cost of any schedule that fits.
   Seconds proven() const;
-  // For each op: by how many bytes the solution exceeds the budget there (below zero if it does not), as far as the
-  // points show. Another point is most useful where this is largest.
+  // For each op: the bytes by which the solution exceeds the budget there (below zero if it does not), worked out from
+  // the values at the points. Another point is most useful where this is largest.
   Table<OpIndex, double> excess() const;
   const LinearProgram& program() const { return program_; }
 

@@ -8,7 +8,7 @@
 namespace ullage::plan {
 
 // Marks the storages worth searching: those that could be evicted while the plain step is over budget (`hot`). Also
-// marks what the recomputes of such storages read and make, as far as ops of the step made it.
+// marks the storages that their recomputes read and make, if an op of the step made them.
 Table<StorageIndex, bool> moved_storages(const RecomputeWays& ways, const HotOps& hot);
 
 }  // namespace ullage::plan

@@ -14,8 +14,8 @@
 
 namespace ullage::plan {
 
-// Returns `schedule` with WriteAhead and ReadAhead added, and the spills that are written ahead moved later, as far as
-// there is room. `schedule` must pass the verifier within `budget`; the result passes it too.
+// Returns `schedule` with WriteAhead and ReadAhead added where there is room. The Spill of a storage that is written
+// ahead comes later than before. `schedule` must pass the verifier within `budget`; the result passes it too.
 Schedule with_copies_ahead(const Step& step, const Schedule& schedule, Bytes budget, const Rates& rates);
 
 }  // namespace ullage::plan

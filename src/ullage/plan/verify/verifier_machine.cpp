@@ -55,7 +55,7 @@ bool VerifierMachine::begin_step(const std::vector<ValueIndex>& away) {
   figures.peak_at = begun_ ? figures_.peak_at : kNone;
   figures.levels.assign(step_.ops.size(), Bytes{});
   figures_ = figures;
-  // Storages that live from step to step stay where they are. Everything else begins anew.
+  // Storages that live from step to step stay where they are. Everything else is reset.
   Table<ValueIndex, Where> were = std::move(where_);
   Table<StorageIndex, Storage> had = std::move(storages_);
   where_.assign(step_.values.size(), {});

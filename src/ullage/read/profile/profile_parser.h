@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Receives the events of nlohmann's JSON parser and keeps what read_profile_events wants. It knows the few places of a
-// trace that matter, and skips everything else by counting brackets:
+// Receives the events of nlohmann's JSON parser and keeps the parts that read_profile_events() needs. It knows the few
+// places of a trace that matter, and skips everything else by counting brackets:
 //
 //   { "deviceProperties": [ {Device} ... ],  "traceEvents": [ {Event, "args": {Args}} ... ] }  or  [ {Event} ... ]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Puts an allocator before PyTorch's own on a card. Larger requests go to the runtime. Smaller ones, those of CUDA
-// graphs and private pools, and those of libraries stay with PyTorch's allocator. When that one runs out, the runtime
+// Puts an allocator before PyTorch's own on a card. Larger requests go to the runtime. PyTorch's allocator serves
+// smaller requests, those of CUDA graphs and private pools, and those of libraries. When that one runs out, the runtime
 // makes room for it.
 //
 // Compiled into libullage_cuda.so, which is only loaded where libc10_cuda is.
