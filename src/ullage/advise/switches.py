@@ -122,7 +122,8 @@ class Casting(threading.local):
 
     @contextlib.contextmanager
     def off(self):
-        """For a forward pass that is not to be cast, before the others' backward pass has begun."""
+        """Switches autocast off for a forward pass that must not be cast. Other passes still wait for their backward
+        pass."""
         if self.on is None:
             yield
             return

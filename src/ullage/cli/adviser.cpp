@@ -319,8 +319,9 @@ class Adviser final {
     return row;
   }
 
-  // Where no single remedy fits at the wanted size, looks for several that do: first all that keep the bits, then all.
-  // From a set that fits each is left out again that is not needed, the one with the strongest effect on results first.
+  // If no single remedy makes the program fit at the wanted size, tries sets: all remedies that keep the bits, then
+  // also those that change the rounding, then all. From a set that fits, it takes out the remedies that are not needed.
+  // Those with the strongest effect on results are tried first.
   void try_together() {
     const auto fits = [](const Row& row) {
       return row.basis == advise::Basis::Tried && row.fits.value_or(false) && row.id != kSmallerBatch;

@@ -93,8 +93,8 @@ void add_python(const Json& json, DryReport& report) {
   }
 }
 
-// Gives a refused request without a place that of the error which ended the program. The backward pass runs on a thread
-// that shows no line of the program, but the error that follows from it does.
+// A request that was refused in the backward pass has no place, because that pass runs on a thread that shows no line
+// of the program. It gets the place of the error that ended the program.
 void add_places(DryReport& report) {
   if (!report.error) return;
   for (DryReport::Refused& one : report.refused) {

@@ -90,8 +90,8 @@ Status HostTier::read(const store::SpillSlot& slot, Address into) {
   return in_pieces(slot, [&](void* here, Bytes done, Bytes part) { return driver_.copy_in(here, into + done, part); });
 }
 
-// Copies a slot in parts, each of which lies in one piece that was locked at once. Drivers refuse a copy across two
-// adjoining pieces (sgl-project/sglang pull request 36798).
+// Copies a slot in parts, none of which crosses the end of a piece that was locked at once. Drivers refuse a copy
+// across two adjoining pieces (sgl-project/sglang pull request 36798).
 template <class Copy>
 Status HostTier::in_pieces(const store::SpillSlot& slot, const Copy& copy) const {
   for (Bytes done; done < slot.size;) {

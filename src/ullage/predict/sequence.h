@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Compares takes: do they do the same in the same order? If so, one of them with other sizes is what the program would
-// do at any other size. Events, ops (name, node, layer, mode, the storage of each use), saves, roles and borders are
+// Compares takes: do they do the same in the same order? If so, the program at any other size would do as one of them
+// does, with other sizes. Events, ops (name, node, layer, mode, the storage of each use), saves, roles and borders are
 // compared. Bytes, sizes of tensors and times are not. Nor is the order in which the worker threads of one op allocate
 // and free, if the storages correspond.
 

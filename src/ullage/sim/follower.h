@@ -27,7 +27,8 @@ class Follower final {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  // Leads the model through all events. Goes on after a difference, as far as the recording still says what to do.
+  // Leads the model through all events. After a difference it goes on while the recording still determines the next
+  // action.
   void follow(const std::vector<trace::RecordedEvent>& events);
 
   // The first difference; nothing if model and recording agree.

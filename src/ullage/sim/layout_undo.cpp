@@ -14,7 +14,7 @@ bool Layout::keeps_slack(const Area& area, Bytes size, Bytes slack) const {
   return slack <= CachingSettings::kSmall || (settings_.max_split && size >= *settings_.max_split);
 }
 
-// Adds a free piece to the live block before it if it can only be slack of that block.
+// Adds a free piece to the live block before it, if the piece can only be slack of that block.
 void Layout::give_slack(Area& area, std::size_t index) {
   if (index == 0 || area.pieces[index].piece.state != State::Free) return;
   const Piece& before = area.pieces[index - 1].piece;

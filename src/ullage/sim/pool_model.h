@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ullage's own pool with no memory behind it, for code that simulates the pager: one function for each call that the
-// pager makes. There is no limit on resident bytes. ContractError if 2^50 bytes of addresses do not suffice.
+// Models Ullage's own pool without any memory, for code that simulates the pager. It has one function for each call
+// that the pager makes. There is no limit on resident bytes. ContractError if 2^50 bytes of addresses do not suffice.
 
 #include "ullage/store/store.h"
 

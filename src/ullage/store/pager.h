@@ -149,9 +149,9 @@ class Pager {
   virtual PlannedMoves& planned() = 0;
 
   // To be called around fork(). The first recomputes what is dropped. It evicts until half of the limit is free,
-  // because parent and child may each get a copy of what is resident. It waits for moves in flight, and keeps the locks
-  // until after the fork. The child can read what is spilled, but it only evicts clean storages and neither writes nor
-  // drops any.
+  // because parent and child may each end up with a copy of all resident bytes. It waits for moves in flight, and keeps
+  // the locks until after the fork. The child can read what is spilled, but it only evicts clean storages and neither
+  // writes nor drops any.
   virtual void before_fork() = 0;
   virtual void after_fork_in_parent() = 0;
   virtual void after_fork_in_child() = 0;

@@ -14,7 +14,8 @@ constexpr Bytes kSlack = 256_KiB;
 // The alignment of a range; huge pages stand at multiples of their size.
 Bytes alignment_of(Bytes span) { return span >= kHugePage ? kHugePage : kSmallPage; }
 
-// Announces what a request may take, from before it asks for the limit until it has its pages.
+// Tells the limit how many bytes a request may take. Lives from before the request asks for the limit until it has its
+// pages.
 struct Lease {
   Lease(Limit& from, Bytes bytes) : limit(from), leased(bytes) { limit.lease(leased); }
   ~Lease() { limit.end_lease(leased, taken); }
@@ -290,7 +291,8 @@ bool Store::fill_missing(Part& part) {
   return true;
 }
 
-// Makes the pages that a part has already idle where they stand, and the rest of its addresses vacant.
+// Undoes a part that was not completed. Its pages become idle pages at the addresses where they are now; its other
+// addresses become vacant.
 void Store::abandon(Part& part) {
   if (part.missing() > Bytes{}) space_.give({part.at + part.backed, part.missing()});
   for (const Piece& piece : part.pieces) {

@@ -41,8 +41,8 @@ class Limit {
   // Called before a request is refused, without the store's lock. If the limit rests on an estimate, improves it.
   // False: it did not.
   virtual bool recount() { return false; }
-  // Called before the limit is asked for because of a request of so many bytes, and after all, some or none of them
-  // were taken. The store's lock is held.
+  // lease() is called when a request of so many bytes arrives, before the store asks for the limit. end_lease() is
+  // called after the request has taken all, some or none of them. The store's lock is held.
   virtual void lease(Bytes) {}
   virtual void end_lease(Bytes /*leased*/, Bytes /*taken*/) {}
 };

@@ -24,7 +24,8 @@ class MemoryPool final {
   void trim(std::uint64_t keep);
 
   int card() const { return card_; }
-  // Both: cudaMemPoolAttr, with a value of that attribute's type. kInvalidValue for an attribute that is not known.
+  // get() and set() take a cudaMemPoolAttr and a value of that attribute's type. Return kInvalidValue if the attribute
+  // is unknown.
   Error get(int attribute, void* value) const;
   Error set(int attribute, const void* value);
 

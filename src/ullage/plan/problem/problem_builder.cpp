@@ -74,7 +74,7 @@ IdRange<MadeIndex> ProblemBuilder::made_by(const StepOp& op, std::size_t most) {
   return range;
 }
 
-// The last op before which all of `reads` that is not moved still exists.
+// The last op before which all values of `reads` that are not moved still exist.
 OpIndex ProblemBuilder::last_chance(const std::vector<ValueIndex>& reads) const {
   OpIndex until = step_.ops.next_id();
   for (const ValueIndex read : reads) {

@@ -43,7 +43,7 @@ class Uses final {
   StorageIndex storage_of(ValueIndex value) const { return step_.values[value].storage; }
   Bytes bytes_of(ValueIndex value) const { return step_.storages[storage_of(value)].bytes; }
 
-  // Begins the next step: only copies of what lives from step to step are left.
+  // Begins the next step. Only the copies of values that live from step to step remain.
   void begin_again() {
     Table<StorageIndex, Copy> last(step_.storages.size());
     for (const ValueIndex v : copies_.ids()) {

@@ -38,7 +38,7 @@ std::vector<Bytes> grid(const Step& step, const Floor& floor, std::size_t points
   return budgets;
 }
 
-// More bytes never cost more: replaces a plan by that of a smaller budget if that is cheaper.
+// Replaces a plan by the plan of a smaller budget if that one is cheaper, so that a larger budget never costs more.
 std::vector<Plan> made_monotone(std::vector<Plan> plans) {
   for (std::size_t i = 1; i < plans.size(); ++i) {
     if (plans[i - 1].outcome == Plan::Outcome::Infeasible) continue;

@@ -194,7 +194,7 @@ double Policies::chain_seconds(const Saved& saved, const Choice& choice) {
   return seconds;
 }
 
-// For each saved tensor the saved tensors that are made from it.
+// For each saved tensor: the saved tensors that are made from it.
 Table<SavedIndex, std::vector<SavedIndex>> Policies::users() const {
   Table<SavedIndex, std::vector<SavedIndex>> users(saved_.size());
   for (const SavedIndex i : saved_.ids()) {
@@ -226,7 +226,8 @@ void Policies::dtr() {
     }
     if (least == kNone) return;
     drop(choice, saved_[least]);
-    // This lengthens the chains of what is made from it, and of what is made from those of them that are dropped.
+    // The tensors made from it now have longer chains. If one of these is dropped, so have the tensors made from that
+    // one.
     touched.assign(1, least);
     for (std::size_t t = 0; t < touched.size(); ++t) {
       for (const SavedIndex user : users[touched[t]]) {

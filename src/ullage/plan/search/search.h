@@ -18,8 +18,8 @@ struct Found {
 };
 
 // The figure that the searches minimise: the cost as a part of the time in ops, plus a penalty if the choice does not
-// fit. The penalty grows with the excess of the peak and with the area above the budget. The area shows moves that help
-// in one of several places.
+// fit. The penalty grows with the excess of the peak, and with the area of the level above the budget. The area also
+// falls when a move lowers one of several equal peaks; the peak alone would not.
 double energy(const Problem& problem, const Outcome& outcome, std::int64_t budget);
 
 // Lowers the level move by move. Each time takes the move with the least cost per byte taken off the peak and off the

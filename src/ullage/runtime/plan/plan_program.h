@@ -29,7 +29,7 @@ class PlanProgram final {
   const plan::Sites& sites() const { return sites_; }
   std::span<const plan::Action> before(plan::OpIndex op) const { return at(op, false); }
   std::span<const plan::Action> after(plan::OpIndex op) const { return at(op, true); }
-  // For a Drop that is one of before() or after(): true if the step does not make that value again.
+  // `action`: a Drop from before() or after(). True if the step does not make that value again.
   bool is_last(const plan::Action& action) const { return last_[static_cast<std::size_t>(&action - actions_.data())]; }
   // Does the plan run this op again?
   bool taped(plan::OpIndex op) const { return taped_[op]; }

@@ -50,8 +50,8 @@ class Pool final : public c10::Allocator {
 
   // Notes that a block of a card's pool is used on this stream too (Tensor.record_stream).
   void used(const void* at, const c10::Stream& on);
-  // PyTorch's own allocator of the card has made a block, or is about to take one back. Such blocks never move, but
-  // listeners hear of them as of the pool's own.
+  // PyTorch's own allocator of the card has made a block, or is about to take one back. Such blocks never move, but the
+  // listener is called for them as for the pool's own storages.
   void theirs_made(Address at, Bytes size);
   void theirs_goes(Address at);
 
