@@ -92,8 +92,8 @@ TEST_F(AdviseCommand, WrongUse) {
   };
   const std::string fake = folder_.file("ullage-fake");
   refused({}, "nothing to advise on");
-  refused({"--memory", "0", "--", fake}, "0 bytes are no memory");
-  refused({"--memory", "1GiB", "--seconds", "0", "--", fake}, "0 is no time");
+  refused({"--memory", "0", "--", fake}, "0 bytes were stated");
+  refused({"--memory", "1GiB", "--seconds", "0", "--", fake}, "0 seconds were stated");
   refused({"--memory", "1GiB", "--vary", "batch", "--at", "batch=4", "--", fake}, "{batch}");
   refused({"--device", "rtx9999", "--", fake}, "not a known card");
   refused({"a.txt", "b.txt"}, "takes one file");

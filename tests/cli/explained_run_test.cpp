@@ -172,7 +172,8 @@ TEST_F(ExplainedRun, ChecksItsOptionsBeforeTheStart) {
   };
   refused({"--keep", folder_.file("fifo")}, 2, "is no folder");
   refused({"--out", folder_.path().string()}, 2, "the answer must be a file");
-  refused({"--out", folder_.file("a"), "--html", folder_.file("a")}, 2, "the answer needs a file of its own");
+  refused({"--out", folder_.file("a"), "--html", folder_.file("a")}, 2,
+          "the answer cannot be written to the same file as the page");
   refused({"--events", "-1"}, 2, "--events");
   const Finished file = Process({folder_.file("ullage"), "explain", "--events", "5", "a.log"}).finish();
   EXPECT_EQ(file.exit_code, 2);

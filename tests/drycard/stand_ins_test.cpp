@@ -123,8 +123,8 @@ TEST(StandIns, SayWhatNobodyHas) {
   write_content(folder / "user.so", write_stub_library({"user.so", {}, {}, {}, "cufftPlan1d"}));
   const auto made = make_stand_ins({fake("torch"), folder / "out", kCard, {folder / "user.so"}});
   ASSERT_TRUE(made.ok()) << made.error().text();
-  EXPECT_EQ(made->notes,
-            Texts{(folder / "user.so") + " wants cufftPlan1d, but no file that was looked at is linked to a libcufft"});
+  EXPECT_EQ(made->notes, Texts{(folder / "user.so") +
+                               " imports cufftPlan1d, but no file that was searched is linked to a libcufft"});
 }
 
 // Wheels may put the real CUDA libraries into torch's own folder. No stubs are made for what those need.

@@ -379,7 +379,7 @@ def test_wrong_inputs(dry: Dry) -> None:
     said = dry.ullage("run", "--dry", "--device", "t4", "--memory", "20GiB", "--", dry.cuda, "train.py", code=2).stderr
     assert "20.00 GiB are more than the 14.56 GiB of the card" in said, said
     said = dry.ullage("run", "--dry", "--no-plan", "--", dry.cuda, "train.py", code=2).stderr
-    assert "--no-plan: goes with --dry only beside --memory" in said, said
+    assert "--no-plan: needs --memory when --dry is given" in said, said
     said = dry.ullage("run", "--dry", "--", dry.cpu, "train.py", code=2).stderr
     assert "is a CPU build" in said and "pip install torch" in said, said
     said = dry.ullage("predict", "--device", "t4", "--", dry.cuda, "nowhere.py", code=1).stderr
@@ -388,7 +388,7 @@ def test_wrong_inputs(dry: Dry) -> None:
 
 def test_wrong_inputs_of_advise(dry: Dry) -> None:
     said = dry.ullage("advise", "--device", "t4", "--memory", "1GiB", "--", dry.cuda, "train.py", code=2).stderr
-    assert "--memory: does not go with --device" in said, said
+    assert "--memory: cannot be given with --device" in said, said
     said = dry.ullage("advise", "--device", "t4", "--", dry.cpu, "train.py", code=2).stderr
     assert "is a CPU build" in said, said
     said = dry.ullage("advise", "--device", "t4", "--", dry.cuda, "fails.py", code=1).stderr

@@ -34,7 +34,7 @@ TEST(MicroBatches, CutsWithAShortLastOne) {
   EXPECT_EQ((*slices)[2].size(), 2);
   EXPECT_TRUE(torch::equal((*slices)[2].of(torch::arange(10)), torch::tensor({8, 9})));
   EXPECT_EQ(micro_batches(4, 4)->size(), 1U);
-  EXPECT_TRUE(says(micro_batches(4, 5), "micro-batch of 5 samples of a batch of 4; give 1 to 4"));
+  EXPECT_TRUE(says(micro_batches(4, 5), "micro-batch of 5 samples cannot be cut from a batch of 4; give 1 to 4"));
   EXPECT_TRUE(says(micro_batches(4, 0), "micro-batch of 0"));
   EXPECT_TRUE(says(micro_batches(0, 1), "batch of 0"));
 }

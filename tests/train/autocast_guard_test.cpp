@@ -80,7 +80,7 @@ TEST(AutocastGuard, SaysWhichTypesADeviceCan) {
   EXPECT_TRUE(can_autocast(torch::kCPU, torch::kHalf));
   const Status wrong = can_autocast(torch::kCPU, torch::kFloat64);
   ASSERT_FALSE(wrong);
-  EXPECT_NE(wrong.error().text().find("Double on cpu; it can cast to BFloat16 and Half"), std::string::npos)
+  EXPECT_NE(wrong.error().text().find("Double on cpu; give BFloat16 or Half"), std::string::npos)
       << wrong.error().text();
   EXPECT_THROW(AutocastGuard(torch::kCPU, torch::kFloat64), ContractError);
   EXPECT_NO_THROW(AutocastGuard(torch::kCPU, torch::kFloat64, /*enabled=*/false));

@@ -74,7 +74,7 @@ TEST_F(UpscaleJobs, NeverReplacesThePictureItself) {
 TEST_F(UpscaleJobs, RefusesTwoPicturesWithOneResult) {
   picture("in/a.png");
   fs::copy_file(picture("in/b.png"), folder / "in/a.jpg");
-  EXPECT_NE(error("in", "out").find("would both be " + folder / "out/a.png"), std::string::npos);
+  EXPECT_NE(error("in", "out").find("would both be written as " + folder / "out/a.png"), std::string::npos);
 }
 
 TEST_F(UpscaleJobs, RefusesAPlaceThatCannotBeWritten) {

@@ -99,7 +99,7 @@ TEST(ModelConfig, OfAnotherModelIsRefusedWithItsLine) {
       {with("double_z: False", "double_z: maybe"),
        "v.yaml:8: model.params.ddconfig.double_z is neither true nor false"},
       {with("dropout: 0.0", "attn_type: none"),
-       "v.yaml:17: model.params.ddconfig has 'attn_type', which a VQGAN has not"},
+       "v.yaml:17: model.params.ddconfig has 'attn_type', which a VQGAN does not have"},
       {with("dropout: 0.0", "resamp_with_conv: false"), "v.yaml:17: model.params.ddconfig.resamp_with_conv is false"},
       {with("in_channels: 3", "in_channels: 183"),
        "v.yaml:11: model.params.ddconfig.in_channels is '183', not a whole"},
@@ -110,14 +110,14 @@ TEST(ModelConfig, OfAnotherModelIsRefusedWithItsLine) {
       {with("blocks: 2", "blocks: 0"),
        "v.yaml:15: model.params.ddconfig.num_res_blocks is '0', not a whole number from 1 to"},
       {with("n_embed: 16384", "n_embed:"), "v.yaml:5: model.params.n_embed is missing"},
-      {with("ch: 128", "ch: 100"), "v.yaml:13: model.params.ddconfig.ch is 100, a multiple of 32 works"},
+      {with("ch: 128", "ch: 100"), "v.yaml:13: model.params.ddconfig.ch is 100; it must be a multiple of 32"},
       {with("ch: 128", "ch: 99999999999999999999"), "v.yaml:13: model.params.ddconfig.ch is '9999999999"},
       {with("resolution: 256", "resolution: 250"),
-       "v.yaml:10: model.params.ddconfig.resolution is 250, a multiple of 16"},
-      {with("[ 1,1,2,2,4]", "[]"), "v.yaml:14: model.params.ddconfig.ch_mult has 0 numbers, from 1 to 12 work"},
+       "v.yaml:10: model.params.ddconfig.resolution is 250; it must be a multiple of 16"},
+      {with("[ 1,1,2,2,4]", "[]"), "v.yaml:14: model.params.ddconfig.ch_mult has 0 numbers; it must have 1 to 12"},
       {with("[ 1,1,2,2,4]", "[1,1,1,1,1,1,1,1,1,1,1,1,1]"), "v.yaml:14: model.params.ddconfig.ch_mult has 13 numbers"},
       {with("[ 1,1,2,2,4]", "[1,[1]]"), "v.yaml:14: model.params.ddconfig.ch_mult is not a whole number"},
-      {with("[ 1,1,2,2,4]", "5"), "v.yaml:14: model.params.ddconfig.ch_mult is no list of numbers"},
+      {with("[ 1,1,2,2,4]", "5"), "v.yaml:14: model.params.ddconfig.ch_mult is not a list of numbers"},
   };
   for (const auto& [yaml, said] : cases) {
     const std::string text = refused(yaml);

@@ -61,7 +61,7 @@ std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
   if (app.count("--micro-batch") == 0) return "";
   if (o.micro_batch < 1 || o.micro_batch > o.batch) {
     return "--micro-batch " + std::to_string(o.micro_batch) + " of --batch " + std::to_string(o.batch) +
-           " does not work: it must be from 1 to the batch";
+           " is out of range: it must be from 1 to the batch";
   }
   if (o.micro_batch < o.batch && o.allow.empty()) {
     return "--micro-batch " + std::to_string(o.micro_batch) +
@@ -100,10 +100,10 @@ std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehear
     text << value;
     return text.str();
   };
-  if (!std::isfinite(o.lr) || o.lr <= 0) return "--lr " + number(o.lr) + " does not work: it must be above 0";
+  if (!std::isfinite(o.lr) || o.lr <= 0) return "--lr " + number(o.lr) + " is out of range: it must be above 0";
   for (const auto& [name, beta] : {std::pair{"--beta1", o.beta1}, std::pair{"--beta2", o.beta2}}) {
     if (!(beta >= 0 && beta < 1)) {
-      return std::string(name) + " " + number(beta) + " does not work: it must be at least 0 and below 1";
+      return std::string(name) + " " + number(beta) + " is out of range: it must be at least 0 and below 1";
     }
   }
   if (!rehearsal && o.data.empty()) return "--data is empty: name a folder of pictures";

@@ -58,7 +58,7 @@ std::string suggestion_for(const CLI::App& app, const std::string& word) {
 std::string first_outside(std::span<const Bound> bounds) {
   for (const Bound& b : bounds) {
     if (b.value < b.least || b.value > b.most) {
-      return std::string(b.name) + " " + std::to_string(b.value) + " does not work: it must be from " +
+      return std::string(b.name) + " " + std::to_string(b.value) + " is out of range: it must be from " +
              std::to_string(b.least) + " to " + std::to_string(b.most);
     }
   }

@@ -91,7 +91,8 @@ Result<SynthesisShape> synthesis_shape(const read::Weights& weights) {
   }
   if (shape.resolution < kLeastResolution) {
     return Error{Error::Kind::BadFile,
-                 "has blocks up to " + std::to_string(shape.resolution) + " pixels, 16 are the least: no synthesis " +
+                 "has blocks up to " + std::to_string(shape.resolution) +
+                     " pixels, but a synthesis network has at least 16: this is no synthesis " +
                      "network; give the file of it with --synthesis",
                  weights.file()};
   }

@@ -112,7 +112,7 @@ std::string take_words(const Words& w, bool seed_given, Options& o) {
     return "--bad-noise-layers " + w.bad_noise_layers + " does not work: give layers from 0 to 17, as in 16.17";
   }
   if (seed_given && w.seed < 0) {
-    return "--seed " + std::to_string(w.seed) + " does not work: it must be from 0 to " + std::to_string(INT64_MAX);
+    return "--seed " + std::to_string(w.seed) + " is out of range: it must be from 0 to " + std::to_string(INT64_MAX);
   }
   if (seed_given) o.seed = static_cast<std::uint64_t>(w.seed);
   return "";
@@ -126,9 +126,10 @@ std::string first_wrong_value(const CLI::App& app, const Options& o) {
                                    {"--fit-samples", o.fit_samples, 2, kMost},
                                    {"--threads", app.count("--threads") > 0 ? o.threads : 1, 1, 1024}};
   if (std::string wrong = program::first_outside(bounds); !wrong.empty()) return wrong;
-  if (!std::isfinite(o.eps) || o.eps <= 0) return "--eps " + number_shown(o.eps) + " does not work: it must be above 0";
+  if (!std::isfinite(o.eps) || o.eps <= 0)
+    return "--eps " + number_shown(o.eps) + " is out of range: it must be above 0";
   if (!std::isfinite(o.learning_rate) || o.learning_rate <= 0) {
-    return "--learning-rate " + number_shown(o.learning_rate) + " does not work: it must be above 0";
+    return "--learning-rate " + number_shown(o.learning_rate) + " is out of range: it must be above 0";
   }
   if (o.input.empty()) return "--input is empty: name a picture or a folder of pictures";
   if (o.out.empty()) return "--out is empty: name a folder";

@@ -72,9 +72,10 @@ Result<std::vector<Job>> list_jobs(const std::string& input, std::int64_t duplic
       const std::string name = duplicates == 1 ? stem : stem + "_" + std::to_string(k);
       const auto [other, is_new] = picture_of.emplace(name, path);
       if (!is_new) {
-        return Error{Error::Kind::BadFile,
-                     "the face of this and that of " + other->second + " would both be " + name + ".png; rename one",
-                     path};
+        return Error{
+            Error::Kind::BadFile,
+            "the faces of this picture and " + other->second + " would both be written as " + name + ".png; rename one",
+            path};
       }
       jobs.push_back({path, name, picture.width});
     }

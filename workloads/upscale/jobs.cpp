@@ -59,7 +59,7 @@ Result<std::vector<Job>> list_jobs(const Options& options, std::int64_t scale, c
   for (const std::string& picture : pictures) {
     const std::string out = folder ? (fs::path(options.out) / fs::path(picture).stem()).string() + ".png" : options.out;
     const auto [other, is_new] = picture_of.emplace(out, picture);
-    if (!is_new) return refused("the result of this and that of " + other->second + " would both be " + out, picture);
+    if (!is_new) return refused("this picture and " + other->second + " would both be written as " + out, picture);
     Job job{picture, out, {}};
     ULLAGE_TRY(may_be_written(job, options.force));
     ULLAGE_TRY_VALUE(job.facts, look_at(picture, charge));

@@ -88,8 +88,9 @@ std::vector<std::int64_t> extents(const read::Weights& weights, const std::strin
 std::string what_is_wrong(const ClipShape& shape, std::int64_t positions) {
   const auto bounded = [](const char* what, std::int64_t value, std::int64_t most, std::int64_t unit) {
     if (value >= 1 && value <= most && value % unit == 0) return std::string();
-    return std::string(what) + " " + std::to_string(value) + " does not work: it must be from " + std::to_string(unit) +
-           " to " + std::to_string(most) + (unit > 1 ? " and a multiple of " + std::to_string(unit) : "");
+    return std::string(what) + " " + std::to_string(value) + " is out of range: it must be from " +
+           std::to_string(unit) + " to " + std::to_string(most) +
+           (unit > 1 ? " and a multiple of " + std::to_string(unit) : "");
   };
   for (const std::string& wrong : {bounded("a vision transformer of width", shape.vision.width, kLargestWidth, kHead),
                                    bounded("vision layers:", shape.vision.layers, kMostLayers, 1),

@@ -24,8 +24,8 @@ void read_networks(const YamlFields& ddconfig, ModelConfig& config) {
   ddconfig.only({"double_z", "z_channels", "resolution", "in_channels", "out_ch", "ch", "ch_mult", "num_res_blocks",
                  "attn_resolutions", "dropout", "resamp_with_conv"});
   if (ddconfig.flag("double_z", true))
-    ddconfig.bad("double_z", "is true (also where it is missing): no VQGAN but a KL autoencoder");
-  if (!ddconfig.flag("resamp_with_conv", true)) ddconfig.bad("resamp_with_conv", "is false, true works");
+    ddconfig.bad("double_z", "is true (the default): this is a KL autoencoder, not a VQGAN");
+  if (!ddconfig.flag("resamp_with_conv", true)) ddconfig.bad("resamp_with_conv", "is false; it must be true");
   config.z_channels = ddconfig.number("z_channels", kChannels);
   config.resolution = ddconfig.number("resolution", kSides);
   config.in_channels = ddconfig.number("in_channels", {3, 3});
@@ -36,11 +36,11 @@ void read_networks(const YamlFields& ddconfig, ModelConfig& config) {
   config.attention_sides = ddconfig.numbers("attn_resolutions", {0, 12}, kSides);
   if (config.channels % kGroups != 0) {
     ddconfig.bad("ch",
-                 "is " + std::to_string(config.channels) + ", a multiple of " + std::to_string(kGroups) + " works");
+                 "is " + std::to_string(config.channels) + "; it must be a multiple of " + std::to_string(kGroups));
   }
   if (config.resolution % config.token_side() != 0) {
-    ddconfig.bad("resolution", "is " + std::to_string(config.resolution) + ", a multiple of " +
-                                   std::to_string(config.token_side()) + " works: ch_mult has " +
+    ddconfig.bad("resolution", "is " + std::to_string(config.resolution) + "; it must be a multiple of " +
+                                   std::to_string(config.token_side()) + ", because ch_mult has " +
                                    std::to_string(config.levels()) + " levels");
   }
 }

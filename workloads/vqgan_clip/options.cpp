@@ -99,7 +99,7 @@ std::string take_words(const CLI::App& app, const OptionWords& w, Options& o) {
   }
   if (app.count("--seed") > 0) {
     if (w.seed < 0) {
-      return "--seed " + std::to_string(w.seed) + " does not work: it must be from 0 to " + std::to_string(INT64_MAX);
+      return "--seed " + std::to_string(w.seed) + " is out of range: it must be from 0 to " + std::to_string(INT64_MAX);
     }
     o.seed = static_cast<std::uint64_t>(w.seed);
   }
@@ -130,7 +130,8 @@ std::string first_wrong_number(const CLI::App& app, const Options& o) {
   for (const FloatBound& b : float_bounds) {
     if (std::isfinite(b.value) && (b.value > b.least || (b.itself && b.value == b.least))) continue;
     std::ostringstream text;
-    text << b.name << " " << b.value << " does not work: it must be " << (b.itself ? "at least " : "above ") << b.least;
+    text << b.name << " " << b.value << " is out of range: it must be " << (b.itself ? "at least " : "above ")
+         << b.least;
     return text.str();
   }
   return "";

@@ -49,7 +49,7 @@ YamlFields YamlFields::under(const std::string& key) const {
 
 std::string YamlFields::text(const std::string& key) const {
   const YAML::Node child = at(key);
-  if (!child.IsScalar()) bad(key, "is no text");
+  if (!child.IsScalar()) bad(key, "is not text");
   return child.Scalar();
 }
 
@@ -65,11 +65,11 @@ std::int64_t YamlFields::number(const std::string& key, Bounds bounds) const { r
 
 std::vector<std::int64_t> YamlFields::numbers(const std::string& key, Bounds count, Bounds bounds) const {
   const YAML::Node list = at(key);
-  if (!list.IsSequence()) bad(key, "is no list of numbers");
+  if (!list.IsSequence()) bad(key, "is not a list of numbers");
   const auto size = static_cast<std::int64_t>(list.size());
   if (size < count.least || size > count.most) {
-    bad(key, "has " + std::to_string(size) + " numbers, from " + std::to_string(count.least) + " to " +
-                 std::to_string(count.most) + " work");
+    bad(key, "has " + std::to_string(size) + " numbers; it must have " + std::to_string(count.least) + " to " +
+                 std::to_string(count.most));
   }
   std::vector<std::int64_t> values;
   for (const YAML::Node& one : list) values.push_back(number_of(one, key, bounds));
@@ -89,7 +89,7 @@ void YamlFields::only(const std::vector<std::string_view>& keys) const {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     throw BadYaml({Error::Kind::BadFile,
-                   path_ + " has " + shown(key) + ", which a VQGAN has not: this is the yaml of another model",
+                   path_ + " has " + shown(key) + ", which a VQGAN does not have: this is the yaml of another model",
                    file_ + ":" + std::to_string(entry.first.Mark().line + 1)});
   }
 }

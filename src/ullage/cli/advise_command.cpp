@@ -43,7 +43,7 @@ int refused_as(const Error& error, std::ostream& err) {
 Result<Bytes> stated_memory(const std::string& text) {
   Result<Bytes> size = parse_bytes(text);
   if (!size) return wrong(size.error().message, "--memory");
-  if (*size == Bytes{}) return wrong("0 bytes are no memory", "--memory");
+  if (*size == Bytes{}) return wrong("0 bytes were stated; give a size above 0, such as 4GiB", "--memory");
   return size;
 }
 
@@ -51,7 +51,7 @@ Result<AdviseQuestion> read_question(const AdviseOptions& options, bool has_cuda
   AdviseQuestion question;
   question.began = Clock::now(), question.seconds = Seconds{options.seconds}, question.target = options.target;
   if (options.device && options.memory)
-    return wrong("does not go with --device: --device cuda:SIZE states the card's memory", "--memory");
+    return wrong("cannot be given with --device: --device cuda:SIZE states the card's memory", "--memory");
   question.device = options.device.value_or(has_cuda && !options.memory ? "cuda" : "cpu");
   if (question.device != "cpu") {
     ULLAGE_TRY_VALUE(question.card, read_dry_card(question.device));
@@ -60,9 +60,11 @@ Result<AdviseQuestion> read_question(const AdviseOptions& options, bool has_cuda
     ULLAGE_TRY_VALUE(question.memory, stated_memory(*options.memory));
   } else {
     question.memory = auto_budget(read_machine_memory(options.roots));
-    if (question.memory == Bytes{}) return wrong("this machine does not say how much it has: state a size", "--memory");
+    if (question.memory == Bytes{})
+      return wrong("this machine does not show how much memory it has; state a size such as 8GiB", "--memory");
   }
-  if (options.seconds <= 0) return wrong(fmt::format("{} is no time: at least 1", options.seconds), "--seconds");
+  if (options.seconds <= 0)
+    return wrong(fmt::format("{} seconds were stated; give at least 1", options.seconds), "--seconds");
   if (options.vary.empty() && options.at.empty()) return question;
   ULLAGE_TRY_VALUE(const Knobs knobs, read_knobs(options.vary, options.at));
   ULLAGE_TRY(check_placeholders(options.target, knobs.at));
@@ -130,8 +132,10 @@ int advise_file(const AdviseOptions& options, Streams streams) {
     return refused_as(wrong(fmt::format("advise takes one file, there are {}", options.target.size()), ""),
                       streams.err);
   if (!options.vary.empty() || options.device)
-    return refused_as(wrong("a file cannot be run: only --memory goes with it", options.device ? "--device" : "--vary"),
-                      streams.err);
+    return refused_as(
+        wrong("a file cannot be run, so this option needs -- and a command; with a file, give --memory only",
+              options.device ? "--device" : "--vary"),
+        streams.err);
   const std::string& file = options.target.front();
   Advice advice;
   if (options.memory) {
@@ -144,7 +148,8 @@ int advise_file(const AdviseOptions& options, Streams streams) {
   if (!input) return refuse({to_int(ExitCode::BadInput), input.error().text()}, "advise", streams.err);
   const auto diagnoses = diagnose::diagnose(*input, {file, std::nullopt, std::nullopt});
   if (diagnoses.empty())
-    return refuse({to_int(ExitCode::BadInput), file + ": has nothing to advise on"}, "advise", streams.err);
+    return refuse({to_int(ExitCode::BadInput), file + ": holds no error and no recording to advise on"}, "advise",
+                  streams.err);
   const diagnose::Diagnosis& diagnosis = diagnoses.front();
   advice.command = {file};
   advice.device = diagnosis.facts.device ? fmt::format("GPU {}", *diagnosis.facts.device) : diagnosis.source.kind;

@@ -15,7 +15,8 @@ namespace ullage::cli {
 namespace {
 
 constexpr const char* kOption = "--allow";
-constexpr const char* kAllowed = "allowed are bf16, and bf16,evaluation for what no backward pass follows too";
+constexpr const char* kAllowed =
+    "allowed are bf16, and bf16,evaluation, which also covers work that no backward pass follows";
 
 struct Word {
   const char* name;
@@ -28,7 +29,7 @@ bool is_fp16(std::string_view word) { return word == "fp16" || word == "float16"
 Error unknown(const std::string& word) {
   if (is_fp16(word)) {
     return wrong(
-        "fp16 needs a scaler in the program's own loop, and nobody can add that from outside: write "
+        "fp16 needs a gradient scaler in the program's own loop, which Ullage cannot add from outside: write "
         "scaler.scale(loss).backward() and scaler.step(optimizer); scaler.update(), with a torch.amp.GradScaler, under "
         "an autocast of the program's own; " +
             std::string(kAllowed),
@@ -72,7 +73,8 @@ Result<Allowance> parse_allowance(const std::string& text) {
     allowance.*found->allows = true;
     begin = end + 1;
   }
-  if (!allowance.bf16) return wrong(fmt::format("evaluation of what? {}", kAllowed), kOption);
+  if (!allowance.bf16)
+    return wrong(fmt::format("'evaluation' needs a type beside it, as in bf16,evaluation; {}", kAllowed), kOption);
   return allowance;
 }
 

@@ -70,8 +70,8 @@ int write_dry_files(const std::optional<ReportFile>& history, const std::string&
 Status goes_with_dry(const RunOptions& options) {
   const auto refused = [](const char* option) {
     return wrong(
-        "goes with --dry only beside --memory: --device says how much memory the card has, --memory how much "
-        "of it the program may hold",
+        "needs --memory when --dry is given: --device states the card's memory, --memory how much of it the program "
+        "may hold",
         option);
   };
   if (options.host_memory) return refused("--host-memory");
@@ -112,7 +112,7 @@ Result<DryQuestion> read_dry_question(const PredictOptions& options) {
   DryQuestion question;
   ULLAGE_TRY_VALUE(question.card, read_dry_card(options.device));
   if (options.memory)
-    return wrong("does not go with a dry run: --device cuda:SIZE states the card's memory", "--memory");
+    return wrong("cannot be given for a dry run: --device cuda:SIZE states the card's memory", "--memory");
   if (!options.vary.empty() || !options.at.empty()) {
     ULLAGE_TRY_VALUE(question.knobs, read_knobs(options.vary, options.at));
     ULLAGE_TRY(check_placeholders(options.target, question.knobs->at));

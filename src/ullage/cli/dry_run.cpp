@@ -36,8 +36,10 @@ Result<fs::path> card_library() {
     std::error_code ignored;
     if (fs::exists(folder / kCardLibrary, ignored)) return folder / kCardLibrary;
   }
-  return Error{Error::Kind::NotFound, std::string(kCardLibrary) + " does not stand beside ullage",
-               own_folder().string()};
+  return Error{
+      Error::Kind::NotFound,
+      std::string(kCardLibrary) + " is missing: it must be in the folder of ullage, or in lib beside that folder",
+      own_folder().string()};
 }
 
 Status write_file(const fs::path& file, std::string_view text) {

@@ -125,7 +125,8 @@ int run_explain(const ExplainOptions& options, Streams streams) {
                   streams.err);
   }
   if (diagnoses.empty())
-    return refuse({to_int(ExitCode::BadInput), file + ": nothing was recorded in it"}, "explain", streams.err);
+    return refuse({to_int(ExitCode::BadInput), file + ": holds no take and no event; record the program again"},
+                  "explain", streams.err);
   if (const int code = write_answer(options, *prepared, diagnoses, *input, streams.out, STDOUT_FILENO, streams.err);
       code != to_int(ExitCode::Done)) {
     return code;

@@ -69,7 +69,8 @@ Result<ExplainFiles> prepare_explain_files(const ExplainOptions& options, const 
     return wrong("the page and the converted file cannot be one file", "--convert");
   }
   if (are_one(files.answer, files.page) || are_one(files.answer, files.converted)) {
-    return wrong("the answer needs a file of its own", "--out");
+    return wrong("the answer cannot be written to the same file as the page or the converted file; name another",
+                 "--out");
   }
   return files;
 }

@@ -54,7 +54,8 @@ Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
   if (!options.memory) return std::optional<Bytes>();
   if (options.memory == "auto") {
     const Bytes machine = auto_budget(read_machine_memory(options.roots));
-    if (machine == Bytes{}) return wrong("this machine does not say how much it gives", "--memory");
+    if (machine == Bytes{})
+      return wrong("this machine does not show how much memory it has; state a size such as 8GiB", "--memory");
     return std::optional(machine);
   }
   ULLAGE_TRY_VALUE(Bytes size, plan_size(*options.memory, "--memory"));

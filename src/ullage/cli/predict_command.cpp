@@ -42,7 +42,7 @@ struct Asked {
 Result<Bytes> predict_size(const std::string& text, const std::string& option) {
   Result<Bytes> size = parse_bytes(text);
   if (!size) return wrong(size.error().message, option);
-  if (*size == Bytes{}) return wrong("0 bytes are no memory", option);
+  if (*size == Bytes{}) return wrong("0 bytes were stated; give a size above 0, such as 4GiB", option);
   return size;
 }
 
@@ -112,7 +112,8 @@ int predict_file(const PredictOptions& options, Asked asked, Streams streams) {
     return refused(wrong("predict takes one file, there are " + std::to_string(options.target.size()), ""),
                    streams.err);
   }
-  if (!options.vary.empty()) return refused(wrong("a file has its sizes already", "--vary"), streams.err);
+  if (!options.vary.empty())
+    return refused(wrong("a file has its sizes already, so --vary needs -- and a command", "--vary"), streams.err);
   Result<std::vector<Knob>> at = read_at(options.at);
   if (!at) return refused(at.error(), streams.err);
   asked.question.at = std::move(at).value();

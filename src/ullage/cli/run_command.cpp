@@ -72,7 +72,8 @@ Result<Bytes> host_memory_of(const RunOptions& options, const MachineMemory& mac
 Result<Bytes> budget_of(const RunOptions& options, const MachineMemory& machine, bool of_card, std::ostream& err) {
   if (options.memory == "auto") return of_card ? Bytes{} : auto_budget(machine);
   ULLAGE_TRY_VALUE(Bytes stated, size_of(options.memory, "--memory"));
-  if (stated == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
+  if (stated == Bytes{})
+    return Error{Error::Kind::BadArgument, "0 bytes were stated; give a size above 0, such as 4GiB", "--memory"};
   if (const auto most = most_there_is(machine); most && stated > *most && !of_card) {
     err << "ullage: warning: the budget of " << to_string(stated) << " is more than the " << to_string(*most)
         << " that this machine gives; the kernel may kill the program before the budget is reached\n";
@@ -83,7 +84,8 @@ Result<Bytes> budget_of(const RunOptions& options, const MachineMemory& machine,
 // A dry run's card is made, not found, so a budget above its memory is a mistake.
 Result<Room> room_of(const RunOptions& options, const DryCard& card) {
   ULLAGE_TRY_VALUE(const Bytes budget, size_of(options.memory, "--memory"));
-  if (budget == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
+  if (budget == Bytes{})
+    return Error{Error::Kind::BadArgument, "0 bytes were stated; give a size above 0, such as 4GiB", "--memory"};
   const Bytes memory{card.model.total};
   if (budget > memory) {
     return Error{Error::Kind::BadArgument,

@@ -33,7 +33,8 @@ void find_own_process(Evidence& evidence) {
   if (own == evidence.other_processes.end()) return;
   evidence.facts.process = own->bytes;
   evidence.notes.push_back(
-      fmt::format("process {} with {} is taken for this program: in a container PyTorch does not know its own number",
+      fmt::format("process {}, which holds {}, is assumed to be this program: in a container PyTorch cannot see its "
+                  "own process number",
                   own->pid, to_string(own->bytes)));
   evidence.other_processes.erase(own);
 }

@@ -312,7 +312,7 @@ class StandInMaker final {
       const auto soname = soname_for(library, *reference.from);
       if (!soname) {
         if (reference.weak) continue;
-        made_.notes.push_back(fmt::format("{} wants {}, but no file that was looked at is linked to a {}",
+        made_.notes.push_back(fmt::format("{} imports {}, but no file that was searched is linked to a {}",
                                           reference.from->path, reference.name, library));
         continue;
       }

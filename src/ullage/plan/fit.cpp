@@ -87,7 +87,7 @@ BesideTensors beside_recorded(const Step& step, Kernels kernels) {
 
 Result<Step> planned_step(trace::TraceFile& file, const StandsOn& on, std::optional<std::size_t> which,
                           const std::string& name) {
-  if (file.takes.empty()) return Error{Error::Kind::BadFile, "nothing was recorded in it", name};
+  if (file.takes.empty()) return Error{Error::Kind::BadFile, "holds no take; record the program again", name};
   trace::Take& take = file.takes.back();
   const trace::TakeMeaning meaning = trace::understand(take);
   if (which) return step_of(take, meaning, *which, on);

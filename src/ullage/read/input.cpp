@@ -38,7 +38,8 @@ Error refuse(const ForeignContent& content, const std::string& name) {
 Result<trace::Input> read_text(std::string_view text, const std::string& name) {
   Result<trace::Log> log = read_log(text, name);
   if (!log && text.starts_with('{')) {
-    return refuse({"JSON with no traceEvents, and no error of lack of memory in its texts", ""}, name);
+    return refuse({"JSON with no traceEvents (so no profiler trace) and no out-of-memory error in its texts", ""},
+                  name);
   }
   return as_input(std::move(log));
 }

@@ -247,7 +247,8 @@ __attribute__((constructor)) void start_from_environment() {
 }  // namespace
 
 Status begin_budget(Bytes memory, const std::string& spill, const std::string& record_file) {
-  if (memory == Bytes{}) return Error{Error::Kind::BadArgument, "0 bytes are no budget", "--memory"};
+  if (memory == Bytes{})
+    return Error{Error::Kind::BadArgument, "0 bytes were stated; give a size above 0, such as 4GiB", "--memory"};
   if (Session* session = Session::current()) {
     if (begun_here) return session->restate(memory);
     return Error{

@@ -119,8 +119,8 @@ double clip(const std::vector<at::Tensor>& gradients, double limit) {
 Result<std::vector<Slice>> micro_batches(std::int64_t batch, std::int64_t micro) {
   if (batch < 1) return bad("a batch of " + std::to_string(batch) + " samples; it must have at least 1");
   if (micro < 1 || micro > batch) {
-    return bad("a micro-batch of " + std::to_string(micro) + " samples of a batch of " + std::to_string(batch) +
-               "; give 1 to " + std::to_string(batch));
+    return bad("a micro-batch of " + std::to_string(micro) + " samples cannot be cut from a batch of " +
+               std::to_string(batch) + "; give 1 to " + std::to_string(batch));
   }
   std::vector<Slice> slices;
   for (std::int64_t begin = 0; begin < batch; begin += micro) slices.push_back({begin, std::min(begin + micro, batch)});
@@ -135,8 +135,7 @@ std::vector<AcrossTheBatch> layers_across_the_batch(const torch::nn::Module& mod
 
 Result<Accumulation> Accumulation::create(const torch::nn::Module& module, Options options) {
   if (options.clip_norm && !(*options.clip_norm > 0))
-    return bad("gradients are to be clipped to a norm of " + number(*options.clip_norm) + "; give one above 0",
-               "clip_norm");
+    return bad("clip_norm is " + number(*options.clip_norm) + "; it must be above 0", "clip_norm");
   Accumulation made(std::move(options));
   std::string refused;
   for (AcrossTheBatch& layer : layers_across_the_batch(module)) {
@@ -147,7 +146,7 @@ Result<Accumulation> Accumulation::create(const torch::nn::Module& module, Optio
     }
   }
   if (!refused.empty()) {
-    return bad("layers look across the batch and differ with micro-batches: " + refused +
+    return bad("these layers compute across the batch, so micro-batches change their results: " + refused +
                "; allow them by name or kind (Accumulation::Options::allow), or use layers that do not (GroupNorm, "
                "LayerNorm)");
   }
@@ -156,14 +155,15 @@ Result<Accumulation> Accumulation::create(const torch::nn::Module& module, Optio
         name == kFunction || std::any_of(made.differences_.begin(), made.differences_.end(),
                                          [&](const auto& d) { return d.layer == name || d.kind == name; });
     if (!used)
-      return bad("'" + name + "' is allowed, and no layer of that name or kind looks across the batch", "allow");
+      return bad("'" + name + "' is in allow, but no layer of that name or kind computes across the batch", "allow");
   }
   return made;
 }
 
 Status Accumulation::begin(Counts whole) {
   ULLAGE_CHECK(whole_.empty(), "begin() of a window while one is open: call step() or abandon() first");
-  if (whole.empty()) return bad("a window needs the count of what its losses average over");
+  if (whole.empty())
+    return bad("begin() was given no counts; give the number of samples (or tokens) that the losses average over");
   for (const auto& [of, count] : whole) {
     if (!(count > 0) || std::isinf(count))
       return bad("the whole batch has " + number(count) + " " + of + "; it must have more than 0");
@@ -178,11 +178,11 @@ Result<at::Tensor> Accumulation::weigh(const at::Tensor& loss, double part, cons
   ULLAGE_CHECK(!whole_.empty(), "weigh() outside a window: call begin() first");
   const auto whole = whole_.find(of);
   if (whole == whole_.end())
-    return bad("a loss averages over " + of + ", of which begin() was not given the whole count");
+    return bad("a loss averages over " + of + ", but begin() was given no count of these for the whole batch");
   const double seen = seen_[of] + part;
   if (!(part >= 0) || (seen > whole->second && !is_all(seen, whole->second))) {
     return bad("a micro-batch of " + number(part) + " " + of + " after " + number(seen_[of]) + " of " +
-               number(whole->second) + "; parts must add up to the whole that begin() was given");
+               number(whole->second) + "; the parts must add up to the whole that begin() was given");
   }
   seen_[of] = seen;
   if (part == 0) return at::Tensor();

@@ -25,12 +25,13 @@ Status can_autocast(DeviceType device, std::optional<ScalarType> dtype) {
   if (!knows_autocast(device))
     return Error{Error::Kind::BadArgument, "torch has no autocast for " + name + "; cpu and cuda have it", ""};
   if (device == DeviceType::CUDA && !at::globalContext().hasCUDA())
-    return Error{Error::Kind::BadArgument, "autocast for cuda, and there is no CUDA device here; cpu has autocast", ""};
+    return Error{Error::Kind::BadArgument,
+                 "autocast was asked for cuda, but this machine has no CUDA device; cpu has autocast too", ""};
   const ScalarType wanted = dtype.value_or(at::autocast::get_autocast_dtype(device));
   if (wanted != ScalarType::BFloat16 && wanted != ScalarType::Half) {
     return Error{Error::Kind::BadArgument,
-                 std::string("autocast to ") + c10::toString(wanted) + " on " + name +
-                     "; it can cast to BFloat16 and Half (torch::kBFloat16, torch::kHalf)",
+                 std::string("autocast cannot cast to ") + c10::toString(wanted) + " on " + name +
+                     "; give BFloat16 or Half (torch::kBFloat16, torch::kHalf)",
                  ""};
   }
   return success();

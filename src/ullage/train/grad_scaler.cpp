@@ -180,7 +180,7 @@ bool GradScaler::step(Optimizer& optimizer) {
     throw ContractError("step() was called twice for an optimizer: call update() at the end of each iteration");
   if (state.stage == Stage::Ready) unscale_(optimizer);
   if (state.found_inf.empty())
-    throw ContractError("step() of an optimizer of whose parameters none has a gradient: call backward() first");
+    throw ContractError("step() of an optimizer none of whose parameters has a gradient: call backward() first");
   double found = 0;
   for (const auto& [device, one] : state.found_inf) found += one.item<double>();
   if (found == 0) {
@@ -209,7 +209,8 @@ Status GradScaler::update(std::optional<double> new_scale) {
       found = found.defined() ? found.add_(here) : here;
     }
   }
-  if (!found.defined()) throw ContractError("update() with no optimizer unscaled or stepped since the last one");
+  if (!found.defined())
+    throw ContractError("update() was called, but no optimizer was unscaled or stepped since the last update()");
   if (skipped && skipped_in_a_row_ == 0) scale_before_row_ = get_scale();
   at::_amp_update_scale_(scale_, growth_tracker_, found, settings_.growth_factor, settings_.backoff_factor,
                          settings_.growth_interval);

@@ -526,7 +526,8 @@ TEST(StepOfTake, RefusesAStepThatIsNotThere) {
   RecordedProgram first;
   trace::Take take = first.b.take();
   const trace::TakeMeaning meaning = trace::understand(take);
-  EXPECT_EQ(typical_step(take, meaning).error().text(), "the recording has no whole step behind the first one");
+  EXPECT_EQ(typical_step(take, meaning).error().text(),
+            "the recording has no whole step after the first one; record more steps");
 }
 
 TEST(StepOfTake, RefusesAStepThatEndsWithinAnOp) {

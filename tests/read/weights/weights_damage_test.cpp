@@ -300,9 +300,9 @@ TEST(WeightsDamage, MalformedSafetensorsAreRefused) {
            {R"({"a":{"dtype":"U8","shape":[0,9223372036854775807],"data_offsets":[8,8]}})", "hole"},
            {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "data_offsets say [4,0]"},
            {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "hole at byte"},
-           {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "tensors end at byte"},
+           {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "the tensors end at byte"},
            {R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})",
-            "ends 12 bytes behind the header, the file has 8"},
+            "ends 12 bytes after the header, but the file has only 8"},
            {R"({"__metadata__":{"a":1}})", "is no text"},
            {R"({"__metadata__":[]})", "is no object"},
            {R"({"a":[[[[1]]]]})", "no JSON object of tensors"},
@@ -310,8 +310,8 @@ TEST(WeightsDamage, MalformedSafetensorsAreRefused) {
        }) {
     EXPECT_TRUE(says_weights(said(header), expected));
   }
-  EXPECT_TRUE(
-      says_weights(refusal_of_weights(pickled::little(100, 8) + "{}"), "header claims 100 bytes, the file has 10"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(pickled::little(100, 8) + "{}"),
+                           "the header states 100 bytes for itself, but the file has 10"));
 }
 
 TEST(WeightsDamage, DeepJsonTakesNoMemory) {

@@ -88,9 +88,9 @@ TEST(DamagedTrace, WithRightChecksumsIsAnErrorOrAWholeTake) {
 TEST(DamagedTrace, OfANewerVersionSaysWhatToDo) {
   std::string content = small_file();
   content.replace(0, content.find('\n'), "ULLAGE TRACE 12");
-  EXPECT_EQ(
-      error_of(content),
-      "run.ullage:13: a trace of version 12, known here is 1: read it with the ullage that wrote it, or a newer one");
+  EXPECT_EQ(error_of(content),
+            "run.ullage:13: a trace of version 12, but this ullage reads version 1: read it with the ullage that wrote "
+            "it, or a newer one");
   content.replace(0, content.find('\n'), "ULLAGE TRACE 0");
   EXPECT_TRUE(has(error_of(content), "no such version"));
   content.replace(0, content.find('\n'), "ULLAGE TRACE 1x");
@@ -101,9 +101,9 @@ TEST(DamagedTrace, SaysHowManyPartsAreMissing) {
   const std::string content = small_file();
   // Removes the first take with its end part.
   const std::size_t begin = content.find("TAKE"), end = content.find("TAKE", begin + 1);
-  EXPECT_TRUE(has(error_of(content.substr(0, begin) + content.substr(end)), "parts are missing: 7 came, 11 were"))
+  EXPECT_TRUE(has(error_of(content.substr(0, begin) + content.substr(end)), "parts are missing: 7 are there, 11 were"))
       << error_of(content.substr(0, begin) + content.substr(end));
-  EXPECT_TRUE(has(error_of(content + "x"), "1 bytes behind the end"));
+  EXPECT_TRUE(has(error_of(content + "x"), "1 bytes after the end"));
 }
 
 // Makes a file with one take by hand, part by part.
@@ -172,7 +172,7 @@ TEST(DamagedTrace, WithIdsThatWereNeverGivenOutIsRefused) {
   EXPECT_TRUE(has(error_of(with_events(1, {kOpBegin, 5, 1, 0, 0, 0})), "a name that the file does not have"));
   EXPECT_TRUE(has(error_of(with_events(2, {kAllocation, 5, 9, kOpBegin, 5, 0, 0, 0, 1, 1, 1 << 2})), "a shape that"));
   const std::string before = HandMade().front().take(3, numbers({1, 3, 64})).end(0);
-  EXPECT_TRUE(has(error_of(before), "from before that was not allocated yet"));
+  EXPECT_TRUE(has(error_of(before), "from before the take was not allocated yet"));
 }
 
 TEST(DamagedTrace, ThatFreesTwiceIsRefusedWithThePlace) {

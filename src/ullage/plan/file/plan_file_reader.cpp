@@ -69,7 +69,7 @@ class Reader final {
   std::string text_at(const UnorderedJson& object, const std::string& place, const char* key) {
     const UnorderedJson* value = need(object, place, key);
     if (value != nullptr && value->is_string()) return value->get<std::string>();
-    return fail(join(place, key), "is no text"), "";
+    return fail(join(place, key), "is not text"), "";
   }
   const UnorderedJson& list_at(const UnorderedJson& object, const char* key) {
     static const UnorderedJson none = UnorderedJson::array();
@@ -221,10 +221,12 @@ Result<PlanFile> read_plan(std::string_view text, const std::string& name) {
   } catch (const UnorderedJson::exception& error) {
     const auto* parse = dynamic_cast<const UnorderedJson::parse_error*>(&error);
     const std::size_t at = parse != nullptr ? parse->byte : 0;
-    return Error{Error::Kind::BadFile, "is no JSON, so no plan", fmt::format("{}:{}", name, at)};
+    return Error{Error::Kind::BadFile, "is not JSON, so it is no plan; write one with 'ullage plan --out FILE'",
+                 fmt::format("{}:{}", name, at)};
   }
   const UnorderedJson* format = reader.find(json, "", "format");
-  if (format == nullptr || *format != kPlanFormat) return Error{Error::Kind::BadFile, "is no plan of Ullage", name};
+  if (format == nullptr || *format != kPlanFormat)
+    return Error{Error::Kind::BadFile, "is no plan of Ullage; write one with 'ullage plan --out FILE'", name};
   const std::uint64_t version = reader.number_at(json, "", "version");
   if (!reader.failed() && version != kPlanVersion) {
     reader.fail("version", fmt::format("is {}, this Ullage reads {}: plan again with it", version, kPlanVersion));

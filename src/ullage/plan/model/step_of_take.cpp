@@ -51,7 +51,7 @@ Result<Step> step_of(const trace::Take& take, const trace::TakeMeaning& meaning,
 Result<Step> typical_step(const trace::Take& take, const trace::TakeMeaning& meaning, const StandsOn& on) {
   const trace::TakeIndex index(take);
   std::map<std::vector<std::uint64_t>, std::vector<StepRange>> alike;  // by keys
-  Error last{Error::Kind::BadArgument, "the recording has no whole step behind the first one", ""};
+  Error last{Error::Kind::BadArgument, "the recording has no whole step after the first one; record more steps", ""};
   for (std::size_t which = 1; which < meaning.steps.whole(); ++which) {
     Result<StepRange> range = step_range(index, meaning.steps, which);
     if (!range) {

@@ -33,7 +33,7 @@ class Gunzip final {
       ULLAGE_TRY(unfold_member());
       const auto rest = content_.subspan(used_);
       if (std::all_of(rest.begin(), rest.end(), [](std::byte b) { return b == std::byte{0}; })) break;
-      if (!is_gzip(rest)) return bad("gzip data is followed by something that is none");
+      if (!is_gzip(rest)) return bad("gzip data is followed by other bytes");
       inflateReset(&stream_);
     }
     out_.resize(written_);

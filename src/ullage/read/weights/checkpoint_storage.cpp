@@ -25,7 +25,7 @@ Result<std::optional<CheckpointStorageId>> storage_id(const CheckpointPickle& fi
   const auto parts = what.empty() ? what : pickle.items(what[0]);
   if (parts.empty() || pickle.string(parts[0]) != "storage") return std::optional<CheckpointStorageId>();
   if (parts.size() < 5 || parts[2].kind() != PickleValue::Kind::String) {
-    return file.bad(persistent, fmt::format("a storage is described by {} values, wanted are 5, the third of them its "
+    return file.bad(persistent, fmt::format("a storage is described by {} values, not by 5 of which the third is its "
                                             "key: the file is damaged",
                                             parts.size()));
   }

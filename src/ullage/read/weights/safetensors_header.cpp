@@ -82,7 +82,8 @@ Status check_places(const SafetensorsHeader& header, std::uint64_t data, std::ui
     place = end;
   }
   if (place == file_size) return success();
-  return bad_header(name, place, fmt::format("tensors end at byte {}, the file has {}", place, file_size));
+  return bad_header(name, place,
+                    fmt::format("the tensors end at byte {}, but the file has {} bytes", place, file_size));
 }
 
 }  // namespace
@@ -91,7 +92,8 @@ Status check_safetensors_length(std::uint64_t length, std::uint64_t file_size, c
   if (length <= kLargestHeader && file_size >= kSafetensorsLength && length <= file_size - kSafetensorsLength) {
     return success();
   }
-  return bad_header(name, 0, fmt::format("header claims {} bytes, the file has {}", length, file_size));
+  return bad_header(name, 0,
+                    fmt::format("the header states {} bytes for itself, but the file has {}", length, file_size));
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::uint64_t file_size,
@@ -115,8 +117,8 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::u
     }
     if (entry.end > file_size - data) {
       return bad_header(name, file_size,
-                        fmt::format("{} ends {} bytes behind the header, the file has {} there", shown_key, entry.end,
-                                    file_size - data));
+                        fmt::format("{} ends {} bytes after the header, but the file has only {} there", shown_key,
+                                    entry.end, file_size - data));
     }
     entry.name = key;
     entry.begin += data;

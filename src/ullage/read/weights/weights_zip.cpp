@@ -27,7 +27,8 @@ Result<Entry> find_object(const ZipArchive& zip, const std::string& name) {
   for (const Entry& entry : zip.entries()) {
     const std::size_t slash = entry.name.find('/');
     if (entry.name.substr(slash == std::string_view::npos ? 0 : slash + 1) != kObject) continue;
-    if (found) return bad_archive(name, entry.header, "a second entry data.pkl, one is wanted: the archive is damaged");
+    if (found)
+      return bad_archive(name, entry.header, "the archive has a second entry data.pkl instead of one: it is damaged");
     found = &entry;
   }
   if (found) return *found;

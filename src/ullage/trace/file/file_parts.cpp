@@ -77,7 +77,7 @@ Status PartReader::begin() {
   if (end == begin || end - begin > kMostDigits || text[end] != '\n') return bad("the first line is damaged", begin);
   const unsigned long version = std::stoul(std::string(text.substr(begin, end - begin)));
   if (version != kTraceFileVersion) {
-    return bad("a trace of version " + std::to_string(version) + ", known here is " +
+    return bad("a trace of version " + std::to_string(version) + ", but this ullage reads version " +
                    std::to_string(kTraceFileVersion) +
                    (version > kTraceFileVersion ? ": read it with the ullage that wrote it, or a newer one"
                                                 : ": no such version was ever written"),
@@ -126,10 +126,11 @@ Status PartReader::check_end(const Part& part) const {
   }
   const std::uint64_t stated = from_little_endian(part.content);
   if (stated != parts_) {
-    return bad("parts are missing: " + std::to_string(parts_) + " came, " + std::to_string(stated) + " were written",
-               part.offset);
+    return bad(
+        "parts are missing: " + std::to_string(parts_) + " are there, " + std::to_string(stated) + " were written",
+        part.offset);
   }
-  if (at_ != file_.size()) return bad(std::to_string(file_.size() - at_) + " bytes behind the end of the trace", at_);
+  if (at_ != file_.size()) return bad(std::to_string(file_.size() - at_) + " bytes after the end of the trace", at_);
   return success();
 }
 

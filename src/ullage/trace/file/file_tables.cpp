@@ -14,11 +14,11 @@ std::optional<Problem> FileTables::read_texts(std::span<const std::byte> content
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t size = in.number();
     const std::string_view text = in.text(size);
-    if (in.failed()) return Problem{"names that are cut off", in.at()};
+    if (in.failed()) return Problem{"its names are cut off", in.at()};
     if (!allowance.spend(sizeof(std::string) + size)) return Problem{kTooMuch, in.at()};
     texts.emplace_back(text);
   }
-  if (in.failed() || !in.done()) return Problem{"names, and something behind them", in.at()};
+  if (in.failed() || !in.done()) return Problem{"other bytes follow its names", in.at()};
   return std::nullopt;
 }
 
@@ -30,17 +30,17 @@ std::optional<Problem> FileTables::read_shapes(std::span<const std::byte> conten
     Shape shape;
     shape.dtype = in.byte();
     const std::uint64_t sizes = in.number();
-    if (in.failed() || sizes > in.left()) return Problem{"shapes that are cut off", in.at()};
+    if (in.failed() || sizes > in.left()) return Problem{"its shapes are cut off", in.at()};
     if (!allowance.spend(sizeof(Shape) + sizes * sizeof(std::int64_t))) return Problem{kTooMuch, in.at()};
     for (std::uint64_t d = 0; d < sizes; ++d) {
       const std::uint64_t size = in.number();
-      if (size > INT64_MAX) return Problem{"a size that cannot be", in.at()};
+      if (size > INT64_MAX) return Problem{"a size of a tensor is above 2^63 - 1", in.at()};
       shape.sizes.push_back(static_cast<std::int64_t>(size));
     }
-    if (in.failed()) return Problem{"shapes that are cut off", in.at()};
+    if (in.failed()) return Problem{"its shapes are cut off", in.at()};
     shapes.push_back(std::move(shape));
   }
-  if (in.failed() || !in.done()) return Problem{"shapes, and something behind them", in.at()};
+  if (in.failed() || !in.done()) return Problem{"other bytes follow its shapes", in.at()};
   return std::nullopt;
 }
 

@@ -38,7 +38,7 @@ bool EventUnpacker::next(PackedEvent& event) {
     now_.micros += later;
   }
   body(event);
-  if (in_.failed()) fail("an event that is cut off");
+  if (in_.failed()) fail("an event is cut off");
   return problem_ == nullptr;
 }
 
@@ -92,7 +92,7 @@ void EventUnpacker::op_begin(PackedEvent& event) {
 
 void EventUnpacker::uses(PackedEvent& event) {
   const std::uint64_t count = in_.number();
-  if (count > in_.left() / kLeastUse) return fail("an event that is cut off");
+  if (count > in_.left() / kLeastUse) return fail("an event is cut off");
   event.uses.resize(count);
   for (PackedUse& use : event.uses) {
     use.storage = storage();
@@ -104,11 +104,11 @@ void EventUnpacker::uses(PackedEvent& event) {
     if (use.shape != 0) continue;
     use.dtype = in_.byte();
     const std::uint64_t sizes = in_.number();
-    if (sizes > in_.left()) return fail("an event that is cut off");
+    if (sizes > in_.left()) return fail("an event is cut off");
     use.sizes.resize(sizes);
     for (std::int64_t& size : use.sizes) {
       const std::uint64_t value = in_.number();
-      if (value > INT64_MAX) return fail("a size that cannot be");
+      if (value > INT64_MAX) return fail("a size of a tensor is above 2^63 - 1");
       size = static_cast<std::int64_t>(value);
     }
   }
@@ -118,7 +118,7 @@ void EventUnpacker::border(PackedEvent& event) {
   if (event.flags > 2) return fail("a border of no known kind");
   event.name = in_.number();
   const std::uint64_t count = in_.number();
-  if (count > in_.left() / kLeastKnob) return fail("an event that is cut off");
+  if (count > in_.left() / kLeastKnob) return fail("an event is cut off");
   event.knobs.resize(count);
   for (PackedKnob& knob : event.knobs) {
     knob.name = in_.number();

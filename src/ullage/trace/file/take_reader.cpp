@@ -50,14 +50,15 @@ std::optional<Problem> TakeReader::before(std::span<const std::byte> content) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t skipped = in.number();
     const std::uint64_t bytes = in.number();
-    if (in.failed()) return Problem{"storages from before that are cut off", in.at()};
+    if (in.failed()) return Problem{"its list of storages from before the take is cut off", in.at()};
     if (skipped >= now_.next_storage - next)
-      return Problem{"a storage from before that was not allocated yet", in.at()};
+      return Problem{"a storage from before the take was not allocated yet", in.at()};
     if (const char* problem = add_storage(next + skipped, bytes, kNoOp, true)) return Problem{problem, in.at()};
     take_.trace.live_before += Bytes{bytes};
     next += skipped + 1;
   }
-  if (in.failed() || !in.done()) return Problem{"storages from before, and something behind them", in.at()};
+  if (in.failed() || !in.done())
+    return Problem{"other bytes follow its list of storages from before the take", in.at()};
   return std::nullopt;
 }
 
@@ -65,7 +66,7 @@ std::optional<Problem> TakeReader::chunk(std::span<const std::byte> content) {
   PackedReader in(content);
   const Position begin{in.number(), in.number(), in.number(), in.number()};
   const std::uint64_t events = in.number();
-  if (in.failed()) return Problem{"events that are cut off", in.at()};
+  if (in.failed()) return Problem{"its events are cut off", in.at()};
   if (begin.next_storage != now_.next_storage || begin.next_op != now_.next_op || begin.micros != now_.micros ||
       begin.thread != now_.thread) {
     return Problem{"events that do not follow those before: storage " + std::to_string(begin.next_storage) + ", op " +

@@ -69,7 +69,8 @@ TraceReader::Step TraceReader::expect(std::string_view kind) {
 
 TraceReader::Step TraceReader::read_front() {
   if (Step error = expect(part::kHead)) return error;
-  if (!allowance_.spend(16 * part_.content.size())) return wrong(Problem{"a head larger than all else", 0});
+  if (!allowance_.spend(16 * part_.content.size()))
+    return wrong(Problem{"its head is too large for a file of this size", 0});
   if (Step error = wrong(read_head(json(), file_))) return error;
   if (Step error = expect(part::kTexts)) return error;
   if (Step error = wrong(tables_.read_texts(part_.content, allowance_))) return error;
