@@ -65,8 +65,8 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
       ->type_size(2);
   verb->add_option(
           "--keep", options.keep,
-          "with a COMMAND that runs out of memory: the folder for oom-HOST-PID.pickle\n(the snapshot) and .log "
-          "(its output); default: $ULLAGE_EXPLAIN, else here")
+          "with a COMMAND that runs out of memory: the folder for the snapshot\n(oom-HOST-PID.pickle) and its output "
+          "(.log); default: $ULLAGE_EXPLAIN,\nelse here")
       ->type_name("FOLDER");
   verb->add_option(
           "--events", options.events,
@@ -75,11 +75,12 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(0, 100'000'000).description(""));
   verb->footer(
-      "COMMAND is run as it is. If it dies of memory, or a card refused it a request, the answer follows on\n"
-      "stderr, and the snapshot and the log are kept. If not, nothing is written. The exit code is COMMAND's.\n"
+      "COMMAND is run as it is. If it dies of memory, or a card refuses it a request, the answer follows on\n"
+      "stderr, and the snapshot and the log are kept. If not, nothing is written.\n"
+      "The exit code is COMMAND's.\n"
       "Jobs: ULLAGE_EXPLAIN=FOLDER watches every Python that has the package ullage (docs/explain.md).\n"
-      "Exit code with FILE: 0 the answer is on stdout; 2 wrong use; 3 FILE cannot be read, is damaged, or is\n"
-      "a text with neither an error nor a table. Nothing in FILE is run, a snapshot's pickle included.\n"
+      "Exit code with FILE: 0 the answer is on stdout; 2 wrong use; 3 FILE cannot be read, is damaged, or\n"
+      "is a text with neither an error nor a table. Nothing in FILE is run, a snapshot's pickle included.\n"
       "Colors appear on a terminal only, and not if NO_COLOR is set.");
   return verb;
 }
