@@ -110,8 +110,8 @@ std::optional<Finding> on_mps(const Evidence& evidence) {
                               to_string(*evidence.other_allocations), to_string(*evidence.facts.allowed), 100 * part)}};
 }
 
-// The driver moves what does not fit into the machine's memory: Windows does so by itself. The request then fails when
-// that is full too.
+// Bytes that do not fit on the card can be moved to the machine's memory by the driver; on Windows that is the default.
+// A request then fails only when that memory is full too.
 std::optional<Finding> spilled_to_host(const Evidence& evidence) {
   if (!evidence.told_by_pool() || evidence.told_by(Teller::Hip) || !evidence.holds_more_than_capacity()) {
     return std::nullopt;

@@ -32,8 +32,8 @@ struct DryCardCount {
   Bytes peak;                                       // the most that all processes held at any moment, contexts included
   Bytes pinned_peak;                                // of locked memory of the host
   std::uint64_t launches = 0, unread_launches = 0;  // of kernels; those whose arguments could not be looked at
-  std::uint64_t findings = 0;                       // what a real card would not have forgiven
-  std::vector<std::string> finding_texts;           // the first of them
+  std::uint64_t findings = 0;                       // errors that would have corrupted data or crashed on a real card
+  std::vector<std::string> finding_texts;           // the first ones
 };
 
 // The launcher's own observations, without the ledger.
@@ -120,7 +120,7 @@ struct RunReport {
   std::string message;  // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;
 
-  advise::Effect effect = advise::Effect::SameBits;  // what was switched on does to the results
+  advise::Effect effect = advise::Effect::SameBits;  // of the switches of --allow on the results
   std::optional<std::uint64_t> half_ops;             // with --allow: ops that ran in bf16, of all processes
 
   bool recorded = false;             // the trace that was asked for was written

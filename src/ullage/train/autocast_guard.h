@@ -20,7 +20,7 @@
 
 namespace ullage::train {
 
-// Success, or BadArgument that names the types that `device` can. `dtype`: none asks for the device's default.
+// Success, or BadArgument that names the types that `device` can cast to. `dtype`: none asks for the device's default.
 // Python warns and goes on without autocast in these cases.
 Status can_autocast(c10::DeviceType device, std::optional<c10::ScalarType> dtype = std::nullopt);
 
