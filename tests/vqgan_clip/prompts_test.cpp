@@ -51,7 +51,7 @@ TEST(Prompts, SayWhichOfThemDoesNotWork) {
       {"a^", "prompt '' is empty"},
       {":1", "prompt ':1' is empty"},
       {"a: b",
-       "'a: b': the weight 'b' is not a number; where a colon belongs to the text, give weight and stop behind "
+       "'a: b': the weight 'b' is not a number; if the text has a colon, give weight and stop after "
        "it: 'a: b:1:-inf'"},
       {"x: y:1", "the weight 'y' is not a number"},
       {"a:", "the weight '' is not a number"},

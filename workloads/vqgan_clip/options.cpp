@@ -172,7 +172,7 @@ std::variant<Options, program::Answer> parse_options(int argc, const char* const
   app.get_formatter()->column_width(40);
   app.allow_extras();
   app.footer(
-      "A prompt is text:weight:stop (1 and -inf where they are not given); a text with colons needs both behind it.\n"
+      "A prompt is text:weight:stop (1 and -inf where they are not given); a text with colons needs both after it.\n"
       "Text is cleaned as CLIP's is, but for wrongly decoded characters, which are not repaired.\n"
       "Every option may also be written as the published generate.py has it: -ii or --init_image for --init-image.");
   add_options(app, options, words);

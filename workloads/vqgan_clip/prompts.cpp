@@ -53,8 +53,8 @@ Result<Prompt> parse_prompt(std::string_view written, const std::string& option)
   if (prompt.text.empty()) return wrong("prompt " + quoted + " is empty; give a text before its weight");
   const auto no_number = [&](std::string_view part, const char* what, const char* allowed) {
     return wrong("prompt " + quoted + ": " + what + " '" + std::string(trimmed(part)) + "' is not " + allowed +
-                 "; where a colon belongs to the text, give weight and stop behind it: " +
-                 quoted.substr(0, quoted.size() - 1) + ":1:-inf'");
+                 "; if the text has a colon, give weight and stop after it: " + quoted.substr(0, quoted.size() - 1) +
+                 ":1:-inf'");
   };
   if (parts.size() > 1) {
     const auto weight = number(parts[1]);

@@ -212,7 +212,7 @@ TEST(SnapshotDamage, ContradictionsAreToldAndCounted) {
   EXPECT_EQ(told("block at 0x1001: 100 bytes are no multiple of 512"), 1);
   EXPECT_EQ(told("block at 0x1001: 200 bytes were requested, it has 100"), 1);
   EXPECT_EQ(told("segment at 0x1000 on device 0: the one before ends at 0x1001"), 1);
-  EXPECT_EQ(told("4 bytes behind the end of the pickle were not read"), 1);
+  EXPECT_EQ(told("4 bytes after the end of the pickle were not read"), 1);
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ void Reader::finish() {
   }
   if (source_.pickle.end() != source_.pickle.size()) {
     made_.inconsistencies.push_back(std::to_string(source_.pickle.size() - source_.pickle.end()) +
-                                    " bytes behind the end of the pickle were not read");
+                                    " bytes after the end of the pickle were not read");
   }
   made_.torch = torch();
 }

@@ -35,7 +35,7 @@ class Contradiction final {
 
 struct Contradictions {
   Contradiction sum{"segments whose blocks do not add up"};
-  Contradiction place{"blocks that do not stand behind the one before"};
+  Contradiction place{"blocks that do not follow the one before"};
   Contradiction stated{"sums of segments that their blocks contradict"};
   Contradiction unit{"blocks whose sizes are no multiples of 512"};
   Contradiction larger{"blocks smaller than what was requested"};

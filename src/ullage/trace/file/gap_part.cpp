@@ -44,7 +44,7 @@ const char* read_lists(PackedReader& in, const Position& begin, GapPart& gap) {
   for (std::uint64_t i = 0; i < count; ++i) {
     GapPart::Born one;
     if (!add(next, in.number(), one.storage) || one.storage >= gap.end.next_storage) {
-      return "a storage born behind the gap";
+      return "a storage born after the gap";
     }
     one.bytes = in.number();
     gap.born.push_back(one);
