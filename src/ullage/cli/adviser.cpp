@@ -80,8 +80,7 @@ class Running final {
   std::vector<std::string> names_;
 };
 
-// Every method may run the program several times; none begins a run after the time is over, and a run that goes on then
-// is ended.
+// Every method may run the program several times. When the time is over, a run in progress is ended and none is begun.
 class Adviser final {
  public:
   Adviser(AdviseRuns& runs, const AdviseQuestion& question, Progress& progress, std::ostream& err)

@@ -92,7 +92,7 @@ Bytes copies_of(const TreeMember& now, const store::ResidentPages& before, store
 }
 
 // Returns how many bytes the proportional figures lack because processes outside the tree map the same libraries. Such
-// a page counts in part only, and would count whole as soon as the other process ends, although no process of the tree
+// a page counts in part only. It would count whole as soon as the other process ends, although no process of the tree
 // allocated anything. So it counts whole from the start. The processes of a tree mostly run the same libraries. So the
 // pages of `largest`, the process with the most, count once for all, and each other process adds only its private
 // pages.

@@ -6,8 +6,8 @@ to. At the process's end it writes torch's figures of memory, and the error that
 
 environment  ULLAGE_DRYCARD_ACCOUNT  a folder: PID.json, and PID.pickle with the history
              ULLAGE_DRYCARD_HISTORY  1: the history is kept
-             ULLAGE_DRYCARD_STEPS    end behind so many steps; 0: at the program's own end
-             ULLAGE_DRYCARD_SECONDS  end after so many; 0: never
+             ULLAGE_DRYCARD_STEPS    end the program after so many steps; 0: never
+             ULLAGE_DRYCARD_SECONDS  end the program after so many seconds; 0: never
              ULLAGE_DRYCARD_VALUES   the file values.py; empty: nothing is known of values
 """
 import atexit

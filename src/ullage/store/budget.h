@@ -12,8 +12,9 @@
 // that oneDNN generates), whatever the batch size. So 48 MiB are reserved on top from the start, ahead of need.
 // In Python the rest of importing torch and the first optimizer take 117 MiB (sympy is the largest part).
 //
-// The margin covers growth between two measurements and the kernel's counting error. (It counts pages for each
-// processor and adds these counts up in batches of 32 to 64.) What other processes of the tree hold is kept free too.
+// The margin covers growth between two measurements and the kernel's counting error. The kernel counts pages for each
+// processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
+// free too.
 //
 // Later the reserve follows what is measured: from the third step on it is the most that stood outside in such a step.
 // Before a request is refused, reserved bytes that stand unused are lent to the pool. If the outside grows after that,
@@ -34,7 +35,7 @@ class Budget final : public Limit {
   static constexpr Bytes kWarmUp = 48_MiB;
   static constexpr Bytes kWarmUpInPython = 124_MiB;
   static constexpr Bytes kMargin = 8_MiB;
-  // How much of its parent's pages a child made by fork copies in its first moments in Python, where every access to an
+  // The bytes of its parent's pages that a child made by fork copies in its first moments. In Python every access to an
   // object writes its reference count. Measured: 7 to 10 MiB in workers of a DataLoader.
   static constexpr Bytes kForkedInPython = 12_MiB;
   static constexpr std::uint64_t kFirstSteps = 2;  // libraries warm up in them

@@ -3,7 +3,7 @@
 
 // A file descriptor that Ullage owns inside somebody else's program. Its number is high, because shells and scripts
 // take the low ones for themselves. It remembers its file, because programs close descriptors that are not theirs
-// (daemons close all): the next file that is opened may then get the same number.
+// (daemons close all). Another file that is opened later may then get the same number.
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -8,9 +8,9 @@
 //
 // A request that has just the size of a whole range gets that range at once. For other requests, ranges are taken apart
 // and their pieces are moved behind other addresses. The best-fitting piece is chosen, because each move costs some 20
-// us whatever its length. (DCGAN-256: 340 moves a step; taking the oldest range apart instead made 660.) If pages are
-// to be given back to the system, crumbs go first, then small pieces, then huge ones. Only if there are none of these
-// is a whole range taken apart, the one that has been idle longest.
+// us whatever its length. In DCGAN-256 that makes 340 moves a step; taking the oldest range apart made 660. If pages
+// are to be given back to the system, crumbs go first, then small pieces, then huge ones. Only if there are none of
+// these is a whole range taken apart, the one that has been idle longest.
 //
 // A piece is one mapping of the kernel, because the kernel can only move pages that lie in one mapping. Crumbs are
 // pieces too small to be worth a mapping; they are only ever given back.

@@ -59,8 +59,8 @@ class Pager {
     // is not evicted before some op has used or made it.
     bool libraries_take_blocks = false;
     bool evict_all = false;  // stress: before every op, everything that no op in flight uses is evicted
-    // Called for bytes that a device may still be working on: when an op ends, for each storage that it used, and when
-    // a storage is freed. The pager's lock is held. Empty: the work of an op is done when the op ends.
+    // Called for bytes that a device may still be working on. That is when an op ends, for each storage that it used,
+    // and when a storage is freed. The pager's lock is held. Empty: the work of an op is done when the op ends.
     std::function<void(Address, Bytes)> used;
     // Called when the bytes of a storage leave or come back. The pager's lock is held. Empty: nobody needs to know,
     // because a touch of an evicted storage is noticed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pager's background thread. It makes the copies that a plan orders. Without a plan it reads ahead what is due
-// next, and writes ahead what will be evicted next, so that an eviction only has to take the pages.
+// The pager's background thread. It makes the copies that a plan orders. Without a plan it reads ahead the storages
+// that are due next. It writes ahead those that will be evicted next, so that an eviction only has to take the pages.
 #include "ullage/store/pager_core.h"
 
 #include <algorithm>

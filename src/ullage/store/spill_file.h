@@ -66,9 +66,9 @@ class SpillFile final : public Tier {
   // In a forked child only the child's own account changes.
   void give(const SpillSlot& slot) override;
 
-  // To be called around every fork (pthread_atfork). The first waits for reads and writes in progress, because a fork
-  // amid them would mix up the pages of parent and child (open(2), notes on O_DIRECT). It lets no other call through
-  // until after the fork. The child may read what was in use at the fork; it can neither take nor write slots.
+  // To be called around every fork (pthread_atfork). The first waits for reads and writes in progress. A fork during
+  // one would mix up the pages of parent and child (open(2), notes on O_DIRECT). It lets no other call through until
+  // after the fork. The child may read what was in use at the fork; it can neither take nor write slots.
   void before_fork() override;
   void after_fork_in_parent() override;
   void after_fork_in_child() override;

@@ -19,11 +19,11 @@ struct SpillPlace {
 };
 
 // Reads "DIR" or "DIR:SIZE" and checks the folder. What follows the last ':' is SIZE, the bound, if parse_bytes()
-// accepts it; otherwise the whole text names the folder. Without SIZE the bound is what the file system has free for
-// this user, less a reserve for everyone else: 5 % of it, at least 64 MiB. It is at most the limit on file sizes
-// (ulimit -f). NotFound: there is no such folder. BadArgument: DIR is empty or a file system in memory, or SIZE is less
-// than a page, more than is free or more than ulimit -f. System: DIR is not a folder or not writable, or has no space
-// beyond the reserve.
+// accepts it; otherwise the whole text names the folder. Without SIZE the bound is the free space of the file system
+// for this user, less a reserve for others: 5 % of it, at least 64 MiB. It is at most the limit on file sizes (ulimit
+// -f). NotFound: there is no such folder. BadArgument: DIR is empty or a file system in memory, or SIZE is less than a
+// page, more than is free or more than ulimit -f. System: DIR is not a folder or not writable, or has no space beyond
+// the reserve.
 Result<SpillPlace> find_spill_place(std::string_view spec);
 
 // Returns the first of these folders that will do, with the bound as for no SIZE. If none will, the error has the

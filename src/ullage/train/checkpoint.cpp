@@ -140,7 +140,7 @@ class CheckpointedForward::Frame final : public HookMaker, public std::enable_sh
     }
     if (options.preserve_rng_state) generators_.emplace(devices);
     for (const at::DeviceType type : types) autocast_.emplace_back(type);
-    // Saved like an op's inputs: saved-tensor hooks that are on outside the function (such as an outer checkpoint's)
+    // Saved like an op's inputs. So saved-tensor hooks that are on outside the function (such as an outer checkpoint's)
     // see them, and a change in place is found.
     for (const at::Tensor& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
   }

@@ -14,10 +14,10 @@ namespace ullage::plan {
 // NotFound: this build has no solver. More `time_points` mostly give a tighter bound and take longer.
 //
 // Why no schedule is cheaper: every schedule that fits is a solution of the linear program with columns of 0 and 1
-// (bound_program.h), and costs at least as much as these columns do. The solution of the linear program may use
-// fractions, which can only be cheaper. The program leaves out memory between the points, memory of recomputes, the
-// fixed cost of an action, and values of almost no bytes. Each omission can only lower the bound. The bound is computed
-// from the prices of the rows alone (linear_program.h), so no tolerance of the solver makes it too high.
+// (bound_program.h). Its cost is at least that of these columns. The solution of the linear program may use fractions,
+// which can only be cheaper. The program leaves out memory between the points, memory of recomputes, the fixed cost of
+// an action, and values of almost no bytes. Each omission can only lower the bound. The bound is computed from the
+// prices of the rows alone (linear_program.h), so no tolerance of the solver makes it too high.
 Result<Seconds> lower_bound(const Step& step, const Ask& ask, std::size_t time_points = 16);
 
 }  // namespace ullage::plan

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The functions of Clp (COIN-OR) that are used. They are loaded when the first linear program is solved: the library
-// and its BLAS take 4 ms to load, and other uses of the command should not pay for that.
+// The functions of Clp (COIN-OR) that are used. They are loaded when the first linear program is solved, because
+// loading the library and its BLAS takes 4 ms. Other uses of the command do not pay for that.
 
 #include <Clp_C_Interface.h>
 

@@ -19,8 +19,8 @@ struct StepRange {
   Table<OpIndex, OpId> ops;  // the outermost ops of that thread, in order
 };
 
-// BadArgument: there is no such whole step; it has a gap or no ops; an op does not end within it; or its forward and
-// backward passes run on different threads.
+// BadArgument if there is no such whole step, if it has a gap or no ops, or if an op does not end within it. Also if
+// its forward and backward passes run on different threads.
 Result<StepRange> step_range(const trace::TakeIndex& index, const trace::Steps& steps, std::size_t which);
 
 // The SiteKey of an op, from what the take recorded of its arguments.

@@ -6,7 +6,7 @@
 // Nearly every container is filled at once and gets exactly the room it needs. A container that grows later moves to
 // the end with twice its room, so that all moves together cost no more than the items. A list's filled places are never
 // overwritten. So a list with the same items as an earlier one can share its place. In snapshots every event has a list
-// of its own, but only a few hundred stacks differ: kept once each, they need a third of the memory.
+// of its own, but only a few hundred stacks differ. Each is kept once, which takes a third of the memory.
 #include "ullage/read/pickle/pickle_parser.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace ullage::report {
 
-// Maps an event to its place on the viewer's axis: in microseconds since the earliest event or annotation, or its
-// number if any event has no time.
+// Maps an event to its place on the viewer's axis: microseconds since the earliest event or annotation. If any event
+// has no time, it is the event's number.
 class EventAxis final {
  public:
   explicit EventAxis(const trace::Trace& trace) : trace_(trace) {

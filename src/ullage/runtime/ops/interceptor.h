@@ -2,7 +2,7 @@
 #pragma once
 
 // The one place through which every op of torch passes. It is a boxed fallback on a dispatch key that torch does not
-// use, and that is put into the thread-local key set of each armed thread. If somebody else has taken the key,
+// use. The key is put into the thread-local key set of each armed thread. If somebody else has taken the key,
 // RecordFunction is used instead. Intercepted are top-level ops, the ops inside composite ones, and those of backward,
 // but not what a kernel calls inside.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gathers the tensors of one op as the recorder writes them down: each with its storage, its sizes, and whether it is a
-// leaf that requires grad. No lock is held for that; the storages are looked up later, under the recorder's lock.
+// Gathers the tensors of one op for the recorder: each with its storage, its sizes, and whether it is a leaf that
+// requires grad. No lock is held for that; the storages are looked up later, under the recorder's lock.
 
 #include "ullage/runtime/ops/op_call.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of a file that stands for events that the recorder dropped from the middle of a long take, to keep its own
-// memory bounded (event_log.h). It has what later events need: which storages were born and died, which ops ended.
+// The part of a file that stands for dropped events. The recorder drops events from the middle of a long take, to keep
+// its own memory bounded (event_log.h). It has what later events need: which storages were born and died, which ops
+// ended.
 
 #include "ullage/trace/file/packed.h"
 #include "ullage/trace/file/packed_events.h"

@@ -68,8 +68,8 @@ std::vector<std::size_t> candidates(const Contexts& contexts) {
 }
 
 // The share of contexts that mostly repeat one period later, among those that repeat at all. Each context counts once,
-// however often it comes. So the period of the layers fails for everything around the layers, while a single turn of
-// another length does little harm: every context fails only once.
+// however often it comes. So the period of the layers fails for all contexts around the layers. A single turn of
+// another length does little harm, because each context then fails only once.
 double match(const Contexts& contexts, std::size_t period) {
   std::vector<std::uint32_t> met(contexts.counts.size());
   for (std::size_t i = 0; i + period < contexts.at.size(); ++i) {

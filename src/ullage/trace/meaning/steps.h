@@ -33,8 +33,8 @@ Steps find_steps(const Trace& trace, const std::vector<StackMeaning>& meanings);
 
 // Bytes that one stack leaves behind in step after step. Counts storages that are born in a step and alive at the end
 // of the next, less those of them that die later. The first step does not count (loading, optimizer state). It is a
-// growth only if it happens in at least three steps, and in at least half of the steps until the end or until it is
-// given back (end of an epoch).
+// growth only if it happens in at least three steps, and in at least half of the steps up to its end. It ends when the
+// bytes are freed (end of an epoch), or with the recording.
 struct Growth {
   StackId stack;
   std::string name;

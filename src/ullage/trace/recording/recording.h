@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What PyTorch's caching allocator recorded about itself, as a snapshot file has it: the segments and blocks at one
-// instant, and the events before it, with addresses. Nothing is derived here; reconstruct.h makes a Trace from it.
-// Source of the fields: torch/csrc/cuda/memory_snapshot.cpp, torch/cuda/_memory_viz.py.
+// The recording that PyTorch's caching allocator makes of itself, as a snapshot file has it. It has the segments and
+// blocks at one instant, and the events before it, with addresses. Nothing is derived here; reconstruct.h makes a Trace
+// from it. Source of the fields: torch/csrc/cuda/memory_snapshot.cpp, torch/cuda/_memory_viz.py.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/recording/stacks.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Answers, worked out once, the questions that many analyses ask of a take: which op is inside which, in which op an
-// event lies, and which role a storage has.
+// Works out once what many analyses ask about a take: which op is inside which, in which op an event lies, and which
+// role a storage has.
 
 #include "ullage/trace/take/take.h"
 
