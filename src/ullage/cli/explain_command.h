@@ -2,7 +2,7 @@
 #pragma once
 
 // `ullage explain`: reads a log, a snapshot, one of our traces, a printed table or a profiler trace, and says why
-// memory ran out. Or runs a command and says so if it does (explained_run.h).
+// memory ran out. Or runs a command, and explains it if it runs out of memory (explained_run.h).
 
 #include "ullage/cli/control_groups.h"
 #include "ullage/cli/streams.h"

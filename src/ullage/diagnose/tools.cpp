@@ -164,7 +164,7 @@ constexpr ToolWord kToolWords[] = {
     {Tool::Docker, "mem_limit="},
     {Tool::Hosting, "runtime.exiterror"},
     {Tool::Hosting, "memory quota"},
-    {Tool::Docker, " exited with code 137"},  // docker compose, behind the container's name
+    {Tool::Docker, " exited with code 137"},  // docker compose, after the container's name
     {Tool::Notebook, "jupyter"},
     {Tool::Notebook, "ipykernel"},
     {Tool::Notebook, "appears to have died"},

@@ -47,8 +47,8 @@ class Alignment final {
         for (std::size_t& one : next_) ++one;
         continue;
       }
-      // Leaves out one block in the takes that have more left, or one in each take. Prefers the former if it makes the
-      // next row lawful, or if the latter does not either.
+      // Leaves out one block in the takes that have more left, or one in each take. Prefers the first choice if it
+      // makes the next row lawful, or if the second does not make it lawful either.
       const std::vector<std::size_t> more = without(true), all = without(false);
       const bool differ = more != next_;
       const auto fine = [&](const std::vector<std::size_t>& at) { return over(at) || lawful(at); };

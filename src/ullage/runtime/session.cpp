@@ -345,8 +345,8 @@ class Running final : public Session, public PoolListener {
   std::optional<Watch> watch_;
   bool moves_ = false;                   // there is a tier below the device
   std::optional<PlannedPaging> paging_;  // none: nothing moves
-  // Takes record only what each run of an op allocates.
-  std::optional<HalfOps> half_ops_;  // none: nobody asked
+  std::optional<HalfOps> half_ops_;      // none: nobody asked
+  // charge() also records the bytes in takes. So it gets only scratch that each run of the op allocates.
   HeapScratch heap_scratch_{[this](HeapScratch::Scratch scratch, const std::string& op) {
                               scratch.every_time ? charge(scratch.bytes, op) : charges_->reserve(scratch.bytes, op);
                             },

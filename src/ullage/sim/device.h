@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The device below an allocator, as far as placement needs it: a number of bytes, and addresses with no memory behind.
+// Models the device below an allocator, as far as placement needs it: a number of bytes, and addresses with no real
+// memory.
 
 #include "ullage/base/bytes.h"
 

@@ -29,7 +29,7 @@ struct PagerCounts {
   std::uint64_t faults = 0;             // accesses to evicted storages that no op announced
   std::uint64_t recomputed = 0;         // dropped storages that were needed before a plan had recomputed them
   std::uint64_t evicted_on_demand = 0;  // storages, because something else had no room; under a plan: rescues
-  std::string spill_failure;            // why writing out failed last; empty: it did not, or went well since
+  std::string spill_failure;            // why writing out failed last; empty: it never failed, or has succeeded since
 };
 
 }  // namespace ullage::store

@@ -26,7 +26,8 @@ Bytes part(Bytes of, std::size_t at, std::size_t size) {
   return at <= of.size() && size <= of.size() - at ? of.subspan(at, size) : Bytes();
 }
 
-// The section .nv.info.KERNEL is a list of attributes: how its value is stored, which it is, and the value.
+// The section .nv.info.KERNEL is a list of attributes. Each has a byte for how its value is stored, a byte for its
+// kind, and the value.
 std::vector<std::size_t> sizes_of(Bytes attributes) {
   constexpr std::uint8_t kSized = 4;  // the 16 bits are the size of the value that follows
   // Index, ordinal, offset, and a word with the size: from bit 18 on, or as it is where arguments may be larger.

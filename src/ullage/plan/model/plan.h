@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The planner's question and its answer: the step fits as it is, fits with a schedule, or does not fit, and then which
-// budget would do.
+// The planner's question and its answer. The answer is that the step fits as it is, that it fits with a schedule, or
+// that it does not fit; then it names a budget that would do.
 
 #include "ullage/base/bytes.h"
 #include "ullage/plan/model/levers.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes below which no plan exists. They are set by the op that needs most at once, together with all that cannot
-// be moved.
+// The bytes below which no plan exists. The op that needs most at once sets them, together with all storages that
+// cannot be moved.
 
 #include "ullage/plan/problem/problem.h"
 

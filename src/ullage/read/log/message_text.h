@@ -32,8 +32,8 @@ struct Squeezed {
   std::size_t letter_at(std::size_t offset) const;
 };
 
-// Squeezes [begin, end). `pattern` is the text before a message in its first line, as a view into `text`. Where later
-// lines repeat it, digits aside, that is removed as a prefix, too.
+// Squeezes [begin, end). `pattern` is the text before a message in its first line, as a view into `text`. If later
+// lines begin with the same text, digits aside, it is removed from them as a prefix, too.
 Squeezed squeeze(std::string_view text, std::size_t begin, std::size_t end, std::string_view pattern = {});
 
 // Squeezes [begin, end) and also removes the beginning that a line shares with the line before it, for loggers that
@@ -41,7 +41,7 @@ Squeezed squeeze(std::string_view text, std::size_t begin, std::size_t end, std:
 // if this removes no more than squeeze() does.
 std::optional<Squeezed> squeeze_alike(std::string_view text, std::size_t begin, std::size_t end);
 
-// Returns the length of the beginning that `line` shares with `pattern`, digits aside, up to the last blank behind a
+// Returns the length of the beginning that `line` shares with `pattern`, digits aside, up to the last blank after a
 // separator (one of : | ] ) >).
 std::size_t shared_prefix(std::string_view line, std::string_view pattern);
 

@@ -39,8 +39,8 @@ std::string_view name(Category category);
 std::string_view name(Phase phase);
 
 struct StackMeaning {
-  // Temporaries if the phase is Backward or Optimizer and no rule gives a category: what is allocated there and not
-  // known is taken to die there.
+  // If no rule gives a category, it is Temporaries in the phases Backward and Optimizer: an unknown allocation there is
+  // assumed to die there.
   Category category = Category::Unattributed;
   Phase phase = Phase::Unknown;
   std::string name;                  // "model.py:42 forward", see owner_names.h, or the name that a rule gives
