@@ -275,6 +275,28 @@ TEST_F(Snapshot, OfAnEndStateAloneTellsWhatIsUnused) {
   EXPECT_NE(diagnoses[0].to_know_more.find("only the end state was recorded"), std::string::npos);
 }
 
+TEST_F(Snapshot, AsksForWhatTheRecordingLacksAndNoMore) {
+  const auto told = [&](bool watched) {
+    return sound(diagnose(maker.recording(), {"x.pickle", {}, {}, watched}))[0].to_know_more;
+  };
+  maker.allocate(900_MiB, trace::StackId{});
+  maker.fail(500_MiB, 10_MiB);
+  EXPECT_NE(told(false).find("have no stack"), std::string::npos) << told(false);
+  EXPECT_EQ(told(true), "") << "the watch has the stacks that it can have";
+  maker.forget();
+  maker.allocate(10_MiB, module);
+  maker.fail(500_MiB, 10_MiB, module);
+  EXPECT_EQ(told(false).find("most blocks are older than the history: torch.cuda.memory._record"), 0u) << told(false);
+  EXPECT_NE(told(true).find("a larger --events"), std::string::npos) << told(true);
+  EXPECT_EQ(told(true).find("_record_memory_history"), std::string::npos) << told(true);
+}
+
+TEST_F(Snapshot, OfStacksThatSayNothingAsksForNoStacks) {
+  maker.allocate(900_MiB, maker.stack({{"??", "start_thread"}}));
+  maker.fail(500_MiB, 10_MiB, module);
+  EXPECT_EQ(sound(diagnose(maker.recording(), {"x.pickle", {}, {}}))[0].to_know_more, "");
+}
+
 TEST_F(Snapshot, UnderAutocastTellsTheCopiesOfTheWeightsApart) {
   const trace::StackId cast = maker.stack({{"??", "at::_ops::to_dtype::call(at::Tensor const&)"},
                                            {"??", "at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)"},

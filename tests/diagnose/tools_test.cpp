@@ -9,6 +9,7 @@
 #include "ullage/diagnose/tools.h"
 #include "ullage/read/log/log.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -103,6 +104,71 @@ TEST(Message, OfATooLargeTritonKernelIsNotAboutTheDevicesMemory) {
   EXPECT_TRUE(remedy(diagnosis, "triton_blocks"));
   EXPECT_FALSE(remedy(diagnosis, "smaller_batch"));
   EXPECT_NE(diagnosis.headline.find("on-chip"), std::string::npos);
+}
+
+std::vector<Diagnosis> told_by(const std::string& text) {
+  const auto log = read::read_log(text, "text");
+  EXPECT_TRUE(log.ok()) << text;
+  return log.ok() ? sound(diagnose(*log, {"train.log", {}, {}})) : std::vector<Diagnosis>{};
+}
+
+// ONNX Runtime 1.20, core/framework/bfc_arena.cc: max_mem is reached, whatever the device has.
+TEST(Tools, OnnxRuntimesArenaHasALimitOfItsOwn) {
+  const std::vector<Diagnosis> all = told_by(
+      "Status Message: bfc_arena.cc:376 void *onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Available "
+      "memory "
+      "of 1048576 is smaller than requested bytes of 135383040");
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].facts.requested, Bytes{135383040});
+  ASSERT_TRUE(cause(all[0], "memory_fraction_cap"));
+  EXPECT_EQ(all[0].causes.front().id, "memory_fraction_cap");
+  ASSERT_TRUE(remedy(all[0], "onnx_arena"));
+  EXPECT_NE(remedy(all[0], "onnx_arena")->action.find("gpu_mem_limit"), std::string::npos);
+}
+
+TEST(Tools, WhoAskedForTheBytesFailsOnTheNextLine) {
+  const std::string refused =
+      "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 4096.00 MiB on device 0: cudaMalloc failed: out of "
+      "memory\n";
+  const std::vector<Diagnosis> cache =
+      told_by(refused + "llama_kv_cache_init: failed to allocate buffer for kv cache\n");
+  ASSERT_FALSE(cache.empty());
+  EXPECT_EQ(cache[0].causes.front().id, "kv_cache");
+  EXPECT_FALSE(cause(told_by(refused + "llama_model_load: failed to load model\n")[0], "kv_cache"));
+}
+
+TEST(Tools, ThrustsBadAllocationIsTheCards) {
+  for (const char* text : {"MemoryError: bad allocation: cudaErrorMemoryAllocation: out of memory",
+                           "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: cuda_memory_resource.hpp:62: "
+                           "cudaErrorMemoryAllocation out of memory"}) {
+    const std::vector<Diagnosis> all = told_by(text);
+    ASSERT_EQ(all.size(), 1u) << text;
+    EXPECT_NE(all[0].causes.front().id, "host_memory") << text;
+  }
+  EXPECT_EQ(told_by("MemoryError: std::bad_alloc")[0].causes.front().id, "host_memory");
+}
+
+TEST(Tools, OneRankThatHoldsMoreThanTheOthersIsNamed) {
+  const auto line = [](int rank, const char* live) {
+    return fmt::format(
+        "[rank{0}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU {0} has a total "
+        "capacity "
+        "of 39.39 GiB of which 500.00 MiB is free. Including non-PyTorch memory, this process has 38.00 GiB memory in "
+        "use. Of the allocated memory {1} is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but "
+        "unallocated.\n",
+        rank, live);
+  };
+  const std::vector<Diagnosis> uneven = told_by(line(0, "36.00 GiB") + line(1, "17.00 GiB") + line(2, "16.00 GiB"));
+  ASSERT_EQ(uneven.size(), 3u);
+  const Cause* found = cause(uneven[0], "uneven_devices");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->confidence, 0.6);
+  EXPECT_NE(remedy(uneven[0], "even_shares")->action.find("map_location"), std::string::npos);
+  EXPECT_FALSE(cause(uneven[1], "uneven_devices"));
+  for (const Diagnosis& one : told_by(line(0, "36.00 GiB") + line(1, "35.00 GiB"))) {
+    EXPECT_FALSE(cause(one, "uneven_devices"));
+  }
+  EXPECT_FALSE(cause(told_by(line(0, "36.00 GiB"))[0], "uneven_devices"));
 }
 
 }  // namespace

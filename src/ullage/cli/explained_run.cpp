@@ -367,7 +367,8 @@ class Telling final {
         err_ << "ullage: " << snapshot.error().text() << '\n';
         continue;
       }
-      answer.snapshot = diagnose::diagnose(*snapshot, {typed(one.snapshot), options_.device, moment_of(options_)});
+      answer.snapshot =
+          diagnose::diagnose(*snapshot, {typed(one.snapshot), options_.device, moment_of(options_), true});
       answer.input = std::move(snapshot).value();
       break;
     }

@@ -169,6 +169,7 @@ std::vector<Diagnosis> diagnose(const trace::Recording& recording, const Questio
     History history;
     history.recording = &recording, history.recorded = &recorded, history.stacks = &recording.stacks;
     history.trace = trace::reconstruct(recorded, recording);
+    history.watched = question.watched;
     const bool wanted = work_out(history, question.at);
     // A device without the moment asked for gets no diagnosis, but the others are compared with it.
     if (!wanted && !work_out(history, trace::At::Peak)) continue;

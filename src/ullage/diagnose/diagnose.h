@@ -18,6 +18,7 @@ struct Question {
   std::string file;                // copied to Source
   std::optional<unsigned> device;  // diagnose only this device; a trace has no devices
   std::optional<trace::At> at;     // none: the out-of-memory event if there is one, else the peak
+  bool watched = false;            // `ullage explain -- COMMAND` recorded it, with the stacks that it can have
 };
 
 // Empty if the input has nothing about the device asked for, or no such moment.

@@ -151,6 +151,46 @@ std::string why_no_cause(const Evidence& evidence) {
                      100 * unknown);
 }
 
+// Why the owner of most live bytes at the moment is not known.
+enum class Unknown { No, OlderThanTheHistory, WithoutStack, StackSaysNothing };
+
+Unknown why_unknown(const History& history) {
+  const Bytes unknown = history.of(trace::Category::Unattributed);
+  if (unknown <= history.moment.live / 2) return Unknown::No;
+  double older = 0, bare = 0;  // the sizes of a damaged file may exceed 2^64 in sum
+  for (const StorageId id : live_at(history.trace, history.moment)) {
+    const trace::Storage& storage = history.trace.storages[id.value];
+    if (storage.stack != trace::StackId{}) continue;
+    (storage.from_before ? older : bare) += static_cast<double>(storage.bytes.count);
+  }
+  const double half = static_cast<double>(unknown.count) / 2;
+  if (older > half) return Unknown::OlderThanTheHistory;
+  return bare > half ? Unknown::WithoutStack : Unknown::StackSaysNothing;
+}
+
+std::string more_of_a_snapshot(const Evidence& evidence) {
+  const History& history = *evidence.history;
+  if (!history.has_history) return fmt::format("only the end state was recorded: {}", record(evidence));
+  switch (why_unknown(history)) {
+    case Unknown::OlderThanTheHistory:
+      return fmt::format("most blocks are older than the history: {}", record(evidence));
+    case Unknown::WithoutStack:
+      return fmt::format("most blocks have no stack: record with stacks=\"all\": {}", record(evidence));
+    case Unknown::No:
+    case Unknown::StackSaysNothing:
+      return "";
+  }
+  return "";
+}
+
+// The watch records from the first use of a card on, with Python's stacks. Only a longer history can say more.
+std::string more_of_the_watch(const History& history) {
+  if (!history.has_history) return "no history was kept: leave --events out; torch 2.1 or later records one";
+  if (why_unknown(history) != Unknown::OlderThanTheHistory) return "";
+  return fmt::format("most blocks are older than the {} events that were kept: a larger --events",
+                     history.trace.events.size());
+}
+
 }  // namespace
 
 std::string how_to_record() { return record(Evidence{}); }
@@ -170,10 +210,7 @@ std::string to_know_more(const Evidence& evidence, const std::vector<Cause>& cau
     if (history.profiled) {
       return fmt::format("a profile does not know the pool's segments: {}", record(evidence));
     }
-    if (!history.has_history) return fmt::format("only the end state was recorded: {}", record(evidence));
-    const bool no_stacks = history.of(trace::Category::Unattributed) > history.moment.live / 2;
-    if (no_stacks) return fmt::format("most blocks have no stack: record with stacks=\"all\": {}", record(evidence));
-    return "";
+    return history.watched ? more_of_the_watch(history) : more_of_a_snapshot(evidence);
   }
   if (evidence.message) {
     switch (evidence.message->teller) {

@@ -49,6 +49,7 @@ struct History {
   Bytes reserved_peak;
   std::optional<PoolLayout> layout;
   bool device_is_cpu = false;
+  bool watched = false;              // as in Question
   bool autocast = false;             // the program ran under autocast
   std::optional<TakeFacts> told;     // only of a take
   std::vector<DeviceShare> devices;  // of a snapshot with several devices: all of them, this one too; else empty

@@ -59,7 +59,14 @@ std::optional<Remedy> distributed_for(const Asked& asked) {
   return several || asked.cause.id != "uneven_devices" ? distributed(asked) : std::nullopt;
 }
 
-std::optional<Remedy> even_shares(const Asked&) {
+std::optional<Remedy> even_shares(const Asked& asked) {
+  if (asked.evidence.message) {
+    return known(
+        "what one rank does alone goes to the CPU: torch.load(..., map_location=\"cpu\"), gathered outputs and state "
+        "dicts (.cpu(), offload_to_cpu=True); torch.cuda.set_device(LOCAL_RANK) before the process group; equal "
+        "batches",
+        "the fullest rank decides what fits");
+  }
   return known(
       "give each device an equal share: equal batches for each replica or rank, device_map=\"balanced\" or max_memory "
       "for a split model, and one device for one process",

@@ -32,6 +32,9 @@ std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
   if (evidence.message && evidence.message->form.ends_with("-heap")) {
     return Finding{0.6, {"the runtime limits its own heap: the machine may have plenty"}};
   }
+  if (evidence.message && evidence.message->form.ends_with("-arena")) {
+    return Finding{0.8, {"the allocator reached the limit that it was given: the device may have plenty"}};
+  }
   if (!facts.allowed || !facts.requested) return std::nullopt;
   if (evidence.told_by(Teller::Mps)) return past_metal_cap(evidence);
   if (!evidence.told_by_pool() && !evidence.told_by(Teller::CudaMallocAsync)) return std::nullopt;

@@ -69,7 +69,25 @@ const DeviceShare* fullest_other(const History& history, unsigned device) {
   return most;
 }
 
+// In a log of several ranks: one rank held far more than any other that failed. The first rank often does, because it
+// evaluates, logs, gathers or loads for all.
+std::optional<Finding> uneven_ranks(const Evidence& evidence) {
+  const trace::OutOfMemory& own = *evidence.message;
+  if (!own.rank || !own.allocated || *own.allocated < 256_MiB) return std::nullopt;
+  Bytes most;
+  for (const trace::OutOfMemory& error : evidence.log->errors) {
+    if (error.rank && error.rank != own.rank) most = std::max(most, error.allocated.value_or(Bytes{}));
+  }
+  const double times = share(own.allocated, most);
+  if (times < 1.3) return std::nullopt;
+  return Finding{times >= 2 ? 0.6 : 0.45,
+                 {fmt::format("rank {} held {}, {:.1f} times as much as any other rank that failed", *own.rank,
+                              to_string(*own.allocated), times),
+                  "ranks that do the same hold the same: look for what this one does alone"}};
+}
+
 std::optional<Finding> uneven_devices(const Evidence& evidence) {
+  if (evidence.message) return uneven_ranks(evidence);
   if (!evidence.history || !evidence.history->failed()) return std::nullopt;
   const History& history = *evidence.history;
   const DeviceShare* other = fullest_other(history, history.trace.device);

@@ -182,6 +182,11 @@ std::optional<Finding> kv_cache(const Evidence& evidence) {
   if (form.starts_with("vllm-mamba") || form.starts_with("vllm-cache")) {
     return Finding{0.45, {"what the engine's share leaves for the cache does not hold what it was asked to serve"}};
   }
+  if (evidence.signs.has(Sign::CacheBuffer)) {
+    return Finding{0.6,
+                   {"the buffer for the keys and values of the whole context was refused: " +
+                    evidence.signs.where(Sign::CacheBuffer)}};
+  }
   if (!evidence.signs.has(Sign::Generation)) return std::nullopt;
   return Finding{hint(evidence, 0.4),
                  {"it failed while generating: keys and values are kept for every token of every sequence: " +

@@ -17,6 +17,7 @@ enum class In {
   Code,    // a line of source
   Line,    // a printed line, as a whole word
   Phrase,  // a printed line, anywhere
+  Below,   // as Phrase, and also in the lines below the error: who asked for the bytes fails after it
 };
 
 struct Word {
@@ -75,6 +76,9 @@ constexpr Word kWords[] = {
     {Sign::Generation, In::Frame, "generation/utils.py"},
     {Sign::Generation, In::Name, "generate"},
     {Sign::Generation, In::Code, ".generate("},
+    {Sign::CacheBuffer, In::Below, "buffer for kv cache"},
+    {Sign::CacheBuffer, In::Below, "kv_cache_init() failed"},
+    {Sign::CacheBuffer, In::Below, "kv-cache buffer"},
     {Sign::Gathering, In::Frame, "nested_concat"},
     {Sign::Gathering, In::Frame, "trainer_pt_utils"},
     {Sign::DataParallel, In::Frame, "parallel/data_parallel.py"},
@@ -219,6 +223,7 @@ void Signs::look_at_frame(const trace::Frame& frame, std::string_view code) {
         break;
       case In::Line:
       case In::Phrase:
+      case In::Below:
         break;
     }
   }
@@ -227,9 +232,8 @@ void Signs::look_at_frame(const trace::Frame& frame, std::string_view code) {
 void Signs::look_at_line(std::string_view line) {
   const std::string text = lower(line);
   for (const Word& word : kWords) {
-    const bool found = word.in == In::Line     ? holds_word(text, word.text)
-                       : word.in == In::Phrase ? holds(text, word.text)
-                                               : false;
+    const bool anywhere = word.in == In::Phrase || word.in == In::Below;
+    const bool found = word.in == In::Line ? holds_word(text, word.text) : anywhere && holds(text, word.text);
     if (found) set(word.sign, shortened(line));
   }
   const std::optional<std::uint64_t> epoch = number_after(text, "epoch");
@@ -241,6 +245,13 @@ void Signs::look_at_line(std::string_view line) {
   if ((step && *step >= 20) || (epoch && *epoch >= 2)) set(Sign::LaterStep, shortened(line));
 }
 
+void Signs::look_below(std::string_view line) {
+  const std::string text = lower(line);
+  for (const Word& word : kWords) {
+    if (word.in == In::Below && holds(text, word.text)) set(word.sign, shortened(line));
+  }
+}
+
 Signs signs_of(const trace::OutOfMemory& message) {
   Signs signs;
   for (std::size_t i = 0; i < message.traceback.size(); ++i) {
@@ -249,6 +260,7 @@ Signs signs_of(const trace::OutOfMemory& message) {
   // The newest line is searched first, because it is nearest to the error and the first hit is kept.
   for (std::size_t i = message.before.size(); i-- > 0;) signs.look_at_line(message.before[i]);
   signs.look_at_line(message.text);
+  for (const std::string& line : message.after) signs.look_below(line);
   // A traceback below the error: a frame's line, then its code.
   for (std::size_t i = 0; i < message.after.size(); ++i) {
     const std::string_view line = message.after[i];

@@ -24,6 +24,7 @@ enum class Sign {
   Loss,     // cross entropy, a head of the vocabulary's width
   Attention,
   Generation,
+  CacheBuffer,   // the buffer of a whole context's keys and values was refused
   Gathering,     // predictions of an evaluation put together
   DataParallel,  // one process, many devices
   Distributed,   // a process for each device
@@ -51,6 +52,8 @@ class Signs {
   void look_at_frame(const trace::Frame& frame, std::string_view code);
   // A line that the program printed.
   void look_at_line(std::string_view line);
+  // A line that was printed below the error.
+  void look_below(std::string_view line);
 
   // Returns the words in which the sign was seen ("valid.py:88 validate"), or empty.
   const std::string& where(Sign sign) const { return seen_[static_cast<std::size_t>(sign)]; }

@@ -92,7 +92,8 @@ constexpr ToolAdvice kToolAdvice[] = {
     {Tool::OnnxRuntime, "onnx_input", For::Any,
      "a smaller input (resolution, resize, tile, batch), a quantized model, fewer execution threads", ""},
     {Tool::OnnxRuntime, "onnx_arena", For::Device,
-     "gpu_mem_limit and arena_extend_strategy=kSameAsRequested of the CUDA provider; cudnn_conv_use_max_workspace=0",
+     "gpu_mem_limit of the CUDA provider (OrtArenaCfg's max_mem) and arena_extend_strategy=kSameAsRequested; "
+     "cudnn_conv_use_max_workspace=0",
      ""},
     {Tool::Vulkan, "vulkan_limits", For::Any,
      "smaller tiles or batches; keep below maxMemoryAllocationSize; a newer driver or release",

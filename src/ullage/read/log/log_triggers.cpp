@@ -35,7 +35,7 @@ constexpr std::string_view kWords[] = {
     "os error 1455", "memory limit", "memory quota", "more memory than", "signal: killed", "oom killer",
     "result 'oom-k", "container oom", "inuse: ", "alloc memory of", "reaching memory", "java heap", "gc overhead",
     "heap space is", "insufficient sys", "enough resources", "exceeds device", "allocation of size", "outofhost",
-    "ate backend buf",
+    "ate backend buf", "requested bytes of",
     // tables
     "memory summary", "large pool"};
 

@@ -122,6 +122,7 @@ inline constexpr Clause kHost[] = {
 // onnxruntime, core/framework/bfc_arena.cc
 inline constexpr Clause kOnnx[] = {
     {"requested buffer of size |", {&M::requested}},
+    {"is smaller than requested bytes of |", {&M::requested}},
 };
 
 // paddle, fluid/memory/allocation/cuda_allocator.cc; its "GB" are binary
