@@ -171,5 +171,108 @@ TEST(Tools, OneRankThatHoldsMoreThanTheOthersIsNamed) {
   EXPECT_FALSE(cause(told_by(line(0, "36.00 GiB"))[0], "uneven_devices"));
 }
 
+// DuckDB 1.3, storage/standard_buffer_manager.cpp and common/allocator.cpp.
+TEST(Tools, DuckDbsOwnLimitIsNotTheMachines) {
+  const std::vector<Diagnosis> limited =
+      told_by("Out of Memory Error: could not allocate block of size 256.0 KiB (93.7 MiB/95.3 MiB used)");
+  ASSERT_EQ(limited.size(), 1u);
+  EXPECT_EQ(first(limited[0]), "memory_fraction_cap");
+  EXPECT_EQ(limited[0].facts.requested, 256_KiB);
+  ASSERT_TRUE(remedy(limited[0], "duckdb_limit"));
+  EXPECT_FALSE(remedy(limited[0], "smaller_batch"));
+  const std::vector<Diagnosis> refused = told_by("Out of Memory Error: Failed to allocate block of 13230080 bytes");
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].facts.requested, Bytes{13230080});
+  EXPECT_EQ(first(refused[0]), "host_memory");
+  EXPECT_FALSE(cause(refused[0], "memory_fraction_cap"));
+}
+
+TEST(Tools, RapidsGetsAdviceInItsOwnWords) {
+  const std::vector<Diagnosis> all = told_by(
+      "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /include/rmm/mr/device/cuda_memory_resource.hpp:62: "
+      "cudaErrorMemoryAllocation out of memory");
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].tool->id, "rapids");
+  EXPECT_TRUE(remedy(all[0], "rapids_managed"));
+  EXPECT_FALSE(remedy(all[0], "gradient_checkpointing"));
+}
+
+TEST(Message, OfMetalBelowItsLimitIsNotAboutTheLimit) {
+  const auto message = [](const char* held, const char* asked) {
+    return fmt::format(
+        "RuntimeError: MPS backend out of memory (MPS allocated: {}, other allocations: 0 bytes, max allowed: 7.93 "
+        "GB). "
+        "Tried to allocate {} on shared pool.",
+        held, asked);
+  };
+  const std::vector<Diagnosis> refused = told_by(message("0 bytes", "256 bytes"));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(first(refused[0]), "driver_refused");
+  EXPECT_FALSE(cause(refused[0], "memory_fraction_cap"));
+  const std::vector<Diagnosis> limited = told_by(message("7.90 GB", "64.00 MB"));
+  ASSERT_EQ(limited.size(), 1u);
+  EXPECT_TRUE(cause(limited[0], "memory_fraction_cap"));
+  EXPECT_FALSE(cause(limited[0], "driver_refused"));
+}
+
+TEST(Message, OfACompiledProgramSaysThatItIsTooBig) {
+  const std::vector<Diagnosis> all =
+      told_by("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.");
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(first(all[0]), "too_big_for_device");
+}
+
+TEST(Message, WithAsMuchFreeAsAskedForHasACause) {
+  const auto message = [](const char* free) {
+    return fmt::format(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.44 GiB. GPU 0 has a total capacity of 10.58 "
+        "GiB "
+        "of which {} is free. Including non-PyTorch memory, this process has 6.14 GiB memory in use. Of the allocated "
+        "memory 5.77 GiB is allocated by PyTorch, and 178.42 MiB is reserved by PyTorch but unallocated.",
+        free);
+  };
+  EXPECT_TRUE(cause(told_by(message("4.44 GiB")).at(0), "device_full"));
+  EXPECT_FALSE(cause(told_by(message("4.60 GiB")).at(0), "device_full"));
+  EXPECT_TRUE(cause(told_by(message("4.60 GiB")).at(0), "driver_refused"));
+}
+
+TEST(Message, OfAFullFileSystemLeavesTheDiskOpen) {
+  const std::vector<Diagnosis> all = told_by("OSError: [Errno 28] No space left on device");
+  ASSERT_EQ(all.size(), 1u);
+  ASSERT_TRUE(cause(all[0], "shared_memory"));
+  EXPECT_LT(cause(all[0], "shared_memory")->confidence, 0.5);
+  EXPECT_EQ(all[0].next, "df -h");
+}
+
+TEST(Message, OfVulkanWithOneLargeBlockIsAboutItsSize) {
+  EXPECT_EQ(first(told_by("ggml_vulkan: Device memory allocation of size 4831838208 failed.").at(0)), "buffer_limit");
+  EXPECT_FALSE(cause(told_by("ggml_vulkan: Device memory allocation of size 369827840 failed.").at(0), "buffer_limit"));
+  EXPECT_EQ(first(told_by("[ERROR] model_manager.cpp:581 - model manager tensor 'embed_tokens.weight' is too large for "
+                          "params buffer: 1555824640 > 1073741824")
+                      .at(0)),
+            "buffer_limit");
+}
+
+TEST(Message, OfNcclWithASizeHasACause) {
+  const std::vector<Diagnosis> all = told_by("alloc.h:193 NCCL WARN Failed to CUDA calloc 6291456 bytes");
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(first(all[0]), "late_library_handle");
+  EXPECT_NE(all[0].headline.find("6.00 MiB"), std::string::npos) << all[0].headline;
+}
+
+TEST(Message, ThatOnlyAdvisesIsNoError) {
+  EXPECT_FALSE(read::read_log("If you get CUDA out of memory, try --tile 256", "text").ok());
+  EXPECT_FALSE(read::read_log("lower it to avoid CUDA out of memory", "text").ok());
+  EXPECT_TRUE(read::read_log("RuntimeError: CUDA out of memory. If you see this, stop", "text").ok());
+  EXPECT_TRUE(read::read_log("if you ask: CUDA out of memory. Tried to allocate 2.00 GiB", "text").ok());
+}
+
+TEST(Message, InAFieldOfATitleIsRead) {
+  const std::vector<Diagnosis> all = told_by("Allocation on device | torch.OutOfMemoryError | KSampler");
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].tool->id, "comfyui");
+  EXPECT_FALSE(read::read_log("Allocation on device memory is slow", "text").ok());
+}
+
 }  // namespace
 }  // namespace ullage::diagnose

@@ -57,8 +57,9 @@ std::string line_of_message(const Evidence& evidence) {
     return "a process was killed, most likely by the kernel for lack of host memory";
   if (evidence.is_on_chip())
     return "a kernel was refused: it wants more on-chip (shared) memory than the device's blocks have";
+  if (message.form == "errno-28") return "a file system is full: shared memory (/dev/shm), or a disk";
   if (message.teller == Teller::SharedMemory) return "a loader's worker died: shared memory (/dev/shm) ran out";
-  if (evidence.told_by_library() || (message.teller == Teller::CudaDriver && !facts.requested)) {
+  if (!facts.requested && (evidence.told_by_library() || message.teller == Teller::CudaDriver)) {
     const std::string subject = message.teller == Teller::CudaDriver ? "a CUDA call" : who(message.teller);
     return fmt::format("{} failed for want of memory on {}; the message says no figures", subject, device);
   }
@@ -251,7 +252,7 @@ std::string next_command(const Evidence& evidence, const std::string& given) {
     return "ullage run --memory auto -- python train.py";
   }
   if (evidence.told_by(Teller::Ullage)) return "ullage help run";
-  if (evidence.told_by(Teller::SharedMemory)) return "df -h /dev/shm";
+  if (evidence.told_by(Teller::SharedMemory)) return evidence.message->form == "errno-28" ? "df -h" : "df -h /dev/shm";
   for (Teller teller : {Teller::Mps, Teller::Metal, Teller::Jax, Teller::TensorFlow}) {
     if (evidence.told_by(teller)) return fmt::format("ullage explain {} --json", file);
   }

@@ -20,6 +20,8 @@ std::optional<Finding> past_metal_cap(const Evidence& evidence) {
   const std::optional<Bytes> held = sum(facts.allocated, evidence.other_allocations.value_or(Bytes{}));
   const std::optional<Bytes> wanted = sum(held, facts.requested);
   if (!held || !wanted || !facts.allowed || *facts.requested > *facts.allowed) return std::nullopt;
+  // The figures are rounded to the printed digits. Clearly below the limit, it was not the limit that refused.
+  if (saturating_sub(*facts.allowed, *wanted) > evidence.precision * 4) return std::nullopt;
   return Finding{0.45,
                  {fmt::format("{} held by PyTorch and {} by others in Metal, {} asked for: past the {} allowed",
                               to_string(*facts.allocated), to_string(evidence.other_allocations.value_or(Bytes{})),
@@ -34,6 +36,9 @@ std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
   }
   if (evidence.message && evidence.message->form.ends_with("-arena")) {
     return Finding{0.8, {"the allocator reached the limit that it was given: the device may have plenty"}};
+  }
+  if (evidence.message && evidence.message->form.ends_with("-cap")) {
+    return Finding{0.75, {"the program limits itself: the machine may have plenty"}};
   }
   if (!facts.allowed || !facts.requested) return std::nullopt;
   if (evidence.told_by(Teller::Mps)) return past_metal_cap(evidence);
@@ -65,6 +70,12 @@ std::optional<Finding> buffer_limit(const Evidence& evidence) {
   if (!evidence.facts.requested) return std::nullopt;
   const Facts& facts = evidence.facts;
   const std::string asked = to_string(*facts.requested);
+  if (evidence.message->form == "vulkan" && *facts.requested >= 4_GiB) {
+    return Finding{0.5,
+                   {fmt::format("{} in one piece: most Vulkan drivers make none above 2 or 4 GiB "
+                                "(maxMemoryAllocationSize)",
+                                asked)}};
+  }
   if (evidence.told_by(Teller::Metal)) {
     return Finding{0.95,
                    {fmt::format("Metal makes no buffer of {}: one block has a limit, however much is free", asked)}};

@@ -58,7 +58,20 @@ std::optional<Finding> single_request_too_big(const Evidence& evidence) {
   return std::nullopt;
 }
 
+// XLA plans a program's memory when it compiles it. So it says how much the whole program needs.
+std::optional<Finding> program_too_big(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  if (facts.requested || !facts.allocated || !facts.capacity || *facts.allocated <= *facts.capacity)
+    return std::nullopt;
+  return Finding{0.7,
+                 {fmt::format("the compiled program needs {}, and the device has {}", to_string(*facts.allocated),
+                              to_string(*facts.capacity))}};
+}
+
 std::optional<Finding> too_big_for_device(const Evidence& evidence) {
+  if (evidence.told_by(Teller::Jax)) {
+    if (auto found = program_too_big(evidence)) return found;
+  }
   const Facts& facts = evidence.facts;
   if (!evidence.consistent || !facts.requested || !facts.allocated || !evidence.ceiling) return std::nullopt;
   const std::optional<Bytes> both = sum(facts.allocated, facts.requested);
@@ -134,8 +147,11 @@ std::optional<Finding> device_full(const Evidence& evidence) {
   const Bytes requested = facts.requested.value_or(Bytes{});
   if (requested > *evidence.ceiling) return std::nullopt;
   if (const auto both = sum(facts.allocated, requested); !both || *both > *evidence.ceiling) return std::nullopt;
-  if (facts.requested && facts.free && *facts.free >= requested && !facts.allowed)
-    return std::nullopt;  // room was there
+  // Room was there, as driver_refused() says; printed figures are rounded.
+  if (facts.requested && facts.free && !facts.allowed &&
+      saturating_sub(*facts.free, requested) >= 2_MiB + evidence.precision * 2) {
+    return std::nullopt;
+  }
   const double live = share(facts.allocated, evidence.ceiling);
   std::vector<std::string> why{fmt::format("{} of {} ({:.0f} %) are live tensors", to_string(*facts.allocated),
                                            to_string(*evidence.ceiling), 100 * live)};

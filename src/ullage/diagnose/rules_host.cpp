@@ -46,6 +46,9 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
   switch (evidence.message->teller) {
     case Teller::Cpu: {
       if (evidence.message->form.ends_with("-heap")) return Finding{0.4, {"a heap in the machine's memory was full"}};
+      if (evidence.message->form.ends_with("-cap")) {
+        return Finding{0.2, {"a larger limit needs the machine's memory behind it"}};
+      }
       if (facts.requested.value_or(Bytes{}) >= 64_GiB * 1024) return std::nullopt;
       if (evidence.message->form == "lmstudio-guardrails") {
         return Finding{0.45, {"the tool refused by its own estimate; nothing was asked of the machine yet"}};
@@ -87,6 +90,11 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
 
 std::optional<Finding> shared_memory(const Evidence& evidence) {
   if (!evidence.told_by(Teller::SharedMemory)) return std::nullopt;
+  if (evidence.message->form == "errno-28" && !evidence.signs.has(Sign::LoaderWorker)) {
+    return Finding{0.45,
+                   {"processes hand tensors over in /dev/shm, which containers limit to 64 MiB; a full disk fails with "
+                    "the same words: df -h tells which"}};
+  }
   return Finding{
       0.92, {"loader workers hand tensors over in /dev/shm, which containers limit to 64 MiB unless told otherwise"}};
 }

@@ -117,8 +117,8 @@ std::optional<Finding> late_library_handle(const Evidence& evidence) {
   if (!evidence.told_by_library()) return std::nullopt;
   const std::string& text = evidence.message->text;
   if (evidence.signs.has(Sign::DeviceAssert)) return std::nullopt;
-  const bool says_memory =
-      text.find("ALLOC_FAILED") != std::string::npos || text.find("out of memory") != std::string::npos;
+  const bool says_memory = text.find("ALLOC_FAILED") != std::string::npos ||
+                           text.find("out of memory") != std::string::npos || evidence.facts.requested;
   const bool at_birth = text.find("NOT_INITIALIZED") != std::string::npos || text.find("Create") != std::string::npos;
   if ((!says_memory && !at_birth) || evidence.message->form.find("host") != std::string::npos) return std::nullopt;
   return Finding{0.55,
@@ -139,8 +139,20 @@ std::optional<Finding> library_workspace(const Evidence& evidence) {
   return Finding{0.3, {"cuDNN's algorithms ask for workspaces; with cudnn.benchmark it tries the largest ones too"}};
 }
 
+// Metal refused below the limit, for a process that held nothing.
+std::optional<Finding> metal_refused(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  const Bytes held = sum(facts.allocated, evidence.other_allocations.value_or(Bytes{})).value_or(1_GiB);
+  if (held > 64_MiB || !facts.allowed || !facts.requested || *facts.requested > *facts.allowed / 2) return std::nullopt;
+  return Finding{0.5,
+                 {fmt::format("{} were refused, {} were held and {} are allowed", to_string(*facts.requested),
+                              to_string(held), to_string(*facts.allowed)),
+                  "virtual machines (runners of CI services) have a Metal device without memory: use the CPU there"}};
+}
+
 // The driver refused, although its own figure says that there was room.
 std::optional<Finding> driver_refused(const Evidence& evidence) {
+  if (evidence.told_by(Teller::Mps)) return metal_refused(evidence);
   const Facts& facts = evidence.facts;
   if (!evidence.told_by_pool() || !facts.free || !facts.requested) return std::nullopt;
   // A segment is rounded up to 2 MiB, and printed figures are rounded: "4.44 GiB free" may be less than "4.44 GiB".

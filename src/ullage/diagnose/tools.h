@@ -47,6 +47,8 @@ enum class Tool {
   Node,
   Java,
   Dask,
+  DuckDb,
+  Rapids,
   Ray,
   Slurm,
   Kubernetes,

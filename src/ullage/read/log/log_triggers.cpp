@@ -19,8 +19,8 @@ constexpr std::string_view kWords[] = {
     "magma_err", "cuda failure", "cuda runtime error (2)", "thcudacheck", "errormemory", "ur_result_error_out",
     // the machine's memory
     "bus error", "shared memory", "to write to file </torch", "unable to mmap", "memoryerror", "[errno 12]",
-    "posix_fallocate", "posix_memalign", "runner process", "buffer allocation", "is out of bounds", "cuda calloc",
-    "find any impl",
+    "[errno 28]", "posix_fallocate", "posix_memalign", "runner process", "buffer allocation", "is out of bounds",
+    "cuda calloc", "find any impl",
     // ends of processes
     "killed", "code 137", "code: 137", "exitcode", "exit code: -9", "exit code -9", "exit status 137", "signal 9",
     "sigkill", "oom-kill", "oom_kill", "oom_reaper", "term_memlimit", "dataloader worker",
@@ -35,7 +35,7 @@ constexpr std::string_view kWords[] = {
     "os error 1455", "memory limit", "memory quota", "more memory than", "signal: killed", "oom killer",
     "result 'oom-k", "container oom", "inuse: ", "alloc memory of", "reaching memory", "java heap", "gc overhead",
     "heap space is", "insufficient sys", "enough resources", "exceeds device", "allocation of size", "outofhost",
-    "ate backend buf", "requested bytes of",
+    "ate backend buf", "requested bytes of", "params buffer",
     // tables
     "memory summary", "large pool"};
 

@@ -33,13 +33,29 @@ bool speaks_of_error(std::string_view line) {
   return std::ranges::any_of(kErrorWords, [&](std::string_view word) { return line.find(word) != line.npos; });
 }
 
+// A title or a table has fields: "Allocation on device | torch.OutOfMemoryError | KSampler".
+bool field_ends(const Squeezed& text, std::size_t letter) {
+  return text.line_ends(letter) || text.letters[letter] == '|';
+}
+
+// "If you get CUDA out of memory, try a smaller tile" is advice, not an error. Without figures only its words show it.
+constexpr std::string_view kAdvice[] = {"ifyou", "whenyou", "incaseof", "toavoid", "toprevent", "maycause", "cancause"};
+
+bool is_advice(const Squeezed& text, std::size_t begin, std::size_t end) {
+  if (std::string_view(text.letters).substr(end).starts_with(".triedtoallocate")) return false;
+  const auto next = std::ranges::upper_bound(text.lines, begin);
+  const std::size_t first = next == text.lines.begin() ? 0 : *(next - 1);
+  const std::string_view before = std::string_view(text.letters).substr(first, begin - first);
+  return std::ranges::any_of(kAdvice, [&](std::string_view words) { return before.find(words) != before.npos; });
+}
+
 bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t begin, std::size_t end) {
   const std::string_view letters = text.letters;
   if ((lead.place & kAtLineBegin) != 0) {
     // A line break may split "torch.cuda.OutOfMemoryError"; its second part is no "MemoryError".
     if (!text.line_begins(begin) || letters.substr(0, begin).ends_with("outof")) return false;
   }
-  if ((lead.place & kAtLineEnd) != 0 && !text.line_ends(end) &&
+  if ((lead.place & kAtLineEnd) != 0 && !field_ends(text, end) &&
       ((lead.place & kOrColonBehind) == 0 || text.letters[end] != ':')) {
     return false;
   }
@@ -48,6 +64,7 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
     if ((before >= 'a' && before <= 'z') || before == '.' || before == '_') return false;
     if (letters.substr(end).starts_with("error")) return false;
   }
+  if (is_advice(text, begin, end)) return false;
   if ((lead.place & kNoDigitBehind) != 0 && end < text.letters.size() && is_digit(text.letters[end])) return false;
   if ((lead.place & (kWithError | kWithOutOfMemory)) == 0) return true;
   const auto next = std::ranges::upper_bound(text.lines, begin);

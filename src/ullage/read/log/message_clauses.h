@@ -92,6 +92,7 @@ inline constexpr Clause kMetalMalloc[] = {
 inline constexpr Clause kGgml[] = {
     {"Device memory allocation of size | failed", {&M::requested}},
     {"attempted to allocate $", {&M::requested}},
+    {"too large for params buffer: |", {&M::requested}},
     {"buffer of size |", {&M::requested}},
     {"failed to allocate buffer, size = $", {&M::requested}},
 };
@@ -117,6 +118,14 @@ inline constexpr Clause kHost[] = {
     {"Unable to allocate $ for an array with shape", {&M::requested}},
     {"requested buffer of size %"},
     {"for an array with shape"},
+};
+
+// duckdb, src/storage/standard_buffer_manager.cpp, src/storage/buffer/buffer_pool.cpp, src/common/allocator.cpp
+inline constexpr Clause kDuckDb[] = {
+    {"Failed to allocate block of |", {&M::requested}},
+    {"failed to allocate data of size $", {&M::requested}},
+    {"could not allocate block of size $", {&M::requested}},
+    {"failed to pin block of size $", {&M::requested}},
 };
 
 // onnxruntime, core/framework/bfc_arena.cc
