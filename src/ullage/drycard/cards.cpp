@@ -10,13 +10,18 @@ namespace {
 constexpr std::uint64_t mib(std::uint64_t count) { return count << 20; }
 constexpr int kib(int count) { return count * 1024; }
 
-// The figures come from public printouts. Total memory: the comment above each card names the source. Drivers from 555
-// on keep about 0.1 GiB more for their own firmware; these are totals under such drivers, if any were found. Machines
-// with the same driver differ by 2 to 20 MiB. Context: within 5 %, as others measured it (an empty process in
-// nvidia-smi, or total less free). For other cards it is 29 MiB plus 1.88 KiB for each thread that the card can hold, a
-// rule that fits the measured cards. The first matrix product adds 30 to 100 MiB, which are not counted. Everything
-// else: deviceQuery of such cards and NVIDIA's data sheets. GeForce cards from RTX 30 on do half precision that adds up
-// in fp32 at twice their fp32 rate (NVIDIA's papers on GA102, AD102 and Blackwell).
+// The figures come from public printouts.
+//
+// Total memory: the comment above each card names the source. Drivers from 555 on keep about 0.1 GiB more for their own
+// firmware; these are totals under such drivers, if any were found. Machines with the same driver differ by 2 to 20
+// MiB.
+//
+// Context: within 5 %, as others measured it (an empty process in nvidia-smi, or total less free). For cards that
+// nobody measured it is 29 MiB plus 1.88 KiB for each thread that the card can hold, a rule that fits the measured
+// cards. The first matrix product adds 30 to 100 MiB, which are not counted.
+//
+// Everything else: deviceQuery of such cards and NVIDIA's data sheets. GeForce cards from RTX 30 on do half precision
+// that adds up in fp32 at twice their fp32 rate (NVIDIA's papers on GA102, AD102 and Blackwell).
 constexpr std::array kCards = {
     // clang-format off
     // printed under CUDA 13.0; older drivers 14.58 to 14.76 GiB

@@ -19,8 +19,9 @@ Bytes round_to(Bytes size, Bytes page) { return (size + page - Bytes{1}) / page.
 
 Bytes CachingAllocator::page_of(bool small) const { return small ? kSmallPage : settings_.large_segment; }
 
-// Corrects the best fit for expandable segments. Such a block counts with the size that it can grow to: its own and
-// that of the unmapped piece behind it. While the next larger block can grow to less, it is taken instead.
+// Corrects the best fit for expandable segments. A block of such a segment counts with the size that it can grow to:
+// its own and that of the unmapped piece after it. If the next larger free block has less by this count, it is taken
+// instead, and compared with the next in turn.
 FreeBlocks::Cursor CachingAllocator::fit_expandable(const Pool& pool, FreeBlocks::Cursor best,
                                                     std::uint32_t stream) const {
   const FreeBlocks& free = pool.free[stream];

@@ -9,14 +9,14 @@
 // kQueued pieces are queued. If the program asks whether it is done (cudaEventQuery), the answer is random; "yes" makes
 // it done.
 //
-//   a launch, a copy or a memset   with an address of a page that is not mapped; on bytes that a copy on another
-//   stream,
-//                                  not ordered before it, is still bringing
-//   a copy by the driver's calls   of bytes that work on another stream, not ordered before it, may still use. Torch
-//                                  copies by the runtime's calls; its own may read what a kernel reads
+// Reported are
+//   a launch, a copy, a memset     at an address where no page is mapped, or on bytes that a copy on another stream,
+//                                  not ordered before it, may still be writing
+//   a copy by the driver's calls   of bytes that work on another stream, not ordered before it, may still use. Torch's
+//                                  own copies are the runtime's calls; they may read bytes that a kernel reads
 //   an unmap, a release            of pages, or of locked host memory, that queued work uses
-//   a map                          over another
-//   a request                      beyond the card's memory: a budget is to keep the program below it
+//   a map                          of addresses that are mapped already
+//   a request                      beyond the card's memory, because a budget should keep the program below it
 //
 // Findings are written into the ledger. For a launch, every word of its arguments that is an address of the card is
 // checked (kernel_arguments.h). An argument says where bytes begin, but not how many there are, so only the page that

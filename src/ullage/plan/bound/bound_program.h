@@ -14,10 +14,12 @@
 //   restored(v, w)    v is read back in window w; costs its bytes over the rate
 //   written(v)        v is written, once or more; costs its bytes over the rate
 // The columns again, batch_norm and restored have a second kind, "from w on": in window w or a later one. Such a column
-// is at most the sum of the column for w and the column from w + 1 on. Rows:
-//   need     What an op of window w reads is present when w begins, or comes back in w. What any op after point p reads
-//            is present at p, or comes back in some later window. The latter also holds for what the program has and
-//            does not read any more, unless it is written.
+// is at most the sum of the column for w and the column from w + 1 on.
+//
+// Rows:
+//   need     A value that an op of window w reads is present when w begins, or comes back in w. A value that any op
+//            after point p reads is present at p, or comes back in some later window. So does a value that the program
+//            keeps and no later op reads, unless it is written.
 //   stay     What is present at a point was so at the point before, or came in between: made, recomputed, restored.
 //   chain    An op that is recomputed in a window needs what it reads as if the program ran it there. The same holds
 //            from w on; without that, half a recompute in each of two windows would do for a whole one.

@@ -20,9 +20,10 @@ class VerifierMachine final {
   // ContractError if the step's own numbers do not fit together. `step` must outlive the machine.
   explicit VerifierMachine(const Step& step);
 
-  // All return false if something is not allowed; refused() then says what. The first call spills the values in `away`
-  // before the step. Later calls ignore `away`, because storages that live from step to step stay where the last step
-  // left them.
+  // All of these return false if something is not allowed; refused() then says what.
+
+  // The first call spills the values in `away` before the step. Later calls ignore `away`, because storages that live
+  // from step to step stay where the last step left them.
   bool begin_step(const std::vector<ValueIndex>& away);
   bool pass_gap(GapIndex gap);
   bool enter(OpIndex op);  // actions from here on are before it

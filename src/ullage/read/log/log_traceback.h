@@ -19,9 +19,8 @@ struct Surroundings {
 };
 
 // Reads upwards from `error`, the line in which the error begins. Skips lines of other ranks that are mixed in. Ignores
-// a traceback that begins before offset `not_before`, because it belongs to another error.
-// Tracebacks of Python, of its rich and of IPython are known, and those that a notebook or a JSON log keeps in a
-// string.
+// a traceback that begins before offset `not_before`, because it belongs to another error. Knows the tracebacks of
+// Python, of the package rich and of IPython, also if a notebook or a JSON log keeps them in a string.
 Surroundings surroundings_of(std::string_view text, const Line& error, std::size_t not_before);
 
 // Reads up to 10 lines below the line in which the error ends.

@@ -4,7 +4,7 @@
 // Matches patterns with gaps, as the tables of message_forms.h write them: "GPU # has a total capacity of $". Blanks
 // and case do not count. The gaps are
 //   $  a size: "2.00 GiB", "0 bytes", "1EB", "4,096 bytes"    ~  a size that is not kept
-//   &  a number in the unit of the size behind it             #  the number of a device
+//   &  a number in the unit of the size after it              #  the number of a device
 //   ^  the number of a process                                %  a number that is not kept
 //   @  a shape, "25088,4096"                                  ?  the name of a type, "float"; with the shape, a size
 //   |  bytes without a unit, "2830172160"                     +  a size with a short unit, "21.95G", "512MB", "16Gi"
