@@ -209,6 +209,8 @@ TEST(Message, OfMetalBelowItsLimitIsNotAboutTheLimit) {
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_EQ(first(refused[0]), "driver_refused");
   EXPECT_FALSE(cause(refused[0], "memory_fraction_cap"));
+  ASSERT_TRUE(remedy(refused[0], "update_driver"));
+  EXPECT_NE(remedy(refused[0], "update_driver")->action.find("cpu"), std::string::npos);
   const std::vector<Diagnosis> limited = told_by(message("7.90 GB", "64.00 MB"));
   ASSERT_EQ(limited.size(), 1u);
   EXPECT_TRUE(cause(limited[0], "memory_fraction_cap"));

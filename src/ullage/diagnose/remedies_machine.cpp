@@ -165,6 +165,9 @@ std::optional<Remedy> more_budget(const Asked& asked) {
 std::optional<Remedy> update_driver(const Asked& asked) {
   if (asked.evidence.told_by(Teller::Xpu))
     return known("a newer driver and torch: some refuse what the device could hold");
+  if (asked.evidence.told_by(Teller::Mps)) {
+    return known("device=\"cpu\" there, or a Mac of its own: a virtual machine's Metal device has no memory");
+  }
   return known(
       "on Windows a larger page file (it must hold what the device holds); elsewhere retry once, then a newer "
       "driver");
