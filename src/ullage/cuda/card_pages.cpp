@@ -61,7 +61,7 @@ bool CardPages::move(Address from, Address to, Bytes length) {
     driver_.fresh(to, length);
     return true;
   }
-  // Maps the pages behind `from` again, where the caller expects them.
+  // Maps the pages at `from` again, where the caller expects them.
   for (Bytes done; done < length; done += granularity()) {
     auto page = behind_.extract((to + done).value);
     page.key() = (from + done).value;

@@ -50,7 +50,7 @@ class Driver final : public store::Bridge {
   // The least that can be mapped. Addresses and sizes below are multiples of it.
   Bytes page() const { return page_; }
 
-  // Reserves addresses with nothing behind them.
+  // Reserves addresses, with nothing mapped at them.
   Result<store::AddressRange> reserve(Bytes size);
   void unreserve(store::AddressRange range);
 

@@ -417,7 +417,7 @@ def version_of(tensor):
 
 
 def extent_of(tensor):
-    """The first byte in its storage and the one behind the last."""
+    """The first byte in its storage and the one after the last."""
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())) if tensor.numel() else -1
     begin = tensor.storage_offset() * tensor.element_size()
     return begin, begin + (last + 1) * tensor.element_size()

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Returns 1 if a budgeted pool stands behind torch's allocator (for the CPU or a card) in this process, else 0. */
+/* Returns 1 if torch's allocator (for the CPU or a card) in this process is a budgeted pool, else 0. */
 int ullage_active(void);
 
 /* Bytes, as of now. */

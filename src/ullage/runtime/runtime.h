@@ -16,7 +16,7 @@
 
 namespace ullage::runtime {
 
-// True if a budgeted pool stands behind torch's allocator in this process, for the CPU or for a card.
+// True if torch's allocator in this process is a budgeted pool, for the CPU or for a card.
 bool active();
 
 // Begins a budget in a running process that `ullage run` did not start. A later call only changes the stated bytes.

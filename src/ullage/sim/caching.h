@@ -105,8 +105,8 @@ class CachingAllocator final {
   std::vector<BlockId> seed(const SeedSegment& segment);
 
   const CachingStats& stats() const { return stats_; }
-  // All blocks with bytes behind them, by address, for checks and drawings. A block with `first_of_segment` begins a
-  // segment or, in an expandable segment, a stretch of mapped pages.
+  // All blocks with memory mapped at them, by address, for checks and drawings. A block with `first_of_segment` begins
+  // a segment or, in an expandable segment, a stretch of mapped pages.
   struct BlockView {
     Address address;
     Bytes size;

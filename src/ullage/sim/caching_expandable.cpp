@@ -80,7 +80,7 @@ BlockIndex CachingAllocator::find_expandable(Pool& pool, Bytes size, std::uint32
   return index;
 }
 
-// Maps whole pages behind at least the first `size` bytes of an unmapped piece. The mapped part becomes free and merges
+// Maps whole pages at least at the first `size` bytes of an unmapped piece. The mapped part becomes free and merges
 // with free neighbours; the rest stays unmapped. Returns false if the device has no more pages.
 bool CachingAllocator::map(BlockIndex index, Bytes size) {
   const Range& range = ranges_[blocks_[index].range];

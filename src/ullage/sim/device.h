@@ -23,7 +23,7 @@ class Device {
   virtual std::optional<Address> allocate(Bytes size) = 0;
   virtual void free(Address at, Bytes size) = 0;
 
-  // reserve() returns addresses with nothing behind them (cuMemAddressReserve). commit() puts bytes behind a part of
+  // reserve() returns addresses at which nothing is mapped (cuMemAddressReserve). commit() maps memory at a part of
   // them (cuMemMap), or returns false and commits nothing if the device has less than `size` left.
   virtual Address reserve(Bytes size) = 0;
   virtual void unreserve(Address at, Bytes size) = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs a trace through Ullage's own pool with no memory behind it. This is the real `store::Store`, so simulated and
-// real figures come from the same code.
+// Runs a trace through Ullage's own pool, with no real memory. This is the real `store::Store`, so simulated and real
+// figures come from the same code.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/recording/trace.h"

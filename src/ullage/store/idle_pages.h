@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps the ranges of dead storages, with the pages behind them, until the pages are handed on or given back.
+// Keeps the ranges of dead storages, with the pages mapped there, until the pages are moved to a new storage or freed.
 //
 //   whole ranges, longest idle first                 pieces of ranges that were taken apart
 //   [huge huge huge|small] [small] [huge|small] ...  huge: [..] [....]   small: [..]   crumbs: [.]
 //
 // A request that has just the size of a whole range gets that range at once. For other requests, ranges are taken apart
-// and their pieces are moved behind other addresses. The best-fitting piece is chosen, because each move costs some 20
-// us whatever its length. In DCGAN-256 that makes 340 moves a step; taking the oldest range apart made 660. If pages
-// are to be given back to the system, crumbs go first, then small pieces, then huge ones. Only if there are none of
-// these is a whole range taken apart, the one that has been idle longest.
+// and their pieces are moved to other addresses. The best-fitting piece is chosen, because each move costs some 20 us
+// whatever its length. In DCGAN-256 that makes 340 moves a step; taking the oldest range apart made 660. If pages are
+// to be given back to the system, crumbs go first, then small pieces, then huge ones. Only if there are none of these
+// is a whole range taken apart, the one that has been idle longest.
 //
 // A piece is one mapping of the kernel, because the kernel can only move pages that lie in one mapping. Crumbs are
 // pieces too small to be worth a mapping; they are only ever given back.
@@ -31,7 +31,7 @@ struct Piece {
   PageKind kind;
 };
 
-// A storage's address range and the pieces behind it, in order of address: huge ones, then small ones.
+// A storage's address range and the pieces mapped there, in order of address: huge ones, then small ones.
 struct Range {
   Address at;
   Bytes size;

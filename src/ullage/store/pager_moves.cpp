@@ -247,7 +247,7 @@ std::optional<Shortage> PagerCore::bring_back(Lock& lock, Address at, StorageId 
   }
 }
 
-// Fills the staged pages and moves them behind the storage's address at once, so that no thread sees part of the bytes.
+// Fills the staged pages and then moves them all to the storage's address, so that no thread sees part of the bytes.
 std::optional<Shortage> PagerCore::read_in(Lock& lock, Address at, StorageId id, Address staged) {
   Pageable* storage = find(at, id);
   const SpillSlot slot = *storage->slot;

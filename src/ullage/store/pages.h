@@ -2,9 +2,8 @@
 #pragma once
 
 // The interface through which the store uses the operating system: address space that costs nothing, and physical
-// pages. Pages can be put behind addresses, handed from one address to another, and given back. `OsPages` is Linux and
-// `cuda::CardPages` a card's driver. `NoPages` has no memory behind it, so that the simulator can run the very same
-// store.
+// pages. Pages can be mapped at addresses, moved from one address to another, and freed. `OsPages` is Linux and
+// `cuda::CardPages` a card's driver. `NoPages` maps no memory, so that the simulator can run the same store.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/result.h"
@@ -36,29 +35,29 @@ class Pages {
  public:
   virtual ~Pages() = default;
 
-  // The least that can be put behind an address. If it is kHugePage, as on a card, the store asks for huge pages only,
-  // and requests below Store::kLeastRange must not come to the store.
+  // The smallest number of bytes that can be mapped at an address. If it is kHugePage, as on a card, the store asks for
+  // huge pages only, and requests below Store::kLeastRange must not come to the store.
   virtual Bytes granularity() const { return kSmallPage; }
 
-  // Reserves address space with no memory behind it: `wanted` bytes, or as many as the system allows. Called once.
+  // Reserves address space at which no memory is mapped: `wanted` bytes, or as many as the system allows. Called once.
   virtual Result<AddressRange> reserve(Bytes wanted) = 0;
 
-  // Puts fresh pages behind [at, at + length). They are writable and resident when this returns, and zeroed unless they
-  // are a card's. False: the system refused, and nothing is behind the range.
+  // Maps fresh pages at [at, at + length). They are writable and resident when this returns, and zeroed unless they are
+  // a card's. False: the system refused, and nothing is mapped there.
   virtual bool fill(Address at, Bytes length, PageKind kind) = 0;
 
-  // Hands the pages behind `from`, contents and all, to `to`, which had none. `from` is then reserved and empty.
-  // False: the system refused; the pages are still behind `from`.
+  // Moves the pages at `from`, with their contents, to `to`, which had none. `from` is then reserved and empty. False:
+  // the system refused; the pages are still at `from`.
   virtual bool move(Address from, Address to, Bytes length) = 0;
 
-  // Gives the pages behind the range back to the system; the range stays reserved.
+  // Gives the pages of the range back to the system; the range stays reserved.
   virtual void drop(Address at, Bytes length) = 0;
 
-  // Sets the access to the pages behind the range; move() takes it along. False: the system refused.
+  // Sets the access to the pages of the range; move() keeps it. False: the system refused.
   virtual bool protect(Address at, Bytes length, Access access) = 0;
 };
 
-// No memory behind the addresses: for simulation and for tests of placement alone.
+// Maps no memory: for simulation and for tests of placement alone.
 class NoPages final : public Pages {
  public:
   Result<AddressRange> reserve(Bytes wanted) override { return AddressRange{Address{1ull << 40}, wanted}; }

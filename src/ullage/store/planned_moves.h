@@ -36,7 +36,7 @@ class PlannedMoves {
   // themselves if it has not begun. A write to the storage after write_ahead() only makes its copy worthless.
   virtual void write_ahead(Address at) = 0;
   virtual void read_ahead(Address at) = 0;
-  // Moves the pages of `from` behind `at`, which is dropped or spilled and has the same size. If `from` was spilled
+  // Moves the pages of `from` to `at`, which is dropped or spilled and has the same size. If `from` was spilled
   // meanwhile, brings it back first. Then `at` is resident; `from` has no pages left, and the caller frees it. Returns
   // false and moves no pages if one of these conditions does not hold.
   virtual bool adopt(Address at, Address from) = 0;

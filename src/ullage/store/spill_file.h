@@ -22,7 +22,7 @@ struct SpillCounts {
   Bytes in_use_peak;
   Bytes written;
   Bytes read;
-  Bytes file_bytes;         // blocks of the disk behind the file: in use, held, and gaps for later slots
+  Bytes file_bytes;         // the file's blocks on the disk: in use, held, and gaps for later slots
   Bytes held_for_children;  // given back, but a forked child may still read it; checked when a slot is taken
   std::uint64_t write_us;
   std::uint64_t read_us;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps account of the spill file's offsets: slots in use, gaps that freed slots left, and offsets with no disk blocks
-// behind them. Touches no file and has no locks.
+// Keeps account of the spill file's offsets: slots in use, gaps that freed slots left, and offsets that have no blocks
+// on the disk. Touches no file and has no locks.
 //
 //   offset 0                                                          offsets
 //   | slot | gap | slot | held | slot | empty .................................|

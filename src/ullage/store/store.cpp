@@ -147,7 +147,7 @@ void Store::vacate(Address at) {
   counts_.resident -= gone.size;
 }
 
-// Moves the pages of `range`, which stand from the address `from` on, behind the range's own addresses, piece by piece.
+// Moves the pages of `range`, which are at the addresses from `from` on, to the range's own addresses, piece by piece.
 bool Store::move_all(Range& range, Address from) {
   Bytes done{};
   for (const Piece& piece : range.pieces) {
@@ -228,7 +228,7 @@ Bytes Store::missing() {
   return limit_.missing(counts_.resident);
 }
 
-// Returns a range of `size` with pages behind all of it. `asked`: how much of it the caller wants to use.
+// Returns a range of `size` with pages mapped at all of it. `asked`: how much of it the caller wants to use.
 Store::Placed Store::place(Bytes size, Bytes alignment, Bytes asked) {
   if (std::optional<Range> whole = idle_.take_whole(size)) {
     if (whole->at.value % alignment.count == 0) return adopt(std::move(*whole));

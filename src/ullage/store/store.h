@@ -2,7 +2,7 @@
 #pragma once
 
 // The core of the pool: places storages, without torch. A storage of 64 KiB or more has an address range of its own for
-// life; only the pages behind it come and go. Pages of dead storages are handed on to new ones. So they are neither
+// life; only the pages mapped there come and go. Pages of dead storages are handed on to new ones. So they are neither
 // returned to the system nor zeroed again, and resident bytes follow the peak of live bytes:
 //
 //   allocate 6 MiB + 80 KiB
@@ -12,8 +12,8 @@
 //     4. fresh pages for the rest, if they fit     |#####|##|..|..|  (before that, idle pages of the other kind may go)
 //
 // Smaller storages stand in slabs. A live range can be vacated: its address stays, its pages become idle. It gets pages
-// again in one of two ways. Either pages are staged (filled at an address that nobody knows) and then moved behind its
-// own address. Or another live range hands its pages over.
+// again in one of two ways. Either pages are staged (filled at an address that nobody knows) and then moved to its own
+// address. Or another live range hands its pages over.
 //
 // Thread-safe by one lock, which is held while pages are moved or filled.
 
@@ -81,7 +81,7 @@ struct StoreCounts {
   Bytes resident_peak;
   Bytes idle;     // of resident, pages of no live storage
   Bytes slabs;    // of resident, pages of slabs: they cannot be vacated
-  Bytes vacated;  // whole pages of live ranges that have nothing behind them now
+  Bytes vacated;  // whole pages of live ranges at which nothing is mapped now
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::uint64_t refused = 0;
@@ -117,12 +117,12 @@ class Store final {
   // Takes as many writable pages as the vacated range at `at` needs, at an address that nobody else knows, and returns
   // that address.
   std::variant<Address, Refusal> stage(Address at);
-  // Moves the staged pages behind the vacated range, with this access from the first moment on. False: the kernel could
-  // not move all of them. The range is then partly backed, which no caller can repair.
+  // Moves the staged pages to the vacated range, with this access from the first moment on. False: the kernel could not
+  // move all of them. The range is then partly backed, which no caller can repair.
   [[nodiscard]] bool settle(Address at, Address staged, Access access);
   // Gives staged pages up; they become idle.
   void unstage(Address staged);
-  // Moves the pages of the live range `from`, with their contents, behind the vacated live range `to` of the same size.
+  // Moves the pages of the live range `from`, with their contents, to the vacated live range `to` of the same size.
   // `to` can be read and written when all pages are there, and not before, so no thread sees part of them. `from` stays
   // live without pages, as if vacated. False: as for settle().
   [[nodiscard]] bool hand_over(Address from, Address to);

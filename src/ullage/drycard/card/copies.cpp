@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and memset. Device memory has no content: a copy to it is dropped, a copy from it gives zeros. So no host
-// memory stands behind a card and no old bytes are ever read. A copy between two places of the host is real. values.py
+// Copies and memset. Device memory has no content: a copy to it is dropped, a copy from it gives zeros. So a card's
+// memory takes no host memory, and no old bytes are ever read. A copy between two places of the host is real. values.py
 // may know what an op reads; it then sets the numbers before (ullage_drycard_answer_reads).
 
 #include "ullage/drycard/card/copies.h"

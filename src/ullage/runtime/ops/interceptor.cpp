@@ -170,7 +170,7 @@ bool take_key() {
   if (key_is_ours) return true;
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   if (dispatcher.hasBackendFallbackForDispatchKey(kKey)) return false;
-  // Registered for good: otherwise a thread that is still armed would find nothing behind the key.
+  // Registered for good: otherwise a thread that is still armed would find no kernel for the key.
   new c10::RegistrationHandleRAII(dispatcher.registerFallback(
       kKey, c10::KernelFunction::makeFromBoxedFunction<&intercept>(), "ullage: every op passes here"));
   return key_is_ours = true;

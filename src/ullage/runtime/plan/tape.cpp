@@ -324,7 +324,7 @@ std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const Stora
   return made;
 }
 
-// Moves the pages of `storage` behind the program's storage if that still holds the value, else keeps `storage` here.
+// Moves the pages of `storage` to the program's storage if that still holds the value, else keeps `storage` here.
 bool Tape::put(ValueIndex value, StoragePtr storage) {
   Place& at = place(value);
   if (at.present()) return true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The table behind owners.h: which frames of PyTorch and of well-known libraries show what a stack allocated for. To
-// support a new library, add rows in owner_rules.cpp.
+// The table of rules for owners.h: the frames of PyTorch and of well-known libraries that show what a stack allocated
+// for. To support a new library, add rows in owner_rules.cpp.
 
 #include "ullage/trace/meaning/owners.h"
 
