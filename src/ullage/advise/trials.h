@@ -35,7 +35,7 @@ struct Setting {
 // One remedy, or several together, for one program.
 struct Trial {
   std::string
-      id;  // "half_precision"; that of explain's remedy if explain has it. if there are several, with '+' between
+      id;  // "half_precision"; that of explain's remedy if explain has it; if there are several, with '+' between
   std::string name;  // for a row: "bf16 autocast"
   Effect effect = Effect::SameBits;
   std::string switches;    // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside

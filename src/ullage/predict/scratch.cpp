@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// varying_scratch() and slack_of_ops(): scratch that a kernel takes or not by a cost estimate of its own. There is one
-// function for each such kernel; it computes from the op's sizes the most that there can be.
+// varying_scratch() and slack_of_ops(): scratch that a kernel takes only if its own cost estimate favours it. There is
+// one function for each such kernel; it computes from the op's sizes the most that there can be.
 #include "ullage/predict/thresholds.h"
 
 #include <algorithm>
@@ -265,7 +265,7 @@ std::vector<Slack> slack_of_ops(const trace::TraceFile& file, const Sequence& se
       sides.small = sides.small || small(take.details[op], backward);
     }
     Bytes bytes = scratch_of(target, OpId{op}, sides);
-    // If more than that was left out of a take, the target may have that scratch too, up to its full bound.
+    // If more than that was left out of a take, the target may take that scratch too, up to its full bound.
     if (const auto out = left_out.find(op); out != left_out.end() && out->second > bytes) {
       bytes = std::max(out->second, scratch_of(target, OpId{op}, {}));
     }

@@ -72,7 +72,7 @@ class Session {
   virtual Bytes held() = 0;
   virtual Pool& pool() = 0;
   // Changes the stated bytes. Zero: unlimited until the next call; what was recorded so far is then written.
-  // BadArgument if `budget` does not cover what stands outside the pool and the margin; the old budget then stays.
+  // BadArgument if `budget` does not cover the bytes outside the pool and the margin; the old budget then stays.
   virtual Status restate(Bytes budget) = 0;
   // The program reports that a step has ended. From the first call on, steps are counted by these calls alone, and no
   // longer by the calls of its optimizers.

@@ -16,8 +16,8 @@ namespace ullage::runtime {
 
 class SessionFigures final {
  public:
-  // All must live for ever. `outside_expected`: bytes reserved at the start for what stands outside the pool.
-  // `slot` null: nobody reads figures.
+  // All must live for ever. `outside_expected`: bytes reserved at the start for the outside. `slot` null: nobody reads
+  // figures.
   SessionFigures(BudgetedDevice& device, const store::Budget& budget, const store::Store& store, Bytes outside_expected,
                  store::LedgerSlot* slot);
 

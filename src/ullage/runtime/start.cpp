@@ -196,7 +196,7 @@ Result<Account> open_account(store::Ledger from) {
 
 Result<Session*> start_session(store::Ledger from, bool launched) {
   ULLAGE_TRY_VALUE(const Account account, open_account(std::move(from)));
-  // These two run before what stands outside the pool is first counted.
+  // These two run before the bytes outside the pool are counted for the first time.
   trim_libraries();
   prepare_vector_math();
   Session::Settings settings = settings_of(account.ledger, account.slot, launched);

@@ -16,9 +16,9 @@
 // processor, and adds these counts up in batches of 32 to 64. The bytes that other processes of the tree hold are kept
 // free too.
 //
-// Later the reserve follows what is measured: from the third step on it is the most that stood outside in such a step.
-// Before a request is refused, reserved bytes that stand unused are lent to the pool. If the outside grows after that,
-// the pool gives bytes back.
+// Later the reserve follows what is measured: from the third step on it is the most that was outside in such a step.
+// Before a request is refused, the unused part of the reserve is lent to the pool. If the outside grows after that, the
+// pool gives bytes back.
 
 #include "ullage/base/bytes.h"
 #include "ullage/store/store.h"
@@ -69,8 +69,8 @@ class Budget final : public Limit {
   Bytes outside() const { return Bytes{outside_.load()}; }
   // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
-  // The bytes reserved for the outside, charges included. Charges come on top of the reserve, or of what stood outside
-  // at the first charge if that was more.
+  // The bytes reserved for the outside, charges included. Charges come on top of the reserve, or of the bytes that were
+  // outside at the first charge if these were more.
   Bytes expected_outside() const;
   // The bytes reserved at the start.
   Bytes expected_at_start() const { return expected_at_start_; }
@@ -80,12 +80,12 @@ class Budget final : public Limit {
   // kLeastAllowance, and returns the largest such sum.
   Bytes note_least(Bytes at_once);
 
-  // Call this when a step of the program ends. From the third step on the reserve follows what stood outside.
+  // Call this when a step of the program ends. From the third step on the reserve follows the bytes that were outside.
   void end_step();
-  // Lends the pool the reserved bytes that stand unused. False: there are none, or they are not lent.
+  // Lends the pool the unused part of the reserve. False: there is none, or it is not lent.
   bool lend();
 
-  // Reserves bytes that a consumer outside the pool is about to take, on top of what stands there now, until
+  // Reserves bytes that a consumer outside the pool is about to take, on top of those that are there now, until
   // discharge(). The caller has the pool make room for them.
   void charge(Bytes bytes);
   void discharge(Bytes bytes);
@@ -102,7 +102,7 @@ class Budget final : public Limit {
   void restate(Bytes stated) { stated_.store(stated.count); }
 
  private:
-  // Measures what stands outside the pool. Returns the bytes of the budget that the pool may not have.
+  // Measures the bytes outside the pool. Returns the bytes of the budget that the pool may not have.
   Bytes beside(Bytes pool_resident);
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
@@ -131,7 +131,7 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> beside_last_{0};  // needed_lately_ at the last note_least() outside of such a stretch
   std::atomic<std::uint64_t> least_;
   std::atomic<bool> left_out_{false};
-  bool follows_steps_ = false;  // of end_step(): what is set aside is what a step showed
+  bool follows_steps_ = false;  // end_step() has set the reserve to what a step was seen to take
 };
 
 }  // namespace ullage::store

@@ -24,9 +24,9 @@ std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::
 // All words of the arguments that are addresses of a card.
 std::vector<Address> addresses_among(void* const* arguments, std::span<const std::size_t> sizes);
 
-// Sets the stack below the caller to zero. Torch does not initialise all members of such structs, for example the
-// unused places of a list of tensors. Without this, addresses of an earlier op would be taken for this op's. Call it
-// before each op, from a function that torch calls then.
+// Sets the stack below the caller to zero. Torch passes many arguments as structs on the stack and does not initialise
+// all their members, for example the unused places of a list of tensors. Without this call, addresses that an earlier
+// op left there would be taken for this op's. Call it before each op, from a function that torch calls then.
 void clear_dead_stack();
 
 }  // namespace ullage::drycard

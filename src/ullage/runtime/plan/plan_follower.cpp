@@ -84,7 +84,7 @@ struct PlanFollower::Helper {
         bool done = false;
         try {
           done = follower.recompute(at, /*at_fault=*/false);
-        } catch (const std::exception&) {  // cannot be passed on to a thread that stands at a fault
+        } catch (const std::exception&) {  // cannot be passed on to a thread that waits at a fault
         }
         held.lock();
         answer = done;

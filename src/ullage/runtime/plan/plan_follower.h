@@ -98,7 +98,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   std::atomic<bool> active_{false};  // there is a plan, or one to adopt
   std::atomic<std::uint64_t> lost_steps_{0};
 
-  // Recomputes for a thread that stands at a faulting instruction, where no op may run.
+  // Recomputes for a thread that waits at a faulting instruction, where no op may run.
   struct Helper;
   std::unique_ptr<Helper> helper_;
 };

@@ -44,7 +44,7 @@ class BudgetedDevice {
 
   // Is it the memory that the process's heap and its libraries take?
   virtual bool is_the_process() const = 0;
-  // Does a child made by fork get a copy of what stands in it?
+  // Does a child made by fork get a copy of its contents?
   virtual bool is_kept_by_forks() const = 0;
   // Does an access to bytes that were moved out cause a fault that brings them back?
   virtual bool heals_faults() const = 0;
