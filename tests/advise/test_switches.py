@@ -131,6 +131,28 @@ def test_evaluations_only_if_asked(switches: Switches) -> None:
     assert said.split() == ["torch.bfloat16", "False", "torch.bfloat16"] * 4 and "evaluation" not in noted, (said, noted)
 
 
+def test_forward_called_in_place_of_the_module(switches: Switches) -> None:
+    outside, noted, _ = switches.run("autocast=bfloat16", forward="out = net.forward(x)")
+    by_hand, _, _ = switches.run(forward="with torch.autocast('cpu', torch.bfloat16): out = net(x)")
+    assert switches.equal(outside, by_hand) and noted["cast"]["name"] == "Net", noted
+    # torch.jit reads the text of `forward`, and its names among the program's globals; a trace is no forward pass.
+    more = """out = net(x)
+    class Scripted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(16, 3)
+        def forward(self, x, k: float = 2.0):
+            return nn.functional.relu(self.a(x)) * k
+    import inspect, sys
+    for made in (torch.jit.script(Scripted()), torch.jit.trace(Scripted(), x, check_trace=False)):
+        torch.autograd.grad(made(x).float().sum(), list(made.parameters()))
+    print(inspect.signature(Scripted.forward), Scripted.forward.__qualname__, str(made.graph).count("autocast"), file=sys.stderr)
+    out = net(x)"""
+    _, _, said = switches.run("autocast=bfloat16", forward=more)
+    lines = [line for line in said.splitlines() if line.startswith("(")]
+    assert lines == ["(self, x, k: float = 2.0) Scripted.forward 0"] * 4, said
+
+
 def test_casts_of_a_weight_that_was_written_are_made_anew(switches: Switches) -> None:
     """Nothing ends the forward pass between the two calls."""
     for write in ("with torch.no_grad(): net.head.weight.mul_(2)", "net.head.weight.data.mul_(2)"):

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import threading
+import types
 
 import torch
 import torch.nn.attention
@@ -308,11 +309,11 @@ def as_float(value):
     return value
 
 
-def call_inside(module, args, named):
-    """Calls a module below another one."""
+def call_inside(call, module, args, named):
+    """Runs a call of a module, so that those below it know that they are."""
     depth.calls += 1
     try:
-        return plain_call(module, *args, **named)
+        return call(module, *args, **named)
     finally:
         depth.calls -= 1
 
@@ -321,35 +322,36 @@ def call_layer(module, args, named):
     """Runs in the forward pass and again in the backward pass, which has a thread of its own."""
     was, depth.in_checkpoint = depth.in_checkpoint, True
     try:
-        return call_inside(module, args, named)
+        return call_inside(plain_call, module, args, named)
     finally:
         depth.in_checkpoint = was
 
 
 def is_evaluation(network, args, named):
     """Will no backward pass follow?"""
-    if not torch.is_grad_enabled():
+    if not torch.is_grad_enabled() or torch.jit.is_tracing():
         return True
     return not network.training and not any(one.requires_grad for one in tensors_in((args, named)))
 
 
-def call_network(module, args, named):
+def call_network(call, module, args, named):
+    """Runs the outermost call of a network. `call`: `Module.__call__`, or the class's own `forward`."""
     look_at(module)
     device = device_of(module)
     if torch.is_grad_enabled():
         facts.note("forward", name=type(module).__name__, device=device)
     if "autocast" not in SWITCHES or casting.is_programs(device):
-        return call_inside(module, args, named)
+        return call_inside(call, module, args, named)
     if SWITCHES.get("on", device) != device:
         facts.note("other_device", device=device)
-        return call_inside(module, args, named)
+        return call_inside(call, module, args, named)
     if "evaluation" not in SWITCHES and is_evaluation(module, args, named):
         facts.note("evaluation")
         with casting.off():
-            return call_inside(module, args, named)
+            return call_inside(call, module, args, named)
     casting.begin(module, device)
     try:
-        result = call_inside(module, args, named)
+        result = call_inside(call, module, args, named)
     except BaseException:
         casting.end()
         raise
@@ -367,16 +369,41 @@ def called(module, *args, **named):
     if torch.compiler.is_compiling():
         return plain_call(module, *args, **named)
     if depth.calls == 0:
-        return call_network(module, args, named) if is_network(module) else plain_call(module, *args, **named)
+        return called_outermost(plain_call, module, args, named)
     if id(module) in repeated:
         facts.note("layer_call")
     if "checkpoint" in SWITCHES and id(module) in repeated and not depth.in_checkpoint and torch.is_grad_enabled():
         return checkpoint_of_torch(lambda *args, **named: call_layer(module, args, named), *args, use_reentrant=False,
                                    **named)
-    return call_inside(module, args, named)
+    return call_inside(plain_call, module, args, named)
+
+
+def called_outermost(call, module, args, named):
+    return call_network(call, module, args, named) if is_network(module) else call(module, *args, **named)
+
+
+def follow_forward(of, **named):
+    """Has a class's own `forward` count as a call, because a program may call it in place of the module.
+
+    torch.jit compiles it from its text and looks names up among its globals: they stay the program's. Hence every name
+    of this module comes in by the closure.
+    """
+    super(torch.nn.Module, of).__init_subclass__(**named)
+    plain = vars(of).get("forward")
+    if not isinstance(plain, types.FunctionType):
+        return
+    compiling, inside, outermost = torch.compiler.is_compiling, depth, called_outermost
+
+    def forward(self, *args, **named):
+        return plain(self, *args, **named) if compiling() or inside.calls else outermost(plain, self, args, named)
+
+    forward = types.FunctionType(forward.__code__, plain.__globals__, plain.__name__, None, forward.__closure__)
+    of.forward = functools.update_wrapper(forward, plain)
 
 
 torch.nn.Module.__call__ = called
+if "autocast" in SWITCHES:
+    torch.nn.Module.__init_subclass__ = classmethod(follow_forward)
 
 
 # ---- what the program does already
