@@ -174,7 +174,7 @@ TEST(Accumulation, FindsAndNamesLayersAcrossTheBatch) {
   EXPECT_NE(allowed->differences()[0].what.find("once a micro-batch"), std::string::npos);
   net->eval();
   EXPECT_TRUE(Accumulation::create(*net)) << "in evaluation the running averages are used";
-  EXPECT_TRUE(says(Accumulation::create(*net, {.allow = {"0.7"}}), "'0.7' is allowed"));
+  EXPECT_TRUE(says(Accumulation::create(*net, {.allow = {"0.7"}}), "'0.7' is in allow"));
   const nn::BatchNorm1d alone(nn::BatchNorm1dOptions(4).track_running_stats(false));
   alone.ptr()->eval();
   EXPECT_TRUE(says(Accumulation::create(*alone), "(BatchNorm1d)")) << "it has no running averages to use";

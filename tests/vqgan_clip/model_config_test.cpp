@@ -95,7 +95,7 @@ TEST(ModelConfig, OfAnotherModelIsRefusedWithItsLine) {
       {with("model:", "modell:"), "v.yaml:1: model is missing; give the yaml that came with the VQGAN"},
       {with("    ddconfig:", "    unet_config:"), "v.yaml:5: model.params.ddconfig is missing"},
       {with("double_z: False", "double_z: true"), "v.yaml:8: model.params.ddconfig.double_z is true"},
-      {with("      double_z: False\n", ""), "v.yaml:8: model.params.ddconfig.double_z is true (also where"},
+      {with("      double_z: False\n", ""), "v.yaml:8: model.params.ddconfig.double_z is true (the default"},
       {with("double_z: False", "double_z: maybe"),
        "v.yaml:8: model.params.ddconfig.double_z is neither true nor false"},
       {with("dropout: 0.0", "attn_type: none"),
