@@ -178,7 +178,7 @@ TEST(Accumulation, FindsAndNamesLayersAcrossTheBatch) {
   const nn::BatchNorm1d alone(nn::BatchNorm1dOptions(4).track_running_stats(false));
   alone.ptr()->eval();
   EXPECT_TRUE(says(Accumulation::create(*alone), "(BatchNorm1d)")) << "it has no running averages to use";
-  EXPECT_TRUE(says(Accumulation::create(*nn::Linear(1, 1), {.clip_norm = 0}), "norm of 0"));
+  EXPECT_TRUE(says(Accumulation::create(*nn::Linear(1, 1), {.clip_norm = 0}), "clip_norm is 0"));
 }
 
 TEST(Accumulation, FindsBatchNormThatIsCalledAsAFunction) {
