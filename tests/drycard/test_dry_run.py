@@ -118,11 +118,15 @@ nn.LSTM(16, 16).to("cuda")(rows)[0].sum().backward()
 compiled = torch.compile(nn.Linear(16, 4), backend="eager").cuda()  # what it traces must not be the mode of values
 double = torch.compile(backend="eager")(lambda x: x * 2)
 print(compiled(rows).shape[1], double(rows).shape[1])
+assert (rows > 0).all() and not (rows == 0).all(), "a check of an unknown value"
+if not bool((rows > 1).any()):
+    raise ValueError("another check")
+print(bool((rows > 0).all()), "small" if (rows < 1).all() else "large")
 torch.set_default_device("cuda")
 five = torch.arange(5) + torch.tensor([1, 0, 0, 0, 0])
 print(five.tolist(), bool(torch.ones(3, dtype=torch.bool).all()), torch.tensor(2.0).item(), five.device.type)
 """
-KINDS_SAID = "8 8\n8 8\n8\n8 8\nTrue 2\n4 16\n[1, 1, 2, 3, 4] True 2.0 cuda\n"
+KINDS_SAID = "8 8\n8 8\n8\n8 8\nTrue 2\n4 16\nFalse large\n[1, 1, 2, 3, 4] True 2.0 cuda\n"
 # Hash of the action and size of every event of TRAIN, by version of torch. They differ without cuDNN, whose workspaces
 # are among them.
 EVENTS = {("2.13.0+cu130", "without cuDNN"): "d9bc1a1bcf765a2c", ("2.13.0+cu130", "with cuDNN 9.20"): "1390b443a6a44f69"}

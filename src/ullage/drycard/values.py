@@ -5,12 +5,14 @@ content.
 A value that came from the host, or from a constant, is known. If all inputs of a torch function are known and small, it
 is called on the CPU too, in addition to the dry call. So values that the program reads from its result are true: masks,
 lengths, loop conditions. All else is unknown and reads as zeros. If a size depends on unknown values, it is taken as
-the largest possible, and function and line are noted.
+the largest possible, and function and line are noted. If an unknown condition decides whether the program raises an error,
+it is taken as the one that raises none.
 
 Calls of Python are followed, not those of the backward pass: a mode below autograd would change when gradients are freed.
 What these write is noticed by the version that autograd counts for each tensor.
 """
 import ctypes
+import dis
 import functools
 import os
 import sys
@@ -98,12 +100,13 @@ class Function:
         self.overwrites, self.by_shape = name in OVERWRITES, name in BY_SHAPE
         self.where_unknown = WHERE_UNKNOWN.get(name)
         self.decided_by = DECIDED_BY.get(name)
+        self.is_condition = name == "__bool__"
         self.writes_self = (name.endswith("_") and not name.endswith("__")) or name == "__setitem__" or name.startswith("__i")
         self.writes = WRITES_ARGUMENTS.get(name, ())
         self.counts, self.sizes = COUNTS.get(name), SIZES.get(name)
         # Nothing is to be done where the first argument is not known.
         self.by_first = not (self.overwrites or self.by_shape or self.where_unknown or self.writes or self.counts or self.sizes
-                             or self.decided_by is not None)
+                             or self.is_condition or self.decided_by is not None)
 
 
 class Unknown(Exception):
@@ -149,6 +152,8 @@ class Values(TorchFunctionMode):
             host = self.on_host(function, args, kwargs) if inputs_known else None
         except Unknown:
             host, inputs_known = None, False
+            if function.is_condition:
+                return self.decided(func, args, sys._getframe(1))
         if function.counts or function.sizes and isinstance(function.sizes.of(args, kwargs), torch.Tensor):
             return self.sized(func, function, args, kwargs, host)
         if host:
@@ -382,6 +387,14 @@ class Values(TorchFunctionMode):
                 known = False
         return numbers, known
 
+    def decided(self, func, args, frame):
+        """The unknown condition that the program's `frame` reads."""
+        passes = passing_condition(frame.f_code, frame.f_lasti)
+        if passes is None:
+            return func(*args)
+        with Answer(self, [int(passes)], known=False):
+            return func(*args)
+
     def note_bound(self, name, how):
         key = (name, how, *line_of_program())
         if key in self.bounds or len(self.bounds) < MOST_PLACES:
@@ -437,6 +450,36 @@ def is_whole(tensor):
 def view_of(content, tensor):
     whole = torch.empty(0, dtype=tensor.dtype, device="cpu")
     return whole.set_(content.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+
+
+@functools.lru_cache(4096)
+def passing_condition(code, at):
+    """The condition read by the instruction at offset `at` decides between two places to go on. Returns the value that
+    leads to the one which raises no error; None if neither does, or both, or if nothing is decided there."""
+    steps = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
+    places = {one.offset: place for place, one in enumerate(steps)}
+    here = places.get(at)
+    # The branch reads the condition, or a call of bool() before it.
+    for place in () if here is None else range(here, min(here + 2, len(steps))):
+        name = steps[place].opname
+        if "JUMP" in name and ("IF_TRUE" in name or "IF_FALSE" in name):
+            raises_there = raises(steps, places.get(steps[place].argval))
+            if raises_there == raises(steps, place + 1):
+                return None
+            return raises_there != ("IF_TRUE" in name)
+    return None
+
+
+def raises(steps, place):
+    """Do the instructions from `place` on raise an error, without another branch before it?"""
+    while place is not None and place < len(steps):
+        name = steps[place].opname
+        if name in ("RAISE_VARARGS", "LOAD_ASSERTION_ERROR") or steps[place].argrepr == "AssertionError":
+            return True
+        if "JUMP" in name or name.startswith(("RETURN", "FOR_ITER", "YIELD", "RERAISE")):
+            return False
+        place += 1
+    return False
 
 
 def line_of_program():
