@@ -176,6 +176,37 @@ def meanwhile(step, part):
 """
 
 
+@case(deviations=2, rescues=0)  # one for each skipped step
+def steps_that_a_scaler_skips():
+    """
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=3)
+def stepped():
+    del optimizer.step
+    scaler.step(optimizer)
+    scaler.update()
+def meanwhile(step, part):
+    global loss
+    if part == "forward done": loss = scaler.scale(loss)
+    if part == "backward done":
+        if step in (6, 8): linear[3].weight.grad[5, 7] = float("inf")
+        optimizer.step = stepped
+    if part == "step done": said.append(scaler.get_scale())
+"""
+
+
+@case(deviations=0, rescues=0)
+def windows_of_three_backward_passes():
+    """
+def meanwhile(step, part):
+    global loss
+    if part != "forward done": return
+    for _ in range(2):
+        (loss / 3).backward()
+        loss = forward(torch.randn(4096, 256)).pow(2).mean()
+    loss = loss / 3
+"""
+
+
 class Programs:
     def __init__(self, ullage: str, library: str, folder: str):
         self.ullage, self.library, self.folder = ullage, library, pathlib.Path(folder)
