@@ -152,6 +152,39 @@ TEST_F(PagerForkPages, SmallBlocksAreTakenForWritten) {
   EXPECT_GT(diverged_, Bytes{});
 }
 
+// Such as weights in mapped files, which an optimizer updates.
+TEST_F(PagerForkPages, CountsTheFirstWriteOutsideThePoolAfterEachFork) {
+  open(64_MiB, 1_GiB, counting());
+  alignas(4096) static std::byte weights[4096];
+  const Address outside{reinterpret_cast<std::uint64_t>(weights)};
+  const auto use = [&](bool written) { begin(1, {outside}, written), pager_->end_op(); };  // of 1 MiB
+  use(true);
+  EXPECT_EQ(diverged_, Bytes{}) << "nothing is shared yet";
+  fork_once();
+  use(false);
+  EXPECT_EQ(diverged_, Bytes{});
+  use(true), use(true);
+  EXPECT_EQ(diverged_, 1_MiB);
+  fork_once();
+  use(true), use(true);
+  EXPECT_EQ(diverged_, 2_MiB);
+}
+
+TEST_F(PagerForkPages, GivesWayBeforeAnOpWritesWhatIsShared) {
+  Pager::Settings settings;
+  settings.diverged = [this](Bytes bytes) { *limit_ = FixedLimit(limit_->resident_limit({}) - bytes); };
+  open(64_MiB, 1_GiB, settings);
+  const Address written = make(10_MiB, 1);
+  fork_once();
+  const Address other = make(20_MiB, 2);
+  EXPECT_EQ(store_->counts().resident, 30_MiB);
+  *limit_ = FixedLimit(35_MiB);
+  begin(1, {written}, /*written=*/true);
+  EXPECT_LE(store_->counts().resident, 25_MiB) << "what is left of the limit";
+  pager_->end_op();
+  EXPECT_TRUE(holds(written, 10_MiB, 1) && holds(other, 20_MiB, 2));
+}
+
 TEST_F(PagerForkPages, AChildGetsWhatThereIsRoomForTwice) {
   open(16_MiB, 1_GiB, counting());
   const Address first = make(5_MiB, 1), second = make(4_MiB, 2);

@@ -127,10 +127,13 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
   ops.frames.push_back({signature, first});
   Bytes foreign{};
   Bytes away{};
+  const Bytes diverged = diverged_;
   for (const OpInput& input : inputs) {
     const auto found = storages_.find(input.storage);
     if (found == storages_.end()) {
-      if (!store_.owns(input.storage)) foreign += input.size;
+      if (store_.owns(input.storage)) continue;
+      foreign += input.size;
+      diverge_outside(input);
       continue;
     }
     pin(found->second);
@@ -144,6 +147,7 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
   }
   counts_.foreign_peak = std::max(counts_.foreign_peak, foreign);
   note_at_once({});
+  if (diverged_ > diverged && captures_ == 0) give_way(lock);
   if (away == Bytes{}) return std::nullopt;
 
   const Waiting waiting(*this);
@@ -283,11 +287,19 @@ Bytes PagerCore::trim(Bytes headroom) {
   --moves_;
   changed_.notify_all();
   if (store_.excess() == Bytes{}) return given_back;
-  under_pressure_.store(true);
-  while (store_.excess() > Bytes{} && make_room(lock, Refusal{}, For::New) != Evicted::None) {
+  given_back += give_way(lock);
+  return given_back + store_.trim(headroom);  // of what the background evicted meanwhile
+}
+
+// Evicts until the pool holds no more than its limit. Returns the bytes that went back to the system.
+Bytes PagerCore::give_way(Lock& lock) {
+  Bytes given_back{};
+  while (store_.excess() > Bytes{}) {
+    under_pressure_.store(true);
+    if (make_room(lock, Refusal{}, For::New) == Evicted::None) break;
     given_back += store_.trim();
   }
-  return given_back + store_.trim(headroom);  // of what the background evicted meanwhile
+  return given_back;
 }
 
 Bytes PagerCore::drop_idle() {
@@ -344,6 +356,8 @@ void PagerCore::before_fork() {
   if (!evicts) spilled_for_forks_ += counts_.spilled - spilled;
   store_.drop_idle();
   for (auto& [at, storage] : storages_) storage.shared = storage.shared || storage.where == Where::Resident;
+  forked_ = true;
+  written_since_fork_.clear();
   if (spill_ != nullptr) spill_->before_fork();
   store_.fork_lock().lock();
   lock.release();  // held until after the fork
@@ -398,7 +412,15 @@ void PagerCore::diverge(Pageable& storage) {
 }
 
 void PagerCore::diverge(Bytes bytes) {
+  diverged_ += bytes;
   if (settings_.diverged) settings_.diverged(bytes);
+}
+
+// The same for an op's input that is not the pool's, such as a weight in a mapped file. Its pages are shared until this
+// process first writes them after a fork.
+void PagerCore::diverge_outside(const OpInput& input) {
+  if (!forked_ || !input.written) return;
+  if (written_since_fork_.insert(input.storage.value).second) diverge(input.size);
 }
 
 void PagerCore::pin(Pageable& storage) {

@@ -67,8 +67,8 @@ class Pager {
     enum class Moved { Away, Back };
     std::function<void(Address, Moved)> moved;
     // Called when this process writes or gives up `bytes` that it shared with its forked children. A shared page counts
-    // once for all of them, here; from now on the children's copy counts too, as theirs. The pager's lock is held.
-    // Empty: nobody counts them.
+    // once for all of them, here; from now on the children's copy counts too, as theirs. Before an op writes such
+    // bytes, the pool gives way. The pager's lock is held. Empty: nobody counts them.
     std::function<void(Bytes)> diverged;
     // Called before a request is refused, to have a consumer outside the pool give up what it can do without. True: one
     // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -109,6 +110,8 @@ class PagerCore final : public Pager, public PlannedMoves {
   void await_written(Lock& lock, Address at);
   void diverge(Pageable& storage);
   void diverge(Bytes bytes);
+  void diverge_outside(const OpInput& input);
+  Bytes give_way(Lock& lock);
   // The attempts that were made already to meet one request.
   struct Tried {
     int recounts = 0;
@@ -188,6 +191,9 @@ class PagerCore final : public Pager, public PlannedMoves {
   LastTries fruitless_tries_;   // of the fault that found fruitless_ too high
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
+  bool forked_ = false;
+  Bytes diverged_;                                        // in all
+  std::unordered_set<std::uint64_t> written_since_fork_;  // addresses of storages that are not the pool's
   Bytes spilled_for_forks_;  // bytes spilled by before_fork() while nothing else was spilled
   Bytes childs_share_;       // in a forked child: most bytes that may be present when it reads a storage back
   std::atomic<bool> under_pressure_{false};
