@@ -356,10 +356,10 @@ def test_remedies_where_none_fits_alone(dry: Dry) -> None:
 def test_a_budget_on_the_card(dry: Dry) -> None:
     """The session, its pool and its pager hold the program to bytes of the dry card, which counts at every change."""
     words = ("run", "--dry", "--device", "cuda:8GiB", "--report", "b.json")
-    def under(memory, *options):
-        dry.ullage(*words, "--memory", memory, *options, "--", dry.cuda, "train.py")
+    def under(memory, code=0):
+        dry.ullage(*words, "--memory", memory, "--", dry.cuda, "train.py", code=code)
         told = json.loads((dry.folder / "b.json").read_text())
-        assert told["attached"] and told["device"] == "cuda:0" and told["outcome"] == "done", told
+        assert told["attached"] and told["device"] == "cuda:0" and told["outcome"] == ("failed" if code else "done"), told
         assert told["dry"]["peak_bytes"] <= told["budget_bytes"] and told["over_budget_bytes"] == 0, told
         assert told["dry"]["findings"] == 0 and told["dry"]["unread_launches"] == 0 < told["dry"]["launches"], told
         return told
@@ -371,6 +371,13 @@ def test_a_budget_on_the_card(dry: Dry) -> None:
     assert tight["dry"]["pinned_peak_bytes"] >= tight["spill_peak_bytes"] > 0, tight
     print(f"   plain {plain // MIB} MiB, tight {tight['dry']['peak_bytes'] // MIB} of {tight['budget_bytes'] // MIB}, least "
           f"{tight['least_budget_bytes'] // MIB}", flush=True)
+    least = tight["least_budget_bytes"]
+    assert least < tight["budget_bytes"] and under(least)["spilled_bytes"] > tight["spilled_bytes"], least
+    below = under(least * 19 // 20, code=1)
+    named = below["least_budget_bytes"]  # by the refusal: enough for the op that was refused
+    assert below["least_budget_is_partial"] and f"a budget of" in below["message"], below
+    assert least * 19 // 20 < named <= least, (named, least)
+    print(f"   at the least of {least // MIB}: done; at {least * 19 // 20 // MIB}: refused, {named // MIB} named", flush=True)
     done = dry.ullage(*words, "--memory", "480MiB", "--", dry.cuda, "train.py", code=4)  # less than the context and its reserve
     assert "is below what the process needs before the first tensor" in done.stderr, done.stderr
 

@@ -64,6 +64,23 @@ TEST(BudgetOfACard, LeastHoldsItsReserve) {
   const Bytes beside = 1_GiB - card.resident_limit(0_B);
   EXPECT_EQ(beside, 105_MiB + 64_MiB + Budget::kMargin);
   EXPECT_EQ(card.note_least(300_MiB), 300_MiB + beside + Budget::kLeastAllowance);
+  EXPECT_EQ(card.note_least(301_MiB), 301_MiB + beside + Budget::kLeastAllowance) << "nobody asked for the limit";
+}
+
+// PyTorch's allocator on a card is granted more than it needs at once. What it has not taken is taken back before a
+// refusal, so it is no part of the least.
+TEST(BudgetOfACard, LeastHoldsOfAGrantOnlyWhatStands) {
+  resident = 105_MiB, others = 0_B;
+  Budget card{1_GiB, 105_MiB, 64_MiB, &read_resident, nullptr, /*lends=*/false};
+  const Bytes beside = 1_GiB - card.resident_limit(0_B);
+  card.charge(32_MiB);
+  EXPECT_EQ(1_GiB - card.resident_limit(0_B), beside + 32_MiB) << "the pool may not have it";
+  EXPECT_EQ(card.note_least(300_MiB), 300_MiB + beside + Budget::kLeastAllowance);
+  resident = 111_MiB;
+  (void)card.resident_limit(0_B);
+  EXPECT_EQ(card.note_least(300_MiB), 300_MiB + beside + 6_MiB + Budget::kLeastAllowance);
+  card.discharge(26_MiB);
+  EXPECT_EQ(1_GiB - card.resident_limit(0_B), beside + 6_MiB);
 }
 
 // The outside has grown, for example because a heap kept freed bytes. A charge must come on top of that, because the

@@ -73,6 +73,7 @@ class CardSession final : public CardMemory {
   void theirs_goes(const void* at) override { session_->pool().theirs_goes({reinterpret_cast<std::uint64_t>(at)}); }
   bool give_way(Bytes size) override {
     const std::lock_guard lock(granting_);
+    const Growing growing(grows_);
     // Part of what was granted may be unused, but too little for this request.
     const Bytes lacking = saturating_sub(torchs_->reserved() + round_up(size, kSegment), granted_);
     for (const Bytes more : {std::max(lacking, kGrant), std::max(lacking, kSegment)}) {
@@ -83,12 +84,36 @@ class CardSession final : public CardMemory {
     }
     return false;
   }
-  void captures(bool begin) override { session_->captures(begin); }
+  void captures(bool begin) override {
+    captures_.fetch_add(begin ? 1 : -1);
+    session_->captures(begin);
+  }
   void drop_idle() override { session_->drop_idle(); }
   store::StoreCounts counts() const override { return session_->store().counts(); }
 
  private:
   enum class State { Waiting, Beginning, Ready };
+  // While this object exists, a thread makes room for PyTorch's allocator.
+  struct Growing {
+    explicit Growing(std::atomic<bool>& on) : grows(on) { grows.store(true); }
+    ~Growing() { grows.store(false); }
+    Growing(const Growing&) = delete;
+    Growing& operator=(const Growing&) = delete;
+    std::atomic<bool>& grows;
+  };
+
+  // Takes back from PyTorch's allocator what it was granted and does not hold, its cache included. Returns these bytes.
+  // Takes nothing while that allocator is given room, perhaps on this thread, or work is captured, because to empty the
+  // cache means to wait for the card.
+  Bytes take_back() {
+    if (grows_.load() || captures_.load() > 0) return {};
+    const std::lock_guard lock(granting_);
+    torchs_->drop_cache();
+    const Bytes unused = saturating_sub(granted_, std::max(torchs_->reserved(), held_at_start_));
+    granted_ -= unused;
+    if (unused > Bytes{}) torchs_->allow(granted_);
+    return unused;
+  }
 
   // Runs on the thread that allocates first. Other threads' allocations go to PyTorch's allocator meanwhile.
   void begin() {
@@ -104,10 +129,11 @@ class CardSession final : public CardMemory {
       settings_.session.budget = Bytes{(memory->free + (*device)->held()).count / 100 * kAutoPercent};
     }
     if (settings_.begun) settings_.begun(settings_.session.budget);
+    settings_.session.take_back = [this] { return take_back(); };
     Result<Session*> session = Session::start_on(settings_.session, std::move(*device));
     if (!session) return settings_.failed(session.error());
     session_ = *session;
-    granted_ = torchs_->reserved();
+    granted_ = held_at_start_ = torchs_->reserved();
     torchs_->allow(granted_);
   }
 
@@ -130,8 +156,11 @@ class CardSession final : public CardMemory {
   CardAllocator* torchs_ = nullptr;
   Session* session_ = nullptr;
   std::atomic<State> state_{State::Waiting};
-  std::mutex granting_;
-  Bytes granted_;  // what PyTorch's allocator may hold
+  std::atomic<int> captures_{0};  // in progress
+  std::atomic<bool> grows_{false};
+  std::mutex granting_;  // guards the next two
+  Bytes granted_;        // what PyTorch's allocator may hold
+  Bytes held_at_start_;  // what it held when the budget began, and may always hold
 };
 
 }  // namespace

@@ -236,9 +236,14 @@ class Running final : public Session, public PoolListener {
     if (at_once) following_->follow_this_thread();
   }
 
-  // Called before a request is refused. Gives up one thing: the charge for the process's end, else the bytes that
-  // planning holds, else the unused part of the reserve. False: there was nothing.
+  // Called before a request is refused. Gives up one thing: granted bytes that stand unused, else the charge for the
+  // process's end, else the bytes that planning holds, else the unused part of the reserve. False: there was nothing.
   bool somebody_gives_way() {
+    const Bytes unused = settings_.take_back ? settings_.take_back() : Bytes{};
+    if (unused > Bytes{}) {
+      charges_->release(unused);
+      return true;
+    }
     if (charged_for_the_end_.exchange(false)) {
       budget_.discharge(store::Budget::kAtExit);
       return true;

@@ -47,6 +47,9 @@ class Session {
     bool waits_for_plan = false;        // for tests: the program waits while its plan is made
     Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;  // where figures go; null: nowhere
+    // Called before a request is refused, on its thread with no lock held. Takes back what was granted (grant()) and
+    // stands unused, and returns these bytes. Empty: nothing is taken back.
+    std::function<Bytes()> take_back;
     // Called in each child made by fork. Returns the slot for the child's refusals; null or empty: it has none.
     std::function<store::LedgerSlot*()> slot_of_child;
     store::Tree* tree = nullptr;                   // the other processes that share the budget; null: none
@@ -81,7 +84,8 @@ class Session {
   // c10::OutOfMemoryError, which names `what`, if no room can be made. No effect if the device is a card.
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
-  // Reserves `bytes` for good for another allocator of the device. False: no room can be made for them.
+  // Reserves `bytes` for another allocator of the device, until Settings::take_back returns them. False: no room can be
+  // made for them.
   virtual bool grant(Bytes bytes) = 0;
   // Gives back the pages that no tensor holds.
   virtual void drop_idle() = 0;

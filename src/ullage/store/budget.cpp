@@ -18,6 +18,7 @@ Budget::Budget(Bytes stated, Bytes outside_start, Bytes warm_up, std::function<B
                bool lends)
     : stated_(stated.count),
       set_aside_((outside_start + warm_up).count),
+      outside_start_(outside_start),
       expected_at_start_(outside_start + warm_up),
       resident_(std::move(resident)),
       tree_(tree),
@@ -29,8 +30,9 @@ Bytes Budget::others() const { return tree_ != nullptr ? tree_->others() : Bytes
 
 Bytes Budget::needed_beside(Bytes outside, Bytes others) const {
   const Bytes expected = others > Bytes{} ? tree_->expected() : Bytes{};
-  const Bytes kept = lends_ ? Bytes{} : expected_outside();
-  return std::max({outside, charged_outside(), kept}) + kMargin + saturating_sub(others, expected);
+  const Bytes standing = std::min(Bytes{charged_.load()}, saturating_sub(outside, outside_start_));
+  const Bytes kept = lends_ ? charged_outside() : Bytes{set_aside_.load()} + standing;
+  return std::max(outside, kept) + kMargin + saturating_sub(others, expected);
 }
 
 Bytes Budget::beside(Bytes pool_resident) {
@@ -55,7 +57,7 @@ Bytes Budget::missing(Bytes pool_resident) {
 
 void Budget::charge(Bytes bytes) {
   if (charged_.fetch_add(bytes.count) == 0) outside_at_charge_.store(outside_.load());
-  raise(needed_lately_, needed_beside({}, others()));
+  if (lends_) raise(needed_lately_, needed_beside({}, others()));
 }
 
 void Budget::discharge(Bytes bytes) {
@@ -72,8 +74,10 @@ Bytes Budget::expected_outside() const {
 }
 
 Bytes Budget::note_least(Bytes at_once) {
-  // Present charges count until the next call too, even if nobody asks for the limit until then.
-  const Bytes still_needed = charged_.load() > 0 ? needed_beside({}, others()) : Bytes{};
+  // Present charges, and what a card's libraries need, count until the next call too, even if nobody asks for the limit
+  // until then.
+  const bool still = !lends_ || charged_.load() > 0;
+  const Bytes still_needed = still ? needed_beside(lends_ ? Bytes{} : outside(), others()) : Bytes{};
   const Bytes needed{needed_lately_.exchange(still_needed.count)};
   if (!left_out_.load()) beside_last_.store(needed.count);
   raise(least_, at_once + std::min(needed, Bytes{beside_last_.load()}) + kLeastAllowance);

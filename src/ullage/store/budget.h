@@ -109,6 +109,7 @@ class Budget final : public Limit {
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the outside, its
   // charges or a reserve that is not lent, the margin, and the bytes that other processes hold. Bytes that those are
   // only expected to take are left out, because a refusal waits until they are taken.
+  // On a card, charged bytes that do not stand outside are left out too: they are given back before a refusal.
   Bytes needed_beside(Bytes outside, Bytes others) const;
   // The bytes outside the pool when the first of the present charges was made, plus all charges; zero if nothing is
   // charged.
@@ -116,6 +117,7 @@ class Budget final : public Limit {
 
   std::atomic<std::uint64_t> stated_;
   std::atomic<std::uint64_t> set_aside_;  // reserved, without charges
+  const Bytes outside_start_;
   const Bytes expected_at_start_;
   const std::function<Bytes()> resident_;
   Tree* const tree_;

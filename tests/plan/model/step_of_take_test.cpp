@@ -442,6 +442,28 @@ TEST(StepOfTake, CountsTheSteps) {
   EXPECT_NEAR(step->seconds.count, 1e-6 * double(meaning.steps.begins[2].value - meaning.steps.begins[1].value), 1e-12);
 }
 
+// On a card PyTorch's own allocator holds the smaller storages. They stand outside the pool, which a plan's bytes are
+// of.
+TEST(StepOfTake, CountsNoBytesOfAnotherAllocator) {
+  RecordedProgram p;
+  p.step([&] {
+    const StorageId in = p.b.allocate(16_KiB);
+    const StorageId x = p.b.op1({.name = "aten::relu", .reads = {in}, .makes = {64_KiB}, .scratch = {8_KiB}});
+    p.b.free(in);
+    return x;
+  });
+  trace::Take take = p.b.take();
+  const trace::TakeMeaning meaning = trace::understand(take);
+  const Step all = *step_of(take, meaning, 1);
+  const Step large = *step_of(take, meaning, 1, {Kernels::Card, 64_KiB, 64_KiB});
+  EXPECT_EQ(large.storages.size(), all.storages.size());
+  EXPECT_EQ(large.ops[OpIndex{0}].rise, all.ops[OpIndex{0}].rise - 8_KiB);
+  EXPECT_EQ(large.storages[StorageIndex{1}].bytes, Bytes{});  // `in`; the first is the parameter
+  EXPECT_EQ(all.storages[StorageIndex{1}].bytes, 16_KiB);
+  const Step none = *step_of(take, meaning, 1, {Kernels::Card, 1_MiB, 1_MiB});
+  EXPECT_EQ(none.level + none.peak + none.overhead, Bytes{});
+}
+
 TEST(StepOfTake, CountsWhatIsKeptTwiceOnce) {
   RecordedProgram p;
   p.step([&] {

@@ -129,7 +129,7 @@ class Recomputes final {
       const std::vector<TensorUse> arguments = uses_of(detail(step_.ops[by]), false);
       const StorageId storage = step_.storages[storage_of(value)].in_take;
       return arguments.front().how == How::Written && arguments.front().storage == storage &&
-             bytes_of_use(arguments.front()) == bytes_of(value) &&
+             bytes_of_use(arguments.front()) == index_.take.trace.storages[storage.value].bytes &&
              std::ranges::count(arguments, storage, &TensorUse::storage) == 1 && unseen(value, k, by);
     });
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The facts about a device that matter to the planner: its kernels, and the smallest storage that a plan can move.
+// The facts about a device that matter to the planner: its kernels, the smallest storage that a plan can move, and the
+// smallest that the pool holds.
 
 #include "ullage/base/bytes.h"
 #include "ullage/plan/model/recompute_rules.h"
@@ -14,6 +15,7 @@ namespace ullage::plan {
 struct StandsOn {
   Kernels kernels = Kernels::Processor;
   Bytes least_movable = store::Store::kLeastRange;  // smaller storages have no pages of their own
+  Bytes least_in_pool{};  // smaller storages are another allocator's and count as no bytes: they stand outside the pool
 };
 
 // On a card this pool serves requests of this size and more; smaller ones go to PyTorch's caching allocator. A page of
@@ -22,7 +24,7 @@ inline constexpr Bytes kLeastOnCard = 4_MiB;
 
 // `device` as trace files name it: "cpu" or "cuda:0".
 inline StandsOn stands_on(std::string_view device) {
-  return device == "cpu" ? StandsOn{} : StandsOn{Kernels::Card, kLeastOnCard};
+  return device == "cpu" ? StandsOn{} : StandsOn{Kernels::Card, kLeastOnCard, kLeastOnCard};
 }
 
 }  // namespace ullage::plan

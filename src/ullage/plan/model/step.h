@@ -50,7 +50,7 @@ constexpr OpIndex op_after(GapIndex gap) { return {gap.value}; }
 
 struct StepStorage {
   StorageId in_take;
-  Bytes bytes;       // asked for
+  Bytes bytes;       // asked for; zero if it is not the pool's (StandsOn::least_in_pool)
   std::string name;  // for people: "netG.main.6.weight", else the op and layer that made it
   trace::Category category = trace::Category::Unattributed;
   bool from_before = false;  // alive when the step begins

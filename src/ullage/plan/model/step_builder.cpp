@@ -20,12 +20,12 @@ struct Open {
 
 class Builder final {
  public:
-  Builder(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range, Bytes least_movable)
+  Builder(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range, const StandsOn& on)
       : index_(index),
         take_(index.take),
         meaning_(meaning),
         range_(range),
-        least_movable_(least_movable),
+        on_(on),
         listed_(take_.trace.storages.size(), kNotListed),
         lives_(listed_.size()),
         elsewhere_(listed_.size()),
@@ -50,6 +50,10 @@ class Builder final {
 
  private:
   const trace::Storage& storage(StorageId id) const { return take_.trace.storages[id.value]; }
+  Bytes held(StorageId id) const {
+    const Bytes asked = storage(id).bytes;
+    return asked < on_.least_in_pool ? Bytes{} : asked;
+  }
   bool known(StorageId id) const { return id.value < listed_.size(); }
   bool of_another_thread(StorageId id) const {
     const OpId op = storage(id).op;
@@ -80,9 +84,9 @@ class Builder final {
       const trace::Storage& one = take_.trace.storages[i];
       lives_[i] = (one.from_before || one.born < range_.begin) && one.died >= range_.begin;
       if (!lives_[i]) continue;
-      add(one.bytes);
+      add(held(StorageId{i}));
       const bool dies = one.died < range_.end;
-      if (!used[i] && !dies && one.bytes < least_movable_) continue;
+      if (!used[i] && !dies && one.bytes < on_.least_movable) continue;
       new_value(list(StorageId{i}, true), kNone);
     }
     made_.step.level = Bytes{level_};
@@ -104,11 +108,11 @@ class Builder final {
   StorageIndex list(StorageId id, bool from_before) {
     StepStorage one;
     one.in_take = id;
-    one.bytes = storage(id).bytes;
+    one.bytes = held(id);
     one.name = name_of(id);
     one.category = meaning_.categories[id.value];
     one.from_before = from_before;
-    one.movable = one.bytes >= least_movable_ && !elsewhere_[id.value] && (from_before || !of_another_thread(id));
+    one.movable = one.bytes >= on_.least_movable && !elsewhere_[id.value] && (from_before || !of_another_thread(id));
     newest_.push_back({});
     return listed_[id.value] = made_.step.storages.push_back(std::move(one));
   }
@@ -124,12 +128,12 @@ class Builder final {
     } else if (const auto* born = std::get_if<trace::event::Allocation>(&event.what)) {
       if (!known(born->storage) || lives_[born->storage.value]) return fail("a storage is born twice");
       lives_[born->storage.value] = true;
-      add(storage(born->storage).bytes);
+      add(held(born->storage));
       open_ ? born_in_op(born->storage) : born_in_gap(born->storage);
     } else if (const auto* died = std::get_if<trace::event::Free>(&event.what)) {
       if (!known(died->storage) || !lives_[died->storage.value]) return fail("what dies does not live");
       lives_[died->storage.value] = false;
-      level_ -= std::min(level_, storage(died->storage).bytes.count);
+      level_ -= std::min(level_, held(died->storage).count);
       open_ ? dies_in_op(died->storage) : dies_in_gap(died->storage);
     }
   }
@@ -161,7 +165,7 @@ class Builder final {
   }
   void born_in_op(StorageId id) {
     open_->born.push_back(id);
-    const std::uint64_t bytes = storage(id).bytes.count;
+    const std::uint64_t bytes = held(id).count;
     open_->level += bytes;
     if (!of_another_thread(id)) open_->own_level += bytes;
     note_level();
@@ -172,8 +176,8 @@ class Builder final {
       open_->before.push_back(listed_[id.value]);
       return;
     }
-    open_->level -= storage(id).bytes.count;
-    if (!of_another_thread(id)) open_->own_level -= storage(id).bytes.count;
+    open_->level -= held(id).count;
+    if (!of_another_thread(id)) open_->own_level -= held(id).count;
   }
 
   void begin_op(OpId id) {
@@ -250,7 +254,7 @@ class Builder final {
   const trace::Take& take_;
   const trace::TakeMeaning& meaning_;
   const StepRange& range_;
-  const Bytes least_movable_;
+  const StandsOn& on_;
 
   BuiltStep made_;
   std::vector<StorageIndex> listed_;                         // by StorageId
@@ -267,8 +271,8 @@ class Builder final {
 }  // namespace
 
 Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
-                             Bytes least_movable) {
-  return Builder(index, meaning, range, least_movable).run();
+                             const StandsOn& on) {
+  return Builder(index, meaning, range, on).run();
 }
 
 }  // namespace ullage::plan

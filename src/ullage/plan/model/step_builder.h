@@ -4,6 +4,7 @@
 // Walks the events of one step and builds its storages, values, ops and gaps. recomputes.h and step_figures.h then fill
 // in what can be recomputed and the figures of the whole step.
 
+#include "ullage/plan/model/stands_on.h"
 #include "ullage/plan/model/step.h"
 #include "ullage/plan/model/step_range.h"
 #include "ullage/trace/take/take_meaning.h"
@@ -28,8 +29,8 @@ struct BuiltStep {
 };
 
 // `range` and `meaning` are of index.take. BadFile, with the event, if the take contradicts itself: a storage is used
-// or freed while it is not alive, or is born twice. Storages below `least_movable` have no pages of their own.
+// or freed while it is not alive, or is born twice.
 Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
-                             Bytes least_movable);
+                             const StandsOn& on);
 
 }  // namespace ullage::plan

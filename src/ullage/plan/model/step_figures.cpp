@@ -12,13 +12,13 @@ namespace {
 
 // Returns how many resident bytes more than live bytes the pool needs at its peak. Its model serves the storages that
 // live when the step begins, then the step's requests in order.
-Bytes pool_overhead(const trace::Trace& trace, const StepRange& range) {
+Bytes pool_overhead(const trace::Trace& trace, const StepRange& range, const StandsOn& on) {
   sim::PoolModel pool;
   std::unordered_map<std::uint64_t, Address> places;
   std::uint64_t asked = 0, asked_peak = 0;
   const auto born = [&](StorageId id) {
     const Bytes bytes = trace.storages[id.value].bytes;
-    if (bytes == Bytes{}) return;
+    if (bytes == Bytes{} || bytes < on.least_in_pool) return;
     places[id.value] = pool.allocate(bytes);
     asked_peak = std::max(asked_peak, asked += bytes.count);
   };
@@ -101,10 +101,10 @@ Seconds length_of(const trace::TakeIndex& index, const StepRange& range) {
   return {double(end->count - begin->count) * 1e-6};
 }
 
-void add_figures(const trace::TakeIndex& index, const StepRange& range, Step& step) {
+void add_figures(const trace::TakeIndex& index, const StepRange& range, const StandsOn& on, Step& step) {
   const trace::Trace& trace = index.take.trace;
   step.peak = plain_peak(step);
-  step.overhead = pool_overhead(trace, range);
+  step.overhead = pool_overhead(trace, range, on);
   step.outside = std::max(index.take.process.outside_peak, index.take.process.outside_expected);
   step.saved = saved_peak(trace, range, step);
   step.seconds = length_of(index, range);

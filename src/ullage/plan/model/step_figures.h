@@ -3,6 +3,7 @@
 
 // The figures of a whole step: its peak, what the pool takes beyond the bytes asked for, what autograd keeps, times.
 
+#include "ullage/plan/model/stands_on.h"
 #include "ullage/plan/model/step.h"
 #include "ullage/plan/model/step_range.h"
 
@@ -15,6 +16,6 @@ Bytes plain_peak(const Step& step);
 Seconds length_of(const trace::TakeIndex& index, const StepRange& range);
 
 // Fills in Step::peak and all members that are declared after it. The ops and values of `step` must be there already.
-void add_figures(const trace::TakeIndex& index, const StepRange& range, Step& step);
+void add_figures(const trace::TakeIndex& index, const StepRange& range, const StandsOn& on, Step& step);
 
 }  // namespace ullage::plan

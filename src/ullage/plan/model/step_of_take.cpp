@@ -15,9 +15,9 @@ namespace {
 
 Result<Step> made_of(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
                      const StandsOn& on) {
-  ULLAGE_TRY_VALUE(BuiltStep built, build_step(index, meaning, range, on.least_movable));
+  ULLAGE_TRY_VALUE(BuiltStep built, build_step(index, meaning, range, on));
   add_recomputes(index, on.kernels, built);
-  add_figures(index, range, built.step);
+  add_figures(index, range, on, built.step);
   return std::move(built.step);
 }
 

@@ -29,7 +29,7 @@ class CardDevice final : public BudgetedDevice {
 
   c10::Device device() const override { return {c10::kCUDA, static_cast<c10::DeviceIndex>(card_)}; }
   store::Pages& pages() override { return pages_; }
-  plan::StandsOn stands_on() const override { return {plan::Kernels::Card, least_}; }
+  plan::StandsOn stands_on() const override { return {plan::Kernels::Card, least_, least_}; }
   Bytes held() override;
   // The most that held() has returned so far: a card keeps no peak of its own.
   Bytes held_peak() override { return Bytes{peak_.load()}; }

@@ -31,7 +31,7 @@ class Charges final {
   void reserve(Bytes bytes, const std::string& what);
   void release(Bytes bytes) { budget_.discharge(bytes); }
 
-  // Reserves `bytes` for good. False: no room can be made, and nothing is reserved.
+  // Reserves `bytes` until release(). False: no room can be made, and nothing is reserved.
   bool grant(Bytes bytes) { return set_aside(bytes) == Bytes{}; }
 
   // Reserves `bytes` for planning; the unused part of the outside's reserve counts towards them. False: the pool would
