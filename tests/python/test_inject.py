@@ -103,6 +103,34 @@ def test_under_pressure(runs: Runs) -> None:
     assert end.report["spilled_bytes"] + end.report["recomputed_ops"] > 0, end
 
 
+def test_a_large_block_outside_the_pool(runs: Runs) -> None:
+    """The heap takes 48 MiB faster than any watch looks, while tensors fill the pool and nothing is reserved any more."""
+    script = runs.write("block.py", """
+import torch
+kept = [torch.full((1 << 20,), float(i)) for i in range(60)]
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters())
+for step in range(8):
+    net(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+    total = sum(float(one.sum()) for one in kept)
+    if step > 5:
+        block = bytearray(b"x") * (48 << 20)
+        assert block[12345] == ord("x")
+        del block
+print(total)
+""")
+    plain = runs.plain(sys.executable, script)
+    roomy = runs.under(2 << 30, sys.executable, script)
+    assert (roomy.code, roomy.out) == (0, plain.out), (plain, roomy)
+    budget = roomy.report["outside_pool_bytes"] + roomy.report["pool_peak_bytes"] * 6 // 10
+    for _ in range(3):
+        end = runs.under(budget, sys.executable, script)
+        assert (end.code, end.out) == (0, plain.out), (plain, end)
+        kept(end)
+        assert end.report["spilled_bytes"] > 0, end
+
+
 def test_steps_are_counted(runs: Runs) -> None:
     end = runs.under(1 << 30, sys.executable, runs.write("train.py", TRAINING))
     assert end.report["steps"] == 3, end

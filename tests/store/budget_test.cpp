@@ -83,6 +83,28 @@ TEST(BudgetOfACard, LeastHoldsOfAGrantOnlyWhatStands) {
   EXPECT_EQ(1_GiB - card.resident_limit(0_B), beside + 6_MiB);
 }
 
+TEST_F(BudgetTest, LeavesRoomForWhatIsForeseen) {
+  const Bytes before = budget.resident_limit(0_B);
+  budget.foresee(400_MiB);
+  EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - (400_MiB + Budget::kMargin));
+  resident = 300_MiB;  // a part of it has come and must not be counted twice
+  EXPECT_EQ(budget.resident_limit(0_B), 1_GiB - (400_MiB + Budget::kMargin));
+  resident = 105_MiB;
+  budget.foresee(0_B);
+  EXPECT_EQ(budget.resident_limit(0_B), before);
+}
+
+TEST_F(BudgetTest, LendsWhatIsForeseenAndCountsItToNoLeast) {
+  resident = 160_MiB;
+  const Bytes limit = budget.resident_limit(0_B), least = budget.note_least(0_B);
+  budget.foresee(400_MiB);
+  EXPECT_LT(budget.resident_limit(0_B), limit);
+  EXPECT_EQ(budget.note_least(0_B), least);
+  EXPECT_TRUE(budget.lend());
+  EXPECT_EQ(budget.resident_limit(0_B), limit);
+  EXPECT_FALSE(budget.lend());
+}
+
 // The outside has grown, for example because a heap kept freed bytes. A charge must come on top of that, because the
 // heap does not always reuse them.
 TEST_F(BudgetTest, ChargesComeOnTopOfAnOutsideThatGrew) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The functions that the two halves of libullage_preload.so (preload.cpp, python_import.cpp) call of each other, and
-// the one that it exports.
+// The functions that the parts of libullage_preload.so (preload.cpp, python_import.cpp, large_requests.cpp) call of
+// each other, and those that it exports.
+
+#include <cstddef>
 
 namespace ullage::preload {
 
@@ -28,3 +30,7 @@ void wait_for_import_of_torch();
 // For ullage.run() of the Python package, in a process that `ullage run` did not start. Opens the runtime, which needs
 // torch to be mapped. Returns null, or why it cannot be opened (valid until the next call).
 extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtime();
+
+// For the runtime: has `listener` called on the thread that requests 4 MiB or more of malloc and its kin, before the
+// request is served. `listener` may allocate less than that. Null: nobody is called.
+extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));

@@ -135,6 +135,9 @@ class Running final : public Session, public PoolListener {
   void discharge(Bytes bytes) override {
     if (device_->is_the_process()) charges_->discharge(bytes);
   }
+  void make_way(Bytes bytes) override {
+    if (device_->is_the_process()) watch_->make_way(bytes);
+  }
   bool grant(Bytes bytes) override { return charges_->grant(bytes); }
   void drop_idle() override { pager_->drop_idle(); }
   void captures(bool begin) override {

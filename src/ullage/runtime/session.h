@@ -84,6 +84,8 @@ class Session {
   // c10::OutOfMemoryError, which names `what`, if no room can be made. No effect if the device is a card.
   virtual void charge(Bytes bytes, const std::string& what) = 0;
   virtual void discharge(Bytes bytes) = 0;
+  // This thread is about to touch `bytes` of the process's memory outside the pool: makes the pool give way if it can.
+  virtual void make_way(Bytes bytes) = 0;
   // Reserves `bytes` for another allocator of the device, until Settings::take_back returns them. False: no room can be
   // made for them.
   virtual bool grant(Bytes bytes) = 0;

@@ -204,6 +204,13 @@ Result<Session*> start_session(store::Ledger from, bool launched) {
   return Session::start(std::move(settings));
 }
 
+// Has the heap's large requests announced, if libullage_preload.so stands before malloc in this process.
+void follow_large_requests() {
+  using Listener = void (*)(std::size_t);
+  const auto announce = reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "ullage_announce_large_requests"));
+  if (announce != nullptr) announce([](std::size_t bytes) { Session::current()->make_way(Bytes{bytes}); });
+}
+
 // The path of library `name` beside this one, unless the environment `variable` of the tests gives another path.
 std::string library(const char* variable, const char* name) {
   if (const char* path = std::getenv(variable)) return path;
@@ -243,6 +250,7 @@ __attribute__((constructor)) void start_from_environment() {
   }
   const Result<Session*> session = start_session(std::move(*attached), /*launched=*/true);
   if (!session) give_up(own_slot, session.error().text());
+  follow_large_requests();
 }
 
 }  // namespace

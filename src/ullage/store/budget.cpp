@@ -70,7 +70,7 @@ Bytes Budget::charged_outside() const {
 }
 
 Bytes Budget::expected_outside() const {
-  return Bytes{std::max(set_aside_.load(), outside_at_charge_.load()) + charged_.load()};
+  return Bytes{std::max(std::max(set_aside_.load(), outside_at_charge_.load()) + charged_.load(), foreseen_.load())};
 }
 
 Bytes Budget::note_least(Bytes at_once) {
@@ -99,6 +99,7 @@ bool Budget::lend() {
   const Bytes before = expected_outside();
   if (!lends_ || before <= std::max(outside(), charged_outside())) return false;
   set_aside_.store(0);
+  foreseen_.store(0);
   return true;
 }
 

@@ -69,8 +69,8 @@ class Budget final : public Limit {
   Bytes outside() const { return Bytes{outside_.load()}; }
   // The most that outside() has been.
   Bytes outside_peak() const { return Bytes{outside_peak_.load()}; }
-  // The bytes reserved for the outside, charges included. Charges come on top of the reserve, or of the bytes that were
-  // outside at the first charge if these were more.
+  // The bytes reserved for the outside, charges and foreseen bytes included. Charges come on top of the reserve, or of
+  // the bytes that were outside at the first charge if these were more.
   Bytes expected_outside() const;
   // The bytes reserved at the start.
   Bytes expected_at_start() const { return expected_at_start_; }
@@ -84,6 +84,10 @@ class Budget final : public Limit {
   void end_step();
   // Lends the pool the unused part of the reserve. False: there is none, or it is not lent.
   bool lend();
+
+  // The outside is about to reach `outside`, so the pool may hold no more than that leaves. Counts for no least budget:
+  // bytes that are really taken are measured. Zero: nothing is foreseen. lend() ends it too.
+  void foresee(Bytes outside) { foreseen_.store(outside.count); }
 
   // Reserves bytes that a consumer outside the pool is about to take, on top of those that are there now, until
   // discharge(). The caller has the pool make room for them.
@@ -123,6 +127,7 @@ class Budget final : public Limit {
   Tree* const tree_;
   const bool lends_;
   std::atomic<std::uint64_t> charged_{0};
+  std::atomic<std::uint64_t> foreseen_{0};
   std::atomic<std::uint64_t> outside_at_charge_{0};  // zero: nothing is charged
   std::atomic<std::uint64_t> outside_;
   std::atomic<std::uint64_t> outside_peak_{0};

@@ -6,6 +6,7 @@
 #include "ullage/runtime/pool/fault_handler.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +21,17 @@ namespace {
 constexpr std::uint64_t kGrowthToCome = 16;
 constexpr std::uint64_t kPeakEvery = 8;         // looks; to read the peak costs ten times a look
 constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
+
+// For how long a thread waits for room, and how much processor time the process takes until the bytes are touched.
+constexpr std::chrono::milliseconds kMostWaiting{1000};
+constexpr std::chrono::milliseconds kTouchedWithin{250};
+
+// Of all threads of the process.
+std::chrono::nanoseconds processor_time() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 std::uint64_t now_us() {
   using namespace std::chrono;
@@ -38,11 +50,45 @@ Watch::Watch(store::Pager& pager, store::Budget& budget, Settings settings)
 
 void Watch::start() {
   start_thread([this] {
+    std::unique_lock lock(lock_);
+    thread_ = std::this_thread::get_id();
     for (;;) {
+      const std::uint64_t asked = asked_;
+      lock.unlock();
+      if (asked > answered_) pager_.missing();  // measures what stands outside now
+      foresee();
       look(false);
-      std::this_thread::sleep_for(settings_.between_looks);
+      lock.lock();
+      answered_ = asked;
+      changed_.notify_all();
+      changed_.wait_for(lock, settings_.between_looks, [this] { return asked_ > answered_; });
     }
   });
+}
+
+// A thread touches one block at a time, so its new one takes the place of its last one.
+void Watch::make_way(Bytes bytes) {
+  if (in_child_ || budget_.unlimited()) return;
+  std::unique_lock lock(lock_);
+  const std::thread::id self = std::this_thread::get_id();
+  if (self == thread_ || thread_ == std::thread::id{}) return;
+  std::erase_if(coming_, [self](const Coming& one) { return one.who == self; });
+  coming_.push_back({self, bytes, std::nullopt, processor_time() + kTouchedWithin});
+  const std::uint64_t mine = ++asked_;
+  changed_.notify_all();
+  changed_.wait_for(lock, kMostWaiting, [this, mine] { return answered_ >= mine; });
+}
+
+// Processor time, because a busy machine may let the thread wait before it touches anything.
+void Watch::foresee() {
+  const std::lock_guard lock(lock_);
+  if (coming_.empty()) return;
+  const std::chrono::nanoseconds now = processor_time();
+  std::erase_if(coming_, [now](const Coming& one) { return one.until < now; });
+  for (Coming& one : coming_) one.outside = one.outside.value_or(budget_.outside());
+  Bytes level = coming_.empty() ? Bytes{} : *coming_.front().outside;
+  for (const Coming& one : coming_) level += one.bytes;
+  budget_.foresee(level);
 }
 
 void Watch::look(bool final_look) {

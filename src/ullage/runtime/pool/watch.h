@@ -10,8 +10,14 @@
 #include "ullage/store/pager.h"
 
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace ullage::runtime {
 
@@ -38,12 +44,28 @@ class Watch final {
   // The same if it is uncertain where steps end: notes the time only.
   void count_step();
 
+  // This thread of the program is about to touch `bytes` outside the pool, faster than looks come. Has the watch's
+  // thread make the pool give way, and waits for that, kMostWaiting at most: the caller may hold what the watch needs.
+  // For the same reason it asks the pager for nothing itself.
+  void make_way(Bytes bytes);
+
   // In a forked child, which lacks the thread: writes no more figures, because they are the parent's.
-  void leave_to_parent() { slot_ = nullptr; }
+  void leave_to_parent() {
+    slot_ = nullptr;
+    in_child_ = true;
+  }
 
   store::LedgerSlot* slot() { return slot_; }
 
  private:
+  // What one thread is about to touch.
+  struct Coming {
+    std::thread::id who;
+    Bytes bytes;
+    std::optional<Bytes> outside;    // what stood outside the pool when it asked; none: not measured yet
+    std::chrono::nanoseconds until;  // processor time of the process; by then it has touched what it wanted to
+  };
+  void foresee();
   void write_moves();
   void check_growth(std::uint64_t step);
   void check_breach();
@@ -59,6 +81,14 @@ class Watch final {
   std::uint64_t warned_steps_left_ = UINT64_MAX;
   Bytes last_outside_;    // at the last look
   Bytes growth_to_come_;  // how much the outside may grow before the next look
+
+  // Of make_way().
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::vector<Coming> coming_;  // one for each thread at most, the oldest first
+  std::uint64_t asked_ = 0, answered_ = 0;
+  std::thread::id thread_;  // the watch's
+  bool in_child_ = false;
 };
 
 }  // namespace ullage::runtime
