@@ -131,6 +131,37 @@ print(total)
         assert end.report["spilled_bytes"] > 0, end
 
 
+def test_weights_in_mapped_files_are_planned_for(runs: Runs) -> None:
+    """As safetensors loads them: the parameters are not the pool's."""
+    script = runs.write("mapped.py", """
+import torch
+torch.manual_seed(1)
+weights = []
+for layer in range(6):
+    (torch.randn(512, 512) / 22).numpy().tofile(f"weights{layer}")
+    weights.append(torch.nn.Parameter(torch.from_file(f"weights{layer}", shared=False, size=512 * 512).view(512, 512)))
+optimizer = torch.optim.SGD(weights, lr=0.1)
+images = torch.randn(8192, 512)
+for step in range(12):
+    out = images
+    for weight in weights:
+        out = torch.relu(out @ weight)
+    loss = out.square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+""")
+    plain = runs.plain(sys.executable, script)
+    roomy = runs.under(2 << 30, sys.executable, script)
+    assert (roomy.code, roomy.out) == (0, plain.out), (plain, roomy)
+    budget = roomy.report["outside_pool_bytes"] + roomy.report["pool_peak_bytes"] * 6 // 10
+    end = runs.under(budget, sys.executable, script, ULLAGE_PLANNING="wait")
+    assert (end.code, end.out) == (0, plain.out), (plain, end)
+    kept(end)
+    assert end.report["plan"] is not None and end.report["plan"]["steps"] > 0, end
+
+
 def test_steps_are_counted(runs: Runs) -> None:
     end = runs.under(1 << 30, sys.executable, runs.write("train.py", TRAINING))
     assert end.report["steps"] == 3, end

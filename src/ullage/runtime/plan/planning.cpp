@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -61,6 +62,18 @@ bool has_tried_kernels(const std::string& recording) {
   return recording.find("aten::conv") != std::string::npos || recording.find("batch_norm") != std::string::npos;
 }
 
+// `ends`: Recorder::unrecorded_step_ends().
+void add_step_ends(trace::Take& take, const std::vector<std::uint64_t>& ends) {
+  EventId at{};
+  std::size_t op = 0;
+  for (const std::uint64_t end : ends) {
+    for (; op < std::min<std::uint64_t>(end, take.details.size()); ++op) {
+      at = std::max(at, EventId{std::min(take.details[op].end.value + 1, take.trace.end().value)});
+    }
+    take.borders.push_back({at, trace::ReportedBorder::What::StepEnd, {}, {}});
+  }
+}
+
 }  // namespace
 
 Planning::Planning(store::Pager& pager, PlanFollower& follower, Settings settings)
@@ -99,6 +112,7 @@ void Planning::observe() {
 void Planning::observed() {
   state_.store(State::Planning);
   auto recording = std::make_shared<const std::string>(observer_.contents());
+  step_ends_ = observer_.unrecorded_step_ends();
   observer_.end_take();
   wait_at_exit();
   if (!facts_ && has_tried_kernels(*recording)) probe();
@@ -202,6 +216,7 @@ void Planning::plan(const std::string& recording) {
 void Planning::adopt(const std::string& recording) {
   Result<trace::TraceFile> file = trace::read_trace_file(std::as_bytes(std::span(recording)), kObserved);
   if (!file) throw std::runtime_error(file.error().text());
+  if (!file->takes.empty()) add_step_ends(file->takes.back(), step_ends_);
   Result<plan::Step> step = plan::planned_step(*file, settings_.on, {}, kObserved);
   if (!step) throw std::runtime_error(step.error().text());
   if (facts_ && !facts_->convolution_input_unread) {

@@ -75,6 +75,7 @@ class Planning final {
   PlanFollower& follower_;
   const Settings settings_;
   Recorder observer_;
+  std::vector<std::uint64_t> step_ends_;  // Recorder::unrecorded_step_ends()
   enum class State { Idle, Observing, Planning, Following, GaveUp };
   std::atomic<State> state_{State::Idle};
   std::optional<KernelFacts> facts_;  // known from the first recording on that has convolutions or batch norms

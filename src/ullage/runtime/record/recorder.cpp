@@ -18,6 +18,8 @@ namespace {
 // After a refusal the file is written only if the last writing took at most 1/kRest of the time since it ended. So a
 // program that catches its errors and tries again does not spend its time on writing.
 constexpr int kRest = 10;
+// For the finder of steps, parameters that are not the pool's have these ids and above.
+constexpr std::uint64_t kOutsideThePool = std::uint64_t{1} << 63;
 
 // The ops of this thread that are recorded and in flight, innermost last.
 struct ThisThread {
@@ -97,6 +99,8 @@ void Recorder::add(Address at, Bytes bytes) {
 void Recorder::forget() {
   log_ = trace::EventLog();
   held_.clear();
+  outside_.clear();
+  updates_outside_ = false;
   live_ = {};
 }
 
@@ -129,6 +133,9 @@ void Recorder::log_refusal(Bytes requested) {
   if (!known) {
     OpUses uses(std::span<const StorageUse>(call->inputs.data(), call->inputs.size()));
     op = log_op(*call, uses, {});
+    // Each logged op counts, so that ordinals are the same in the log.
+    const auto token = reinterpret_cast<std::uint64_t>(call->name.data());
+    steps_.op(token, in_backward() ? trace::StepFinder::Kind::Backward : trace::StepFinder::Kind::Other, live_.count);
   }
   log_.out_of_memory(requested, thread_of_work(false), now());
   if (!known) log_.op_ended(op, {}, /*failed=*/true, now());
@@ -181,6 +188,9 @@ void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool retu
 void Recorder::meet_leaves(const OpUses& uses) {
   for (const OpUses::Leaf& leaf : uses.leaves()) {
     Held* parameter = find(leaf.at);
+    if (parameter == nullptr && settings_.in_takes_only) {
+      outside_.try_emplace(leaf.at.value, StorageId{kOutsideThePool + outside_.size()});
+    }
     if (parameter != nullptr && !parameter->parameter) {
       parameter->parameter = true;
       log_.has_role(parameter->id, trace::Role::Parameter, parameter->name);
@@ -193,14 +203,31 @@ void Recorder::meet_leaves(const OpUses& uses) {
   }
 }
 
+std::optional<StorageId> Recorder::parameter_at(Address at) {
+  if (const Held* held = find(at)) return held->parameter ? std::optional(held->id) : std::nullopt;
+  const auto outside = outside_.find(at.value);
+  return outside != outside_.end() ? std::optional(outside->second) : std::nullopt;
+}
+
+std::vector<std::uint64_t> Recorder::unrecorded_step_ends() {
+  std::vector<std::uint64_t> ends;
+  record([&](Lock&) {
+    if (updates_outside_) ends = steps_.borders();
+  });
+  if (!ends.empty()) ends.erase(ends.begin());  // the first is the begin of the take
+  return ends;
+}
+
 void Recorder::tell_steps(const OpCall& call, const OpUses& uses) {
   using Kind = trace::StepFinder::Kind;
   const bool backward = in_backward();
   c10::SmallVector<StorageId, 4> updated;
   for (const OpUses::One& use : uses.all()) {
-    const Held* held = find(use.at);
-    if (held == nullptr || !held->parameter || backward) continue;
-    if (use.how == trace::TensorUse::How::Written) updated.push_back(held->id);
+    if (backward || use.how != trace::TensorUse::How::Written) continue;
+    const std::optional<StorageId> parameter = parameter_at(use.at);
+    if (!parameter) continue;
+    updated.push_back(*parameter);
+    updates_outside_ |= parameter->value >= kOutsideThePool;
   }
   const Kind kind = backward ? Kind::Backward : updated.empty() ? Kind::Other : Kind::Update;
   // The names of ops live for ever, each at one address.
@@ -209,7 +236,11 @@ void Recorder::tell_steps(const OpCall& call, const OpUses& uses) {
   for (std::size_t i = 1; i < updated.size(); ++i) steps_.also_writes(updated[i]);
   const bool followed = !backward && grad_mode();
   for (const OpUses::Leaf& leaf : uses.leaves()) {
-    if (const Held* held = find(leaf.at)) steps_.parameter_used(held->id, followed);
+    if (const Held* held = find(leaf.at)) {
+      steps_.parameter_used(held->id, followed);
+    } else if (const std::optional<StorageId> outside = parameter_at(leaf.at)) {
+      steps_.parameter_used(*outside, followed);
+    }
   }
 }
 

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -78,6 +79,10 @@ class Recorder final : public OpListener, public SavedListener {
   void finish() { write(trace::Take::End::Program); }
   // The content of the file if it were written now, at a border of steps.
   std::string contents();
+  // Where steps of the take end: the ordinals of the first ops behind them. Empty unless an optimizer updates
+  // parameters that are not the pool's (mapped files of weights). The recording lacks those, so its reader cannot find
+  // the steps. Only with Settings::in_takes_only.
+  std::vector<std::uint64_t> unrecorded_step_ends();
   void write(trace::Take::End why);
   // The child records nothing.
   void after_fork_in_child() { off_.store(true); }
@@ -121,6 +126,8 @@ class Recorder final : public OpListener, public SavedListener {
   trace::EventLog::Instant now() const;
   void ensure_take();
   Held* find(Address at);
+  // The parameter that stands there, for the finder of steps; none: no op used a parameter there.
+  std::optional<StorageId> parameter_at(Address at);
   void add(Address at, Bytes bytes);
   void forget();
   OpId log_op(const OpCall& call, OpUses& uses, std::string_view line);
@@ -146,6 +153,8 @@ class Recorder final : public OpListener, public SavedListener {
   Clock::time_point written_;
   std::unordered_map<std::uint64_t, Held> held_;  // by address
   Bytes live_;
+  std::unordered_map<std::uint64_t, StorageId> outside_;  // parameters that are not the pool's, by address
+  bool updates_outside_ = false;                          // an op outside backward wrote one of them
   std::unordered_set<std::string> texts_;  // names; none is ever erased, because the log knows texts by their addresses
 };
 
