@@ -48,8 +48,10 @@ struct TreeWatchTest : testing::Test {
 
 TEST_F(TreeWatchTest, HasNothingToTellOfAProcessThatIsAlone) {
   own.others.store(7);  // left from an earlier count
+  own.diverged.store(5);
   EXPECT_EQ(counted_tree(*page, getpid())->size(), 1u);
   EXPECT_EQ(own.others.load(), 0u);
+  EXPECT_EQ(own.diverged_counted.load(), 5u) << "those who had it have ended";
   EXPECT_EQ(page->tree_peak.load(), 0u);
 }
 

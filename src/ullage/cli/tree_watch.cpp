@@ -129,11 +129,11 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
   for (const std::int32_t pid : pids) {
     TreeMember& member = tree.emplace_back();
     member.pid = pid;
-    if (pids.size() == 1) return tree;
     if (const store::LedgerSlot* slot = slot_of(page, pid)) {
       member.slot_rss = slot->rss.load();
       member.slot_diverged = slot->diverged.load();
     }
+    if (pids.size() == 1) return tree;
     member.faulted = store::faulted_of(pid);
     const store::SharedPages pages = store::shared_pages_of(pid);
     member.resident = store::resident_pages_of(pid);
@@ -154,12 +154,9 @@ void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
   for (const TreeMember& member : tree) {
     store::LedgerSlot* const slot = slot_of(page, member.pid);
     if (slot == nullptr) continue;
-    if (tree.size() == 1) {
-      slot->copies_expected.store(0);
-      continue;
-    }
     slot->rss_counted.store(member.slot_rss);
     slot->diverged_counted.store(member.slot_diverged);
+    if (tree.size() == 1) slot->copies_expected.store(0);
   }
   tell(page, tree);
 }
