@@ -34,8 +34,8 @@ struct Setting {
 
 // One remedy, or several together, for one program.
 struct Trial {
-  std::string
-      id;  // "half_precision"; that of explain's remedy if explain has it; if there are several, with '+' between
+  // "half_precision": the id of explain's remedy, if explain has it. A trial of several has their ids, joined by '+'.
+  std::string id;
   std::string name;  // for a row: "bf16 autocast"
   Effect effect = Effect::SameBits;
   std::string switches;    // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
