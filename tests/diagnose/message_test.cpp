@@ -361,7 +361,8 @@ TEST(Message, OfTheHostGetsTheSettingOfWhoEndedIt) {
   EXPECT_EQ(first(slurm), "host_memory");
   ASSERT_TRUE(remedy(slurm, "slurm_mem"));
   EXPECT_NE(remedy(slurm, "slurm_mem")->action.find("--mem="), std::string::npos);
-  message.teller = Teller::Cpu, message.form = "node-heap", message.text = "JavaScript heap out of memory";
+  message.teller = Teller::Cpu, message.form = "node-heap", message.limit = trace::Limit::Heap;
+  message.text = "JavaScript heap out of memory";
   const Diagnosis node = one(message);
   EXPECT_EQ(first(node), "memory_fraction_cap");
   EXPECT_TRUE(remedy(node, "node_heap"));
@@ -369,7 +370,7 @@ TEST(Message, OfTheHostGetsTheSettingOfWhoEndedIt) {
 
 TEST(Message, OfOneBufferAboveALimitSaysSo) {
   OutOfMemory message;
-  message.teller = Teller::Other, message.form = "webgpu-buffer";
+  message.teller = Teller::Other, message.form = "webgpu-buffer", message.limit = trace::Limit::Buffer;
   message.text = "Buffer size (3185049600) exceeds the max buffer size limit (1073741824)";
   message.before = {"WebGPU device error"};
   const Diagnosis diagnosis = one(message);

@@ -267,6 +267,48 @@ TEST(Message, ThatOnlyAdvisesIsNoError) {
   EXPECT_FALSE(read::read_log("lower it to avoid CUDA out of memory", "text").ok());
   EXPECT_TRUE(read::read_log("RuntimeError: CUDA out of memory. If you see this, stop", "text").ok());
   EXPECT_TRUE(read::read_log("if you ask: CUDA out of memory. Tried to allocate 2.00 GiB", "text").ok());
+  EXPECT_FALSE(read::read_log("If you use a large image, CUDA out of memory may follow", "text").ok());
+  EXPECT_FALSE(read::read_log("If you see torch.cuda.OutOfMemoryError: CUDA out of memory, lower it", "text").ok());
+}
+
+// The words of advice belong to another sentence, or to another part of it, than the error.
+TEST(Message, BesideAdviceInOneLineIsAnError) {
+  // talmolab/sleap#2142: TensorFlow's hint "to avoid OOM", and then the driver's refusal, as one JSON string.
+  EXPECT_TRUE(read::read_log("Garbage collection: deallocate free memory regions so that we can re-allocate a larger "
+                             "region to avoid OOM due to memory fragmentation. failed to allocate 4.00G (4294967296 "
+                             "bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+                             "text")
+                  .ok());
+  // vllm-project/vllm#15228: the engine's hint, and what it foresaw.
+  EXPECT_TRUE(read::read_log("To run the model in eager mode, set 'enforce_eager=True'. If you run out, use fewer "
+                             "sequences. RuntimeError: CUDA error: out of memory",
+                             "text")
+                  .ok());
+  EXPECT_TRUE(read::read_log("moved to the CPU to avoid a reload, then CUDA error: out of memory", "text").ok());
+  EXPECT_TRUE(read::read_log("retry to avoid stalls: torch.OutOfMemoryError: CUDA out of memory", "text").ok());
+}
+
+TEST(Tools, BuiltOnALibraryAreNamedRatherThanIt) {
+  // leejet/stable-diffusion.cpp#1621
+  const std::vector<Diagnosis> decoder = told_by(
+      "[INFO ] stable-diffusion.cpp:4197 - decoding 1 latents\n"
+      "[ERROR] ggml_extend.hpp:70   - ggml_backend_cuda_buffer_type_alloc_buffer: allocating 12637.90 MiB on device 0: "
+      "cudaMalloc failed: out of memory\n"
+      "[ERROR] ggml_extend.hpp:2054 - vae: failed to allocate the compute buffer\n");
+  ASSERT_FALSE(decoder.empty());
+  EXPECT_EQ(decoder[0].tool->id, "stable-diffusion.cpp");
+  ASSERT_TRUE(remedy(decoder[0], "sdcpp_tiling"));
+  EXPECT_FALSE(remedy(decoder[0], "llama_layers"));
+  EXPECT_FALSE(remedy(decoder[0], "llama_context"));
+  // mudler/LocalAI#11216: the decoder is known by the lines above ggml's.
+  EXPECT_EQ(spoken_in("sampling completed, taking 251.82s\ndecoding 1 latents\n"
+                      "ggml_vulkan: Device memory allocation of size 4831838208 failed."),
+            "stable-diffusion.cpp");
+  // ollama/ollama#9782
+  EXPECT_EQ(spoken_in("$ ollama run qwen3:8b\n"
+                      "ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 838447104"),
+            "ollama");
+  EXPECT_EQ(spoken_in("ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 838447104"), "llama.cpp");
 }
 
 TEST(Message, InAFieldOfATitleIsRead) {

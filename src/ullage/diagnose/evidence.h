@@ -35,6 +35,7 @@ struct Evidence {
   const History* history = nullptr;
 
   bool told_by(trace::Teller teller) const { return message && message->teller == teller; }
+  bool names_limit(trace::Limit limit) const { return message && message->limit == limit; }
   // By a caching allocator of PyTorch: CUDA, HIP, XPU, NPU, or a backend with PyTorch's wording.
   bool told_by_pool() const;
   // The message is about a multiprocessor's on-chip memory, which has nothing to do with the device's.

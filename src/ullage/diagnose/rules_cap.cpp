@@ -13,6 +13,7 @@
 namespace ullage::diagnose {
 namespace {
 
+using trace::Limit;
 using trace::Teller;
 
 std::optional<Finding> past_metal_cap(const Evidence& evidence) {
@@ -31,13 +32,13 @@ std::optional<Finding> past_metal_cap(const Evidence& evidence) {
 
 std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
-  if (evidence.message && evidence.message->form.ends_with("-heap")) {
+  if (evidence.names_limit(Limit::Heap)) {
     return Finding{0.6, {"the runtime limits its own heap: the machine may have plenty"}};
   }
-  if (evidence.message && evidence.message->form.ends_with("-arena")) {
+  if (evidence.names_limit(Limit::Arena)) {
     return Finding{0.8, {"the allocator reached the limit that it was given: the device may have plenty"}};
   }
-  if (evidence.message && evidence.message->form.ends_with("-cap")) {
+  if (evidence.names_limit(Limit::Program)) {
     return Finding{0.75, {"the program limits itself: the machine may have plenty"}};
   }
   if (!facts.allowed || !facts.requested) return std::nullopt;
@@ -60,7 +61,7 @@ std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
 
 std::optional<Finding> buffer_limit(const Evidence& evidence) {
   if (!evidence.message) return std::nullopt;
-  if (evidence.message->form.ends_with("-buffer")) {
+  if (evidence.names_limit(Limit::Buffer)) {
     return Finding{0.9, {"the words name a limit of one buffer or binding: how much is free does not matter"}};
   }
   // Level Zero fails with the same words for one allocation above 4 GB.

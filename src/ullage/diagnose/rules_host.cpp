@@ -14,6 +14,7 @@
 namespace ullage::diagnose {
 namespace {
 
+using trace::Limit;
 using trace::Teller;
 
 // The kernel's and the schedulers' own lines name the reason; "Killed" and exit code 137 do not.
@@ -45,8 +46,8 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
   const Facts& facts = evidence.facts;
   switch (evidence.message->teller) {
     case Teller::Cpu: {
-      if (evidence.message->form.ends_with("-heap")) return Finding{0.4, {"a heap in the machine's memory was full"}};
-      if (evidence.message->form.ends_with("-cap")) {
+      if (evidence.names_limit(Limit::Heap)) return Finding{0.4, {"a heap in the machine's memory was full"}};
+      if (evidence.names_limit(Limit::Program)) {
         return Finding{0.2, {"a larger limit needs the machine's memory behind it"}};
       }
       if (facts.requested.value_or(Bytes{}) >= 64_GiB * 1024) return std::nullopt;

@@ -32,6 +32,15 @@ constexpr ToolAdvice kToolAdvice[] = {
      "--tp N (tensor parallel over several cards), a quantized model, or CPU offload (--cpu-offload-gb N, "
      "--dit-cpu-offload)",
      ""},
+    {Tool::StableDiffusionCpp, "sdcpp_tiling", For::Device,
+     "--vae-tiling (LocalAI: vae_tiling) with smaller tiles (--vae-tile-size), or --taesd for a small decoder",
+     "decoding a whole picture at once wants the largest buffer of all"},
+    {Tool::StableDiffusionCpp, "sdcpp_offload", For::Device,
+     "--offload-to-cpu, --clip-on-cpu, --vae-on-cpu: weights that are not at work leave the card", ""},
+    {Tool::StableDiffusionCpp, "sdcpp_smaller", For::Any,
+     "a smaller picture (-W, -H) or fewer frames, --diffusion-fa, a smaller quantization (--type q8_0, q4_0, or a "
+     "GGUF)",
+     ""},
     {Tool::LlamaCpp, "llama_layers", For::Device,
      "-ngl N (--n-gpu-layers): fewer layers on the card, the rest on the CPU", ""},
     {Tool::LlamaCpp, "llama_context", For::Any,

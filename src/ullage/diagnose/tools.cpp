@@ -17,15 +17,17 @@ struct ToolName {
   Tool tool;
   std::string_view id;
   std::string_view name;
-  bool serves;  // see serves()
+  bool serves;           // see serves()
+  Tool on = Tool::None;  // the library that it is built on, if that speaks for itself
 };
 
 constexpr ToolName kToolNames[] = {
     {Tool::Torch, "torch", "PyTorch", false},
     {Tool::Vllm, "vllm", "vLLM", true},
     {Tool::Sglang, "sglang", "SGLang", true},
-    {Tool::LmStudio, "lmstudio", "LM Studio", true},
-    {Tool::Ollama, "ollama", "Ollama", true},
+    {Tool::LmStudio, "lmstudio", "LM Studio", true, Tool::LlamaCpp},
+    {Tool::Ollama, "ollama", "Ollama", true, Tool::LlamaCpp},
+    {Tool::StableDiffusionCpp, "stable-diffusion.cpp", "stable-diffusion.cpp", true, Tool::LlamaCpp},
     {Tool::LlamaCpp, "llama.cpp", "llama.cpp", true},
     {Tool::ComfyUi, "comfyui", "ComfyUI", true},
     {Tool::Diffusers, "diffusers", "diffusers", true},
@@ -98,6 +100,13 @@ constexpr ToolWord kToolWords[] = {
     {Tool::LmStudio, "model loading guardrails"},
     {Tool::Ollama, "ollama"},
     {Tool::Ollama, "model requires more system memory"},
+    {Tool::StableDiffusionCpp, "stable-diffusion.cpp"},
+    {Tool::StableDiffusionCpp, "stablediffusion-ggml"},
+    {Tool::StableDiffusionCpp, "ggml_extend"},
+    {Tool::StableDiffusionCpp, "sd-cli"},
+    {Tool::StableDiffusionCpp, "sd-server"},
+    {Tool::StableDiffusionCpp, "vae compute buffer"},
+    {Tool::StableDiffusionCpp, "sampling completed, taking"},
     {Tool::LlamaCpp, "ggml"},
     {Tool::LlamaCpp, "llama-cli"},
     {Tool::LlamaCpp, "llama-server"},
@@ -293,17 +302,22 @@ bool runs_torch(Tool tool) {
 }  // namespace
 
 Speaker speaker_of(const trace::OutOfMemory& message) {
-  if (Speaker said = speaker_in(message.text, "message"); said.tool != Tool::None) return said;
+  const auto joined = [](const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += line + '\n';
+    return text;
+  };
   std::string files;
   for (const trace::Frame& frame : message.traceback) files += frame.file + '\n';
-  if (Speaker seen = speaker_in(files, "traceback"); seen.tool != Tool::None) return seen;
-  std::string lines;
-  for (const std::string& line : message.before) lines += line + '\n';
-  if (Speaker seen = speaker_in(lines, "lines before it"); seen.tool != Tool::None) return seen;
-  lines.clear();
-  for (const std::string& line : message.after) lines += line + '\n';
-  if (Speaker seen = speaker_in(lines, "lines after it"); seen.tool != Tool::None) return seen;
-  return speaker_of_wording(message);
+  Speaker best;
+  for (const Speaker& said :
+       {speaker_in(message.text, "message"), speaker_in(files, "traceback"),
+        speaker_in(joined(message.before), "lines before it"), speaker_in(joined(message.after), "lines after it")}) {
+    if (said.tool == Tool::None) continue;
+    // A library's message says less than the program around it: Ollama and LM Studio run ggml.
+    if (best.tool == Tool::None || name_of(said.tool)->on == best.tool) best = said;
+  }
+  return best.tool == Tool::None ? speaker_of_wording(message) : best;
 }
 
 Speaker speaker_of(const trace::Stacks& stacks) {

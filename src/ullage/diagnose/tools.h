@@ -23,6 +23,7 @@ enum class Tool {
   Sglang,
   LmStudio,
   Ollama,
+  StableDiffusionCpp,
   LlamaCpp,
   ComfyUi,
   Diffusers,

@@ -38,15 +38,45 @@ bool field_ends(const Squeezed& text, std::size_t letter) {
   return text.line_ends(letter) || text.letters[letter] == '|';
 }
 
-// "If you get CUDA out of memory, try a smaller tile" is advice, not an error. Without figures only its words show it.
-constexpr std::string_view kAdvice[] = {"ifyou", "whenyou", "incaseof", "toavoid", "toprevent", "maycause", "cancause"};
+// Returns whether a blank or a line break stands before this letter.
+bool word_begins(const Squeezed& text, std::size_t letter) {
+  return letter == 0 || text.line_begins(letter) || text.at[letter - 1] + 1 != text.at[letter];
+}
 
+// Returns whether a sentence ends before this letter. "RuntimeError: " names an error and ends none.
+bool sentence_begins(const Squeezed& text, std::size_t letter) {
+  if (letter == 0 || text.line_begins(letter)) return true;
+  if (!word_begins(text, letter)) return false;
+  const std::string_view before = std::string_view(text.letters).substr(0, letter);
+  if (before.back() == ':') return !before.ends_with("error:") && !before.ends_with("exception:");
+  return std::string_view(".;!?").find(before.back()) != std::string_view::npos;
+}
+
+// Words that make what follows a case and no event. A condition ("If you get CUDA out of memory, try a smaller tile")
+// holds for the rest of its sentence, the others ("to avoid CUDA out of memory") up to the next comma.
+struct CaseWords {
+  std::string_view words;
+  bool to_comma;
+};
+constexpr CaseWords kCaseWords[] = {{"ifyou", false},    {"whenyou", false}, {"incaseof", true}, {"toavoid", true},
+                                    {"toprevent", true}, {"maycause", true}, {"cancause", true}};
+
+// Returns whether a lead stands in a sentence that speaks of a case: advice, not an error. Without figures only its
+// words show it.
 bool is_advice(const Squeezed& text, std::size_t begin, std::size_t end) {
-  if (std::string_view(text.letters).substr(end).starts_with(".triedtoallocate")) return false;
-  const auto next = std::ranges::upper_bound(text.lines, begin);
-  const std::size_t first = next == text.lines.begin() ? 0 : *(next - 1);
-  const std::string_view before = std::string_view(text.letters).substr(first, begin - first);
-  return std::ranges::any_of(kAdvice, [&](std::string_view words) { return before.find(words) != before.npos; });
+  const std::string_view letters = text.letters;
+  if (letters.substr(end).starts_with(".triedtoallocate")) return false;
+  bool comma = false;
+  for (std::size_t at = begin; at > 0;) {
+    if (sentence_begins(text, at)) return false;
+    --at;
+    comma |= letters[at] == ',';
+    if (!word_begins(text, at)) continue;
+    for (const CaseWords& each : kCaseWords) {
+      if (!(each.to_comma && comma) && letters.substr(at, begin - at).starts_with(each.words)) return true;
+    }
+  }
+  return false;
 }
 
 bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t begin, std::size_t end) {
@@ -134,6 +164,7 @@ class MessageReader {
  public:
   MessageReader(const Squeezed& text, const FoundLead& lead) : text_(text), lead_(lead) {
     found_.error.teller = lead.lead->teller;
+    found_.error.limit = lead.lead->limit;
     frontier_ = std::max(lead.end, text.end_of_line(lead.begin));
     mark_class();
   }

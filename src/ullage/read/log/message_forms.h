@@ -64,6 +64,7 @@ struct Lead {
   std::string_view torch;
   std::span<const Clause> clauses;
   std::uint8_t place = 0;
+  trace::Limit limit = trace::Limit::None;
 };
 
 // Versions of one lead's wording. The first row for its form whose marks (`all`) are all in the message counts.

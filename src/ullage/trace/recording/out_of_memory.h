@@ -42,6 +42,15 @@ enum class Teller {
   Other,
 };
 
+// Whose limit the wording names, if it names one. What is free then decides nothing.
+enum class Limit : std::uint8_t {
+  None,
+  Heap,     // of a virtual machine: Java, Node, WebAssembly
+  Arena,    // of a library's own allocator
+  Program,  // of the program for itself
+  Buffer,   // of one buffer or binding
+};
+
 struct ProcessUse {
   std::uint64_t pid = 0;
   Bytes bytes;
@@ -49,6 +58,7 @@ struct ProcessUse {
 
 struct OutOfMemory {
   Teller teller = Teller::Other;
+  Limit limit = Limit::None;
   std::string form;            // the name of the wording, "cuda-2.1"; docs/explain.md lists them
   std::string torch;           // the versions with this wording, "2.2 to 2.4"; empty: unknown
   std::string text;            // the message on one line, without colours and prefixes, at most 4 KiB
