@@ -96,6 +96,64 @@ TEST_F(PlanCommand, PlansForLess) {
   EXPECT_EQ(json_of({"--memory", std::to_string(less)}), json);
 }
 
+TEST_F(PlanCommand, ComparesRecordingsThatChangeResults) {
+  const auto of = [&](const std::string& name, std::uint64_t batch, std::vector<trace::ResultChange> changes) {
+    SmallTraining program(batch);
+    program.steps(3);
+    trace::TraceFile file = file_of({program.take()});
+    file.changes = std::move(changes);
+    return put(name, bytes_of(file));
+  };
+  const std::string half = of("half.ullage", 2, {{"--allow bf16", "rounding"}});
+  const std::string micro = of("micro.ullage", 1, {{"--micro-batch 1", "different"}});
+  const auto compared = [&](const std::string& allow, const std::string& memory, int exit_code = 0) {
+    const Finished end = plan({"--allow", allow, "--memory", memory, "--json", file(), half, micro});
+    EXPECT_EQ(end.exit_code, exit_code) << end.err;
+    return nlohmann::json::parse(end.out, nullptr, false);
+  };
+  // What fits as it is is chosen, however much faster the others are.
+  const auto plain = compared("rounding,different", "1GiB");
+  EXPECT_EQ(plain["class"], "bit-equal");
+  ASSERT_EQ(plain["ways"].size(), 3u);
+  EXPECT_EQ(plain["ways"][0]["chosen"], true);
+  EXPECT_EQ(plain["ways"][1]["changes"], nlohmann::json({"--allow bf16"}));
+  EXPECT_EQ(plain["ways"][1]["class"], "rounding");
+
+  // Where the plain program needs a plan, what is allowed and takes less time is chosen.
+  const std::uint64_t less = plain["plain_peak_bytes"].get<std::uint64_t>() + beside(plain) - (20u << 20);
+  const auto json = compared("rounding", std::to_string(less));
+  expect_sound(json);
+  EXPECT_EQ(json["class"], "rounding");
+  EXPECT_EQ(json["ways"][0]["outcome"], "plan");
+  EXPECT_EQ(json["ways"][0]["allowed"], true);
+  EXPECT_EQ(json["ways"][1]["chosen"], true);
+  EXPECT_EQ(json["ways"][2]["allowed"], false);
+  EXPECT_EQ(json["ways"][2]["chosen"], false);
+  EXPECT_EQ(json["plain_peak_bytes"], json["ways"][1]["plain_peak_bytes"]);
+
+  const Finished end = plan({"--allow", "rounding", "--memory", std::to_string(less), file(), half, micro});
+  EXPECT_TRUE(end.out.starts_with("Chosen: --allow bf16 (rounding): the cheapest that fits")) << end.out;
+  EXPECT_NE(end.out.find("different not allowed"), std::string::npos) << end.out;
+  EXPECT_NE(end.out.find("next: ullage run --allow bf16 --memory "), std::string::npos) << end.out;
+
+  const auto none = compared("rounding", "130MiB", 4);
+  EXPECT_FALSE(none.contains("class"));
+  const Finished one = plan({"--allow", "rounding", "--memory", "1GiB", file()});
+  EXPECT_NE(one.err.find("--allow compares recordings, and there is one"), std::string::npos) << one.err;
+  EXPECT_TRUE(one.out.starts_with("Chosen: the program as it is: it fits, so no result changes\n")) << one.out;
+}
+
+TEST_F(PlanCommand, RefusesWordsThatAreNoClasses) {
+  for (const auto& [words, said] : std::vector<std::pair<Words, std::string>>{
+           {{"--allow", "roundin", "--memory", "1GiB"}, "'roundin' is no class of results, did you mean 'rounding'?"},
+           {{"--allow", "rounding,", "--memory", "1GiB"}, "a word is missing in 'rounding,'"},
+           {{"--allow", "rounding", "--curve"}, "--allow: needs a memory to choose for: add --memory SIZE"}}) {
+    const Finished end = plan_file(words);
+    EXPECT_EQ(end.exit_code, 2);
+    EXPECT_NE(end.err.find(said), std::string::npos) << end.err;
+  }
+}
+
 TEST_F(PlanCommand, RefusesWhatNoPlanKeepsToAndNamesTheLeast) {
   const auto json = json_of({"--memory", "170MiB"}, 4);
   EXPECT_EQ(json["outcome"], "infeasible");

@@ -181,8 +181,9 @@ std::vector<std::string> lines_of(const TraceFile& file) {
   for (const std::string& one : file.command) lines.add("command", one);
   for (const Choice& one : file.choices) {
     lines.add("choice", one.name, one.value);
-    for (const std::int64_t value : one.values) lines.add("may be", value);
+    for (const std::int64_t value : one.values) lines.add("may be", value, one.word(value));
   }
+  for (const ResultChange& one : file.changes) lines.add("change", one.what, one.results);
   for (const std::string& one : file.sides) lines.add("side", one);
   for (const std::string& one : file.phases_left_out) lines.add("left out", one);
   for (const Take& take : file.takes) add_take(take, lines);

@@ -4,6 +4,7 @@
 // A size of a program that a person may vary. The program names them through runtime.h, a trace file keeps them, and
 // `ullage predict` extrapolates over them.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +23,15 @@ struct Choice {
   std::string name;                  // "image-size"
   std::int64_t value = 0;            // the recorded one
   std::vector<std::int64_t> values;  // allowed ones, ascending; a larger value takes more memory
+  std::vector<std::string> words{};  // how each value is written on the command line; empty: as its number
+
+  // As it is written on the command line. `one` must be one of `values`.
+  std::string word(std::int64_t one) const {
+    for (std::size_t i = 0; i < words.size() && i < values.size(); ++i) {
+      if (values[i] == one) return words[i];
+    }
+    return std::to_string(one);
+  }
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 

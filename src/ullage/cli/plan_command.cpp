@@ -4,6 +4,7 @@
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
 #include "ullage/cli/machine_memory.h"
+#include "ullage/cli/plan_comparison.h"
 #include "ullage/cli/plan_maker.h"
 #include "ullage/cli/report_file.h"
 #include "ullage/cli/target.h"
@@ -16,6 +17,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <ostream>
@@ -66,6 +68,10 @@ Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
 Result<PlanQuestion> question_of(const PlanOptions& options) {
   PlanQuestion question;
   if (!options.memory && !options.curve) return wrong("nothing is asked: add --memory SIZE or --curve", "");
+  if (options.allow) {
+    if (!options.memory) return wrong("needs a memory to choose for: add --memory SIZE", "--allow");
+    ULLAGE_TRY(parse_classes(*options.allow));
+  }
   ULLAGE_TRY_VALUE(question.memory, memory_of(options));
   if (options.levers) {
     ULLAGE_TRY_VALUE(question.levers, levers_of(*options.levers));
@@ -88,19 +94,20 @@ struct PlanFiles {
 // Refuses, before any work starts, an output that cannot be written or that is the input itself. Returns nothing if
 // `name` is empty.
 Result<std::optional<ReportFile>> prepare_to_plan(const std::string& name, const std::string& what,
-                                                  const std::string& option, const std::string& input) {
+                                                  const std::string& option, const std::vector<std::string>& inputs) {
   if (name.empty()) return std::optional<ReportFile>();
   if (name == "-") return wrong(what + " goes to a file, not to standard output", option);
-  std::error_code failed;
-  if (fs::equivalent(name, input, failed) && !failed) return wrong(what + " would replace the trace", option);
+  for (const std::string& input : inputs) {
+    std::error_code failed;
+    if (fs::equivalent(name, input, failed) && !failed) return wrong(what + " would replace the trace", option);
+  }
   ULLAGE_TRY_VALUE(ReportFile file, ReportFile::prepare(name, what, option));
   return std::optional(file);
 }
 
 Result<PlanFiles> prepare_plan_files(const PlanOptions& options) {
-  const std::string& input = options.files.front();
-  ULLAGE_TRY_VALUE(const auto plan, prepare_to_plan(options.out, "the plan", "--out", input));
-  ULLAGE_TRY_VALUE(const auto page, prepare_to_plan(options.html, "the page", "--html", input));
+  ULLAGE_TRY_VALUE(const auto plan, prepare_to_plan(options.out, "the plan", "--out", options.files));
+  ULLAGE_TRY_VALUE(const auto page, prepare_to_plan(options.html, "the page", "--html", options.files));
   if (plan && page && plan->path() == page->path()) {
     return wrong("the plan and the page cannot be one file", "--html");
   }
@@ -116,10 +123,18 @@ const plan::Plan& middle(const std::vector<plan::Plan>& curve) {
   return planned.empty() ? curve.back() : *planned[planned.size() / 2];
 }
 
+// "--allow bf16 " if the chosen recording was made so. Other changes are options of the recorded command itself.
+std::string allowance_of(const report::PlanReport& report) {
+  for (const report::ComparedWay& way : report.ways) {
+    if (way.chosen && std::ranges::find(way.changes, "--allow bf16") != way.changes.end()) return "--allow bf16 ";
+  }
+  return "";
+}
+
 // Returns the command to type next: run with the plan, write the plan to a file, or ask for a budget that can be kept.
 // Empty if no command helps.
 std::string next_command(const PlanOptions& options, const report::PlanReport& report) {
-  const std::vector<std::string> file = {options.files.front()};
+  const std::vector<std::string> file = {report.file};
   if (!report.planned) {
     const Bytes memory = report.beside.memory_for(middle(report.curve).budget);
     return report::command_line("plan --memory " + report::as_option(memory), file);
@@ -132,7 +147,8 @@ std::string next_command(const PlanOptions& options, const report::PlanReport& r
   std::vector<std::string> command = {"--"};
   command.insert(command.end(), planned.command.begin(), planned.command.end());
   const std::string memory = "--memory " + report::as_option(planned.memory);
-  const std::string run = "run " + (planned.device == "cpu" ? "" : "--device " + planned.device + " ") + memory;
+  const std::string run =
+      "run " + (planned.device == "cpu" ? "" : "--device " + planned.device + " ") + allowance_of(report) + memory;
   const bool fits = planned.plan.outcome == Outcome::Fits;
   if (planned.command.empty() && (fits || !options.out.empty())) return "";
   if (fits) return report::command_line(run, command);
@@ -174,11 +190,61 @@ int write_files(const PlanOptions& options, const PlanFiles& prepared, const rep
   return code == to_int(ExitCode::Done) && infeasible ? to_int(ExitCode::Infeasible) : code;
 }
 
+Result<std::vector<trace::TraceFile>> read_traces(const PlanOptions& options) {
+  std::vector<trace::TraceFile> traces;
+  for (const std::string& file : options.files) {
+    ULLAGE_TRY_VALUE(const read::FileContent content, read::FileContent::open(file));
+    ULLAGE_TRY_VALUE(trace::TraceFile trace, trace::read_trace_file(content.bytes(), file));
+    traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+// BadArgument if the recordings cannot be planned together as the options ask.
+Status go_together(const PlanOptions& options, const std::vector<trace::TraceFile>& traces) {
+  const std::string& device = traces.front().device;
+  if (device != "cpu" && options.memory == "auto")
+    return wrong("auto is what this machine gives; state the bytes of " + device, "--memory");
+  for (std::size_t i = 1; i < traces.size(); ++i) {
+    if (traces[i].device != device)
+      return wrong(options.files[i] + " was recorded on " + traces[i].device + ", " + options.files.front() + " on " +
+                       device + "; compare recordings of one device",
+                   "");
+  }
+  return success();
+}
+
+report::ComparedWay way_of(const report::PlanReport& report, const trace::TraceFile& trace) {
+  const plan::Plan& plan = report.planned->plan;
+  report::ComparedWay way;
+  way.file = report.file, way.results = results_of(trace.changes);
+  for (const trace::ResultChange& change : trace.changes) way.changes.push_back(change.what);
+  way.outcome = plan.outcome, way.plain_peak = plan.plain_peak, way.peak = plan.peak;
+  way.least = report.beside.memory_for(plan.least), way.step = plan.step, way.overhead = plan.overhead;
+  return way;
+}
+
+// Plans each recording and returns the report of the chosen one, with the rows of all.
+Result<report::PlanReport> compared_report(const PlanOptions& options, std::vector<trace::TraceFile> traces,
+                                           const PlanQuestion& question, Progress& progress) {
+  ULLAGE_TRY_VALUE(const AllowedClasses allowed, parse_classes(*options.allow));
+  std::vector<report::PlanReport> reports;
+  std::vector<report::ComparedWay> ways;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    ULLAGE_TRY_VALUE(report::PlanReport one, make_plan_report(traces[i], question, options.files[i], progress));
+    ways.push_back(way_of(one, traces[i]));
+    reports.push_back(std::move(one));
+  }
+  report::PlanReport chosen = std::move(reports[choose(ways, allowed)]);
+  chosen.ways = std::move(ways);
+  return chosen;
+}
+
 }  // namespace
 
 CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   CLI::App* verb = app.add_subcommand("plan", "say how a recorded program fits into stated bytes, and at what cost");
-  set_usage(*verb, "ullage plan [OPTIONS] FILE.ullage");
+  set_usage(*verb, "ullage plan [OPTIONS] FILE.ullage...");
   verb->group("Verbs");
   // gather_words collects the files; this option only makes the help text list them.
   verb->add_option(
@@ -191,6 +257,10 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   verb->add_flag("--curve", options.curve, "also show budget against time; without --memory, show only that");
   verb->add_option("--levers", options.levers,
                    "what a plan may do (docs/plan.md); default: all of these:\n" + plan::lever_words())
+      ->type_name("A,B,...");
+  verb->add_option("--allow", options.allow,
+                   "compare recordings of one program, of which some change its results, and\n"
+                   "choose the cheapest: rounding, different, or both; default: one FILE")
       ->type_name("A,B,...");
   verb->add_option("--step", options.step, "the step to plan, from 1; default: a typical one")
       ->type_name("N")
@@ -221,35 +291,34 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
 }
 
 int run_plan(const PlanOptions& options, Streams streams) {
-  if (options.files.size() != 1) {
+  if (options.files.empty() || (options.files.size() > 1 && !options.allow)) {
     return refuse({to_int(ExitCode::WrongUse),
                    options.files.empty() ? "nothing to plan: name a trace of 'ullage run --record'"
-                                         : "plan takes one file, there are " + std::to_string(options.files.size())},
+                                         : "plan takes one file, there are " + std::to_string(options.files.size()) +
+                                               "; with --allow it compares several recordings of one program"},
                   "plan", streams.err);
   }
-  const std::string& file = options.files.front();
   const Result<PlanFiles> prepared = prepare_plan_files(options);
   if (!prepared) return refuse({to_int(ExitCode::WrongUse), prepared.error().text()}, "plan", streams.err);
   Result<PlanQuestion> question = question_of(options);
   if (!question) return refuse({to_int(ExitCode::WrongUse), question.error().text()}, "plan", streams.err);
-  const Result<read::FileContent> content = read::FileContent::open(file);
-  if (!content) return refuse({to_int(ExitCode::BadInput), content.error().text()}, "plan", streams.err);
-  Result<trace::TraceFile> trace = trace::read_trace_file(content->bytes(), file);
-  if (!trace) return refuse({to_int(ExitCode::BadInput), trace.error().text()}, "plan", streams.err);
-
-  if (trace->device != "cpu" && options.memory == "auto") {
-    return refuse(
-        {to_int(ExitCode::WrongUse), "--memory: auto is what this machine gives; state the bytes of " + trace->device},
-        "plan", streams.err);
-  }
-
-  if (!options.rate) add_rates(*question, trace->device, streams.err);
+  Result<std::vector<trace::TraceFile>> traces = read_traces(options);
+  if (!traces) return refuse({to_int(ExitCode::BadInput), traces.error().text()}, "plan", streams.err);
+  if (const Status fit = go_together(options, *traces); !fit)
+    return refuse({to_int(ExitCode::WrongUse), fit.error().text()}, "plan", streams.err);
+  if (!options.rate) add_rates(*question, traces->front().device, streams.err);
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
-  const auto report = make_plan_report(std::move(trace).value(), *question, file, progress);
+  const auto report = options.allow
+                          ? compared_report(options, std::move(*traces), *question, progress)
+                          : make_plan_report(std::move(traces->front()), *question, options.files.front(), progress);
   progress.pause();
   if (!report) {
     const bool use = report.error().kind == Error::Kind::BadArgument;
     return refuse({to_int(use ? ExitCode::WrongUse : ExitCode::BadInput), report.error().text()}, "plan", streams.err);
+  }
+  if (report->ways.size() == 1) {
+    streams.err << "ullage: note: --allow compares recordings, and there is one; record the program with the change "
+                   "too, as in 'ullage run --allow bf16 --record bf16.ullage -- COMMAND', and name both files\n";
   }
   answer(options, *report, streams.out);
   return write_files(options, *prepared, *report, streams.err);

@@ -17,7 +17,8 @@
 namespace ullage::cli {
 
 struct PlanOptions {
-  std::vector<std::string> files;     // as typed; exactly one is accepted
+  std::vector<std::string> files;     // as typed; exactly one is accepted, with `allow` several
+  std::optional<std::string> allow;   // "rounding,different"; none: nothing is compared
   std::optional<std::string> memory;  // for the whole process; none: only the curve is wanted
   std::optional<std::string> levers;  // "recompute,spill"; none: all
   std::optional<std::size_t> step;    // counted from 1; none: a typical one

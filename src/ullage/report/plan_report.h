@@ -15,6 +15,21 @@
 
 namespace ullage::report {
 
+// One recording of a program, planned for the memory that others of the same program are planned for too.
+struct ComparedWay {
+  std::string file;
+  std::vector<std::string> changes;  // the options that change the results: "--allow bf16"
+  plan::Lever::Results results = plan::Lever::Results::BitEqual;
+  plan::Plan::Outcome outcome = plan::Plan::Outcome::Fits;
+  Bytes plain_peak, peak;  // of tensors; peak: as planned
+  Bytes least;             // memory of the process: the least for which a plan was found or may be found
+  Seconds step, overhead;  // of the step as recorded, and what the plan adds
+  bool allowed = true;
+  bool chosen = false;
+
+  Seconds seconds() const { return Seconds{step.count + overhead.count}; }
+};
+
 struct PlanReport {
   std::string file;  // the trace's name, as the person wrote it
   plan::Step step;
@@ -22,6 +37,7 @@ struct PlanReport {
   std::optional<plan::PlanFile> planned;                     // none: only the curve was asked for
   Table<plan::OpIndex, Bytes> plain_levels, planned_levels;  // the second is empty without a schedule
   std::vector<plan::Plan> curve;                             // by ascending budget; empty: not asked for
+  std::vector<ComparedWay> ways;  // `plan --allow`: all recordings; the rest of the report is of the chosen one
 };
 
 // Writes the plan in about thirty lines, then the curve. `next` is the command to show at the end; empty: none. All

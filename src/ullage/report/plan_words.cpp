@@ -45,6 +45,25 @@ std::string plan_headline(const PlanReport& report) {
                      plan.least_set_by.empty() ? "" : ", set by " + plan.least_set_by);
 }
 
+std::string way_text(const ComparedWay& way) {
+  return way.changes.empty() ? "as it is" : fmt::format("{}", fmt::join(way.changes, " "));
+}
+
+std::string choice_sentence(const PlanReport& report) {
+  if (report.ways.empty()) return "";
+  for (const ComparedWay& way : report.ways) {
+    if (!way.chosen) continue;
+    const std::string results = plan::word_of(way.results);
+    if (way.results != plan::Lever::Results::BitEqual)
+      return fmt::format("Chosen: {} ({}): the cheapest that fits, {} a step", way_text(way), results,
+                         to_string(way.seconds()));
+    if (way.outcome == PlanOutcome::Fits) return "Chosen: the program as it is: it fits, so no result changes";
+    return fmt::format("Chosen: the program as it is, with a plan ({}): the cheapest that fits, {} a step", results,
+                       to_string(way.seconds()));
+  }
+  return "Nothing that is allowed fits";
+}
+
 Bytes kept_free(const PlanReport& report) {
   const plan::Plan& plan = report.planned->plan;
   const plan::BesideTensors& beside = report.beside;

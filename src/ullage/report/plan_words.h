@@ -18,6 +18,11 @@ std::string percent_text(Seconds part, Seconds step);
 // Returns the head of an answer: "Fits 310.00 MiB with a plan: tensors peak at ...".
 std::string plan_headline(const PlanReport& report);
 
+// What `plan --allow` chose and why, in one line; "" if there was nothing to choose from.
+std::string choice_sentence(const PlanReport& report);
+// A way's options that change results; "as it is" if there are none.
+std::string way_text(const ComparedWay& way);
+
 // Bytes that the plan leaves free for the run. They make the rows of memory_bar() add up.
 Bytes kept_free(const PlanReport& report);
 // Returns the stated memory in parts that add up to it. If there is no plan: the least memory that would do.

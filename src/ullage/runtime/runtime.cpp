@@ -73,6 +73,10 @@ Take::~Take() {
   if (Recorder* to = recorder()) to->end_take();
 }
 
+void changes_results(std::string_view what, std::string_view results) {
+  if (Recorder* to = recorder()) to->changes_results({std::string(what), std::string(results)});
+}
+
 void report_state(std::string_view sha256) {
   Session* session = Session::current();
   if (session == nullptr || session->slot() == nullptr) return;

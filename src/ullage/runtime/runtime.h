@@ -99,6 +99,10 @@ class Take final {
 
 // ---- For the report
 
+// Says, in a recording, that an option makes results differ from those without it: "--precision bf16", and how,
+// "rounding" or "different" (trace::ResultChange). `ullage plan --allow` compares such recordings.
+void changes_results(std::string_view what, std::string_view results);
+
 // Puts the SHA-256 of the program's final state (64 hexadecimal digits) into the run's report.
 void report_state(std::string_view sha256);
 

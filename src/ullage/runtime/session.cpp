@@ -206,6 +206,7 @@ class Running final : public Session, public PoolListener {
     settings.device = device_->device().str();
     settings.takes_begin_by_call = !settings_.rehearsal.empty();
     settings.lines = in_python_;
+    if (settings_.counts_half) settings.changes.push_back({"--allow bf16", "rounding"});
     settings.after_steps = settings_.stop_after;
     settings.synchronize = [this] { device_->synchronize(); };
     settings.at_border = [this] { end_at_border(); };

@@ -30,7 +30,8 @@ TraceFile front() {
   file.command = {"python", "train.py", "--name=\"a b\"", "\xc3\xa4"};
   file.at = {{"batch", 128}, {"size", -1}};
   file.phases_left_out = {"checkpoint"};
-  file.choices = {{"image-size", 256, {16, 256, 512}}};
+  file.choices = {{"image-size", 256, {16, 256, 512}}, {"precision", 32, {16, 32}, {"bf16", "fp32"}}};
+  file.changes = {{"--micro-batch 4", "different"}};
   file.sides = {"width", "height"};
   file.onednn = false;
   return file;

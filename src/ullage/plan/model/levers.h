@@ -23,8 +23,9 @@ inline constexpr Levers kNoLevers{
     .recompute = false, .batch_norm = false, .hold = false, .spill = false, .state = false};
 
 struct Lever {
-  // How the program's results compare with those of the plain program.
-  enum class Results { BitEqual };
+  // How the program's results compare with those of the plain program. A plan has bit-equal levers alone; the other
+  // classes are those of recordings that `ullage plan --allow` compares (trace::ResultChange).
+  enum class Results { BitEqual, Rounding, Different };
 
   bool Levers::*on;  // the member that turns it on
   const char* word;  // in options, in plan files and in all output
@@ -51,6 +52,10 @@ constexpr const char* word_of(Lever::Results results) {
   switch (results) {
     case Lever::Results::BitEqual:
       return "bit-equal";
+    case Lever::Results::Rounding:
+      return "rounding";
+    case Lever::Results::Different:
+      return "different";
   }
   return "";
 }

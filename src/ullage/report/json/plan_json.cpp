@@ -37,6 +37,24 @@ Json beside_of(const PlanReport& report) {
   return json;
 }
 
+Json ways_of(const PlanReport& report) {
+  Json json = Json::array();
+  for (const ComparedWay& way : report.ways) {
+    json.push_back({{"file", way.file},
+                    {"changes", way.changes},
+                    {"class", plan::word_of(way.results)},
+                    {"allowed", way.allowed},
+                    {"chosen", way.chosen},
+                    {"outcome", plan::word_of(way.outcome)},
+                    {"plain_peak_bytes", way.plain_peak.count},
+                    {"peak_bytes", way.peak.count},
+                    {"least_memory_bytes", way.least.count},
+                    {"step_seconds", way.step.count},
+                    {"overhead_seconds", way.overhead.count}});
+  }
+  return json;
+}
+
 }  // namespace
 
 void write_json(const PlanReport& report, std::ostream& out) {
@@ -53,6 +71,10 @@ void write_json(const PlanReport& report, std::ostream& out) {
   }
   json["beside"] = beside_of(report);
   if (!report.curve.empty()) json["curve"] = curve_of(report);
+  for (const ComparedWay& way : report.ways) {
+    if (way.chosen) json["class"] = plan::word_of(way.results);
+  }
+  if (!report.ways.empty()) json["ways"] = ways_of(report);
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 

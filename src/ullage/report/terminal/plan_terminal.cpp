@@ -105,6 +105,35 @@ Lines curve_lines(const PlanReport& report, const TerminalStyle& style) {
   return clipped(lines, style);
 }
 
+std::string outcome_text(const ComparedWay& way) {
+  if (!way.allowed) return "not allowed";
+  switch (way.outcome) {
+    case plan::Plan::Outcome::Fits:
+      return "fits";
+    case plan::Plan::Outcome::Planned:
+      return "plan " + percent_text(way.overhead, way.step);
+    case plan::Plan::Outcome::Infeasible:
+      break;
+  }
+  return "needs " + as_option(way.least);
+}
+
+// A row for each recording: whether it fits, its time with its plan, and its tensors as it was recorded.
+Lines way_lines(const PlanReport& report, const TerminalStyle& style) {
+  if (report.ways.empty()) return {};
+  Lines lines;
+  add_wrapped(choice_sentence(report), style, lines);
+  lines.push_back(
+      fmt::format("  {:<9} {:<16} {:>11} {:>11}  {}", "results", "memory", "a step", "tensors", "recorded with"));
+  for (const ComparedWay& way : report.ways) {
+    const bool timed = way.allowed && way.outcome != plan::Plan::Outcome::Infeasible;
+    lines.push_back(fmt::format("{} {:<9} {:<16} {:>11} {:>11}  {}", way.chosen ? '>' : ' ', plan::word_of(way.results),
+                                outcome_text(way), timed ? to_string(way.seconds()) : "-", to_string(way.plain_peak),
+                                clean(way_text(way), style.unicode)));
+  }
+  return clipped(lines, style);
+}
+
 }  // namespace
 
 void write_terminal(const PlanReport& report, const TerminalStyle& asked, const std::string& next, std::ostream& out) {
@@ -112,8 +141,8 @@ void write_terminal(const PlanReport& report, const TerminalStyle& asked, const 
   style.width = std::clamp(style.width, 40u, 120u);
   std::vector<Lines> sections;
   if (report.planned) {
-    sections = {headline(report, style), memory_lines(report, style), lever_lines(report, style),
-                site_lines(report, style), sentence_lines(report, style)};
+    sections = {way_lines(report, style),   headline(report, style),   memory_lines(report, style),
+                lever_lines(report, style), site_lines(report, style), sentence_lines(report, style)};
   }
   sections.push_back(curve_lines(report, style));
   // A command is never wrapped, so that it can be copied.

@@ -60,6 +60,7 @@ Recorder::Recorder(Settings settings) : settings_(std::move(settings)) {
   head_.torch = torch_version();
   head_.command = command_line();
   head_.device = settings_.device;
+  head_.changes = settings_.changes;
 }
 
 trace::EventLog::Instant Recorder::now() const {
@@ -338,6 +339,12 @@ void Recorder::end_take() {
     log_.end_take(figures, refused_last_ ? trace::Take::End::OutOfMemory : trace::Take::End::Program);
     in_take_ = false;
     if (settings_.in_takes_only) forget();
+  });
+}
+
+void Recorder::changes_results(trace::ResultChange change) {
+  record([&](Lock&) {
+    if (std::ranges::find(head_.changes, change) == head_.changes.end()) head_.changes.push_back(std::move(change));
   });
 }
 

@@ -36,7 +36,8 @@ class Recorder final : public OpListener, public SavedListener {
     bool takes_begin_by_call = false;   // takes begin with begin_take() only; else one begins with the first event
     bool in_takes_only = false;         // outside takes no event is looked at, to save time; ended takes are forgotten
     bool takes_begin_in_midst = false;  // a take may begin in the middle of a step
-    bool lines = false;                 // record the Python line that called each op
+    std::vector<trace::ResultChange> changes{};  // what is known at the start to change the program's results
+    bool lines = false;                          // record the Python line that called each op
     std::uint64_t after_steps = 0;    // whole steps of a take after which `at_border` is called, once a take; 0: never
     std::function<void()> at_border;  // called at a border of steps, on the program's thread
     // Waits until the device has run the op, so that times are the kernels'. Empty: ops have run when they end.
@@ -70,6 +71,8 @@ class Recorder final : public OpListener, public SavedListener {
   // `before`: live storages that were made while nothing was looked at.
   void begin_take(std::span<const Knob> knobs, std::span<const store::LiveStorage> before = {});
   void end_take();
+  // Notes a change of the program's results.
+  void changes_results(trace::ResultChange change);
   // Sets the head of the file of a rehearsal (trace::TraceFile). It has the sizes to predict, the options that change
   // what the program does, the phases that it skips, and the knobs that are sides of one picture.
   void asked_for(std::vector<Knob> at, std::vector<Choice> choices, std::vector<std::string> phases_left_out,

@@ -28,8 +28,23 @@ json from_knobs(const std::vector<Knob>& knobs) {
 
 json from_choices(const std::vector<Choice>& choices) {
   json list = json::array();
-  for (const Choice& one : choices) list.push_back({{"name", one.name}, {"value", one.value}, {"values", one.values}});
+  for (const Choice& one : choices) {
+    list.push_back({{"name", one.name}, {"value", one.value}, {"values", one.values}});
+    if (!one.words.empty()) list.back()["words"] = one.words;
+  }
   return list;
+}
+
+json from_changes(const std::vector<ResultChange>& changes) {
+  json list = json::array();
+  for (const ResultChange& one : changes) list.push_back({{"what", one.what}, {"class", one.results}});
+  return list;
+}
+
+// A text for each of `values`.
+bool all_texts(const json& list, const json& values) {
+  return list.is_array() && list.size() == values.size() &&
+         std::all_of(list.begin(), list.end(), [](const json& one) { return one.is_string(); });
 }
 
 bool all_integers(const json& list) {
@@ -95,12 +110,28 @@ class Fields final {
       const json& one = (*list)[i];
       const bool whole = one.is_object() && one.contains("name") && one["name"].is_string() && one.contains("value") &&
                          all_integers(json::array({one["value"]})) && one.contains("values") &&
-                         all_integers(one["values"]);
+                         all_integers(one["values"]) &&
+                         (!one.contains("words") || all_texts(one["words"], one["values"]));
       if (!whole) return fail(key, "a list of choices"), choices;
       choices.push_back({one["name"].get<std::string>(), one["value"].get<std::int64_t>(),
-                         one["values"].get<std::vector<std::int64_t>>()});
+                         one["values"].get<std::vector<std::int64_t>>(),
+                         one.value("words", std::vector<std::string>())});
     }
     return choices;
+  }
+  // Empty if the field is missing.
+  std::vector<ResultChange> changes(const char* key) {
+    std::vector<ResultChange> changes;
+    if (problem_ || !object_.contains(key)) return changes;
+    const json* list = field(key, &json::is_array, "a list of changes");
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const json& one = (*list)[i];
+      const bool whole = one.is_object() && one.contains("what") && one["what"].is_string() && one.contains("class") &&
+                         (one["class"] == "rounding" || one["class"] == "different");
+      if (!whole) return fail(key, "a list of changes"), changes;
+      changes.push_back({one["what"].get<std::string>(), one["class"].get<std::string>()});
+    }
+    return changes;
   }
   bool flag(const char* key, bool if_missing) {
     if (problem_ || !object_.contains(key)) return if_missing;
@@ -136,7 +167,8 @@ std::string head_json(const TraceFile& file) {
                  {"phases_left_out", file.phases_left_out},
                  {"choices", from_choices(file.choices)},
                  {"sides", file.sides},
-                 {"onednn", file.onednn}});
+                 {"onednn", file.onednn},
+                 {"changes", from_changes(file.changes)}});
 }
 
 std::string take_json(const TakeHead& take) {
@@ -167,6 +199,7 @@ std::optional<std::string> read_head(std::string_view text, TraceFile& file) {
   file.choices = in.choices("choices");
   file.sides = in.texts_if_there("sides");
   file.onednn = in.flag("onednn", true);
+  file.changes = in.changes("changes");
   return in.problem();
 }
 

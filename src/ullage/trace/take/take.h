@@ -112,6 +112,13 @@ struct Take {
   End end = End::Program;
 };
 
+// What makes the program's results differ from those of the plain program, because a person asked for it.
+struct ResultChange {
+  std::string what;     // the option: "--allow bf16", "--micro-batch 4"
+  std::string results;  // "rounding" or "different"
+  friend bool operator==(const ResultChange&, const ResultChange&) = default;
+};
+
 // A whole file.
 struct TraceFile {
   std::string torch;  // "2.13.0"
@@ -123,6 +130,7 @@ struct TraceFile {
   std::vector<Choice> choices{};
   std::vector<std::string> sides{};  // knobs that are the sides of one picture: "width", "height"
   bool onednn = true;                // torch was allowed to use oneDNN: other kernels with other scratch
+  std::vector<ResultChange> changes{};
 };
 
 }  // namespace ullage::trace

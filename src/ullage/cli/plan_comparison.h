@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// `ullage plan --allow CLASSES FILE...`: the same program recorded in several ways, of which some change its results
+// (trace::ResultChange). Each is planned for the same memory, and the cheapest that is allowed is chosen.
+
+#include "ullage/base/result.h"
+#include "ullage/report/plan_report.h"
+#include "ullage/trace/take/take.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ullage::cli {
+
+// Which classes of changes may be chosen; bit-equal ones always may.
+struct AllowedClasses {
+  bool rounding = false;
+  bool different = false;
+
+  bool allows(plan::Lever::Results results) const;
+};
+
+// Reads the value of --allow: "rounding", "different", with commas between. BadArgument says what is allowed.
+Result<AllowedClasses> parse_classes(const std::string& text);
+
+// The class of a recording: that of its worst change.
+plan::Lever::Results results_of(std::span<const trace::ResultChange> changes);
+
+// Fills in `allowed` and `chosen`; returns the index of the chosen one. What changes results is chosen only if no bit-equal recording fits as it is; then what takes the least time is,
+// of two that take the same the one earlier in `ways`. If nothing allowed fits, the one with the least budget is
+// returned, and `chosen` is set nowhere.
+std::size_t choose(std::vector<report::ComparedWay>& ways, const AllowedClasses& allowed);
+
+}  // namespace ullage::cli
