@@ -61,6 +61,65 @@ TEST(State, NamesAllThatARunIs) {
   }
 }
 
+TEST(State, HoldsTheScalersOfFloat16) {
+  const TempFolder folder;
+  const NetworkShape shape{16, 10, 4, 4, 0};
+  const StepSettings fp16{0, program::Precision::Fp16};
+  const auto pictures = [] { return torch::rand({4, 3, 16, 16}) * 2 - 1; };
+  torch::manual_seed(1);
+  Trainer whole(shape, {}, 2, fp16);
+  ASSERT_TRUE(whole.scalerG->load_state_dict({{"scale", 1024},
+                                              {"growth_factor", 2},
+                                              {"backoff_factor", 0.5},
+                                              {"growth_interval", 3},
+                                              {"_growth_tracker", 0}}));
+  for (int i = 0; i < 2; ++i) whole.step(pictures());
+  ASSERT_TRUE(save(whole, folder / "a"));
+  for (int i = 0; i < 2; ++i) whole.step(pictures());
+  EXPECT_EQ(whole.scalerG->get_scale(), 2048) << "it grew after three steps";
+
+  torch::manual_seed(99);
+  Trainer resumed(shape, {}, 2, fp16);
+  auto file = program::SafetensorsFile::open(folder / "a");
+  ASSERT_TRUE(file);
+  const Status status = restore_state(resumed, *file);
+  ASSERT_TRUE(status) << status.error().text();
+  EXPECT_EQ(resumed.scalerG->get_growth_tracker(), 2);
+  for (int i = 0; i < 2; ++i) resumed.step(pictures());
+  EXPECT_EQ(resumed.scalerG->state_dict(), whole.scalerG->state_dict());
+  EXPECT_EQ(state_sha256(resumed), state_sha256(whole));
+
+  Trainer unstepped(shape, {}, 2, fp16);
+  ASSERT_TRUE(save(unstepped, folder / "b"));
+  auto none = program::SafetensorsFile::open(folder / "b");
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(restore_state(resumed, *none)) << "all its steps were skipped";
+
+  Trainer plain(shape, {}, 2);
+  const Status other = restore_state(plain, *file);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("10 tensors of the checkpoint have no place here"), std::string::npos)
+      << other.error().message;
+}
+
+TEST(State, RefusesAScalerOfAnotherKind) {
+  const TempFolder folder;
+  const NetworkShape shape{16, 10, 4, 4, 0};
+  Trainer trainer(shape, {}, 2, {0, program::Precision::Fp16});
+  trainer.step(torch::rand({4, 3, 16, 16}));
+  std::vector<NamedTensor> tensors = state_of(trainer);
+  for (NamedTensor& one : tensors) {
+    if (one.name == "scalerD/backoff_factor") one.tensor.fill_(2);
+  }
+  ASSERT_TRUE(program::write_safetensors(folder / "a", to_write(tensors), {}));
+  auto file = program::SafetensorsFile::open(folder / "a");
+  ASSERT_TRUE(file);
+  const Status status = restore_state(trainer, *file);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("scalerD/: backoff_factor is 2; it must be between 0 and 1"), std::string::npos)
+      << status.error().message;
+}
+
 TEST(State, EveryTensorCountsInTheDigest) {
   Trainer trainer = trained(1, 1);
   const std::string before = state_sha256(trainer);

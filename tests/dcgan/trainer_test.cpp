@@ -59,7 +59,7 @@ TEST(Trainer, ABatchOfOneIsEnoughForBatchNorm) {
 TEST(Trainer, MicroBatchesHaveTheGradientsOfTheBatchWhereNoLayerLooksAcrossIt) {
   const auto gradients = [](std::int64_t micro_batch) {
     torch::manual_seed(1);
-    Trainer trainer(kSmallShape, {}, 1, {micro_batch, false});
+    Trainer trainer(kSmallShape, {}, 1, {micro_batch});
     trainer.netD->eval(), trainer.netG->eval();  // BatchNorm by its running averages
     const torch::Tensor real = pictures(6), noise = torch::randn({6, 10, 1, 1});
     if (micro_batch > 0) {
@@ -93,7 +93,7 @@ TEST(Trainer, MicroBatchesHaveTheGradientsOfTheBatchWhereNoLayerLooksAcrossIt) {
 
 TEST(Trainer, MicroBatchesUpdateTheGeneratorsAveragesOnceEachAndLeaveTheRestWhole) {
   torch::manual_seed(1);
-  Trainer trainer(kSmallShape, {}, 1, {3, false});
+  Trainer trainer(kSmallShape, {}, 1, {3});
   const Losses losses = trainer.step(pictures(8));  // 3, 3 and 2
   EXPECT_TRUE(std::isfinite(losses.loss_d) && losses.d_x > 0 && losses.d_x < 1);
   EXPECT_EQ(trainer.netG->named_buffers()["main.1.num_batches_tracked"].item<std::int64_t>(), 3);
@@ -106,7 +106,7 @@ TEST(Trainer, MicroBatchesUpdateTheGeneratorsAveragesOnceEachAndLeaveTheRestWhol
 TEST(Trainer, AMicroBatchOfTheBatchIsTheBatch) {
   const auto state_with = [](std::int64_t micro_batch) {
     torch::manual_seed(1);
-    Trainer trainer(kSmallShape, {}, 1, {micro_batch, false});
+    Trainer trainer(kSmallShape, {}, 1, {micro_batch});
     trainer.step(pictures(4));
     return state_sha256(trainer);
   };
@@ -116,7 +116,7 @@ TEST(Trainer, AMicroBatchOfTheBatchIsTheBatch) {
 
 TEST(Trainer, InBfloat16WeightsAndProbabilitiesStayFloat32) {
   torch::manual_seed(1);
-  Trainer trainer(kSmallShape, {}, 2, {0, true});
+  Trainer trainer(kSmallShape, {}, 2, {0, program::Precision::Bf16});
   const torch::Tensor real = pictures(4);
   std::string plain_state;
   {
@@ -132,6 +132,51 @@ TEST(Trainer, InBfloat16WeightsAndProbabilitiesStayFloat32) {
   for (const torch::Tensor& b : trainer.netD->buffers()) EXPECT_NE(b.scalar_type(), torch::kBFloat16);
   EXPECT_EQ(trainer.sample().scalar_type(), torch::kFloat32);
   EXPECT_NE(state_sha256(trainer), plain_state) << "it ran in bfloat16";
+}
+
+train::GradScaler::State with_scale(double scale) {
+  return {{"scale", scale},
+          {"growth_factor", 2},
+          {"backoff_factor", 0.5},
+          {"growth_interval", 2000},
+          {"_growth_tracker", 0}};
+}
+constexpr double kOverflows = 3e38;  // whatever the gradient
+
+TEST(Trainer, InFloat16EachNetworkHasAScalerOfItsOwn) {
+  torch::manual_seed(1);
+  Trainer trainer({16, 10, 4, 4, 0}, {}, 1, {0, program::Precision::Fp16});
+  const auto real = [] { return torch::rand({4, 3, 16, 16}) * 2 - 1; };
+  for (train::GradScaler* scaler : {trainer.scalerG.get(), trainer.scalerD.get()}) {
+    ASSERT_TRUE(scaler->load_state_dict(with_scale(1024)));
+  }
+  trainer.step(real());
+  EXPECT_TRUE(trainer.scaler_said());
+  EXPECT_EQ(trainer.scalerD->get_growth_tracker(), 1);
+  EXPECT_EQ(trainer.scalerG->get_growth_tracker(), 1);
+  const torch::Tensor d = trainer.netD->parameters().front().detach().clone();
+  ASSERT_TRUE(trainer.scalerD->load_state_dict(with_scale(kOverflows)));
+  const torch::Tensor g = trainer.netG->parameters().front().detach().clone();
+  trainer.step(real());
+  EXPECT_TRUE(torch::equal(trainer.netD->parameters().front(), d)) << "its gradients overflow: no step";
+  EXPECT_FALSE(torch::equal(trainer.netG->parameters().front(), g)) << "the other network goes on";
+  EXPECT_EQ(trainer.scalerD->get_scale(), 1.5e38F);
+  EXPECT_FALSE(Trainer(kSmallShape, {}, 1, {0, program::Precision::Bf16}).scalerD->is_enabled());
+}
+
+TEST(Trainer, SaysThatTheScaleFellAfterTwentySkippedSteps) {
+  for (const std::int64_t micro_batch : {0, 2}) {
+    torch::manual_seed(1);
+    Trainer trainer({16, 10, 4, 4, 0}, {}, 1, {micro_batch, program::Precision::Fp16});
+    for (train::GradScaler* scaler : {trainer.scalerG.get(), trainer.scalerD.get()}) {
+      ASSERT_TRUE(scaler->load_state_dict(with_scale(kOverflows)));
+    }
+    for (int step = 1; step <= 20; ++step) {
+      trainer.step(torch::rand({4, 3, 16, 16}));
+      ASSERT_EQ(trainer.scaler_said().ok(), step < 20) << step;
+    }
+    EXPECT_NE(trainer.scaler_said().error().message.find("20 steps in a row were skipped"), std::string::npos);
+  }
 }
 
 TEST(Trainer, LetsThePicturesGoAfterTheDiscriminatorSawThem) {

@@ -174,6 +174,23 @@ def test_in_single_as_near_as_the_reference(folder):
         assert ours <= 2 * theirs + 1e-7, f"{name}: {ours:.1e}, the reference {theirs:.1e}"
 
 
+def test_precisions(folder):
+    """Beside double, half precision is off by its rounding. Without a scale the gradients of float16 would be zero."""
+    place = Place(folder, search.Options(steps=3))
+    exact, exact_gradients, rows, *_ = place.reference()
+    plain = place.dumped("--steps", 3)
+    for precision, limits in (("bf16", (0.1, 0.3)), ("fp16", (0.02, 0.15))):  # 0.03, 0.17; 0.003, 0.09
+        found = place.dumped("--steps", 3, "--precision", precision)
+        figures = (apart(found["image"].double(), exact.image),
+                   max(((found[f"gradient/{name}"] - gradient).norm() / gradient.norm()).item()
+                       for name, gradient in exact_gradients.items()))
+        print("   {}: image {:.1e}, gradients {:.1e}".format(precision, *figures))
+        assert all(figure <= limit for figure, limit in zip(figures, limits)), figures
+        assert not torch.equal(found["image"], plain["image"]), "it ran in half precision"
+        assert apart(found["trajectory/total"].double(), rows["total"]) <= limits[1]
+    assert "no fast backward of convolutions in float16" in place.run("--keep-best", "--steps", 1, "--precision", "fp16")
+
+
 def test_draws(folder):
     """Of seed 0 those of torch.manual_seed(0); a search does not change with its batch."""
     place = Place(folder, search.Options(steps=3), batch=2)

@@ -19,7 +19,7 @@ constexpr std::int64_t kLeastImage = 16;
 constexpr std::int64_t kLargestImage = 4096;  // the generator's first layer then has 32768 channels at 64 features
 constexpr std::int64_t kMost = 1'000'000'000;
 
-void add_options(CLI::App& app, Options& o) {
+void add_options(CLI::App& app, Options& o, std::string& precision) {
   app.add_option("--data", o.data, "folder of PNG and JPEG pictures: one folder per class, or flat")->required();
   app.add_option("--out", o.out, "folder for losses.jsonl, samples, checkpoint and run.json")->required();
   app.add_option("--image-size", o.image_size, "side of the pictures in pixels, a power of two")->capture_default_str();
@@ -33,7 +33,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--blocks", o.blocks, "standard, or separable: hidden layers with far fewer weights")
       ->capture_default_str();
   app.add_option("--micro-batch", o.micro_batch, "pictures that go through the networks at a time");
-  app.add_option("--precision", o.precision, "fp32, or bf16: layers in bfloat16, weights in float32")
+  app.add_option("--precision", precision, "fp32, bf16 or fp16: of layers; weights stay in float32")
       ->capture_default_str();
   app.add_option("--allow", o.allow, "batch-norm: statistics of a micro-batch, not of the batch")->expected(1, -1);
   app.add_option("--lr", o.lr, "Adam's learning rate")->capture_default_str();
@@ -56,8 +56,6 @@ std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
   }
   if (o.blocks != "standard" && o.blocks != "separable")
     return "--blocks " + o.blocks + " does not work: standard and separable do";
-  if (o.precision != "fp32" && o.precision != "bf16")
-    return "--precision " + o.precision + " does not work: fp32 and bf16 do";
   if (app.count("--micro-batch") == 0) return "";
   if (o.micro_batch < 1 || o.micro_batch > o.batch) {
     return "--micro-batch " + std::to_string(o.micro_batch) + " of --batch " + std::to_string(o.batch) +
@@ -119,10 +117,13 @@ std::variant<Options, program::Answer> parse_options(int argc, const char* const
                "ullage-dcgan");
   app.get_formatter()->column_width(32);
   app.allow_extras();
-  add_options(app, options);
+  std::string precision(program::word_of(options.precision));
+  add_options(app, options, precision);
   for (const char* name : {"--data", "--out"}) app.get_option(name)->required(!rehearsal);
   if (auto answer = program::answer_to(app, [&] { app.parse(argc, argv); })) return *answer;
-  const std::string wrong = first_wrong_value(app, options, rehearsal);
+  const auto known = program::precision_named(precision);
+  options.precision = known.value_or(options.precision);
+  const std::string wrong = known ? first_wrong_value(app, options, rehearsal) : program::wrong_precision(precision);
   if (!wrong.empty()) return program::wrong_use(app, wrong);
   if (options.steps > 0) options.epochs = 0;
   return options;
@@ -149,7 +150,7 @@ std::map<std::string, std::string> options_that_shape_the_run(const Options& o) 
           {"--skip-bad", text(o.skip_bad)},
           {"--blocks", o.blocks},
           {"--micro-batch", text(o.micro_batch < o.batch ? o.micro_batch : 0)},
-          {"--precision", o.precision}};
+          {"--precision", std::string(program::word_of(o.precision))}};
 }
 
 std::string options_as_json(const Options& o) {
@@ -168,7 +169,7 @@ std::string options_as_json(const Options& o) {
                                        {"max_channels", given(o.max_channels)},
                                        {"blocks", o.blocks},
                                        {"micro_batch", given(o.micro_batch)},
-                                       {"precision", o.precision},
+                                       {"precision", program::word_of(o.precision)},
                                        {"allow", o.allow},
                                        {"lr", o.lr},
                                        {"beta1", o.beta1},

@@ -4,6 +4,7 @@
 // The options of ullage-dcgan (docs/cli.md, "run dcgan"), checked before any work begins.
 
 #include "program/answer.h"
+#include "program/precision.h"
 
 #include <cstdint>
 #include <map>
@@ -26,7 +27,7 @@ struct Options {
   std::int64_t max_channels = 0;  // 0: no cap
   std::string blocks = "standard";
   std::int64_t micro_batch = 0;  // pictures that go through the networks at a time; 0: the batch
-  std::string precision = "fp32";
+  program::Precision precision = program::Precision::Fp32;
   std::vector<std::string> allow;  // what may differ from a whole batch
   double lr = 2e-4;
   double beta1 = 0.5;

@@ -11,6 +11,7 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,49 @@ Result<std::vector<std::string>> paths_of(const Options& options) {
   return paths;
 }
 
+// The batches of the takes. They have as many micro-batches as the batch asked for, so that all run the same ops; a
+// short last one keeps its size.
+class Sizes final {
+ public:
+  explicit Sizes(const Options& options) : options_(options) {
+    if (options.micro_batch <= 0 || options.micro_batch >= options.batch) return;
+    last_ = options.batch % options.micro_batch;
+    parts_ = options.batch / options.micro_batch;
+  }
+
+  std::vector<std::int64_t> usual() const {
+    std::vector<std::int64_t> sizes;
+    const std::int64_t least = std::max<std::int64_t>(2, last_ + 1);
+    for (std::int64_t micro = least; micro < least + 3; ++micro) sizes.push_back(parts_ * micro + last_);
+    return sizes;
+  }
+
+  Options at(std::int64_t batch) const {
+    Options smaller = options_;
+    smaller.batch = batch;
+    smaller.micro_batch = parts_ == 1 && last_ == 0 ? 0 : (batch - last_) / parts_;
+    return smaller;
+  }
+
+ private:
+  const Options& options_;
+  std::int64_t parts_ = 1;  // whole micro-batches
+  std::int64_t last_ = 0;   // pictures of the short one; 0: there is none
+};
+
+// Micro-batches are offered if their other results are allowed: halves of the batch, the batch itself, and the one
+// asked for.
+std::vector<Choice> choices(const Options& options) {
+  std::vector<Choice> all = {{"image-size", options.image_size, image_sizes()},
+                             program::precision_choice(options.precision)};
+  if (options.allow.empty()) return all;
+  const std::int64_t now = options.micro_batch > 0 ? options.micro_batch : options.batch;
+  std::set<std::int64_t> values = {now};
+  for (std::int64_t value = options.batch; value > 0; value /= 2) values.insert(value);
+  all.push_back({"micro-batch", now, {values.begin(), values.end()}});
+  return all;
+}
+
 Status rehearse(const Options& options, std::vector<std::string> paths) {
   torch::manual_seed(static_cast<std::uint64_t>(options.seed));
   Trainer trainer(network_shape(options), adam_settings(options), samples_of(options.batch), step_settings(options));
@@ -58,22 +102,11 @@ Status rehearse(const Options& options, std::vector<std::string> paths) {
 
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
   if (!runtime::rehearsing()) return false;
-  if (options.micro_batch > 0 && options.micro_batch < options.batch) {
-    return Error{Error::Kind::BadArgument,
-                 "--micro-batch " + std::to_string(options.micro_batch) + " of --batch " +
-                     std::to_string(options.batch) + " is not predicted: predict --batch " +
-                     std::to_string(options.micro_batch) +
-                     " instead; the rest of the batch adds its pictures and noise",
-                 ""};
-  }
   ULLAGE_TRY_VALUE(const auto paths, paths_of(options));
+  const Sizes sizes(options);
   return torch_program::rehearse(
-      {{{"batch", options.batch}}, {{2, 3, 4}}, {{"image-size", options.image_size, image_sizes()}}, {"checkpoint"}},
-      options.threads, progress, [&](const std::vector<Knob>& knobs) {
-        Options smaller = options;
-        smaller.batch = knobs.front().value;
-        return rehearse(smaller, paths);
-      });
+      {{{"batch", options.batch}}, {sizes.usual()}, choices(options), {"checkpoint"}}, options.threads, progress,
+      [&](const std::vector<Knob>& knobs) { return rehearse(sizes.at(knobs.front().value), paths); });
 }
 
 }  // namespace ullage::dcgan

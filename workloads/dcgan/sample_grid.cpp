@@ -15,9 +15,7 @@ Grid sample_grid(Trainer& trainer, const Options& options) {
   return make_grid(pictures.const_data_ptr<float>(), shown, side);
 }
 
-StepSettings step_settings(const Options& o) {
-  return {o.micro_batch < o.batch ? o.micro_batch : 0, o.precision == "bf16"};
-}
+StepSettings step_settings(const Options& o) { return {o.micro_batch < o.batch ? o.micro_batch : 0, o.precision}; }
 
 NetworkShape network_shape(const Options& o) {
   return {o.image_size, o.nz, o.ngf, o.ndf, o.max_channels, o.blocks == "separable"};

@@ -39,17 +39,19 @@ void add_optimizer(std::vector<NamedTensor>& out, const std::string& prefix, con
   }
 }
 
-// Gives every parameter that lacks it a state of the right shape with unset values, as Adam does in its first step.
-void make_optimizer_state(torch::optim::Adam& adam, const torch::nn::Module& network) {
-  for (const torch::Tensor& parameter : network.parameters()) {
-    auto& state = adam.state()[parameter.unsafeGetTensorImpl()];
-    if (state != nullptr) continue;
-    auto fresh = std::make_unique<AdamParamState>();
-    const torch::Tensor like = parameter.detach();
-    fresh->exp_avg(torch::empty_like(like));
-    fresh->exp_avg_sq(torch::empty_like(like));
-    state = std::move(fresh);
+// float32 for what is a fraction, as the scaler itself holds its scale; int64 for what is counted.
+void add_scaler(std::vector<NamedTensor>& out, const std::string& prefix, const train::GradScaler& scaler) {
+  for (const auto& [name, value] : scaler.state_dict()) {
+    const bool count = name == "growth_interval" || name == "_growth_tracker";
+    out.push_back({prefix + name, torch::scalar_tensor(value, count ? torch::kInt64 : torch::kFloat32)});
   }
+}
+
+Status set_scaler(train::GradScaler& scaler, const std::string& prefix,
+                  const std::map<std::string, torch::Tensor>& read) {
+  train::GradScaler::State state = scaler.state_dict();
+  for (auto& [name, value] : state) value = read.at(prefix + name).item<double>();
+  return scaler.load_state_dict(state);
 }
 
 void set_optimizer_steps(torch::optim::Adam& adam, const std::string& prefix, const torch::nn::Module& network,
@@ -112,6 +114,8 @@ std::vector<NamedTensor> state_of(const Trainer& trainer) {
   add_network(all, "netD/", *trainer.netD);
   add_optimizer(all, "optimizerG/", *trainer.netG, trainer.optimizerG);
   add_optimizer(all, "optimizerD/", *trainer.netD, trainer.optimizerD);
+  add_scaler(all, "scalerG/", *trainer.scalerG);
+  add_scaler(all, "scalerD/", *trainer.scalerD);
   all.push_back({"generator", generator_state()});
   all.push_back({kFixedNoise, trainer.fixed_noise});
   return all;
@@ -141,8 +145,8 @@ std::vector<program::TensorToWrite> to_write(const std::vector<NamedTensor>& ten
 }
 
 Status restore_state(Trainer& trainer, const program::SafetensorsFile& file) {
-  make_optimizer_state(trainer.optimizerG, *trainer.netG);
-  make_optimizer_state(trainer.optimizerD, *trainer.netD);
+  make_adam_state(trainer.optimizerG);
+  make_adam_state(trainer.optimizerD);
   const std::vector<NamedTensor> all = state_of(trainer);
   if (const std::string wrong = differences(all, file); !wrong.empty()) {
     return Error{Error::Kind::BadFile, wrong, file.path()};
@@ -155,6 +159,11 @@ Status restore_state(Trainer& trainer, const program::SafetensorsFile& file) {
   }
   set_optimizer_steps(trainer.optimizerG, "optimizerG/", *trainer.netG, read);
   set_optimizer_steps(trainer.optimizerD, "optimizerD/", *trainer.netD, read);
+  for (const auto& [prefix, scaler] : {std::pair{"scalerG/", &trainer.scalerG}, {"scalerD/", &trainer.scalerD}}) {
+    if (Status status = set_scaler(**scaler, prefix, read); !status) {
+      return Error{status.error().kind, prefix + (": " + status.error().message), file.path()};
+    }
+  }
   set_generator_state(read.at("generator"));
   return success();
 }

@@ -18,8 +18,9 @@ struct NamedTensor {
 };
 
 // The order is fixed: netG, netD (parameters, then buffers), optimizerG, optimizerD (exp_avg, exp_avg_sq, step of each
-// parameter that has them), generator, fixed_noise. The tensors are the trainer's own and not copies, except `step` and
-// `generator`.
+// parameter that has them), in fp16 scalerG and scalerD (the entries of GradScaler::state_dict()), generator,
+// fixed_noise. The tensors are the trainer's own and not copies, except `step`,
+// those of the scalers and `generator`.
 std::vector<NamedTensor> state_of(const Trainer& trainer);
 
 // SHA-256 over name, type, shape and bytes of all tensors but the fixed noise, in that order.

@@ -2,7 +2,6 @@
 #include "dcgan/trainer.h"
 
 #include "ullage/runtime/runtime.h"
-#include "ullage/train/autocast_guard.h"
 
 #include <string>
 #include <tuple>
@@ -45,8 +44,13 @@ class KeptBuffers final {
   std::vector<torch::Tensor> kept_;
 };
 
-train::Accumulation window_of(const torch::nn::Module& network) {
-  return train::Accumulation::create(network, {.allow = {"BatchNorm2d"}}).value();
+train::Accumulation window_of(const torch::nn::Module& network, train::GradScaler& scaler) {
+  return train::Accumulation::create(network, {.allow = {"BatchNorm2d"}, .scaler = &scaler}).value();
+}
+
+std::unique_ptr<train::GradScaler> scaler_of(const StepSettings& settings) {
+  return std::make_unique<train::GradScaler>(
+      torch::kCPU, train::GradScaler::Settings{.enabled = settings.precision == program::Precision::Fp16});
 }
 
 // For what cannot fail here, because the slices of a batch add up to it.
@@ -68,6 +72,19 @@ void tell_names(const std::string& net, const torch::nn::Module& module) {
 
 }  // namespace
 
+void make_adam_state(torch::optim::Adam& adam) {
+  for (const auto& group : adam.param_groups()) {
+    for (const torch::Tensor& parameter : group.params()) {
+      auto& state = adam.state()[parameter.unsafeGetTensorImpl()];
+      if (state != nullptr) continue;
+      auto fresh = std::make_unique<torch::optim::AdamParamState>();
+      fresh->exp_avg(torch::zeros_like(parameter.detach()));
+      fresh->exp_avg_sq(torch::zeros_like(parameter.detach()));
+      state = std::move(fresh);
+    }
+  }
+}
+
 Trainer::Trainer(const NetworkShape& shape, const AdamSettings& adam, std::int64_t samples,
                  const StepSettings& settings)
     : netG(make_network<Generator>(shape)),
@@ -75,15 +92,20 @@ Trainer::Trainer(const NetworkShape& shape, const AdamSettings& adam, std::int64
       optimizerG(netG->parameters(), adam_options(adam)),
       optimizerD(netD->parameters(), adam_options(adam)),
       fixed_noise(make_fixed_noise(samples, shape.nz)),
+      scalerG(scaler_of(settings)),
+      scalerD(scaler_of(settings)),
       nz_(shape.nz),
       settings_(settings) {
   tell_names("netG", *netG);
   tell_names("netD", *netD);
-  if (settings.micro_batch > 0) windowG_ = window_of(*netG), windowD_ = window_of(*netD);
+  // A scaler may skip the first steps, and a checkpoint needs the state all the same.
+  if (scalerG->is_enabled()) make_adam_state(optimizerG), make_adam_state(optimizerD);
+  if (settings.micro_batch > 0) windowG_ = window_of(*netG, *scalerG), windowD_ = window_of(*netD, *scalerD);
 }
 
 Losses Trainer::step(torch::Tensor real) {
   const std::int64_t batch = real.size(0);
+  scaler_said_ = success();
   if (settings_.micro_batch > 0 && settings_.micro_batch < batch) {
     const torch::Tensor noise = torch::randn({batch, nz_, 1, 1});
     accumulate_discriminator(std::move(real), noise);
@@ -99,50 +121,55 @@ Losses Trainer::step(torch::Tensor real) {
 }
 
 torch::Tensor Trainer::generate(const torch::Tensor& noise) {
-  const train::AutocastGuard bf16(torch::kCPU, torch::kBFloat16, settings_.bf16);
+  const train::AutocastGuard guard = torch_program::autocast(settings_.precision);
   return netG->forward(noise);
 }
 
 torch::Tensor Trainer::discriminate(const torch::Tensor& pictures) {
-  const train::AutocastGuard bf16(torch::kCPU, torch::kBFloat16, settings_.bf16);
+  const train::AutocastGuard guard = torch_program::autocast(settings_.precision);
   return netD->forward(pictures);
 }
 
 // Computes the loss of `output` against one label for all, runs its backward and returns it.
-torch::Tensor Trainer::backward(const torch::Tensor& output, double label) {
+torch::Tensor Trainer::backward(train::GradScaler& scaler, const torch::Tensor& output, double label) {
   const torch::Tensor loss = torch::binary_cross_entropy(output, torch::full_like(output, label));
-  loss.backward();
+  scaler.scale(loss).backward();
   return loss.detach();
+}
+
+void Trainer::update(train::GradScaler& scaler, torch::optim::Optimizer& optimizer) {
+  scaler.step(optimizer);
+  if (Status said = scaler.update(); !said) scaler_said_ = std::move(said);
 }
 
 // By value: the pictures are freed here after the backward, which is the last use.
 void Trainer::backward_real(torch::Tensor real) {
   netD->zero_grad();
   const torch::Tensor output = discriminate(real);
-  errD_ = backward(output, kReal);
+  errD_ = backward(*scalerD, output, kReal);
   losses_.d_x = output.mean().item<double>();
 }
 
 void Trainer::backward_fake(const torch::Tensor& noise) {
   fake_ = generate(noise);
   const torch::Tensor output = discriminate(fake_.detach());
-  errD_ = errD_ + backward(output, kFake);
+  errD_ = errD_ + backward(*scalerD, output, kFake);
   losses_.d_g_z1 = output.mean().item<double>();
 }
 
 void Trainer::update_discriminator() {
-  optimizerD.step();
+  update(*scalerD, optimizerD);
   losses_.loss_d = std::exchange(errD_, {}).item<double>();
 }
 
 void Trainer::backward_generator() {
   netG->zero_grad();
   const torch::Tensor output = discriminate(std::exchange(fake_, {}));
-  losses_.loss_g = backward(output, kReal).item<double>();
+  losses_.loss_g = backward(*scalerG, output, kReal).item<double>();
   losses_.d_g_z2 = output.mean().item<double>();
 }
 
-void Trainer::update_generator() { optimizerG.step(); }
+void Trainer::update_generator() { update(*scalerG, optimizerG); }
 
 torch::Tensor Trainer::sample() {
   const torch::NoGradGuard no_grad;
@@ -181,7 +208,7 @@ void Trainer::accumulate_discriminator(torch::Tensor real, const torch::Tensor& 
     losses_.loss_d += backward(*windowD_, output, kFake, "fake");
     losses_.d_g_z1 += output.sum().item<double>() / batch;
   }
-  must(windowD_->step(optimizerD).value().scaler);
+  if (Status said = windowD_->step(optimizerD).value().scaler; !said) scaler_said_ = std::move(said);
 }
 
 void Trainer::accumulate_generator(const torch::Tensor& noise) {
@@ -194,7 +221,7 @@ void Trainer::accumulate_generator(const torch::Tensor& noise) {
     losses_.loss_g += backward(*windowG_, output, kReal, "fake");
     losses_.d_g_z2 += output.sum().item<double>() / batch;
   }
-  must(windowG_->step(optimizerG).value().scaler);
+  if (Status said = windowG_->step(optimizerG).value().scaler; !said) scaler_said_ = std::move(said);
 }
 
 std::vector<train::AcrossTheBatch> Trainer::differences() const {

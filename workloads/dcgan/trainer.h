@@ -5,11 +5,14 @@
 
 #include "dcgan/networks.h"
 #include "dcgan/run_folder.h"
+#include "torch_program/precision.h"
 #include "ullage/train/accumulation.h"
+#include "ullage/train/grad_scaler.h"
 
 #include <torch/optim/adam.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,10 +27,13 @@ struct AdamSettings {
 // How a step is computed. By default as pytorch/examples does.
 struct StepSettings {
   std::int64_t micro_batch = 0;  // pictures that go through the networks at a time; 0, or the batch or more: all
-  bool bf16 = false;             // layers under autocast to bfloat16
+  program::Precision precision = program::Precision::Fp32;  // of layers
 };
 
 inline constexpr std::int64_t kMostSamples = 64;  // pictures made from the fixed noise
+
+// Gives every parameter that lacks it the state that Adam makes in its first step.
+void make_adam_state(torch::optim::Adam& adam);
 
 class Trainer final {
  public:
@@ -49,6 +55,8 @@ class Trainer final {
   void update_discriminator();
   void backward_generator();  // netG.zero_grad, D(fake) against 1
   void update_generator();
+  // In fp16, what the scalers of the last step said: see GradScaler::update().
+  const Status& scaler_said() const { return scaler_said_; }
   const Losses& losses() const { return losses_; }
   // The same in micro-batches. `real` has as many pictures as `noise` has rows.
   void accumulate_discriminator(torch::Tensor real, const torch::Tensor& noise);
@@ -65,11 +73,15 @@ class Trainer final {
   torch::optim::Adam optimizerG;
   torch::optim::Adam optimizerD;
   torch::Tensor fixed_noise;  // (samples, nz, 1, 1)
+  // Enabled in fp16 alone. Each network's loss has its own, because they overflow at different scales.
+  std::unique_ptr<train::GradScaler> scalerG;
+  std::unique_ptr<train::GradScaler> scalerD;
 
  private:
   torch::Tensor generate(const torch::Tensor& noise);
   torch::Tensor discriminate(const torch::Tensor& pictures);
-  torch::Tensor backward(const torch::Tensor& output, double label);
+  torch::Tensor backward(train::GradScaler& scaler, const torch::Tensor& output, double label);
+  void update(train::GradScaler& scaler, torch::optim::Optimizer& optimizer);
   double backward(train::Accumulation& window, const torch::Tensor& output, double label, const char* of);
 
   std::int64_t nz_;
@@ -79,6 +91,7 @@ class Trainer final {
   torch::Tensor fake_;  // from backward_fake to backward_generator
   torch::Tensor errD_;
   Losses losses_;
+  Status scaler_said_ = success();
 };
 
 }  // namespace ullage::dcgan

@@ -93,11 +93,14 @@ Status TrainingRun::start_or_resume() {
   torch::manual_seed(static_cast<std::uint64_t>(options_.seed));
   trainer_.emplace(network_shape(options_), adam_settings(options_), samples_of(options_.batch),
                    step_settings(options_));
+  torch_program::note(options_.precision);
   if (const auto differ = trainer_->differences(); !differ.empty()) {
+    runtime::changes_results("--micro-batch " + std::to_string(options_.micro_batch), "different");
     progress_.say(std::to_string(differ.size()) + " layers differ in micro-batches of " +
                   std::to_string(options_.micro_batch) + ", from " + differ.front().layer + " to " +
                   differ.back().layer + " (" + differ.front().kind + "): " + differ.front().what);
   }
+  if (const std::string note = program::advice(options_.precision); !note.empty()) progress_.say(note);
   checkpoints_.remove_partial();
   if (options_.resume) {
     ULLAGE_TRY(resume());
@@ -150,6 +153,7 @@ Status TrainingRun::train_one_step() {
   const Losses losses = trainer_->step(std::move(*batch));
   ++step_;
   ULLAGE_TRY(log_->append(step_, losses));
+  if (const Status& said = trainer_->scaler_said(); !said) progress_.say(said.error().message);
   runtime::mark_step();
   step_seconds_.push_back(seconds_since(start));
   show_progress(losses);

@@ -81,7 +81,7 @@ struct Epilogue {
 
   // w: (B, 512).
   Tensor operator()(const Tensor& input, const Tensor& w, const Tensor& noise) const {
-    Tensor x = at::leaky_relu(input + strength * noise, kSlope);
+    Tensor x = at::leaky_relu(input + (strength * noise).to(input.scalar_type()), kSlope);
     x = at::instance_norm(x, {}, {}, {}, {}, /*use_input_stats=*/true, 0.1, kInstanceEps, /*cudnn_enabled=*/true);
     const Tensor style = at::linear(w, style_weight, style_bias).view({-1, 2, x.size(1), 1, 1});
     return x * (style.select(1, 0) + 1) + style.select(1, 1);

@@ -30,6 +30,7 @@ struct Words {
   std::string bad_noise_layers = "17";
   std::string optimizer = "adam";
   std::string schedule = "linear1cycledrop";
+  std::string precision = "fp32";
   std::int64_t seed = 0;
 };
 
@@ -55,6 +56,8 @@ void add_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("--lr-schedule", w.schedule, "fixed, linear1cycle, linear1cycledrop")->capture_default_str();
   app.add_option("--duplicates", o.duplicates, "searches for each picture")->capture_default_str();
   app.add_option("--batch-size,--batch", o.batch_size, "searches at once")->capture_default_str();
+  app.add_option("--precision", w.precision, "fp32, bf16 or fp16: of layers; weights stay in float32")
+      ->capture_default_str();
   app.add_option("--seed", w.seed, "of the first search, the next has the next one; 0 is a seed (default: by chance)");
   app.add_flag("--save-intermediate", o.save_intermediate, "the best face of every step, large and downscaled");
   app.add_flag("--keep-best", o.keep_best, "write the best face also where --eps was not reached");
@@ -114,6 +117,9 @@ std::string take_words(const Words& w, bool seed_given, Options& o) {
   if (seed_given && w.seed < 0) {
     return "--seed " + std::to_string(w.seed) + " is out of range: it must be from 0 to " + std::to_string(INT64_MAX);
   }
+  const auto precision = program::precision_named(w.precision);
+  if (!precision) return program::wrong_precision(w.precision);
+  o.precision = *precision;
   if (seed_given) o.seed = static_cast<std::uint64_t>(w.seed);
   return "";
 }
@@ -131,6 +137,7 @@ std::string first_wrong_value(const CLI::App& app, const Options& o) {
   if (!std::isfinite(o.learning_rate) || o.learning_rate <= 0) {
     return "--learning-rate " + number_shown(o.learning_rate) + " is out of range: it must be above 0";
   }
+  if (o.in_double && o.precision != program::Precision::Fp32) return "give --double or --precision, not both";
   if (o.input.empty()) return "--input is empty: name a picture or a folder of pictures";
   if (o.out.empty()) return "--out is empty: name a folder";
   return "";

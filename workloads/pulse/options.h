@@ -6,6 +6,7 @@
 
 #include "program/answer.h"
 #include "program/optimizer_kind.h"
+#include "program/precision.h"
 #include "pulse/loss_grammar.h"
 #include "pulse/schedule.h"
 
@@ -39,7 +40,8 @@ struct Options {
   Schedule schedule = Schedule::OneCycleDrop;
   std::int64_t duplicates = 1;
   std::int64_t batch_size = 1;
-  std::optional<std::uint64_t> seed;  // none: random, and printed
+  std::optional<std::uint64_t> seed;                        // none: random, and printed
+  program::Precision precision = program::Precision::Fp32;  // of the synthesis network's layers
   bool save_intermediate = false;
   bool keep_best = false;
   std::int64_t threads = 0;  // 0: torch's own choice

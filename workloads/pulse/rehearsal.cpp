@@ -70,12 +70,13 @@ Status rehearse(const Options& options) {
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
   std::vector<std::string> left_out;
   if (!std::filesystem::exists(options.gaussian_fit)) left_out.push_back("gaussian fit");
-  return torch_program::rehearse({{{"batch", options.batch_size}}, {{2, 3, 4}}, {}, left_out}, options.threads,
-                                 progress, [&](const std::vector<Knob>& knobs) {
-                                   Options smaller = options;
-                                   smaller.batch_size = knobs.front().value;
-                                   return rehearse(smaller);
-                                 });
+  return torch_program::rehearse(
+      {{{"batch", options.batch_size}}, {{2, 3, 4}}, {program::precision_choice(options.precision)}, left_out},
+      options.threads, progress, [&](const std::vector<Knob>& knobs) {
+        Options smaller = options;
+        smaller.batch_size = knobs.front().value;
+        return rehearse(smaller);
+      });
 }
 
 }  // namespace ullage::pulse

@@ -54,7 +54,8 @@ Search::Search(const Synthesis& synthesis, GaussianFit fit, const Tensor& wanted
       downscale_(synthesis.resolution(), wanted.size(2), wanted.scalar_type()),
       loss_(options.loss, wanted, options.eps),
       latents_(std::move(start.latents)),
-      noises_(std::move(start.noises)) {
+      noises_(std::move(start.noises)),
+      loss_scale_(options.precision) {
   searched_.push_back(latents_);
   for (const std::size_t i : trained_noises()) searched_.push_back(noises_[i]);
   for (Tensor& x : searched_) {
@@ -78,14 +79,19 @@ double Search::learning_rate() const {
   return options_.learning_rate * rate_factor(options_.schedule, done_, options_.steps);
 }
 
+Tensor Search::synthesise(const Tensor& w) const {
+  const train::AutocastGuard guard = torch_program::autocast(options_.precision);
+  return synthesis_(w, noises_).to(w.scalar_type());
+}
+
 Evaluation Search::evaluate() {
   for (Tensor& x : searched_) x.mutable_grad().reset();
   const Tensor v = latents_.expand({-1, synthesis_.layers(), -1});
   const Tensor w = at::leaky_relu(v * fit_.deviation + fit_.mean, 0.2);
-  const Tensor image = (synthesis_(w, noises_) + 1) / 2;
+  const Tensor image = (synthesise(w) + 1) / 2;
   const Tensor low = downscale_(image);
   LossFigures loss = loss_(w, low);
-  loss.total.sum().backward();
+  loss_scale_.scale(loss.total.sum()).backward();
   loss.total = loss.total.detach();
   for (auto& [term, figure] : loss.terms) figure = figure.detach();
   return {image.detach(), low.detach(), std::move(loss), loss_.distance(low.detach())};
@@ -99,7 +105,7 @@ void Search::project() {
 
 Evaluation Search::step() {
   Evaluation seen = evaluate();
-  optimizer_->step(learning_rate());
+  scaler_said_ = loss_scale_.step(*optimizer_, searched_, learning_rate());
   project();
   ++done_;
   return seen;

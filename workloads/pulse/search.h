@@ -14,6 +14,7 @@
 #include "pulse/networks.h"
 #include "pulse/options.h"
 #include "torch_program/optimizer.h"
+#include "torch_program/precision.h"
 
 #include <cstdint>
 #include <memory>
@@ -52,9 +53,12 @@ class Search final {
   const std::vector<at::Tensor>& noises() const { return noises_; }
   std::vector<std::size_t> trained_noises() const;  // layers whose noise is searched
   double learning_rate() const;                     // for the next step
+  // In fp16, what the scaler said of the last step: see GradScaler::update().
+  const Status& scaler_said() const { return scaler_said_; }
 
  private:
   Evaluation evaluate();
+  at::Tensor synthesise(const at::Tensor& w) const;
   void project();
 
   const Synthesis& synthesis_;
@@ -66,6 +70,8 @@ class Search final {
   std::vector<at::Tensor> noises_;
   std::vector<at::Tensor> searched_, radii_;
   std::unique_ptr<torch_program::Optimizer> optimizer_;
+  torch_program::LossScale loss_scale_;
+  Status scaler_said_ = success();
   std::int64_t done_ = 0;
 };
 

@@ -161,6 +161,7 @@ Status SearchRun::search(std::span<const Job> jobs, std::size_t first) {
     if (!options_.dump.empty()) recording.see(seen, search, rate);
     runtime::mark_step();
     show(jobs, seen, step + 1, start);
+    if (const Status& said = search.scaler_said(); !said) progress_.say(said.error().message);
     ULLAGE_TRY(faces_.save_intermediates(jobs, best, step));
   }
   if (!options_.dump.empty()) {
@@ -178,6 +179,8 @@ Result<ExitCode> SearchRun::run() {
   ULLAGE_TRY_VALUE(jobs_, list_jobs(options_.input, options_.duplicates, resolution, torch_program::charge));
   ULLAGE_TRY(faces_.prepare());
   torch_program::set_threads(options_.threads);
+  torch_program::note(options_.precision);
+  if (const std::string note = program::advice(options_.precision); !note.empty()) say(note);
   ULLAGE_TRY(load_networks());
   seed_ = options_.seed ? *options_.seed : torch_program::seed_by_chance();
   if (!options_.seed && options_.start.empty()) say("the same again: --seed " + std::to_string(seed_));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vqgan_clip/clip.h"
 
+#include "torch_program/precision.h"
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -114,12 +116,15 @@ struct ImageTower::Layers {
   }
 };
 
-ImageTower::ImageTower(const ClipShape& shape, const Source& source)
-    : shape_(shape), layers_(std::make_unique<const Layers>(shape, source.under("visual"))) {}
+ImageTower::ImageTower(const ClipShape& shape, const Source& source, program::Precision precision)
+    : shape_(shape), precision_(precision), layers_(std::make_unique<const Layers>(shape, source.under("visual"))) {}
 
 ImageTower::~ImageTower() = default;
 
-Tensor ImageTower::operator()(const Tensor& pictures) const { return (*layers_)(pictures); }
+Tensor ImageTower::operator()(const Tensor& pictures) const {
+  const train::AutocastGuard guard = torch_program::autocast(precision_);
+  return (*layers_)(pictures).to(pictures.scalar_type());
+}
 
 struct TextTower::Layers {
   Tensor words;  // stays in the file: 100 MB, of which a text needs a few rows

@@ -5,6 +5,7 @@
 // They map pictures and texts to vectors of one space. Each is loaded by itself, because texts are needed only at the
 // start.
 
+#include "program/precision.h"
 #include "torch_program/source.h"
 #include "vqgan_clip/clip_file.h"
 
@@ -17,7 +18,8 @@ namespace ullage::vqgan_clip {
 // Maps pictures (N,3,R,R) of 0..1, where R is shape().resolution, to vectors (N,D).
 class ImageTower final {
  public:
-  ImageTower(const ClipShape& shape, const torch_program::Source& source);
+  ImageTower(const ClipShape& shape, const torch_program::Source& source,
+             program::Precision precision = program::Precision::Fp32);
   ~ImageTower();
   ImageTower(const ImageTower&) = delete;
   ImageTower& operator=(const ImageTower&) = delete;
@@ -29,6 +31,7 @@ class ImageTower final {
  private:
   struct Layers;
   ClipShape shape_;
+  program::Precision precision_;
   std::unique_ptr<const Layers> layers_;
 };
 

@@ -42,10 +42,10 @@ Networks load_networks(ModelFiles files, const Options& options, at::ScalarType 
   const Source vqgan(std::exchange(files.vqgan, {}), type, "vqgan");
   Networks networks;
   networks.story = vectors_of_story(files, clip);
-  networks.tower = std::make_unique<const ImageTower>(files.clip.shape, clip);
+  networks.tower = std::make_unique<const ImageTower>(files.clip.shape, clip, options.precision);
   networks.token_side = files.config.token_side();
   const Slices slices = slices_of(options, files.size.size);
-  networks.decoder = std::make_unique<const Decoder>(files.config, vqgan, slices);
+  networks.decoder = std::make_unique<const Decoder>(files.config, vqgan, slices, options.precision);
   if (encodes(options)) networks.encoder = std::make_unique<const Encoder>(files.config, vqgan, slices);
   return networks;
 }

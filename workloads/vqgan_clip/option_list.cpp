@@ -82,6 +82,8 @@ void add_work(CLI::App& app, Options& o, OptionWords& w) {
   app.add_option("--augments", w.augments, "of Ji Sh Gn Pe Ro Af Et Ts Cr Er Re, in this order")
       ->expected(1, -1)
       ->capture_default_str();
+  app.add_option("--precision", w.precision, "fp32, bf16 or fp16: of layers; weights stay in float32")
+      ->capture_default_str();
   app.add_option("--seed", w.seed, "0 is a seed (default: by chance)");
   app.add_option("--threads", o.threads, "threads of torch (default: its own choice)");
   app.add_option("--allow", w.allowed,

@@ -25,6 +25,7 @@ struct OptionWords {
   std::string cut_method = "latest";
   std::vector<std::string> augments = {"Af", "Pe", "Ji", "Er"};
   std::string optimizer = "Adam";
+  std::string precision = "fp32";
   std::vector<std::string> allowed;
   std::int64_t seed = 0;
   std::string device = "cpu";

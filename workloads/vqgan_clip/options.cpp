@@ -90,6 +90,9 @@ std::string take_words(const CLI::App& app, const OptionWords& w, Options& o) {
   }
   if (auto wrong = take_name("--cut-method", w.cut_method, kCutMethods, o.cut_method); !wrong.empty()) return wrong;
   if (auto wrong = take_name("--optimiser", w.optimizer, kOptimizers, o.optimizer); !wrong.empty()) return wrong;
+  const auto precision = program::precision_named(w.precision);
+  if (!precision) return program::wrong_precision(w.precision);
+  o.precision = *precision;
   o.augments.clear();
   for (const std::string& word : w.augments) {
     if (auto wrong = take_name("--augments", word, kAugments, o.augments.emplace_back()); !wrong.empty()) return wrong;
@@ -139,6 +142,7 @@ std::string first_wrong_number(const CLI::App& app, const Options& o) {
 
 std::string first_contradiction(const CLI::App& app, const OptionWords& w, const Options& o) {
   if (!o.init_image.empty() && o.init_noise != InitNoise::None) return "give --init-image or --init-noise, not both";
+  if (o.in_double && o.precision != program::Precision::Fp32) return "give --double or --precision, not both";
   if (o.video && o.zoom_video) return "give --video or --zoom-video, not both";
   if (app.count("--augments") > 0 && o.cut_method != CutMethod::Latest && o.cut_method != CutMethod::NrUpdated) {
     return "--augments does not work with --cut-method " + w.cut_method + ": latest and nrupdated take them";

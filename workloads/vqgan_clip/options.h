@@ -6,6 +6,7 @@
 
 #include "program/answer.h"
 #include "program/optimizer_kind.h"
+#include "program/precision.h"
 #include "vqgan_clip/picture_size.h"
 #include "vqgan_clip/prompts.h"
 
@@ -56,7 +57,8 @@ struct Options {
   double cut_power = 1;
   std::vector<Augment> augments = {Augment::Af, Augment::Pe, Augment::Ji, Augment::Er};  // in this order
   OptimizerKind optimizer = OptimizerKind::Adam;
-  std::optional<std::uint64_t> seed;  // none: random, and printed
+  program::Precision precision = program::Precision::Fp32;  // of the layers of the decoder and of CLIP's image tower
+  std::optional<std::uint64_t> seed;                        // none: random, and printed
   std::string out = "output.png";
   bool video = false;
   bool zoom_video = false;

@@ -177,6 +177,9 @@ Status PaintRun::save(Search& search, const Evaluation& seen, std::int64_t itera
 }
 
 Status PaintRun::paint() {
+  torch_program::note(options_.precision);
+  if (!options_.allowed.empty()) runtime::changes_results("--allow", "rounding");
+  if (const std::string note = program::advice(options_.precision); !note.empty()) say(note);
   if (!options_.seed) say("the same again: --seed " + std::to_string(seed_));
   at::manual_seed(seed_);
   Search search(*networks_.decoder, *networks_.tower, *cutouts_, first_tokens(), options_);
@@ -192,6 +195,7 @@ Status PaintRun::paint() {
     if (!options_.dump.empty()) recording.see(seen, search);
     runtime::mark_step();
     show(seen, i, start);
+    if (const Status& said = search.scaler_said(); !said) progress_.say(said.error().message);
     ULLAGE_TRY(save(search, seen, i));
   }
   if (!options_.dump.empty()) {

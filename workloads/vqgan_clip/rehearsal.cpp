@@ -91,8 +91,11 @@ Result<runtime::RehearsalOffer> offer(const Options& options) {
   const PictureSize& size = files.size.size;
   std::vector<std::int64_t> sides;
   for (std::int64_t i = 0; i < kSizes; ++i) sides.push_back((kLeastTokens + i) * files.config.token_side());
-  return runtime::RehearsalOffer{
-      {{"width", size.width}, {"height", size.height}}, {sides, sides}, {}, left_out(options), {"width", "height"}};
+  return runtime::RehearsalOffer{{{"width", size.width}, {"height", size.height}},
+                                 {sides, sides},
+                                 {program::precision_choice(options.precision)},
+                                 left_out(options),
+                                 {"width", "height"}};
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ Tensor random_tokens(const Tensor& codebook, std::int64_t height, std::int64_t w
 
 Search::Search(const Decoder& decoder, const ImageTower& tower, const Cutouts& cutouts, Tensor z,
                const Options& options)
-    : decoder_(decoder), tower_(tower), cutouts_(cutouts), options_(options) {
+    : decoder_(decoder), tower_(tower), cutouts_(cutouts), options_(options), loss_scale_(options.precision) {
   restart(std::move(z));
 }
 
@@ -36,26 +36,26 @@ void Search::restart(Tensor z) {
 }
 
 // mse(z, 0) * weight / (2 i + 1) / 2.
-Tensor Search::hold_near_zero() const {
+Tensor Search::hold_near_zero() {
   const double shrinking = 1.0F / static_cast<float>(2 * done_ + 1);
   const Tensor loss = z_.pow(2).mean() * (shrinking * options_.init_weight) / 2;
-  loss.backward();
+  loss_scale_.scale(loss).backward();
   return loss.detach();
 }
 
-Search::Seen Search::look(const Tensor& picture, const Draws& draws, double share) const {
+Search::Seen Search::look(const Tensor& picture, const Draws& draws, double share) {
   const Tensor features = tower_(cutouts_.apply(picture, draws));
   std::vector<Tensor> losses;
   for (const PromptLoss& prompt : prompts_) losses.push_back(prompt(features));
   Tensor all = at::stack(losses);
   if (share < 1) all = all * share;
-  all.sum().backward();
+  loss_scale_.scale(all.sum()).backward();
   return {features.detach(), all.detach()};
 }
 
 // Weights each part by its share of the cutouts, because losses are means over them. The picture's gradient is summed
 // over all parts before it goes back through the decoder.
-Search::Seen Search::look_in_parts(const Tensor& picture, const Draws& draws) const {
+Search::Seen Search::look_in_parts(const Tensor& picture, const Draws& draws) {
   const Tensor shown = picture.detach().requires_grad_(true);
   std::vector<Tensor> features;
   Tensor losses;
@@ -81,7 +81,7 @@ Evaluation Search::evaluate(const Draws& draws) {
 
 Evaluation Search::step(const Draws& draws) {
   Evaluation seen = evaluate(draws);
-  optimizer_->step(options_.learning_rate);
+  scaler_said_ = loss_scale_.step(*optimizer_, {z_}, options_.learning_rate);
   const at::NoGradGuard no_grad;
   z_.copy_(z_.maximum(decoder_.least()).minimum(decoder_.greatest()));
   ++done_;

@@ -6,6 +6,7 @@
 // the optimizer, then clamps z to the bounds of the codebook. Steps count from 0.
 
 #include "torch_program/optimizer.h"
+#include "torch_program/precision.h"
 #include "vqgan_clip/clip.h"
 #include "vqgan_clip/cutouts.h"
 #include "vqgan_clip/options.h"
@@ -44,6 +45,8 @@ class Search final {
 
   const at::Tensor& z() const { return z_; }
   std::int64_t done() const { return done_; }
+  // In fp16, what the scaler said of the last step: see GradScaler::update().
+  const Status& scaler_said() const { return scaler_said_; }
 
  private:
   struct Seen {
@@ -52,9 +55,9 @@ class Search final {
   Evaluation evaluate(const Draws& draws);
   // Both compute losses and run the backward: look() to all that `picture` was made from, look_in_parts() first to
   // `picture`, once per part, then once through the decoder.
-  Seen look(const at::Tensor& picture, const Draws& draws, double share) const;
-  Seen look_in_parts(const at::Tensor& picture, const Draws& draws) const;
-  at::Tensor hold_near_zero() const;
+  Seen look(const at::Tensor& picture, const Draws& draws, double share);
+  Seen look_in_parts(const at::Tensor& picture, const Draws& draws);
+  at::Tensor hold_near_zero();
 
   const Decoder& decoder_;
   const ImageTower& tower_;
@@ -63,6 +66,8 @@ class Search final {
   std::vector<PromptLoss> prompts_;
   at::Tensor z_;
   std::unique_ptr<torch_program::Optimizer> optimizer_;
+  torch_program::LossScale loss_scale_;
+  Status scaler_said_ = success();
   std::int64_t done_ = 0;
 };
 

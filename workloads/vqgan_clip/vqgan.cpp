@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vqgan_clip/vqgan.h"
 
+#include "torch_program/precision.h"
 #include "vqgan_clip/straight_through.h"
 
 #include <ATen/ATen.h>
@@ -214,8 +215,9 @@ struct Decoder::Layers {
   }
 };
 
-Decoder::Decoder(const ModelConfig& config, const Source& source, const Slices& slices)
+Decoder::Decoder(const ModelConfig& config, const Source& source, const Slices& slices, program::Precision precision)
     : slices_(slices),
+      precision_(precision),
       codebook_(
           source.take(config.quantiser == Quantiser::Gumbel ? "quantize.embed.weight" : "quantize.embedding.weight")),
       layers_(std::make_unique<const Layers>(config, source, slices)) {
@@ -228,7 +230,11 @@ Decoder::~Decoder() = default;
 
 Tensor Decoder::operator()(const Tensor& z) const {
   const Tensor codes = replace_grad(looked_up(codebook_, nearest(z, codebook_, slices_.codes)), z);
-  return clamp_with_grad(((*layers_)(codes) + 1) / 2, 0, 1);
+  const Tensor decoded = [&] {
+    const train::AutocastGuard guard = torch_program::autocast(precision_);
+    return (*layers_)(codes).to(z.scalar_type());
+  }();
+  return clamp_with_grad((decoded + 1) / 2, 0, 1);
 }
 
 struct Encoder::Layers {

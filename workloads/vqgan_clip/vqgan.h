@@ -9,6 +9,7 @@
 // Each half has a 3x3 convolution, levels of residual blocks, and a middle with attention. The config's resolution
 // decides which levels have attention, so the size of the picture does not matter.
 
+#include "program/precision.h"
 #include "torch_program/source.h"
 #include "vqgan_clip/model_config.h"
 
@@ -31,7 +32,9 @@ at::Tensor nearest(const at::Tensor& z, const at::Tensor& codebook, std::int64_t
 // Maps tokens to pictures.
 class Decoder final {
  public:
-  Decoder(const ModelConfig& config, const torch_program::Source& source, const Slices& slices = {});
+  // `precision`: of the layers; the nearest codes are found in the type of z.
+  Decoder(const ModelConfig& config, const torch_program::Source& source, const Slices& slices = {},
+          program::Precision precision = program::Precision::Fp32);
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
@@ -48,6 +51,7 @@ class Decoder final {
  private:
   struct Layers;
   Slices slices_;
+  program::Precision precision_;
   at::Tensor codebook_, least_, greatest_;
   std::unique_ptr<const Layers> layers_;
 };

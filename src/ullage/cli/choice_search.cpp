@@ -11,12 +11,12 @@ namespace {
 using predict::LargestThatFits;
 using predict::Prediction;
 
-// Predicts the program with the option `name` at `value`. Returns nothing if the rehearsal failed or the program has no
+// Predicts the program with the choice at `value`. Returns nothing if the rehearsal failed or the program has no
 // such option. Sets `stopped` if a signal ended it; does nothing once that is set.
-std::optional<Prediction> at_choice(const RecordedProgram& program, const std::string& name, std::int64_t value,
+std::optional<Prediction> at_choice(const RecordedProgram& program, const Choice& choice, std::int64_t value,
                                     predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
   if (stopped) return std::nullopt;
-  const std::unique_ptr<RecordedProgram> other = program.with(name, value);
+  const std::unique_ptr<RecordedProgram> other = program.with(choice.name, choice.word(value));
   if (other == nullptr) return std::nullopt;
   question.memory.reset();
   question.cuda.reset();
@@ -31,8 +31,9 @@ std::optional<Prediction> at_choice(const RecordedProgram& program, const std::s
   return std::move(found->prediction);
 }
 
-LargestThatFits row_of(const std::string& name, std::int64_t value, const Prediction& prediction) {
-  return {name, value, prediction.process_peak, prediction.law, false};
+LargestThatFits row_of(const Choice& choice, std::int64_t value, const Prediction& prediction) {
+  return {choice.name,    value, prediction.process_peak,
+          prediction.law, false, choice.words.empty() ? std::string() : choice.word(value)};
 }
 
 LargestThatFits largest(const RecordedProgram& program, const Choice& choice, const predict::Question& question,
@@ -41,20 +42,20 @@ LargestThatFits largest(const RecordedProgram& program, const Choice& choice, co
   const auto fits = [&](const std::optional<Prediction>& one) { return one && one->process_peak <= memory; };
   const auto now = std::ranges::lower_bound(choice.values, choice.value);
   if (asked.process_peak <= memory) {
-    LargestThatFits best = row_of(choice.name, choice.value, asked);
+    LargestThatFits best = row_of(choice, choice.value, asked);
     for (auto next = std::ranges::upper_bound(choice.values, choice.value); next != choice.values.end(); ++next) {
-      const auto found = at_choice(program, choice.name, *next, question, progress, stopped);
+      const auto found = at_choice(program, choice, *next, question, progress, stopped);
       if (!fits(found)) break;
-      best = row_of(choice.name, *next, *found);
+      best = row_of(choice, *next, *found);
     }
     return best;
   }
   for (auto next = now; next != choice.values.begin();) {
     --next;
-    const auto found = at_choice(program, choice.name, *next, question, progress, stopped);
-    if (fits(found)) return row_of(choice.name, *next, *found);
+    const auto found = at_choice(program, choice, *next, question, progress, stopped);
+    if (fits(found)) return row_of(choice, *next, *found);
   }
-  return {choice.name, 0, {}, predict::Law::Exact, false};
+  return {choice.name, 0, {}, predict::Law::Exact, false, {}};
 }
 
 }  // namespace

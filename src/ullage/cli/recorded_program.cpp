@@ -113,20 +113,20 @@ Recorded RecordedRehearsal::at_sizes(const predict::Grid& grid) { return rehears
 
 Recorded RecordedRehearsal::at_target(const std::vector<Knob>& target) { return rehearse(as_text(grid_at(target))); }
 
-std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& option, std::int64_t value) const {
+std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& option, const std::string& value) const {
   const std::string name = "--" + option;
   std::vector<std::string> words = words_;
   bool there = false;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == name && i + 1 < words.size()) {
-      words[++i] = std::to_string(value);
+      words[++i] = value;
       there = true;
     } else if (words[i].starts_with(name + "=")) {
-      words[i] = name + "=" + std::to_string(value);
+      words[i] = name + "=" + value;
       there = true;
     }
   }
-  if (!there) words.insert(words.end(), {name, std::to_string(value)});
+  if (!there) words.insert(words.end(), {name, value});
   return std::make_unique<RecordedRehearsal>(runner_.without_spill(), std::move(words));
 }
 

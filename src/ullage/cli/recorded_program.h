@@ -32,7 +32,7 @@ class RecordedProgram {
   virtual Recorded at_target(const std::vector<Knob>& target) = 0;
   // Returns this program with another value of an option. It does not spill: requests above its budget are refused.
   // Returns null if the program has no such options.
-  virtual std::unique_ptr<RecordedProgram> with(const std::string&, std::int64_t) const { return nullptr; }
+  virtual std::unique_ptr<RecordedProgram> with(const std::string&, const std::string&) const { return nullptr; }
 };
 
 class RecordedCommand final : public RecordedProgram {
@@ -66,7 +66,7 @@ class RecordedRehearsal final : public RecordedProgram {
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<Knob>& target) override;
-  std::unique_ptr<RecordedProgram> with(const std::string& option, std::int64_t value) const override;
+  std::unique_ptr<RecordedProgram> with(const std::string& option, const std::string& value) const override;
 
  private:
   Recorded rehearse(const std::string& sizes);

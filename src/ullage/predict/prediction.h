@@ -56,6 +56,7 @@ struct LargestThatFits {
   Bytes process_peak;         // at that value, or if none fits, at the smallest
   Law law = Law::Exact;       // of process_peak
   bool more_may_fit = false;  // larger values might fit: the takes do not tell
+  std::string word{};         // how the value is written on the command line, "bf16"; empty: as its number
 };
 
 // The largest picture with equal sides that fits.

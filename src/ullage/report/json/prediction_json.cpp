@@ -45,6 +45,7 @@ Json largest_of(const std::vector<predict::LargestThatFits>& all) {
                     {"value", one.value},
                     {"process_peak_bytes", one.process_peak.count},
                     {"law", name(one.law)}});
+    if (!one.word.empty()) json.back()["word"] = one.word;
   }
   return json;
 }

@@ -161,7 +161,8 @@ Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
     if (one.value == 0) {
       text += fmt::format("; no {} that was tried fits", one.knob);
     } else {
-      text += fmt::format("; the largest {} that does: {} ({}, {})", one.knob, one.value, to_string(one.process_peak),
+      text += fmt::format("; the largest {} that does: {} ({}, {})", one.knob,
+                          one.word.empty() ? std::to_string(one.value) : one.word, to_string(one.process_peak),
                           law_in_passing(one.law));
     }
   }

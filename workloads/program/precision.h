@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// `--precision` of the programs: the type that layers run in. Weights stay in float32, and casts are made by autocast.
+// torch_program/precision.h has the guard.
+
+#include "ullage/base/knob.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ullage::program {
+
+enum class Precision { Fp32, Bf16, Fp16 };
+
+// "fp32", "bf16" or "fp16".
+std::string_view word_of(Precision precision);
+std::optional<Precision> precision_named(std::string_view word);
+
+// "--precision int8 does not work: fp32, bf16 and fp16 do".
+std::string wrong_precision(const std::string& word);
+
+// What to know before a run on the CPU; "" if nothing.
+std::string advice(Precision precision);
+
+// For `ullage predict`: float32, and the half precision asked for (bf16 if none is), by their bits.
+Choice precision_choice(Precision asked);
+
+}  // namespace ullage::program
