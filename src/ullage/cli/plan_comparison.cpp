@@ -34,9 +34,9 @@ Result<AllowedClasses> parse_classes(const std::string& text) {
     } else if (word.empty()) {
       return wrong("a word is missing in '" + text + "'; " + kClasses, "--allow");
     } else {
-      return wrong("'" + word + "' is no class of results" + suggestion(word, {"rounding", "different"}) + "; " +
-                       kClasses,
-                   "--allow");
+      return wrong(
+          "'" + word + "' is no class of results" + suggestion(word, {"rounding", "different"}) + "; " + kClasses,
+          "--allow");
     }
   }
   return allowed;
