@@ -51,6 +51,7 @@ void ExpectedTake::op_begun(OpId id, const OpView& op, std::span<const UseView> 
                   .backward = op.backward,
                   .grad_mode = op.grad_mode,
                   .sliced = op.sliced,
+                  .outside = {},
                   .node = std::string(op.node),
                   .layer = std::string(op.layer),
                   .line = std::string(op.line),
@@ -64,10 +65,12 @@ void ExpectedTake::op_begun(OpId id, const OpView& op, std::span<const UseView> 
   event(event::OpBegin{OpId{ops_[id.value]}}, at);
 }
 
-void ExpectedTake::op_ended(OpId id, std::span<const UseView> uses, bool failed, EventLog::Instant at) {
+void ExpectedTake::op_ended(OpId id, std::span<const UseView> uses, bool failed, EventLog::Instant at,
+                            OutsideReads outside) {
   OpDetail& detail = take_.details[ops_.at(id.value)];
   detail.end = take_.trace.end();
   detail.failed = failed;
+  detail.outside = outside;
   detail.took = Seconds{double(at.nanoseconds - begun_ns_[id.value]) / 1e9};
   add_uses(detail, uses);
   event(event::OpEnd{OpId{ops_[id.value]}}, at);

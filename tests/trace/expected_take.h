@@ -21,7 +21,7 @@ class ExpectedTake final {
   void allocated(StorageId id, Bytes bytes, OpId op_or_none, EventLog::Instant at);
   void freed(StorageId id, EventLog::Instant at);
   void op_begun(OpId id, const OpView& op, std::span<const UseView> uses, EventLog::Instant at);
-  void op_ended(OpId id, std::span<const UseView> uses, bool failed, EventLog::Instant at);
+  void op_ended(OpId id, std::span<const UseView> uses, bool failed, EventLog::Instant at, OutsideReads outside = {});
   void event(auto what, EventLog::Instant at) {
     take_.trace.events.push_back({what, Microseconds{std::int64_t(at.nanoseconds / 1000)}, {}});
   }

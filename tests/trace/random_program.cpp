@@ -79,8 +79,9 @@ void RandomProgram::end_op(std::size_t index) {
   const auto uses = some_uses(TensorUse::How::Output);
   const bool failed = below(20) == 0;
   const auto at = now();
-  log_.op_ended(open_[index].id, uses, failed, at);
-  if (expected_) expected_->op_ended(open_[index].id, uses, failed, at);
+  const OutsideReads outside{.mapped = below(4) == 0, .other = below(4) == 0};
+  log_.op_ended(open_[index].id, uses, failed, at, outside);
+  if (expected_) expected_->op_ended(open_[index].id, uses, failed, at, outside);
   open_.erase(open_.begin() + std::ptrdiff_t(index));
 }
 

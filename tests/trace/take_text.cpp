@@ -68,8 +68,8 @@ void add_ops(const Take& take, Lines& lines) {
     std::string uses;
     for (const TensorUse& use : one.uses) uses += text(use);
     lines.add("op", take.trace.ops.at(i).name, take.trace.ops[i].stack.value, one.thread, one.backward, one.grad_mode,
-              one.failed, one.sliced, "node", one.node, "layer", one.layer, "line", one.line, one.begin.value,
-              one.end.value, one.took.count, uses);
+              one.failed, one.sliced, one.outside.mapped, one.outside.other, "node", one.node, "layer", one.layer,
+              "line", one.line, one.begin.value, one.end.value, one.took.count, uses);
   }
 }
 

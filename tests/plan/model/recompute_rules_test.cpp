@@ -144,6 +144,12 @@ TEST(Arguments, NoticesTensorsThatAreNotThePools) {
   EXPECT_TRUE(all_arguments_seen("aten::add.Scalar", call({in, out})));
   EXPECT_FALSE(all_arguments_seen("aten::copy_", call({use(0, How::Written, {8})})));
   EXPECT_FALSE(all_arguments_seen("aten::addmm", call({in, other, out})));
+  trace::OpDetail reads_more = call({in, out});
+  reads_more.outside.mapped = true;
+  EXPECT_TRUE(all_arguments_seen("aten::addmm", reads_more)) << "weights of a mapped file change by ops only";
+  reads_more.outside.other = true;
+  EXPECT_FALSE(all_arguments_seen("aten::addmm", reads_more));
+  EXPECT_FALSE(all_arguments_seen("aten::native_layer_norm", reads_more));
   EXPECT_FALSE(all_arguments_seen("aten::scatter.src", call({in, other, out})));
   EXPECT_TRUE(all_arguments_seen("aten::scatter.value", call({in, other, out})));
   EXPECT_TRUE(all_arguments_seen("aten::cat", call({in, other, out})));

@@ -11,7 +11,11 @@
 #include <gtest/gtest.h>
 #include <torch/nn.h>
 
+#include <unistd.h>
+
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -249,6 +253,43 @@ TEST(TapedOp, IsNotMadeOfWhatIsMoreThanBytes) {
   EXPECT_FALSE(takes.taken["aten::sin"]) << "the conjugate is taken when it is read";
   EXPECT_TRUE(takes.taken["aten::cos"]);
   EXPECT_FALSE(takes.taken["aten::exp"]) << "no version is counted of it";
+}
+
+// Of what is not the pool's, an op may read weights that are mapped from a file, until an op writes to them.
+TEST(TapedOp, ReadsWeightsOfAMappedFile) {
+  struct Takes final : OpListener {
+    std::unique_ptr<TapedOp> taped;
+    void begin(OpCall& call) override { taped = TapedOp::capture(call, {}, plan::RecomputeRule::Plain); }
+    void end(OpCall&, std::span<const c10::IValue>, bool) noexcept override {}
+  } takes;
+  const std::string file = ::testing::TempDir() + "weights" + std::to_string(getpid());
+  std::ofstream(file) << std::string(4096, 'w');
+  torch::Tensor mapped = torch::from_file(file, /*shared=*/false, 4096, torch::kByte);
+  const torch::Tensor shared = torch::from_file(file, /*shared=*/true, 4096, torch::kByte);
+  std::vector<std::uint8_t> bytes(4096);
+  const torch::Tensor borrowed = torch::from_blob(mapped.data_ptr(), {4096}, torch::kByte);
+  auto installed = Interceptor::install({&takes});
+  ASSERT_TRUE(installed);
+  const std::unique_ptr<Interceptor> guard = std::move(*installed);
+  guard->enable();
+  (void)torch::neg(shared);
+  EXPECT_EQ(takes.taped, nullptr) << "other processes may write to it";
+  (void)torch::neg(borrowed);
+  EXPECT_EQ(takes.taped, nullptr) << "its owner may write to it";
+  (void)torch::neg(torch::from_blob(bytes.data(), {4096}, torch::kByte));
+  EXPECT_EQ(takes.taped, nullptr);
+  (void)torch::neg_(mapped);
+  EXPECT_EQ(takes.taped, nullptr) << "running it again would write to it again";
+  (void)torch::neg(mapped);
+  const std::unique_ptr<TapedOp> taped = std::move(takes.taped);
+  ASSERT_NE(taped, nullptr);
+  EXPECT_TRUE(taped->mapped_stand());
+  const std::vector<StoragePtr> made = taped->run({});
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(blob_of(*made[0]), Blob(4096, 'w'));  // negated twice
+  mapped.add_(1);
+  EXPECT_FALSE(taped->mapped_stand());
+  std::filesystem::remove(file);
 }
 
 TEST(TapedOp, NoticesWhatChangedInPlaceWithoutBeingSeen) {

@@ -54,6 +54,38 @@ TEST(PlanProgram, TapesWhatIsRunAgainAndNothingElse) {
   EXPECT_EQ(program.maker(ValueIndex{2}), OpIndex{2});
 }
 
+// A run does not look at ops that neither read nor make a storage of the pool. Their actions move to the ops beside.
+TEST(PlanProgram, LeavesOutOpsThatTouchNothingOfThePool) {
+  plan::Sites sites = chain();
+  plan::Sites with_idle;
+  with_idle.values = sites.values;
+  plan::Sites::Op idle;
+  idle.key = 100;
+  for (const OpIndex op : sites.ops.ids()) {  // an idle op before each op, and one at the end
+    with_idle.ops.push_back(idle);
+    with_idle.ops.push_back(sites.ops[op]);
+  }
+  with_idle.ops.push_back(idle);
+  plan::Plan plan;
+  plan.schedule.actions = {{What::Spill, OpIndex{0}, false, ValueIndex{0}},
+                           {What::Drop, OpIndex{4}, false, ValueIndex{1}},
+                           {What::Recompute, OpIndex{7}, false, {}, OpIndex{3}, {ValueIndex{1}}},
+                           {What::Drop, OpIndex{8}, true, ValueIndex{1}}};
+  const PlanProgram program(with_idle, plan);
+  ASSERT_EQ(program.end(), OpIndex{4});
+  EXPECT_EQ(program.op(OpIndex{2}), sites.ops[OpIndex{2}]);
+  EXPECT_EQ(program.last_key(), 3u);
+  ASSERT_EQ(program.before(OpIndex{0}).size(), 1u);
+  EXPECT_EQ(program.before(OpIndex{0})[0].what, What::Spill);
+  ASSERT_EQ(program.after(OpIndex{1}).size(), 1u);
+  EXPECT_EQ(program.after(OpIndex{1})[0], drop(1, 1));
+  ASSERT_EQ(program.before(OpIndex{3}).size(), 1u);
+  EXPECT_EQ(program.before(OpIndex{3})[0], recompute(3, 1));
+  ASSERT_EQ(program.after(OpIndex{3}).size(), 1u);
+  EXPECT_EQ(program.after(OpIndex{3})[0], drop(3, 1));
+  EXPECT_TRUE(program.taped(OpIndex{1}));
+}
+
 // The last drop of a value is not followed by a recompute, so the run spills the bytes instead.
 TEST(PlanProgram, KnowsADropThatIsTheLast) {
   plan::Plan plan;

@@ -132,6 +132,7 @@ TEST(TraceFile, ReadsAnOldFileAsItWasWritten) {
       false,
       false,
       false,
+      {},
       "ConvolutionBackward0",
       "netG.main.0",
       "",

@@ -2,6 +2,7 @@
 #include "ullage/runtime/ops/taped_op.h"
 
 #include "ullage/runtime/ops/interceptor.h"
+#include "ullage/runtime/ops/mapped_files.h"
 #include "ullage/runtime/ops/op_info.h"
 
 #include <ATen/Context.h>
@@ -37,6 +38,12 @@ bool is_plain(const at::Tensor& tensor) {
       tensor.device().type() == followed_device().type() || tensor.unsafeGetTensorImpl()->is_wrapped_number();
   return tensor.layout() == c10::kStrided && here && !tensor.key_set().has_any(kNotPlain) && !tensor.is_quantized() &&
          !tensor.is_inference() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+}
+
+// Is it a weight that is mapped from a file, and does the op only read it?
+bool is_readable_weight(const OpCall& call, const c10::StorageImpl* storage) {
+  const auto use = std::ranges::find(call.inputs, storage, [](const StorageUse& one) { return one.storage.get(); });
+  return use != call.inputs.end() && !use->written && lies_in_private_file(use->storage);
 }
 
 }  // namespace
@@ -79,7 +86,7 @@ std::unique_ptr<TapedOp> TapedOp::capture(const OpCall& call, std::span<const St
   taped->op_ = *call.handle;
   taped->arguments_.reserve(call.arguments.size());
   for (const c10::IValue& value : call.arguments) {
-    if (!taped->take(value, inputs)) return nullptr;
+    if (!taped->take(call, value, inputs)) return nullptr;
   }
   if (how == plan::RecomputeRule::BatchNorm) taped->leave_statistics_out();
   if (how == plan::RecomputeRule::Random) taped->keep_generator();
@@ -91,11 +98,13 @@ std::unique_ptr<TapedOp> TapedOp::capture(const OpCall& call, std::span<const St
   return taped;
 }
 
-bool TapedOp::take(const c10::IValue& value, std::span<const StorageUse> inputs) {
+bool TapedOp::take(const OpCall& call, const c10::IValue& value, std::span<const StorageUse> inputs) {
   using Kind = Argument::Kind;
   Argument argument;
   bool understood = true;
-  const auto add = [&](const at::Tensor& tensor) { understood = understood && take_part(tensor, inputs, argument); };
+  const auto add = [&](const at::Tensor& tensor) {
+    understood = understood && take_part(call, tensor, inputs, argument);
+  };
   if (value.isTensor()) {
     argument.kind = Kind::Tensor;
     add(value.toTensor());
@@ -115,22 +124,25 @@ bool TapedOp::take(const c10::IValue& value, std::span<const StorageUse> inputs)
   return understood;
 }
 
-bool TapedOp::take_part(const at::Tensor& tensor, std::span<const StorageUse> inputs, Argument& argument) {
+bool TapedOp::take_part(const OpCall& call, const at::Tensor& tensor, std::span<const StorageUse> inputs,
+                        Argument& argument) {
   Part part;
   if (tensor.defined()) {
     if (!is_plain(tensor)) return false;
-    const c10::StorageImpl* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+    c10::StorageImpl* const storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
     for (std::size_t i = 0; i < inputs.size() && !part.input; ++i) {
       if (inputs[i].storage.get() == storage) part.input = i;
     }
     if (part.input) {
       part.geometry = Geometry::of(tensor);
+    } else {
+      part.other = tensor;
+      part.mapped = bytes_of(*tensor.unsafeGetTensorImpl()) != Address{};
+      if (part.mapped && !is_readable_weight(call, storage)) return false;  // nobody knows who else writes to it
+    }
+    if (part.input || part.mapped) {
       part.counter = tensor.unsafeGetTensorImpl()->version_counter();
       part.version = part.counter.current_version();
-    } else if (bytes_of(*tensor.unsafeGetTensorImpl()) != Address{}) {
-      return false;  // not of the pool: nobody knows who else writes to it
-    } else {
-      part.other = tensor;  // it has no bytes on the device
     }
   }
   argument.parts.push_back(std::move(part));
@@ -194,6 +206,15 @@ bool TapedOp::unchanged(std::size_t i) const {
   for (const Argument& argument : arguments_) {
     for (const Part& part : argument.parts) {
       if (part.input == i && part.counter.current_version() != part.version) return false;
+    }
+  }
+  return true;
+}
+
+bool TapedOp::mapped_stand() const {
+  for (const Argument& argument : arguments_) {
+    for (const Part& part : argument.parts) {
+      if (part.mapped && part.counter.current_version() != part.version) return false;
     }
   }
   return true;

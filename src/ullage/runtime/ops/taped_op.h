@@ -42,7 +42,8 @@ class TapedOp final {
  public:
   // Call it before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order. Null
   // if `how` is Never or an argument is not supported. Not supported are storages, subclasses of Tensor, views with a
-  // conjugate bit, and tensors on another device or with bytes outside the pool.
+  // conjugate bit, and tensors on another device or with bytes outside the pool. Of the latter, weights mapped from a
+  // file are supported (mapped_files.h) unless the op writes to them.
   static std::unique_ptr<TapedOp> capture(const OpCall& call, std::span<const StorageUse> inputs,
                                           plan::RecomputeRule how);
   // Call it after the op ran.
@@ -62,16 +63,28 @@ class TapedOp final {
   bool needs(std::size_t i) const { return needed_[i]; }
   // Are its tensors over input i unchanged since, by torch's version counters?
   bool unchanged(std::size_t i) const;
+  // Are the mapped weights that it reads unchanged since, by torch's version counters?
+  bool mapped_stand() const;
+  // Calls f(storage) for each mapped weight that it reads.
+  template <class F>
+  void each_mapped(const F& f) const {
+    for (const Argument& argument : arguments_) {
+      for (const Part& part : argument.parts) {
+        if (part.mapped) f(part.other.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+      }
+    }
+  }
   Bytes bytes() const;  // memory that this record takes
   std::string name() const { return op_->schema().name(); }
 
  private:
   struct Part {                        // a tensor among the arguments
     std::optional<std::size_t> input;  // which of the inputs its storage is; none: it is not of the pool
-    Geometry geometry;                 // of a tensor of the pool, like the next two
-    c10::VariableVersion counter;
+    Geometry geometry;                 // of a tensor of the pool
+    c10::VariableVersion counter;      // of a tensor of the pool or a mapped weight, like the next
     std::uint32_t version = 0;
-    at::Tensor other;  // a tensor that is not of the pool; may be undefined
+    bool mapped = false;  // `other` is a mapped weight
+    at::Tensor other;     // a tensor that is not of the pool; may be undefined
   };
   struct Argument {
     enum class Kind { Value, Tensor, List, OptionalList } kind = Kind::Value;
@@ -81,8 +94,8 @@ class TapedOp final {
   class Surroundings;  // restores the state that kernels depend on besides their arguments, for as long as it lives
 
   TapedOp() = default;
-  bool take(const c10::IValue& value, std::span<const StorageUse> inputs);
-  bool take_part(const at::Tensor& tensor, std::span<const StorageUse> inputs, Argument& argument);
+  bool take(const OpCall& call, const c10::IValue& value, std::span<const StorageUse> inputs);
+  bool take_part(const OpCall& call, const at::Tensor& tensor, std::span<const StorageUse> inputs, Argument& argument);
   void leave_statistics_out();
   void keep_generator();
   void find_needed(std::size_t inputs);

@@ -30,7 +30,7 @@ struct Inside final {
 // A program that leaves a step before this many ops had only seemed to begin it. That is not a deviation.
 constexpr plan::OpIndex kFalseStart{8};
 
-// The key of the op that this thread began last.
+// The key of the newest op of this thread that read a storage of the pool.
 thread_local std::uint64_t last_key = 0;
 
 // The storages of the pool among the arguments of a call, each once and in their order, and the call's key.
@@ -129,7 +129,13 @@ void PlanFollower::begin(OpCall& call) {
 void PlanFollower::meet(OpCall& call) {
   if (place_ != kNowhere && thread_of_work(true) != thread_) return;
   Met met = meet_inputs(call, pool_);
-  if (place_ != kNowhere && !is_next(met.key, met.inputs)) leave();
+  if (!handed_back_ || place_ != kNowhere) note_writes_outside(call);
+  in_stray_ = false;
+  if (place_ != kNowhere && !is_next(met.key, met.inputs)) {
+    in_stray_ = met.inputs.empty();
+    if (in_stray_) return;  // end() sees what it makes
+    leave();
+  }
   if (place_ == kNowhere && begins_step(met.key) && hand_back()) {
     if (next_ != nullptr) take_new_plan();
     thread_ = thread_of_work(true);
@@ -137,9 +143,9 @@ void PlanFollower::meet(OpCall& call) {
     start_step(/*follows_one=*/false);
     if (!is_next(met.key, met.inputs)) leave();
   }
-  last_key = met.key;
+  if (!met.inputs.empty()) last_key = met.key;
   at_border_ = false;
-  if (place_ != kNowhere && !carry_out(program_->before(place_))) leave();
+  if (place_ != kNowhere && !prepare()) leave();
   if (place_ == kNowhere) {
     if (handed_back_) return;
     for (const StorageUse& input : met.inputs) {
@@ -173,37 +179,60 @@ bool PlanFollower::carry_out(std::span<const plan::Action> actions) {
   }
 }
 
+void PlanFollower::note_writes_outside(const OpCall& call) {
+  for (const StorageUse& input : call.inputs) {
+    if (input.written && !pool_.knows(input.begin)) tape_.overwritten_outside(input.storage.get());
+  }
+}
+
+// Carries out the actions before the op at place_, once.
+bool PlanFollower::prepare() { return std::exchange(prepared_, true) || carry_out(program_->before(place_)); }
+
 bool PlanFollower::is_next(std::uint64_t key, std::span<const StorageUse> inputs) {
   return program_->op(place_).key == key && tape_.bind_inputs(place_, inputs);
 }
 
-void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool returned) noexcept {
+void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool /*returned*/) noexcept {
   if (!active_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(lock_);
-  if (!in_op_ || thread_of_work(true) != thread_) return;
+  if (place_ == kNowhere || (!in_op_ && !in_stray_) || thread_of_work(true) != thread_) return;
   const Inside here;
   in_op_ = false;
   tape_.take_blank_back();
   const std::vector<StorageUse> inputs = std::exchange(inputs_, {});
-  if (!returned || !tape_.bind_outputs(place_, inputs, outputs) || !carry_out(program_->after(place_))) {
-    return leave();
-  }
+  if (inputs.empty() && makes_nothing(outputs)) return;  // such an op is no part of a plan (see PlanProgram)
+  // An op that threw in the observed step too, and that the program caught, made nothing then either.
+  if (in_stray_ || !tape_.bind_outputs(place_, inputs, outputs) || !carry_out(program_->after(place_))) return leave();
+  prepared_ = false;
   place_ = place_.next();
   if (place_ == program_->end()) finish_step();
 }
 
+bool PlanFollower::makes_nothing(std::span<const c10::IValue> outputs) const {
+  bool nothing = true;
+  for (const c10::IValue& output : outputs) {
+    each_tensor(output, [&](const at::Tensor& tensor) {
+      const std::optional<StorageUse> use = storage_use(*tensor.unsafeGetTensorImpl());
+      if (use && pool_.knows(use->begin)) nothing = false;
+    });
+  }
+  return nothing;
+}
+
 // ---- steps
 
-// Does a planned step begin with this op? It must come right after the last op of such a step, or after mark_step(). A
-// step cannot be followed from a later op, because the ops before would not be on tape.
+// Does a planned step begin with this op? It must come right after the last op of such a step (ops that read nothing of
+// the pool do not count), or after mark_step(). A step cannot be followed from a later op, because the ops before would
+// not be on tape.
 bool PlanFollower::begins_step(std::uint64_t key) {
   const PlanProgram* program = next_ != nullptr ? next_.get() : program_.get();
   if (program == nullptr || program->op({}).key != key) return false;
-  return at_border_ || program->op(program->end().previous()).key == last_key;
+  return at_border_ || program->last_key() == last_key;
 }
 
 void PlanFollower::start_step(bool follows_one) {
   follows_one_ = follows_one;
+  prepared_ = false;
   tape_.begin_step(program_, follows_one);
   pager_.planned().follow_plan(true);
   store_.restart_present_peak();

@@ -67,6 +67,9 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   static constexpr plan::OpIndex kNowhere = plan::kNone;
 
   void meet(OpCall& call);
+  void note_writes_outside(const OpCall& call);
+  bool prepare();
+  bool makes_nothing(std::span<const c10::IValue> outputs) const;
   bool is_next(std::uint64_t key, std::span<const StorageUse> inputs);
   bool begins_step(std::uint64_t key);
   void start_step(bool follows_one);
@@ -89,7 +92,9 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   bool at_border_ = false;             // mark_step() was called, and no op has begun since
   bool handed_back_ = true;            // nothing is left on tape that the program may need
   std::uint64_t steps_at_border_ = 0;  // counts_.steps at the last mark_step()
+  bool prepared_ = false;              // the actions before the op at place_ are carried out
   bool in_op_ = false;                 // the op at place_ runs
+  bool in_stray_ = false;              // an op runs that is not the one at place_ and reads nothing of the pool
   bool follows_one_ = false;           // the step before this one was followed too
   std::vector<StorageUse> inputs_;     // of the op that runs
   bool blanks_will_do_ = false;        // the op that runs touches bytes whose content it does not use

@@ -13,9 +13,7 @@ using plan::Action;
 PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
     : sites_(std::move(sites)),
       actions_(plan.schedule.actions),
-      first_(2 * sites_.ops.size() + 1),
       makers_(sites_.values, plan::kNone),
-      taped_(sites_.ops.size()),
       taped_readers_(sites_.values),
       peak_(plan.peak),
       overhead_(plan.overhead),
@@ -23,6 +21,9 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
   const auto slot = [](const Action& action) { return 2 * action.at.value + (action.after ? 1 : 0); };
   std::stable_sort(actions_.begin(), actions_.end(),
                    [&](const Action& a, const Action& b) { return slot(a) < slot(b); });
+  leave_idle_ops_out();
+  taped_.resize(sites_.ops.size());
+  first_.resize(2 * sites_.ops.size() + 1);
   std::uint32_t next = 0;
   for (std::uint64_t i = 0; i < first_.size(); ++i) {
     while (next < actions_.size() && slot(actions_[next]) < i) ++next;
@@ -42,6 +43,31 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
     for (const plan::ValueIndex value : sites_.ops[i].reads) taped_readers_[value].push_back(i);
   }
   find_last();
+  for (const plan::OpIndex i : sites_.ops.ids()) {
+    if (!sites_.ops[i].reads.empty()) last_key_ = sites_.ops[i].key;
+  }
+}
+
+// The actions of such an op come right after the op before it, or before the first op that stays.
+void PlanProgram::leave_idle_ops_out() {
+  const auto idle = [](const plan::Sites::Op& op) { return op.reads.empty() && op.makes.empty(); };
+  if (std::ranges::all_of(sites_.ops, idle)) return;
+  Table<plan::OpIndex, plan::Sites::Op> busy;
+  Table<plan::OpIndex, bool> was_idle(sites_.ops.size());
+  Table<plan::OpIndex, plan::OpIndex> before(sites_.ops.size());  // how many busy ops are before each op
+  for (const plan::OpIndex i : sites_.ops.ids()) {
+    before[i] = busy.next_id();
+    was_idle[i] = idle(sites_.ops[i]);
+    if (!was_idle[i]) busy.push_back(std::move(sites_.ops[i]));
+  }
+  for (Action& action : actions_) {
+    const plan::OpIndex place = before[action.at];
+    const bool at_idle = was_idle[action.at];
+    if (at_idle) action.after = place != plan::OpIndex{};
+    action.at = at_idle && action.after ? place.previous() : place;
+    if (action.op != plan::kNone) action.op = before[action.op];
+  }
+  sites_.ops = std::move(busy);
 }
 
 void PlanProgram::find_last() {

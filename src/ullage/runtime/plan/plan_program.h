@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Prepares a plan for being carried out: what to do before and after each op, and which ops to keep on tape. This
-// header includes no torch.
+// Prepares a plan for being carried out: what to do before and after each op, and which ops to keep on tape. Ops that
+// neither read nor make a storage of the pool are left out, because programs make such calls in any number and order (a
+// DataLoader unpacks batches as its workers deliver them). This header includes no torch.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/file/plan_file.h"
@@ -29,6 +30,8 @@ class PlanProgram final {
   const plan::Sites& sites() const { return sites_; }
   std::span<const plan::Action> before(plan::OpIndex op) const { return at(op, false); }
   std::span<const plan::Action> after(plan::OpIndex op) const { return at(op, true); }
+  // The key of the last op that reads a storage of the pool.
+  std::uint64_t last_key() const { return last_key_; }
   // `action`: a Drop from before() or after(). True if the step does not make that value again.
   bool is_last(const plan::Action& action) const { return last_[static_cast<std::size_t>(&action - actions_.data())]; }
   // Does the plan run this op again?
@@ -48,10 +51,12 @@ class PlanProgram final {
 
  private:
   std::span<const plan::Action> at(plan::OpIndex op, bool after) const;
+  void leave_idle_ops_out();
   void find_last();
 
   plan::Sites sites_;
   std::vector<plan::Action> actions_;
+  std::uint64_t last_key_ = 0;
   std::vector<bool> last_;            // index: as actions_
   std::vector<std::uint32_t> first_;  // index of the first action before op i: at 2 i; of those after it: at 2 i + 1
   Table<plan::ValueIndex, plan::OpIndex> makers_;

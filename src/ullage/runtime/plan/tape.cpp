@@ -33,6 +33,7 @@ void Tape::begin_step(std::shared_ptr<const PlanProgram> program, bool follows_o
   taped_.resize(program_->sites().ops.size());
   for (auto& [value, at] : carried) {
     at.ours.reset();
+    at.met = false;
     if (!at.in_program()) continue;
     newest_[at.at.value] = value;
     place(value) = std::move(at);
@@ -44,6 +45,7 @@ void Tape::forget() {
   Table<ValueIndex, Place> gone = std::exchange(places_, {});
   newest_.clear();
   taped_.clear();
+  written_outside_.clear();
   bytes_ = {};
 }
 
@@ -53,10 +55,16 @@ bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
   const std::vector<ValueIndex>& reads = program_->op(at).reads;
   if (reads.size() != inputs.size()) return false;
   for (std::size_t i = 0; i < reads.size(); ++i) {
-    const Place& known = place(reads[i]);
-    if (known.at != Address{}) {
-      if (known.at != inputs[i].begin || !known.newest) return false;
+    Place& known = place(reads[i]);
+    if (known.at == inputs[i].begin && known.newest) {
+      known.met = true;
       continue;
+    }
+    if (known.at != Address{}) {
+      // A storage that lived on from the step before, which no op of this step used yet. The program may have put
+      // another in its place: a batch that is loaded one step ahead.
+      if (known.met || !known.newest) return false;
+      newest_.erase(known.at.value);
     }
     // Either the step should have made this value, or the storage holds another value than the plan says.
     if (program_->maker(reads[i]) != plan::kNone || newest_.contains(inputs[i].begin.value)) return false;
@@ -70,7 +78,7 @@ void Tape::bind(ValueIndex value, const StorageUse& use) {
   at.at = use.begin;
   at.size = use.size;
   at.program = c10::weak_intrusive_ptr<c10::StorageImpl>(use.storage);
-  at.newest = true;
+  at.newest = at.met = true;
   at.dropped = false;
   newest_[use.begin.value] = value;
 }
@@ -264,6 +272,7 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
       return cannot(taped.op->name() + " would write to the program's own bytes");
     }
   }
+  if (!mapped_stand(*taped.op)) return cannot("a mapped weight that " + taped.op->name() + " reads was written to");
   std::vector<StoragePtr> made;
   if (batch_norm) {
     std::vector<StoragePtr> read = inputs;
@@ -290,6 +299,12 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
     done = keep(site.makes[next++], std::move(storage)) && done;
   }
   return done;
+}
+
+bool Tape::mapped_stand(const TapedOp& op) const {
+  bool stand = op.mapped_stand();
+  op.each_mapped([&](const c10::StorageImpl* storage) { stand = stand && !written_outside_.contains(storage); });
+  return stand;
 }
 
 std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool batch_norm) {

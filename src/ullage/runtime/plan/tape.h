@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace ullage::runtime {
@@ -60,6 +61,8 @@ class Tape final {
   void overwritten(Address at);
   // Recomputes the bytes of the program's storage at `at`. False: it is not dropped, or cannot be made (why_not()).
   bool recompute(Address at);
+  // An op is about to write to a storage that is not the pool's. Ops that read it before are not run again.
+  void overwritten_outside(const c10::StorageImpl* storage) { written_outside_.insert(storage); }
   // Why the last value that was asked for could not be made.
   const std::string& why_not() const { return why_not_; }
 
@@ -82,6 +85,7 @@ class Tape final {
     Bytes size;                                                       // of the program's storage
     c10::weak_intrusive_ptr<c10::StorageImpl> program{StoragePtr()};  // the program's storage
     bool newest = false;                                              // that storage still holds this value
+    bool met = false;                                                 // an op of this step used it there
     bool dropped = false;                                             // the tape has dropped its bytes
     StoragePtr ours;                                                  // held or recomputed
 
@@ -98,6 +102,7 @@ class Tape final {
   bool put(plan::ValueIndex value, StoragePtr storage);
   bool ensure(plan::ValueIndex value, std::vector<plan::ValueIndex>& made);
   bool make_dropped();
+  bool mapped_stand(const TapedOp& op) const;
   bool leads_to_dropped(plan::ValueIndex value) const;
   bool can_be_made(plan::ValueIndex value) const;
   bool cannot(std::string why);
@@ -114,6 +119,7 @@ class Tape final {
     std::vector<std::size_t> written;  // indices of inputs that it overwrites
   };
   Table<plan::OpIndex, Taped> taped_;
+  std::unordered_set<const c10::StorageImpl*> written_outside_;  // in this step
   std::vector<Address> blanks_;
   std::string why_not_;
   Bytes bytes_;

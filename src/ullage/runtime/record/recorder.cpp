@@ -4,6 +4,7 @@
 #include "ullage/base/replace_file.h"
 #include "ullage/runtime/ops/autograd_state.h"
 #include "ullage/runtime/ops/interceptor.h"
+#include "ullage/runtime/ops/mapped_files.h"
 #include "ullage/runtime/python/python_line.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ struct ThisThread {
     const Recorder* recorder;  // a process may have two: for the trace file, and for planning
     const OpCall* call;
     OpId op;
+    trace::OutsideReads outside;
   };
   c10::SmallVector<Open, 4> open;
 
@@ -169,20 +171,30 @@ void Recorder::begin(OpCall& call) {
     meet_leaves(uses);
     tell_steps(call, uses);
     tell_border(lock);
-    this_thread().open.push_back({this, &call, log_op(call, uses, line)});
+    this_thread().open.push_back({this, &call, log_op(call, uses, line), outside_reads(call)});
   });
 }
 
 void Recorder::end(OpCall& call, std::span<const c10::IValue> outputs, bool returned) noexcept {
   ThisThread& here = this_thread();
   if (!here.innermost(this, &call)) return;
-  const OpId op = here.open.back().op;
+  const ThisThread::Open open = here.open.back();
   here.open.pop_back();
   if (settings_.synchronize && looks()) settings_.synchronize();
   record([&](Lock&) {
     OpUses uses(outputs);
-    log_.op_ended(op, uses.known([this](Address at) { return find(at); }), !returned, now());
+    log_.op_ended(open.op, uses.known([this](Address at) { return find(at); }), !returned, now(), open.outside);
   });
+}
+
+trace::OutsideReads Recorder::outside_reads(const OpCall& call) {
+  trace::OutsideReads reads;
+  for (const StorageUse& input : call.inputs) {
+    if (find(input.begin) != nullptr) continue;
+    const bool mapped = !input.written && lies_in_private_file(input.storage);
+    (mapped ? reads.mapped : reads.other) = true;
+  }
+  return reads;
 }
 
 // Notes which storages are parameters and gradients.

@@ -133,6 +133,7 @@ class Recorder final : public OpListener, public SavedListener {
   std::optional<StorageId> parameter_at(Address at);
   void add(Address at, Bytes bytes);
   void forget();
+  trace::OutsideReads outside_reads(const OpCall& call);
   OpId log_op(const OpCall& call, OpUses& uses, std::string_view line);
   void meet_leaves(const OpUses& uses);
   void tell_steps(const OpCall& call, const OpUses& uses);

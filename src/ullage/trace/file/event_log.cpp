@@ -152,7 +152,7 @@ OpId EventLog::op_begun(const OpView& op, std::span<const UseView> uses, Instant
   return id;
 }
 
-void EventLog::op_ended(OpId op, std::span<const UseView> outputs, bool failed, Instant at) {
+void EventLog::op_ended(OpId op, std::span<const UseView> outputs, bool failed, Instant at, OutsideReads outside) {
   auto& open = state_->open;
   const auto found =
       std::find_if(open.rbegin(), open.rend(), [&](const State::OpenOp& one) { return one.op == op.value; });
@@ -160,7 +160,7 @@ void EventLog::op_ended(OpId op, std::span<const UseView> outputs, bool failed, 
   if (found == open.rend() || take == nullptr) return;
   const std::uint64_t took = std::max(at.nanoseconds, found->begun_ns) - found->begun_ns;
   open.erase(std::next(found).base());
-  take->op_end(op.value, took, failed, state_->known(outputs), micros(at));
+  take->op_end(op.value, took, failed, outside, state_->known(outputs), micros(at));
 }
 
 void EventLog::saved(StorageId storage, SavedKind kind, Instant at) {

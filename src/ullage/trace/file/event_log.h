@@ -67,7 +67,7 @@ class EventLog final {
   void freed(StorageId storage, std::uint32_t thread, Instant at);
   OpId op_begun(const OpView& op, std::span<const UseView> uses, Instant at);
   // Ops can end in any order, but those of one thread nest. `outputs` may include the storages of inputs.
-  void op_ended(OpId op, std::span<const UseView> outputs, bool failed, Instant at);
+  void op_ended(OpId op, std::span<const UseView> outputs, bool failed, Instant at, OutsideReads outside = {});
   void saved(StorageId storage, SavedKind kind, Instant at);
   void released(StorageId storage, Instant at);
   void out_of_memory(Bytes requested, std::uint32_t thread, Instant at);

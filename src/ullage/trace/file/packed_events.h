@@ -81,9 +81,9 @@ struct PackedEvent {
 
 // The flags of each kind of record.
 inline constexpr std::uint8_t kBackward = 1, kGradMode = 2, kSliced = 4, kOtherThread = 8;  // OpBegin
-inline constexpr std::uint8_t kFailed = 1;                                                  // OpEnd
+inline constexpr std::uint8_t kFailed = 1, kReadsMapped = 2, kReadsOther = 4;               // OpEnd
 inline constexpr std::uint8_t kNotInOp = 1;                                                 // Allocation
-inline constexpr std::uint8_t kFlags[] = {1, 0, 15, 1, 3, 0, 0, 0, 1, 3, 0, 0};             // allowed, by PackedKind
+inline constexpr std::uint8_t kFlags[] = {1, 0, 15, 7, 3, 0, 0, 0, 1, 3, 0, 0};             // allowed, by PackedKind
 
 // Reads one record after the other. Checks that every id was given out before.
 class EventUnpacker final {

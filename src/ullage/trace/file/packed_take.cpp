@@ -84,9 +84,11 @@ void PackedTake::op_begin(const OpView& op, const OpTexts& texts, std::span<cons
   end(put_uses(to, uses));
 }
 
-void PackedTake::op_end(std::uint64_t op, std::uint64_t took_ns, bool failed, std::span<const UseView> uses,
-                        std::uint64_t micros) {
-  std::byte* to = begin(PackedKind::OpEnd, failed ? kFailed : 0, 2 * kMostPacked + most_of(uses), micros);
+void PackedTake::op_end(std::uint64_t op, std::uint64_t took_ns, bool failed, OutsideReads outside,
+                        std::span<const UseView> uses, std::uint64_t micros) {
+  const unsigned flags =
+      (failed ? kFailed : 0u) | (outside.mapped ? kReadsMapped : 0u) | (outside.other ? kReadsOther : 0u);
+  std::byte* to = begin(PackedKind::OpEnd, flags, 2 * kMostPacked + most_of(uses), micros);
   to = put_packed(to, now_.next_op - op);
   end(put_uses(put_packed(to, took_ns), uses));
 }

@@ -32,7 +32,7 @@ class PackedTake final {
   void allocation(Bytes bytes, std::optional<std::uint64_t> op, std::uint64_t micros);
   void free(std::uint64_t storage, std::uint64_t micros);
   void op_begin(const OpView& op, const OpTexts& texts, std::span<const UseView> uses, std::uint64_t micros);
-  void op_end(std::uint64_t op, std::uint64_t took_ns, bool failed, std::span<const UseView> uses,
+  void op_end(std::uint64_t op, std::uint64_t took_ns, bool failed, OutsideReads outside, std::span<const UseView> uses,
               std::uint64_t micros);
   void save(std::uint64_t storage, SavedKind kind, std::uint64_t micros);
   void unsave(std::uint64_t storage, std::uint64_t micros);

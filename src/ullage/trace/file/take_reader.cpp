@@ -181,6 +181,7 @@ const char* TakeReader::end_op(const PackedEvent& event) {
   detail.end = take_.trace.end();
   detail.took = Seconds{static_cast<double>(event.amount) / 1e9};
   detail.failed = (event.flags & kFailed) != 0;
+  detail.outside = {(event.flags & kReadsMapped) != 0, (event.flags & kReadsOther) != 0};
   if (const char* problem = add_uses(event, detail)) return problem;
   return set_event(event::OpEnd{*op});
 }

@@ -167,7 +167,7 @@ void TakeWriter::write_op_begin(OpId op, PackedTake& packed, std::uint64_t micro
 void TakeWriter::write_op_end(OpId op, PackedTake& packed, std::uint64_t micros) {
   ULLAGE_CHECK(op.value < now_.next_op, "an op ends that did not begin");
   const OpDetail& detail = take_.details[op.value];
-  packed.op_end(op.value, nanoseconds(detail.took), detail.failed, uses_of(op, true), micros);
+  packed.op_end(op.value, nanoseconds(detail.took), detail.failed, detail.outside, uses_of(op, true), micros);
 }
 
 void TakeWriter::write_border(const ReportedBorder& border, PackedTake& packed) {

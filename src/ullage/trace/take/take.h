@@ -29,6 +29,13 @@ struct TensorUse {
   friend bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 
+// The bytes of an op's arguments that the recording does not know, because they are not the pool's.
+struct OutsideReads {
+  bool mapped = false;  // some are weights mapped from a file, which only ops change
+  bool other = false;   // some are others: anybody may change them unseen
+  friend bool operator==(const OutsideReads&, const OutsideReads&) = default;
+};
+
 // The facts about an op besides its name. The name is in trace.ops at the same index.
 struct OpDetail {
   std::uint32_t thread = 0;  // threads are numbered in the order of their first event
@@ -36,6 +43,7 @@ struct OpDetail {
   bool grad_mode = false;    // autograd was recording operations
   bool failed = false;       // it threw
   bool sliced = false;       // it is one slice of a list op that Ullage cut to fit the budget
+  OutsideReads outside;      // all false too if it was still running at the end
   std::string node;          // "ConvolutionBackward0": the graph node that ran it; empty outside backward
   std::string layer;         // "netG.main.6" if the program named its parameters, else empty
   std::string line;          // "train.py:57": the line of the program that called it; empty if unknown
