@@ -61,7 +61,7 @@ TEST_F(AdviseCommand, AProgramThatGoesOnIsEndedWithAllItsProcesses) {
   std::ofstream(script) << "sleep 100000 &\necho $! > " << pid_file << "\nwait\n";
   const nlohmann::json advice = json_of(advise({"--json", "--memory", "8GiB", "--seconds", "2", "--", "sh", script}));
   EXPECT_TRUE(advice["plain"]["fits"].is_null()) << advice;
-  EXPECT_NE(advice["notes"].dump().find("the time of 2.0 s was over"), std::string::npos) << advice;
+  EXPECT_NE(advice["notes"].dump().find("the time limit of 2.0 s was reached"), std::string::npos) << advice;
 
   pid_t sleeper = 0;
   std::ifstream(pid_file) >> sleeper;

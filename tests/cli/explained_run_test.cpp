@@ -170,7 +170,7 @@ TEST_F(ExplainedRun, ChecksItsOptionsBeforeTheStart) {
     EXPECT_NE(end.err.find(why), std::string::npos) << end.err;
     EXPECT_FALSE(fs::exists(folder_.file("ran")));
   };
-  refused({"--keep", folder_.file("fifo")}, 2, "is no folder");
+  refused({"--keep", folder_.file("fifo")}, 2, "is not a folder");
   refused({"--out", folder_.path().string()}, 2, "the answer must be a file");
   refused({"--out", folder_.file("a"), "--html", folder_.file("a")}, 2,
           "the answer cannot be written to the same file as the page");

@@ -58,7 +58,7 @@ TEST(Knobs, SaysWhatIsWrongWithBothFiguresAndWhatToDo) {
 TEST(Knobs, RefusesWhatIsNoSize) {
   for (const char* size : {"0", "-2", "2.5", "", "x", "0x10", "1099511627777", "99999999999999999999", "2 "}) {
     EXPECT_EQ(error_of({"batch"}, {std::string("batch=") + size}),
-              std::string("--at: '") + size + "' is no size: write a whole number from 1 to 1099511627776");
+              std::string("--at: '") + size + "' is not a size: write a whole number from 1 to 1099511627776");
     EXPECT_NE(error_of({std::string("batch=2,3,") + size}, {"batch=5"}), "") << size;
   }
   EXPECT_EQ(error_of({"batch"}, {"batch"}), "--at: 'batch' is not NAME=SIZE, as batch=128 is");

@@ -153,7 +153,7 @@ TEST_F(PredictCommand, SaysThatAProgramEndedBeforeASecondStep) {
   const auto json = predict_json(kBatch128, {"train-once={batch}"});
   EXPECT_EQ(json["pool_peak_bytes"], peak_of({Kind::Affine, 128, 1}));
   EXPECT_EQ(said_,
-            "ullage: note: batch 2: the program ended by itself without a whole step that came again: the peak is "
+            "ullage: note: batch 2: the program ended by itself before a whole step was repeated: the peak is "
             "that of the whole run, and a longer one may need more\n");
 }
 
@@ -200,7 +200,7 @@ TEST_F(PredictCommand, OffersToRunHereWhereARelativeFileIsNotFound) {
   EXPECT_EQ(end.exit_code, 1);
   EXPECT_NE(end.err.find("  | data: no such file\n"), std::string::npos) << end.err;
   EXPECT_NE(
-      end.err.find("ullage: it ran in an empty folder, where data is not found: write whole paths, or give --here"),
+      end.err.find("ullage: it ran in an empty folder, in which data is not found: write whole paths, or give --here"),
       std::string::npos)
       << end.err;
 }
@@ -236,7 +236,7 @@ TEST_F(PredictCommand, SaysWhatIsWrongWithAFileOrItsTarget) {
   EXPECT_EQ(predict({file, "--at", "batch=1"}).exit_code, 2);
   const Finished unknown = predict({file, "--at", "size=64"});
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_NE(unknown.err.find("--at: size is no knob of the takes; their knobs: batch"), std::string::npos);
+  EXPECT_NE(unknown.err.find("--at: size is not a knob of the takes; they have batch"), std::string::npos);
   EXPECT_EQ(predict({folder_.file("none.ullage")}).exit_code, 3);
   fs::resize_file(file, fs::file_size(file) - 1);
   const Finished damaged = predict({file});

@@ -149,8 +149,8 @@ TEST_F(RunCommand, SaysWhatWasAllowedAndWhatCameOfIt) {
 TEST_F(RunCommand, SaysThatNothingRanInBf16ThoughQuiet) {
   const Finished end = run({"--quiet", "--allow", "bf16", "--report", report_file(), "fake", "attach"});
   EXPECT_EQ(end.exit_code, 2);  // a shipped program is no Python program
-  EXPECT_NE(end.err.find("--allow: is for Python programs, ullage-fake is none; 'ullage help fake' says whether it "
-                         "has --precision"),
+  EXPECT_NE(end.err.find("--allow: is for Python programs, and ullage-fake is not one; 'ullage help fake' says whether "
+                         "it has --precision"),
             std::string::npos)
       << end.err;
   const Finished other = run({"--quiet", "--allow", "bf16", "--report", report_file(), "--", "sh", "-c", "exit 5"});

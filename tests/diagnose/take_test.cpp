@@ -100,10 +100,10 @@ TEST(Take, ThatEndedForLackOfMemorySaysWhoAskedForHowMuch) {
   EXPECT_EQ(diagnosis.facts.requested, 32_MiB);
   ASSERT_EQ(first(diagnosis), "budget_too_small");
   // The op has the gradient of 8 MiB, a saved activation of 32 and the weight of 16.
-  EXPECT_EQ(
-      diagnosis.causes[0].evidence[0],
-      "aten::convolution_backward needs 88.00 MiB at once: 56.00 MiB that it was given or had made, and the 32.00 "
-      "MiB asked for");
+  EXPECT_EQ(diagnosis.causes[0].evidence[0],
+            "aten::convolution_backward needs 88.00 MiB at once: 56.00 MiB for its inputs and what it had made, and "
+            "the 32.00 "
+            "MiB asked for");
   // 88 MiB, 128 MiB outside the pool and 8 MiB of margin, rounded up to 64 MiB.
   ASSERT_TRUE(remedy(diagnosis, "least_budget"));
   EXPECT_EQ(remedy(diagnosis, "least_budget")->action, "ullage run --memory 256MiB -- python train.py --batch-size 4");

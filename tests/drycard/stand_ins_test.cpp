@@ -142,7 +142,7 @@ TEST(StandIns, DoNotCountTheRealLibraries) {
   EXPECT_EQ(find_stand_in(*made, "libcublas.so.13"), nullptr);
   EXPECT_EQ(functions_of(*made, "libcudart.so.13"), Texts{"cudaFree@libcudart.so.13"});
   EXPECT_EQ(made->notes, Texts{"not looked at: " + (folder / "lib/libtext.so") +
-                               ":0: no ELF file: it does not begin with 0x7f ELF"});
+                               ":0: not an ELF file: it does not begin with 0x7f ELF"});
 }
 
 TEST(StandIns, SayWhatIsNoCudaTorch) {

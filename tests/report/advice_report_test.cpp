@@ -21,7 +21,7 @@ advise::Advice sample_advice() {
   advice.memory = Bytes{12485394432};
   advice.plain.fits = false;
   advice.plain.peak = Bytes{16106127360};
-  advice.refused = "2.30 GiB more are refused at train.py:305, when 10.39 GiB are taken";
+  advice.refused = "2.30 GiB more are refused at train.py:305, after 10.39 GiB were taken";
   advice.rows.resize(4);
   advice.rows[0] = {.id = "expandable_segments+gradient_checkpointing",
                     .name = "together: allocator: expandable_segments:True + checkpoint each of 12 Block",

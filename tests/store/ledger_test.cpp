@@ -182,7 +182,7 @@ TEST_F(LedgerTest, RefusesADescriptorThatIsNoLedger) {
     const Result<Ledger> ledger = Ledger::attach_from_environment();
     ASSERT_FALSE(ledger.ok()) << fd;
     EXPECT_EQ(ledger.error().kind, Error::Kind::BadFile);
-    EXPECT_NE(ledger.error().text().find("no ledger of Ullage"), std::string::npos) << ledger.error().text();
+    EXPECT_NE(ledger.error().text().find("not a ledger of Ullage"), std::string::npos) << ledger.error().text();
   }
   for (int fd : {null, empty, zeros}) close(fd);
 }

@@ -109,13 +109,13 @@ TEST(UpscaleModelFile, SaysWhatAnotherNetworkIsAndWhichAreKnown) {
       "; known are the RRDB networks of ESRGAN and Real-ESRGAN, x4 and x2 (RealESRGAN_x4plus, RealESRGAN_x2plus, "
       "RealESRGAN_x4plus_anime_6B, RRDB_ESRGAN_x4)";
   EXPECT_EQ(said({{"body.0.weight", {1}}, {"body.1.weight", {1}}}, "params."),
-            "no network of ESRGAN or Real-ESRGAN: this is an SRVGGNetCompact (realesr-general-x4v3, "
+            "not a network of ESRGAN or Real-ESRGAN: this is an SRVGGNetCompact (realesr-general-x4v3, "
             "realesr-animevideov3)" +
                 known);
   EXPECT_EQ(said({{"decoder.conv_in.weight", {1}}}, "state_dict."),
-            "no network of ESRGAN or Real-ESRGAN: this is a VQGAN (ullage-vqgan-clip)" + known);
+            "not a network of ESRGAN or Real-ESRGAN: this is a VQGAN (ullage-vqgan-clip)" + known);
   EXPECT_EQ(said({{"fc.weight", {1}}, {"layer1.a", {1}}, {"layer1.b", {1}}}, ""),
-            "no network of ESRGAN or Real-ESRGAN: its names begin with layer1. (2), fc. (1)" + known);
+            "not a network of ESRGAN or Real-ESRGAN: its names begin with layer1. (2), fc. (1)" + known);
 }
 
 }  // namespace

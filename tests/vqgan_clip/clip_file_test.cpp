@@ -118,17 +118,17 @@ TEST_F(ClipFileOpened, OfAnotherKindIsCalledByItsName) {
             std::string::npos);
   EXPECT_NE(refused({{"vision_model.embeddings.class_embedding", {1}}}).find("another library's CLIP"),
             std::string::npos);
-  EXPECT_EQ(
-      refused({{"a", {1}}}),
-      ": visual.conv1.weight is missing or has another number of extents: this is no CLIP; give the published file, as "
-      "ViT-B-32.pt");
+  EXPECT_EQ(refused({{"a", {1}}}),
+            ": visual.conv1.weight is missing or has another number of extents: this is not a CLIP; give the published "
+            "file, as "
+            "ViT-B-32.pt");
   EXPECT_NE(refused(wanted_of_clip(small_clip()), "I16").find("is of type I16"), std::string::npos);
 }
 
 TEST_F(ClipFileOpened, OfSizesThatCannotBeIsRefused) {
-  EXPECT_NE(
-      refused(small_with("visual.positional_embedding", {16, 64})).find("has 16 places, which are no square and one"),
-      std::string::npos);
+  EXPECT_NE(refused(small_with("visual.positional_embedding", {16, 64}))
+                .find("has 16 places; expected one more than a square"),
+            std::string::npos);
   EXPECT_NE(refused(small_with("visual.positional_embedding", {0, 64})).find("has 0 places"), std::string::npos);
   EXPECT_NE(refused(small_with("visual.conv1.weight", {65, 3, 8, 8})).find("width 65 is out of range"),
             std::string::npos);

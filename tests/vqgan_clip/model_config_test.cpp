@@ -127,11 +127,11 @@ TEST(ModelConfig, OfAnotherModelIsRefusedWithItsLine) {
 
 TEST(ModelConfig, ThatIsNoYamlIsRefused) {
   const std::pair<std::string, const char*> cases[] = {
-      {"", "v.yaml:1: the file is no mapping"},
-      {"model", "v.yaml:1: the file is no mapping"},
-      {"model: [1]", "v.yaml:1: model is no mapping"},
-      {"model:\n  a: [1,", "v.yaml:2: this is no yaml: "},
-      {"a: *b\n", "v.yaml:1: this is no yaml: "},
+      {"", "v.yaml:1: the file is not a mapping"},
+      {"model", "v.yaml:1: the file is not a mapping"},
+      {"model: [1]", "v.yaml:1: model is not a mapping"},
+      {"model:\n  a: [1,", "v.yaml:2: this is not YAML: "},
+      {"a: *b\n", "v.yaml:1: this is not YAML: "},
       {std::string("\x80\x02}q\0", 5), "v.yaml:"},
       {std::string(70'000, ' '), "v.yaml: has 70000 bytes, 65536 are the most"},
       {std::string(60'000, '['), "v.yaml:"},

@@ -32,7 +32,7 @@ TEST(PictureSize, IsRoundedDownToWholeTokensAndSaysSo) {
 
 TEST(PictureSize, IsATokenAtLeast) {
   EXPECT_EQ(used_size({16, 31}, 16)->size, (PictureSize{16, 16}));
-  EXPECT_NE(used_size({512, 15}, 16).error().text().find("--size 512x15 does not work"), std::string::npos);
+  EXPECT_NE(used_size({512, 15}, 16).error().text().find("--size 512x15 is too small"), std::string::npos);
   EXPECT_FALSE(used_size({15, 512}, 16));
 }
 

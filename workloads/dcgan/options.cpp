@@ -29,7 +29,7 @@ void add_options(CLI::App& app, Options& o, std::string& precision) {
   app.add_option("--nz", o.nz, "numbers of noise that a picture is made of")->capture_default_str();
   app.add_option("--ngf", o.ngf, "features of the generator's last layer")->capture_default_str();
   app.add_option("--ndf", o.ndf, "features of the discriminator's first layer")->capture_default_str();
-  app.add_option("--max-channels", o.max_channels, "no layer has more channels");
+  app.add_option("--max-channels", o.max_channels, "the most channels of a layer");
   app.add_option("--blocks", o.blocks, "standard, or separable: hidden layers with far fewer weights")
       ->capture_default_str();
   app.add_option("--micro-batch", o.micro_batch, "pictures that go through the networks at a time");
@@ -39,23 +39,23 @@ void add_options(CLI::App& app, Options& o, std::string& precision) {
   app.add_option("--lr", o.lr, "Adam's learning rate")->capture_default_str();
   app.add_option("--beta1", o.beta1, "Adam's first beta")->capture_default_str();
   app.add_option("--beta2", o.beta2, "Adam's second beta")->capture_default_str();
-  app.add_option("--seed", o.seed, "of weights, noise and the order of pictures")->capture_default_str();
-  app.add_option("--threads", o.threads, "threads of torch (default: its own choice)");
+  app.add_option("--seed", o.seed, "seed of weights, noise and the order of pictures")->capture_default_str();
+  app.add_option("--threads", o.threads, "threads of torch (default: torch decides)");
   app.add_option("--sample-every", o.sample_every, "steps between sample pictures; 0: only at the end")
       ->capture_default_str();
   app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints; 0: only at the end")
       ->capture_default_str();
-  app.add_flag("--resume", o.resume, "go on from the checkpoint in --out");
-  app.add_flag("--skip-bad", o.skip_bad, "pass over pictures that cannot be read");
+  app.add_flag("--resume", o.resume, "continue from the checkpoint in --out");
+  app.add_flag("--skip-bad", o.skip_bad, "skip pictures that cannot be read");
 }
 
 // The same for what makes a step smaller.
 std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
   for (const std::string& name : o.allow) {
-    if (name != "batch-norm") return "--allow " + name + " does not work: only batch-norm can be allowed";
+    if (name != "batch-norm") return "--allow " + name + " is unknown; only batch-norm can be allowed";
   }
   if (o.blocks != "standard" && o.blocks != "separable")
-    return "--blocks " + o.blocks + " does not work: standard and separable do";
+    return "--blocks " + o.blocks + " is unknown; known are standard and separable";
   if (app.count("--micro-batch") == 0) return "";
   if (o.micro_batch < 1 || o.micro_batch > o.batch) {
     return "--micro-batch " + std::to_string(o.micro_batch) + " of --batch " + std::to_string(o.batch) +
@@ -64,7 +64,7 @@ std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
   if (o.micro_batch < o.batch && o.allow.empty()) {
     return "--micro-batch " + std::to_string(o.micro_batch) +
            " changes the results: BatchNorm takes its statistics from " + std::to_string(o.micro_batch) +
-           " pictures, not from " + std::to_string(o.batch) + "; say --allow batch-norm if it may";
+           " pictures, not from " + std::to_string(o.batch) + "; add --allow batch-norm if it may";
   }
   return "";
 }
@@ -73,7 +73,7 @@ std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
 std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehearsal) {
   if (o.image_size < kLeastImage || o.image_size > kLargestImage || (o.image_size & (o.image_size - 1)) != 0) {
     return "--image-size " + std::to_string(o.image_size) +
-           " does not work: the networks double from 4 pixels; 16, 32, 64, 128, 256, 512, 1024, 2048 and 4096 do";
+           " is not possible: the networks double from 4 pixels; give 16, 32, 64, 128, 256, 512, 1024, 2048 or 4096";
   }
   const bool steps_given = app.count("--steps") > 0;
   const bool epochs_given = app.count("--epochs") > 0;

@@ -40,29 +40,32 @@ void add_options(CLI::App& app, Options& o, Words& w) {
   app.add_option("--out,--output-dir", o.out, "folder for the faces found")->capture_default_str();
   app.add_option("--cache-dir", o.cache, "folder of weights that are not named below")->capture_default_str();
   app.add_option("--synthesis", o.synthesis, "file of the synthesis network");
-  app.add_option("--mapping", o.mapping, "file of the mapping network; needed where there is no gaussian fit");
-  app.add_option("--gaussian-fit", o.gaussian_fit, "file of its statistics; computed when it is not there")
+  app.add_option("--mapping", o.mapping, "file of the mapping network; needed if there is\nno gaussian fit");
+  app.add_option("--gaussian-fit", o.gaussian_fit, "file of its statistics; computed if it is missing")
       ->capture_default_str();
   app.add_option("--steps", o.steps, "steps of a search")->capture_default_str();
   app.add_option("--loss-str", w.loss, "weight*TERM+...: L2, L1, GEOCROSS")->capture_default_str();
-  app.add_option("--eps", o.eps, "how near the downscaled face must come: its L2")->capture_default_str();
+  app.add_option("--eps", o.eps, "the largest L2 of a downscaled face that will do")->capture_default_str();
   app.add_option("--noise-type", w.noise_type, "zero, fixed, trainable")->capture_default_str();
-  app.add_option("--num-trainable-noise-layers", o.trainable_noise_layers, "the first noises, which are searched too")
+  app.add_option("--num-trainable-noise-layers", o.trainable_noise_layers,
+                 "how many of the first noises are searched too")
       ->capture_default_str();
-  app.add_option("--bad-noise-layers", w.bad_noise_layers, "noises that are zero: 16.17")->capture_default_str();
+  app.add_option("--bad-noise-layers", w.bad_noise_layers, "layers whose noise is zero, as in 16.17")
+      ->capture_default_str();
   app.add_flag("--tile-latent", o.tile_latent, "one latent for all layers");
   app.add_option("--opt-name", w.optimizer, "adam, sgd, sgdm, adamax")->capture_default_str();
-  app.add_option("--learning-rate", o.learning_rate, "the largest of the schedule")->capture_default_str();
+  app.add_option("--learning-rate", o.learning_rate, "the largest learning rate of the schedule")
+      ->capture_default_str();
   app.add_option("--lr-schedule", w.schedule, "fixed, linear1cycle, linear1cycledrop")->capture_default_str();
   app.add_option("--duplicates", o.duplicates, "searches for each picture")->capture_default_str();
   app.add_option("--batch-size,--batch", o.batch_size, "searches at once")->capture_default_str();
   app.add_option("--precision", w.precision, "fp32, bf16 or fp16: of layers; weights stay in float32")
       ->capture_default_str();
-  app.add_option("--seed", w.seed, "of the first search, the next has the next one; 0 is a seed (default: by chance)");
-  app.add_flag("--save-intermediate", o.save_intermediate, "the best face of every step, large and downscaled");
-  app.add_flag("--keep-best", o.keep_best, "write the best face also where --eps was not reached");
-  app.add_option("--threads", o.threads, "threads of torch (default: its own choice)");
-  app.add_flag("--quiet", o.quiet, "say only what went wrong");
+  app.add_option("--seed", w.seed, "seed of the first search, one more for each next;\n0 is a seed (default: random)");
+  app.add_flag("--save-intermediate", o.save_intermediate, "write the best face of every step, large and\ndownscaled");
+  app.add_flag("--keep-best", o.keep_best, "write the best face even if --eps was not reached");
+  app.add_option("--threads", o.threads, "threads of torch (default: torch decides)");
+  app.add_flag("--quiet", o.quiet, "print errors only");
   app.add_flag("--double", o.in_double, "compute in float64")->group("For tests");
   app.add_option("--fit-samples", o.fit_samples, "latents that a gaussian fit is computed from")
       ->capture_default_str()
@@ -98,21 +101,22 @@ std::string take_words(const Words& w, bool seed_given, Options& o) {
   o.loss = std::move(*loss);
   const auto noise_type = kNoiseTypes.find(w.noise_type);
   if (noise_type == kNoiseTypes.end()) {
-    return "--noise-type " + w.noise_type + " does not work: zero, fixed and trainable do";
+    return "--noise-type " + w.noise_type + " is unknown; known are zero, fixed and trainable";
   }
   o.noise_type = noise_type->second;
   const auto optimizer = kOptimizers.find(w.optimizer);
   if (optimizer == kOptimizers.end()) {
-    return "--opt-name " + w.optimizer + " does not work: adam, sgd, sgdm and adamax do";
+    return "--opt-name " + w.optimizer + " is unknown; known are adam, sgd, sgdm and adamax";
   }
   o.optimizer = optimizer->second;
   const auto schedule = schedule_named(w.schedule);
   if (!schedule) {
-    return "--lr-schedule " + w.schedule + " does not work: fixed, linear1cycle and linear1cycledrop do";
+    return "--lr-schedule " + w.schedule + " is unknown; known are fixed, linear1cycle and linear1cycledrop";
   }
   o.schedule = *schedule;
   if (!parse_layers(w.bad_noise_layers, o.bad_noise_layers)) {
-    return "--bad-noise-layers " + w.bad_noise_layers + " does not work: give layers from 0 to 17, as in 16.17";
+    return "--bad-noise-layers " + w.bad_noise_layers +
+           " is not a list of layers: give numbers from 0 to 17, as in 16.17";
   }
   if (seed_given && w.seed < 0) {
     return "--seed " + std::to_string(w.seed) + " is out of range: it must be from 0 to " + std::to_string(INT64_MAX);
@@ -149,7 +153,7 @@ std::variant<Options, program::Answer> parse_options(int argc, const char* const
   Options options;
   Words words;
   CLI::App app(
-      "Searches the faces of a StyleGAN for those that downscale to the pictures given (PULSE, arXiv 2003.03808).\n"
+      "Searches the faces of a StyleGAN for those that downscale to the pictures given\n(PULSE, arXiv 2003.03808). "
       "Under `ullage run` it stays within the bytes it is given.",
       "ullage-pulse");
   app.get_formatter()->column_width(40);

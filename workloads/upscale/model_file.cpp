@@ -94,7 +94,7 @@ constexpr KnownNetwork kOthers[] = {
 };
 
 Error no_rrdb(const read::Weights& whole) {
-  std::string what = "no network of ESRGAN or Real-ESRGAN: ";
+  std::string what = "not a network of ESRGAN or Real-ESRGAN: ";
   const KnownNetwork* known = nullptr;
   for (const std::string_view prefix : kPrefixes) {
     const auto has = [&](const KnownNetwork& one) {
@@ -129,7 +129,8 @@ Result<NetworkShape> shape_of(const read::Weights& weights, const LayerNames& na
   shape.features = features;
   shape.growth = channels_of(weights, names.dense.front())[0];
   const auto bad = [&](const std::string& what) { return Error{Error::Kind::BadFile, what, weights.file()}; };
-  if (features < 1 || shape.growth < 1) return bad("its first layers are no convolutions: no network of ESRGAN");
+  if (features < 1 || shape.growth < 1)
+    return bad("its first layers are not convolutions, so it is not a network of ESRGAN");
   shape.fold = 0;
   for (const std::int64_t fold : {1, 2, 4}) {
     if (inputs == 3 * fold * fold) shape.fold = fold;

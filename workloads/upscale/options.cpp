@@ -14,12 +14,12 @@ namespace {
 void add_options(CLI::App& app, Options& o, bool rehearsal) {
   app.add_option("--input", o.input, "a picture (PNG or JPEG), or a folder of them")->required(!rehearsal);
   app.add_option("--model", o.model, "weights of ESRGAN or Real-ESRGAN (.pth, x4 or x2)")->required();
-  app.add_option("--out", o.out, "picture to write (PNG); for a folder of pictures a folder")->required(!rehearsal);
+  app.add_option("--out", o.out, "picture to write (PNG); a folder if --input is one")->required(!rehearsal);
   app.add_option("--scale", o.scale, "2 or 4: refuse a model of another scale (default: the model's)");
-  app.add_option("--tile", o.tile, "rows of a tile, which is as wide as the picture (default: chosen from --memory)");
-  app.add_option("--threads", o.threads, "threads of torch (default: its own choice)");
+  app.add_option("--tile", o.tile, "rows of a tile, which is as wide as the picture\n(default: chosen from --memory)");
+  app.add_option("--threads", o.threads, "threads of torch (default: torch decides)");
   app.add_flag("--force", o.force, "replace pictures that are there");
-  app.add_flag("--quiet", o.quiet, "say only what went wrong");
+  app.add_flag("--quiet", o.quiet, "print errors only");
   app.add_flag("--double", o.in_double, "compute in float64")->group("For tests");
   app.add_option("--dump", o.dump, "file for the picture as the network gives it; one picture")->group("For tests");
 }
@@ -30,7 +30,7 @@ std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehear
                                    {"--threads", given("--threads") ? o.threads : 1, 1, 1024}};
   if (std::string wrong = program::first_outside(bounds); !wrong.empty()) return wrong;
   if (given("--scale") && o.scale != 2 && o.scale != 4) {
-    return "--scale " + std::to_string(o.scale) + " does not work: 2 and 4 do";
+    return "--scale " + std::to_string(o.scale) + " is not possible: give 2 or 4";
   }
   if (o.model.empty()) return "--model is empty: name a file of weights";
   if (!rehearsal && o.input.empty()) return "--input is empty: name a picture or a folder of pictures";

@@ -74,7 +74,7 @@ std::string what_it_is(const read::Weights& weights) {
       return "these are the names of another library's CLIP; give the published file";
     }
   }
-  return "this is no CLIP; give the published file, as ViT-B-32.pt";
+  return "this is not a CLIP; give the published file, as ViT-B-32.pt";
 }
 
 // Returns the extents of a tensor; empty if it is missing or has not `count` of them.
@@ -100,7 +100,7 @@ std::string what_is_wrong(const ClipShape& shape, std::int64_t positions) {
     if (!wrong.empty()) return wrong;
   }
   if (shape.resolution > 0 && shape.tokens() == positions) return "";
-  return "visual.positional_embedding has " + std::to_string(positions) + " places, which are no square and one";
+  return "visual.positional_embedding has " + std::to_string(positions) + " places; expected one more than a square";
 }
 
 bool may_be_extra_in_clip(std::string_view name) {

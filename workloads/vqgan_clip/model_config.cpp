@@ -83,7 +83,7 @@ Result<ModelConfig> parse_model_config(std::string_view yaml, const std::string&
   } catch (const BadYaml& bad) {
     return bad.error;
   } catch (const YAML::Exception& error) {  // also if the parser's limit of depth is exceeded
-    return Error{Error::Kind::BadFile, "this is no yaml: " + error.msg,
+    return Error{Error::Kind::BadFile, "this is not YAML: " + error.msg,
                  error.mark.is_null() ? name : name + ":" + std::to_string(error.mark.line + 1)};
   }
 }

@@ -45,11 +45,11 @@ constexpr program::ShortOption kShort[] = {{"p", "prompts"},
                                            {"vsd", "video-style-dir"}};
 
 void add_subject(CLI::App& app, Options& o, OptionWords& w) {
-  app.add_option("--prompts", w.prompts, "texts: \"a cat:1|in snow:0.5\"; '^' between the phrases of a story");
+  app.add_option("--prompts", w.prompts, "texts: \"a cat:1|in snow:0.5\"; '^' stands\nbetween the phrases of a story");
   app.add_option("--image-prompts", w.image_prompts, "pictures to resemble: \"a.png:1|b.jpg:0.5\"");
-  app.add_option("--noise-prompt-seeds", w.noise_seeds, "directions drawn by chance")->expected(0, -1);
-  app.add_option("--noise-prompt-weights", w.noise_weights, "of each of them one")->expected(0, -1);
-  app.add_option("--change-prompt-every", o.change_prompt_every, "iterations of one phrase of a story")
+  app.add_option("--noise-prompt-seeds", w.noise_seeds, "seeds of random directions to go towards")->expected(0, -1);
+  app.add_option("--noise-prompt-weights", w.noise_weights, "the weight of each of these directions")->expected(0, -1);
+  app.add_option("--change-prompt-every", o.change_prompt_every, "iterations for each phrase of a story")
       ->capture_default_str();
   app.add_option("--init-image", o.init_image, "picture to begin with (PNG or JPEG)");
   app.add_option("--init-noise", w.init_noise, "begin with pixels or gradient (default: random codes)");
@@ -66,50 +66,51 @@ void add_files(CLI::App& app, Options& o) {
 }
 
 void add_work(CLI::App& app, Options& o, OptionWords& w) {
-  app.add_option("--size", w.size, "512x384 or 512 384; rounded down to the network's squares")
+  app.add_option("--size", w.size, "512x384 or 512 384; rounded down to the\nnetwork's squares")
       ->expected(1, -1)  // parse_size() reports a third word
       ->capture_default_str();
   app.add_option("--iterations,--max-iterations", o.iterations, "steps")->capture_default_str();
   app.add_option("--save-every", o.save_every, "iterations between two pictures")->capture_default_str();
-  app.add_option("--learning-rate", o.learning_rate, "of the optimiser")->capture_default_str();
+  app.add_option("--learning-rate", o.learning_rate, "learning rate of the optimiser")->capture_default_str();
   app.add_option("--optimiser,--optimizer", w.optimizer,
-                 "Adam, AdamW, Adagrad, Adamax, DiffGrad, AdamP, RAdam, RMSprop")
+                 "Adam, AdamW, Adagrad, Adamax, DiffGrad, AdamP,\nRAdam, RMSprop")
       ->capture_default_str();
   app.add_option("--cut-method", w.cut_method, "latest, original, updated, nrupdated, updatedpooling")
       ->capture_default_str();
   app.add_option("--num-cuts", o.cuts, "cutouts that CLIP sees")->capture_default_str();
   app.add_option("--cut-power", o.cut_power, "above 1: smaller cutouts")->capture_default_str();
-  app.add_option("--augments", w.augments, "of Ji Sh Gn Pe Ro Af Et Ts Cr Er Re, in this order")
+  app.add_option("--augments", w.augments, "any of Ji Sh Gn Pe Ro Af Et Ts Cr Er Re,\nin the order to apply them")
       ->expected(1, -1)
       ->capture_default_str();
   app.add_option("--precision", w.precision, "fp32, bf16 or fp16: of layers; weights stay in float32")
       ->capture_default_str();
-  app.add_option("--seed", w.seed, "0 is a seed (default: by chance)");
-  app.add_option("--threads", o.threads, "threads of torch (default: its own choice)");
+  app.add_option("--seed", w.seed, "0 is a seed (default: random)");
+  app.add_option("--threads", o.threads, "threads of torch (default: torch decides)");
   app.add_option("--allow", w.allowed,
-                 "cut-chunks, code-rows, attention-rows: in pieces, which needs less memory and rounds otherwise")
+                 "cut-chunks, code-rows, attention-rows: compute\nthese in pieces, which needs less memory and\nrounds "
+                 "differently")
       ->expected(1, -1);
-  app.add_flag("--quiet", o.quiet, "say only what went wrong");
+  app.add_flag("--quiet", o.quiet, "print errors only");
 }
 
 void add_video(CLI::App& app, Options& o) {
   app.add_flag("--video", o.video, "every picture as a numbered PNG in steps/");
-  app.add_flag("--zoom-video", o.zoom_video, "the same, going into the picture");
-  app.add_option("--zoom-start", o.zoom_start, "iteration it begins with")->capture_default_str();
-  app.add_option("--zoom-save-every", o.zoom_save_every, "iterations of one frame")->capture_default_str();
-  app.add_option("--zoom-scale", o.zoom_scale, "of one frame; above 1: inwards")->capture_default_str();
-  app.add_option("--zoom-shift-x", o.zoom_shift_x, "pixels of one frame")->capture_default_str();
-  app.add_option("--zoom-shift-y", o.zoom_shift_y, "pixels of one frame")->capture_default_str();
+  app.add_flag("--zoom-video", o.zoom_video, "the same, zooming into the picture");
+  app.add_option("--zoom-start", o.zoom_start, "iteration at which the zoom begins")->capture_default_str();
+  app.add_option("--zoom-save-every", o.zoom_save_every, "iterations for each frame")->capture_default_str();
+  app.add_option("--zoom-scale", o.zoom_scale, "zoom of each frame; above 1: inwards")->capture_default_str();
+  app.add_option("--zoom-shift-x", o.zoom_shift_x, "shift of each frame in pixels")->capture_default_str();
+  app.add_option("--zoom-shift-y", o.zoom_shift_y, "shift of each frame in pixels")->capture_default_str();
 }
 
 void add_taken(CLI::App& app, OptionWords& w) {
-  const std::string group = "Taken for the sake of published command lines";
+  const std::string group = "Accepted because published command lines have them";
   app.add_option("--cuda-device", w.device, "cpu")->capture_default_str()->group(group);
-  app.add_flag("--deterministic", w.deterministic, "no effect: it always is")->group(group);
+  app.add_flag("--deterministic", w.deterministic, "no effect: it always is deterministic")->group(group);
   app.add_option("--video-length", w.video_length, "no effect: frames stay PNGs")->group(group);
   app.add_option("--output-video-fps", w.output_fps, "no effect")->group(group);
   app.add_option("--input-video-fps", w.input_fps, "no effect")->group(group);
-  app.add_option("--video-style-dir", w.style_folder, "not here: one run with --init-image for each frame")
+  app.add_option("--video-style-dir", w.style_folder, "not supported: run once with --init-image for\neach frame")
       ->group(group);
 }
 

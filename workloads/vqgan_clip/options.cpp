@@ -47,7 +47,7 @@ std::string take_name(const std::string& option, const std::string& word, const 
     }
     allowed += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + std::string(names[i].first);
   }
-  return option + " " + word + " does not work: " + allowed + " do";
+  return option + " " + word + " is unknown; known are " + allowed;
 }
 
 std::string take_prompts(const OptionWords& w, Options& o) {
@@ -74,7 +74,7 @@ std::string take_prompts(const OptionWords& w, Options& o) {
   }
   if (o.story.size() > 1 && o.change_prompt_every == 0) {
     return "--prompts has " + std::to_string(o.story.size()) +
-           " phrases: give --change-prompt-every too, the iterations of each, or write | for ^ to have them at once";
+           " phrases: give --change-prompt-every too, the iterations of each, or write | for ^ to use them at once";
   }
   return "";
 }
@@ -145,15 +145,15 @@ std::string first_contradiction(const CLI::App& app, const OptionWords& w, const
   if (o.in_double && o.precision != program::Precision::Fp32) return "give --double or --precision, not both";
   if (o.video && o.zoom_video) return "give --video or --zoom-video, not both";
   if (app.count("--augments") > 0 && o.cut_method != CutMethod::Latest && o.cut_method != CutMethod::NrUpdated) {
-    return "--augments does not work with --cut-method " + w.cut_method + ": latest and nrupdated take them";
+    return "--augments cannot be given with --cut-method " + w.cut_method + ": latest and nrupdated use them";
   }
   std::vector<std::string> pictures = {o.init_image};
   for (const Prompt& prompt : o.image_prompts) pictures.push_back(prompt.text);
   for (const std::string& file : pictures) {
     if (file.starts_with("http:") || file.starts_with("https:")) return file + ": fetch it first and name the file";
   }
-  if (w.device != "cpu") return "--cuda-device " + w.device + " does not work: cpu does";
-  if (!w.style_folder.empty()) return "--video-style-dir does not work: run with --init-image for each frame";
+  if (w.device != "cpu") return "--cuda-device " + w.device + " is not possible: give cpu";
+  if (!w.style_folder.empty()) return "--video-style-dir is not possible: run with --init-image for each frame";
   const std::pair<const char*, const std::string&> files[] = {
       {"--config", o.config}, {"--checkpoint", o.checkpoint}, {"--clip", o.clip}, {"--out", o.out}};
   for (const auto& [name, file] : files) {
@@ -170,15 +170,16 @@ std::variant<Options, program::Answer> parse_options(int argc, const char* const
   Options options;
   OptionWords words;
   CLI::App app(
-      "Paints what a text says: codes of a VQGAN, changed until CLIP finds that the picture fits the prompts.\n"
+      "Paints what a text says: changes codes of a VQGAN until CLIP finds that the picture\nfits the prompts.\n"
       "Under `ullage run` it stays within the bytes it is given.",
       "ullage-vqgan-clip");
   app.get_formatter()->column_width(40);
   app.allow_extras();
   app.footer(
-      "A prompt is text:weight:stop (1 and -inf where they are not given); a text with colons needs both after it.\n"
-      "Text is cleaned as CLIP's is, but for wrongly decoded characters, which are not repaired.\n"
-      "Every option may also be written as the published generate.py has it: -ii or --init_image for --init-image.");
+      "A prompt is text:weight:stop. Without them weight is 1 and stop is -inf; a text with colons needs\nboth after "
+      "it.\n"
+      "Text is cleaned as CLIP's is, but wrongly decoded characters are not repaired.\n"
+      "Every option may also be written as the published generate.py has it: -ii or --init_image for\n--init-image.");
   add_options(app, options, words);
   std::vector<std::string> given;  // last first: CLI11's vector overload expects reverse order
   for (int i = argc - 1; i > 0; --i) given.push_back(program::long_option(argv[i], short_options()));

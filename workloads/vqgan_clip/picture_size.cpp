@@ -38,7 +38,7 @@ Result<PictureSize> parse_size(std::span<const std::string> words) {
   std::string given;
   for (const std::string& word : words) given += " " + word;
   return Error{Error::Kind::BadArgument,
-               "--size" + given + " does not work: give width and height, as in 512x384, each from 1 to " +
+               "--size" + given + " is not a size: give width and height, as in 512x384, each from 1 to " +
                    std::to_string(kLargestSide),
                ""};
 }
@@ -48,7 +48,7 @@ Result<UsedSize> used_size(const PictureSize& asked, std::int64_t token_side) {
   const std::string side = std::to_string(token_side);
   if (size.width == 0 || size.height == 0) {
     return Error{Error::Kind::BadArgument,
-                 "--size " + to_string(asked) + " does not work: this network makes pictures of whole squares of " +
+                 "--size " + to_string(asked) + " is too small: this network makes pictures of whole squares of " +
                      side + "x" + side + " pixels; give at least one",
                  ""};
   }

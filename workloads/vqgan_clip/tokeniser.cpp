@@ -96,7 +96,7 @@ Result<Tokeniser> Tokeniser::read(std::string_view lines, const std::string& nam
     const std::string_view line = take_line(lines);
     const auto parts = parts_of(line);
     if (!parts || line.size() > kMostLine)
-      return bad(pairs + 2, "this is no pair: two words with a blank between them");
+      return bad(pairs + 2, "this is not a pair: expected two words with a blank between them");
     const auto left = entries.find(std::string(parts->first)), right = entries.find(std::string(parts->second));
     for (const auto& [found, part] : {std::pair(left, parts->first), std::pair(right, parts->second)}) {
       if (found == entries.end()) return bad(pairs + 2, "no line before this one makes '" + std::string(part) + "'");

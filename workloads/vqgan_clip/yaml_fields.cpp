@@ -26,7 +26,7 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
 
 YamlFields::YamlFields(const YAML::Node& node, std::string path, const std::string& file)
     : node_(node), path_(std::move(path)), file_(file) {
-  if (!node_.IsMap()) bad("", "is no mapping of keys to values; give the yaml that came with the VQGAN");
+  if (!node_.IsMap()) bad("", "is not a mapping of keys to values; give the yaml that came with the VQGAN");
 }
 
 void YamlFields::bad(const std::string& key, const std::string& what) const {

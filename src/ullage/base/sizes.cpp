@@ -44,7 +44,7 @@ std::string_view trim(std::string_view text) {
 
 Error bad_size(std::string_view text, const std::string& why) {
   return {Error::Kind::BadArgument,
-          "'" + std::string(text) + "' is no size: " + why + "; write for example 900MiB, 1.5GiB, 2GB or 4096", ""};
+          "'" + std::string(text) + "' is not a size: " + why + "; write for example 900MiB, 1.5GiB, 2GB or 4096", ""};
 }
 
 // A decimal number as the exact fraction whole + part / scale. A double would round "1.1GiB".

@@ -92,7 +92,7 @@ class DryRuns final : public AdviseRuns {
       tried.end = Tried::End::RanOut;
       if (!report.refused.empty()) {
         const report::DryReport::Refused& last = report.refused.back();
-        tried.error = fmt::format("{} more are refused{}, when {} are taken", to_string(last.request),
+        tried.error = fmt::format("{} more are refused{}, after {} were taken", to_string(last.request),
                                   place_text(last.place), to_string(tried.peak));
       }
     } else if (report.exit_code == 0 && report.used_the_card()) {

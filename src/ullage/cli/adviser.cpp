@@ -118,7 +118,7 @@ class Adviser final {
   }
   bool is_over() const { return is_interrupted() || Clock::now() >= deadline(); }
   std::string time_over() const {
-    return fmt::format("the time of {} was over; --seconds gives more", to_string(question_.seconds));
+    return fmt::format("the time limit of {} was reached; --seconds raises it", to_string(question_.seconds));
   }
 
   TryOrder order(const Trial* trial = nullptr) const {
@@ -148,7 +148,7 @@ class Adviser final {
     Tried tried = run(order, what);
     if (!on_card() || tried.end != Tried::End::RanOut || tried.tensors > question_.memory || is_over()) return tried;
     order.refuses = true, order.history = false;
-    const Tried refused = run(order, what + ", as requests are refused");
+    const Tried refused = run(order, what + ", on a card that refuses requests");
     if (refused.end == Tried::End::Fits) tried.end = refused.end, tried.peak = refused.peak;
     if (refused.end == Tried::End::TimeOver) tried.end = refused.end;
     return tried;
@@ -163,10 +163,10 @@ class Adviser final {
     plain.name = "as it is";
     if (tried.end == Tried::End::Failed && on_card()) {
       as_it_is.refuses = true;
-      tried = run(as_it_is, "the program as it is, as requests are refused");
+      tried = run(as_it_is, "the program as it is, on a card that refuses requests");
       if (tried.end == Tried::End::RanOut)
         advice_.notes.emplace_back(
-            "what it needs is not known: it fails on a card without an end too, for another reason");
+            "how much it needs is not known: on a card of unlimited memory it fails too, for another reason");
     } else {
       plain.peak = tried.peak;
     }
@@ -178,7 +178,7 @@ class Adviser final {
       plain.fits = tried.peak > question_.memory ? std::optional(false) : std::nullopt;
       plain.peak.reset();
       advice_.notes.push_back(
-          fmt::format("the program as it is did not end its third step; it had taken {} by then, and {}",
+          fmt::format("the program as it is did not finish its third step: {1}; by then it had taken {0}",
                       to_string(tried.peak), time_over()));
     }
     if (!on_card() && !*plain.fits) advice_.refused = tried.error;
@@ -189,7 +189,7 @@ class Adviser final {
   // On a card: says which request of the plain program is refused first.
   void find_refusal() {
     if (!on_card() || advice_.plain.fits.value_or(true) || is_over()) return;
-    const Tried refused = run(order(), "the program as it is, as requests are refused");
+    const Tried refused = run(order(), "the program as it is, on a card that refuses requests");
     if (refused.end == Tried::End::RanOut) advice_.refused = refused.error;
     if (refused.end == Tried::End::Fits) advice_.plain.fits = true, advice_.plain.peak = refused.peak;
   }
@@ -212,7 +212,7 @@ class Adviser final {
       const predict::PlannedFit& plan = *prediction.planned;
       row.basis = advise::Basis::Planned;
       row.name = plan.fits ? fmt::format("plan: {} values recomputed, {} moved", plan.recomputed, plan.spilled)
-                           : "plan: the least that one was found for";
+                           : "plan: the least memory for which one was found";
       row.fits = plan.fits;
       row.peak = memory = plan.fits ? question_.memory : plan.least;
       if (plan.fits) row.more_time = plan.more_time;
@@ -415,9 +415,9 @@ class Adviser final {
       if (found != steps_.end()) row.more_time = found->step.count / plain->count - 1;
     }
     advice_.time_basis =
-        on_card() ? "of a step, estimated: each op takes the longer of its operations and its bytes at the card's "
-                    "published rates, and 5 us"
-                  : "of a step, measured here under the recorder in one run each, so noise of some 10 %";
+        on_card() ? "of a step, estimated: an op takes the longer of its arithmetic and its memory traffic at the "
+                    "card's published rates, plus 5 us a launch"
+                  : "of a step, measured here under the recorder, one run for each remedy; noise is about 10 %";
   }
 
   // What explain computes from the recording of the plain program.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kOption = "--allow";
 constexpr const char* kAllowed =
-    "allowed are bf16, and bf16,evaluation, which also covers work that no backward pass follows";
+    "give bf16, or bf16,evaluation, which also covers forward passes that no backward pass follows";
 
 struct Word {
   const char* name;
@@ -83,7 +83,7 @@ Status takes_switches(const Launch& program, const std::vector<std::string>& tar
   if (!shipped && !links_torch(program.file)) return success();
   const std::string instead = shipped ? fmt::format("'ullage help {}' says whether it has --precision", target.front())
                                       : std::string("C++ programs write ullage::train::AutocastGuard (docs/train.md)");
-  return wrong(fmt::format("is for Python programs, {} is none; {}", program.words.front(), instead), kOption);
+  return wrong(fmt::format("is for Python programs, and {} is not one; {}", program.words.front(), instead), kOption);
 }
 
 }  // namespace ullage::cli

@@ -153,11 +153,11 @@ fs::path nvidia_library(const fs::path& torch_lib, const std::string& name) {
 
 void add_unanswered(const drycard::CardLedger& account, bool has_cudnn, DryReport& report) {
   if (const auto plans = account.unanswered_plans.load(); plans > 0) {
-    report.notes.push_back(fmt::format(
-        "workspaces of cuDNN, counted as 0 bytes for its {} plan{}: {}", plans, plans == 1 ? "" : "s",
-        has_cudnn
-            ? "this cuDNN cannot plan without a card, 9.8 and later can"
-            : "to have cuDNN asked, install the nvidia-cudnn package that this torch needs (pip install torch does)"));
+    report.notes.push_back(fmt::format("workspaces of cuDNN, counted as 0 bytes for its {} plan{}: {}", plans,
+                                       plans == 1 ? "" : "s",
+                                       has_cudnn ? "this cuDNN cannot plan without a card; 9.8 and later can"
+                                                 : "for cuDNN's own figures install the nvidia-cudnn package that this "
+                                                   "torch needs (pip install torch does)"));
   }
   if (const auto rnns = account.unanswered_rnns.load(); rnns > 0) {
     report.notes.push_back(

@@ -47,7 +47,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
       ->type_name("N");
   verb->add_flag("--json", options.json, "the answer as JSON (docs/cli.md)");
   verb->add_option("--out", options.out,
-                   "write the answer there; default: to stdout, and of a COMMAND, whose\nstdout is its own, to stderr")
+                   "write the answer there; default: stdout; with a COMMAND stderr,\nbecause stdout is the COMMAND's")
       ->type_name("FILE");
   verb->add_option("--html", options.html, "also write a page with timeline and segments, for a browser")
       ->type_name("OUT");
@@ -75,7 +75,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(0, 100'000'000).description(""));
   verb->footer(
-      "COMMAND is run as it is. If it dies of memory, or a card refuses it a request, the answer follows on\n"
+      "COMMAND is run as it is. If it runs out of memory, or a card refuses a request, the answer follows on\n"
       "stderr, and the snapshot and the log are kept. If not, nothing is written.\n"
       "The exit code is COMMAND's.\n"
       "Jobs: ULLAGE_EXPLAIN=FOLDER watches every Python that has the package ullage (docs/explain.md).\n"

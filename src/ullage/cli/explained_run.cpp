@@ -61,7 +61,7 @@ Result<fs::path> folder_of(const ExplainOptions& options) {
   while (!fs::exists(there, failed) && there.has_relative_path()) there = there.parent_path();
   if (fs::is_directory(there, failed) && can_write(there)) return folder;
   if (!stated) return fs::temp_directory_path(failed);
-  const char* what = fs::is_directory(there, failed) ? "cannot be written" : "is no folder";
+  const char* what = fs::is_directory(there, failed) ? "cannot be written" : "is not a folder";
   return wrong(there.string() + ": " + what, options.keep ? "--keep" : "ULLAGE_EXPLAIN");
 }
 

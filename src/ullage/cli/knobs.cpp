@@ -35,7 +35,7 @@ std::optional<std::int64_t> size_of(std::string_view text) {
 }
 
 Error no_size(std::string_view text, const char* option) {
-  return wrong(fmt::format("'{}' is no size: write a whole number from 1 to {}", text, kMostSize), option);
+  return wrong(fmt::format("'{}' is not a size: write a whole number from 1 to {}", text, kMostSize), option);
 }
 
 Result<Knob> read_knob(const std::string& text) {

@@ -49,7 +49,8 @@ Result<Bytes> predict_size(const std::string& text, const std::string& option) {
 Result<std::optional<predict::CudaQuestion>> predicted_card(const std::string& device) {
   if (device == "cpu") return std::optional<predict::CudaQuestion>();
   if (device == "cuda") return std::optional(predict::CudaQuestion{});
-  if (!device.starts_with("cuda:")) return wrong("'" + device + "' is no device: cpu, cuda or cuda:SIZE", "--device");
+  if (!device.starts_with("cuda:"))
+    return wrong("'" + device + "' is not a device: cpu, cuda or cuda:SIZE", "--device");
   ULLAGE_TRY_VALUE(const Bytes capacity, predict_size(device.substr(5), "--device"));
   return std::optional(predict::CudaQuestion{capacity, {}});
 }

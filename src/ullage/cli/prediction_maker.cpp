@@ -88,7 +88,7 @@ Result<std::vector<Knob>> target_of(const trace::TraceFile& file, const std::vec
   for (const Knob& knob : asked) {
     if (find(at, knob.name) != nullptr) continue;
     return Error{Error::Kind::BadArgument,
-                 fmt::format("{} is no knob of the takes; their knobs: {}", knob.name, names_of(at)), "--at"};
+                 fmt::format("{} is not a knob of the takes; they have {}", knob.name, names_of(at)), "--at"};
   }
   for (Knob& knob : at) {
     const Knob* stated = find(asked, knob.name);

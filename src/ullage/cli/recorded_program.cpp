@@ -61,7 +61,7 @@ void RecordedCommand::note_end(const std::vector<Knob>& point, const TakeDone& d
       "ullage: note: {}: the program ended by itself {}: the peak is that of the whole run, and a longer "
       "one may need more\n",
       in_words(point),
-      done.steps == 0 ? std::string("without a whole step that came again")
+      done.steps == 0 ? std::string("before a whole step was repeated")
                       : fmt::format("after {} whole step{}", done.steps, done.steps == 1 ? "" : "s"));
 }
 

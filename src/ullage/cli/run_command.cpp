@@ -50,9 +50,10 @@ Result<std::optional<unsigned>> run_card(const std::string& device) {
   unsigned card = 0;
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), card);
   if (error == std::errc{} && *rest == '\0' && card < kMostCards) return std::optional(card);
-  return Error{Error::Kind::BadArgument,
-               "'" + device + "' is no device: cpu, cuda, or cuda:N with the card's number; --memory states its bytes",
-               "--device"};
+  return Error{
+      Error::Kind::BadArgument,
+      "'" + device + "' is not a device: cpu, cuda, or cuda:N with the card's number; --memory states its bytes",
+      "--device"};
 }
 
 Result<Bytes> size_of(const std::string& text, const std::string& option) {

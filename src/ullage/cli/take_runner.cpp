@@ -144,7 +144,7 @@ ScratchFolder::~ScratchFolder() {
 Failure TakeRunner::advised(Failure failure, const std::vector<std::string>& words) const {
   const std::string names = here_ ? "" : relative_names(words);
   if (!names.empty()) {
-    failure.lines.push_back("it ran in an empty folder, where " + names +
+    failure.lines.push_back("it ran in an empty folder, in which " + names +
                             " is not found: write whole paths, or give --here to run it where you are");
   }
   return failure;

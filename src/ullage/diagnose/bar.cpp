@@ -62,7 +62,7 @@ std::optional<Bar> bar_of_message(const Evidence& evidence) {
   for (const trace::ProcessUse& process : evidence.other_processes) {
     bar.add(PartKind::NotPyTorch, fmt::format("process {}", process.pid), process.bytes);
   }
-  const char* rest = facts.free ? "others, or not said" : "free or not said";
+  const char* rest = facts.free ? "others or unknown" : "free or unknown";
   bar.add(facts.free ? PartKind::NotPyTorch : PartKind::Free, rest, bar.left());
   return bar.take(fmt::format("{}, {}", device_name(evidence), to_string(*facts.capacity)));
 }
@@ -111,7 +111,7 @@ std::optional<Bar> bar_of_history(const Evidence& evidence) {
     bar.add(PartKind::Usable, "cached and usable", cached);
   }
   if (facts.free) bar.add(PartKind::Free, "free", std::min(*facts.free, bar.left()));
-  bar.add(PartKind::NotPyTorch, facts.free ? "not PyTorch's" : "free or not told", bar.left());
+  bar.add(PartKind::NotPyTorch, facts.free ? "not PyTorch's" : "free or unknown", bar.left());
   const std::string device = device_name(evidence);
   if (capacity) return bar.take(fmt::format("{}, {}", device, to_string(total)));
   if (with_free) return bar.take(fmt::format("PyTorch's pool and what was free on {}", device));

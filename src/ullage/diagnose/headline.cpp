@@ -61,7 +61,7 @@ std::string line_of_message(const Evidence& evidence) {
   if (message.teller == Teller::SharedMemory) return "a loader's worker died: shared memory (/dev/shm) ran out";
   if (!facts.requested && (evidence.told_by_library() || message.teller == Teller::CudaDriver)) {
     const std::string subject = message.teller == Teller::CudaDriver ? "a CUDA call" : who(message.teller);
-    return fmt::format("{} failed for want of memory on {}; the message says no figures", subject, device);
+    return fmt::format("{} failed for lack of memory on {}; the message has no figures", subject, device);
   }
   if (message.teller == Teller::Metal && facts.requested) {
     return fmt::format("Metal refused one buffer of {}", to_string(*facts.requested));
@@ -148,7 +148,7 @@ std::string why_no_cause(const Evidence& evidence) {
   const History& history = *evidence.history;
   const double unknown = share(history.of(trace::Category::Unattributed), history.moment.live);
   if (unknown < 0.5) return "no rule knows a cause for what this input shows";
-  return fmt::format("no cause can be told: {:.0f} % of the live bytes have no stack, or one that says nothing",
+  return fmt::format("no cause can be named: {:.0f} % of the live bytes have no stack, or one that says nothing",
                      100 * unknown);
 }
 

@@ -62,7 +62,7 @@ std::optional<Remedy> distributed_for(const Asked& asked) {
 std::optional<Remedy> even_shares(const Asked& asked) {
   if (asked.evidence.message) {
     return known(
-        "what one rank does alone goes to the CPU: torch.load(..., map_location=\"cpu\"), gathered outputs and state "
+        "move what one rank does alone to the CPU: torch.load(..., map_location=\"cpu\"), gathered outputs and state "
         "dicts (.cpu(), offload_to_cpu=True); torch.cuda.set_device(LOCAL_RANK) before the process group; equal "
         "batches",
         "the fullest rank decides what fits");

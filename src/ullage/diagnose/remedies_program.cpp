@@ -254,7 +254,7 @@ std::optional<Remedy> no_weight_copies(const Asked& asked) {
   return computed(
       "keep the weights themselves in half precision (model.to(torch.bfloat16), with fp32 master weights in the "
       "optimizer); where nothing trains, torch.autocast(..., cache_enabled=False)",
-      saving(*asked.evidence.history, Category::WeightCopies), "then there is no second copy");
+      saving(*asked.evidence.history, Category::WeightCopies), "this avoids the second copy");
 }
 
 // Only gradients of an earlier step can be freed. If they exceed the parameters, they were not recognised correctly.

@@ -24,7 +24,7 @@ std::optional<Remedy> run_below_peak(const Asked& asked) {
   if (command.empty() || saves < 1_MiB) return std::nullopt;
   return Remedy{"", command, saves, Basis::Computed,
                 fmt::format("at most, with the same result: tensors that no op uses wait on disk; {} needs {} at once; "
-                            "more than that runs faster",
+                            "a larger budget runs faster",
                             facts->need->op, to_string(facts->need->bytes))};
 }
 
@@ -62,7 +62,7 @@ std::optional<Remedy> predict(const Asked& asked) {
                                 command.empty() ? "COMMAND" : command_in_words(command))
                           : "ullage predict --memory SIZE " + action;
   return Remedy{"", action, std::nullopt, Basis::Known,
-                "tells the peak of other sizes, and the largest that fits SIZE"};
+                "predicts the peak of other sizes, and the largest that fits SIZE"};
 }
 
 constexpr std::array kTakeRemedies = {

@@ -132,14 +132,15 @@ std::optional<Finding> op_needs_too_much(const History& history) {
     return Finding{0.4, {fmt::format("{} were refused outside of any op", to_string(history.oom->requested))}};
   }
   const Need& need = *history.told->need;
-  std::vector<std::string> why{fmt::format(
-      "{} needs {} at once: {} that it was given or had made, and the {} asked for", need.op, to_string(need.bytes),
-      to_string(saturating_sub(need.bytes, history.oom->requested)), to_string(history.oom->requested))};
+  std::vector<std::string> why{
+      fmt::format("{} needs {} at once: {} for its inputs and what it had made, and the {} asked for", need.op,
+                  to_string(need.bytes), to_string(saturating_sub(need.bytes, history.oom->requested)),
+                  to_string(history.oom->requested))};
   const Bytes most = history.take->process.pool_resident_peak;
   if (most == Bytes{}) return Finding{0.6, std::move(why)};
   why.push_back(fmt::format("the pool never held more than {}", to_string(most)));
   if (need.bytes >= most / 10 * 9) return Finding{0.92, std::move(why)};
-  why.push_back("the rest could not be put aside: see whether the disk of --spill is full");
+  why.push_back("the rest could not be moved out: check whether the disk of --spill is full");
   return Finding{0.5, std::move(why)};
 }
 

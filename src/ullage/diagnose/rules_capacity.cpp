@@ -76,11 +76,11 @@ std::optional<Finding> too_big_for_device(const Evidence& evidence) {
   if (!evidence.consistent || !facts.requested || !facts.allocated || !evidence.ceiling) return std::nullopt;
   const std::optional<Bytes> both = sum(facts.allocated, facts.requested);
   if (*facts.requested > *evidence.ceiling || !both || *both <= *evidence.ceiling) return std::nullopt;
-  return Finding{
-      0.5,
-      {fmt::format("{} are live and {} more were asked for: together {}, and there are {}", to_string(*facts.allocated),
-                   to_string(*facts.requested), to_string(*both), to_string(*evidence.ceiling)),
-       "no order of blocks and no other setting of the pool would hold both"}};
+  return Finding{0.5,
+                 {fmt::format("{} are live and {} more were asked for: together {}, above the {} that there are",
+                              to_string(*facts.allocated), to_string(*facts.requested), to_string(*both),
+                              to_string(*evidence.ceiling)),
+                  "no order of blocks and no other setting of the pool would hold both"}};
 }
 
 // Returns the confidence by the share of the device that is live tensors. It is never above one half, because a message
@@ -96,9 +96,10 @@ std::optional<Finding> full_without_figures(const Evidence& evidence) {
   switch (message.teller) {
     case Teller::CudaDriver: {
       if (message.text.find("THCStorage") != std::string::npos) {
-        return Finding{0.45, {"torch 0.1 to 0.4 asked for memory of a tensor (THCStorage); it says no figures"}};
+        return Finding{0.45,
+                       {"torch 0.1 to 0.4 asked for memory of a tensor (THCStorage); the message has no figures"}};
       }
-      return Finding{0.35, {"the message says no figures; a full device is the commonest reason"}};
+      return Finding{0.35, {"the message has no figures; a full device is the commonest reason"}};
     }
     case Teller::Cublas:
     case Teller::Cudnn:

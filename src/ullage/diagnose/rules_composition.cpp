@@ -59,7 +59,7 @@ std::optional<Finding> activations(const Evidence& evidence) {
   }
   if (!evidence.signs.has(Sign::Backward)) return std::nullopt;
   return Finding{0.35,
-                 {"it failed in the backward pass, where all that the forward pass kept is still alive: " +
+                 {"it failed in the backward pass, while all that the forward pass kept is still alive: " +
                   evidence.signs.where(Sign::Backward)}};
 }
 std::optional<Finding> parameters(const Evidence& evidence) { return made_of(evidence, Category::Parameters, 0.3); }

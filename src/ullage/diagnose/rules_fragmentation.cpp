@@ -128,7 +128,7 @@ std::optional<Finding> pools_in_message(const Evidence& evidence) {
   }
   if (!evidence.signs.has(Sign::GraphCapture)) return std::nullopt;
   return Finding{0.4,
-                 {"it failed while CUDA graphs were captured, which keep memory that was not reckoned with: " +
+                 {"it failed while CUDA graphs were captured, which keep memory of their own: " +
                   evidence.signs.where(Sign::GraphCapture)}};
 }
 

@@ -23,7 +23,7 @@ Finding killed(std::string_view form) {
     return {0.6, {"the runner died while it loaded the model: most often for lack of memory"}};
   if (form == "maybe-killed") return {0.4, {"a lack of host memory is one of the reasons that the message lists"}};
   for (std::string_view sure : {"kernel", "slurm", "lsf", "container", "ray", "hosting-limit"}) {
-    if (form.starts_with(sure)) return {0.95, {"who ended the process says that it was for lack of memory"}};
+    if (form.starts_with(sure)) return {0.95, {"what ended the process says that it did so for lack of memory"}};
   }
   return {0.7,
           {"signal 9 or exit code 137 is how the kernel (or a container's limit) ends what uses too much host memory; "
@@ -74,15 +74,14 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
                         "it has a budget of its own: under WSL2 1 to 2 GB, else a part of the machine's memory"}};
       }
       if (evidence.message->text.find("THC") != std::string::npos) return std::nullopt;
-      return Finding{0.25,
-                     {"the same words come when pinned host memory cannot be had; then the GPU is not full at all"}};
+      return Finding{0.25, {"a refusal of pinned host memory has the same words; the GPU is then not full at all"}};
     }
     case Teller::SharedMemory:
       return Finding{0.05, {"a loader's worker may also die of the host's memory as a whole"}};
     case Teller::Cudnn:
     case Teller::Magma: {
       if (evidence.message->form.find("host") == std::string::npos) return std::nullopt;
-      return Finding{0.7, {"the library says that it was the host's memory it did not get"}};
+      return Finding{0.7, {"the library says that it got no host memory"}};
     }
     default:
       return std::nullopt;
@@ -94,10 +93,9 @@ std::optional<Finding> shared_memory(const Evidence& evidence) {
   if (evidence.message->form == "errno-28" && !evidence.signs.has(Sign::LoaderWorker)) {
     return Finding{0.45,
                    {"processes hand tensors over in /dev/shm, which containers limit to 64 MiB; a full disk fails with "
-                    "the same words: df -h tells which"}};
+                    "the same words: df -h shows which"}};
   }
-  return Finding{
-      0.92, {"loader workers hand tensors over in /dev/shm, which containers limit to 64 MiB unless told otherwise"}};
+  return Finding{0.92, {"loader workers hand tensors over in /dev/shm, which containers limit to 64 MiB by default"}};
 }
 
 // A discrete card's capacity lies from 3 % below to 0.5 % above one of these sizes (GiB). A part of the host's memory
@@ -150,10 +148,11 @@ std::optional<Finding> unified_memory(const Evidence& evidence) {
   }
   if (evidence.told_by(Teller::Vllm)) {
     if (!facts.capacity || is_a_cards_size(*facts.capacity)) return std::nullopt;
-    return Finding{0.4,
-                   {fmt::format("{} is no card's size: on unified memory \"free\" is what the host has left, and file "
-                                "caches and failed starts count against it",
-                                to_string(*facts.capacity))}};
+    return Finding{
+        0.4,
+        {fmt::format("{} is not the size of any card: on unified memory \"free\" is what the host has left, and file "
+                     "caches and failed starts count against it",
+                     to_string(*facts.capacity))}};
   }
   if (!evidence.told_by(Teller::Hip) || !facts.capacity) return std::nullopt;
   const bool odd = !is_a_cards_size(*facts.capacity);
@@ -161,9 +160,10 @@ std::optional<Finding> unified_memory(const Evidence& evidence) {
   if (!odd || facts.allocated.value_or(1_B) != Bytes{}) return std::nullopt;
   return Finding{
       0.5,
-      {fmt::format("{} is no card's size and nothing was allocated: an APU whose runtime shows a part of the "
-                   "host's memory in place of what the firmware set aside",
-                   to_string(*facts.capacity))}};
+      {fmt::format(
+          "{} is not the size of any card, and nothing was allocated: an APU whose runtime shows a part of the "
+          "host's memory in place of what the firmware set aside",
+          to_string(*facts.capacity))}};
 }
 
 constexpr std::array kHostRules = {

@@ -167,8 +167,8 @@ std::optional<Finding> driver_refused(const Evidence& evidence) {
     return Finding{0.4, std::move(why)};
   }
   why.push_back(
-      "seen on Windows (the page file backs device memory and was too small), on APUs, and where another "
-      "process took the bytes for an instant");
+      "seen on Windows (the page file backs device memory and was too small), on APUs, and when another process held "
+      "the bytes for a moment");
   return Finding{0.6, std::move(why)};
 }
 

@@ -180,7 +180,8 @@ std::optional<Finding> kv_cache(const Evidence& evidence) {
   if (!evidence.message) return std::nullopt;
   const std::string& form = evidence.message->form;
   if (form.starts_with("vllm-mamba") || form.starts_with("vllm-cache")) {
-    return Finding{0.45, {"what the engine's share leaves for the cache does not hold what it was asked to serve"}};
+    return Finding{0.45,
+                   {"what the engine's share leaves for the KV cache is too little for what it was asked to serve"}};
   }
   if (evidence.signs.has(Sign::CacheBuffer)) {
     return Finding{0.6,

@@ -47,7 +47,7 @@ void add_gaps(const History& history, std::vector<std::string>& notes) {
   if (lost == 0) return;
   notes.push_back(
       fmt::format("{} events in between are not in the file: it holds the first and the newest of a long "
-                  "run; levels are right, but a peak among those is not seen",
+                  "run; levels are right, but a peak among the missing events is not seen",
                   lost));
 }
 
@@ -122,7 +122,7 @@ std::vector<std::string> take_notes(const History& history) {
 std::string take_to_know_more(const History& history) {
   const bool first_only = history.steps.whole() < 2 && history.roles.trains && !history.failed();
   if (!first_only) return "";
-  return "only a first step is in this trace, and the second is mostly larger (the optimizer's state stands from its "
+  return "this trace has only a first step, and the second usually needs more (the optimizer's state is there from its "
          "start): record until the program is in its third step";
 }
 

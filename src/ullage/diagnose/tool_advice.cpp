@@ -72,7 +72,7 @@ constexpr ToolAdvice kToolAdvice[] = {
      ""},
     {Tool::ComfyUi, "comfyui_host", For::Host,
      "more RAM or a larger swap or page file; --disable-pinned-memory, --cache-none; models on a disk that is fast",
-     "models that leave the card stand in the machine's memory"},
+     "models that leave the card stay in the machine's memory"},
     {Tool::ComfyUi, "comfyui_allocator", For::Device,
      "--disable-cuda-malloc (PyTorch's own pool) and --disable-smart-memory (models leave the card at once)",
      "cudaMallocAsync does not fall back to the machine's memory as the driver may on Windows"},
@@ -91,7 +91,7 @@ constexpr ToolAdvice kToolAdvice[] = {
      "mx.set_cache_limit(N) and mx.clear_cache(); MLX_MAX_MB_PER_BUFFER for shorter command buffers", ""},
     {Tool::Mlx, "mlx_wired", For::Any, "sudo sysctl iogpu.wired_limit_mb=N; close other programs; a smaller model",
      "macOS gives the GPU two thirds to three quarters of the memory"},
-    {Tool::Mlx, "mlx_update", For::Any, "upgrade mlx and what is built on it", "several releases mended such errors"},
+    {Tool::Mlx, "mlx_update", For::Any, "upgrade mlx and what is built on it", "several releases fixed such errors"},
     {Tool::WebGpu, "webgpu_limits", For::Any,
      "requestDevice({requiredLimits: {maxBufferSize, maxStorageBufferBindingSize}}) with adapter.limits",
      "the defaults "
@@ -109,8 +109,8 @@ constexpr ToolAdvice kToolAdvice[] = {
      "smaller tiles or batches; keep below maxMemoryAllocationSize; a newer driver or release",
      "one allocation has a limit, and an integrated card a small heap of its own"},
     {Tool::TensorRt, "tensorrt_workspace", For::Any,
-     "config.set_memory_pool_limit(WORKSPACE, N), trtexec --memPoolSize=workspace:N: larger where no implementation is "
-     "found, smaller where it does not fit; free memory of the card while building",
+     "config.set_memory_pool_limit(WORKSPACE, N), trtexec --memPoolSize=workspace:N: larger if no implementation is "
+     "found, smaller if it does not fit; free memory of the card while building",
      ""},
     {Tool::Jax, "jax_preallocation", For::Any,
      "XLA_PYTHON_CLIENT_PREALLOCATE=false or XLA_PYTHON_CLIENT_MEM_FRACTION=.7; end other processes of the device",
@@ -124,7 +124,7 @@ constexpr ToolAdvice kToolAdvice[] = {
      "tf.config.experimental.set_memory_growth(gpu, True); a smaller batch; mixed_float16", ""},
     {Tool::DeepSpeed, "deepspeed_offload", For::Host,
      "no offload_optimizer or offload_param to the CPU, or to NVMe; pin_memory false; fewer ranks load at once",
-     "what ZeRO offloads stands in the machine's memory, once for each rank until it is cut"},
+     "what ZeRO offloads is in the machine's memory, whole for each rank until it is partitioned"},
     {Tool::DeepSpeed, "deepspeed_stage", For::Device,
      "ZeRO stage 3, offload_optimizer and offload_param to the CPU, gradient checkpointing, a smaller micro batch", ""},
     {Tool::DeepSpeed, "deepspeed_loading", For::Host,
@@ -147,7 +147,7 @@ constexpr ToolAdvice kToolAdvice[] = {
      "less offload to the host, a smaller train_batch_size, val_batch_size and rollout.n, a smaller replay buffer; "
      "more "
      "RAM for each node",
-     "what is offloaded and all rollouts of a step stand in the machine's memory"},
+     "what is offloaded, and all rollouts of a step, are in the machine's memory"},
     {Tool::Trl, "trl_generation", For::Device,
      "fewer num_generations, a shorter max_completion_length and max_length; a lower vllm_gpu_memory_utilization", ""},
     {Tool::Trl, "trl_loss", For::Device,
@@ -222,7 +222,7 @@ constexpr ToolAdvice kToolAdvice[] = {
      "a nanny restarts a worker that passes its limit"},
     {Tool::Dask, "dask_chunks", For::Any, "smaller chunks or partitions, fewer threads for each worker", ""},
     {Tool::DuckDb, "duckdb_limit", For::Any, "SET memory_limit='16GB' (a share of the machine's memory, not all of it)",
-     "the engine limits itself to 80 % of the memory unless told otherwise"},
+     "by default the engine limits itself to 80 % of the memory"},
     {Tool::DuckDb, "duckdb_threads", For::Any,
      "SET threads=4; SET preserve_insertion_order=false; SET temp_directory='...' on a large disk, so that it can "
      "spill",
@@ -236,13 +236,13 @@ constexpr ToolAdvice kToolAdvice[] = {
      "V8 limits its heap to 2 to 4 GB, however much the machine has"},
     {Tool::Java, "java_heap", For::Any,
      "-Xmx8g (JAVA_OPTS, _JAVA_OPTIONS; of Gradle org.gradle.jvmargs); in a container -XX:MaxRAMPercentage=75",
-     "the virtual machine limits its heap to a quarter of the memory unless told otherwise"},
+     "by default the virtual machine limits its heap to a quarter of the memory"},
     {Tool::Ray, "ray_memory", For::Host,
      "fewer tasks at once (num_cpus or memory of each), smaller buffers (replay, rollout, batch) and offload to disk; "
      "RAY_memory_usage_threshold=0.98",
      "Ray kills the largest task when the node's memory is 95 % full"},
     {Tool::Slurm, "slurm_mem", For::Any,
-     "#SBATCH --mem=64G (or --mem-per-cpu); sacct -j ID --format=MaxRSS,ReqMem tells",
+     "#SBATCH --mem=64G (or --mem-per-cpu); sacct -j ID --format=MaxRSS,ReqMem shows both",
      "the job is killed at what it asked for, not at what the node has"},
     {Tool::Kubernetes, "kubernetes_limit", For::Any,
      "a higher resources.limits.memory (and requests.memory) of the container",

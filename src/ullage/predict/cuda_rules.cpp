@@ -41,7 +41,7 @@ constexpr CudaRule kCudaRules[] = {
      {},
      {},
      "",
-     "buffers that threads of a CPU kernel share work by",
+     "buffers for sharing work among the threads of a CPU kernel",
      "ATen/native/TensorIteratorReduce.cpp, two_pass_reduction; ATen/native/cpu/UpSampleKernel.cpp"},
     {CudaEffect::HoldInLists,
      "aten::div",

@@ -38,12 +38,12 @@ void PoolModel::give_pages_up(Address at) { store_->vacate(at); }
 
 void PoolModel::take_pages(Address at) {
   const Address staged = placed(store_->stage(at));
-  ULLAGE_CHECK(store_->settle(at, staged, store::Access::ReadWrite), "pages that are none were not moved");
+  ULLAGE_CHECK(store_->settle(at, staged, store::Access::ReadWrite), "the model's pages were not moved");
   note();
 }
 
 void PoolModel::hand_over(Address from, Address to) {
-  ULLAGE_CHECK(store_->hand_over(from, to), "pages that are none were not moved");
+  ULLAGE_CHECK(store_->hand_over(from, to), "the model's pages were not moved");
 }
 
 Bytes PoolModel::resident_now() const {

@@ -66,7 +66,7 @@ Status check_page(int fd, const std::string& where) {
   struct stat info = {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || ::pread(fd, &head, sizeof head, 0) != sizeof head ||
       head.magic != LedgerPage::kMagic) {
-    return Error{Error::Kind::BadFile, "descriptor " + std::to_string(fd) + " is no ledger of Ullage", where};
+    return Error{Error::Kind::BadFile, "descriptor " + std::to_string(fd) + " is not a ledger of Ullage", where};
   }
   if (head.layout != LedgerPage::kLayout || head.size != sizeof(LedgerPage) ||
       static_cast<std::uint64_t>(info.st_size) < sizeof(LedgerPage)) {

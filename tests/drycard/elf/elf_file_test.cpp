@@ -103,8 +103,8 @@ TEST(ElfFile, SaysWhatIsNoSharedObject) {
     const auto elf = ElfFile::parse(bytes_of(content), "x");
     return elf ? std::string("read") : elf.error().text();
   };
-  EXPECT_EQ(said(""), "x:0: no ELF file: it does not begin with 0x7f ELF");
-  EXPECT_EQ(said("INPUT(-lc)"), "x:0: no ELF file: it does not begin with 0x7f ELF");
+  EXPECT_EQ(said(""), "x:0: not an ELF file: it does not begin with 0x7f ELF");
+  EXPECT_EQ(said("INPUT(-lc)"), "x:0: not an ELF file: it does not begin with 0x7f ELF");
   EXPECT_EQ(said("\x7f"
                  "ELF\x02"),
             "x:5: the file ends within its header: it has 5 bytes, a header has 64");

@@ -55,7 +55,7 @@ TEST(PickleDamage, NamesAskedForCannotSteerATerminal) {
 
 TEST(PickleDamage, OtherOpcodesAreRefusedByNameOrNumber) {
   EXPECT_EQ(refusal("C\1x"), "x.pickle:2: opcode SHORT_BINBYTES does not occur in memory snapshots");
-  EXPECT_EQ(refusal("\xff"), "x.pickle:2: byte 255 is no pickle opcode: the file is damaged");
+  EXPECT_EQ(refusal("\xff"), "x.pickle:2: byte 255 is not a pickle opcode: the file is damaged");
   for (unsigned opcode = 0; opcode < 256; ++opcode) {
     (void)refusal(std::string(1, char(opcode)));  // alone
     (void)refusal("NNN(NNNN" + std::string(1, char(opcode)) + "00000000");
@@ -65,7 +65,7 @@ TEST(PickleDamage, OtherOpcodesAreRefusedByNameOrNumber) {
 TEST(PickleDamage, WhatIsNoPickleIsRefused) {
   EXPECT_EQ(refusal_of_file(""), "x.pickle:0: the file is empty");
   EXPECT_EQ(refusal_of_file("{}"),
-            "x.pickle:0: no pickle of protocol 2 or later: it begins with byte 123, not with 128");
+            "x.pickle:0: not a pickle of protocol 2 or later: it begins with byte 123, not with 128");
   EXPECT_EQ(refusal_of_file("\x80\x06N."), "x.pickle:0: pickle protocol 6; 5 is the newest known");
 }
 
@@ -112,9 +112,9 @@ TEST(PickleDamage, OpcodesWithTooFewValuesAreRefused) {
 }
 
 TEST(PickleDamage, ItemsForWhatHoldsNoneAreRefused) {
-  EXPECT_NE(refusal("NNa").find("appends to what is no list"), std::string::npos);
-  EXPECT_NE(refusal("}(Ne").find("appends to what is no list"), std::string::npos);
-  EXPECT_NE(refusal(")(NNu").find("what is no dict"), std::string::npos);
+  EXPECT_NE(refusal("NNa").find("appends to a value that is not a list"), std::string::npos);
+  EXPECT_NE(refusal("}(Ne").find("appends to a value that is not a list"), std::string::npos);
+  EXPECT_NE(refusal(")(NNu").find("a value that is not a dict"), std::string::npos);
   EXPECT_NE(refusal("}(Nu").find("a key without a value"), std::string::npos);
 }
 

@@ -151,13 +151,13 @@ TEST(PickleObjectDamage, WhatTorchNeverWritesIsRefused) {
 }
 
 TEST(PickleObjectDamage, MalformedObjectsAreRefused) {
-  EXPECT_NE(refusal_of_object("ca\nB\nNR").find("calls with what is no tuple"), std::string::npos);
-  EXPECT_NE(refusal_of_object("]Nb").find("gives a state to what is no object"), std::string::npos);
-  EXPECT_NE(refusal_of_object("NN\x93").find("names a class with what is no text"), std::string::npos);
+  EXPECT_NE(refusal_of_object("ca\nB\nNR").find("calls with arguments that are not a tuple"), std::string::npos);
+  EXPECT_NE(refusal_of_object("]Nb").find("sets the state of a value that is not an object"), std::string::npos);
+  EXPECT_NE(refusal_of_object("NN\x93").find("names a class by a value that is not text"), std::string::npos);
   EXPECT_NE(refusal_of_object("ca").find("does not end"), std::string::npos);
   EXPECT_NE(refusal_of_object("c" + std::string(1001, 'a') + "\nB\n").find("does not end"), std::string::npos);
   EXPECT_NE(refusal_of_object("ca\n" + std::string(1001, 'B') + "\n").find("does not end"), std::string::npos);
-  EXPECT_NE(refusal_of_object("ca\nB\n)R(NNuNa").find("appends to what is no list"), std::string::npos);
+  EXPECT_NE(refusal_of_object("ca\nB\n)R(NNuNa").find("appends to a value that is not a list"), std::string::npos);
   for (const std::string value :
        {"R", ")R", "\x81", "N\x92", "b", "Nb", "Q", "\x93", "N\x93", "1", "\x90", "(\x90", "\x91"}) {
     EXPECT_NE(refusal_of_object(value), "read") << value;

@@ -71,10 +71,10 @@ TEST(SnapshotDamage, PicklesOfOtherThingsAreRefused) {
   EXPECT_TRUE(snapshot_says(refusal_of_snapshot(integer(5)), "the pickle is 5, not a dict"));
   EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"weights", list({})}})), "neither segments nor device_traces"));
   EXPECT_TRUE(snapshot_says(refusal_of_snapshot(list({integer(5)})), "a segment is 5, not a dict"));
-  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"segments", integer(1)}})), "segments is no list"));
-  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", dict({})}})), "device_traces is no list"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"segments", integer(1)}})), "segments is not a list"));
+  EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", dict({})}})), "device_traces is not a list"));
   EXPECT_TRUE(snapshot_says(refusal_of_snapshot(dict({{"device_traces", list({integer(1)})}})),
-                            "the events of a device are no list"));
+                            "the events of a device are not a list"));
 }
 
 TEST(SnapshotDamage, SizesThatAreNoSizesAreRefused) {
@@ -102,16 +102,16 @@ TEST(SnapshotDamage, OtherFieldsOfTheWrongKindAreRefused) {
             "addr of an event is a float, not an integer of 64 bits");
   EXPECT_EQ(refusal_of_snapshot(with_event("time_us", pickled::real())),
             "time_us of an event is a float, not an integer of 64 bits");
-  EXPECT_EQ(refusal_of_snapshot(with_event("action", integer(1))), "the action of an event is no string");
-  EXPECT_EQ(refusal_of_snapshot(with_event("frames", integer(1))), "the frames of a stack are no list");
+  EXPECT_EQ(refusal_of_snapshot(with_event("action", integer(1))), "the action of an event is not a string");
+  EXPECT_EQ(refusal_of_snapshot(with_event("frames", integer(1))), "the frames of a stack are not a list");
   EXPECT_EQ(refusal_of_snapshot(with_event("frames", list({integer(1)}))), "a stack frame is 1, not a dict");
   EXPECT_EQ(refusal_of_snapshot(with_block("state", text("molten"))), "state of a block is none of those known");
-  EXPECT_EQ(refusal_of_snapshot(with_segment("segment_pool_id", integer(1))), "segment_pool_id is no pair");
+  EXPECT_EQ(refusal_of_snapshot(with_segment("segment_pool_id", integer(1))), "segment_pool_id is not a pair");
   EXPECT_EQ(refusal_of_snapshot(with_segment("device", integer(-1))),
             "device of a segment is -1, not a device's number");
   EXPECT_EQ(refusal_of_snapshot(with_segment("device", integer(1'000'000))),
             "device of a segment is 1000000, not a device's number");
-  EXPECT_EQ(refusal_of_snapshot(with_segment("blocks", "N")), "the blocks of a segment are no list");
+  EXPECT_EQ(refusal_of_snapshot(with_segment("blocks", "N")), "the blocks of a segment are not a list");
 }
 
 TEST(SnapshotDamage, RangesBeyondTheAddressSpaceAreRefused) {
@@ -209,7 +209,7 @@ TEST(SnapshotDamage, ContradictionsAreToldAndCounted) {
   EXPECT_EQ(told("and 2 more segments whose blocks do not add up"), 1);
   EXPECT_EQ(told("block at 0x1001: expected at 0x1000"), 1);
   EXPECT_EQ(told("segment at 0x1000: its allocated_size is 7, its blocks say 100"), 1);
-  EXPECT_EQ(told("block at 0x1001: 100 bytes are no multiple of 512"), 1);
+  EXPECT_EQ(told("block at 0x1001: 100 bytes are not a multiple of 512"), 1);
   EXPECT_EQ(told("block at 0x1001: 200 bytes were requested, it has 100"), 1);
   EXPECT_EQ(told("segment at 0x1000 on device 0: the one before ends at 0x1001"), 1);
   EXPECT_EQ(told("4 bytes after the end of the pickle were not read"), 1);

@@ -130,9 +130,9 @@ TEST(WeightsDamage, WhatRunsProgramsIsRefusedWithItsPlaceInTheFile) {
 
 TEST(WeightsDamage, WhatHoldsNoWeightsIsSaid) {
   EXPECT_EQ(refusal_of_weights(""),
-            "x.pt:0: an empty file; wanted is a file of torch.save, a TorchScript archive, or a safetensors file");
-  EXPECT_TRUE(says_weights(refusal_of_weights("\x89PNG\r\n"), "a PNG picture; wanted is"));
-  EXPECT_TRUE(says_weights(refusal_of_weights("hello"), "no weights; wanted is"));
+            "x.pt:0: an empty file; expected a file of torch.save, a TorchScript archive, or a safetensors file");
+  EXPECT_TRUE(says_weights(refusal_of_weights("\x89PNG\r\n"), "a PNG picture; expected"));
+  EXPECT_TRUE(says_weights(refusal_of_weights("hello"), "no weights; expected"));
   EXPECT_TRUE(
       says_weights(refusal_of_weights(pickled::whole(kObjectOfWeights)), "a pickle, but not one of torch.save"));
   EXPECT_TRUE(says_weights(refusal_of_weights(written::zip({{"word/document.xml", "x"}})),
@@ -146,7 +146,7 @@ TEST(WeightsDamage, ArchivesThatContradictThemselvesAreRefused) {
                            "entry data/0 has 23 bytes, its tensor needs 24"));
   auto members = written::checkpoint_members(kObjectOfWeights, {{"0", kSixWeights}});
   members[1].bytes = "big";
-  EXPECT_TRUE(says_weights(refusal_of_weights(written::zip(members)), "byte order 'big', wanted is 'little'"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::zip(members)), "byte order 'big', expected 'little'"));
   members = written::checkpoint_members(kObjectOfWeights, {{"0", kSixWeights}});
   for (const std::size_t i : {0u, 1u, 2u}) {
     auto deflated = members;
@@ -196,7 +196,7 @@ TEST(WeightsDamage, StoragesOfUnknownKindAreRefused) {
   EXPECT_EQ(of_tensor(tensor(storage("0", 6, "FloatStorage", "N"), 0, {1}, {1})), "read");
   EXPECT_TRUE(
       says_weights(of_tensor(tensor("(" + pickled::text("storage") + "tQ", 0, {1}, {1})), "is described by 1 values"));
-  EXPECT_TRUE(says_weights(of_tensor(tensor("(" + pickled::text("module") + "NNtQ", 0, {1}, {1})), "no storage"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor("(" + pickled::text("module") + "NNtQ", 0, {1}, {1})), "not a storage"));
   EXPECT_TRUE(says_weights(of_tensor(tensor("N", 0, {1}, {1})), "tensor 'w': is made of"));
   EXPECT_TRUE(says_weights(of_tensor(written::tensor_v3(storage("0", 24, "UntypedStorage"), "qint8", 1)),
                            "elements of a type that is not known"));
@@ -210,7 +210,7 @@ TEST(WeightsDamage, TensorsBeyondTheirStorageAreRefused) {
       says_weights(of_tensor(tensor(six, 1, {2, 3}, {3, 1})),
                    "tensor 'w': shape [2, 3] with strides [3, 1] from element 1 needs 7 elements, the storage has 6"));
   EXPECT_TRUE(says_weights(of_tensor(tensor(six, 7, {0}, {1})), "begins at element 7"));
-  EXPECT_TRUE(says_weights(of_tensor(tensor(six, -1, {1}, {1})), "offset, shape and strides are no integers"));
+  EXPECT_TRUE(says_weights(of_tensor(tensor(six, -1, {1}, {1})), "offset, shape and strides are not integers"));
   EXPECT_TRUE(says_weights(of_tensor(tensor(six, 0, {-1}, {1})), "is below zero"));
   EXPECT_TRUE(says_weights(of_tensor(tensor(six, 0, {INT64_MAX, INT64_MAX}, {0, 0})), "passes 2^63 bytes"));
   EXPECT_TRUE(says_weights(of_tensor(tensor(six, 0, {1, 1}, {1})), "2 extents, 1 strides"));
@@ -303,10 +303,10 @@ TEST(WeightsDamage, MalformedSafetensorsAreRefused) {
            {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "the tensors end at byte"},
            {R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})",
             "ends 12 bytes after the header, but the file has only 8"},
-           {R"({"__metadata__":{"a":1}})", "is no text"},
-           {R"({"__metadata__":[]})", "is no object"},
-           {R"({"a":[[[[1]]]]})", "no JSON object of tensors"},
-           {R"({"a":)", "no JSON object of tensors"},
+           {R"({"__metadata__":{"a":1}})", "is not text"},
+           {R"({"__metadata__":[]})", "is not an object"},
+           {R"({"a":[[[[1]]]]})", "not a JSON object of tensors"},
+           {R"({"a":)", "not a JSON object of tensors"},
        }) {
     EXPECT_TRUE(says_weights(said(header), expected));
   }
@@ -316,7 +316,7 @@ TEST(WeightsDamage, MalformedSafetensorsAreRefused) {
 
 TEST(WeightsDamage, DeepJsonTakesNoMemory) {
   const std::string deep = "{\"a\":" + pickled::times(1'000'000, "[");
-  EXPECT_TRUE(says_weights(refusal_of_weights(written::safetensors(deep, "")), "no JSON object of tensors"));
+  EXPECT_TRUE(says_weights(refusal_of_weights(written::safetensors(deep, "")), "not a JSON object of tensors"));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST(DamagedTrace, IsSaidToBeCutOffAtEveryLength) {
   const std::string content = small_file();
   for (std::size_t size = 0; size < content.size(); ++size) {
     const std::string error = error_of(content.substr(0, size));
-    ASSERT_TRUE(has(error, size < kTraceFileMagic.size() ? "no trace" : "cut off")) << size << ": " << error;
+    ASSERT_TRUE(has(error, size < kTraceFileMagic.size() ? "not a trace" : "cut off")) << size << ": " << error;
     ASSERT_TRUE(error.starts_with("run.ullage:")) << error;
   }
 }

@@ -122,7 +122,7 @@ class ElfParser final {
   }
 
   bool read_header() {
-    if (!ElfFile::is_elf(file_)) return fail(0, "no ELF file: it does not begin with 0x7f ELF");
+    if (!ElfFile::is_elf(file_)) return fail(0, "not an ELF file: it does not begin with 0x7f ELF");
     if (file_.size() < sizeof(Elf64_Ehdr)) {
       return fail(file_.size(), fmt::format("the file ends within its header: it has {} bytes, a header has {}",
                                             file_.size(), sizeof(Elf64_Ehdr)));

@@ -97,7 +97,7 @@ std::optional<Misfit> misfit_of_recompute(const Action& action, const Sites& sit
   }
   if (action.what != Action::What::BatchNorm) return std::nullopt;
   if (op.batch_norm_reads.empty()) {
-    return Misfit{place + ".op", fmt::format("is {}, which is no batch norm", action.op.value)};
+    return Misfit{place + ".op", fmt::format("is {}, which is not a batch norm", action.op.value)};
   }
   if (action.keeps.size() != 1 || action.keeps.front() != op.makes.front()) {
     return Misfit{place + ".keeps", "is not the first value that the op makes"};

@@ -37,7 +37,7 @@ class Reader final {
 
   // Null if it is missing.
   const UnorderedJson* find(const UnorderedJson& object, const std::string& place, const char* key) {
-    if (!object.is_object()) return fail(place.empty() ? "the whole" : place, "is no object"), nullptr;
+    if (!object.is_object()) return fail(place.empty() ? "the whole" : place, "is not an object"), nullptr;
     const auto at = object.find(key);
     return at == object.end() ? nullptr : &*at;
   }
@@ -49,7 +49,7 @@ class Reader final {
 
   // A whole number below `end`.
   std::uint64_t number(const UnorderedJson& value, const std::string& place, std::uint64_t end = UINT64_MAX) {
-    if (!value.is_number_unsigned()) return fail(place, "is no whole number from zero on"), 0;
+    if (!value.is_number_unsigned()) return fail(place, "is not a whole number from 0 up"), 0;
     const auto count = value.get<std::uint64_t>();
     if (count >= end) return fail(place, fmt::format("is {}, there are {}", count, end)), 0;
     return count;
@@ -63,7 +63,7 @@ class Reader final {
     const UnorderedJson* value = need(object, place, key);
     if (value == nullptr) return {};
     const double count = value->is_number() ? value->get<double>() : -1;
-    if (!std::isfinite(count) || count < 0) return fail(join(place, key), "is no time"), Seconds{};
+    if (!std::isfinite(count) || count < 0) return fail(join(place, key), "is not a time"), Seconds{};
     return {count};
   }
   std::string text_at(const UnorderedJson& object, const std::string& place, const char* key) {
@@ -74,7 +74,7 @@ class Reader final {
   const UnorderedJson& list_at(const UnorderedJson& object, const char* key) {
     static const UnorderedJson none = UnorderedJson::array();
     const UnorderedJson* value = need(object, "", key);
-    if (value != nullptr && !value->is_array()) fail(key, "is no list");
+    if (value != nullptr && !value->is_array()) fail(key, "is not a list");
     return failed() || value == nullptr ? none : *value;
   }
   // A list of distinct numbers below `end`; empty if the field is missing.
@@ -84,7 +84,7 @@ class Reader final {
     std::vector<Number> out;
     const UnorderedJson* value = find(object, place, key);
     if (value == nullptr) return out;
-    if (!value->is_array()) fail(join(place, key), "is no list");
+    if (!value->is_array()) fail(join(place, key), "is not a list");
     std::set<std::uint64_t> seen;
     for (std::size_t i = 0; i < value->size() && !failed(); ++i) {
       const std::string item = fmt::format("{}[{}]", join(place, key), i);
@@ -114,7 +114,7 @@ Word word_at(Reader& reader, const UnorderedJson& object, const std::string& pla
   const std::string text = reader.text_at(object, place, key);
   const auto index = index_of_word(words, text);
   if (!index)
-    reader.fail(Reader::join(place, key), fmt::format("is '{}', which is none of {}", text, fmt::join(words, ", ")));
+    reader.fail(Reader::join(place, key), fmt::format("is '{}', expected one of {}", text, fmt::join(words, ", ")));
   return static_cast<Word>(index.value_or(0));
 }
 
@@ -136,7 +136,7 @@ void read_figures(Reader& reader, const UnorderedJson& json, PlanFile& file) {
   file.torch = reader.text_at(json, "", "torch");
   file.seed = reader.number_at(json, "", "seed");
   for (const UnorderedJson& word : reader.list_at(json, "command")) {
-    if (!word.is_string()) return reader.fail("command", "has a word that is no text");
+    if (!word.is_string()) return reader.fail("command", "has a word that is not text");
     file.command.push_back(word.get<std::string>());
   }
 }
@@ -159,7 +159,8 @@ std::uint64_t key_at(Reader& reader, const UnorderedJson& op, const std::string&
   std::uint64_t key = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, key, 16);
-  if (error != std::errc{} || rest != end || text.size() != 16) reader.fail(place + ".key", "is no key of 16 digits");
+  if (error != std::errc{} || rest != end || text.size() != 16)
+    reader.fail(place + ".key", "is not a key of 16 digits");
   return key;
 }
 
@@ -183,7 +184,7 @@ void read_sites(Reader& reader, const UnorderedJson& json, Sites& sites) {
   const UnorderedJson& carried = reader.list_at(json, "carried");
   for (std::size_t i = 0; i < carried.size() && !reader.failed(); ++i) {
     const std::string place = fmt::format("carried[{}]", i);
-    if (!carried[i].is_array() || carried[i].size() != 2) return reader.fail(place, "is no pair of values");
+    if (!carried[i].is_array() || carried[i].size() != 2) return reader.fail(place, "is not a pair of values");
     sites.carried.emplace_back(ValueIndex{reader.number(carried[i][0], place, values)},
                                ValueIndex{reader.number(carried[i][1], place, values)});
   }
@@ -221,12 +222,12 @@ Result<PlanFile> read_plan(std::string_view text, const std::string& name) {
   } catch (const UnorderedJson::exception& error) {
     const auto* parse = dynamic_cast<const UnorderedJson::parse_error*>(&error);
     const std::size_t at = parse != nullptr ? parse->byte : 0;
-    return Error{Error::Kind::BadFile, "is not JSON, so it is no plan; write one with 'ullage plan --out FILE'",
+    return Error{Error::Kind::BadFile, "is not JSON, so it is not a plan; write one with 'ullage plan --out FILE'",
                  fmt::format("{}:{}", name, at)};
   }
   const UnorderedJson* format = reader.find(json, "", "format");
   if (format == nullptr || *format != kPlanFormat)
-    return Error{Error::Kind::BadFile, "is no plan of Ullage; write one with 'ullage plan --out FILE'", name};
+    return Error{Error::Kind::BadFile, "is not a plan of Ullage; write one with 'ullage plan --out FILE'", name};
   const std::uint64_t version = reader.number_at(json, "", "version");
   if (!reader.failed() && version != kPlanVersion) {
     reader.fail("version", fmt::format("is {}, this Ullage reads {}: plan again with it", version, kPlanVersion));

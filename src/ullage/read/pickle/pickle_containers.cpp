@@ -96,7 +96,8 @@ bool PickleParser::extend(Kind kind, std::size_t count) {
   PickleValue target = stack_[stack_.size() - count - 1];
   if (target.kind() == Kind::Object && kind != Kind::Object && !enter_contents(target, kind)) return false;
   if (target.kind() != kind) {
-    return fail(kind == Kind::Dict ? "sets items of what is no dict" : "appends to what is no list");
+    return fail(kind == Kind::Dict ? "sets items of a value that is not a dict"
+                                   : "appends to a value that is not a list");
   }
   if (kind == Kind::Dict && count % 2 != 0) return fail("sets a key without a value: the file is damaged");
   Pickle::Container& one = made_.containers_[target.payload()];

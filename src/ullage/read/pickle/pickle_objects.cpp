@@ -77,7 +77,7 @@ bool PickleParser::global_of_stack() {
   if (!needs(2)) return false;
   const PickleValue module = stack_[stack_.size() - 2], name = stack_.back();
   if (module.kind() != Kind::String || name.kind() != Kind::String) {
-    return fail("names a class with what is no text: the file is damaged");
+    return fail("names a class by a value that is not text: the file is damaged");
   }
   stack_.resize(stack_.size() - 2);
   return global(made_.string(module), made_.string(name));
@@ -99,7 +99,7 @@ bool PickleParser::object(std::size_t values) {
   if (!needs(values)) return false;
   const auto first = stack_.end() - std::ptrdiff_t(values);
   const PickleValue made_by = first[0], arguments = first[1];
-  if (arguments.kind() != Kind::Tuple) return fail("calls with what is no tuple: the file is damaged");
+  if (arguments.kind() != Kind::Tuple) return fail("calls with arguments that are not a tuple: the file is damaged");
   stack_.erase(first, stack_.end());
   return add(Kind::Object, {made_by, arguments, PickleValue(), PickleValue()});
 }
@@ -107,7 +107,8 @@ bool PickleParser::object(std::size_t values) {
 bool PickleParser::build() {
   if (!needs(2)) return false;
   const PickleValue state = stack_.back(), target = stack_[stack_.size() - 2];
-  if (target.kind() != Kind::Object) return fail("gives a state to what is no object: the file is damaged");
+  if (target.kind() != Kind::Object)
+    return fail("sets the state of a value that is not an object: the file is damaged");
   made_.items_[made_.containers_[target.payload()].begin + kState] = state;
   stack_.pop_back();
   return true;

@@ -35,12 +35,12 @@ bool PickleParser::begins_well() {
   if (file_.size() > limits_.file_bytes) return too_many("bytes", limits_.file_bytes);
   const unsigned first = std::to_integer<unsigned>(file_[0]);
   if (PickleOpcode(first) == PickleOpcode::Proto) return true;
-  return fail("no pickle of protocol 2 or later: it begins with byte " + std::to_string(first) + ", not with 128");
+  return fail("not a pickle of protocol 2 or later: it begins with byte " + std::to_string(first) + ", not with 128");
 }
 
 bool PickleParser::refuse(std::uint8_t opcode) {
   const std::string name(opcode_name(opcode));
-  if (name.empty()) return fail("byte " + std::to_string(opcode) + " is no pickle opcode: the file is damaged");
+  if (name.empty()) return fail("byte " + std::to_string(opcode) + " is not a pickle opcode: the file is damaged");
   if (calls(opcode)) return fail("opcode " + name + called_name(opcode) + " " + std::string(words(content_).calls));
   return fail("opcode " + name + " " + std::string(words(content_).is_strange));
 }

@@ -52,7 +52,7 @@ Result<ProfileEvents> read_profile_events(std::string_view json, const std::stri
   const bool done = nlohmann::json::sax_parse(Cursor(json.data(), &furthest), Cursor(end, &furthest), &parser);
   if (!done) return bad(name, parser.problem_offset(), parser.problem());
   if (!parser.is_trace())
-    return bad(name, 0, "JSON without traceEvents: not a profiler trace; wanted is what export_chrome_trace writes");
+    return bad(name, 0, "JSON without traceEvents: not a profiler trace; give what export_chrome_trace writes");
   ProfileEvents events = parser.take();
   if (events.memory.empty())
     return bad(name, json.size(),

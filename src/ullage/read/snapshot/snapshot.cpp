@@ -34,7 +34,7 @@ enum AnnotationField { kAnnotationStage, kAnnotationName, kAnnotationDevice, kAn
 void read_roundup(SnapshotSource& source, PickleValue dict, trace::RecordedSettings& settings) {
   const auto items = source.pickle.items(dict);
   if (dict.kind() != PickleValue::Kind::Dict || items.size() / 2 > source.limits.keys) {
-    return source.fail(dict, "roundup_power2_divisions is no dict of intervals");
+    return source.fail(dict, "roundup_power2_divisions is not a dict of intervals");
   }
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const std::string_view interval = source.pickle.string(items[i]);
@@ -42,7 +42,7 @@ void read_roundup(SnapshotSource& source, PickleValue dict, trace::RecordedSetti
     const auto [end, error] = std::from_chars(interval.data(), interval.data() + interval.size(), mib);
     const auto divisions = source.pickle.unsigned_integer(items[i + 1]);
     if (error != std::errc{} || end != interval.data() + interval.size() || !divisions) {
-      return source.fail(dict, "roundup_power2_divisions holds what is no interval or no number of divisions");
+      return source.fail(dict, "roundup_power2_divisions has an entry that is not an interval and its divisions");
     }
     settings.roundup_power2_divisions.emplace_back(mib, *divisions);
   }
@@ -71,7 +71,7 @@ SnapshotSettings read_settings(SnapshotSource& source, PickleValue dict) {
   if (!is_missing(fields[kSettingThreshold])) {
     const auto threshold = source.pickle.number(fields[kSettingThreshold]);
     if (!threshold || !(*threshold >= 0 && *threshold <= 1)) {
-      return source.fail(dict, "garbage_collection_threshold is no number from 0 to 1"), made;
+      return source.fail(dict, "garbage_collection_threshold is not a number from 0 to 1"), made;
     }
     made.settings.garbage_collection_threshold = *threshold;
   }
@@ -83,7 +83,8 @@ SnapshotSettings read_settings(SnapshotSource& source, PickleValue dict) {
 std::vector<trace::Annotation> read_annotations(SnapshotSource& source, PickleValue list) {
   std::vector<trace::Annotation> annotations;
   if (is_missing(list)) return annotations;
-  if (list.kind() != PickleValue::Kind::List) return source.fail(list, "external_annotations is no list"), annotations;
+  if (list.kind() != PickleValue::Kind::List)
+    return source.fail(list, "external_annotations is not a list"), annotations;
   Fields fields({"stage", "name", "device", "time_us"});
   for (const PickleValue one : source.pickle.items(list)) {
     fields.read(source, one, "an annotation");
@@ -151,7 +152,7 @@ Result<trace::Recording> Reader::read() {
 
 void Reader::read_segments(PickleValue list) {
   if (source_.failed() || is_missing(list)) return;
-  if (list.kind() != PickleValue::Kind::List) return source_.fail(list, "segments is no list");
+  if (list.kind() != PickleValue::Kind::List) return source_.fail(list, "segments is not a list");
   for (const PickleValue one : source_.pickle.items(list)) {
     auto [device, segment] = segments_.read(one);
     if (source_.failed()) return;
@@ -163,8 +164,8 @@ void Reader::read_traces(PickleValue list) {
   if (source_.failed() || is_missing(list)) return;
   const auto traces = source_.pickle.items(list);
   if (list.kind() != PickleValue::Kind::List || traces.size() > source_.limits.devices) {
-    return source_.fail(list,
-                        "device_traces is no list of at most " + std::to_string(source_.limits.devices) + " devices");
+    return source_.fail(
+        list, "device_traces is not a list of at most " + std::to_string(source_.limits.devices) + " devices");
   }
   for (std::size_t device = 0; device < traces.size() && !source_.failed(); ++device) {
     auto events = events_.read(traces[device]);

@@ -37,7 +37,7 @@ struct Contradictions {
   Contradiction sum{"segments whose blocks do not add up"};
   Contradiction place{"blocks that do not follow the one before"};
   Contradiction stated{"sums of segments that their blocks contradict"};
-  Contradiction unit{"blocks whose sizes are no multiples of 512"};
+  Contradiction unit{"blocks whose sizes are not multiples of 512"};
   Contradiction larger{"blocks smaller than what was requested"};
   Contradiction overlap{"segments that overlap"};
 };
@@ -53,7 +53,7 @@ void check_segment(const trace::Segment& segment, Contradictions& kinds) {
     }
     expected = block.address + block.size;
     if (block.size.count % kBlockUnit != 0) {
-      kinds.unit.met("block at {:#x}: {} bytes are no multiple of 512", block.address.value, block.size.count);
+      kinds.unit.met("block at {:#x}: {} bytes are not a multiple of 512", block.address.value, block.size.count);
     }
     if (block.state == trace::Block::State::Inactive) continue;
     if (block.state == trace::Block::State::Active) allocated += block.size;

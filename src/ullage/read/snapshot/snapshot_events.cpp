@@ -66,7 +66,7 @@ std::vector<trace::RecordedEvent> SnapshotEvents::read(PickleValue list) {
   std::vector<trace::RecordedEvent> events;
   if (is_missing(list)) return events;
   if (list.kind() != PickleValue::Kind::List && list.kind() != PickleValue::Kind::Tuple) {
-    return source_.fail(list, "the events of a device are no list"), events;
+    return source_.fail(list, "the events of a device are not a list"), events;
   }
   const auto items = source_.pickle.items(list);
   events.reserve(std::min<std::uint64_t>(items.size(), source_.records_left()));
@@ -83,7 +83,7 @@ std::optional<trace::RecordedEvent> SnapshotEvents::read_event(PickleValue dict)
   const std::size_t action = actions_.find(source_.pickle, fields_[kEventAction]);
   if (action == actions_.size()) {
     if (fields_[kEventAction].kind() != PickleValue::Kind::String) {
-      return source_.fail(dict, "the action of an event is no string"), std::nullopt;
+      return source_.fail(dict, "the action of an event is not a string"), std::nullopt;
     }
     ++left_out_[left_out_.size() < kKindsLeftOut ? source_.text(fields_[kEventAction]) : std::string("other")];
     return std::nullopt;

@@ -85,14 +85,14 @@ void SnapshotSegments::read_pool(PickleValue pair, trace::Segment& segment) {
   if (is_missing(pair)) return;
   const auto ids = source_.pickle.items(pair);
   if (pair.kind() == PickleValue::Kind::Dict || ids.size() != 2) {
-    return source_.fail(pair.is_container() ? pair : fields_.dict(), "segment_pool_id is no pair");
+    return source_.fail(pair.is_container() ? pair : fields_.dict(), "segment_pool_id is not a pair");
   }
   segment.pool = {source_.handle(ids[0], "segment_pool_id", pair), source_.handle(ids[1], "segment_pool_id", pair)};
 }
 
 void SnapshotSegments::read_blocks(PickleValue list, trace::Segment& segment) {
   if (list.kind() != PickleValue::Kind::List && list.kind() != PickleValue::Kind::Tuple) {
-    return source_.fail(list.is_container() ? list : fields_.dict(), "the blocks of a segment are no list");
+    return source_.fail(list.is_container() ? list : fields_.dict(), "the blocks of a segment are not a list");
   }
   Address expected = segment.address;
   for (const PickleValue one : source_.pickle.items(list)) {

@@ -22,7 +22,7 @@ SnapshotStacks::SnapshotStacks(SnapshotSource& source, trace::Stacks& stacks)
 trace::StackId SnapshotStacks::stack(PickleValue frames) {
   if (is_missing(frames)) return {};
   if (frames.kind() != PickleValue::Kind::List && frames.kind() != PickleValue::Kind::Tuple) {
-    return source_.fail(frames, "the frames of a stack are no list"), trace::StackId{};
+    return source_.fail(frames, "the frames of a stack are not a list"), trace::StackId{};
   }
   std::uint32_t& known = ids_[frames.payload()];
   if (known != 0) return {known - 1};

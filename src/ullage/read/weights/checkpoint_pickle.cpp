@@ -177,12 +177,12 @@ class CheckpointWalk final {
     if (arguments.size() < (typed ? 7u : 4u) || arguments[0].kind() != ValueKind::Persistent) {
       return fail_tensor(
           value,
-          fmt::format("is made of {} values, wanted is a storage, an offset, a shape and strides: the file is damaged",
+          fmt::format("is made of {} values, expected a storage, an offset, a shape and strides: the file is damaged",
                       arguments.size()));
     }
     const auto id = storage_id(file_, arguments[0]);
     if (!id) return fail(id.error());
-    if (!id.value()) return fail_tensor(value, "lies in something that is no storage: the file is damaged");
+    if (!id.value()) return fail_tensor(value, "is in something that is not a storage: the file is damaged");
     WeightTensor tensor;
     const auto dtype = typed ? dtype_named_by(arguments[6]) : id.value()->dtype;
     if (!dtype)
@@ -192,7 +192,7 @@ class CheckpointWalk final {
     if (!offset || *offset > INT64_MAX || !numbers(arguments[2], tensor.shape) ||
         !numbers(arguments[3], tensor.strides)) {
       return fail_tensor(value,
-                         fmt::format("offset, shape and strides are no integers, or more than {}: the file is damaged",
+                         fmt::format("offset, shape and strides are not integers, or more than {}: the file is damaged",
                                      limits_.dimensions));
     }
     tensor.offset = *offset;

@@ -61,9 +61,9 @@ std::string parse_entry(const Json& json, SafetensorsHeader::Entry& entry) {
 
 // Fills `metadata`. Returns what is wrong with it, or an empty text.
 std::string parse_metadata(const Json& json, std::map<std::string, std::string>& metadata) {
-  if (!json.is_object()) return "__metadata__ is no object";
+  if (!json.is_object()) return "__metadata__ is not an object";
   for (const auto& [key, text] : json.items()) {
-    if (!text.is_string()) return "__metadata__ " + printable(key, kTextInMessage) + " is no text";
+    if (!text.is_string()) return "__metadata__ " + printable(key, kTextInMessage) + " is not text";
     metadata[key] = text.get<std::string>();
   }
   return "";
@@ -101,7 +101,8 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::u
   bool too_deep = false;
   const auto is_shallow = [&](int depth, Json::parse_event_t, Json&) { return !(too_deep |= depth > kDeepestHeader); };
   const Json all = Json::parse(json, is_shallow, false);
-  if (too_deep || !all.is_object()) return bad_header(name, kSafetensorsLength, "header is no JSON object of tensors");
+  if (too_deep || !all.is_object())
+    return bad_header(name, kSafetensorsLength, "the header is not a JSON object of tensors");
   SafetensorsHeader header;
   const std::uint64_t data = kSafetensorsLength + json.size();
   for (const auto& [key, value] : all.items()) {

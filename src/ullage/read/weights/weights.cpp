@@ -13,7 +13,7 @@ namespace ullage::read {
 namespace {
 
 constexpr std::string_view kWantedWeights =
-    "wanted is a file of torch.save, a TorchScript archive, or a safetensors file";
+    "expected a file of torch.save, a TorchScript archive, or a safetensors file";
 
 Error refuse(std::span<const std::byte> content, const std::string& name) {
   std::string what = "no weights";

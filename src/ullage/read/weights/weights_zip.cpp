@@ -34,7 +34,7 @@ Result<Entry> find_object(const ZipArchive& zip, const std::string& name) {
   if (found) return *found;
   return bad_archive(
       name, 0,
-      fmt::format("a zip archive of {} entries without data.pkl; wanted is one of torch.save or torch.jit.save",
+      fmt::format("a zip archive of {} entries without data.pkl; expected one of torch.save or torch.jit.save",
                   zip.entries().size()));
 }
 
@@ -55,7 +55,7 @@ Status check_byte_order(const ZipArchive& zip, const std::string& folder, const 
   const std::string_view order(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (order == "little") return success();
   return bad_archive(name, entry->begin,
-                     fmt::format("byte order '{}', wanted is 'little'; save it again on another machine",
+                     fmt::format("byte order '{}', expected 'little'; save it again on another machine",
                                  printable(order, kNameInMessage)));
 }
 

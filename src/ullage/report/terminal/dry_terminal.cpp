@@ -104,7 +104,7 @@ void write_terminal(const DryReport& report, const std::string& prefix, std::ost
     const std::string which = report.cards.size() > 1 ? fmt::format("card {}: ", i) : "";
     const std::string torchs =
         card.allocated > Bytes{}
-            ? fmt::format("{} in tensors at the peak, {} cached or between them", to_string(card.allocated),
+            ? fmt::format("{} in tensors at the peak, {} cached or in gaps between them", to_string(card.allocated),
                           to_string(saturating_sub(card.used, card.allocated)))
             : to_string(card.used) + " taken";
     line(fmt::format("  {}{}, {} context and libraries ({})", which, torchs, to_string(card.context),

@@ -77,7 +77,7 @@ std::string unattached_line(const RunReport& report) {
 std::string plain_line(const RunReport& report) {
   if (!report.attached) return unattached_line(report);
   if (report.steps.value_or(0) == 0 && report.pool_peak.value_or(Bytes{}) == Bytes{}) return "";
-  const char* who = report.effect == advise::Effect::SameBits ? "the plain program" : "in bf16 without a budget it";
+  const char* who = report.effect == advise::Effect::SameBits ? "the plain program" : "in bf16 and without a budget it";
   if (report.plain_pool_peak && !report.moving.happened() && report.recomputed_ops == 0) {
     return fmt::format("{} would have held the same {} of tensors: nothing was moved or recomputed", who,
                        to_string(*report.plain_pool_peak));
@@ -113,7 +113,7 @@ std::string plan_line(const RunReport& report) {
     line += fmt::format("; {} from it, {} made", count_of(plan.deviations, "deviation"), count_of(plan.plans, "plan"));
   }
   if (plan.rescues > 0) {
-    line += fmt::format("; {} {} evicted or recomputed on demand all the same", count_of(plan.rescues, "storage"),
+    line += fmt::format("; {} {} evicted or recomputed on demand in spite of it", count_of(plan.rescues, "storage"),
                         plan.rescues == 1 ? "was" : "were");
   }
   return line;
@@ -147,8 +147,8 @@ std::string moving_line(const RunReport& report) {
 std::string finding_line(const RunReport& report) {
   if (!report.end.dry || report.end.dry->findings == 0) return "";
   const DryCardCount& dry = *report.end.dry;
-  return fmt::format("A REAL CARD WOULD NOT FORGIVE {} thing{}, the first: {}", dry.findings,
-                     dry.findings == 1 ? "" : "s", dry.finding_texts.empty() ? "" : dry.finding_texts.front());
+  return fmt::format("WRONG ON A REAL CARD: {} error{}, the first: {}", dry.findings, dry.findings == 1 ? "" : "s",
+                     dry.finding_texts.empty() ? "" : dry.finding_texts.front());
 }
 
 std::string refusal_line(const RunReport& report) {

@@ -58,7 +58,7 @@ bool all_integers(const json& list) {
 class Fields final {
  public:
   explicit Fields(std::string_view text) : object_(json::parse(text, nullptr, false)) {
-    if (!object_.is_object()) problem_ = "it is no JSON object";
+    if (!object_.is_object()) problem_ = "it is not a JSON object";
   }
 
   std::string text(const char* key) {

@@ -68,7 +68,7 @@ Error PartReader::bad(std::string message, std::size_t offset) const {
 Status PartReader::begin() {
   const std::string_view text(reinterpret_cast<const char*>(file_.data()), file_.size());
   if (!text.starts_with(kTraceFileMagic)) {
-    return bad("no trace of ullage: it does not begin with \"" + std::string(kTraceFileMagic) + "\"", 0);
+    return bad("not a trace of Ullage: it does not begin with \"" + std::string(kTraceFileMagic) + "\"", 0);
   }
   constexpr std::size_t kMostDigits = 9;
   const std::size_t begin = kTraceFileMagic.size();
