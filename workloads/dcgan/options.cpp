@@ -78,7 +78,7 @@ std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehear
   const bool steps_given = app.count("--steps") > 0;
   const bool epochs_given = app.count("--epochs") > 0;
   if (steps_given && epochs_given) return "--steps and --epochs both say when to end; give one";
-  // A batch of 1 (or a last short batch of 1) is allowed: BatchNorm needs at least two values per channel, and its
+  // A batch of 1 (or a last short batch of 1) is allowed. BatchNorm needs at least two values per channel, and its
   // smallest layer has 4 x 4 values per picture at every allowed image size.
   const program::Bound bounds[] = {{"--batch", o.batch, 1, 1 << 20},
                                    {"--steps", steps_given ? o.steps : 1, 1, kMost},

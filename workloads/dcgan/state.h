@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The whole state of a run at the end of a step, by name: parameters and buffers of both networks, Adam's state, the
-// random generator's state, the fixed noise. Checkpoints hold it, and state_sha256 digests it.
+// The whole state of a run at the end of a step, by name. It has parameters and buffers of both networks, Adam's state,
+// the random generator's state and the fixed noise. Checkpoints hold it, and state_sha256 digests it.
 
 #include "program/safetensors.h"
 #include "dcgan/trainer.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A picture: 8-bit RGB, rows from top to bottom, three bytes a pixel, no padding. Also the two interfaces of decoding:
-// RowSink, which receives the rows (with alpha, if its program asks for that), and ChargeMemory, which is asked before
-// much memory is allocated.
+// A picture: 8-bit RGB, rows from top to bottom, three bytes a pixel, no padding. Also the two interfaces of decoding.
+// RowSink receives the rows (with alpha, if its program asks for that). ChargeMemory is asked before much memory is
+// allocated.
 
 #include "ullage/base/bytes.h"
 

@@ -2,8 +2,9 @@
 #pragma once
 
 // The optimizers of searches, equal to Python's to the bit. They are those of torch.optim as they run on the CPU (one
-// tensor after another), and two that torch lacks, with the settings of VQGAN-CLIP: DiffGrad (arXiv 1909.11015) and
-// AdamP (arXiv 2006.08217). If LibTorch's class rounds differently, Python's order of operations is written out here.
+// tensor after another). Two more are not in torch, and have the settings of VQGAN-CLIP: DiffGrad (arXiv 1909.11015)
+// and AdamP (arXiv 2006.08217). If LibTorch's class rounds differently, Python's order of operations is written out
+// here.
 
 #include "program/optimizer_kind.h"
 #include "ullage/runtime/ops/torch_compat.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The weights of a CLIP with a vision transformer: its sizes, which are derived from the file, and the keys that belong
-// to them (302 keys, 151,277,313 parameters for ViT-B/32).
+// The weights of a CLIP with a vision transformer. Its sizes are derived from the file, and they give the keys that the
+// file must have (302 keys, 151,277,313 parameters for ViT-B/32).
 
 #include "ullage/base/result.h"
 #include "ullage/read/weights/weights.h"

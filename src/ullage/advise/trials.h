@@ -2,7 +2,7 @@
 #pragma once
 
 // Lists the remedies that can be tried on a program without a change of its text. Each has a test whether it applies to
-// the program, the switch that turns it on for a trial, and the lines that a person writes to keep it.
+// the program, and the switch that turns it on for a trial. It has the lines that a person writes to keep it.
 
 #include "ullage/advise/facts.h"
 #include "ullage/base/knob.h"

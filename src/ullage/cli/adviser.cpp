@@ -141,8 +141,8 @@ class Adviser final {
   }
 
   // Returns whether the program fits and its peak. On a card it first runs on one that serves every request: up to the
-  // card's memory both do the same. Above it, the program runs on the card itself too: after a refused request the
-  // allocator may still find room, unless the tensors alone need too much.
+  // card's memory both do the same. Above it, the program also runs on the card that refuses, because its allocator may
+  // find room after a refused request. This is left out if the tensors alone need too much.
   Tried judge(TryOrder order, const std::string& what) {
     order.refuses = !on_card();
     Tried tried = run(order, what);
@@ -318,9 +318,9 @@ class Adviser final {
     return row;
   }
 
-  // If no single remedy makes the program fit at the wanted size, tries sets: all remedies that keep the bits, then
-  // also those that change the rounding, then all. From a set that fits, it takes out the remedies that are not needed.
-  // Those with the strongest effect on results are tried first.
+  // If no single remedy makes the program fit at the wanted size, tries sets. The first has all remedies that keep the
+  // bits, the second also those that change the rounding, the third all. From a set that fits, it takes out the
+  // remedies that are not needed. Those with the strongest effect on results are tried first.
   void try_together() {
     const auto fits = [](const Row& row) {
       return row.basis == advise::Basis::Tried && row.fits.value_or(false) && row.id != kSmallerBatch;

@@ -18,14 +18,14 @@ struct Allowance {
 
   // As the option has them: "bf16", "evaluation".
   std::vector<std::string> words() const;
-  // For switches.py. `device`: whose networks are meant, "cpu" or "cuda".
+  // Returns the words for switches.py. `device`, "cpu" or "cuda": only networks on it are cast.
   std::string switches(const std::string& device) const;
 };
 
 // Reads the value of --allow: words with commas between. BadArgument names what is allowed.
 Result<Allowance> parse_allowance(const std::string& text);
 
-// Refuses a program that is no Python program, if its file says so: switches work in Python alone. `target` as in
+// Refuses shipped programs and programs linked to torch, because switches work in Python alone. `target` as in
 // find_target().
 Status takes_switches(const Launch& program, const std::vector<std::string>& target);
 

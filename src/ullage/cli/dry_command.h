@@ -14,8 +14,8 @@ namespace ullage::cli {
 int run_dry(const RunOptions& options, Streams streams);
 
 // Returns whether a dry run answers this question. The target must be a command and the device not "cpu". In addition,
-// one of these must hold: no size is varied (only a dry run can answer that); a card of the table is named; the
-// command's torch is a CUDA build.
+// one of three things must hold. No size is varied, which only a dry run can answer. Or a card of the table is named.
+// Or the command's torch is a CUDA build.
 bool predicts_dry(const PredictOptions& options);
 
 // Writes the answer to `out`. Returns the exit code.

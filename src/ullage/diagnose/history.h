@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Works out once, for all rules, what a recording says about one moment: who held the bytes, where the free memory lay,
-// what the program was doing, and what grew from step to step. The recording is one device of a snapshot or profile, or
-// one take of Ullage's own trace.
+// Works out once, for all rules, what a recording says about one moment. That is who held the bytes, where the free
+// memory lay, what the program was doing, and what grew from step to step. The recording is one device of a snapshot or
+// profile, or one take of Ullage's own trace.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/diagnose/pool_layout.h"

@@ -8,8 +8,8 @@
 
 namespace ullage::diagnose {
 
-// Returns the largest need of all ops, except list ops (`_foreach_`, `_fused_`) and their slices: Ullage runs a list op
-// slice by slice if the budget requires it. None if no other op was recorded.
+// Returns the largest need of all ops. List ops (`_foreach_`, `_fused_`) and their slices are left out, because Ullage
+// runs a list op slice by slice if the budget requires it. None if no other op was recorded.
 std::optional<Need> largest_need(const trace::Take& take);
 
 // Returns the need of the op in flight at an out-of-memory event, with the bytes that were refused. None if no op was

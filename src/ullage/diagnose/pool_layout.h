@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Works out the memory of PyTorch's caching allocator (here: the pool) at one moment of a recording: its segments, the
-// live blocks in each, and the holes between them. A segment can be given back to the device only if nothing in it is
-// live:
+// Works out the memory of PyTorch's caching allocator (here: the pool) at one moment of a recording. Finds its
+// segments, the live blocks in each, and the holes between them. A segment can be given back to the device only if
+// nothing in it is live:
 //
 //   segment of 20 MiB  [ live 1 MiB |          hole 12 MiB          | live 2 MiB | hole 5 MiB ]   stuck: 17 MiB
 //   segment of 20 MiB  [                          hole 20 MiB                                ]   usable: 20 MiB

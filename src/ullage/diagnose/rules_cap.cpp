@@ -21,7 +21,8 @@ std::optional<Finding> past_metal_cap(const Evidence& evidence) {
   const std::optional<Bytes> held = sum(facts.allocated, evidence.other_allocations.value_or(Bytes{}));
   const std::optional<Bytes> wanted = sum(held, facts.requested);
   if (!held || !wanted || !facts.allowed || *facts.requested > *facts.allowed) return std::nullopt;
-  // The figures are rounded to the printed digits. Clearly below the limit, it was not the limit that refused.
+  // The figures are rounded to the printed digits. If the sum is below the limit by more than rounding explains, the
+  // limit did not refuse.
   if (saturating_sub(*facts.allowed, *wanted) > evidence.precision * 4) return std::nullopt;
   return Finding{0.45,
                  {fmt::format("{} held by PyTorch and {} by others in Metal, {} asked for: past the {} allowed",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Computes facts that only Ullage's own traces contain: the op, layer and step of a moment, the bytes that an op needs
-// at once, and the bytes that autograd keeps for the backward pass, by layer.
+// Computes facts that only Ullage's own traces contain. These are the op, layer and step of a moment, and the bytes
+// that an op needs at once. The last is what autograd keeps for the backward pass, by layer.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/meaning/levels.h"
@@ -34,8 +34,8 @@ std::string line_in_words(const std::string& line);
 // "backward of step 2", "sampling"; empty if unknown.
 std::string time_in_words(const Place& place);
 
-// The bytes that must be resident while one op runs, whatever a pager evicts: its arguments, plus the largest sum of
-// its own storages that were live at once.
+// The bytes that must be resident while one op runs, whatever a pager evicts. They are its arguments, plus the largest
+// sum of its own storages that were live at once.
 struct Need {
   trace::OpDetail detail;  // without uses
   std::string op;

@@ -11,7 +11,7 @@
 
 namespace ullage::predict {
 
-// The op of the event: the one that begins, ends or allocates there, else the last one begun that is still running, on
+// The op of the event: the one that begins, ends or allocates there. Else the last one begun that is still running, on
 // any thread. kNoOp if there is none.
 OpId op_at(const trace::Take& take, EventId event);
 

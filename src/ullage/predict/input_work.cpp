@@ -111,7 +111,7 @@ class Places final {
 // The bytes that the removed storages of one take held. Index: the place; the last is the end.
 struct Held {
   std::vector<std::int64_t> throughout;  // while the op at this place runs
-  std::vector<std::int64_t> before;      // the most just before it, beyond that
+  std::vector<std::int64_t> before;      // the most between the op before and this one, less `throughout`
 };
 
 Held held(const trace::Take& take, const Marks& marks) {
@@ -149,7 +149,8 @@ std::size_t first_backward(const trace::Take& take, const Marks& marks) {
   return place;
 }
 
-// Takes the marked ops and their storages out of a take and puts storages of no op in.
+// Removes the marked ops and their storages from a take. In their place it puts storages that belong to no op and hold
+// the bytes that the removed ones may hold.
 class Rewriting final {
  public:
   Rewriting(trace::Take& take, const Marks& marks) : take_(take) {

@@ -36,8 +36,8 @@ struct NeedsTakes {
 };
 
 // Answers from the takes. If they do not suffice, but one of them is at the size asked for, that take is the answer
-// (of_take()). BadArgument if the target does not name exactly the knobs of the takes, is below the smallest take, or
-// changes a knob that has one value in all takes. Also if compare() refuses the takes.
+// (of_take()). BadArgument if the target does not name exactly the knobs of the takes, or is below the smallest take.
+// Also BadArgument if it changes a knob that has one value in all takes. Also if compare() refuses the takes.
 Result<std::variant<Prediction, NeedsTakes>> predict(const trace::TraceFile& takes, const Question& question);
 
 // The figures of one take as it is (Law::None, measured). Does not look for the largest value that fits.

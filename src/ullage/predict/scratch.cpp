@@ -85,8 +85,8 @@ WideCount weight_gradient(const OpDetail& op, const Convolution& convolution, st
 // rounded up to pages. That follows no polynomial in a side (oneDNN, brgemm_convolution_bwd_strided). Measured: sides 8
 // to 136.
 //
-// Other convolutions only make reordered copies, which follow the law. Measured with two threads, no byte off: kernels
-// of 1 and 3 pixels at sides 9 to 896; kernels of 5 and 7 pixels, and transposed ones, at sides 24 to 311. A take does
+// Other convolutions only make reordered copies, which follow the law. Measured with two threads, no byte off. Kernels
+// of 1 and 3 pixels at sides 9 to 896. Kernels of 5 and 7 pixels, and transposed ones, at sides 24 to 311. A take does
 // not record the stride, but the sides show it. If both are many kernels long and differ by less than one kernel, the
 // stride is 1.
 bool moves_by_one(const OpDetail& op, const std::vector<std::int64_t>& weights) {

@@ -80,7 +80,7 @@ std::optional<Grid> other_sizes(const trace::TraceFile& file, const Sequence& se
 // The number of threads that torch computes with; 2 if the take does not have it.
 std::uint32_t threads_of(const trace::Take& take);
 
-// The most bytes of scratch that this op may take and that follow no law: its kernel decides by its own cost estimate
+// The most bytes of scratch that this op may take and that follow no law. Its kernel decides by its own cost estimate
 // whether it takes such buffers (scratch.cpp). Zero if it has none. In a take, no more than this may be left out of the
 // op (varying_blocks.h). At the target, the op may take this much beyond what the laws give.
 Bytes varying_scratch(const trace::Take& take, OpId op);

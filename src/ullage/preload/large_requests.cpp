@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Stands before malloc in every process of a run, and announces a large request to the runtime before it is served: the
-// program may touch the block faster than any watch looks (32 MiB take 20 ms). The block itself comes from the malloc
+// Stands before malloc in every process of a run, and announces a large request to the runtime before it is served. The
+// program may touch the block faster than any watch looks: 32 MiB take 20 ms. The block itself comes from the malloc
 // that the program has without Ullage, and free is left alone.
 
 #include "ullage/preload/preload.h"

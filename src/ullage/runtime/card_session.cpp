@@ -148,7 +148,7 @@ class CardSession final : public CardMemory {
       (void)at::mm(some({8, 8}), some({8, 8}));
       (void)at::conv2d(some({1, 8, 8, 8}), some({8, 8, 3, 3}));
     } catch (const std::exception&) {
-      // Then the libraries take them at their first use.
+      // Without this the libraries take them at their first use.
     }
   }
 

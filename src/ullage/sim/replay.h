@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Replays a recording through the model of the allocator that made it: does the model take and release the same
-// segments, and how much would other settings have reserved?
+// Replays a recording through the model of the allocator that made it. Does the model take and release the same
+// segments? How much would other settings have reserved?
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"

@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kPressurePercent = 70;
 // After more faults in a row at one address that is resident and writable, the fault is the program's own error.
 constexpr int kMostSpurious = 64;
-// If more than this many evictions in a row take storages that a fault has just brought back, the room is too small for
-// the program to make progress.
+// Evictions in a row of storages that a fault has just brought back. If there are more, the room is too small for the
+// program to make progress.
 constexpr int kMostFruitless = 64;
 // If room is lacking at a fault, the storages that this many last faults brought back count as needed together.
 constexpr std::uint64_t kLastFaults = 16;

@@ -66,9 +66,9 @@ class Pager {
     // because a touch of an evicted storage is noticed.
     enum class Moved { Away, Back };
     std::function<void(Address, Moved)> moved;
-    // Called when this process writes or gives up `bytes` that it shared with its forked children. A shared page counts
-    // once for all of them, here; from now on the children's copy counts too, as theirs. Before an op writes such
-    // bytes, the pool gives way. The pager's lock is held. Empty: nobody counts them.
+    // Called when this process writes or gives up `bytes` that it shared with its forked children. Until then a shared
+    // page counts once for all of them, as this process's. From now on the children's copy counts too, as theirs.
+    // Before an op writes such bytes, the pool gives way. The pager's lock is held. Empty: nobody counts them.
     std::function<void(Bytes)> diverged;
     // Called before a request is refused, to have a consumer outside the pool give up what it can do without. True: one
     // did, so there may be room now. Called on the requesting thread with no lock held. Empty: there is no such
@@ -93,7 +93,7 @@ class Pager {
   // out. `made`: the op's outputs, which count as made by an op from now on (Settings::libraries_take_blocks).
   virtual void end_op(bool remember = true, std::span<const Address> made = {}) = 0;
   // Can a list op run as a whole? It can if there is room for all its inputs at once, beside the storages that are
-  // pinned already, and the same bytes again for its outputs and scratch.
+  // pinned already. For outputs and scratch there must be room for as many bytes again.
   virtual bool fits(std::span<const OpInput> inputs) = 0;
 
   // Autograd saved the storage, or released it. Call each as often as autograd does it.

@@ -103,7 +103,8 @@ struct Layout {
   at::Device device;
 };
 
-// A backward pass, or an unpack outside of one (below zero).
+// Returns a number for the backward pass that this thread works on. A tensor may be unpacked outside of a backward
+// pass; then each call returns a new negative number.
 std::int64_t current_pass() {
   static std::atomic<std::int64_t> outside{-1};
   const int task = torch::autograd::get_current_graph_task_id();
@@ -145,7 +146,7 @@ class CheckpointedForward::Frame final : public HookMaker, public std::enable_sh
     for (const at::Tensor& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
   }
 
-  // For the first run.
+  // Called before and after the first run.
   void begin() { saving_.emplace(*this); }
   void end() {
     saving_.reset();
@@ -183,7 +184,7 @@ class CheckpointedForward::Frame final : public HookMaker, public std::enable_sh
   bool forward_completed_ = false;
   bool other_count_is_right_ = false;
 
-  // Passes of several threads take turns; one thread may come back while it recomputes.
+  // Backward passes of several threads take turns. Recursive, because a thread that recomputes may unpack again.
   std::recursive_mutex mutex_;
   std::vector<std::weak_ptr<Holder>> holders_;  // in the order in which the first run saved
   std::vector<Layout> layouts_;
@@ -201,7 +202,8 @@ class CheckpointedForward::Frame::ForwardHook final : public torch::autograd::Sa
   std::shared_ptr<Holder> holder_;
 };
 
-// For what the second run saves. Its graph can itself be read by a backward inside the function.
+// Packs what the second run saves. It keeps the tensors, because the function may call backward itself, on the graph of
+// the second run.
 class CheckpointedForward::Frame::RecomputedHook final : public torch::autograd::SavedVariableHooks {
  public:
   RecomputedHook(Frame& frame, std::int64_t pass) : frame_(frame), pass_(pass) {}
@@ -234,7 +236,8 @@ at::Tensor CheckpointedForward::Frame::recomputed(std::int64_t pass, const at::T
   at::Tensor kept = tensor.requires_grad() ? tensor.detach() : tensor;
   const std::size_t index = passes_[pass].saved++;
   if (index >= holders_.size()) {
-    // A backward inside the function, before its end, meets ops that the first run has not come to yet.
+    // If the function itself calls backward, the first run is not over yet. The second run then saves tensors that the
+    // first run has not come to.
     TORCH_CHECK(!forward_completed_,
                 "ullage::train::checkpoint: the function saved more tensors when it ran again than the ",
                 holders_.size(), " of its first run; it must compute the same each time it is called");

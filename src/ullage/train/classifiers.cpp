@@ -29,7 +29,7 @@ Layers head(double dropout, std::int64_t from, std::int64_t classes) {
   return layers;
 }
 
-// He's start for convolutions, as torchvision has it. It visits the modules in torchvision's order.
+// Initializes convolutions by Kaiming He's rule, as torchvision does. It visits the modules in torchvision's order.
 template <class StartLinear>
 void start(nn::Module& network, const StartLinear& start_linear) {
   network.apply([&](nn::Module& module) {

@@ -61,7 +61,7 @@ class GradScaler final {
 
   // Ends an iteration, after the last optimizer's step. Lowers the scale if an inf or nan was found in any optimizer's
   // gradients; raises it after growth_interval good updates. If `new_scale` is given, sets that. Returns an error
-  // (System) at each 20th update in a row that had a skipped step, because the scale has then fallen to nothing and the
+  // (System) at each 20th update in a row that had a skipped step. The scale has then fallen to nothing, and the
   // program would go on without training. The update is done all the same. ContractError: no optimizer was unscaled or
   // stepped.
   Status update(std::optional<double> new_scale = std::nullopt);

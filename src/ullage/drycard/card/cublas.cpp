@@ -49,7 +49,8 @@ int product(void* handle, const char* name, const void* a, const void* b, const 
 
 }  // namespace
 
-// The products of matrices that torch asks for. Their numbers are not needed, only the three matrices.
+// The functions for products of matrices that torch calls. Nothing is computed; only the addresses of the three
+// matrices are used.
 #define ULLAGE_CUBLAS_GEMM(name)                                                                                       \
   ULLAGE_CARD_API int name(void* handle, int, int, int, int, int, const void*, const void* a, int, const void* b, int, \
                            const void*, void* c, int) {                                                                \

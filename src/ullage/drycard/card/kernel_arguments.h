@@ -18,7 +18,8 @@ namespace ullage::drycard {
 // kernel or cannot be read.
 std::vector<std::size_t> argument_sizes(std::span<const std::uint8_t> machine_code, std::string_view kernel);
 
-// Returns `code`, decompressed if it is; empty if it cannot be (libzstd.so.1 is missing).
+// Returns `code`, decompressed if it is compressed. `size` is its size when decompressed. Empty if it cannot be
+// decompressed (libzstd.so.1 is missing).
 std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::size_t size);
 
 // All words of the arguments that are addresses of a card.

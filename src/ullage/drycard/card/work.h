@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps a queue of the work that the card was given and may not have finished, and reports errors that would corrupt
-// data or crash on a real card. Works only if ULLAGE_DRYCARD_CHECKS is set, to the seed of a random generator.
-// Otherwise all work is done at once and nothing is checked.
+// Keeps a queue of the work that the card was given and may not have finished. Reports errors that would corrupt data
+// or crash on a real card. Works only if ULLAGE_DRYCARD_CHECKS is set, to the seed of a random generator. Otherwise all
+// work is done at once and nothing is checked.
 //
-// Work is done in the order of its stream, and as late as possible: when the program waits for it, or when more than
-// kQueued pieces are queued. If the program asks whether it is done (cudaEventQuery), the answer is random; "yes" makes
-// it done.
+// Work is done in the order of its stream, and as late as possible. It is done when the program waits for it, or when
+// more than kQueued pieces are queued. If the program asks whether it is done (cudaEventQuery), the answer is random;
+// "yes" makes it done.
 //
 // Reported are
 //   a launch, a copy, a memset     at an address where no page is mapped, or on bytes that a copy on another stream,

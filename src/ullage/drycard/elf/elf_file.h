@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads what the loader needs of a shared object (ELF, 64 bits, little endian): its name, the libraries that it needs,
-// and the symbols that it defines or imports, with their versions.
+// Reads what the loader needs of a shared object (ELF, 64 bits, little endian). That is its name, the libraries that it
+// needs, and the symbols that it defines or imports, with their versions.
 //
 //   header | program headers -> PT_DYNAMIC -> DT_SYMTAB, DT_STRTAB, DT_GNU_HASH, DT_VERSYM, DT_VERNEED, ...
 //                               PT_LOAD     : where these addresses are in the file

@@ -31,7 +31,7 @@ void BoundProgram::require(ValueIndex v, PointIndex at, When when, bool carry, C
 void BoundProgram::add_stay(ValueIndex v, PointIndex point) {
   const PointIndex window = point.previous();
   const bool carry = !lost_in(v, window);
-  if (!exists(v, window) && carry) return;  // the program makes it in this window
+  if (!exists(v, window) && carry) return;  // the program itself makes the value in this window, so nothing is required
   require(v, window, When::InWindow, carry, present_[point][v], 0);
 }
 
@@ -100,7 +100,8 @@ void BoundProgram::add_needs_from(PointIndex point) {
     if (last_read_[v] > time(point)) {
       require(v, point, When::FromPointOn, true, kUnset, 1);
     } else if (spans_.values[v].holds(time(point))) {
-      const ColumnIndex out = restorable(v) ? written(v) : kNever;  // if written, it need not come back
+      // A value that is in the spill file need not be in memory.
+      const ColumnIndex out = restorable(v) ? written(v) : kNever;
       require(v, point, When::FromPointOn, true, kUnset, 1, out);
       if (spans_.values[v].until <= window_end(point)) require(v, point, When::InWindow, true, kUnset, 1, out);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes and reads a plan as a file (docs/cli.md, "plan"). It has the figures for a person, and the two parts that a
+// Writes and reads a plan as a file (docs/cli.md, "plan"). It has the figures for a person. It has the two parts that a
 // run needs to follow the plan in the same program: the keys of the step's ops, and the schedule.
 
 #include "ullage/base/result.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 // The planner's question and its answer. The answer is that the step fits as it is, that it fits with a schedule, or
-// that it does not fit; then it names a budget that would do.
+// that it does not fit. In the last case it names a budget that would do.
 
 #include "ullage/base/bytes.h"
 #include "ullage/plan/model/levers.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One step of a program as the planner sees it: ops in order, the values they read and make, and the storages that the
-// program makes and frees between them. A plan assumes that every step repeats this sequence.
+// One step of a program as the planner sees it. It has the ops in order, the values that they read and make, and the
+// storages that the program makes and frees between them. A plan assumes that every step repeats this sequence.
 //
 // A value is the bytes of a storage between two writes. An op that writes in place ends one value of a storage and
 // begins the next:

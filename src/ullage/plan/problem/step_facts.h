@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Facts of a step that depend on no choice: which ops use a value, when storages are born and freed, and which ops can
-// be recomputed under a plan.
+// Facts of a step that depend on no choice. They are which ops use a value, when storages are born and freed, and which
+// ops can be recomputed under a plan.
 
 #include "ullage/plan/model/step.h"
 

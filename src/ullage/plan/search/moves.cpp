@@ -8,9 +8,10 @@
 namespace ullage::plan {
 namespace {
 
-// The part of the other moves that picks a slot where the level is too high, or a value that is away.
+// The share of guided moves among those that kBlocks leaves. A guided move picks a slot where the level is too high, or
+// a value that is away. The others pick at random.
 constexpr double kGuided = 0.4;
-// The part of all moves that treats repeated blocks alike.
+// The share of all moves that treat repeated blocks alike.
 constexpr double kBlocks = 0.3;
 // How many more values are tried in exchange for one.
 constexpr int kMostMore = 4;

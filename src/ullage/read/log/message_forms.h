@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The wordings of out-of-memory messages, as data. For each: the words that identify it (lead), the other parts that it
-// may have (clauses, most of them with figures), and the versions of PyTorch that write it so. How patterns are
-// written: message_pattern.h. To support a new wording, add a row, and an example with its figures to
+// The wordings of out-of-memory messages, as data. Each has the words that identify it (lead), and the other parts that
+// it may have (clauses, most of them with figures). It also has the versions of PyTorch that write it so. How patterns
+// are written: message_pattern.h. To support a new wording, add a row, and an example with its figures to
 // tests/data/messages.
 
 #include "ullage/trace/recording/out_of_memory.h"

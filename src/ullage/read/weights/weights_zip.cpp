@@ -47,7 +47,8 @@ Status check_crc(const Entry& entry, std::span<const std::byte> bytes, const std
       fmt::format("the checksum of data.pkl is {:08x}, the archive says {:08x}: the file is damaged", crc, entry.crc));
 }
 
-// Refuses archives that are not little-endian. Without the entry (before torch 2.0) only a few machines wrote such.
+// Refuses archives that are not little-endian. Torch before 2.0 wrote no entry for it; its archives are accepted,
+// because very few big-endian machines wrote any.
 Status check_byte_order(const ZipArchive& zip, const std::string& folder, const std::string& name) {
   const Entry* entry = zip.find(folder + "byteorder");
   if (!entry) return success();

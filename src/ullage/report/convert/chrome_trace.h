@@ -2,8 +2,8 @@
 #pragma once
 
 // Writes Chrome's JSON trace event format, which Perfetto and chrome://tracing read. Each event is written at once;
-// nothing is kept. The viewer's words stand for other things here: a "process" is one history (of a device, or a take
-// of a trace file), and a "thread" is one row of slices.
+// nothing is kept. The viewer's words stand for other things here. A "process" is one history: of a device, or of a
+// take of a trace file. A "thread" is one row of slices.
 
 #include <cstdint>
 #include <iosfwd>

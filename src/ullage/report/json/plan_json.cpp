@@ -32,7 +32,7 @@ Json beside_of(const PlanReport& report) {
   Json json = {{"outside_bytes", report.beside.outside.count},
                {"margin_bytes", report.beside.margin.count},
                {"rounding_bytes", report.beside.rounding.count}};
-  // Without a plan, each point of the curve has its own.
+  // Left out if no plan was asked for: then each point of the curve has its own figure.
   if (report.planned) json["kept_free_bytes"] = kept_free(report).count;
   return json;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Defines one call of a torch op on its way to its kernel, and the interface that listeners implement: the pager, the
+// Defines one call of a torch op on its way to its kernel. Also the interface that listeners implement: the pager, the
 // recorder, and the follower of a plan. Reads and writes are given by storage, because views share one.
 
 #include "ullage/runtime/ops/torch_compat.h"

@@ -41,8 +41,8 @@ class PlanProgram final {
   // The op that makes this value; plan::kNone: it was there before the step.
   plan::OpIndex maker(plan::ValueIndex value) const { return makers_[value]; }
 
-  // The plan's figures for one step: the peak of requested bytes of tensors that are present at once, the extra time,
-  // and the least extra time that any plan can cost (zero if not computed).
+  // The plan's figures for one step. peak() counts the requested bytes of tensors that are present at once. overhead()
+  // is the extra time, bound() the least extra time that any plan can cost (zero if not computed).
   Bytes peak() const { return peak_; }
   Seconds overhead() const { return overhead_; }
   Seconds bound() const { return bound_; }

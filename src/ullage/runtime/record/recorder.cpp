@@ -70,7 +70,7 @@ trace::EventLog::Instant Recorder::now() const {
   return {static_cast<std::uint64_t>(passed.count())};
 }
 
-// A program that tells no takes has one, which begins with the first event.
+// If the program does not begin takes itself, there is one take. It begins with the first event.
 void Recorder::ensure_take() {
   if (in_take_ || settings_.takes_begin_by_call) return;
   in_take_ = true;

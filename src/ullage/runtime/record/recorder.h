@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Records what the program does with memory, whatever the pager does: the storages that it makes and frees, the tensors
-// that ops read and write, saved tensors, parameters, gradients and steps. The record is a trace::EventLog. The file is
-// written when the process ends, when it is stopped at a border of steps (`at_border`), and when a request is refused.
-// If refusals are frequent, not each writes it.
+// Records what the program does with memory, whatever the pager does. That is the storages that it makes and frees, the
+// tensors that ops read and write, saved tensors, parameters, gradients and steps. The record is a trace::EventLog. The
+// file is written when the process ends, when it is stopped at a border of steps (`at_border`), and when a request is
+// refused. If refusals are frequent, not each writes it.
 
 #include "ullage/runtime/ops/op_call.h"
 #include "ullage/runtime/ops/saved_tensors.h"
@@ -73,8 +73,8 @@ class Recorder final : public OpListener, public SavedListener {
   void end_take();
   // Notes a change of the program's results.
   void changes_results(trace::ResultChange change);
-  // Sets the head of the file of a rehearsal (trace::TraceFile). It has the sizes to predict, the options that change
-  // what the program does, the phases that it skips, and the knobs that are sides of one picture.
+  // Sets the head of the file of a rehearsal (trace::TraceFile). The head has the sizes to predict, and the options
+  // that change what the program does. It has the phases that are skipped, and the knobs that are sides of one picture.
   void asked_for(std::vector<Knob> at, std::vector<Choice> choices, std::vector<std::string> phases_left_out,
                  std::vector<std::string> sides);
 

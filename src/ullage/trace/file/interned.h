@@ -43,8 +43,8 @@ class Texts final {
 };
 
 // The dtype and the sizes of tensors. Number 0 means that the shape is not in the table and is written out with the
-// event. That happens after kMostShapes shapes (a program with new sizes for every tensor), for shapes of 2^16
-// dimensions or more, and for the second of two shapes with the same hash.
+// event. That happens after kMostShapes shapes, in a program with new sizes for every tensor. It also happens for
+// shapes of 2^16 dimensions or more, and for the second of two shapes with the same hash.
 class Shapes final {
  public:
   static constexpr std::size_t kMostShapes = 1 << 16;

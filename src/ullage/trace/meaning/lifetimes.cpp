@@ -82,8 +82,9 @@ class Lifetimes final {
         const auto found = heirs.find(trace_.storages[died->storage.value].bytes.count);
         if (found == heirs.end() || found->second.empty()) continue;
         Category old = categories_[died->storage.value];
-        // State from before the recording has no stack. It is replaced one by one, so few heirs wait at a time;
-        // gradients are freed when all the state has been made.
+        // State from before the recording has no stack, and neither have gradients from then. They are told apart by
+        // the heirs that wait: state is replaced one by one, so there are at most two. Gradients are freed after all
+        // the new state was made, so there are more.
         const Storage& gone = trace_.storages[died->storage.value];
         if (old == Category::Unattributed && gone.from_before && gone.stack == StackId{} && found->second.size() <= 2) {
           old = categories_[died->storage.value] = Category::OptimizerState;

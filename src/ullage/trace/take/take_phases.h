@@ -9,8 +9,8 @@
 //                - between the first and the last update of parameters, with no backward pass and no save in between
 //                - right before the first update, back to the last op of another phase than optimizer or evaluation:
 //                  clipping, making state
-//                - right after the last update, up to the last op that writes to something early without grad mode and
-//                  makes nothing: averages of the weights
+//                - right after the last update: ops without grad mode, up to the last one that writes to a storage from
+//                  before the first forward pass and makes none (averages of the weights)
 //                - anywhere, if it uses a gradient (zero_grad)
 //   evaluation   grad mode is off
 //   forward      the rest
