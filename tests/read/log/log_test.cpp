@@ -156,6 +156,23 @@ TEST(Log, ATracebackBelongsToOneError) {
   EXPECT_TRUE(log.errors[1].traceback.empty());
 }
 
+// vllm-project/vllm#19186, pasted without its upper part.
+TEST(Log, TheEndOfATracebackIsRead) {
+  const trace::Log log = logged(
+      "INFO 06-05 capturing\n"
+      "    with torch.cuda.graph(cudagraph, pool=self.graph_pool):\n"
+      "  File \"/usr/local/lib/python3.10/site-packages/torch/cuda/graphs.py\", line 186, in __exit__\n"
+      "    self.cuda_graph.capture_end()\n"
+      "  File \"/usr/local/lib/python3.10/site-packages/torch/cuda/graphs.py\", line 84, in capture_end\n"
+      "    super().capture_end()\n"
+      "RuntimeError: CUDA error: out of memory\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  ASSERT_EQ(log.errors[0].traceback.size(), 2u);
+  EXPECT_EQ(log.errors[0].traceback[0].function, "capture_end");
+  EXPECT_EQ(log.errors[0].code[1], "self.cuda_graph.capture_end()");
+  EXPECT_EQ(log.errors[0].before.size(), 2u);
+}
+
 TEST(Log, TracebacksInBoxesAreRead) {
   const std::string bar = "\xe2\x94\x82";
   const std::string text = "step 1\n\xe2\x95\xad\xe2\x94\x80 Traceback (most recent call last) \xe2\x94\x80\n" + bar +

@@ -126,14 +126,11 @@ std::string unescaped(std::string_view raw) {
 class TracebackWalk {
  public:
   TracebackWalk(std::string_view text, const Line& error, std::size_t not_before)
-      : text_(text), error_(error), not_before_(not_before), rank_(rank_of(error.of(text))), at_(error) {}
+      : text_(text), error_(error), not_before_(not_before), rank_(rank_of(error.of(text))), at_(error), top_(error) {}
 
   Surroundings run() {
-    if (!read_traceback()) {
-      around_.frames.clear();
-      around_.code.clear();
-      at_ = error_;
-    }
+    // People paste the end of a traceback. Its frames count; the lines above the topmost one are not its own.
+    if (!read_traceback()) at_ = top_;
     read_before();
     return std::move(around_);
   }
@@ -151,7 +148,7 @@ class TracebackWalk {
     return false;
   }
 
-  // Walks upwards from the error; each frame stands above its line of code. False if the traceback has no beginning.
+  // Walks upwards from the error; each frame stands above its line of code. False if no beginning was found.
   bool read_traceback() {
     std::string code;
     std::string plain;
@@ -173,6 +170,7 @@ class TracebackWalk {
       if (!frame && !boxed) frame = ipython_frame_in(line, arrow_line);
       if (frame) {
         arrow_line = 0;
+        top_ = at_;
         around_.frames.push_back(std::move(*frame));
         around_.code.push_back(std::move(code));
         code.clear();
@@ -215,6 +213,7 @@ class TracebackWalk {
   std::size_t not_before_;
   std::optional<unsigned> rank_;
   Line at_;
+  Line top_;  // of the topmost frame; of the error if there is none
   Surroundings around_;
 };
 
