@@ -356,8 +356,8 @@ def test_remedies_where_none_fits_alone(dry: Dry) -> None:
 def test_a_budget_on_the_card(dry: Dry) -> None:
     """The session, its pool and its pager hold the program to bytes of the dry card, which counts at every change."""
     words = ("run", "--dry", "--device", "cuda:8GiB", "--report", "b.json")
-    def under(memory, code=0):
-        dry.ullage(*words, "--memory", memory, "--", dry.cuda, "train.py", code=code)
+    def under(memory, code=0, script="train.py"):
+        dry.ullage(*words, "--memory", memory, "--", dry.cuda, script, code=code)
         told = json.loads((dry.folder / "b.json").read_text())
         assert told["attached"] and told["device"] == "cuda:0" and told["outcome"] == ("failed" if code else "done"), told
         assert told["dry"]["peak_bytes"] <= told["budget_bytes"] and told["over_budget_bytes"] == 0, told
@@ -371,6 +371,9 @@ def test_a_budget_on_the_card(dry: Dry) -> None:
     assert tight["dry"]["pinned_peak_bytes"] >= tight["spill_peak_bytes"] > 0, tight
     print(f"   plain {plain // MIB} MiB, tight {tight['dry']['peak_bytes'] // MIB} of {tight['budget_bytes'] // MIB}, least "
           f"{tight['least_budget_bytes'] // MIB}", flush=True)
+    (dry.folder / "saves_away.py").write_text(TRAIN + "torch.save([net.state_dict(), opt.state_dict()], 'away.pt')\n")
+    under(tight["budget_bytes"], script="saves_away.py")  # what is away is told apart by its address, then copied
+    assert (dry.folder / "away.pt").stat().st_size > 3 * 64**4, "the weights and two moments of Adam"
     least = tight["least_budget_bytes"]
     assert least < tight["budget_bytes"] and under(least)["spilled_bytes"] > tight["spilled_bytes"], least
     below = under(least * 19 // 20, code=1)

@@ -72,7 +72,12 @@ void PlannedPaging::start(std::function<void(const store::Pager::FaultAnswer&)> 
     });
   }
   start_thread([this] { parts_.pager.run_in_background(); });
-  if (paging_) set_touch([this](Address begin, Bytes) { parts_.pager.bring_back(begin); });
+  if (paging_) {
+    set_touch([this](Address begin, Bytes) {
+      parts_.pager.bring_back(begin);
+      parts_.pool.update_marks();
+    });
+  }
 }
 
 // The follower is outermost: it carries out the plan's actions before the pager looks for an op's inputs.

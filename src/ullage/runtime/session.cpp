@@ -11,6 +11,7 @@
 #include "ullage/runtime/pool/budgeted_device.h"
 #include "ullage/runtime/pool/charges.h"
 #include "ullage/runtime/pool/pool.h"
+#include "ullage/runtime/pool/storage_marks.h"
 #include "ullage/runtime/pool/watch.h"
 #include "ullage/runtime/python/python_process.h"
 #include "ullage/runtime/record/recorder.h"
@@ -97,6 +98,7 @@ class Running final : public Session, public PoolListener {
     }
     begin_following();
     set_step_ended([this] { note_step(); });
+    if (device_->marks() != nullptr) set_place_of_storage(&place_of_storage);
     set_interpreter_ends([this] { make_way_for_the_end(); });
     device_->install(*pool_);
     watch_->look(true);

@@ -24,6 +24,11 @@ void mark([[maybe_unused]] c10::StorageImpl& storage, [[maybe_unused]] StorageMa
 
 }  // namespace
 
+Address place_of_storage(const void* storage) {
+  auto* const one = static_cast<c10::StorageImpl*>(const_cast<void*>(storage));
+  return {reinterpret_cast<std::uint64_t>(one->_mutable_data_ptr_no_checks().get())};
+}
+
 void StorageMarks::moved(Address at, Moved what) {
   const std::lock_guard lock(noting_);
   moves_.push_back({at, what});

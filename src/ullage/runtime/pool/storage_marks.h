@@ -20,6 +20,10 @@
 
 namespace ullage::runtime {
 
+// Where the bytes of a storage stand when they are on the card, also while they are away. `storage` is the address of
+// a c10::StorageImpl, as Python's storage._cdata gives it.
+Address place_of_storage(const void* storage);
+
 // Thread-safe.
 class StorageMarks final {
  public:

@@ -15,9 +15,10 @@
 namespace ullage::runtime {
 namespace {
 
-// The script that runs in Python. %TOUCH%, %STEP%, %END%, %NAME% and %READY% become addresses of functions here,
-// %RECORDING% becomes True or False. Higher-order ops look up dispatch keys on their own and know nothing of fallbacks.
-// So the script adds the interceptor's key to those that they let through, as they do for autocast and the profiler.
+// The script that runs in Python. %TOUCH%, %STEP%, %END%, %NAME%, %PLACE% and %READY% become addresses of functions
+// here, %RECORDING% becomes True or False. Higher-order ops look up dispatch keys on their own and know nothing of
+// fallbacks. So the script adds the interceptor's key to those that they let through, as they do for autocast and the
+// profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
     import sys
@@ -95,6 +96,23 @@ def _ullage_prepare():
         first_call = sys.modules['torch.nn.modules.module'].register_module_forward_pre_hook(before_module)
         sys.modules['torch.optim.optimizer'].register_optimizer_step_pre_hook(before_step)
 
+    def let_storages_be_saved():
+        place = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(%PLACE%)
+        checked, copied = torch.UntypedStorage.data_ptr, torch.UntypedStorage.copy_
+        def data_ptr(self):
+            try:
+                return checked(self)
+            except RuntimeError as error:
+                if 'moved off the card' not in str(error):
+                    raise
+            return place(self._cdata)
+        def copy_(self, source, *how, **named):  # looks at both storages before it calls an op
+            for one in (self, source):
+                if isinstance(one, torch.UntypedStorage) and one.device.type == 'cuda':
+                    touch(place(one._cdata), one.nbytes())
+            return copied(self, source, *how, **named)
+        torch.UntypedStorage.data_ptr, torch.UntypedStorage.copy_ = data_ptr, copy_
+
     def touch_inputs(inputs):
         for x in inputs:
             try:
@@ -138,6 +156,7 @@ def _ullage_prepare():
     atexit.register(interpreter_ends)
     attempt(let_key_through)
     attempt(count_steps)
+    attempt(let_storages_be_saved)
     if %RECORDING%:
         attempt(name_parameters_in_time)
     if region in sys.modules:
@@ -167,6 +186,13 @@ std::function<void()>& step_function() {
 void step_ended() {
   if (step_function()) step_function()();
 }
+
+std::function<Address(const void*)>& place_function() {
+  static auto* set = new std::function<Address(const void*)>;
+  return *set;
+}
+
+std::uint64_t place_of(const void* storage) { return place_function() ? place_function()(storage).value : 0; }
 
 std::function<void()>& end_function() {
   static auto* set = new std::function<void()>;
@@ -210,7 +236,7 @@ std::string script() {
   for (const auto& [word, meaning] :
        {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%STEP%", address_of(&step_ended)},
         std::pair{"%END%", address_of(&interpreter_ends)}, std::pair{"%NAME%", address_of(&ullage_name_parameter)},
-        std::pair{"%READY%", address_of(&ready)},
+        std::pair{"%PLACE%", address_of(&place_of)}, std::pair{"%READY%", address_of(&ready)},
         std::pair{"%RECORDING%", std::string(recording() ? "True" : "False")}})
     text.replace(text.find(word), std::string(word).size(), meaning);
   return text;
@@ -257,6 +283,7 @@ void prepare_python_later() {
 }
 
 void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }
+void set_place_of_storage(std::function<Address(const void*)> place) { place_function() = std::move(place); }
 void set_step_ended(std::function<void()> ended) { step_function() = std::move(ended); }
 void set_interpreter_ends(std::function<void()> ends) { end_function() = std::move(ends); }
 

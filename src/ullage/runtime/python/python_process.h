@@ -6,6 +6,10 @@
 // - Compiled regions read their inputs past the dispatcher, so they must announce them on entry.
 // - If a program does not tell its steps, they are counted by the calls of its optimizers.
 // - For a recording, the parameters of its modules are named.
+// - torch.save and safetensors ask for a storage's address to tell storages apart, and copy whole storages. They get
+// the
+//   address also while the bytes are away from the card, and the bytes come back for the copy. Tensor.data_ptr(), which
+//   programs hand to kernels of their own, still fails then.
 // Python is found at run time, if it is there; nothing here is linked against it. A failure here costs speed, a name or
 // such an op, but never ends the program.
 
@@ -25,14 +29,19 @@ void prepare_python();
 // Has Python's main thread do the same at its next opportunity. Any thread may call, under any lock.
 void prepare_python_later();
 
-// The three functions below are set before prepare_python() and must not throw.
+// The four functions below are set before prepare_python() and must not throw.
 
-// `touch` is called for each CPU tensor that a compiled region is about to read (ullage_touch() of c_api.h).
+// `touch` is called for each CPU tensor that a compiled region is about to read, and for each storage of a card that is
+// about to be copied (ullage_touch() of c_api.h).
 void set_touch(std::function<void(Address begin, Bytes size)> touch);
 
 // `ended` is called when a step seems to have ended: after each call of that optimizer, of those in use, which was
 // called least often. (If two are called in turn, the very first call of the first one counts too.)
 void set_step_ended(std::function<void()> ended);
+
+// `place` is called with storage._cdata, for a storage whose bytes may be away from the card. It returns where they
+// stand when they are there.
+void set_place_of_storage(std::function<Address(const void*)> place);
 
 // `ends` is called when the interpreter begins to shut down. That is so in the process that prepare_python() ran in,
 // and in its forked children that end as a program does.
