@@ -78,9 +78,11 @@ int main(int argc, char** argv) {
   }
   const auto number = [&](int i, long otherwise) { return argc > i ? std::atol(argv[i]) : otherwise; };
   const long features = number(4, 8);
+  using ullage::program::Precision;
+  const bool bf16 = argc > 7 && argv[7] == std::string_view("bf16");
   const Tensors tensors =
       record({number(3, 32), 100, features, features, 0, argc > 8 && argv[8] == std::string_view("separable")},
-             number(5, 16), number(2, 1), {number(6, 0), argc > 7 && argv[7] == std::string_view("bf16")});
+             number(5, 16), number(2, 1), {number(6, 0), bf16 ? Precision::Bf16 : Precision::Fp32});
   const auto status = ullage::program::write_safetensors(argv[1], to_write(tensors), {});
   if (!status) std::fprintf(stderr, "%s\n", status.error().text().c_str());
   return status ? 0 : 1;
