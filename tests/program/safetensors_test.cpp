@@ -91,7 +91,7 @@ TEST(Safetensors, RefusesMalformedHeaders) {
   const TempFolder folder;
   const std::string data(8, 'x');
   const std::pair<std::string, std::string> cases[] = {
-      {"[1]", "no JSON object"},
+      {"[1]", "not a JSON object"},
       {"{\"a\":3}", "is missing"},
       {R"({"a":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})", "none of F32, I64, U8"},
       {R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "has 12 bytes"},
@@ -102,7 +102,7 @@ TEST(Safetensors, RefusesMalformedHeaders) {
        "overlap"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "hole"},
       {R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})", "the file has"},
-      {R"({"__metadata__":{"a":1}})", "is no text"},
+      {R"({"__metadata__":{"a":1}})", "is not text"},
   };
   for (const auto& [header, expected] : cases) {
     write_file(folder / "b", with_header(header, data));
