@@ -122,7 +122,7 @@ std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& opti
       words[++i] = value;
       there = true;
     } else if (words[i].starts_with(name + "=")) {
-      words[i] = name + "=" + value;
+      words[i] = fmt::format("{}={}", name, value);
       there = true;
     }
   }
