@@ -335,7 +335,7 @@ for i in range(5):
 def test_advice_ends_in_time(dry: Dry) -> None:
     (dry.folder / "slow.py").write_text("import time, torch\ntorch.zeros(1 << 20, device='cuda')\ntime.sleep(100000)\n")
     advice = json.loads(dry.ullage("advise", "--json", "--seconds", 30, "--device", "a100-80gb", "--", dry.cuda, "slow.py").stdout)
-    assert advice["plain"]["fits"] is None and "did not end its third step" in advice["notes"][0], advice
+    assert advice["plain"]["fits"] is None and "did not finish its third step" in advice["notes"][0], advice
     assert all(one["basis"] == "not_tried" for one in advice["remedies"]), advice["remedies"]
 
 
