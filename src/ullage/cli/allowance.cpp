@@ -64,14 +64,11 @@ std::string Allowance::switches(const std::string& device) const {
 
 Result<Allowance> parse_allowance(const std::string& text) {
   Allowance allowance;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
+  for (const std::string& word : between_commas(text)) {
     const auto found = std::ranges::find(kWords, word, &Word::name);
     if (word.empty()) return wrong(fmt::format("a word is missing in '{}'; {}", text, kAllowed), kOption);
     if (found == kWords.end()) return unknown(word);
     allowance.*found->allows = true;
-    begin = end + 1;
   }
   if (!allowance.bf16)
     return wrong(fmt::format("'evaluation' needs a type beside it, as in bf16,evaluation; {}", kAllowed), kOption);

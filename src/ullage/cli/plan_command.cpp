@@ -33,10 +33,7 @@ using Outcome = plan::Plan::Outcome;
 // Turns on the levers named in `text`, separated by commas; all others are off.
 Result<plan::Levers> levers_of(const std::string& text) {
   plan::Levers levers = plan::kNoLevers;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string& word : between_commas(text)) {
     if (plan::turn_on(word, levers)) continue;
     std::vector<std::string> known;
     for (const plan::Lever& lever : plan::kLevers) known.emplace_back(lever.word);

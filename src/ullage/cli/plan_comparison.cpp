@@ -23,10 +23,7 @@ bool AllowedClasses::allows(Results results) const {
 
 Result<AllowedClasses> parse_classes(const std::string& text) {
   AllowedClasses allowed;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string& word : between_commas(text)) {
     if (word == plan::word_of(Results::Rounding)) {
       allowed.rounding = true;
     } else if (word == plan::word_of(Results::Different)) {

@@ -35,6 +35,16 @@ Error bad_word(std::string message) { return {Error::Kind::BadArgument, std::mov
 
 }  // namespace
 
+std::vector<std::string> between_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
   const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
   std::size_t least =

@@ -23,6 +23,9 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 // Returns ", did you mean 'run'?", or an empty text.
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
+// The parts of `text` between its commas, empty ones too: one part more than there are commas.
+std::vector<std::string> between_commas(const std::string& text);
+
 // Makes a BadArgument; `where` names the option.
 inline Error wrong(std::string message, std::string where) {
   return {Error::Kind::BadArgument, std::move(message), std::move(where)};
