@@ -211,10 +211,12 @@ bool TapedOp::unchanged(std::size_t i) const {
   return true;
 }
 
-bool TapedOp::mapped_stand() const {
+bool TapedOp::mapped_stand(const std::unordered_set<const c10::StorageImpl*>& written) const {
   for (const Argument& argument : arguments_) {
     for (const Part& part : argument.parts) {
-      if (part.mapped && part.counter.current_version() != part.version) return false;
+      if (!part.mapped) continue;
+      if (part.counter.current_version() != part.version) return false;
+      if (written.contains(part.other.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl())) return false;
     }
   }
   return true;

@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <unordered_set>
 #include <vector>
 
 namespace ullage::runtime {
@@ -63,17 +64,8 @@ class TapedOp final {
   bool needs(std::size_t i) const { return needed_[i]; }
   // Are its tensors over input i unchanged since, by torch's version counters?
   bool unchanged(std::size_t i) const;
-  // Are the mapped weights that it reads unchanged since, by torch's version counters?
-  bool mapped_stand() const;
-  // Calls f(storage) for each mapped weight that it reads.
-  template <class F>
-  void each_mapped(const F& f) const {
-    for (const Argument& argument : arguments_) {
-      for (const Part& part : argument.parts) {
-        if (part.mapped) f(part.other.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
-      }
-    }
-  }
+  // Are the mapped weights that it reads unchanged since, by torch's version counters, and none of them in `written`?
+  bool mapped_stand(const std::unordered_set<const c10::StorageImpl*>& written = {}) const;
   Bytes bytes() const;  // memory that this record takes
   std::string name() const { return op_->schema().name(); }
 

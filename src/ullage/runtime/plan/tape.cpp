@@ -272,7 +272,9 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
       return cannot(taped.op->name() + " would write to the program's own bytes");
     }
   }
-  if (!mapped_stand(*taped.op)) return cannot("a mapped weight that " + taped.op->name() + " reads was written to");
+  if (!taped.op->mapped_stand(written_outside_)) {
+    return cannot("a mapped weight that " + taped.op->name() + " reads was written to");
+  }
   std::vector<StoragePtr> made;
   if (batch_norm) {
     std::vector<StoragePtr> read = inputs;
@@ -299,12 +301,6 @@ bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool b
     done = keep(site.makes[next++], std::move(storage)) && done;
   }
   return done;
-}
-
-bool Tape::mapped_stand(const TapedOp& op) const {
-  bool stand = op.mapped_stand();
-  op.each_mapped([&](const c10::StorageImpl* storage) { stand = stand && !written_outside_.contains(storage); });
-  return stand;
 }
 
 std::vector<StoragePtr> Tape::run_pinned(plan::OpIndex op, std::span<const StoragePtr> inputs, bool batch_norm) {

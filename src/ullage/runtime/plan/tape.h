@@ -102,7 +102,6 @@ class Tape final {
   bool put(plan::ValueIndex value, StoragePtr storage);
   bool ensure(plan::ValueIndex value, std::vector<plan::ValueIndex>& made);
   bool make_dropped();
-  bool mapped_stand(const TapedOp& op) const;
   bool leads_to_dropped(plan::ValueIndex value) const;
   bool can_be_made(plan::ValueIndex value) const;
   bool cannot(std::string why);

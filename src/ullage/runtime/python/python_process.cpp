@@ -15,10 +15,10 @@
 namespace ullage::runtime {
 namespace {
 
-// The script that runs in Python. %TOUCH%, %STEP%, %END%, %NAME%, %PLACE% and %READY% become addresses of functions
-// here, %RECORDING% becomes True or False. Higher-order ops look up dispatch keys on their own and know nothing of
-// fallbacks. So the script adds the interceptor's key to those that they let through, as they do for autocast and the
-// profiler.
+// The script that runs in Python. %TOUCH%, %STEP%, %END%, %NAME% and %READY% become addresses of functions here. So
+// does %PLACE%, or 0 if no bytes can be away from a card. %RECORDING% becomes True or False. Higher-order ops look up
+// dispatch keys on their own and know nothing of fallbacks. So the script adds the interceptor's key to those that they
+// let through, as they do for autocast and the profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
     import sys
@@ -30,6 +30,7 @@ def _ullage_prepare():
     step_ended = ctypes.CFUNCTYPE(None)(%STEP%)
     interpreter_ends = ctypes.CFUNCTYPE(None)(%END%)
     ready = ctypes.CFUNCTYPE(None)(%READY%)
+    place_of = %PLACE%
     region = 'torch._inductor.output_code'
 
     def let_key_through():
@@ -97,7 +98,7 @@ def _ullage_prepare():
         sys.modules['torch.optim.optimizer'].register_optimizer_step_pre_hook(before_step)
 
     def let_storages_be_saved():
-        place = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(%PLACE%)
+        place = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(place_of)
         checked, copied = torch.UntypedStorage.data_ptr, torch.UntypedStorage.copy_
         def data_ptr(self):
             try:
@@ -156,7 +157,8 @@ def _ullage_prepare():
     atexit.register(interpreter_ends)
     attempt(let_key_through)
     attempt(count_steps)
-    attempt(let_storages_be_saved)
+    if place_of:
+        attempt(let_storages_be_saved)
     if %RECORDING%:
         attempt(name_parameters_in_time)
     if region in sys.modules:
@@ -192,7 +194,7 @@ std::function<Address(const void*)>& place_function() {
   return *set;
 }
 
-std::uint64_t place_of(const void* storage) { return place_function() ? place_function()(storage).value : 0; }
+std::uint64_t place_of(const void* storage) { return place_function()(storage).value; }
 
 std::function<void()>& end_function() {
   static auto* set = new std::function<void()>;
@@ -236,7 +238,7 @@ std::string script() {
   for (const auto& [word, meaning] :
        {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%STEP%", address_of(&step_ended)},
         std::pair{"%END%", address_of(&interpreter_ends)}, std::pair{"%NAME%", address_of(&ullage_name_parameter)},
-        std::pair{"%PLACE%", address_of(&place_of)}, std::pair{"%READY%", address_of(&ready)},
+        std::pair{"%PLACE%", place_function() ? address_of(&place_of) : "0"}, std::pair{"%READY%", address_of(&ready)},
         std::pair{"%RECORDING%", std::string(recording() ? "True" : "False")}})
     text.replace(text.find(word), std::string(word).size(), meaning);
   return text;

@@ -6,9 +6,8 @@
 // - Compiled regions read their inputs past the dispatcher, so they must announce them on entry.
 // - If a program does not tell its steps, they are counted by the calls of its optimizers.
 // - For a recording, the parameters of its modules are named.
-// - torch.save and safetensors ask for a storage's address to tell storages apart, and copy whole storages. They get
-// the
-//   address also while the bytes are away from the card, and the bytes come back for the copy. Tensor.data_ptr(), which
+// - On a card, torch.save and safetensors ask for a storage's address to tell storages apart, and copy whole storages.
+//   They get the address also while the bytes are away, and the bytes come back for the copy. Tensor.data_ptr(), which
 //   programs hand to kernels of their own, still fails then.
 // Python is found at run time, if it is there; nothing here is linked against it. A failure here costs speed, a name or
 // such an op, but never ends the program.
@@ -40,7 +39,7 @@ void set_touch(std::function<void(Address begin, Bytes size)> touch);
 void set_step_ended(std::function<void()> ended);
 
 // `place` is called with storage._cdata, for a storage whose bytes may be away from the card. It returns where they
-// stand when they are there.
+// stand when they are there. Set it on a card only.
 void set_place_of_storage(std::function<Address(const void*)> place);
 
 // `ends` is called when the interpreter begins to shut down. That is so in the process that prepare_python() ran in,
