@@ -53,9 +53,8 @@ def table(bin_dir: pathlib.Path, pictures: str, steps: int) -> None:
     peaks, seconds = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (options, like)) in enumerate(ROWS.items()):
-            common = ["--data", pictures, "--steps", str(steps), "--sample-every", "0", "--batch", "16", *options]
-            if "--batch" in options:
-                common = [*common[:-4], *options]
+            batch = [] if "--batch" in options else ["--batch", "16"]
+            common = ["--data", pictures, "--steps", str(steps), "--sample-every", "0", *batch, *options]
             command = [str(bin_dir / "ullage-dcgan")]
             if like:
                 command = [str(bin_dir / "ullage"), "run", "--quiet", "--memory", f"{peaks[like] // MIB}MiB", "dcgan"]

@@ -32,9 +32,8 @@ std::string wrong_precision(const std::string& word) {
 
 std::string advice(Precision precision) {
   if (precision != Precision::Fp16) return "";
-  return "--precision fp16: on the CPU torch has no fast backward of convolutions in float16, so that a step may take "
-         "a "
-         "hundred times as long; bf16 takes as few bytes and is fast";
+  return "--precision fp16: on the CPU torch has no fast backward of convolutions in float16, so that a step may "
+         "take a hundred times as long; bf16 takes as few bytes and is fast";
 }
 
 Choice precision_choice(Precision asked) {
