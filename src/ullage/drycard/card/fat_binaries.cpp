@@ -144,7 +144,7 @@ std::optional<int> code_for(const void* function, int card) {
   return best == nullptr ? std::nullopt : std::optional(best->capability);
 }
 
-const KernelFacts& kernel_facts(const void* function, int card) {
+KernelFacts& kernel_facts(const void* function, int card) {
   const std::lock_guard hold(modules_lock());
   const auto [at, is_new] = functions().facts.try_emplace(function);
   KernelFacts& facts = at->second;
@@ -157,8 +157,9 @@ const KernelFacts& kernel_facts(const void* function, int card) {
   if (code == nullptr || code->text) return facts;
   static auto* const last = new std::pair<const Code*, std::vector<std::uint8_t>>;  // kernels come in groups
   if (last->first != code) *last = {code, decompressed(code->bytes, code->size)};
-  facts.sizes = argument_sizes(last->second, facts.name);
-  facts.is_known = !facts.sizes.empty();
+  std::vector<std::size_t> sizes = argument_sizes(last->second, facts.name);
+  facts.is_known = !sizes.empty();
+  facts.words = ArgumentWords(std::move(sizes));
   return facts;
 }
 

@@ -4,9 +4,9 @@
 // Finds the compute capabilities that a program's kernels were compiled for. A card runs the newest code that is not
 // newer than itself: a card of 8.9 runs torch's kernels for 8.6. Libraries (cub) choose their launches by that.
 
-#include <cstddef>
+#include "ullage/drycard/card/kernel_arguments.h"
+
 #include <optional>
-#include <vector>
 
 namespace ullage::drycard {
 
@@ -23,10 +23,10 @@ std::optional<int> code_for(const void* function, int card);
 // The facts by which a launch of `function` can be checked.
 struct KernelFacts {
   const char* name = "a kernel";
-  std::vector<std::size_t> sizes;  // of its arguments, in bytes
-  bool is_known = false;           // false: the module's code could not be read
+  ArgumentWords words;
+  bool is_known = false;  // false: the module's code could not be read
 };
 // For a card of that capability. The reference stays valid.
-const KernelFacts& kernel_facts(const void* function, int card);
+KernelFacts& kernel_facts(const void* function, int card);
 
 }  // namespace ullage::drycard

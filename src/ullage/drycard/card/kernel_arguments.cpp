@@ -95,13 +95,16 @@ std::vector<std::uint8_t> decompressed(Bytes code, std::size_t size) {
   return all;
 }
 
-std::vector<Address> addresses_among(void* const* arguments, std::span<const std::size_t> sizes) {
+std::vector<Address> ArgumentWords::addresses(void* const* arguments) {
   std::vector<Address> found;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    for (std::size_t at = 0; at + sizeof(Address) <= sizes[i]; at += sizeof(Address)) {
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    for (std::size_t at = 0; at + sizeof(Address) <= sizes_[i]; at += sizeof(Address), ++number) {
+      if (is_other_.size() <= number) is_other_.resize(number + 1);
       Address word = 0;
       std::memcpy(&word, static_cast<const char*>(arguments[i]) + at, sizeof word);
-      if (is_device(word)) found.push_back(word);
+      if (word != 0 && !is_device(word)) is_other_[number] = true;
+      if (is_device(word) && !is_other_[number]) found.push_back(word);
     }
   }
   return found;

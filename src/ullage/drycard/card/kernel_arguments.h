@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ullage::drycard {
@@ -22,8 +23,23 @@ std::vector<std::size_t> argument_sizes(std::span<const std::uint8_t> machine_co
 // decompressed (libzstd.so.1 is missing).
 std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::size_t size);
 
-// All words of the arguments that are addresses of a card.
-std::vector<Address> addresses_among(void* const* arguments, std::span<const std::size_t> sizes);
+// Finds the words among the arguments of one kernel that are addresses of a card.
+//
+// Closures are passed as structs, whose padding is not initialised: half of an old address may stand beside a number,
+// as in {0.2f, ....}, and together they look like an address. But at some launch another value stands there. A word
+// that once held neither zero nor an address of a card is therefore no address in any later launch.
+class ArgumentWords {
+ public:
+  ArgumentWords() = default;
+  explicit ArgumentWords(std::vector<std::size_t> sizes) : sizes_(std::move(sizes)) {}
+
+  // `arguments`: of a launch, a pointer to each. The calls for one kernel must not run at the same time.
+  std::vector<Address> addresses(void* const* arguments);
+
+ private:
+  std::vector<std::size_t> sizes_;
+  std::vector<bool> is_other_;  // for each word of all arguments: it is no address
+};
 
 // Sets the stack below the caller to zero. Torch passes many arguments as structs on the stack and does not initialise
 // all their members, for example the unused places of a list of tensors. Without this call, addresses that an earlier

@@ -25,9 +25,10 @@ Error launch(const void* kernel, void* const* arguments, const void* stream) {
   if (!code_for(kernel, capability())) return kNoKernelImage;
   note_work(stream, 1);
   if (!checks_work()) return kSuccess;
-  const KernelFacts& facts = kernel_facts(kernel, capability());
+  const std::lock_guard hold(lock());
+  KernelFacts& facts = kernel_facts(kernel, capability());
   if (!facts.is_known) ledger().unread_launches.fetch_add(1, std::memory_order_relaxed);
-  give_kernel(stream, facts.name, addresses_among(arguments, facts.sizes));
+  give_kernel(stream, facts.name, facts.words.addresses(arguments));
   return kSuccess;
 }
 

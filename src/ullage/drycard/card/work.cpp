@@ -131,15 +131,15 @@ void give(const void* stream, Piece piece, bool is_strict) {
   order_with_default(id, queue);
   for (const Touch& touch : piece.touches) {
     if (const Address hole = first_unmapped(touch.begin, touch.end); hole != 0) {
-      note_finding("%s: nothing is mapped at %#zx", piece.name, hole);
+      note_finding("nothing is mapped at %#zx: %s", hole, piece.name);
     }
     const Piece* other = racing(id, queue, touch, [&](const Piece& its, const Touch& one) {
       if (is_strict) return touch.writes || one.writes || its.kind == Piece::Kind::Kernel;
       return one.writes && its.kind == Piece::Kind::Copy;
     });
     if (other != nullptr) {
-      note_finding("%s: %s on another stream may still work on the bytes at %#zx", piece.name, other->name,
-                   touch.begin);
+      note_finding("the bytes at %#zx: %s, while on another stream %s may still work on them", touch.begin, piece.name,
+                   other->name);
     }
   }
   piece.number = ++queue.given;
@@ -263,8 +263,8 @@ void check_unused(Address begin, std::size_t size, const char* what) {
     for (const Piece& piece : queue.pending) {
       for (const Touch& touch : piece.touches) {
         if (!touch.meets(begin, begin + size)) continue;
-        return note_finding("%s of %zu bytes: %s may still work on the bytes at %#zx", what, size, piece.name,
-                            touch.begin);
+        return note_finding("the bytes at %#zx: %s of %zu bytes, while %s may still work on them", touch.begin, what,
+                            size, piece.name);
       }
     }
   }
