@@ -301,6 +301,20 @@ TEST(Log, OneKillToldInManyWordsIsOneError) {
   EXPECT_EQ(log.errors[0].line, 1u);
 }
 
+// deepseek-ai/smallpond#2: the first line says no more than that memory ran out.
+TEST(Log, AVagueErrorBesideAnExactOneIsNone) {
+  const std::string vague = "ERROR RayTaskError(OutOfMemory): out of memory in a task\n";
+  const std::string exact = "Out of Memory Error: could not allocate block of size 2.0 GiB (10.2 GiB/10.8 GiB used)\n";
+  for (const std::string& text : {vague + exact, exact + vague, vague + "\n" + exact + vague}) {
+    const trace::Log log = logged(text);
+    ASSERT_EQ(log.errors.size(), 1u) << text;
+    EXPECT_EQ(log.errors[0].form, "duckdb-cap") << text;
+  }
+  EXPECT_EQ(logged(vague).errors.size(), 1u);
+  EXPECT_EQ(logged("loading part 7\n" + vague + exact).errors[0].before.front(), "loading part 7");
+  EXPECT_EQ(logged(vague + std::string(20, '\n') + exact).errors.size(), 2u) << "too far from each other";
+}
+
 TEST(Log, BadBytesDoNoHarm) {
   std::string text =
       std::string("\xff\xfe\x00\x80 \xe2\x94", 7) + "\n" + kError + std::string("\0\xc3 tail\xff", 8) + "\n";

@@ -5,10 +5,14 @@
 #include "ullage/read/log/log.h"
 #include "ullage/read/log/log_triggers.h"
 #include "ullage/read/log/message_forms.h"
+#include "ullage/read/log/message_pattern.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
 
 namespace ullage::read {
 namespace {
@@ -203,15 +207,55 @@ TEST(Message, PrecisionIsThatOfTheCoarsestFigure) {
   EXPECT_EQ(precision("DefaultCPUAllocator: can't allocate memory: you tried to allocate 77 bytes. Err\n"), Bytes{0});
 }
 
+// A text with an example in place of each gap.
+std::string example_of(std::string_view pattern) {
+  const std::map<char, std::string> examples = {
+      {'$', "2.00 GiB"}, {'~', "2.00 GiB"}, {'&', "1.00"},   {'#', "1"},      {'^', "4242"}, {'%', "12"},
+      {'@', "25088,12"}, {'?', "float on"}, {'|', "400000"}, {'+', "21.95G"}, {'*', ": "}};
+  std::string text;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == kLiteral) {
+      text += pattern[++i];
+    } else {
+      text += is_gap(pattern[i]) ? examples.at(pattern[i]) : std::string(1, pattern[i]);
+    }
+  }
+  return text;
+}
+
 TEST(Message, EveryLeadHasATriggerWord) {
   for (const Lead& lead : leads()) {
-    std::string pattern(lead.pattern);
-    const std::string gaps = "$#&%@?^~";
-    for (char& c : pattern) {
-      if (gaps.find(c) != gaps.npos) c = '1';
-    }
-    EXPECT_NE(find_trigger(pattern + "          ", 0), std::string::npos) << lead.pattern;
+    EXPECT_NE(find_trigger(example_of(lead.pattern) + "          ", 0), std::string::npos) << lead.pattern;
   }
+}
+
+// A gap that stands where the text has the character itself never matches.
+TEST(Message, EveryPatternMatchesAnExampleOfIt) {
+  const auto squeezed_example = [](std::string_view pattern) {
+    std::string letters;
+    for (const char c : example_of(pattern) + ".") {
+      if (c != ' ') letters += folded(c);
+    }
+    return letters;
+  };
+  for (std::size_t of = 0; of < leads().size(); ++of) {
+    const Lead& lead = leads()[of];
+    const std::string letters = squeezed_example(lead.pattern);
+    EXPECT_TRUE(match_at(lead.pattern, letters, 0)) << lead.pattern;
+    int tried = first_lead(letters[0], letters[1]);
+    while (tried >= 0 && tried != static_cast<int>(of)) tried = next_lead(tried, letters[1]);
+    EXPECT_EQ(tried, static_cast<int>(of)) << lead.pattern;
+    for (const Clause& clause : lead.clauses) {
+      EXPECT_TRUE(match_at(clause.pattern, squeezed_example(clause.pattern), 0)) << clause.pattern;
+    }
+  }
+}
+
+TEST(Message, ABackslashMakesALetterOfAGap) {
+  EXPECT_TRUE(match_at("f(\\&data, $", "f(&data,2.00gib)", 0));
+  EXPECT_FALSE(match_at("f(&data, $", "f(&data,2.00gib)", 0));
+  EXPECT_TRUE(match_at("\\+", "+", 0));
+  EXPECT_FALSE(match_at("\\+", "7", 0));
 }
 
 struct Wording {
@@ -266,7 +310,7 @@ TEST(Message, OtherWordingsAreKnown) {
       {"model requires more system memory (37.9 GiB) than is available (9.3 GiB)",
        "cpu",
        "ollama-system",
-       {{"requested", 40694815130}, {"free", 9985798964}}},
+       {{"needed", 40694815130}, {"free", 9985798964}}},
       {"FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", "cpu", "node-heap", {}},
       {"Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", "cpu", "java-heap", {}},
       {"OSError: [WinError 1455] The paging file is too small for this operation to complete",
@@ -312,6 +356,15 @@ TEST(Message, OtherWordingsAreKnown) {
       {"Killed", "kernel-kill", "killed", {}},
       {"run.sh: line 12:  4242 Killed                  python train.py", "kernel-kill", "killed", {}},
       {"[python] command terminated with exit code 137", "kernel-kill", "exit-137", {}},
+      {"Process `POREC:to_pairs_file` terminated with an error exit status (137)", "kernel-kill", "exit-137", {}},
+      {"exitcode: 137", "kernel-kill", "exit-137", {}},
+      {"ExitCode=137", "kernel-kill", "exit-137", {}},
+      {"worker 3 ended, exit status: -9", "kernel-kill", "signal-9", {}},
+      {"Error message\xef\xbc\x9a"
+       "Allocation on device",
+       "cuda-malloc-async",
+       "cuda-malloc-async",
+       {}},
       {"failed (exitcode: -9) local_rank: 0 (pid: 1234) of binary: /usr/bin/python", "kernel-kill", "signal-9", {}},
       {"subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.",
        "kernel-kill",
@@ -341,6 +394,10 @@ TEST(Message, OtherWordingsAreKnown) {
        {{"requested", 5ull << 29}}},
       {"terminate called after throwing an instance of 'std::bad_alloc'", "cpu", "bad-alloc", {}},
       {"OSError: [Errno 12] Cannot allocate memory", "cpu", "errno-12", {}},
+      {"RuntimeError: [enforce fail at CPUAllocator.cpp:56] posix_memalign(&data, gAlignment, nbytes) == 0. 12 vs 0",
+       "cpu",
+       "cpu",
+       {}},
       {"MemoryError", "cpu", "memory-error", {}},
       {"cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 4,096,000 bytes (allocated so far: 2,048 bytes).",
        "other",

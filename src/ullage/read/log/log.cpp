@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ullage::read {
@@ -54,6 +56,20 @@ bool same_kill(const OutOfMemory& earlier, const OutOfMemory& later, std::uint64
 bool names_the_reason(const OutOfMemory& kill) {
   constexpr std::string_view kSure[] = {"kernel", "slurm", "lsf", "container", "ray", "hosting"};
   return std::ranges::any_of(kSure, [&](std::string_view form) { return kill.form.starts_with(form); });
+}
+
+// Returns whether the words say no more than that memory ran out. A library's own line beside them says what was
+// refused.
+bool is_vague(const OutOfMemory& error) { return error.form == "other"; }
+constexpr std::uint64_t kBeside = 5;  // lines
+
+// Gives an error the lines and the traceback above the vague one that it replaces.
+void add_what_surrounds(const OutOfMemory& vague, OutOfMemory& error) {
+  error.before.insert(error.before.begin(), vague.text);
+  error.before.insert(error.before.begin(), vague.before.begin(), vague.before.end());
+  constexpr std::size_t kMost = 20;  // as OutOfMemory::before
+  if (error.before.size() > kMost) error.before.erase(error.before.begin(), error.before.end() - kMost);
+  if (error.traceback.empty()) error.traceback = vague.traceback, error.code = vague.code;
 }
 
 class LogReader {
@@ -114,7 +130,15 @@ class LogReader {
       last_line_ = line;
       return;
     }
+    const bool beside = !log_.errors.empty() && line - last_line_ <= kBeside;
     last_line_ = line;
+    if (beside && is_vague(found.error)) return;
+    std::optional<OutOfMemory> vague;
+    if (beside && is_vague(log_.errors.back()) && log_.errors.back().repeated == 1) {
+      errors_.erase(key_of(log_.errors.back()));
+      vague = std::move(log_.errors.back());
+      log_.errors.pop_back();
+    }
     // TensorFlow's allocator writes its figures some lines below the error.
     if (found.error.form == "tensorflow-stats") {
       if (log_.errors.empty() || log_.errors.back().teller != trace::Teller::TensorFlow) return;
@@ -137,6 +161,7 @@ class LogReader {
       error.before = std::move(around.before);
       error.after = lines_after(text_, line_at(text_, std::max(found.lead, found.end == 0 ? 0 : found.end - 1)));
     }
+    if (vague) add_what_surrounds(*vague, error);
     log_.errors.push_back(std::move(error));
   }
 

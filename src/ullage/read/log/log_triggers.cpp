@@ -22,20 +22,21 @@ constexpr std::string_view kWords[] = {
     "[errno 28]", "posix_fallocate", "posix_memalign", "runner process", "buffer allocation", "is out of bounds",
     "cuda calloc", "find any impl",
     // ends of processes
-    "killed", "code 137", "code: 137", "exitcode", "exit code: -9", "exit code -9", "exit status 137", "signal 9",
-    "sigkill", "oom-kill", "oom_kill", "oom_reaper", "term_memlimit", "dataloader worker",
+    "killed", "code 137", "code: 137", "code=137", "code = 137", "code (137", "code: -9", "code=-9", "code -9",
+    "code = -9", "status 137", "status: 137", "status (137", "status -9", "status: -9", "signal 9", "sigkill",
+    "oom-kill", "oom_kill", "oom_reaper", "term_memlimit", "dataloader worker",
     // programs
     "memory on dev", "on startup", "gpu memory ut", "desired gpu", "on device cuda", "cache blocks",
     "to serve at least", "within the budget", "below what the process needs", "exhausted: ", "oom when",
     "requested buffer", "gpu memory (", "--mem-fraction-static", "insufficient mem", "insufficient vram",
     "kiogpucommand", "max buffer size", "maximum binding", "allocation limit", "vkallocate", "out_of_device",
     "outofdevice", "out_of_host", "gpu video mem", "more system mem", "java.lang.outofmem", "paging file",
-    "winerror 1455", "low on memory", "all available ram", "to have died", "kernel crashed", "code = -9", "code -9",
-    "job memory limit", "step memory limit", "metal memory", "allocating dev", "mamba cache", "memory pressure",
-    "os error 1455", "memory limit", "memory quota", "more memory than", "signal: killed", "oom killer",
-    "result 'oom-k", "container oom", "inuse: ", "alloc memory of", "reaching memory", "java heap", "gc overhead",
-    "heap space is", "insufficient sys", "enough resources", "exceeds device", "allocation of size", "outofhost",
-    "ate backend buf", "requested bytes of", "params buffer",
+    "winerror 1455", "low on memory", "all available ram", "to have died", "kernel crashed", "job memory limit",
+    "step memory limit", "metal memory", "allocating dev", "mamba cache", "memory pressure", "os error 1455",
+    "memory limit", "memory quota", "more memory than", "signal: killed", "oom killer", "result 'oom-k",
+    "container oom", "inuse: ", "alloc memory of", "reaching memory", "java heap", "gc overhead", "heap space is",
+    "insufficient sys", "enough resources", "exceeds device", "allocation of size", "outofhost", "ate backend buf",
+    "requested bytes of", "params buffer",
     // tables
     "memory summary", "large pool"};
 

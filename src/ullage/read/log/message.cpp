@@ -83,7 +83,10 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
   const std::string_view letters = text.letters;
   if ((lead.place & kAtLineBegin) != 0) {
     // A line break may split "torch.cuda.OutOfMemoryError"; its second part is no "MemoryError".
-    if (!text.line_begins(begin) || letters.substr(0, begin).ends_with("outof")) return false;
+    const std::string_view before = letters.substr(0, begin);
+    const bool label =
+        (lead.place & kOrColonBefore) != 0 && (before.ends_with(':') || before.ends_with("\xef\xbc\x9a"));
+    if ((!text.line_begins(begin) && !label) || before.ends_with("outof")) return false;
   }
   if ((lead.place & kAtLineEnd) != 0 && !field_ends(text, end) &&
       ((lead.place & kOrColonBehind) == 0 || text.letters[end] != ':')) {

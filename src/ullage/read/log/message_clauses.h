@@ -102,7 +102,7 @@ inline constexpr Clause kPinned[] = {
     {"failed to allocate $ of pinned memory", {&M::requested}},
 };
 inline constexpr Clause kOllama[] = {
-    {"system memory ($) than is available ($)", {&M::requested, &M::free}},
+    {"system memory ($) than is available ($)", {&M::needed, &M::free}},
 };
 
 // c10/core/impl/alloc_cpu.cpp; Torch 7 counted whole GiB.

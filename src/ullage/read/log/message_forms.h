@@ -46,11 +46,12 @@ struct Clause {
 };
 
 // Conditions on the place of a lead.
-enum LeadPlace : std::uint8_t {
+enum LeadPlace : std::uint16_t {
   kAtLineBegin = 1,  // after a logger's prefix, if there is one
   kAtLineEnd = 2,
   kNoDigitBehind = 4,
   kWithError = 8,         // the line must also speak of an error
+  kOrColonBefore = 256,   // with kAtLineBegin: a label before it is enough, "Error message: "
   kOrColonBehind = 16,    // with kAtLineEnd: a colon after it is enough
   kWithOutOfMemory = 32,  // the rest of the line must say "out of memory"
   kTail = 128,            // words from the middle of a message; its beginning may stand on the line before
@@ -63,7 +64,7 @@ struct Lead {
   std::string_view form;  // name of the wording, unless a Version names it more exactly
   std::string_view torch;
   std::span<const Clause> clauses;
-  std::uint8_t place = 0;
+  std::uint16_t place = 0;
   trace::Limit limit = trace::Limit::None;
 };
 

@@ -164,7 +164,8 @@ class Matcher {
     for (std::size_t i = 0; i < pattern.size(); ++i) {
       const char c = pattern[i];
       if (c == ' ') continue;
-      if (!(is_gap(c) ? gap(c) : letter(c))) return std::nullopt;
+      const bool met = c == kLiteral ? letter(pattern[++i]) : is_gap(c) ? gap(c) : letter(c);
+      if (!met) return std::nullopt;
     }
     match_.end = at_;
     return match_;
@@ -192,6 +193,8 @@ class Matcher {
         return shape();
       case '?':
         return type();
+      case '*':
+        return punctuation();
       default:
         return number(c);
     }
@@ -253,6 +256,14 @@ class Matcher {
     return true;
   }
 
+  bool punctuation() {
+    for (int i = 0; i < 3 && at_ < letters_.size() && std::string_view(":=('\"").find(letters_[at_]) != letters_.npos;
+         ++i) {
+      ++at_;
+    }
+    return true;
+  }
+
   bool shape() {
     elements_ = 1;
     const std::size_t begin = at_;
@@ -299,7 +310,7 @@ std::optional<MessageSize> size_at(std::string_view letters, std::size_t at) {
 std::optional<Match> match_at(std::string_view pattern, std::string_view letters, std::size_t at) {
   // Nearly every pattern fails at its first letters, so they are compared before a Matcher is made.
   std::size_t i = 0;
-  for (; i < pattern.size() && !is_gap(pattern[i]); ++i) {
+  for (; i < pattern.size() && !is_gap(pattern[i]) && pattern[i] != kLiteral; ++i) {
     if (pattern[i] == ' ') continue;
     if (at >= letters.size() || letters[at] != folded(pattern[i])) return std::nullopt;
     ++at;

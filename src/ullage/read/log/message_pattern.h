@@ -8,6 +8,8 @@
 //   ^  the number of a process                                %  a number that is not kept
 //   @  a shape, "25088,4096"                                  ?  the name of a type, "float"; with the shape, a size
 //   |  bytes without a unit, "2830172160"                     +  a size with a short unit, "21.95G", "512MB", "16Gi"
+//   *  at most three of  : = ( ' "  between a word and its number, or nothing
+// A backslash before such a character means the character itself: "posix_memalign(\\&data".
 
 #include "ullage/base/bytes.h"
 
@@ -22,7 +24,8 @@ namespace ullage::read {
 constexpr char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Does the character of a pattern stand for a number or a text, rather than for itself?
-constexpr bool is_gap(char c) { return std::string_view("$~&#^%@?|+").find(c) != std::string_view::npos; }
+constexpr bool is_gap(char c) { return std::string_view("$~&#^%@?|+*").find(c) != std::string_view::npos; }
+inline constexpr char kLiteral = '\\';
 
 struct MessageSize {
   // The written figure, rounded up to whole bytes. Printing rounds down, so it gives the same text again. None if it

@@ -79,7 +79,7 @@ struct OutOfMemory {
   std::optional<Bytes> other;          // MPS "other allocations"; Ullage: resident bytes outside the pool
   std::optional<Bytes> active;         // NPU "current active": allocated, or waiting for another stream
   std::optional<Bytes> largest_block;  // limit for a single request (Arc before torch 2.5)
-  std::optional<Bytes> needed;         // Ullage: the budget that would have served the request
+  std::optional<Bytes> needed;         // in all: by a model (Ollama), as the budget that serves the request (Ullage)
   std::vector<ProcessUse> processes;   // "Process 123 has 4.00 GiB memory in use"
   Bytes precision;                     // half a unit of the last digit of the coarsest figure ("11.17 GiB": 5 MiB)
 
