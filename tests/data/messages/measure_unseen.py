@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often `ullage explain` is right on messages that nobody had when its rules were written (unseen*.jsonl).
 
-usage: measure_unseen.py ULLAGE open|sealed [-v] [FILE]     FILE: a set beside this script; else unseen.jsonl
+usage: measure_unseen.py ULLAGE open|sealed [-v] [FILE]     FILE: a set beside this script, or "all"; else unseen.jsonl
 
 The half of a message follows from its source, before anybody looked: `open` is there to write rules from; `sealed` is run
 to know how good they are, and not looked into. -v names the misses, and refuses to for the sealed half.
@@ -34,8 +34,9 @@ def main() -> None:
     ullage, half, *files = [word for word in sys.argv[1:] if word != "-v"]
     if half not in ("open", "sealed") or verbose and half == "sealed" or len(files) > 1:
         raise SystemExit(__doc__)
-    lines = (pathlib.Path(__file__).parent / (files[0] if files else "unseen.jsonl")).read_text().splitlines()
-    cases = [case for case in map(json.loads, lines) if half_of(case) == half]
+    name = files[0] if files else "unseen.jsonl"
+    sets = sorted(pathlib.Path(__file__).parent.glob("unseen*.jsonl" if name == "all" else name))
+    cases = [case for one in sets for case in map(json.loads, one.read_text().splitlines()) if half_of(case) == half]
     count, right, said = collections.Counter(), collections.Counter(), collections.Counter()
     for case in cases:
         causes, remedies = explain(ullage, case["text"])
