@@ -401,6 +401,28 @@ TEST_F(Snapshot, OfAnOptimizerOfOnesOwnTakesItsOldStateForState) {
   EXPECT_EQ(found_gradients, 300_MiB);
 }
 
+TEST_F(Snapshot, OfALeakThatIsFreedAgainTellsWhatIsLeft) {
+  const trace::StackId leak = maker.stack({{"train.py", "keep_outputs"}, {"train.py", "train_step"}});
+  const trace::StackId backward =
+      maker.stack({{"torch/autograd/graph.py", "_engine_run_backward"}, {"train.py", "train_step"}});
+  maker.allocate(50_MiB, module);
+  std::vector<Address> kept;
+  for (int step = 0; step < 8; ++step) {
+    const Address activation = maker.allocate(20_MiB, forward);
+    kept.push_back(maker.allocate(10_MiB, leak));
+    const Address gradient = maker.allocate(5_MiB, backward);
+    maker.free(activation);
+    maker.free(maker.allocate(1_MiB, maker.stack({{"torch/optim/sgd.py", "step"}, {"train.py", "train_step"}})));
+    maker.free(gradient);
+  }
+  for (std::size_t i = 2; i < kept.size(); ++i) maker.free(kept[i]);
+  maker.allocate(100_MiB, forward);
+  const Diagnosis diagnosis = one(maker, {"x.pickle", {}, trace::At::End});
+  ASSERT_TRUE(cause(diagnosis, "leak_across_steps"));
+  EXPECT_NE(cause(diagnosis, "leak_across_steps")->evidence[0].find(" 20.00 MiB by now"), std::string::npos)
+      << cause(diagnosis, "leak_across_steps")->evidence[0];
+}
+
 TEST_F(Snapshot, OfNothingSaysThatItIsEmpty) {
   trace::Recording recording;
   const std::vector<Diagnosis> diagnoses = sound(diagnose(recording, {}));

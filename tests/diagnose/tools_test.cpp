@@ -311,6 +311,59 @@ TEST(Tools, BuiltOnALibraryAreNamedRatherThanIt) {
   EXPECT_EQ(spoken_in("ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 838447104"), "llama.cpp");
 }
 
+// ollama: what it states is what the whole model needs, in many pieces.
+TEST(Message, OfAWholeModelsNeedIsNoSingleRequest) {
+  const Diagnosis found =
+      told_by("Error: model requires more system memory (37.9 GiB) than is available (15.5 GiB)")[0];
+  EXPECT_EQ(found.causes.at(0).id, "host_memory");
+  EXPECT_FALSE(cause(found, "single_request_too_big"));
+  EXPECT_EQ(found.facts.needed, Bytes{40694815130});
+  EXPECT_FALSE(found.facts.requested);
+  EXPECT_TRUE(remedy(found, "ollama_host"));
+  EXPECT_FALSE(remedy(found, "ollama_layers"));
+  EXPECT_EQ(found.headline, "the host has too little: 37.90 GiB are needed: 15.50 GiB free");
+}
+
+TEST(Message, InACaptureThatTheDriverRefusesNamesThePools) {
+  // vllm-project/vllm#19186
+  const std::vector<Diagnosis> all = told_by(
+      "Traceback (most recent call last):\n"
+      "  File \"/usr/local/lib/python3.10/site-packages/torch/cuda/graphs.py\", line 84, in capture_end\n"
+      "    super().capture_end()\n"
+      "RuntimeError: CUDA error: out of memory\n");
+  EXPECT_EQ(all.at(0).causes.at(0).id, "private_pools");
+}
+
+TEST(Message, BesideThePoolBlamesOthersBeforeTheModel) {
+  const std::vector<Diagnosis> torch = told_by("torch.AcceleratorError: CUDA error: out of memory");
+  EXPECT_EQ(torch.at(0).causes.at(0).id, "other_process");
+  EXPECT_TRUE(cause(torch[0], "device_full"));
+  // Every request of ggml goes to the driver.
+  const std::vector<Diagnosis> ggml = told_by("llama-server: CUDA error: out of memory");
+  EXPECT_EQ(ggml.at(0).causes.at(0).id, "device_full");
+}
+
+TEST(Tools, OfALauncherAreKnownByItsFunction) {
+  // deepspeedai/DeepSpeed#3160
+  const std::vector<Diagnosis> killed = told_by(
+      "[2023-04-07 13:09:33,220] [ERROR] [launch.py:324:sigkill_handler] ['python3', 'run.py'] exits with return code "
+      "= "
+      "-9");
+  EXPECT_EQ(killed.at(0).tool->id, "deepspeed");
+  EXPECT_TRUE(remedy(killed[0], "deepspeed_offload"));
+}
+
+TEST(Message, SaysBelowWhenItFailed) {
+  const std::string error =
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.44 GiB. GPU 0 has a total capacity of "
+      "10.58 "
+      "GiB of which 1.44 GiB is free.\n\n";
+  EXPECT_TRUE(
+      cause(told_by(error + "I always encounter this error during the validation.\n")[0], "validation_with_graph"));
+  EXPECT_FALSE(cause(told_by(error + "validation was fine.\n")[0], "validation_with_graph"));
+  EXPECT_TRUE(cause(told_by(error + "It crashes during evaluation\n")[0], "outputs_kept"));
+}
+
 TEST(Message, InAFieldOfATitleIsRead) {
   const std::vector<Diagnosis> all = told_by("Allocation on device | torch.OutOfMemoryError | KSampler");
   ASSERT_EQ(all.size(), 1u);

@@ -40,7 +40,7 @@ struct Spoken {
 // Figures under the names of PyTorch's messages. None: neither stated nor computable.
 struct Facts {
   std::optional<unsigned> device;
-  std::optional<Bytes> requested, capacity, allocated, free, reserved, unallocated, process, allowed;
+  std::optional<Bytes> requested, capacity, allocated, free, reserved, unallocated, process, allowed, needed;
 };
 
 struct Cause {

@@ -112,6 +112,13 @@ bool Evidence::told_by_pool() const {
   return told_by(Teller::Cuda) || told_by(Teller::Hip) || told_by(Teller::Xpu) || told_by(Teller::Npu);
 }
 
+bool Evidence::told_beside_the_pool() const {
+  const bool of_old_pool =
+      message && (message->form == "cuda-error-2" || message->text.find("THC") != std::string::npos);
+  if (!told_by(Teller::CudaDriver) || of_old_pool) return false;
+  return speaker.tool == Tool::Torch || runs_torch(speaker.tool);
+}
+
 bool Evidence::has_more_free_than_capacity() const {
   return facts.free && facts.capacity && saturating_sub(*facts.free, *facts.capacity) > slack_of(precision);
 }
@@ -138,7 +145,7 @@ Evidence evidence_of(const trace::OutOfMemory& message, const trace::Log& log) {
   evidence.log = &log;
   evidence.precision = std::min(message.precision, 1_GiB);
   evidence.facts = {message.device,   message.requested,   message.capacity, message.allocated, message.free,
-                    message.reserved, message.unallocated, message.process,  message.allowed};
+                    message.reserved, message.unallocated, message.process,  message.allowed,   message.needed};
   evidence.private_pools = message.private_pools;
   evidence.other_allocations = message.other;
   complete(evidence.facts);

@@ -38,6 +38,9 @@ struct Evidence {
   bool names_limit(trace::Limit limit) const { return message && message->limit == limit; }
   // By a caching allocator of PyTorch: CUDA, HIP, XPU, NPU, or a backend with PyTorch's wording.
   bool told_by_pool() const;
+  // By the driver, to a program that has PyTorch's pool. The pool words its own refusals, so this was another call: of
+  // a context, of pinned memory, of a library's or a graph's memory.
+  bool told_beside_the_pool() const;
   // The message is about a multiprocessor's on-chip memory, which has nothing to do with the device's.
   bool is_on_chip() const { return message && message->form == "on-chip-memory"; }
   // By more than rounding: the size that the driver states is then not what limits this process.

@@ -74,7 +74,9 @@ std::string line_of_message(const Evidence& evidence) {
   append(held, "", facts.allowed, " allowed");
   std::string where = device == "the CPU" ? "the host" : device;
   if (facts.capacity) where += fmt::format(" ({})", to_string(*facts.capacity));
-  std::string asked = facts.requested ? fmt::format("refused {}", to_string(*facts.requested)) : "refused a request";
+  std::string asked = facts.requested ? fmt::format("refused {}", to_string(*facts.requested))
+                      : facts.needed  ? fmt::format("has too little: {} are needed", to_string(*facts.needed))
+                                      : "refused a request";
   const bool of_torch = who(message.teller) == "PyTorch";
   return fmt::format("{}{}{} {}{}{}", of_torch ? "" : who(message.teller), of_torch ? "" : ": ", where, asked,
                      held.empty() ? "" : ": ", held);

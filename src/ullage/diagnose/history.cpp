@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/diagnose/history.h"
 
+#include "ullage/diagnose/evidence.h"
 #include "ullage/trace/meaning/lifetimes.h"
 
 #include <algorithm>
+#include <functional>
+#include <unordered_map>
 
 namespace ullage::diagnose {
 namespace {
@@ -31,6 +34,19 @@ void find_reserved_peak(History& history) {
   for (Bytes reserved : history.levels.reserved) history.reserved_peak = std::max(history.reserved_peak, reserved);
 }
 
+// What a step left behind may be freed again, or be made after the moment: only what is live at it counts.
+void keep_growth_that_is_live(History& history) {
+  std::unordered_map<std::uint32_t, Bytes> live;
+  for (const StorageId id : live_at(history.trace, history.moment)) {
+    const trace::Storage& storage = history.trace.storages[id.value];
+    Bytes& bytes = live[storage.stack.value];
+    bytes = sum(bytes, storage.bytes).value_or(bytes);
+  }
+  for (trace::Growth& growth : history.growth) growth.total = std::min(growth.total, live[growth.stack.value]);
+  std::erase_if(history.growth, [](const trace::Growth& growth) { return growth.total == Bytes{}; });
+  std::ranges::stable_sort(history.growth, std::ranges::greater{}, &trace::Growth::total);
+}
+
 }  // namespace
 
 bool work_out(History& history, std::optional<trace::At> at) {
@@ -55,6 +71,7 @@ bool work_out(History& history, std::optional<trace::At> at) {
   find_reserved_peak(history);
   history.steps = history.meaning ? history.meaning->steps : trace::find_steps(history.trace, history.meanings);
   history.growth = trace::growth(history.trace, history.steps, history.meanings);
+  keep_growth_that_is_live(history);
   history.roles =
       roles(history.trace, *history.stacks, history.meanings, history.categories, history.steps, history.moment);
   if (history.recorded) history.layout = layout_at(*history.recorded, history.trace, history.moment, history.meanings);

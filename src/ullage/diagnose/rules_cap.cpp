@@ -148,9 +148,9 @@ std::optional<Finding> op_needs_too_much(const History& history) {
 std::optional<Finding> budget_too_small(const Evidence& evidence) {
   if (evidence.history) return op_needs_too_much(*evidence.history);
   if (!evidence.told_by(Teller::Ullage)) return std::nullopt;
-  if (evidence.message->needed) {
+  if (evidence.facts.needed) {
     return Finding{0.95,
-                   {fmt::format("a budget of {} would have served the request", to_string(*evidence.message->needed))}};
+                   {fmt::format("a budget of {} would have served the request", to_string(*evidence.facts.needed))}};
   }
   return Finding{0.9, {"Ullage refused a request that could not be served inside the budget that was stated"}};
 }

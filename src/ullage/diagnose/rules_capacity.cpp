@@ -99,6 +99,9 @@ std::optional<Finding> full_without_figures(const Evidence& evidence) {
         return Finding{0.45,
                        {"torch 0.1 to 0.4 asked for memory of a tensor (THCStorage); the message has no figures"}};
       }
+      if (evidence.told_beside_the_pool()) {
+        return Finding{0.3, {"PyTorch's pool states figures when it is refused: this was a call beside it"}};
+      }
       return Finding{0.35, {"the message has no figures; a full device is the commonest reason"}};
     }
     case Teller::Cublas:
@@ -121,7 +124,10 @@ std::optional<Finding> full_without_figures(const Evidence& evidence) {
     case Teller::Xpu:
     case Teller::Npu:
     case Teller::Mps:
-      return Finding{0.35, {"the message has lost its figures; a full device is the commonest reason"}};
+      return Finding{
+          0.35,
+          {evidence.facts.requested ? "the message does not say how much is live; a full device is the commonest reason"
+                                    : "the message has lost its figures; a full device is the commonest reason"}};
     default:
       return std::nullopt;
   }

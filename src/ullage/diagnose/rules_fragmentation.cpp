@@ -116,7 +116,7 @@ std::optional<Finding> fragmentation(const Evidence& evidence) {
 
 // The message does not mention pools, but the text around it shows a capture; or a pool refused although it had room.
 std::optional<Finding> pools_in_message(const Evidence& evidence) {
-  if (!evidence.message || !evidence.told_by_pool()) return std::nullopt;
+  if (!evidence.message || (!evidence.told_by_pool() && !evidence.told_by(Teller::CudaDriver))) return std::nullopt;
   const Facts& facts = evidence.facts;
   const bool room = facts.free && facts.requested && facts.free >= sum(facts.requested, 1_GiB);
   if (evidence.private_pools.value_or(Bytes{}) > Bytes{} && room && !facts.allowed) {

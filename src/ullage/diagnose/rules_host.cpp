@@ -58,6 +58,11 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
         return Finding{0.45, {"pinned memory is bounded by the driver, whatever the machine has free"}};
       }
       const bool large = facts.requested.value_or(Bytes{}) >= 16_GiB;
+      if (facts.needed && facts.free) {
+        return Finding{0.75,
+                       {fmt::format("{} of host memory are needed in all, and {} are available",
+                                    to_string(*facts.needed), to_string(*facts.free))}};
+      }
       std::string asked = facts.requested ? to_string(*facts.requested) : std::string("some bytes");
       return Finding{large ? 0.4 : 0.75,
                      {fmt::format("{} of host memory were refused: this is not the device's memory", asked)}};

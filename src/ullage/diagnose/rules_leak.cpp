@@ -63,9 +63,11 @@ std::optional<Finding> outputs_kept(const Evidence& evidence) {
     return Finding{0.7,
                    {"predictions of the whole evaluation are put together: " + evidence.signs.where(Sign::Gathering)}};
   }
-  if (!evidence.told_by(trace::Teller::Cpu) && !evidence.told_by(trace::Teller::KernelKill)) return std::nullopt;
+  const bool host = evidence.told_by(trace::Teller::Cpu) || evidence.told_by(trace::Teller::KernelKill);
+  if (!host && !evidence.told_by_pool()) return std::nullopt;
   if (!evidence.signs.has(Sign::Evaluation)) return std::nullopt;
-  return Finding{0.4,
+  // On the device a graph that is kept fails with the same words.
+  return Finding{host ? 0.4 : 0.25,
                  {"it failed in an evaluation, where predictions are often kept to its end: " +
                   evidence.signs.where(Sign::Evaluation)}};
 }

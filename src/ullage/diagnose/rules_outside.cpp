@@ -62,7 +62,9 @@ std::optional<Finding> other_process(const Evidence& evidence) {
       return Finding{0.15, {"the message does not say who else is on the device; nvidia-smi does"}};
     }
     const bool at_start = text.find("THCGeneral") != std::string::npos || text.find("Random") != std::string::npos;
-    return Finding{at_start ? 0.4 : 0.25,
+    return Finding{at_start                          ? 0.4
+                   : evidence.told_beside_the_pool() ? 0.35
+                                                     : 0.25,
                    {at_start ? "it failed while torch set the device up, before any tensor: others had filled it"
                              : "an error outside PyTorch's pool often means that another process had filled the device "
                                "before"}};

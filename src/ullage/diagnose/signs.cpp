@@ -174,6 +174,13 @@ std::optional<std::uint64_t> number_after(std::string_view line, std::string_vie
   return number;
 }
 
+// People write below a message when it came: "I always encounter this error during the evaluation phase".
+bool says_when_it_failed(std::string_view text) {
+  const auto any = [&](auto... parts) { return (holds(text, parts) || ...); };
+  const bool of_it = any("this error", "the error", "out of memory", "crash") || holds_word(text, "oom");
+  return of_it && any(" during ", " while ", " when ");
+}
+
 std::string shortened(std::string_view line) {
   constexpr std::size_t kLongest = 80;
   return line.size() <= kLongest ? std::string(line) : std::string(line.substr(0, kLongest)) + "...";
@@ -247,6 +254,7 @@ void Signs::look_at_line(std::string_view line) {
 
 void Signs::look_below(std::string_view line) {
   const std::string text = lower(line);
+  if (says_when_it_failed(text)) look_at_line(line);
   for (const Word& word : kWords) {
     if (word.in == In::Below && holds(text, word.text)) set(word.sign, shortened(line));
   }

@@ -146,6 +146,7 @@ constexpr ToolWord kToolWords[] = {
     {Tool::Jax, "xla"},
     {Tool::TensorFlow, "tensorflow"},
     {Tool::DeepSpeed, "deepspeed"},
+    {Tool::DeepSpeed, "sigkill_handler"},  // its launcher
     {Tool::Fsdp, "fsdp"},
     {Tool::Fsdp, "fully_sharded_data_parallel"},
     {Tool::Fsdp, "fullyshardeddataparallel"},
@@ -292,13 +293,6 @@ Speaker speaker_of_wording(const trace::OutOfMemory& message) {
   }
 }
 
-// Returns whether a program of this kind runs PyTorch, so that its files stand in PyTorch's stacks.
-bool runs_torch(Tool tool) {
-  constexpr std::array kRun = {Tool::Vllm, Tool::Sglang,    Tool::ComfyUi, Tool::Diffusers, Tool::Verl,
-                               Tool::Trl,  Tool::DeepSpeed, Tool::Fsdp,    Tool::Ddp,       Tool::Transformers};
-  return std::ranges::find(kRun, tool) != kRun.end();
-}
-
 }  // namespace
 
 Speaker speaker_of(const trace::OutOfMemory& message) {
@@ -343,6 +337,12 @@ std::optional<Spoken> spoken(const Speaker& speaker) {
 bool serves(Tool tool) {
   const ToolName* name = name_of(tool);
   return name != nullptr && name->serves;
+}
+
+bool runs_torch(Tool tool) {
+  constexpr std::array kRun = {Tool::Vllm, Tool::Sglang,    Tool::ComfyUi, Tool::Diffusers, Tool::Verl,
+                               Tool::Trl,  Tool::DeepSpeed, Tool::Fsdp,    Tool::Ddp,       Tool::Transformers};
+  return std::ranges::find(kRun, tool) != kRun.end();
 }
 
 bool is_of_host(std::string_view cause) { return cause == "host_memory" || cause == "shared_memory"; }

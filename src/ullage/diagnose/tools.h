@@ -78,6 +78,9 @@ std::optional<Spoken> spoken(const Speaker& speaker);
 // notebook), true for any other tool.
 bool serves(Tool tool);
 
+// Returns whether a program of this kind runs PyTorch, so that its files stand in PyTorch's stacks.
+bool runs_torch(Tool tool);
+
 // A setting of one tool.
 struct ToolAdvice {
   Tool tool;

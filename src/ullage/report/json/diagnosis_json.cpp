@@ -47,6 +47,7 @@ Json facts_of(const diagnose::Facts& facts) {
   json["unallocated_bytes"] = or_null(facts.unallocated);
   json["process_bytes"] = or_null(facts.process);
   json["allowed_bytes"] = or_null(facts.allowed);
+  json["needed_bytes"] = or_null(facts.needed);
   return json;
 }
 
