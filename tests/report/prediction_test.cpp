@@ -62,7 +62,9 @@ Prediction sample_with_all() {
   Prediction prediction = sample_prediction();
   prediction.law = Law::Bound;
   prediction.memory = 4_GiB;
-  prediction.largest = {{"batch", 92, 4090_MiB, Law::Exact}, {"size", 0, Bytes{}, Law::None}};
+  prediction.largest = {{"batch", 92, 4090_MiB, Law::Exact},
+                        {"size", 0, Bytes{}, Law::None},
+                        {"blocks", 1, 300_MiB, Law::Exact, false, "separable"}};
   prediction.planned = predict::PlannedFit{true, 3_GiB, 0.0831, 63, 163};
   prediction.largest_square = {{"width", "height"}, {"width", 784, 4080_MiB, Law::Bound}};
   predict::Cuda cuda;

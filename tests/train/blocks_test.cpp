@@ -77,7 +77,8 @@ TEST_F(TrainBlocks, SeparableConv2dIsTheConvolutionWithTheProductOfItsWeights) {
   for (const SeparableOptions& o : cases) {
     SeparableConv2d layer(o);
     draw(*layer);
-    const Tensor product = named(*layer, "pointwise.weight") * named(*layer, "depthwise.weight").squeeze(1).unsqueeze(0);
+    const Tensor product =
+        named(*layer, "pointwise.weight") * named(*layer, "depthwise.weight").squeeze(1).unsqueeze(0);
     const Tensor bias = o.bias ? named(*layer, "pointwise.bias") : Tensor();
     EXPECT_LT(most_apart(layer(x), torch::conv2d(x, product, bias, o.stride, o.padding)), 1e-11);
     EXPECT_EQ(numbers(*layer), o.from * o.kernel * o.kernel + o.from * o.to + (o.bias ? o.to : 0));

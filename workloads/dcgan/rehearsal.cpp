@@ -72,11 +72,17 @@ class Sizes final {
   std::int64_t last_ = 0;   // pictures of the short one; 0: there is none
 };
 
+// Standard blocks are preferred. Separable ones take fewer bytes where weights decide, and more where activations do.
+Choice blocks_choice(const Options& options) {
+  return {"blocks", options.blocks == "standard" ? 2 : 1, {1, 2}, {"separable", "standard"}};
+}
+
 // Micro-batches are offered if their other results are allowed: halves of the batch, the batch itself, and the one
 // asked for.
 std::vector<Choice> choices(const Options& options) {
   std::vector<Choice> all = {{"image-size", options.image_size, image_sizes()},
-                             program::precision_choice(options.precision)};
+                             program::precision_choice(options.precision),
+                             blocks_choice(options)};
   if (options.allow.empty()) return all;
   const std::int64_t now = options.micro_batch > 0 ? options.micro_batch : options.batch;
   std::set<std::int64_t> values = {now};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <sstream>
 
 namespace ullage::cli {
@@ -40,8 +41,9 @@ LargestThatFits largest(const RecordedProgram& program, const Choice& choice, co
                         const Prediction& asked, Progress& progress, std::optional<Failure>& stopped) {
   const Bytes memory = *question.memory;
   const auto fits = [&](const std::optional<Prediction>& one) { return one && one->process_peak <= memory; };
-  const auto now = std::ranges::lower_bound(choice.values, choice.value);
-  if (asked.process_peak <= memory) {
+  // A larger number takes more memory. Words are in order of preference, so all are tried.
+  const bool ordered = choice.words.empty();
+  if (ordered && asked.process_peak <= memory) {
     LargestThatFits best = row_of(choice, choice.value, asked);
     for (auto next = std::ranges::upper_bound(choice.values, choice.value); next != choice.values.end(); ++next) {
       const auto found = at_choice(program, choice, *next, question, progress, stopped);
@@ -50,10 +52,11 @@ LargestThatFits largest(const RecordedProgram& program, const Choice& choice, co
     }
     return best;
   }
-  for (auto next = now; next != choice.values.begin();) {
-    --next;
-    const auto found = at_choice(program, choice, *next, question, progress, stopped);
-    if (fits(found)) return row_of(choice, *next, *found);
+  for (const std::int64_t value : choice.values | std::views::reverse) {
+    if (ordered && value >= choice.value) continue;
+    const auto found =
+        value == choice.value ? std::optional(asked) : at_choice(program, choice, value, question, progress, stopped);
+    if (fits(found)) return row_of(choice, value, *found);
   }
   return {choice.name, 0, {}, predict::Law::Exact, false, {}};
 }
@@ -65,6 +68,8 @@ std::optional<Failure> add_largest_choices(const RecordedProgram& program, const
   std::optional<Failure> stopped;
   if (!question.memory) return stopped;
   for (const Choice& choice : made.takes.choices) {
+    const auto told = [&](const LargestThatFits& row) { return row.knob == choice.name; };
+    if (std::ranges::any_of(made.prediction.largest, told)) continue;
     made.prediction.largest.push_back(largest(program, choice, question, made.prediction, progress, stopped));
   }
   return stopped;

@@ -2,7 +2,8 @@
 #pragma once
 
 // Finds the largest value of an option that fits the memory asked about. It is for options that no law covers (Choice,
-// base/knob.h): each value is rehearsed separately.
+// base/knob.h): each value is rehearsed separately. A choice may be a knob as well: then it serves where the knob has
+// no law.
 
 #include "ullage/cli/prediction_maker.h"
 
@@ -10,9 +11,10 @@
 
 namespace ullage::cli {
 
-// Adds one row to `made.prediction.largest` for each choice of the program. Tries larger values while they fit if the
-// value asked for fits, else smaller ones until one fits. A value whose rehearsal fails counts as one that does not
-// fit. Adds nothing if the question has no memory. Returns the failure if a signal ended a rehearsal.
+// Adds one row to `made.prediction.largest` for each choice of the program that has none there. Tries larger numbers
+// while they fit if the number asked for fits, else smaller ones until one fits. Of words (Choice::words) it tries all,
+// the last first, until one fits: no order of their bytes is known. A value whose rehearsal fails counts as one that
+// does not fit. Adds nothing if the question has no memory. Returns the failure if a signal ended a rehearsal.
 std::optional<Failure> add_largest_choices(const RecordedProgram& program, const predict::Question& question,
                                            Progress& progress, Made& made);
 

@@ -161,9 +161,9 @@ Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
     if (one.value == 0) {
       text += fmt::format("; no {} that was tried fits", one.knob);
     } else {
-      text += fmt::format("; the largest {} that does: {} ({}, {})", one.knob,
-                          one.word.empty() ? std::to_string(one.value) : one.word, to_string(one.process_peak),
-                          law_in_passing(one.law));
+      const std::string found = one.word.empty() ? fmt::format("the largest {} that does: {}", one.knob, one.value)
+                                                 : fmt::format("the first --{} that does: {}", one.knob, one.word);
+      text += fmt::format("; {} ({}, {})", found, to_string(one.process_peak), law_in_passing(one.law));
     }
   }
   Lines lines;
