@@ -65,14 +65,15 @@ CASES = {}
 
 
 def case(**expected):
-    """`deviations`, `rescues`: how many there may be at most; nothing: any. `least_steps`: that run as planned."""
+    """`deviations`, `rescues`: how many there may be at most; nothing: any. `least_steps`: that run as planned.
+    `all_planned`: the step of the adoption and all later ones do."""
     def add(function):
         CASES[function.__name__] = (function.__doc__ or "", expected)
         return function
     return add
 
 
-@case(deviations=0, rescues=0, least_steps=STEPS - 4)
+@case(deviations=0, rescues=0, least_steps=STEPS - 4, all_planned=True)
 def nothing():
     """"""
 
@@ -285,10 +286,12 @@ def problems_of(done: subprocess.CompletedProcess, told: dict, plain: str, budge
     if told["process_peak_bytes"] > budget or told["over_budget_bytes"] != 0:
         problems.append(f"{told['process_peak_bytes'] - budget} bytes over the budget")
     plan, most = told.get("plan"), dict(expected)
-    least_steps = most.pop("least_steps", 1)
+    least_steps, all_planned = most.pop("least_steps", 1), most.pop("all_planned", False)
     if plan is None or plan["steps"] < least_steps:
         problems.append(f"fewer than {least_steps} steps ran as planned")
     else:
+        if all_planned and plan["adopted_at_step"] != STEPS - plan["steps"] + 1:
+            problems.append(f"adopted at step {plan['adopted_at_step']}, but {plan['steps']} of {STEPS} ran as planned")
         problems += [f"{plan[name]} {name}" for name, at_most in most.items() if plan[name] > at_most]
     return problems
 

@@ -119,8 +119,8 @@ class Running final : public Session, public PoolListener {
   }
   void mark_step() override {
     steps_are_reported_ = true;
+    write_plan_figures();  // before the step counts: a plan that it ran under was adopted in it
     watch_->mark_step();
-    write_plan_figures();
     if (following_) following_->renew();
     if (recorder_) recorder_->mark_step();
     if (paging_) paging_->mark_step();
@@ -267,8 +267,8 @@ class Running final : public Session, public PoolListener {
   // borders in the ops.
   void note_step() {
     if (steps_are_reported_) return;
-    watch_->count_step();
     write_plan_figures();
+    watch_->count_step();
     if (paging_) paging_->look_again();
   }
 
