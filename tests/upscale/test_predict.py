@@ -83,6 +83,18 @@ def test_says_whether_it_fits(programs: Programs) -> None:
         assert told["fits"] is fits, (memory, need, told["fits"])
 
 
+def test_names_the_largest_tile(programs: Programs) -> None:
+    picture = programs.picture(333, 60)
+    small, large = (programs.predict(picture, tile)["process_peak_bytes"] for tile in (8, 64))
+    memory = (small + large) // 2
+    for tile in (8, 64):  # upwards from the one, downwards from the other
+        told = programs.predict(picture, tile, head=["--memory", memory])
+        row = next(one for one in told["largest"] if one["knob"] == "tile")
+        print(f"   {memory / MIB:.1f} MiB, asked for {tile} rows: {row['value']}, {row['process_peak_bytes'] / MIB:.1f} MiB", flush=True)
+        assert 8 <= row["value"] < 64 and row["process_peak_bytes"] <= memory, row
+        assert programs.run(picture, row["value"])["process_peak_bytes"] <= row["process_peak_bytes"], row
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run_cases(globals(), Programs(sys.argv[1], folder), only="".join(sys.argv[2:3]))

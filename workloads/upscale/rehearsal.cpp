@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 namespace ullage::upscale {
@@ -34,6 +35,13 @@ Result<PictureFacts> widest(const Options& options) {
     if (weight(facts) > weight(widest)) widest = facts;
   }
   return widest;
+}
+
+// The rows of a tile are a knob too, whose law fails where a convolution's scratch makes the peak.
+Choice tile_choice(std::int64_t asked) {
+  std::set<std::int64_t> rows = {asked};
+  for (std::int64_t one = 1; one <= kMostChosenRows; one *= 2) rows.insert(one);
+  return {"tile", asked, {rows.begin(), rows.end()}};
 }
 
 // Begins so far down that every layer has rows of the picture, and ends before it ends.
@@ -67,13 +75,15 @@ Result<bool> rehearse_if_asked(const Options& options, program::Progress& progre
   ULLAGE_TRY_VALUE(const auto facts, widest(options));
   const std::int64_t tile = options.tile > 0 ? options.tile : kUsualRows;
   // In whole folds and whole parts of a tile at the end, so that all takes run the same ops.
-  return torch_program::rehearse(
-      {{{"width", facts.size.width}, {"tile", tile}}, {{64, 96, 128}, {8, 12, 16}}, {}, {"loading pictures"}},
-      options.threads, progress, [&](const std::vector<Knob>& knobs) {
-        PictureFacts smaller = facts;
-        smaller.size.width = static_cast<std::uint32_t>(knobs[0].value);
-        return rehearse(options, smaller, knobs[1].value);
-      });
+  return torch_program::rehearse({{{"width", facts.size.width}, {"tile", tile}},
+                                  {{64, 96, 128}, {8, 12, 16}},
+                                  {tile_choice(tile)},
+                                  {"loading pictures"}},
+                                 options.threads, progress, [&](const std::vector<Knob>& knobs) {
+                                   PictureFacts smaller = facts;
+                                   smaller.size.width = static_cast<std::uint32_t>(knobs[0].value);
+                                   return rehearse(options, smaller, knobs[1].value);
+                                 });
 }
 
 }  // namespace ullage::upscale

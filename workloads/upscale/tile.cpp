@@ -6,8 +6,6 @@
 namespace ullage::upscale {
 namespace {
 
-constexpr std::int64_t kMostChosen = 64;
-
 std::int64_t floats_kept(const NetworkShape& shape) {
   const std::int64_t features = shape.features, growth = shape.growth;
   // 15 rows of a block's input, 6 of the inputs of its second and third dense block; 5, 4, 3 and 2 rows of what the
@@ -49,11 +47,11 @@ TileBytes tile_bytes(const NetworkShape& shape, std::int64_t width, std::int64_t
 
 std::int64_t choose_rows(const NetworkShape& shape, std::int64_t width, std::int64_t streams, Bytes element,
                          Bytes room) {
-  for (std::int64_t rows = kMostChosen; rows > 0; rows /= 2) {
+  for (std::int64_t rows = kMostChosenRows; rows > 0; rows /= 2) {
     const TileBytes bytes = tile_bytes(shape, width, rows, streams, element);
     if (bytes.kept + bytes.at_once <= room) return rows;
   }
-  for (std::int64_t rows = kMostChosen; rows > 1; rows /= 2) {
+  for (std::int64_t rows = kMostChosenRows; rows > 1; rows /= 2) {
     if (tile_bytes(shape, width, rows, streams, element).at_once * 2 <= room) return rows;
   }
   return 1;

@@ -41,6 +41,9 @@ TileBytes tile_bytes(const NetworkShape& shape, std::int64_t width, std::int64_t
 std::int64_t choose_rows(const NetworkShape& shape, std::int64_t width, std::int64_t streams, Bytes element,
                          Bytes room);
 
+// The most that choose_rows returns.
+inline constexpr std::int64_t kMostChosenRows = 64;
+
 // Without a budget.
 inline constexpr std::int64_t kUsualRows = 32;
 

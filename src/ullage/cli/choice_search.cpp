@@ -5,6 +5,7 @@
 #include <optional>
 #include <ranges>
 #include <sstream>
+#include <vector>
 
 namespace ullage::cli {
 namespace {
@@ -68,9 +69,11 @@ std::optional<Failure> add_largest_choices(const RecordedProgram& program, const
   std::optional<Failure> stopped;
   if (!question.memory) return stopped;
   for (const Choice& choice : made.takes.choices) {
-    const auto told = [&](const LargestThatFits& row) { return row.knob == choice.name; };
-    if (std::ranges::any_of(made.prediction.largest, told)) continue;
-    made.prediction.largest.push_back(largest(program, choice, question, made.prediction, progress, stopped));
+    std::vector<LargestThatFits>& rows = made.prediction.largest;
+    const auto row = std::ranges::find(rows, choice.name, &LargestThatFits::knob);
+    if (row != rows.end() && row->value > 0) continue;
+    if (row != rows.end()) rows.erase(row);
+    rows.push_back(largest(program, choice, question, made.prediction, progress, stopped));
   }
   return stopped;
 }

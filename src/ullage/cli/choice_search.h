@@ -3,7 +3,7 @@
 
 // Finds the largest value of an option that fits the memory asked about. It is for options that no law covers (Choice,
 // base/knob.h): each value is rehearsed separately. A choice may be a knob as well: then it serves where the knob has
-// no law.
+// no law, or where none of its values fits.
 
 #include "ullage/cli/prediction_maker.h"
 
