@@ -49,7 +49,7 @@ TEST(DiagnosisJson, SaysNullWhatIsNotKnown) {
   const Json json = Json::parse(written({d}));
   for (const char* key : {"bar", "peak", "replay", "to_know_more", "next"}) EXPECT_TRUE(json.at(key).is_null()) << key;
   for (const auto& [key, value] : json.at("facts").items()) EXPECT_TRUE(value.is_null()) << key;
-  EXPECT_EQ(json.at("facts").size(), 9u);
+  EXPECT_EQ(json.at("facts").size(), 10u);
   EXPECT_TRUE(json.at("causes").is_array());
   EXPECT_TRUE(json.at("source").at("torch").is_null());
 }
