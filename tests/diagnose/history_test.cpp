@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 namespace ullage::diagnose {
 namespace {
 
@@ -399,6 +402,46 @@ TEST_F(Snapshot, OfAnOptimizerOfOnesOwnTakesItsOldStateForState) {
   }
   EXPECT_EQ(state, 700_MiB) << "six moments, and the first new one";
   EXPECT_EQ(found_gradients, 300_MiB);
+}
+
+TEST_F(Snapshot, OfAnOptimizerThatReplacesTheParameterTooTellsItApart) {
+  const trace::StackId own = maker.stack({{"optimizer.py", "step"}, {"train.py", "train_step"}});
+  const trace::StackId backward =
+      maker.stack({{"torch/autograd/graph.py", "_engine_run_backward"}, {"train.py", "train_step"}});
+  std::vector<Address> held;  // parameter, two moments; for each of four layers
+  for (int i = 0; i < 12; ++i) held.push_back(maker.allocate(100_MiB, {}));
+  maker.forget();
+  std::vector<Address> gradients;
+  for (int i = 0; i < 4; ++i) gradients.push_back(maker.allocate(100_MiB, backward));
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < 3; ++k) maker.allocate(100_MiB, own);
+    for (int k = 0; k < 3; ++k) maker.free(held[static_cast<std::size_t>(3 * i + k)]);
+  }
+  for (const Address gradient : gradients) maker.free(gradient);
+  const Diagnosis diagnosis = one(maker, {"x.pickle", {}, trace::At::End});
+  std::map<std::string, Bytes> parts;
+  for (const Bar::Part& part : diagnosis.bar->parts) parts[part.name] += part.bytes;
+  EXPECT_EQ(parts["parameters"], 400_MiB);
+  EXPECT_EQ(parts["optimizer state"], 800_MiB);
+}
+
+TEST_F(Snapshot, UnderAutocastFindsWeightsFromBeforeByTheirCopies) {
+  const trace::StackId cast = maker.stack({{"??", "at::_ops::to_dtype::call(at::Tensor const&)"},
+                                           {"??", "at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)"},
+                                           {"model.py", "forward"},
+                                           {"torch/nn/modules/module.py", "_call_impl"},
+                                           {"train.py", "train_step"}});
+  for (int i = 0; i < 4; ++i) maker.allocate(100_MiB, {});
+  maker.allocate(300_MiB, {});
+  maker.forget();
+  for (int i = 0; i < 5; ++i) maker.allocate(50_MiB, cast);  // the fifth has no weight
+  maker.free(maker.allocate(150_MiB, cast));                 // an argument's: no cast of a weight ends so early
+  const Diagnosis diagnosis = one(maker, {"x.pickle", {}, trace::At::End});
+  std::map<std::string, Bytes> parts;
+  for (const Bar::Part& part : diagnosis.bar->parts) parts[part.name] += part.bytes;
+  EXPECT_EQ(parts["weight copies"], 200_MiB);
+  EXPECT_EQ(parts["parameters"], 400_MiB);
+  EXPECT_EQ(parts["unattributed"], 300_MiB);
 }
 
 TEST_F(Snapshot, OfALeakThatIsFreedAgainTellsWhatIsLeft) {

@@ -2,6 +2,7 @@
 #include "ullage/base/sizes.h"
 #include "ullage/report/prediction_report.h"
 #include "ullage/report/terminal/terminal_bar.h"
+#include "ullage/report/terminal/terminal_sections.h"
 #include "ullage/report/terminal/terminal_text.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <utility>
 
 namespace ullage::report {
 namespace {
@@ -86,20 +88,9 @@ Lines owner_lines(const Prediction& prediction, const TerminalStyle& style) {
   add_wrapped(fmt::format("Tensors at their peak: {} ({} bytes){}", to_string(prediction.pool_peak),
                           prediction.pool_peak.count, place.empty() ? "" : ", " + place),
               0, 2, style, lines);
-  const std::size_t shown = std::min(prediction.owners.size(), style.owners.value_or(kOwners));
-  const std::size_t category = style.width >= 64 ? 17 : 0;  // columns; narrow terminals get no category
-  Bytes told;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const trace::Owner& owner = prediction.owners[i];
-    told += owner.bytes;
-    lines.push_back(fmt::format("{:>11} {:>5}  {}{}", to_string(owner.bytes), share(owner.bytes, prediction.pool_peak),
-                                category > 0 ? padded(trace::name(owner.category), category) : "",
-                                clip(clean(owner.name, style.unicode), style.width - 19 - category)));
-  }
-  if (prediction.owners.size() > shown) {
-    const Bytes rest = saturating_sub(prediction.pool_peak, told);
-    lines.push_back(fmt::format("{:>11} {:>5}  {} others", to_string(rest), share(rest, prediction.pool_peak),
-                                prediction.owners.size() - shown));
+  const std::size_t most = style.owners.value_or(kOwners);
+  for (std::string& row : owner_rows(prediction.owners, most, prediction.pool_peak, style)) {
+    lines.push_back(std::move(row));
   }
   return lines;
 }

@@ -38,6 +38,7 @@ class Lifetimes final {
     const bool told = std::ranges::any_of(meanings_, &StackMeaning::certain);
     if (!told) {
       hand_over();
+      find_replaced_parameters();
       find_parameters();
       find_weight_copies();
     }
@@ -83,15 +84,43 @@ class Lifetimes final {
         if (found == heirs.end() || found->second.empty()) continue;
         Category old = categories_[died->storage.value];
         // State from before the recording has no stack, and neither have gradients from then. They are told apart by
-        // the heirs that wait: state is replaced one by one, so there are at most two. Gradients are freed after all
-        // the new state was made, so there are more.
+        // the heirs that wait: state is replaced one by one, so there are at most two moments and the parameter.
+        // Gradients are freed after all the new state was made, so there are more.
         const Storage& gone = trace_.storages[died->storage.value];
-        if (old == Category::Unattributed && gone.from_before && gone.stack == StackId{} && found->second.size() <= 2) {
+        const bool unknown = old == Category::Unattributed && gone.from_before && gone.stack == StackId{};
+        if (unknown && found->second.size() <= 3) {
           old = categories_[died->storage.value] = Category::OptimizerState;
+          chain_of_[died->storage.value] = chains_.size();
+          chains_.push_back({died->storage});
         }
         if (old != Category::Parameters && old != Category::OptimizerState) continue;
-        categories_[found->second.back().value] = old;
+        const StorageId heir = found->second.back();
         found->second.pop_back();
+        categories_[heir.value] = old;
+        if (const auto chain = chain_of_.find(died->storage.value); chain != chain_of_.end()) {
+          chains_[chain->second].push_back(heir);
+          chain_of_[heir.value] = chain->second;
+        }
+      }
+    }
+  }
+
+  // If the optimizer replaced three blocks for each gradient, and no other block can be the gradient's parameter, one
+  // of the three is: the one whose new value is made last, because it follows from the two moments.
+  void find_replaced_parameters() {
+    Crowds gradients = crowds(Category::Gradients);
+    Crowds known = crowds(Category::Parameters);
+    for (const auto& [bytes, blocks] : unknown_from_before()) known[bytes].most += blocks.size();
+    std::unordered_map<std::uint64_t, std::vector<const std::vector<StorageId>*>> replaced;  // chains, by bytes
+    for (const std::vector<StorageId>& chain : chains_) {
+      const std::uint64_t bytes = trace_.storages[chain.front().value].bytes.count;
+      if (chain.size() > 1 && known[bytes].most == 0) replaced[bytes].push_back(&chain);
+    }
+    for (auto& [bytes, chains] : replaced) {
+      if (chains.size() != 3 * gradients[bytes].most) continue;
+      std::ranges::sort(chains, {}, [&](const auto* chain) { return trace_.storages[(*chain)[1].value].born; });
+      for (std::size_t i = 2; i < chains.size(); i += 3) {
+        for (const StorageId id : *chains[i]) categories_[id.value] = Category::Parameters;
       }
     }
   }
@@ -145,15 +174,27 @@ class Lifetimes final {
     }
   }
 
+  // Storages that are as old as the recording, stay to its end and are of no known category, by bytes.
+  std::unordered_map<std::uint64_t, std::vector<StorageId>> unknown_from_before() const {
+    std::unordered_map<std::uint64_t, std::vector<StorageId>> found;
+    for (std::size_t i = 0; i < trace_.storages.size(); ++i) {
+      const Storage& one = trace_.storages[i];
+      const bool unknown = categories_[i] == Category::Unattributed && one.stack == StackId{};
+      if (one.from_before && unknown && never(one.tensor_died)) found[one.bytes.count].push_back(StorageId{i});
+    }
+    return found;
+  }
+
   // Autocast copies each fp32 weight once and keeps the copy to its end, or until the backward pass if the graph holds
   // it. So at most one copy of a parameter is live, of half its size. Other arguments are cast at the same place, but
-  // not kept.
+  // not kept. Nothing else shows that a block from before the recording is a parameter if no gradient was made.
   void find_weight_copies() {
     if (std::ranges::none_of(meanings_,
                              [](const StackMeaning& one) { return one.autocast_cast || one.autocast_exit; })) {
       return;
     }
     Crowds weights = crowds(Category::Parameters);
+    std::unordered_map<std::uint64_t, std::vector<StorageId>> unknown = unknown_from_before();
     Crowds copies;
     std::vector<bool> counted(categories_.size());
     const auto open = [&](StorageId id) {
@@ -165,8 +206,15 @@ class Lifetimes final {
         const Storage& storage = trace_.storages[born->storage.value];
         const std::uint64_t bytes = storage.bytes.count;
         if (!meanings_[storage.stack.value].autocast_cast || !open(born->storage) || bytes > UINT64_MAX / 2) continue;
-        const auto weight = weights.find(2 * bytes);
-        if (weight == weights.end() || copies[bytes].now >= weight->second.most) continue;
+        std::uint64_t& weights_of_size = weights[2 * bytes].most;
+        if (copies[bytes].now >= weights_of_size) {
+          const auto guess = unknown.find(2 * bytes);
+          const bool kept = never(storage.tensor_died) || phase(storage.tensor_died) == Phase::Backward;
+          if (!kept || guess == unknown.end() || guess->second.empty()) continue;
+          categories_[guess->second.back().value] = Category::Parameters;
+          guess->second.pop_back();
+          ++weights_of_size;
+        }
         ++copies[bytes].now;
         counted[born->storage.value] = true;
         categories_[born->storage.value] = Category::WeightCopies;
@@ -185,6 +233,8 @@ class Lifetimes final {
   const std::vector<Phase> phases_;
   std::vector<std::uint32_t> calls_;  // index: EventId; a number that grows when the phase changes
   std::vector<Category> categories_;
+  std::vector<std::vector<StorageId>> chains_;  // a block from before, and those that replaced it one after another
+  std::unordered_map<std::uint32_t, std::size_t> chain_of_;  // by StorageId: index of its chain
 };
 
 }  // namespace

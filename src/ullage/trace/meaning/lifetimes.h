@@ -23,11 +23,12 @@ namespace ullage::trace {
 //   nothing          died in a backward pass (the graph held it)          activation
 //   no stack         from before, never freed, size of a gradient or of   parameter, one for each gradient
 //                    optimizer state
-//                    from before, freed by an optimizer that has just     optimizer state
-//                    made state of its size
+//                    from before, freed by an optimizer that has just     optimizer state; of three for each
+//                    made state of its size                               gradient one is the parameter
 //                    from before, freed by an optimizer, size of a        gradient
 //                    gradient
-//   autocast's cast  half the size of a parameter, one for each           weight copy
+//   autocast's cast  half the size of a parameter, or of a block that     weight copy
+//                    may be one, one for each
 //   forward          freed where autocast ends                            weight copy
 //   anything else    any                                                  as its stack says
 // In the trace of a take (StackMeaning::certain) every storage is what its stack says.
