@@ -315,6 +315,26 @@ TEST(Log, AVagueErrorBesideAnExactOneIsNone) {
   EXPECT_EQ(logged(vague + std::string(20, '\n') + exact).errors.size(), 2u) << "too far from each other";
 }
 
+TEST(Log, ATracebackThatANotebookKeepsLineByLineIsRead) {
+  const trace::Log log = logged(
+      "    \"text\": [\n"
+      "     \"Traceback (most recent call last):\\n\",\n"
+      "     \"  File \\\"train.py\\\", line 7, in step\\n\",\n"
+      "     \"    loss.backward()\\n\",\n"
+      "     \"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\\n\"\n    ]\n");
+  ASSERT_EQ(log.errors.size(), 1u);
+  ASSERT_EQ(log.errors[0].traceback.size(), 1u);
+  EXPECT_EQ(log.errors[0].traceback[0].file, "train.py");
+  EXPECT_EQ(log.errors[0].traceback[0].function, "step");
+  EXPECT_EQ(log.errors[0].code[0], "loss.backward()");
+}
+
+// TensorFlow names the driver's error behind its own.
+TEST(Log, ASecondErrorInALineCountsIfItHasFigures) {
+  EXPECT_EQ(logged("failed to alloc 374391296 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n").errors.size(),
+            1u);
+}
+
 TEST(Log, BadBytesDoNoHarm) {
   std::string text =
       std::string("\xff\xfe\x00\x80 \xe2\x94", 7) + "\n" + kError + std::string("\0\xc3 tail\xff", 8) + "\n";

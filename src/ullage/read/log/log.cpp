@@ -63,6 +63,10 @@ bool names_the_reason(const OutOfMemory& kill) {
 bool is_vague(const OutOfMemory& error) { return error.form == "other"; }
 constexpr std::uint64_t kBeside = 5;  // lines
 
+bool states_figures(const OutOfMemory& error) {
+  return error.requested || error.capacity || error.allocated || error.free || error.process || error.needed;
+}
+
 // Gives an error the lines and the traceback above the vague one that it replaces.
 void add_what_surrounds(const OutOfMemory& vague, OutOfMemory& error) {
   error.before.insert(error.before.begin(), vague.text);
@@ -132,7 +136,8 @@ class LogReader {
     }
     const bool beside = !log_.errors.empty() && line - last_line_ <= kBeside;
     last_line_ = line;
-    if (beside && is_vague(found.error)) return;
+    const bool same_line = beside && line == log_.errors.back().line;
+    if (beside && (is_vague(found.error) || (same_line && !states_figures(found.error)))) return;
     std::optional<OutOfMemory> vague;
     if (beside && is_vague(log_.errors.back()) && log_.errors.back().repeated == 1) {
       errors_.erase(key_of(log_.errors.back()));

@@ -123,6 +123,17 @@ std::string unescaped(std::string_view raw) {
   return out;
 }
 
+// A notebook's file has each line that a program printed in a string of its own:  "  File \"a.py\", line 7, in f\n",
+// Returns the line; none if the text is no such string.
+std::optional<std::string> line_in_quotes(std::string_view text) {
+  if (text.ends_with(',')) text.remove_suffix(1);
+  if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return std::nullopt;
+  std::string line = unescaped(text.substr(1, text.size() - 2));
+  if (line.ends_with('\n')) line.pop_back();
+  if (line.find('\n') != line.npos) return std::nullopt;
+  return std::string(without_indent(line));
+}
+
 class TracebackWalk {
  public:
   TracebackWalk(std::string_view text, const Line& error, std::size_t not_before)
@@ -158,7 +169,8 @@ class TracebackWalk {
       if (at_.begin < not_before_) return false;
       const std::string_view whole = at_.of(text_);
       std::string_view line = without_indent(whole.substr(prefix_length(whole)));
-      if (line.starts_with('"')) line.remove_prefix(1);  // of a string in a notebook's list
+      if (auto quoted = line_in_quotes(line)) line = plain = *std::move(quoted);
+      if (line.starts_with('"')) line.remove_prefix(1);  // several lines in one string
       if (line.find('\x1b') != line.npos) line = plain = clean(line, kLongestKept);
       // Found after the exception's name in IPython, and after a string's beginning in a JSON log.
       const std::size_t begins = line.find(kBegin);
