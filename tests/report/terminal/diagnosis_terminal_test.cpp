@@ -89,6 +89,15 @@ TEST(DiagnosisTerminal, FitsTheScreenHoweverMuchThereIs) {
   expect_golden(golden_terminal("overfull.txt"), written_to_terminal({sample_overfull()}, {}));
 }
 
+TEST(DiagnosisTerminal, TheLongestCategoryStandsApartFromItsOwner) {
+  Diagnosis d = sample_snapshot();
+  d.peak->owners.front().category = trace::Category::Library;
+  d.peak->owners.front().name = "cuBLAS workspace";
+  TerminalStyle style;
+  style.width = 80;
+  EXPECT_NE(written_to_terminal({d}, style).find("library workspaces cuBLAS workspace"), std::string::npos);
+}
+
 TEST(DiagnosisTerminal, NarrowerThanFortyColumnsIsForty) {
   for (const unsigned width : {0u, 1u, 39u}) {
     EXPECT_EQ(written_to_terminal({sample_snapshot()}, {false, false, width, {}}),

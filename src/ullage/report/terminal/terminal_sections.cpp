@@ -104,22 +104,28 @@ Lines owner_lines(const diagnose::Peak& peak, const Measure& measure, const Term
   std::string heading = "Live at the peak: " + to_string(peak.bytes);
   if (peak.event) heading = fmt::format("Live at event {}: {}", peak.event->value, to_string(peak.bytes));
   Lines lines = {title(heading, style)};
-  const std::size_t category = style.width >= 64 ? 17 : 0;  // columns; narrow terminals get no category
-  const std::size_t room = style.width - 19 - category;
-  Bytes told;
-  for (std::size_t i = 0; i < peak.owners.size() && i < measure.owners; ++i) {
-    const trace::Owner& owner = peak.owners[i];
-    told += owner.bytes;
+  for (std::string& row : owner_rows(peak.owners, measure.owners, peak.bytes, style)) lines.push_back(std::move(row));
+  return lines;
+}
+
+Lines owner_rows(std::span<const trace::Owner> owners, std::size_t most, Bytes all, const TerminalStyle& style) {
+  const std::span<const trace::Owner> shown = owners.first(std::min(most, owners.size()));
+  std::size_t category = 17;  // columns
+  for (const trace::Owner& owner : shown) category = std::max(category, trace::name(owner.category).size() + 1);
+  if (style.width < 64) category = 0;  // narrow terminals get no category
+  Lines lines;
+  Bytes rest = all;
+  for (const trace::Owner& owner : shown) {
+    rest = saturating_sub(rest, owner.bytes);
     // Keeps the end of a path, and the beginning of "resnet.py:132 forward (train.py:46 main)".
     const std::string text = owner.name.empty() ? "no stack was recorded" : clean(owner.name, style.unicode);
-    lines.push_back(fmt::format("{:>11} {:>5}  {}{}", to_string(owner.bytes), share(owner.bytes, peak.bytes),
+    lines.push_back(fmt::format("{:>11} {:>5}  {}{}", to_string(owner.bytes), share(owner.bytes, all),
                                 category > 0 ? padded(trace::name(owner.category), category) : "",
-                                clip(text, room, text.find(" (") == std::string::npos)));
+                                clip(text, style.width - 19 - category, text.find(" (") == std::string::npos)));
   }
-  if (peak.owners.size() > measure.owners) {
-    const Bytes rest = saturating_sub(peak.bytes, told);
-    lines.push_back(fmt::format("{:>11} {:>5}  {} others", to_string(rest), share(rest, peak.bytes),
-                                peak.owners.size() - measure.owners));
+  if (owners.size() > shown.size()) {
+    lines.push_back(
+        fmt::format("{:>11} {:>5}  {} others", to_string(rest), share(rest, all), owners.size() - shown.size()));
   }
   return lines;
 }

@@ -9,6 +9,7 @@
 #include "ullage/report/terminal/terminal_text.h"
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct Measure {
 
 Lines headline_lines(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style);
 Lines owner_lines(const diagnose::Peak& peak, const Measure& measure, const TerminalStyle& style);
+// A row for each of the largest `most` owners, and one for the others. `all`: the bytes of all owners together.
+Lines owner_rows(std::span<const trace::Owner> owners, std::size_t most, Bytes all, const TerminalStyle& style);
 Lines cause_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
 Lines remedy_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
 Lines note_lines(const diagnose::Diagnosis& diagnosis, const Measure& measure, const TerminalStyle& style);
