@@ -282,6 +282,39 @@ TEST(DryCardWork, AKernelBesideTheCopyOfItsBytesIsFound) {
   }
 }
 
+// The default stream waits for streams made without cudaStreamNonBlocking, and they for it.
+TEST(DryCardWork, TheDefaultStreamIsOrderedWithBlockingStreams) {
+  CheckedCard card;
+  void* blocking = nullptr;
+  ASSERT_EQ(card.card_("cudaStreamCreateWithFlags", &blocking, 0u), 0);
+  void* const by_default = nullptr;
+  std::vector<char> host(3 * kPage);
+  const auto move_out = [&](std::size_t page, void* stream) {
+    card.card_("cuMemcpyDtoHAsync_v2", static_cast<void*>(&host[page * kPage]), card.at(page), kPage, stream);
+  };
+  for (std::size_t page = 0; page < 3; ++page) card.map(page);
+  card.launch(card.at(0), 0, by_default);
+  move_out(0, blocking);
+  card.launch(card.at(1), 0, blocking);
+  move_out(1, by_default);
+  EXPECT_EQ(card.findings(), 0u) << card.first();
+  card.launch(card.at(2), 0, by_default);
+  move_out(2, card.stream_);  // this stream does not wait
+  EXPECT_EQ(card.findings(), 1u);
+  EXPECT_EQ(card.card_("cudaStreamDestroy", blocking), 0);
+}
+
+TEST(DryCardWork, ALaunchWhoseArgumentsCannotBeReadIsCounted) {
+  CheckedCard card;
+  const char unknown = 0;  // no module has registered this function
+  Address first = card.at(0);
+  void* arguments[] = {&first};
+  EXPECT_EQ(card.card_("cudaLaunchKernel", static_cast<const void*>(&unknown), LaunchGrid{}, LaunchGrid{},
+                       static_cast<void**>(arguments), std::size_t{0}, card.stream_),
+            0);
+  EXPECT_EQ(card.card_.ledger().unread_launches.load(), 1u);
+}
+
 TEST(DryCardWork, AMoveOfBytesThatAKernelMayStillUseIsFound) {
   CheckedCard card;
   for (const bool ordered : {true, false}) {
