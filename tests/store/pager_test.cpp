@@ -124,6 +124,9 @@ TEST_F(PagerTest, AnOpFitsWithRoomForItsOutputs) {
   EXPECT_FALSE(fits({first, second})) << "1 MiB is pinned";
   EXPECT_TRUE(fits({first, third})) << "it is counted once";
   pager_->end_op();
+  const Address elsewhere{4096};
+  EXPECT_TRUE(fits({first, elsewhere})) << "an input beside the pool takes nothing of it, its output does";
+  EXPECT_FALSE(fits({first, second, elsewhere}));
 }
 
 TEST_F(PagerTest, SaysOnceWhatWasNeededAtOnce) {

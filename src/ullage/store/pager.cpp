@@ -202,11 +202,16 @@ void PagerCore::close_frame(bool record) {
 bool PagerCore::fits(std::span<const OpInput> inputs) {
   const Lock lock(lock_);
   Bytes of_inputs;
+  Bytes of_others;  // small inputs, and those that are not the pool's; their outputs take the pool's room all the same
   for (const OpInput& input : inputs) {
     const auto found = storages_.find(input.storage);
-    if (found != storages_.end() && found->second.pins == 0) of_inputs += found->second.span;
+    if (found == storages_.end()) {
+      of_others += input.size;
+    } else if (found->second.pins == 0) {
+      of_inputs += found->second.span;
+    }
   }
-  const Bytes of_outputs = of_inputs;  // at most, for ops over lists
+  const Bytes of_outputs = of_inputs + of_others;  // at most, for ops over lists
   return pinned_ + store_.counts().slabs + of_inputs + of_outputs <= store_.counts().limit;
 }
 
