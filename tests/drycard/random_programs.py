@@ -6,6 +6,7 @@ A program is a number of random actions on a set of tensors. Refusals within the
 it. Any other error ends the run with the seed. The last line counts what was done.
 """
 import collections
+import concurrent.futures
 import random
 import sys
 import traceback
@@ -34,14 +35,15 @@ class Fails(torch.autograd.Function):
 
 
 class Program:
-    def __init__(self, seed):
+    def __init__(self, seed, live=None):
         self.random = random.Random(seed)
-        self.live = [self.made() for _ in range(4)]
+        self.live = [self.made() for _ in range(4)] if live is None else live
         self.events = []
+        self.is_helper = live is not None
         self.actions = [getattr(Program, name) for name in dir(Program) if name.startswith("do_")]
 
-    def run(self):
-        for _ in range(ACTIONS):
+    def run(self, actions=ACTIONS):
+        for _ in range(actions):
             action = self.random.choice(self.actions)
             try:
                 if self.random.random() < 0.3:
@@ -151,6 +153,18 @@ class Program:
         self.events.append(torch.cuda.Event())
         self.events[-1].record()
         self.random.choice(self.events).query()
+
+    def do_use_two_threads(self):
+        """Another thread works on some of the same tensors meanwhile. It may write what this one reads."""
+        if self.is_helper:
+            return
+        helper = Program(self.random.random(), self.random.sample(self.live, len(self.live) // 2))
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            ended = pool.submit(helper.run, 8)
+            self.is_helper = True  # for as long as the other one runs
+            self.run(8)
+            self.is_helper = False
+            ended.result()
 
     def do_ask_for_too_much(self):
         try:
