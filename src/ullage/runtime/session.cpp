@@ -98,7 +98,10 @@ class Running final : public Session, public PoolListener {
     }
     begin_following();
     set_step_ended([this] { note_step(); });
-    if (device_->marks() != nullptr) set_place_of_storage(&place_of_storage);
+    if (device_->marks() != nullptr) {
+      set_place_of_storage(&place_of_storage);
+      set_thread_begins(&Interceptor::arm_this_thread);
+    }
     set_interpreter_ends([this] { make_way_for_the_end(); });
     device_->install(*pool_);
     watch_->look(true);

@@ -48,7 +48,6 @@ void StorageMarks::update() {
   {
     const std::lock_guard noting(noting_);
     moves.swap(moves_);
-    any_.store(false, std::memory_order_relaxed);
   }
   for (const Move& one : moves) {
     const auto found = known_.find(one.at.value);
@@ -58,11 +57,16 @@ void StorageMarks::update() {
     mark(*storage, one.what);
     held.push_back(std::move(storage));
   }
+  // Only now: a thread that finds any_ unset goes on to its kernel, so every mark must be set or cleared by then.
+  const std::lock_guard noting(noting_);
+  any_.store(!moves_.empty(), std::memory_order_release);
 }
 
 void StorageMarks::forget(Address at) {
   const std::lock_guard lock(marking_);
   known_.erase(at.value);
+  const std::lock_guard noting(noting_);
+  std::erase_if(moves_, [at](const Move& one) { return one.at == at; });  // the next storage there did not move
 }
 
 }  // namespace ullage::runtime

@@ -46,7 +46,7 @@ class StorageMarks final {
   };
   std::mutex noting_;
   std::deque<Move> moves_;
-  std::atomic<bool> any_{false};  // moves_ holds something
+  std::atomic<bool> any_{false};  // moves_ holds something, or update() has not ended
 
   std::mutex marking_;
   std::unordered_map<std::uint64_t, c10::weak_intrusive_ptr<c10::StorageImpl>> known_;  // by address

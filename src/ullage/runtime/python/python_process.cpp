@@ -16,9 +16,9 @@ namespace ullage::runtime {
 namespace {
 
 // The script that runs in Python. %TOUCH%, %STEP%, %END%, %NAME% and %READY% become addresses of functions here. So
-// does %PLACE%, or 0 if no bytes can be away from a card. %RECORDING% becomes True or False. Higher-order ops look up
-// dispatch keys on their own and know nothing of fallbacks. So the script adds the interceptor's key to those that they
-// let through, as they do for autocast and the profiler.
+// do %THREAD% and %PLACE%, or 0 if no bytes can be away from a card. %RECORDING% becomes True or False. Higher-order
+// ops look up dispatch keys on their own and know nothing of fallbacks. So the script adds the interceptor's key to
+// those that they let through, as they do for autocast and the profiler.
 constexpr const char* kPrepare = R"(
 def _ullage_prepare():
     import sys
@@ -30,7 +30,7 @@ def _ullage_prepare():
     step_ended = ctypes.CFUNCTYPE(None)(%STEP%)
     interpreter_ends = ctypes.CFUNCTYPE(None)(%END%)
     ready = ctypes.CFUNCTYPE(None)(%READY%)
-    place_of = %PLACE%
+    thread_begins, place_of = %THREAD%, %PLACE%
     region = 'torch._inductor.output_code'
 
     def let_key_through():
@@ -114,6 +114,14 @@ def _ullage_prepare():
             return copied(self, source, *how, **named)
         torch.UntypedStorage.data_ptr, torch.UntypedStorage.copy_ = data_ptr, copy_
 
+    def tell_of_threads():
+        import threading
+        tell, run = ctypes.CFUNCTYPE(None)(thread_begins), threading.Thread._bootstrap_inner
+        def told(self):
+            tell()
+            run(self)
+        threading.Thread._bootstrap_inner = told
+
     def touch_inputs(inputs):
         for x in inputs:
             try:
@@ -159,6 +167,7 @@ def _ullage_prepare():
     attempt(count_steps)
     if place_of:
         attempt(let_storages_be_saved)
+        attempt(tell_of_threads)
     if %RECORDING%:
         attempt(name_parameters_in_time)
     if region in sys.modules:
@@ -195,6 +204,13 @@ std::function<Address(const void*)>& place_function() {
 }
 
 std::uint64_t place_of(const void* storage) { return place_function()(storage).value; }
+
+std::function<void()>& thread_function() {
+  static auto* set = new std::function<void()>;
+  return *set;
+}
+
+void thread_begins() { thread_function()(); }
 
 std::function<void()>& end_function() {
   static auto* set = new std::function<void()>;
@@ -238,6 +254,7 @@ std::string script() {
   for (const auto& [word, meaning] :
        {std::pair{"%TOUCH%", address_of(&ullage_touch)}, std::pair{"%STEP%", address_of(&step_ended)},
         std::pair{"%END%", address_of(&interpreter_ends)}, std::pair{"%NAME%", address_of(&ullage_name_parameter)},
+        std::pair{"%THREAD%", thread_function() ? address_of(&thread_begins) : "0"},
         std::pair{"%PLACE%", place_function() ? address_of(&place_of) : "0"}, std::pair{"%READY%", address_of(&ready)},
         std::pair{"%RECORDING%", std::string(recording() ? "True" : "False")}})
     text.replace(text.find(word), std::string(word).size(), meaning);
@@ -286,6 +303,8 @@ void prepare_python_later() {
 
 void set_touch(std::function<void(Address, Bytes)> touch) { touch_function() = std::move(touch); }
 void set_place_of_storage(std::function<Address(const void*)> place) { place_function() = std::move(place); }
+
+void set_thread_begins(std::function<void()> begins) { thread_function() = std::move(begins); }
 void set_step_ended(std::function<void()> ended) { step_function() = std::move(ended); }
 void set_interpreter_ends(std::function<void()> ends) { end_function() = std::move(ends); }
 

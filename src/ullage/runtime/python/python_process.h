@@ -28,7 +28,7 @@ void prepare_python();
 // Has Python's main thread do the same at its next opportunity. Any thread may call, under any lock.
 void prepare_python_later();
 
-// The four functions below are set before prepare_python() and must not throw.
+// The functions below are set before prepare_python() and must not throw.
 
 // `touch` is called for each CPU tensor that a compiled region is about to read, and for each storage of a card that is
 // about to be copied (ullage_touch() of c_api.h).
@@ -41,6 +41,10 @@ void set_step_ended(std::function<void()> ended);
 // `place` is called with storage._cdata, for a storage whose bytes may be away from the card. It returns where they
 // stand when they are there. Set it on a card only.
 void set_place_of_storage(std::function<Address(const void*)> place);
+
+// `begins` is called on each new thread of Python's threading module, before it runs. Set it on a card only, together
+// with set_place_of_storage(): there a thread's first op may read tensors that are away.
+void set_thread_begins(std::function<void()> begins);
 
 // `ends` is called when the interpreter begins to shut down. That is so in the process that prepare_python() ran in,
 // and in its forked children that end as a program does.
