@@ -6,7 +6,6 @@
 #include "ullage/drycard/card/streams.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +13,6 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace ullage::drycard {
@@ -22,9 +20,6 @@ namespace {
 
 constexpr std::size_t kQueued = 1024;  // about what a driver queues for a stream before a launch waits
 constexpr std::uint64_t kDefaultStream = 0;
-// The threads that move bytes wait for their copies, and the program's threads go on meanwhile. So that these threads
-// really run at the same time, a copy takes some time here: a tenth of what a fast link takes.
-constexpr std::size_t kBytesInANanosecond = 250;
 
 struct Touch {
   Address begin = 0;
@@ -196,15 +191,12 @@ void give_kernel(const void* stream, const char* name, std::span<const Address> 
 
 void give_copy(const void* stream, Address to, Address from, std::size_t bytes, Calls by) {
   if (!checks_work() || bytes == 0 || active_capture(stream) != nullptr) return;
-  {
-    const std::lock_guard hold(lock());
-    const bool is_out = is_device(from) && !is_device(to);
-    Piece piece{.kind = Piece::Kind::Copy, .name = is_out ? "a copy from the card" : "a copy to the card"};
-    piece.touches.push_back({to, to + bytes, true});
-    piece.touches.push_back({from, from + bytes, false});
-    give(stream, std::move(piece), by == Calls::Driver);
-  }
-  if (by == Calls::Driver) std::this_thread::sleep_for(std::chrono::nanoseconds(bytes / kBytesInANanosecond));
+  const std::lock_guard hold(lock());
+  const bool is_out = is_device(from) && !is_device(to);
+  Piece piece{.kind = Piece::Kind::Copy, .name = is_out ? "a copy from the card" : "a copy to the card"};
+  piece.touches.push_back({to, to + bytes, true});
+  piece.touches.push_back({from, from + bytes, false});
+  give(stream, std::move(piece), by == Calls::Driver);
 }
 
 void give_set(const void* stream, Address to, std::size_t bytes) {
