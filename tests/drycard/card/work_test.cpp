@@ -137,6 +137,7 @@ TEST(DryCardWork, ALaunchOnAPageThatIsAwayIsFound) {
   card.launch(card.at(0), card.at(2), card.stream_);
   EXPECT_EQ(card.findings(), 1u);
   EXPECT_NE(card.first().find("nothing is mapped at"), std::string::npos) << card.first();
+  EXPECT_TRUE(card.first().ends_with(": kernel")) << card.first();
 }
 
 // Half of an old address in the padding of a struct, beside a number, looks like an address.

@@ -157,9 +157,9 @@ KernelFacts& kernel_facts(const void* function, int card) {
   if (code == nullptr || code->text) return facts;
   static auto* const last = new std::pair<const Code*, std::vector<std::uint8_t>>;  // kernels come in groups
   if (last->first != code) *last = {code, decompressed(code->bytes, code->size)};
-  std::vector<std::size_t> sizes = argument_sizes(last->second, facts.name);
+  const std::vector<std::size_t> sizes = argument_sizes(last->second, facts.name);
   facts.is_known = !sizes.empty();
-  facts.words = ArgumentWords(std::move(sizes));
+  facts.words = ArgumentWords(sizes);
   return facts;
 }
 

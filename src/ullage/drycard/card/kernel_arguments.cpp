@@ -95,18 +95,20 @@ std::vector<std::uint8_t> decompressed(Bytes code, std::size_t size) {
   return all;
 }
 
+ArgumentWords::ArgumentWords(std::span<const std::size_t> sizes) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (std::size_t at = 0; at + sizeof(Address) <= sizes[i]; at += sizeof(Address)) words_.push_back({i, at});
+  }
+}
+
 std::vector<Address> ArgumentWords::addresses(void* const* arguments) {
   std::vector<Address> found;
-  std::size_t number = 0;
-  for (std::size_t i = 0; i < sizes_.size(); ++i) {
-    for (std::size_t at = 0; at + sizeof(Address) <= sizes_[i]; at += sizeof(Address), ++number) {
-      if (is_other_.size() <= number) is_other_.resize(number + 1);
-      Address word = 0;
-      std::memcpy(&word, static_cast<const char*>(arguments[i]) + at, sizeof word);
-      if (word != 0 && !is_device(word)) is_other_[number] = true;
-      if (is_device(word) && !is_other_[number]) found.push_back(word);
-    }
-  }
+  std::erase_if(words_, [&](const Word& word) {
+    Address value = 0;
+    std::memcpy(&value, static_cast<const char*>(arguments[word.argument]) + word.offset, sizeof value);
+    if (is_device(value)) found.push_back(value);
+    return value != 0 && !is_device(value);
+  });
   return found;
 }
 

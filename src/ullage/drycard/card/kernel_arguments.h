@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ullage::drycard {
@@ -31,14 +30,18 @@ std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::
 class ArgumentWords {
  public:
   ArgumentWords() = default;
-  explicit ArgumentWords(std::vector<std::size_t> sizes) : sizes_(std::move(sizes)) {}
+  // `sizes`: of the arguments, in bytes.
+  explicit ArgumentWords(std::span<const std::size_t> sizes);
 
   // `arguments`: of a launch, a pointer to each. The calls for one kernel must not run at the same time.
   std::vector<Address> addresses(void* const* arguments);
 
  private:
-  std::vector<std::size_t> sizes_;
-  std::vector<bool> is_other_;  // for each word of all arguments: it is no address
+  struct Word {
+    std::size_t argument;
+    std::size_t offset;  // in the argument, in bytes
+  };
+  std::vector<Word> words_;  // those that may be addresses
 };
 
 // Sets the stack below the caller to zero. Torch passes many arguments as structs on the stack and does not initialise
