@@ -57,7 +57,7 @@ class Program:
                 self.live.pop(self.random.randrange(len(self.live)))
 
     def beside(self, action):
-        """Runs an action on another stream, ordered after this one's work; mostly this one waits for it afterwards."""
+        """Runs an action on another stream, after this one's work. This one waits for it afterwards."""
         stream = self.random.choice(side_streams)
         stream.wait_stream(torch.cuda.current_stream())
         before = list(self.live)
