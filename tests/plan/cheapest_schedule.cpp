@@ -235,8 +235,8 @@ class Search final {
       const StorageIndex s = step_.values[v].storage;
       if (!newest(v, alive_.size() - 1)) {
         if (w != kNowhere) return false;
-      } else if (step_.storages[s].from_before) {
-        if (w != begin_[*first_of(s)]) return false;  // so that the next step begins as this one did
+      } else if (const StorageIndex next = step_.in_next_step(s); next != kNone) {
+        if (w != begin_[*first_of(next)]) return false;  // so that the next step begins as this one did
       } else if (!there(w)) {
         return false;
       }
@@ -253,7 +253,9 @@ class Search final {
     std::reverse(actions.begin(), actions.end());
     Cheapest found{{nodes_[end].seconds}, {std::move(actions), {}}};
     for (const ValueIndex v : step_.values.ids()) {
-      if (begin_[v] == kOut) found.schedule.away.push_back(v);
+      const StorageIndex next = step_.in_next_step(step_.values[v].storage);
+      const bool last = next != kNone && step_.values[v].overwritten_by == kNone;
+      if (last && begin_[*first_of(next)] == kOut) found.schedule.away.push_back(v);
     }
     return found;
   }
@@ -300,7 +302,8 @@ CheapestOutcome cheapest_schedule(const Step& step, const Ask& ask, std::size_t 
     const StepStorage& storage = step.storages[step.values[v].storage];
     if (step.values[v].maker != kNone || !storage.from_before) continue;
     begin[v] = kThere;
-    if (storage.outlives && storage.movable && ask.levers.state) carried.push_back(v);
+    if (step.in_last_step(step.values[v].storage) == kNone || !storage.movable) continue;
+    if (ask.levers.state || (ask.levers.spill && !storage.outlives)) carried.push_back(v);
   }
   CheapestOutcome best = NoSchedule{};
   for (std::size_t choice = 0; choice < std::size_t(std::pow(3, double(carried.size()))); ++choice) {

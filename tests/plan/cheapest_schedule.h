@@ -20,7 +20,7 @@ struct NoSchedule {};     // none fits into the budget
 struct TooManyStates {};  // the search gave up after `most_states`
 using CheapestOutcome = std::variant<Cheapest, NoSchedule, TooManyStates>;
 
-// The step may have up to 16 values, and at most two storages that live from step to step.
+// The step may have up to 16 values, and at most three storages that live on from the step before.
 CheapestOutcome cheapest_schedule(const Step& step, const Ask& ask, std::size_t most_states);
 
 }  // namespace ullage::plan::test

@@ -96,17 +96,16 @@ const std::map<ValueIndex, bool> Content::all_there() const {
   return all;
 }
 
-// Returns the contents of each value in plain execution of this step. A storage that lives from step to step begins
-// with what the last step left in it.
+// Returns the contents of each value in plain execution of this step. A storage that lives on from the last step begins
+// with what that left in it.
 Table<ValueIndex, Content::Hash> Content::plain() const {
   Table<ValueIndex, Hash> right(step_.values.size());
   Table<StorageIndex, std::optional<ValueIndex>> last(step_.storages.size());
   for (const ValueIndex i : step_.values.ids()) last[step_.values[i].storage] = i;
   for (const ValueIndex i : step_.values.ids()) {
-    const StorageIndex storage = step_.values[i].storage;
-    const StepStorage& it = step_.storages[storage];
-    const bool carried = steps_ > 0 && it.from_before && it.outlives;
-    right[i] = carried ? right_[*last[storage]] : mixed(mixed(1, steps_), i.value);
+    const StorageIndex was = step_.in_last_step(step_.values[i].storage);
+    const bool carried = steps_ > 0 && was != kNone && step_.values[i].maker == kNone;
+    right[i] = carried ? right_[*last[was]] : mixed(mixed(1, steps_), i.value);
   }
   for (const OpIndex k : step_.ops.ids()) {
     Hash hash = mixed(2, k.value);
@@ -118,10 +117,13 @@ Table<ValueIndex, Content::Hash> Content::plain() const {
 
 void Content::begin_step(const std::vector<ValueIndex>& away) {
   right_ = plain();
+  const Table<StorageIndex, Storage> were = storages_;
   for (const StorageIndex i : storages_.ids()) {
     const auto first = first_of(i);
     const bool from_before = step_.storages[i].from_before;
-    if (from_before && steps_ > 0 && step_.storages[i].outlives) {
+    const StorageIndex was = step_.in_last_step(i);
+    if (from_before && steps_ > 0 && was != kNone) {
+      storages_[i] = were[was];
       storages_[i].newest = first;
     } else if (from_before) {
       born(i, first, first ? right_[*first] : 0);
@@ -138,11 +140,11 @@ void Content::send_away(const std::vector<ValueIndex>& away) {
   for (const ValueIndex value : away) {
     if (!right_.has(value)) return say_unruly("away: no value");
     const StorageIndex storage = step_.values[value].storage;
-    const StepStorage& it = step_.storages[storage];
-    Slot& slot = storages_[storage].slot;
-    if (!it.from_before || !it.outlives || !it.movable || away_[storage] || !first_of(storage)) {
+    const StorageIndex found = step_.in_next_step(storage);
+    if (found == kNone || !step_.storages[found].movable || away_[storage] || !first_of(found)) {
       return say_unruly("away: a storage that cannot be");
     }
+    Slot& slot = storages_[found].slot;
     away_[storage] = true;
     slot.file = slot.pages;
     slot.pages.reset();

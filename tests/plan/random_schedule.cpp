@@ -78,7 +78,7 @@ class Author final {
   std::optional<Schedule> write() {
     for (const StorageIndex i : step_.storages.ids()) {
       const StepStorage& storage = step_.storages[i];
-      if (!storage.from_before || !storage.outlives || !storage.movable || !once_in(wild_.away_in)) continue;
+      if (step_.in_next_step(i) == kNone || !storage.movable || !once_in(wild_.away_in)) continue;
       for (const ValueIndex v : step_.values.ids()) {
         if (step_.values[v].storage != i) continue;
         schedule_.away.push_back(v);

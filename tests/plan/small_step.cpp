@@ -16,6 +16,22 @@ ValueIndex SmallStep::carried(Bytes bytes) {
   return step_.values.push_back({step_.storages.push_back(storage), kNone, kNone});
 }
 
+ValueIndex SmallStep::found(Bytes bytes, OpIndex frees_after) {
+  const ValueIndex value = carried(bytes);
+  step_.storages[step_.values[value].storage].outlives = false;
+  freed_[step_.values[value].storage] = gap_after(frees_after);
+  return value;
+}
+
+void SmallStep::leave(ValueIndex made, ValueIndex found) {
+  StepStorage& left = step_.storages[step_.values[made].storage];
+  StepStorage& later = step_.storages[step_.values[found].storage];
+  left.outlives = true;
+  if (!left.movable || !later.movable) return;  // a plan cannot keep it away, so they are not linked (link_steps())
+  left.becomes = step_.values[found].storage;
+  later.was = step_.values[made].storage;
+}
+
 StepOp& SmallStep::add(std::vector<ValueIndex> reads, double seconds, Bytes scratch) {
   StepOp op;
   op.name = "op " + std::to_string(step_.ops.size());
@@ -62,9 +78,14 @@ ValueIndex SmallStep::in_place(ValueIndex target, std::vector<ValueIndex> others
 Step SmallStep::finish() {
   step_.gaps.assign(step_.ops.size() + 1, {});
   Table<StorageIndex, GapIndex> last(step_.storages.size());
+  for (const auto& [storage, gap] : freed_) last[storage] = gap;
   for (const OpIndex op : step_.ops.ids()) {
-    for (const ValueIndex v : step_.ops[op].reads) last[step_.values[v].storage] = gap_after(op);
-    for (const ValueIndex v : step_.ops[op].makes) last[step_.values[v].storage] = gap_after(op);
+    for (const std::vector<ValueIndex>& values : {step_.ops[op].reads, step_.ops[op].makes}) {
+      for (const ValueIndex v : values) {
+        GapIndex& gap = last[step_.values[v].storage];
+        gap = std::max(gap, gap_after(op));
+      }
+    }
     step_.in_ops.count += step_.ops[op].took.count;
   }
   for (const StorageIndex s : step_.storages.ids()) {
@@ -97,12 +118,17 @@ Step chain_step(std::size_t n, Bytes bytes) {
   return small.finish();
 }
 
-Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state) {
+Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state, bool with_left) {
   std::mt19937_64 random(seed);
   const auto pick = [&](std::uint64_t n) { return random() % n; };
   SmallStep small;
   std::vector<ValueIndex> readable{small.carried(Bytes{1 + pick(3)})};
   if (with_state) readable.push_back(small.carried(Bytes{2 + pick(6)}));
+  ValueIndex found;
+  if (with_left) {
+    found = small.found(Bytes{2 + pick(6)}, OpIndex{1 + pick(ops / 2)});
+    if (pick(2) == 0) readable.push_back(found);
+  }
   const auto some = [&] {
     std::vector<ValueIndex> reads;
     for (std::size_t i = 0; i < 1 + pick(2); ++i) {
@@ -141,6 +167,11 @@ Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state) {
     }
   }
   for (StepStorage& storage : small.step().storages) storage.movable = pick(6) > 0;
+  if (with_left) {
+    const ValueIndex left = small.op(some(), small.step().storages[small.step().values[found].storage].bytes, 2);
+    small.leave(left, found);
+    small.read_only(some(), 1);
+  }
   return small.finish();
 }
 

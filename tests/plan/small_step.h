@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace ullage::plan::test {
@@ -18,6 +19,10 @@ class SmallStep final {
  public:
   // Adds a storage that lives from step to step.
   ValueIndex carried(Bytes bytes);
+  // Adds a storage that the step before left: this step frees it after its last use, or after its op `frees_after`.
+  ValueIndex found(Bytes bytes, OpIndex frees_after = {});
+  // Leaves the storage of `made` to the next step, where it is that of `found`.
+  void leave(ValueIndex made, ValueIndex found);
   // Adds an op that makes one new storage of `bytes`, and needs `scratch` beside it while it runs.
   ValueIndex op(std::vector<ValueIndex> reads, Bytes bytes, double seconds, Bytes scratch = {});
   ValueIndex in_place(ValueIndex target, std::vector<ValueIndex> others, double seconds);
@@ -32,10 +37,12 @@ class SmallStep final {
   StepOp& add(std::vector<ValueIndex> reads, double seconds, Bytes scratch);
   ValueIndex make(StepOp& op, Bytes bytes);
   Step step_;
+  std::map<StorageIndex, GapIndex> freed_;  // the earliest gap for a storage that may be unused
 };
 
-// Makes a random step of `ops` ops and at most 16 values.
-Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state);
+// Makes a random step of `ops` ops and at most 16 values. `with_state`: a storage lives from step to step besides the
+// first one. `with_left`: the step leaves a storage to the next one, which frees it.
+Step random_small_step(std::uint64_t seed, std::size_t ops, bool with_state, bool with_left = false);
 
 // Returns the peak of plain execution.
 Bytes plain_peak_of(const Step& step);

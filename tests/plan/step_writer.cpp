@@ -2,6 +2,7 @@
 #include "plan/step_writer.h"
 
 #include "ullage/plan/model/site_key.h"
+#include "ullage/plan/model/step_builder.h"
 #include "ullage/sim/pool_model.h"
 #include "ullage/store/store.h"
 
@@ -167,6 +168,7 @@ std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
 Step StepWriter::step(Bytes others, Bytes saved) const {
   Step step = step_;
   for (const StorageIndex i : step.storages.ids()) step.storages[i].outlives = alive_[i];
+  link_steps(step);
   PlainRun plain(step);
   plain.begin(others);
   for (const OpIndex i : step.ops.ids()) {

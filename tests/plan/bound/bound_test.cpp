@@ -48,14 +48,15 @@ void compare(const Step& step, Ask ask, std::size_t most_states, Tally& tally) {
   }
 }
 
-void compare_random(const char* what, const Levers& levers, std::size_t ops, bool state, std::uint64_t all) {
+void compare_random(const char* what, const Levers& levers, std::size_t ops, bool state, std::uint64_t all,
+                    bool left = false) {
   Tally tally;
   for (std::uint64_t seed = 1; seed <= seeds(all); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Ask ask;
     ask.levers = levers;
     ask.rates = {2, 4};  // bytes a second: a copy costs about what a recompute does
-    compare(test::random_small_step(seed, ops, state), ask, 150'000, tally);
+    compare(test::random_small_step(seed, ops, state, left), ask, 150'000, tally);
     if (testing::Test::HasFatalFailure()) return;
   }
   std::printf("%s: %d budgets, %d without a schedule, %d at a cost, bound equal in %d; sums %.1f of %.1f s\n", what,
@@ -77,6 +78,10 @@ TEST(Bound, NeverPassesTheBestOfAllSchedulesThatSpill) {
 TEST(Bound, NeverPassesTheBestOfAllSchedulesThatSendStateAway) {
   compare_random("state", {false, false, false, false, true}, 6, true, 15);
   compare_random("all levers", {true, true, true, true, true}, 4, true, 15);
+}
+TEST(Bound, NeverPassesTheBestOfAllSchedulesThatSpillWhatAStepLeaves) {
+  compare_random("spill what a step leaves", {false, false, false, true, false}, 5, false, 25, true);
+  compare_random("all levers, and what a step leaves", {true, true, true, true, true}, 3, false, 15, true);
 }
 TEST(Bound, NeverPassesTheBestOfAllSchedulesOfTwelveOps) {
   compare_random("twelve ops", {true, true, true, false, false}, 12, false, 12);

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 namespace ullage::plan {
 namespace {
@@ -96,6 +98,44 @@ TEST(StepOfTake, HasAValueForEveryWriteToAStorage) {
   EXPECT_EQ(step.values[ValueIndex{2}].overwritten_by, OpIndex{1});
   EXPECT_EQ(step.values[ValueIndex{1}].maker, kNone);
   EXPECT_EQ(step.values[ValueIndex{1}].overwritten_by, kNone);
+}
+
+TEST(StepOfTake, KnowsWhatTheStepBeforeLeft) {
+  RecordedProgram p;
+  std::vector<StorageId> kept;  // the outputs, which the program replaces in the middle of its next step
+  const auto keeping = [&](std::vector<Bytes> sizes) {
+    return [&, sizes] {
+      const StorageId x = p.b.op1({.name = "aten::rand", .makes = {64_KiB}});
+      for (const StorageId old : std::exchange(kept, {})) p.b.free(old);
+      for (const Bytes bytes : sizes) kept.push_back(p.b.op1({.name = "aten::relu", .reads = {x}, .makes = {bytes}}));
+      return x;
+    };
+  };
+  p.step(keeping({64_KiB, 128_KiB, 64_KiB}));
+  p.step(keeping({64_KiB, 128_KiB, 64_KiB}));
+  p.step(keeping({64_KiB, 128_KiB}));
+  const auto links = [](const Step& step) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+    for (const StorageIndex s : step.storages.ids()) {
+      const StorageIndex next = step.storages[s].becomes;
+      if (next == kNone) continue;
+      EXPECT_EQ(step.storages[next].was, s);
+      EXPECT_EQ(step.in_last_step(next), s);
+      found.emplace_back(step.storages[s].in_take.value, step.storages[next].in_take.value);
+    }
+    return found;
+  };
+  const Step steady = made(p, 2);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> expected;
+  for (const StorageIndex s : steady.storages.ids()) {
+    const StepStorage& old = steady.storages[s];
+    if (old.from_before && !old.outlives) expected.emplace_back(0, old.in_take.value);
+  }
+  ASSERT_EQ(expected.size(), 3u);
+  const auto found = links(steady);
+  ASSERT_EQ(found.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(found[i].second, expected[i].second);  // in the order of birth
+  EXPECT_EQ(links(made(p, 3)).size(), 1u);  // it found two of 64 KiB and leaves one
 }
 
 TEST(StepOfTake, AnOpRisesByWhatItTellsToTakeOutsideThePool) {

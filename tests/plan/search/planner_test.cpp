@@ -199,6 +199,45 @@ TEST(Planner, SendsStateAwayFromStepToStep) {
   EXPECT_NEAR(plan.overhead.count, 2 * static_cast<double>((16_MiB).count) / 1e9, 1e-12);
 }
 
+// A step's output stays alive until the next step makes the new one. No op uses it then, so it need not be there.
+TEST(Planner, SpillsWhatTheStepBeforeLeft) {
+  StepWriter writer;
+  const StorageIndex old = writer.from_before(16_MiB, "output of the step before");
+  const StorageIndex x = writer.op1({.name = "rand", .makes = {2_MiB}, .recompute = false});
+  const StorageIndex big = writer.op1({.name = "large", .reads = {x}, .makes = {8_MiB}, .recompute = false});
+  writer.free(old), writer.free(x);
+  writer.op1({.name = "output", .reads = {big}, .makes = {16_MiB}, .recompute = false});
+  writer.free(big);
+  const Step step = writer.step();
+  Levers levers = kNone_;
+  levers.spill = true;
+  const Ask ask = ask_for(24_MiB, levers);  // "output" needs this; "large" would need 26 MiB beside the old output
+  const Plan plan = make_plan(step, ask);
+  ASSERT_EQ(plan.outcome, Plan::Outcome::Planned);
+  expect_right(step, ask, plan);
+  EXPECT_EQ(plan.schedule.away.size(), 1u);
+  EXPECT_EQ(plan.least, 24_MiB);
+  EXPECT_NEAR(plan.overhead.count, static_cast<double>((16_MiB).count) / 1e9, 1e-12);  // written, never read
+}
+
+// A storage that no op of the step uses costs nothing, because it stays away.
+TEST(Planner, LeavesAwayWhatNoOpUses) {
+  StepWriter writer;
+  writer.from_before(32_MiB, "weights of another model");
+  const StorageIndex x = writer.op1({.name = "rand", .makes = {8_MiB}, .recompute = false});
+  writer.op({.name = "print", .reads = {x}, .recompute = false});
+  writer.free(x);
+  const Step step = writer.step();
+  Levers levers = kNone_;
+  levers.state = true;
+  const Ask ask = ask_for(8_MiB, levers);
+  const Plan plan = make_plan(step, ask);
+  ASSERT_EQ(plan.outcome, Plan::Outcome::Planned);
+  expect_right(step, ask, plan);
+  EXPECT_EQ(plan.schedule.away.size(), 1u);
+  EXPECT_EQ(plan.overhead.count, 0);
+}
+
 TEST(Planner, SaysWhatWouldBeEnough) {
   const Chain chain({1e-3, 1e-3, 1e-3, 1e-3});
   const Plan plan = make_plan(chain.step, ask_for(4_MiB, {}));

@@ -23,11 +23,17 @@ ColumnIndex BoundProgram::present(ValueIndex v, PointIndex point) {
   return column;
 }
 
-// Point 0 has no memory row, because no op runs there. Values that live from step to step may be away; all others are
-// present.
+// Point 0 has no memory row, because no op runs there. Values that live on from the step before may be away; all others
+// are present.
 ColumnIndex BoundProgram::present_at_begin(ValueIndex v) {
-  const StepStorage& storage = step_.storages[step_.values[v].storage];
-  return lives_from_step_to_step(storage) ? program_.add_column(0, 0, 1) : kAlways;
+  return last_step(v) != kNone ? program_.add_column(0, 0, 1) : kAlways;
+}
+
+// The value as which the step before left `v`, if `v` is the first value of a storage that lives on from it; else none.
+ValueIndex BoundProgram::last_step(ValueIndex v) const {
+  const StorageIndex s = step_.values[v].storage;
+  const StorageIndex was = step_.in_last_step(s);
+  return was != kNone && v == spans_.first[s] && spans_.known[was] ? spans_.last[was] : kNone;
 }
 
 // Makes a column "from w on", which is at most the sum of `in_window`, for window w, and `later`, from w + 1 on.
@@ -70,12 +76,16 @@ ColumnIndex BoundProgram::restored(ValueIndex v, PointIndex at, When when) {
 ColumnIndex BoundProgram::new_restored(ValueIndex v) {
   const ColumnIndex column = program_.add_column(double(bytes_of(v).count) / ask_.rates.read / second_, 0, 1);
   std::vector<LinearProgram::Entry> entries{{column, -1}};
-  const StorageIndex s = step_.values[v].storage;
-  const StepStorage& storage = step_.storages[s];
   entries.push_back({written(v), 1});
-  if (lives_from_step_to_step(storage) && v == spans_.first[s]) entries.push_back({written(spans_.last[s]), 1});
+  if (last_step(v) != kNone) entries.push_back({written(last_step(v)), 1});
   program_.add_row(std::move(entries), 0);
   return column;
+}
+
+// The spill file has v: this step wrote it, or the step before did.
+ColumnIndex BoundProgram::in_spill_file(ValueIndex v) {
+  const ValueIndex before = last_step(v);
+  return before == kNone || before == v ? written(v) : from_point_on(written(v), written(before));
 }
 
 ColumnIndex BoundProgram::written(ValueIndex v) {

@@ -86,6 +86,7 @@ class BoundProgram final {
   bool can_recompute(ValueIndex v, bool batch_norm) const;
   OpIndex stuck_until(ValueIndex v) const;
   bool stuck(ValueIndex v, PointIndex point) const;
+  ValueIndex last_step(ValueIndex v) const;
 
   double part_of(ValueIndex v, PointIndex point) const;
   double part_in(ValueIndex v, PointIndex window) const;
@@ -97,6 +98,7 @@ class BoundProgram final {
   ColumnIndex restored(ValueIndex v, PointIndex at, When when);
   ColumnIndex new_restored(ValueIndex v);
   ColumnIndex from_point_on(ColumnIndex in_window, ColumnIndex later);
+  ColumnIndex in_spill_file(ValueIndex v);
   ColumnIndex written(ValueIndex v);
 
   // bound_rows.cpp

@@ -101,7 +101,7 @@ void BoundProgram::add_needs_from(PointIndex point) {
       require(v, point, When::FromPointOn, true, kUnset, 1);
     } else if (spans_.values[v].holds(time(point))) {
       // A value that is in the spill file need not be in memory.
-      const ColumnIndex out = restorable(v) ? written(v) : kNever;
+      const ColumnIndex out = restorable(v) ? in_spill_file(v) : kNever;
       require(v, point, When::FromPointOn, true, kUnset, 1, out);
       if (spans_.values[v].until <= window_end(point)) require(v, point, When::InWindow, true, kUnset, 1, out);
     }
@@ -113,8 +113,9 @@ void BoundProgram::add_borders() {
   for (const StorageIndex s : step_.storages.ids()) {
     if (!step_.storages[s].outlives || !spans_.known[s] || !exists(spans_.last[s], end)) continue;
     const ValueIndex last = spans_.last[s];
+    const StorageIndex next = step_.in_next_step(s);
     const ColumnIndex begins =
-        lives_from_step_to_step(step_.storages[s]) ? present(spans_.first[s], PointIndex{0}) : kAlways;
+        next != kNone && spans_.known[next] ? present(spans_.first[next], PointIndex{0}) : kAlways;
     if (is_column(begins)) require(last, end, When::InWindow, true, begins, 0);
     if (begins == kAlways) require(last, end, When::InWindow, true, kUnset, 1);
   }

@@ -99,7 +99,8 @@ Sites sites_of(const Step& step) {
     if (value.maker == kNone) ends[value.storage].second = v;
   }
   for (const StorageIndex s : step.storages.ids()) {
-    if (valued[s] && step.storages[s].from_before && step.storages[s].outlives) sites.carried.push_back(ends[s]);
+    const StorageIndex next = step.in_next_step(s);
+    if (valued[s] && next != kNone) sites.carried.emplace_back(ends[s].first, ends[next].second);
   }
   return sites;
 }

@@ -58,6 +58,10 @@ struct StepStorage {
   // A plan may move it: it has pages of its own (StandsOn::least_movable), and is not hidden (StepOp::hides). No op of
   // another thread made it or uses it in this step.
   bool movable = false;
+  // A storage that the step makes and that outlives it (the loss, until the program computes the next one) is one of
+  // those that the next step begins with and frees. `becomes`: that one. `was`: for that one, the one that it was in
+  // the step before. None: not known, or not such a storage.
+  StorageIndex becomes = kNone, was = kNone;
 };
 
 struct Value {
@@ -122,6 +126,14 @@ struct Step {
   Bytes saved;      // most bytes that autograd kept at once, of storages that this step's forward ops made
   Seconds seconds;  // from its begin to its end
   Seconds in_ops;   // the part of that in its ops
+
+  // The storage that `one` is when the next step begins, and that it was when the last step ended; none: not known.
+  StorageIndex in_next_step(StorageIndex one) const {
+    return storages[one].from_before && storages[one].outlives ? one : storages[one].becomes;
+  }
+  StorageIndex in_last_step(StorageIndex one) const {
+    return storages[one].from_before && storages[one].outlives ? one : storages[one].was;
+  }
 };
 
 }  // namespace ullage::plan

@@ -2,6 +2,7 @@
 #include "ullage/plan/model/step_builder.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace ullage::plan {
@@ -45,6 +46,7 @@ class Builder final {
     for (StepStorage& one : made_.step.storages) one.outlives = lives_[one.in_take.value];
     for (const StepStorage& one : made_.step.storages)
       made_.written_elsewhere.push_back(written_elsewhere_[one.in_take.value]);
+    link_steps(made_.step);
     return std::move(made_);
   }
 
@@ -268,7 +270,42 @@ class Builder final {
   std::string fault_;
 };
 
+// Can a plan keep it away from one step to the next? Only if an op returned it, and the next step does not free it
+// before its first op.
+bool can_be_away(const Step& step, StorageIndex left, StorageIndex found) {
+  const auto returns = [&](const StepOp& op) {
+    return std::any_of(op.makes.begin() + static_cast<std::ptrdiff_t>(op.overwrites), op.makes.end(),
+                       [&](ValueIndex v) { return step.values[v].storage == left; });
+  };
+  const auto frees = [&](const GapEvent& event) { return event.storage == found; };
+  return step.storages[left].movable && step.storages[found].movable && std::ranges::any_of(step.ops, returns) &&
+         std::ranges::none_of(step.gaps.front(), frees);
+}
+
 }  // namespace
+
+void link_steps(Step& step) {
+  struct SizeClass {
+    std::vector<StorageIndex> found, left;
+  };
+  std::map<Bytes, SizeClass> classes;
+  for (const StorageIndex s : step.storages.ids()) {
+    const StepStorage& one = step.storages[s];
+    if (one.from_before == one.outlives) continue;
+    SizeClass& its = classes[one.bytes];
+    (one.from_before ? its.found : its.left).push_back(s);
+  }
+  const auto birth = [&](StorageIndex s) { return std::pair(step.storages[s].in_take, s); };
+  for (auto& [bytes, its] : classes) {
+    if (its.found.size() != its.left.size()) continue;
+    std::ranges::sort(its.found, {}, birth);
+    std::ranges::sort(its.left, {}, birth);
+    for (std::size_t i = 0; i < its.found.size(); ++i) {
+      const StorageIndex left = its.left[i], found = its.found[i];
+      if (can_be_away(step, left, found)) step.storages[left].becomes = found, step.storages[found].was = left;
+    }
+  }
+}
 
 Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
                              const StandsOn& on) {

@@ -33,4 +33,9 @@ struct BuiltStep {
 Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
                              const StandsOn& on);
 
+// Sets StepStorage::becomes and ::was. Pairs what the step leaves with what it found and freed: those of one size, in
+// the order of their birth, because each step does the same. If there are more of the one than of the other, the step
+// does not end as it began, and none of that size is paired.
+void link_steps(Step& step);
+
 }  // namespace ullage::plan

@@ -114,7 +114,8 @@ class Emitter final {
         }
     for (const Problem::Moved& moved : problem_.values) {
       const Value& in_step = problem_.step->values[moved.value];
-      if (in_step.overwritten_by == kNone && away(moved, choice_)) schedule.away.push_back(moved.value);
+      const bool left = in_step.overwritten_by == kNone && problem_.step->storages[in_step.storage].outlives;
+      if (left && away(moved, choice_)) schedule.away.push_back(moved.value);
     }
     return schedule;
   }

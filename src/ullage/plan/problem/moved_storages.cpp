@@ -21,6 +21,7 @@ class Chooser final {
  private:
   bool worth_moving(ValueIndex v) const;
   bool worth_sending_away(StorageIndex s) const;
+  bool worth_leaving_away(StorageIndex s) const;
   void move_storage(StorageIndex s, std::vector<StorageIndex>& todo);
   void move_inputs(const std::vector<ValueIndex>& reads, std::vector<StorageIndex>& todo);
   void move_outputs(const StepOp& op, std::vector<StorageIndex>& todo);
@@ -49,10 +50,11 @@ bool Chooser::worth_moving(ValueIndex v) const {
 }
 
 // Could a storage that lives from step to step be spilled over a hot op? Either between two of its uses, or from its
-// last use to its first one in the next step.
+// last use to its first one in the next step. One that no op uses could be away all the time.
 bool Chooser::worth_sending_away(StorageIndex s) const {
   const StepStorage& storage = step_.storages[s];
   if (!levers_.state || !storage.movable || !storage.from_before || !storage.outlives) return false;
+  if (facts_.idle(s)) return hot_.any_before(step_.ops.next_id());
   if (facts_.values_of[s].empty() || facts_.uses[facts_.values_of[s].front()].empty()) return false;
   OpIndex before;
   bool first = true;
@@ -65,10 +67,19 @@ bool Chooser::worth_sending_away(StorageIndex s) const {
   return !first && hot_.any_between(before, step_.ops.next_id());
 }
 
+// Could a storage that the step makes and leaves be spilled over a hot op of the next step, before that uses or frees
+// it?
+bool Chooser::worth_leaving_away(StorageIndex s) const {
+  const StorageIndex next = step_.storages[s].becomes;
+  return next != kNone && levers_.spill && hot_.any_before(facts_.first_wanted(next));
+}
+
 void Chooser::move_storage(StorageIndex s, std::vector<StorageIndex>& todo) {
   if (moved_[s]) return;
   moved_[s] = true;
   todo.push_back(s);
+  for (const StorageIndex same : {step_.storages[s].becomes, step_.storages[s].was})
+    if (same != kNone) move_storage(same, todo);
 }
 
 Table<StorageIndex, bool> Chooser::choose() {
@@ -76,7 +87,7 @@ Table<StorageIndex, bool> Chooser::choose() {
   for (const ValueIndex v : step_.values.ids())
     if (worth_moving(v)) move_storage(step_.values[v].storage, todo);
   for (const StorageIndex s : step_.storages.ids())
-    if (worth_sending_away(s)) move_storage(s, todo);
+    if (worth_sending_away(s) || worth_leaving_away(s)) move_storage(s, todo);
   // The values that a recompute reads may have to be held, or be recomputed first.
   while (!todo.empty()) {
     const StorageIndex s = todo.back();

@@ -34,9 +34,10 @@ struct Problem {
     PositionIndex restore_until = kNone;  // the last position for which a spilled copy can be restored
     bool pinned = false;       // not movable (StepStorage::movable), so it stays in memory while the program has it
     bool from_before = false;  // the step begins with it: no op of the step makes it
-    // The slot whose Spill keeps the storage away from one step to the next. Set for the first and the last value of a
-    // storage that lives from step to step.
+    // The slot whose Spill keeps the storage away from one step to the next. Set for the last value that a step leaves
+    // and for the first one that the next step finds.
     SlotIndex carried_by = kNone;
+    bool idle = false;            // no op of the step uses it, so it is away all the time
     SlotIndex main_slot = kNone;  // its last slot that is not `last`: mostly after its last use in a forward pass
     SlotIndex last_slot = kNone;  // after the program's last use of it
   };

@@ -39,6 +39,7 @@ void ProblemBuilder::number_value(ValueIndex v) {
   Problem::Moved moved{.value = v, .bytes = count(storage.bytes)};
   moved.pinned = !storage.movable;
   moved.from_before = storage.from_before && step_.values[v].maker == kNone;
+  moved.idle = facts_.idle(step_.values[v].storage);
   out_.values.push_back(moved);
 }
 

@@ -74,17 +74,18 @@ void ProblemBuilder::add_slot(OpIndex op, ValueIndex v) {
   const OpIndex end = step_.ops.next_id();
   OpIndex until = next != uses.end() ? *next : std::max(wanted_[n], op);
   if (next != uses.end() || lives_on(v)) {
-    const bool carried = storage_of(v).from_before;
-    const bool border = carried && next == uses.end();
-    const ValueIndex first = facts_.values_of[step_.values[v].storage].front();
+    const bool carried = storage_of(v).from_before && storage_of(v).outlives;
+    const StorageIndex later = next == uses.end() ? step_.in_next_step(step_.values[v].storage) : kNone;
     if (moved.pinned) return;
-    const bool around = border && hot_.any_before(facts_.uses[first].front());
+    const bool around = later != kNone && hot_.any_before(facts_.first_wanted(later));
     if (!around && !hot_.any_between(op, next != uses.end() ? *next : end)) return;
-    if (border) moved.carried_by = next_of(out_.slots);
-    if (border) out_.values[number_[first]].carried_by = next_of(out_.slots);
     slot.drop = !carried && (moved.recompute != kNone || moved.batch_norm != kNone);
     slot.spill = carried ? levers_.state : levers_.spill;
     if (!slot.drop && !slot.spill) return;
+    if (later != kNone) {
+      moved.carried_by = next_of(out_.slots);
+      out_.values[number_[facts_.values_of[later].front()]].carried_by = next_of(out_.slots);
+    }
   } else {
     if (moved.pinned || step_.values[v].overwritten_by != kNone) return;
     // The program may look at it until it frees the storage: the value stays until then, or is written.

@@ -26,6 +26,17 @@ ValueIndex StepFacts::overwritten(const StepOp& op, std::size_t i) const {
   return {};
 }
 
+bool StepFacts::idle(StorageIndex s) const {
+  const StepStorage& storage = step_.storages[s];
+  const auto unused = [this](ValueIndex v) { return uses[v].empty(); };
+  return storage.from_before && storage.outlives && !values_of[s].empty() && std::ranges::all_of(values_of[s], unused);
+}
+
+OpIndex StepFacts::first_wanted(StorageIndex s) const {
+  if (!values_of[s].empty() && !uses[values_of[s].front()].empty()) return uses[values_of[s].front()].front();
+  return dies[s] == kNone ? step_.ops.next_id() : op_after(dies[s]);
+}
+
 void StepFacts::find_uses() {
   for (const ValueIndex v : step_.values.ids())
     if (step_.values[v].maker == kNone) values_of[step_.values[v].storage].push_back(v);

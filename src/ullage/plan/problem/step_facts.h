@@ -24,6 +24,10 @@ struct StepFacts {
   Table<OpIndex, std::int64_t> most;  // most bytes present in each op and the gap before it, in plain execution
   std::int64_t most_at_end = 0;       // most bytes present in the last gap, in plain execution
 
+  // It lives from step to step, and no op of the step uses it.
+  bool idle(StorageIndex storage) const;
+  // The first op that uses a storage from before the step, or the first after the program frees it.
+  OpIndex first_wanted(StorageIndex storage) const;
   // The value that op.makes[i] overwrites; `i` is below op.overwrites.
   ValueIndex overwritten(const StepOp& op, std::size_t i) const;
 

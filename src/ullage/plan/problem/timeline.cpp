@@ -16,7 +16,7 @@ constexpr std::int32_t kMostHappenings = 12;
 }  // namespace
 
 bool away(const Problem::Moved& value, const Choice& choice) {
-  return value.carried_by != kNone && choice.after[value.carried_by] == After::Spill;
+  return value.idle || (value.carried_by != kNone && choice.after[value.carried_by] == After::Spill);
 }
 
 Timeline::Timeline(const Problem& problem) : problem_(problem), state_(problem.values.size()) {

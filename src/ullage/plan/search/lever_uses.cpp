@@ -23,7 +23,8 @@ class Uses final {
     Table<StorageIndex, bool> away(step_.storages.size());
     for (const ValueIndex value : schedule_.away) away[storage_of(value)] = true;
     for (const ValueIndex v : copies_.ids()) {
-      if (step_.values[v].maker == kNone && away[storage_of(v)]) copies_[v] = {.there = true, .out = true};
+      const StorageIndex was = step_.in_last_step(storage_of(v));
+      if (step_.values[v].maker == kNone && was != kNone && away[was]) copies_[v] = {.there = true, .out = true};
     }
     go();
     begin_again();
@@ -50,9 +51,8 @@ class Uses final {
       if (step_.values[v].overwritten_by == kNone) last[storage_of(v)] = copies_[v];
     }
     for (const ValueIndex v : copies_.ids()) {
-      const StepStorage& it = step_.storages[storage_of(v)];
-      const bool carried = step_.values[v].maker == kNone && it.from_before && it.outlives;
-      copies_[v] = carried ? last[storage_of(v)] : Copy{};
+      const StorageIndex was = step_.in_last_step(storage_of(v));
+      copies_[v] = step_.values[v].maker == kNone && was != kNone ? last[was] : Copy{};
     }
     uses_.clear(), of_op_.clear(), of_batch_norm_.clear(), of_storage_.clear(), brought_.clear();
   }
@@ -134,7 +134,7 @@ class Uses final {
   LeverUse& use_of(StorageIndex storage) {
     const auto [at, first] = of_storage_.emplace(storage, uses_.size());
     const StepStorage& it = step_.storages[storage];
-    const char* const lever = word_of(it.from_before ? &Levers::state : &Levers::spill);
+    const char* const lever = word_of(it.from_before && it.outlives ? &Levers::state : &Levers::spill);
     if (first) uses_.push_back({.lever = lever, .site = it.name, .bytes = it.bytes});
     return uses_[at->second];
   }

@@ -55,7 +55,7 @@ bool VerifierMachine::begin_step(const std::vector<ValueIndex>& away) {
   figures.peak_at = begun_ ? figures_.peak_at : kNone;
   figures.levels.assign(step_.ops.size(), Bytes{});
   figures_ = figures;
-  // Storages that live from step to step stay where they are. Everything else is reset.
+  // Storages that live on from the step before stay where they are. Everything else is reset.
   Table<ValueIndex, Where> were = std::move(where_);
   Table<StorageIndex, Storage> had = std::move(storages_);
   where_.assign(step_.values.size(), {});
@@ -67,9 +67,10 @@ bool VerifierMachine::begin_step(const std::vector<ValueIndex>& away) {
     if (!first_[i]) continue;
     Where& where = where_[*first_[i]];
     where = Where{Home::Program};
-    if (!begun_ || !step_.storages[i].outlives) continue;
-    where.state = were[*had[i].newest].state;
-    where.copy = were[*had[i].newest].copy;
+    const StorageIndex was = step_.in_last_step(i);
+    if (!begun_ || was == kNone) continue;
+    where.state = were[*had[was].newest].state;
+    where.copy = were[*had[was].newest].copy;
     if (where.state == State::Out) level_ -= step_.storages[i].bytes;
   }
   if (begun_) pool_.begin_next_step();
@@ -84,16 +85,17 @@ bool VerifierMachine::send_away(const std::vector<ValueIndex>& away) {
   for (const ValueIndex value : away) {
     if (!where_.has(value)) return refuse("away: there is no value " + std::to_string(value.value));
     const StorageIndex storage = step_.values[value].storage;
-    const StepStorage& what = step_.storages[storage];
-    if (!what.from_before || !what.outlives) return refuse("away: " + text(value) + " does not live from step to step");
-    if (!what.movable) return refuse("away: " + text(value) + " is of a storage that cannot be moved");
+    const StorageIndex found = step_.in_next_step(storage);
+    if (found == kNone) return refuse("away: " + text(value) + " does not live from step to step");
+    if (!step_.storages[storage].movable || !step_.storages[found].movable)
+      return refuse("away: " + text(value) + " is of a storage that cannot be moved");
     if (away_[storage]) return refuse("away: " + text(value) + " is of a storage that is away already");
-    if (!first_[storage]) return refuse("away: " + text(value) + " is of a storage with no value to begin with");
+    if (!first_[found]) return refuse("away: " + text(value) + " is of a storage with no value to begin with");
     away_[storage] = true;
-    Where& where = where_[*first_[storage]];
+    Where& where = where_[*first_[found]];
     where.state = State::Out, where.copy = true;
-    level_ -= what.bytes;
-    pool_.give_up(storage);
+    level_ -= step_.storages[found].bytes;
+    pool_.give_up(found);
   }
   return true;
 }

@@ -68,11 +68,15 @@ void VerifierPool::pass_by(std::span<const Bytes> blocks) {
 void VerifierPool::begin_next_step() {
   std::multimap<Bytes, Address> left;
   for (const StorageIndex i : programs_.ids()) {
-    if (step_.storages[i].from_before || !programs_[i].at) continue;
-    left.emplace(programs_[i].bytes, *std::exchange(programs_[i].at, std::nullopt));
+    if (step_.storages[i].from_before) continue;
+    if (const StorageIndex found = step_.storages[i].becomes; found != kNone) {
+      programs_[found].at = std::exchange(programs_[i].at, std::nullopt);
+    } else if (programs_[i].at) {
+      left.emplace(programs_[i].bytes, *std::exchange(programs_[i].at, std::nullopt));
+    }
   }
   for (const StorageIndex i : programs_.ids()) {
-    if (!step_.storages[i].from_before || step_.storages[i].outlives) continue;
+    if (!step_.storages[i].from_before || step_.in_last_step(i) != kNone) continue;
     const auto found = left.find(programs_[i].bytes);
     if (found == left.end()) {
       fill(programs_[i]);

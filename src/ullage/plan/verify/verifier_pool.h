@@ -36,7 +36,7 @@ class VerifierPool final {
   // Allocates all the blocks at once and frees them: scratch of an op, and what a recompute makes and does not keep.
   void pass_by(std::span<const Bytes> blocks);
   // The next step finds storages alive that it will free. Storages that this step made and that are alive at its end
-  // stand for them, matched by size. Allocates missing ones and frees the rest.
+  // stand for them: by StepStorage::becomes, else matched by size. Allocates missing ones and frees the rest.
   void begin_next_step();
 
   Bytes resident_peak() const { return pool_.resident_peak(); }
