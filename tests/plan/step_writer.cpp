@@ -168,7 +168,7 @@ std::vector<StorageIndex> StepWriter::op(const OpSpec& spec) {
 Step StepWriter::step(Bytes others, Bytes saved) const {
   Step step = step_;
   for (const StorageIndex i : step.storages.ids()) step.storages[i].outlives = alive_[i];
-  link_steps(step);
+  link_steps(step, {});
   PlainRun plain(step);
   plain.begin(others);
   for (const OpIndex i : step.ops.ids()) {

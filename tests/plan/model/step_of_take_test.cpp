@@ -118,7 +118,7 @@ TEST(StepOfTake, KnowsWhatTheStepBeforeLeft) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
     for (const StorageIndex s : step.storages.ids()) {
       const StorageIndex next = step.storages[s].becomes;
-      if (next == kNone) continue;
+      if (next == kNone || next == s) continue;
       EXPECT_EQ(step.storages[next].was, s);
       EXPECT_EQ(step.in_last_step(next), s);
       found.emplace_back(step.storages[s].in_take.value, step.storages[next].in_take.value);
@@ -136,6 +136,31 @@ TEST(StepOfTake, KnowsWhatTheStepBeforeLeft) {
   ASSERT_EQ(found.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(found[i].second, expected[i].second);  // in the order of birth
   EXPECT_EQ(links(made(p, 3)).size(), 1u);  // it found two of 64 KiB and leaves one
+}
+
+// The next batch is loaded while this one is trained with: what is loaded becomes the next one, and that becomes this
+// one.
+TEST(StepOfTake, KnowsABatchThatIsLoadedOneStepAhead) {
+  RecordedProgram p;
+  StorageId batch = p.b.op1({.name = "aten::rand", .makes = {256_KiB}});
+  StorageId ahead = p.b.op1({.name = "aten::rand", .makes = {256_KiB}});
+  const auto inside = [&] {
+    const StorageId x = p.b.op1({.name = "aten::relu", .reads = {batch}, .makes = {64_KiB}});
+    const StorageId loaded = p.b.op1({.name = "aten::rand", .makes = {256_KiB}});
+    p.b.free(batch);
+    batch = std::exchange(ahead, loaded);
+    return x;
+  };
+  for (int i = 0; i < 3; ++i) p.step(inside);
+  const Step step = made(p, 3);
+  StorageIndex one = kNone, two = kNone, three = kNone;  // this batch, the next one, the one that the step loads
+  for (const StorageIndex s : step.storages.ids()) {
+    if (step.storages[s].bytes != 256_KiB) continue;
+    (step.storages[s].from_before ? (step.storages[s].outlives ? two : one) : three) = s;
+  }
+  EXPECT_EQ(step.in_next_step(three), two);
+  EXPECT_EQ(step.in_next_step(two), one);
+  EXPECT_EQ(step.in_last_step(one), two);
 }
 
 TEST(StepOfTake, AnOpRisesByWhatItTellsToTakeOutsideThePool) {

@@ -27,7 +27,7 @@ struct Sites {
   };
   Table<OpIndex, Op> ops;
   std::uint64_t values = 0;  // how many the step has; in a file, one more than the highest that it names
-  // For each storage that lives from step to step: its last value in a step, and its first value in the next.
+  // For each storage that a step leaves to the next one: its last value in a step, and its first value in the next.
   std::vector<std::pair<ValueIndex, ValueIndex>> carried;
   friend bool operator==(const Sites&, const Sites&) = default;
 };

@@ -65,19 +65,19 @@ std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
   return std::nullopt;
 }
 
-// Checks that no value is in two pairs of `carried`, and that `away` names only values of such pairs.
+// Checks that no value is the first of two pairs of `carried` or the second of two, and that `away` names only values
+// of such pairs.
 std::optional<Misfit> misfit_of_carried(const PlanFile& file) {
-  std::set<ValueIndex> named;
+  std::set<ValueIndex> named, found;
   for (std::size_t i = 0; i < file.sites.carried.size(); ++i) {
     const auto& pair = file.sites.carried[i];
-    const bool same = pair.first == pair.second;  // the step does not write to this storage
-    if (!named.insert(pair.first).second || (!same && !named.insert(pair.second).second)) {
+    if (!named.insert(pair.first).second || !found.insert(pair.second).second) {
       return Misfit{fmt::format("carried[{}]", i), "has a value of another pair"};
     }
   }
   const std::vector<ValueIndex>& away = file.plan.schedule.away;
   for (std::size_t i = 0; i < away.size(); ++i) {
-    if (named.contains(away[i])) continue;
+    if (named.contains(away[i]) || found.contains(away[i])) continue;
     return Misfit{fmt::format("away[{}]", i),
                   fmt::format("is {}, which is not carried from step to step", away[i].value)};
   }

@@ -58,9 +58,9 @@ struct StepStorage {
   // A plan may move it: it has pages of its own (StandsOn::least_movable), and is not hidden (StepOp::hides). No op of
   // another thread made it or uses it in this step.
   bool movable = false;
-  // A storage that the step makes and that outlives it (the loss, until the program computes the next one) is one of
-  // those that the next step begins with and frees. `becomes`: that one. `was`: for that one, the one that it was in
-  // the step before. None: not known, or not such a storage.
+  // What the step leaves to the next one under another name. A storage that it makes and keeps (the loss, until the
+  // program computes the next one) is one of those that the next step begins with and frees. `becomes`: that one;
+  // `was`: the other way. None: not known, or the same storage (Step::in_next_step).
   StorageIndex becomes = kNone, was = kNone;
 };
 
@@ -127,12 +127,14 @@ struct Step {
   Seconds seconds;  // from its begin to its end
   Seconds in_ops;   // the part of that in its ops
 
-  // The storage that `one` is when the next step begins, and that it was when the last step ended; none: not known.
+  // The storage that `one` is when the next step begins, and that it was when the last step ended. None: not known.
   StorageIndex in_next_step(StorageIndex one) const {
-    return storages[one].from_before && storages[one].outlives ? one : storages[one].becomes;
+    const StepStorage& it = storages[one];
+    return it.becomes == kNone && it.from_before && it.outlives ? one : it.becomes;
   }
   StorageIndex in_last_step(StorageIndex one) const {
-    return storages[one].from_before && storages[one].outlives ? one : storages[one].was;
+    const StepStorage& it = storages[one];
+    return it.was == kNone && it.from_before && it.outlives ? one : it.was;
   }
 };
 

@@ -46,7 +46,7 @@ class Builder final {
     for (StepStorage& one : made_.step.storages) one.outlives = lives_[one.in_take.value];
     for (const StepStorage& one : made_.step.storages)
       made_.written_elsewhere.push_back(written_elsewhere_[one.in_take.value]);
-    link_steps(made_.step);
+    link_steps(made_.step, births_);
     return std::move(made_);
   }
 
@@ -116,6 +116,8 @@ class Builder final {
     one.from_before = from_before;
     one.movable = one.bytes >= on_.least_movable && !elsewhere_[id.value] && (from_before || !of_another_thread(id));
     newest_.push_back({});
+    const OpId maker = storage(id).op;
+    births_.push_back({!storage(id).from_before, maker == trace::kNoOp ? 0 : key_of(index_, maker)});
     return listed_[id.value] = made_.step.storages.push_back(std::move(one));
   }
   ValueIndex new_value(StorageIndex of, OpIndex maker) {
@@ -262,6 +264,7 @@ class Builder final {
   std::vector<StorageIndex> listed_;                         // by StorageId
   std::vector<bool> lives_, elsewhere_, written_elsewhere_;  // by StorageId; elsewhere: by ops of other threads
   Table<StorageIndex, ValueIndex> newest_;
+  Table<StorageIndex, Birth> births_;
   std::optional<Open> open_;
   OpIndex at_op_;           // the op that runs or comes next
   std::size_t charge_ = 0;  // index of the next charge
@@ -270,41 +273,35 @@ class Builder final {
   std::string fault_;
 };
 
-// Can a plan keep it away from one step to the next? Only if an op returned it, and the next step does not free it
-// before its first op.
-bool can_be_away(const Step& step, StorageIndex left, StorageIndex found) {
-  const auto returns = [&](const StepOp& op) {
-    return std::any_of(op.makes.begin() + static_cast<std::ptrdiff_t>(op.overwrites), op.makes.end(),
-                       [&](ValueIndex v) { return step.values[v].storage == left; });
-  };
-  const auto frees = [&](const GapEvent& event) { return event.storage == found; };
-  return step.storages[left].movable && step.storages[found].movable && std::ranges::any_of(step.ops, returns) &&
-         std::ranges::none_of(step.gaps.front(), frees);
-}
-
 }  // namespace
 
-void link_steps(Step& step) {
-  struct SizeClass {
+void link_steps(Step& step, const Table<StorageIndex, Birth>& births) {
+  struct Alike {
     std::vector<StorageIndex> found, left;
   };
-  std::map<Bytes, SizeClass> classes;
-  for (const StorageIndex s : step.storages.ids()) {
-    const StepStorage& one = step.storages[s];
-    if (one.from_before == one.outlives) continue;
-    SizeClass& its = classes[one.bytes];
-    (one.from_before ? its.found : its.left).push_back(s);
-  }
-  const auto birth = [&](StorageIndex s) { return std::pair(step.storages[s].in_take, s); };
-  for (auto& [bytes, its] : classes) {
-    if (its.found.size() != its.left.size()) continue;
-    std::ranges::sort(its.found, {}, birth);
-    std::ranges::sort(its.left, {}, birth);
-    for (std::size_t i = 0; i < its.found.size(); ++i) {
-      const StorageIndex left = its.left[i], found = its.found[i];
-      if (can_be_away(step, left, found)) step.storages[left].becomes = found, step.storages[found].was = left;
+  const auto birth = [&](StorageIndex s) { return births.has(s) ? births[s] : Birth{}; };
+  // A storage that was there before the recording began and outlives the step keeps its name.
+  const auto changes = [&](StorageIndex s) { return !step.storages[s].outlives || birth(s).in_take; };
+  const auto pair_up = [&](const auto& alike_by) {
+    std::map<decltype(alike_by(StorageIndex{})), Alike> all;
+    for (const StorageIndex s : step.storages.ids()) {
+      const StepStorage& one = step.storages[s];
+      if (one.from_before && changes(s) && one.was == kNone) all[alike_by(s)].found.push_back(s);
+      if (one.outlives && (!one.from_before || changes(s)) && one.becomes == kNone) all[alike_by(s)].left.push_back(s);
     }
-  }
+    const auto age = [&](StorageIndex s) { return std::pair(step.storages[s].in_take, s); };
+    for (auto& [key, alike] : all) {
+      if (alike.found.size() != alike.left.size()) continue;
+      std::ranges::sort(alike.found, {}, age);
+      std::ranges::sort(alike.left, {}, age);
+      for (std::size_t i = 0; i < alike.found.size(); ++i) {
+        step.storages[alike.left[i]].becomes = alike.found[i];
+        step.storages[alike.found[i]].was = alike.left[i];
+      }
+    }
+  };
+  pair_up([&](StorageIndex s) { return std::pair(step.storages[s].bytes, birth(s).maker); });
+  pair_up([&](StorageIndex s) { return step.storages[s].bytes; });
 }
 
 Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,

@@ -33,9 +33,14 @@ struct BuiltStep {
 Result<BuiltStep> build_step(const trace::TakeIndex& index, const trace::TakeMeaning& meaning, const StepRange& range,
                              const StandsOn& on);
 
-// Sets StepStorage::becomes and ::was. Pairs what the step leaves with what it found and freed: those of one size, in
-// the order of their birth, because each step does the same. If there are more of the one than of the other, the step
-// does not end as it began, and none of that size is paired.
-void link_steps(Step& step);
+struct Birth {
+  bool in_take = false;     // the recording has it
+  std::uint64_t maker = 0;  // SiteKey of the op during which it was born; zero: none, or not known
+};
+// Sets StepStorage::becomes and ::was. Pairs what the step leaves with what it found, in the order of birth: first
+// storages of one size that ops of one kind made, then the rest by size alone. All steps are taken to do the same, so a
+// batch that is loaded one step ahead becomes the batch. If there are more of the one than of the other, the step does
+// not end as it began, and they are not paired. `births`: by storage; may be empty.
+void link_steps(Step& step, const Table<StorageIndex, Birth>& births);
 
 }  // namespace ullage::plan

@@ -53,7 +53,7 @@ bool Chooser::worth_moving(ValueIndex v) const {
 // last use to its first one in the next step. One that no op uses could be away all the time.
 bool Chooser::worth_sending_away(StorageIndex s) const {
   const StepStorage& storage = step_.storages[s];
-  if (!levers_.state || !storage.movable || !storage.from_before || !storage.outlives) return false;
+  if (!levers_.state || !storage.movable || !storage.from_before || facts_.carried_to(s) != s) return false;
   if (facts_.idle(s)) return hot_.any_before(step_.ops.next_id());
   if (facts_.values_of[s].empty() || facts_.uses[facts_.values_of[s].front()].empty()) return false;
   OpIndex before;
@@ -70,16 +70,17 @@ bool Chooser::worth_sending_away(StorageIndex s) const {
 // Could a storage that the step makes and leaves be spilled over a hot op of the next step, before that uses or frees
 // it?
 bool Chooser::worth_leaving_away(StorageIndex s) const {
-  const StorageIndex next = step_.storages[s].becomes;
-  return next != kNone && levers_.spill && hot_.any_before(facts_.first_wanted(next));
+  const StorageIndex next = facts_.carried_to(s);
+  return next != kNone && next != s && levers_.spill && hot_.any_before(facts_.first_wanted(next));
 }
 
 void Chooser::move_storage(StorageIndex s, std::vector<StorageIndex>& todo) {
   if (moved_[s]) return;
   moved_[s] = true;
   todo.push_back(s);
-  for (const StorageIndex same : {step_.storages[s].becomes, step_.storages[s].was})
-    if (same != kNone) move_storage(same, todo);
+  if (const StorageIndex next = facts_.carried_to(s); next != kNone) move_storage(next, todo);
+  if (const StorageIndex was = step_.storages[s].was; was != kNone && facts_.carried_to(was) == s)
+    move_storage(was, todo);
 }
 
 Table<StorageIndex, bool> Chooser::choose() {

@@ -75,7 +75,7 @@ void ProblemBuilder::add_slot(OpIndex op, ValueIndex v) {
   OpIndex until = next != uses.end() ? *next : std::max(wanted_[n], op);
   if (next != uses.end() || lives_on(v)) {
     const bool carried = storage_of(v).from_before && storage_of(v).outlives;
-    const StorageIndex later = next == uses.end() ? step_.in_next_step(step_.values[v].storage) : kNone;
+    const StorageIndex later = next == uses.end() ? facts_.carried_to(step_.values[v].storage) : kNone;
     if (moved.pinned) return;
     const bool around = later != kNone && hot_.any_before(facts_.first_wanted(later));
     if (!around && !hot_.any_between(op, next != uses.end() ? *next : end)) return;

@@ -29,7 +29,16 @@ ValueIndex StepFacts::overwritten(const StepOp& op, std::size_t i) const {
 bool StepFacts::idle(StorageIndex s) const {
   const StepStorage& storage = step_.storages[s];
   const auto unused = [this](ValueIndex v) { return uses[v].empty(); };
-  return storage.from_before && storage.outlives && !values_of[s].empty() && std::ranges::all_of(values_of[s], unused);
+  return storage.from_before && carried_to(s) == s && !values_of[s].empty() &&
+         std::ranges::all_of(values_of[s], unused);
+}
+
+StorageIndex StepFacts::carried_to(StorageIndex s) const {
+  const StorageIndex next = step_.in_next_step(s);
+  if (next == s || next == kNone) return next;
+  const StepStorage &one = step_.storages[s], &later = step_.storages[next];
+  const bool once = !one.from_before && !later.outlives && dies[next] != GapIndex{0};
+  return once && born_in_op[s] && one.movable && later.movable ? next : kNone;
 }
 
 OpIndex StepFacts::first_wanted(StorageIndex s) const {

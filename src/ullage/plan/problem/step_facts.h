@@ -26,6 +26,9 @@ struct StepFacts {
 
   // It lives from step to step, and no op of the step uses it.
   bool idle(StorageIndex storage) const;
+  // The storage as which a plan may leave it to the next step spilled, or kNone: StepStorage::becomes if both can be
+  // moved, an op returned the first, and the next step does not free the second before its first op; or itself.
+  StorageIndex carried_to(StorageIndex storage) const;
   // The first op that uses a storage from before the step, or the first after the program frees it.
   OpIndex first_wanted(StorageIndex storage) const;
   // The value that op.makes[i] overwrites; `i` is below op.overwrites.

@@ -67,15 +67,15 @@ void VerifierPool::pass_by(std::span<const Bytes> blocks) {
 
 void VerifierPool::begin_next_step() {
   std::multimap<Bytes, Address> left;
+  Table<StorageIndex, std::optional<Address>> at(programs_.size());
   for (const StorageIndex i : programs_.ids()) {
-    if (step_.storages[i].from_before) continue;
-    if (const StorageIndex found = step_.storages[i].becomes; found != kNone) {
-      programs_[found].at = std::exchange(programs_[i].at, std::nullopt);
-    } else if (programs_[i].at) {
-      left.emplace(programs_[i].bytes, *std::exchange(programs_[i].at, std::nullopt));
-    }
+    const std::optional<Address> now = std::exchange(programs_[i].at, std::nullopt);
+    const StorageIndex next = step_.in_next_step(i);
+    if (next != kNone) at[next] = now;
+    if (next == kNone && now) left.emplace(programs_[i].bytes, *now);
   }
   for (const StorageIndex i : programs_.ids()) {
+    programs_[i].at = at[i];
     if (!step_.storages[i].from_before || step_.in_last_step(i) != kNone) continue;
     const auto found = left.find(programs_[i].bytes);
     if (found == left.end()) {

@@ -66,8 +66,13 @@ bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
       if (known.met || !known.newest) return false;
       newest_.erase(known.at.value);
     }
-    // Either the step should have made this value, or the storage holds another value than the plan says.
-    if (program_->maker(reads[i]) != plan::kNone || newest_.contains(inputs[i].begin.value)) return false;
+    if (program_->maker(reads[i]) != plan::kNone) return false;  // the step should have made this value
+    if (const auto other = newest_.find(inputs[i].begin.value); other != newest_.end()) {
+      // The storage holds another value than the plan says. That of a storage that lived on may be a wrong guess.
+      if (place(other->second).met) return false;
+      place(other->second) = {};
+      newest_.erase(other);
+    }
     bind(reads[i], inputs[i]);
   }
   return true;
