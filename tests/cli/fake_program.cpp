@@ -21,6 +21,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -220,6 +221,26 @@ void train(const FakeTraining& training) {
 std::int64_t side = 16;
 void take_side(const std::string& value) { side = number(value); }
 
+// More options of that kind, where they were given: of `rows` a larger value takes more memory, of `parts` less.
+std::int64_t rows = 0, parts = 0;
+void take_rows(const std::string& value) { rows = number(value); }
+void take_parts(const std::string& value) { parts = number(value); }
+
+constexpr std::int64_t kMostRows = 64;
+
+std::vector<ullage::Choice> choices() {
+  std::vector<ullage::Choice> all = {{"side", side, {8, 16, 32, 64}}};
+  std::vector<std::int64_t> values(kMostRows);
+  std::iota(values.begin(), values.end(), 1);
+  if (rows > 0) all.push_back({"rows", rows, values});
+  if (parts > 0) all.push_back({"parts", parts, values});
+  return all;
+}
+
+std::int64_t samples_of(std::int64_t batch) {
+  return batch * side / 8 * (rows > 0 ? rows : 1) * (parts > 0 ? kMostRows + 1 - parts : 1);
+}
+
 // Acts like a shipped program that records the takes of a rehearsal itself and asks for a prediction at `batch`.
 void rehearse(const std::string& batch) {
   attach("");
@@ -231,12 +252,12 @@ void rehearse(const std::string& batch) {
   trace::TraceFile file;
   file.at = {{"batch", number(batch)}};
   file.phases_left_out = {"checkpoint"};
-  file.choices = {{"side", side, {8, 16, 32, 64}}};
+  file.choices = choices();
   FakeTraining training;
   training.clears = true;
   for (std::istringstream in(sizes.substr(6)); std::getline(in, sizes, ',');) {
     const std::vector<ullage::Knob> knobs = {{"batch", number(sizes)}};
-    training.batch = number(sizes) * side / 8;
+    training.batch = samples_of(number(sizes));
     log.begin_take(knobs);
     record(training, log);
     log.end_take(figures_of(training), trace::Take::End::StepBorder);
@@ -337,6 +358,8 @@ const std::map<std::string, std::function<void(const std::string&)>> kDeeds = {
     {"rehearse-picture", [](const std::string& size) { rehearse_picture(Kind::Affine, size); }},
     {"rehearse-convolutions", [](const std::string& size) { rehearse_picture(Kind::Convolves, size); }},
     {"--side", take_side},
+    {"--rows", take_rows},
+    {"--parts", take_parts},
     {"lose-trace", [](const std::string&) { attach(""), slot().message.set("the disk is full"); }},
     {"read", read_file},
     {"write", [](const std::string& file) { std::ofstream(file) << "written\n"; }},

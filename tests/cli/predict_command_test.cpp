@@ -287,6 +287,38 @@ TEST_F(PredictCommand, LooksForTheLargestValueOfAnOptionThatNoLawGoesOver) {
   EXPECT_EQ(largest(need[64] + 1, 16), std::pair(std::int64_t{64}, need[64]));
 }
 
+TEST_F(PredictCommand, BisectsNumbersWhicheverWayTheirBytesGo) {
+  const auto asked = [&](const std::string& memory, const std::string& option) {
+    Words words = {"--json", "fake", option, "rehearse=64"};
+    if (!memory.empty()) words.insert(words.begin() + 1, {"--memory", memory});
+    const Finished end = predict(words);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return nlohmann::json::parse(end.out);
+  };
+  const auto need = [&](const std::string& option) {
+    return asked("", option)["process_peak_bytes"].get<std::uint64_t>();
+  };
+  const auto largest = [&](std::uint64_t memory, const std::string& option) {
+    const auto all = asked(std::to_string(memory), option)["largest"];
+    const std::string name = option.substr(2, option.find('=') - 2);
+    for (const auto& one : all) {
+      if (one["knob"] == name) return one;
+    }
+    return nlohmann::json();
+  };
+  const std::uint64_t rows = need("--rows=23"), parts = need("--parts=41");
+  const nlohmann::json row = {{"knob", "rows"}, {"value", 23}, {"process_peak_bytes", rows}, {"law", "exact"}};
+  for (const char* option : {"--rows=8", "--rows=23", "--rows=64"}) EXPECT_EQ(largest(rows, option), row) << option;
+  EXPECT_EQ(largest(rows - 1, "--rows=8")["value"], 22);
+  const nlohmann::json part = {
+      {"knob", "parts"}, {"value", 41}, {"process_peak_bytes", parts}, {"law", "exact"}, {"smallest", true}};
+  for (const char* option : {"--parts=1", "--parts=41", "--parts=64"})
+    EXPECT_EQ(largest(parts, option), part) << option;
+  EXPECT_EQ(largest(parts - 1, "--parts=1")["value"], 42);
+  const Finished end = predict({"--memory", std::to_string(parts), "fake", "--parts=64", "rehearse=64"});
+  EXPECT_NE(end.out.find("the smallest parts"), std::string::npos) << end.out;
+}
+
 TEST_F(PredictCommand, TellsTheLargestSquareOfAPicture) {
   const auto predicted = [&](const std::string& memory, const std::string& deed) {
     const Finished end = predict({"--json", "--memory", memory, "fake", deed});

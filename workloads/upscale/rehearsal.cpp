@@ -40,7 +40,7 @@ Result<PictureFacts> widest(const Options& options) {
 // The rows of a tile are a knob too, whose law fails where a convolution's scratch makes the peak.
 Choice tile_choice(std::int64_t asked) {
   std::set<std::int64_t> rows = {asked};
-  for (std::int64_t one = 1; one <= kMostChosenRows; one *= 2) rows.insert(one);
+  for (std::int64_t one = 1; one <= kMostChosenRows; ++one) rows.insert(one);
   return {"tile", asked, {rows.begin(), rows.end()}};
 }
 

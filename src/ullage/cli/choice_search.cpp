@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/choice_search.h"
 
+#include "ullage/cli/value_search.h"
+
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 namespace ullage::cli {
@@ -38,28 +42,55 @@ LargestThatFits row_of(const Choice& choice, std::int64_t value, const Predictio
           prediction.law, false, choice.words.empty() ? std::string() : choice.word(value)};
 }
 
-LargestThatFits largest(const RecordedProgram& program, const Choice& choice, const predict::Question& question,
-                        const Prediction& asked, Progress& progress, std::optional<Failure>& stopped) {
-  const Bytes memory = *question.memory;
-  const auto fits = [&](const std::optional<Prediction>& one) { return one && one->process_peak <= memory; };
-  // A larger number takes more memory. Words are in order of preference, so all are tried.
-  const bool ordered = choice.words.empty();
-  if (ordered && asked.process_peak <= memory) {
-    LargestThatFits best = row_of(choice, choice.value, asked);
-    for (auto next = std::ranges::upper_bound(choice.values, choice.value); next != choice.values.end(); ++next) {
-      const auto found = at_choice(program, choice, *next, question, progress, stopped);
-      if (!fits(found)) break;
-      best = row_of(choice, *next, *found);
-    }
-    return best;
+// Rehearses values of a choice on demand and keeps their predictions.
+class TriedChoice final {
+ public:
+  TriedChoice(const RecordedProgram& program, const Choice& choice, const predict::Question& question,
+              Progress& progress, std::optional<Failure>& stopped)
+      : program_(program), choice_(choice), question_(question), progress_(progress), stopped_(stopped) {}
+
+  void know(const LargestThatFits& row) { rows_.insert_or_assign(row.value, row); }
+
+  ValueTried at(std::int64_t value) {
+    const auto known = rows_.find(value);
+    if (known != rows_.end()) return tried(known->second);
+    const auto found = at_choice(program_, choice_, value, question_, progress_, stopped_);
+    if (!found) return {};
+    return tried(rows_.insert_or_assign(value, row_of(choice_, value, *found)).first->second);
   }
+  const LargestThatFits& row(std::int64_t value) const { return rows_.at(value); }
+
+ private:
+  ValueTried tried(const LargestThatFits& row) const {
+    return {row.process_peak <= *question_.memory, row.process_peak};
+  }
+
+  const RecordedProgram& program_;
+  const Choice& choice_;
+  const predict::Question& question_;
+  Progress& progress_;
+  std::optional<Failure>& stopped_;
+  std::map<std::int64_t, LargestThatFits> rows_;
+};
+
+// Words are in order of preference, so all are tried.
+LargestThatFits first_word(const Choice& choice, TriedChoice& tried) {
   for (const std::int64_t value : choice.values | std::views::reverse) {
-    if (ordered && value >= choice.value) continue;
-    const auto found =
-        value == choice.value ? std::optional(asked) : at_choice(program, choice, value, question, progress, stopped);
-    if (fits(found)) return row_of(choice, value, *found);
+    if (tried.at(value).fits) return tried.row(value);
   }
   return {choice.name, 0, {}, predict::Law::Exact, false, {}};
+}
+
+LargestThatFits largest_number(const Choice& choice, std::int64_t start, Bytes memory, TriedChoice& tried) {
+  std::vector<std::int64_t> values = choice.values;
+  auto first = std::ranges::lower_bound(values, start);
+  if (first == values.end() || *first != start) first = values.insert(first, start);
+  const auto found = search_values(values, static_cast<std::size_t>(first - values.begin()), tried.at(start), memory,
+                                   [&](std::int64_t value) { return tried.at(value); });
+  if (!found) return {choice.name, 0, {}, predict::Law::Exact, false, {}};
+  LargestThatFits row = tried.row(values[found->index]);
+  row.smallest = found->falls;
+  return row;
 }
 
 }  // namespace
@@ -70,10 +101,17 @@ std::optional<Failure> add_largest_choices(const RecordedProgram& program, const
   if (!question.memory) return stopped;
   for (const Choice& choice : made.takes.choices) {
     std::vector<LargestThatFits>& rows = made.prediction.largest;
-    const auto row = std::ranges::find(rows, choice.name, &LargestThatFits::knob);
-    if (row != rows.end() && row->value > 0) continue;
-    if (row != rows.end()) rows.erase(row);
-    rows.push_back(largest(program, choice, question, made.prediction, progress, stopped));
+    const auto by_law = std::ranges::find(rows, choice.name, &LargestThatFits::knob);
+    const bool law_fits = by_law != rows.end() && by_law->value > 0;
+    // A law is tried at some values only, those between its takes. So the search goes on from its answer.
+    if (law_fits && !std::ranges::binary_search(choice.values, by_law->value)) continue;
+    TriedChoice tried(program, choice, question, progress, stopped);
+    tried.know(row_of(choice, choice.value, made.prediction));
+    if (law_fits) tried.know(*by_law);
+    const std::int64_t start = law_fits ? by_law->value : choice.value;
+    if (by_law != rows.end()) rows.erase(by_law);
+    rows.push_back(choice.words.empty() ? largest_number(choice, start, *question.memory, tried)
+                                        : first_word(choice, tried));
   }
   return stopped;
 }

@@ -3,6 +3,7 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
+#include "ullage/cli/machine_memory.h"
 #include "ullage/cli/target.h"
 #include "ullage/read/file/file_content.h"
 #include "ullage/report/run_report.h"
@@ -176,6 +177,8 @@ Launch TakeRunner::launch_of(const TakeOrder& order, const fs::path& scratch) co
 TakeRunner TakeRunner::without_spill() const {
   TakeRunner runner = *this;
   runner.spill_ = {};
+  const Bytes machine = auto_budget(read_machine_memory(program_.roots));
+  if (budget_ > Bytes{} && machine > budget_) runner.budget_ = std::min(machine, budget_ + budget_ / 4);
   return runner;
 }
 

@@ -46,6 +46,7 @@ Json largest_of(const std::vector<predict::LargestThatFits>& all) {
                     {"process_peak_bytes", one.process_peak.count},
                     {"law", name(one.law)}});
     if (!one.word.empty()) json.back()["word"] = one.word;
+    if (one.smallest) json.back()["smallest"] = true;
   }
   return json;
 }

@@ -152,7 +152,8 @@ Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
     if (one.value == 0) {
       text += fmt::format("; no {} that was tried fits", one.knob);
     } else {
-      const std::string found = one.word.empty() ? fmt::format("the largest {} that does: {}", one.knob, one.value)
+      const std::string_view end = one.smallest ? "smallest" : "largest";
+      const std::string found = one.word.empty() ? fmt::format("the {} {} that does: {}", end, one.knob, one.value)
                                                  : fmt::format("the first --{} that does: {}", one.knob, one.word);
       text += fmt::format("; {} ({}, {})", found, to_string(one.process_peak), law_in_passing(one.law));
     }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Finds which value of an option fills a memory best, by running the program at a few values. Whether a larger value
+// takes more memory or less is seen from the runs. Sizes that a command gets in braces are searched in size_search.h.
+
+#include "ullage/base/bytes.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace ullage::cli {
+
+// The result of one run.
+struct ValueTried {
+  bool fits = false;
+  std::optional<Bytes> took;  // missing if the run failed
+};
+
+struct ValueFound {
+  std::size_t index = 0;
+  bool falls = false;  // a larger value takes less memory, so this is the smallest that fits; else it is the largest
+};
+
+// Searches `values`, which ascend, from values[first], whose result is `at_first`. `room` is the memory. Doubles the
+// value while it fits, or halves it while it does not, then bisects. Turns around if the runs show that a larger value
+// takes less. Returns nothing if no value fits. `run` is called at most once for each value.
+//
+// Bytes need not rise or fall everywhere: a kernel may take another path. So while the next value takes hardly more
+// than `room`, up to four more are tried. The value found fits, and the next one was run and does not fit.
+std::optional<ValueFound> search_values(const std::vector<std::int64_t>& values, std::size_t first,
+                                        const ValueTried& at_first, Bytes room,
+                                        const std::function<ValueTried(std::int64_t value)>& run);
+
+}  // namespace ullage::cli
