@@ -22,7 +22,7 @@ struct Knob {
 struct Choice {
   std::string name;                  // "image-size"
   std::int64_t value = 0;            // the recorded one
-  std::vector<std::int64_t> values;  // allowed ones, ascending; a larger value takes more memory
+  std::vector<std::int64_t> values;  // allowed ones, ascending; words: the last one is preferred
   std::vector<std::string> words{};  // how each value is written on the command line; empty: as its number
 
   // As it is written on the command line. `one` must be one of `values`.
