@@ -11,10 +11,13 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <iterator>
 #include <map>
 #include <random>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace ullage::cuda {
@@ -226,10 +229,10 @@ class GatedTier final : public store::Tier {
  public:
   explicit GatedTier(store::Tier& below) : below_(below) {}
   Result<store::SpillSlot> take(Bytes size) override { return below_.take(size); }
-  Status write(const store::SpillSlot& slot, Address from, Sharing sharing) override {
+  Status write(const store::SpillSlot& slot, Address from, Sharing sharing, store::CopyGate* copies) override {
     entered.set_value();
     gate.get_future().wait();
-    return below_.write(slot, from, sharing);
+    return below_.write(slot, from, sharing, copies);
   }
   Status read(const store::SpillSlot& slot, Address into) override { return below_.read(slot, into); }
   void give(const store::SpillSlot& slot) override { below_.give(slot); }
@@ -258,6 +261,91 @@ TEST_F(CardPagerTest, TakesNoPagesFromUnderACopy) {
   gated.gate.set_value();
   static_cast<void>(spilled.get());  // whether or not the spill came before the free
   pager.free(freed.get());
+}
+
+// While a copy waits for the work on its bytes, an op of the program runs.
+class WorkThatOpsInterrupt final : public Work {
+ public:
+  bool done(Address, Bytes) override {
+    if (const auto op = std::exchange(next_op, nullptr)) op();
+    return false;  // so that all work is waited for
+  }
+  void fresh(Address, Bytes) override {}
+
+  std::function<void()> next_op;
+};
+
+class CopyThatOpsInterruptTest : public CardPagerTest {
+ protected:
+  void SetUp() override {
+    open(1_GiB);
+    allocate(0);
+    driver_->set_work(&interrupted_);
+    at_ = storages_.begin()->first;
+    size_ = storages_.at(at_).size;
+  }
+  void TearDown() override {
+    run_program(0);  // checks the bytes
+    driver_->set_work(nullptr);
+    if (has_background_) {
+      pager_->begin_capture();  // keeps the background thread, which never ends, from all work
+      static_cast<void>(pager_.release());
+    }
+    CardPagerTest::TearDown();
+  }
+  void begin_op(bool writes) { ASSERT_FALSE(pager_->begin_op(2, std::vector<OpInput>{{at_, size_, writes}})); }
+  void end_op(bool writes) {
+    if (writes) storages_.at(at_).seed = ++seed_;
+    launch(at_, size_, storages_.at(at_).seed, writes);
+    pager_->end_op();
+  }
+
+  bool has_background_ = false;
+  WorkThatOpsInterrupt interrupted_;
+  Address at_;
+  Bytes size_;
+};
+
+TEST_F(CopyThatOpsInterruptTest, WaitsAgainForAnOpThatRead) {
+  pager_->saved(at_);
+  interrupted_.next_op = [&] { begin_op(false), end_op(false); };
+  const std::uint64_t waits = stand_in_counts().waits;
+  EXPECT_TRUE(pager_->planned().spill(at_));
+  EXPECT_EQ(stand_in_counts().waits - waits, 3u) << "two before the copy, one before the pages go";
+  EXPECT_EQ(stand_in_counts().copies_out, 1u);
+}
+
+TEST_F(CopyThatOpsInterruptTest, IsNotGivenIfAnOpWrites) {
+  interrupted_.next_op = [&] { begin_op(true), end_op(true); };
+  EXPECT_TRUE(pager_->planned().spill(at_));
+  EXPECT_EQ(stand_in_counts().copies_out, 1u) << "that of the bytes which the op wrote";
+}
+
+TEST_F(CopyThatOpsInterruptTest, IsNotGivenWhileAnOpHasTheBytes) {
+  pager_->saved(at_);
+  interrupted_.next_op = [&] { begin_op(false); };
+  EXPECT_FALSE(pager_->planned().spill(at_)) << "the op has it";
+  EXPECT_EQ(stand_in_counts().copies_out, 0u);
+  end_op(false);
+}
+
+// The op began before the copy was ordered, and is in flight when the order comes to its turn. Nobody would notice that
+// it writes after the copy.
+TEST_F(CopyThatOpsInterruptTest, IsNotGivenIfAnOpBeganBeforeIt) {
+  pager_->planned().follow_plan(true);
+  std::promise<void> waits;
+  interrupted_.next_op = [&] { waits.set_value(); };
+  begin_op(true);  // its kernel comes after the copy would be done
+  pager_->planned().write_ahead(at_);
+  has_background_ = true;
+  std::thread([pager = pager_.get()] { pager->run_in_background(); }).detach();
+  waits.get_future().wait();
+  for (int i = 0; i < 100 && stand_in_counts().copies_out == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(stand_in_counts().copies_out, 0u);
+  end_op(true);
+  EXPECT_TRUE(pager_->planned().spill(at_));
 }
 
 TEST_F(CardPagerTest, HoldsWhatACaptureUses) {

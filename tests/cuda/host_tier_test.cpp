@@ -52,7 +52,7 @@ class HostTierTest : public CardTest {
   }
   void expect_round_trip(const SpillSlot& slot) {
     stamp(at_, slot.size, 11);
-    ASSERT_TRUE(tier_->write(slot, at_, Tier::Sharing::None));
+    ASSERT_TRUE(tier_->write(slot, at_, Tier::Sharing::None, nullptr));
     stamp(at_, slot.size, 99);
     ASSERT_TRUE(tier_->read(slot, at_ + 16_MiB));
     EXPECT_TRUE(is_stamped(at_ + 16_MiB, slot.size, 11));
@@ -94,7 +94,7 @@ TEST_F(HostTierTest, CopiesWhatKernelsMadeAndNotWhatStoodThereBefore) {
   const SpillSlot slot = take(2_MiB);
   stamp(at_, 2_MiB, 1);
   stand_in_launch([](void* first) { *static_cast<std::uint64_t*>(first) = 77; }, words(at_), at_.value, 8);
-  ASSERT_TRUE(tier_->write(slot, at_, Tier::Sharing::None));
+  ASSERT_TRUE(tier_->write(slot, at_, Tier::Sharing::None, nullptr));
   // This kernel still reads the place that the bytes are to be restored to.
   static std::uint64_t seen = 0;
   words(at_ + 4_MiB)[0] = 5;

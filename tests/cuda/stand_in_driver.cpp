@@ -89,7 +89,7 @@ void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin) {
   c.fails_in = 0;
   c.broken = false;
   c.counts.used_peak = c.counts.shown_peak = c.counts.used;
-  c.counts.waits = 0;
+  c.counts.waits = c.counts.copies_out = 0;
 }
 
 StandInCounts stand_in_counts() {
@@ -320,6 +320,10 @@ bool leaves_its_lock(const void* host, std::size_t size) {
 
 abi::Result cuMemcpyDtoHAsync_v2(void* into, abi::Pointer from, std::size_t size, abi::Stream) {
   if (contexts_here == 0 || leaves_its_lock(into, size)) return kInvalid;
+  {
+    const Guard guard(card().lock);
+    ++card().counts.copies_out;
+  }
   std::memcpy(into, pointer(from), size);
   return abi::kSuccess;
 }

@@ -19,12 +19,13 @@ struct StandInCounts {
   std::uint64_t mapped;  // pages
   std::uint64_t pinned;  // bytes of host memory
   std::uint64_t waits;   // for all of the card's work
+  std::uint64_t copies_out;
 };
 
 inline constexpr char kStandInBusId[] = "0000:3B:00.0";
 
 // Sets the sizes of the card and of the host memory that can be locked (1 GiB each before). Nothing may be mapped.
-// Undoes what the functions below set, and restarts the peaks and the count of waits.
+// Undoes what the functions below set, and restarts the peaks and the counts of waits and copies.
 void stand_in_reset(std::uint64_t card_bytes, std::uint64_t host_bytes_to_pin);
 StandInCounts stand_in_counts();
 // Queues a kernel that uses [at, at + size). Unmapping that range before the kernel ran fails. It runs on the waiting

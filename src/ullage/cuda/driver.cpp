@@ -187,10 +187,17 @@ void Driver::fresh(Address at, Bytes size) {
   if (Work* const work = work_.load()) work->fresh(at, size);
 }
 
-Status Driver::copy_out(Address from, void* into, Bytes size) {
-  ULLAGE_TRY(synchronize(from, size));
+Status Driver::copy_out(Address from, void* into, Bytes size, store::CopyGate* gate) {
+  using Answer = store::CopyGate::Answer;
+  abi::Result done = kSuccess;
+  for (Answer answer = Answer::WaitAgain; answer != Answer::Begun;) {
+    ULLAGE_TRY(synchronize(from, size));
+    const InContext here(*this);
+    const auto begin = [&] { done = call_->copy_out(into, from.value, size.count, stream_); };
+    answer = gate != nullptr ? gate->pass(begin) : (begin(), Answer::Begun);
+    if (answer == Answer::Never) return Error{Error::Kind::BadArgument, "the bytes are in use", ""};
+  }
   const InContext here(*this);
-  abi::Result done = call_->copy_out(into, from.value, size.count, stream_);
   if (done == kSuccess) done = call_->wait_for_stream(stream_);
   return done == kSuccess ? success() : error("cannot copy " + to_string(size) + " from the card", done);
 }

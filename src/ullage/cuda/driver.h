@@ -74,8 +74,8 @@ class Driver final : public store::Bridge {
   // Sets the Work to ask from now on, which must outlive the driver's use. Null: none.
   void set_work(Work* work) { work_.store(work); }
 
-  // Both wait for the work on these bytes on the card first, and return when the copy is done.
-  Status copy_out(Address from, void* into, Bytes size) override;
+  // As Bridge::copy_out() and copy_in(). BadArgument: the gate said Never.
+  Status copy_out(Address from, void* into, Bytes size, store::CopyGate* gate = nullptr) override;
   Status copy_in(const void* from, Address into, Bytes size) override;
 
   // Locks host memory, so that copies go at full speed. System: the host cannot lock so much.

@@ -35,7 +35,7 @@ class HostTier final : public store::Tier {
   HostTier& operator=(const HostTier&) = delete;
 
   Result<store::SpillSlot> take(Bytes size) override;
-  Status write(const store::SpillSlot& slot, Address from, Sharing sharing) override;
+  Status write(const store::SpillSlot& slot, Address from, Sharing sharing, store::CopyGate* gate) override;
   Status read(const store::SpillSlot& slot, Address into) override;
   void give(const store::SpillSlot& slot) override;
 

@@ -137,6 +137,7 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
       continue;
     }
     pin(found->second);
+    ++found->second.ops;
     meet(found->second);
     if (captures_ > 0 && !std::exchange(found->second.captured, true)) pin(found->second);
     const bool written = input.written || (!settings_.notices_writes && found->second.saves == 0);

@@ -132,6 +132,8 @@ class PagerCore final : public Pager, public PlannedMoves {
   void note_pressure();
   FaultAnswer no_room_at_a_fault();
 
+  class Gate;
+
   // pager_moves.cpp. A function that takes a Lock may release it for a while; afterwards find() each Pageable* again.
   std::optional<Shortage> bring_back(Lock& lock, Address at, StorageId id, For whom);
   std::optional<Shortage> read_in(Lock& lock, Address at, StorageId id, Address staged);

@@ -17,7 +17,42 @@ constexpr int kJustHealed = 0;
 constexpr int kPinned = 1;
 constexpr int kFree = 2;
 
+constexpr int kMostWaits = 8;  // for ops that read a storage while its copy is about to begin
+
 }  // namespace
+
+// Of one storage that is being written out.
+class PagerCore::Gate final : public CopyGate {
+ public:
+  // Called with the lock held.
+  Gate(PagerCore& pager, Address at, const Pageable& storage) : pager_(pager), at_(at), id_(storage.id) {
+    if (storage.pins == 0) ops_ = storage.ops;
+  }
+
+  // The lock is held until the copy was given, so that no op begins before that.
+  Answer pass(const std::function<void()>& begin) override {
+    const Lock lock(pager_.lock_);
+    Pageable* storage = pager_.find(at_, id_);
+    if (storage == nullptr || storage->changed) return Answer::Never;
+    if (storage->pins > 0 || waits_ == kMostWaits) {
+      pager_.make_writable(at_, *storage);  // the copy is worthless
+      return Answer::Never;
+    }
+    if (std::exchange(ops_, storage->ops) != storage->ops) {
+      ++waits_;
+      return Answer::WaitAgain;
+    }
+    begin();
+    return Answer::Begun;
+  }
+
+ private:
+  PagerCore& pager_;
+  const Address at_;
+  const StorageId id_;
+  std::optional<std::uint64_t> ops_;  // Pageable::ops when the wait began; nothing: an op was in flight
+  int waits_ = 0;
+};
 
 // Makes room for a request that the store refused: gives up staged pages, else evicts one storage, else waits for a
 // move to end.
@@ -155,9 +190,10 @@ Status PagerCore::write_out(Lock& lock, Address at, StorageId id, For whom) {
   storage->writing = true;
   storage->changed = false;
   const auto sharing = storage->shared ? Tier::Sharing::WithAFork : Tier::Sharing::None;
+  Gate gate(*this, at, *storage);
   ++moves_;
   lock.unlock();
-  Status written = spill_->write(*slot, at, sharing);
+  Status written = spill_->write(*slot, at, sharing, &gate);
   lock.lock();
   --moves_;
   changed_.notify_all();

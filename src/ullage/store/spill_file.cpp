@@ -207,7 +207,7 @@ Status SpillFile::empty_gaps(Bytes size) {
                           std::strerror(error) + "); raise its bound with --spill DIR:SIZE");
 }
 
-Status SpillFile::write_copied(SpillContent& content, Address from) {
+Status SpillFile::write_copied(SpillContent& content, Address from, CopyGate* gate) {
   CopyBuffer buffer;
   const SpillSlot& slot = content.slot;
   if (buffer.failed()) return file_->refusal(Way::Write, slot.size, errno);
@@ -215,7 +215,7 @@ Status SpillFile::write_copied(SpillContent& content, Address from) {
   for (Bytes done; done < slot.size; done += kCopyChunk) {
     const Bytes chunk = std::min(slot.size - done, kCopyChunk);
     if (bridge_ != nullptr) {
-      ULLAGE_TRY(bridge_->copy_out(from + done, bytes_at(buffer.address()), chunk));
+      ULLAGE_TRY(bridge_->copy_out(from + done, bytes_at(buffer.address()), chunk, gate));
     } else if (!buffer.take(from + done, chunk)) {
       return file_->error(Error::Kind::NotFound, "the pages to write were taken away meanwhile");
     }
@@ -227,14 +227,14 @@ Status SpillFile::write_copied(SpillContent& content, Address from) {
   return success();
 }
 
-Status SpillFile::write(const SpillSlot& slot, Address from, Sharing sharing) {
+Status SpillFile::write(const SpillSlot& slot, Address from, Sharing sharing, CopyGate* gate) {
   if (is_child_) return no_spilling_here();
   Work work(*this, Way::Write, slot);
   work.content().whole = false;
   work.content().checked = false;
   const bool by_copy = checksums_ || bridge_ != nullptr || sharing == Sharing::WithAFork;
   Status done =
-      by_copy ? write_copied(work.content(), from) : file_->transfer(Way::Write, slot.offset, from, slot.size);
+      by_copy ? write_copied(work.content(), from, gate) : file_->transfer(Way::Write, slot.offset, from, slot.size);
   if (!done) return done;
   work.content().whole = true;
   written_ += slot.size.count;

@@ -55,7 +55,7 @@ class SpillFile final : public Tier {
   // which is the only NotFound. Pages that are shared with a forked process are copied through a small buffer. A write
   // past the page cache would pin them, and since Linux 5.19 the kernel first copies each shared page that it pins.
   // That would take the very memory that is to be freed.
-  Status write(const SpillSlot& slot, Address from, Sharing sharing = Sharing::None) override;
+  Status write(const SpillSlot& slot, Address from, Sharing sharing = Sharing::None, CopyGate* gate = nullptr) override;
   static bool pages_are_gone(const Error& error) { return error.kind == Error::Kind::NotFound; }
 
   // As Tier::read(). BadFile: the file was cut short, the slot was never wholly written, or (with checksums) its bytes
@@ -84,7 +84,7 @@ class SpillFile final : public Tier {
   Result<SpillSlot> grow(Bytes size);
   Status find_blocks(const SpillSlot& slot);
   Status empty_gaps(Bytes size);
-  Status write_copied(SpillContent& content, Address from);
+  Status write_copied(SpillContent& content, Address from, CopyGate* gate);
   Status read_copied(const SpillContent& content, Address into);
   Error other_bytes(const SpillSlot& slot) const;
   Error limit_reached(Bytes size) const;

@@ -8,7 +8,22 @@
 #include "ullage/base/result.h"
 #include "ullage/store/spill_space.h"
 
+#include <functional>
+
 namespace ullage::store {
+
+// Lets a copy out of a storage begin only while no op can touch its bytes. For devices that run work later than it was
+// given and notice no writes: on these, the wait for the work on the bytes ends before the copy begins, and an op may
+// come between.
+class CopyGate {
+ public:
+  enum class Answer { Begun, WaitAgain, Never };
+  virtual ~CopyGate() = default;
+  // Calls `begin`, which gives the copy to the device and returns at once, unless an op got in the way. WaitAgain: an op
+  // has read the bytes since the caller began to wait for the work on them. Never: an op is in flight that has them, or
+  // they were written to; the copy would be thrown away.
+  virtual Answer pass(const std::function<void()>& begin) = 0;
+};
 
 // Thread-safe.
 class Tier {
@@ -20,9 +35,10 @@ class Tier {
   virtual Result<SpillSlot> take(Bytes size) = 0;
 
   // Writes the whole slot from `from`, a multiple of 4096. After an error the slot holds nothing and may be written
-  // again. `sharing`: are the pages shared with a forked process?
+  // again. `sharing`: are the pages shared with a forked process? Every copy by a Bridge passes `gate` (null: there is
+  // none); if that says Never, the result is an error.
   enum class Sharing { None, WithAFork };
-  virtual Status write(const SpillSlot& slot, Address from, Sharing sharing) = 0;
+  virtual Status write(const SpillSlot& slot, Address from, Sharing sharing, CopyGate* gate) = 0;
 
   // Reads the whole slot to `into`; nobody else may touch these bytes meanwhile. After an error they are undefined.
   virtual Status read(const SpillSlot& slot, Address into) = 0;
@@ -37,11 +53,12 @@ class Tier {
 };
 
 // Copies from and to memory that the processor cannot reach: a card's. Thread-safe. A copy waits for the work on these
-// bytes that the device was given before, and each call returns when the bytes are there.
+// bytes that the device was given before, and each call returns when the bytes are there. copy_out() passes `gate` (null:
+// there is none) between the wait and the copy; if that says Never, the result is an error.
 class Bridge {
  public:
   virtual ~Bridge() = default;
-  virtual Status copy_out(Address from, void* into, Bytes size) = 0;
+  virtual Status copy_out(Address from, void* into, Bytes size, CopyGate* gate) = 0;
   virtual Status copy_in(const void* from, Address into, Bytes size) = 0;
 };
 
