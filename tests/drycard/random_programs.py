@@ -68,6 +68,8 @@ class Program:
             for tensor in before:
                 tensor.record_stream(stream)
             torch.cuda.current_stream().wait_stream(stream)
+        for tensor in self.live:  # what was made there is used here
+            tensor.record_stream(torch.cuda.current_stream())
         done["beside"] += 1
 
     def made(self):

@@ -251,6 +251,7 @@ report::DryCardCount DryRunner::count(const DryOrder& order, const fs::path& at)
     count.peak = std::max(count.peak, bytes_of(account->card[static_cast<std::size_t>(i)].taken_peak));
   }
   count.launches = account->launches.load(), count.unread_launches = account->unread_launches.load();
+  count.kernels = account->kernels.load(), count.kernel_code = bytes_of(account->kernel_code);
   count.findings = account->findings.load();
   for (const drycard::LedgerFinding& one : account->finding) {
     if (one.set.load() != 0) count.finding_texts.emplace_back(one.text.data());

@@ -58,7 +58,7 @@ struct LedgerFinding {
 
 struct CardLedger {
   static constexpr std::uint64_t kMagic = 0x6472'6163'7972'6455;  // "Udrycard"
-  static constexpr std::uint32_t kLayout = 3;
+  static constexpr std::uint32_t kLayout = 4;
   static constexpr std::size_t kNames = 64;
   static constexpr std::size_t kProcesses = 64;
 
@@ -83,7 +83,10 @@ struct CardLedger {
   std::array<LedgerCard, kMostCards> card;
   std::array<LedgerProcess, kProcesses> process;
   LedgerWord findings{0};
-  LedgerWord unread_launches{0};           // launches whose arguments could not be looked at, in runs with checks
+  LedgerWord unread_launches{0};  // launches whose arguments could not be looked at, in runs with checks
+  // Kernels that were launched, each once in a process, and their code: what a real card loads at first launches.
+  LedgerWord kernels{0};
+  LedgerWord kernel_code{0};
   std::array<LedgerFinding, 16> finding;   // the first ones
   std::array<LedgerName, kNames> unknown;  // each name once, in the order of the first calls
 };

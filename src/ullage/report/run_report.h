@@ -32,6 +32,8 @@ struct DryCardCount {
   Bytes peak;                                       // the most that all processes held at any moment, contexts included
   Bytes pinned_peak;                                // of locked memory of the host
   std::uint64_t launches = 0, unread_launches = 0;  // of kernels; those whose arguments could not be looked at
+  std::uint64_t kernels = 0;                        // that were launched, each once in a process
+  Bytes kernel_code;                                // of these: a real card loads it at the first launches
   std::uint64_t findings = 0;                       // errors that would have corrupted data or crashed on a real card
   std::vector<std::string> finding_texts;           // the first ones
 };

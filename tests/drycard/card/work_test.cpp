@@ -33,7 +33,10 @@ void add(Code& to, T value) {
   to.insert(to.end(), begin, begin + sizeof value);
 }
 
-// The machine code of a kernel with arguments of these sizes, of which only their description is there.
+constexpr std::size_t kCode = 640;
+
+// The machine code of a kernel with arguments of these sizes: the description of the arguments, and the size of the
+// instructions.
 Code machine_code(const std::string& kernel, const std::vector<std::uint16_t>& sizes) {
   Code attributes;
   for (std::size_t i = sizes.size(); i-- > 0;) {
@@ -42,15 +45,17 @@ Code machine_code(const std::string& kernel, const std::vector<std::uint16_t>& s
         add<std::uint16_t>(attributes, 0);
     add(attributes, static_cast<std::uint32_t>(sizes[i]) << 18 | 0x1f000u);
   }
-  const std::string names = std::string(1, '\0') + ".shstrtab" + '\0' + ".nv.info." + kernel + '\0';
+  const std::string names =
+      std::string(1, '\0') + ".shstrtab" + '\0' + ".nv.info." + kernel + '\0' + ".text." + kernel + '\0';
   Elf64_Ehdr header = {};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_shoff = sizeof header, header.e_shentsize = sizeof(Elf64_Shdr), header.e_shnum = 2, header.e_shstrndx = 0;
-  Elf64_Shdr texts = {}, info = {};
-  texts.sh_name = 1, texts.sh_offset = sizeof header + 2 * sizeof texts, texts.sh_size = names.size();
+  header.e_shoff = sizeof header, header.e_shentsize = sizeof(Elf64_Shdr), header.e_shnum = 3, header.e_shstrndx = 0;
+  Elf64_Shdr texts = {}, info = {}, text = {};
+  texts.sh_name = 1, texts.sh_offset = sizeof header + 3 * sizeof texts, texts.sh_size = names.size();
   info.sh_name = 11, info.sh_offset = texts.sh_offset + names.size(), info.sh_size = attributes.size();
+  text.sh_name = static_cast<Elf64_Word>(names.find(".text.")), text.sh_type = SHT_NOBITS, text.sh_size = kCode;
   Code all;
-  add(all, header), add(all, texts), add(all, info);
+  add(all, header), add(all, texts), add(all, info), add(all, text);
   all.insert(all.end(), names.begin(), names.end());
   all.insert(all.end(), attributes.begin(), attributes.end());
   return all;
@@ -303,6 +308,38 @@ TEST(DryCardWork, TheDefaultStreamIsOrderedWithBlockingStreams) {
   move_out(2, card.stream_);  // this stream does not wait
   EXPECT_EQ(card.findings(), 1u);
   EXPECT_EQ(card.card_("cudaStreamDestroy", blocking), 0);
+}
+
+TEST(DryCardWork, ANumberBesideHalfAnOldAddressIsNotLookedAt) {
+  CheckedCard card;
+  card.map(0);
+  card.launch(card.at(0), card.at(2) + 0xcd, card.stream_);  // as 0.2f ends
+  EXPECT_EQ(card.findings(), 0u) << card.first();
+}
+
+// As Triton does it.
+TEST(DryCardWork, ALaunchOfCodeThatWasLoadedAtRunTimeIsLookedAt) {
+  CheckedCard card;
+  card.map(0), card.map(1);
+  Code code = machine_code("made_later", {8, 8});
+  void *module = nullptr, *kernel = nullptr;
+  ASSERT_EQ(card.card_("cuModuleLoadData", &module, static_cast<const void*>(code.data())), 0);
+  code.assign(code.size(), 0);  // the program need not keep it
+  ASSERT_EQ(card.card_("cuModuleGetFunction", &kernel, module, static_cast<const char*>("made_later")), 0);
+  const auto launch = [&](Address first, Address second) {
+    void* arguments[] = {&first, &second};
+    EXPECT_EQ(card.card_("cuLaunchKernel", kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, card.stream_,
+                         static_cast<void**>(arguments), static_cast<void**>(nullptr)),
+              0);
+  };
+  launch(card.at(0), card.at(1));
+  EXPECT_EQ(card.findings(), 0u) << card.first();
+  EXPECT_EQ(card.card_.ledger().unread_launches.load(), 0u);
+  launch(card.at(0), card.at(2));
+  EXPECT_EQ(card.findings(), 1u);
+  EXPECT_TRUE(card.first().ends_with(": made_later")) << card.first();
+  EXPECT_EQ(card.card_.ledger().kernels.load(), 1u);
+  EXPECT_EQ(card.card_.ledger().kernel_code.load(), kCode);
 }
 
 TEST(DryCardWork, ALaunchWhoseArgumentsCannotBeReadIsCounted) {

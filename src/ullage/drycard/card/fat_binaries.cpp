@@ -157,9 +157,10 @@ KernelFacts& kernel_facts(const void* function, int card) {
   if (code == nullptr || code->text) return facts;
   static auto* const last = new std::pair<const Code*, std::vector<std::uint8_t>>;  // kernels come in groups
   if (last->first != code) *last = {code, decompressed(code->bytes, code->size)};
-  const std::vector<std::size_t> sizes = argument_sizes(last->second, facts.name);
-  facts.is_known = !sizes.empty();
-  facts.words = ArgumentWords(sizes);
+  const KernelCode its = kernel_code(last->second, facts.name);
+  facts.is_known = !its.arguments.empty();
+  facts.words = ArgumentWords(its.arguments);
+  facts.code = its.size;
   return facts;
 }
 

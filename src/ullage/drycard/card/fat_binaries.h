@@ -25,6 +25,8 @@ struct KernelFacts {
   const char* name = "a kernel";
   ArgumentWords words;
   bool is_known = false;  // false: the module's code could not be read
+  std::size_t code = 0;   // bytes that a card loads for it
+  bool is_new = true;     // it was not launched yet
 };
 // For a card of that capability. The reference stays valid.
 KernelFacts& kernel_facts(const void* function, int card);

@@ -65,7 +65,7 @@ Decompress find_decompress() {
 
 }  // namespace
 
-std::vector<std::size_t> argument_sizes(Bytes machine_code, std::string_view kernel) {
+KernelCode kernel_code(Bytes machine_code, std::string_view kernel) {
   Elf64_Ehdr header;
   if (!read(machine_code, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
   const auto section = [&](std::size_t index, Elf64_Shdr& into) {
@@ -74,14 +74,34 @@ std::vector<std::size_t> argument_sizes(Bytes machine_code, std::string_view ker
   Elf64_Shdr names;
   if (header.e_shentsize != sizeof names || !section(header.e_shstrndx, names)) return {};
   const Bytes texts = part(machine_code, names.sh_offset, names.sh_size);
-  const std::string wanted = ".nv.info." + std::string(kernel);
+  KernelCode code;
   Elf64_Shdr one;
   for (std::size_t i = 0; i < header.e_shnum && section(i, one); ++i) {
-    const Bytes name = part(texts, one.sh_name, wanted.size() + 1);
-    if (name.empty() || std::memcmp(name.data(), wanted.c_str(), name.size()) != 0) continue;
-    return sizes_of(part(machine_code, one.sh_offset, one.sh_size));
+    const Bytes rest = part(texts, one.sh_name, texts.size() - std::min<std::size_t>(one.sh_name, texts.size()));
+    const std::string_view name(reinterpret_cast<const char*>(rest.data()),
+                                ::strnlen(reinterpret_cast<const char*>(rest.data()), rest.size()));
+    if (!name.ends_with(kernel) || name.size() == kernel.size()) continue;
+    const std::string_view kind = name.substr(0, name.size() - kernel.size());
+    if (kind == ".nv.info.") code.arguments = sizes_of(part(machine_code, one.sh_offset, one.sh_size));
+    const bool is_constants = kind.starts_with(".nv.constant") && kind.ends_with('.');
+    if (kind == ".text." || is_constants) code.size += one.sh_size;
   }
-  return {};
+  return code;
+}
+
+Bytes machine_code_at(const void* image) {
+  const auto* begin = static_cast<const std::uint8_t*>(image);
+  Elf64_Ehdr header;
+  if (image == nullptr || std::memcmp(image, ELFMAG, SELFMAG) != 0) return {};
+  std::memcpy(&header, image, sizeof header);
+  std::size_t end = header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize;
+  end = std::max<std::size_t>(end, header.e_phoff + std::size_t{header.e_phnum} * header.e_phentsize);
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, begin + header.e_shoff + i * header.e_shentsize, sizeof section);
+    if (section.sh_type != SHT_NOBITS) end = std::max<std::size_t>(end, section.sh_offset + section.sh_size);
+  }
+  return {begin, end};
 }
 
 std::vector<std::uint8_t> decompressed(Bytes code, std::size_t size) {
@@ -106,7 +126,8 @@ std::vector<Address> ArgumentWords::addresses(void* const* arguments) {
   std::erase_if(words_, [&](const Word& word) {
     Address value = 0;
     std::memcpy(&value, static_cast<const char*>(arguments[word.argument]) + word.offset, sizeof value);
-    if (is_device(value)) found.push_back(value);
+    constexpr Address kAlignment = 4;
+    if (is_device(value) && value % kAlignment == 0) found.push_back(value);
     return value != 0 && !is_device(value);
   });
   return found;

@@ -14,9 +14,16 @@
 
 namespace ullage::drycard {
 
-// The sizes of a kernel's arguments in their order, from the machine code of its module. Empty if it does not have that
-// kernel or cannot be read.
-std::vector<std::size_t> argument_sizes(std::span<const std::uint8_t> machine_code, std::string_view kernel);
+// What the machine code of a module says of one of its kernels.
+struct KernelCode {
+  std::vector<std::size_t> arguments;  // their sizes, in order; empty: the module does not have that kernel, or cannot
+                                       // be read
+  std::size_t size = 0;                // bytes that a card loads for it: instructions and constants
+};
+KernelCode kernel_code(std::span<const std::uint8_t> machine_code, std::string_view kernel);
+
+// Returns the machine code that begins at `image`, an ELF file. Empty if it is none: text (PTX), or a container.
+std::span<const std::uint8_t> machine_code_at(const void* image);
 
 // Returns `code`, decompressed if it is compressed. `size` is its size when decompressed. Empty if it cannot be
 // decompressed (libzstd.so.1 is missing).
@@ -26,7 +33,8 @@ std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::
 //
 // Closures are passed as structs, whose padding is not initialised: half of an old address may stand beside a number,
 // as in {0.2f, ....}, and together they look like an address. But at some launch another value stands there. A word
-// that once held neither zero nor an address of a card is therefore no address in any later launch.
+// that once held neither zero nor an address of a card is therefore no address in any later launch. Nor is a value that
+// is no multiple of 4 looked at, which most such numbers are (0.1f, 0.2f) and few addresses of tensors.
 class ArgumentWords {
  public:
   ArgumentWords() = default;

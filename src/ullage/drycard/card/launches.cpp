@@ -13,6 +13,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace ullage::drycard {
@@ -26,9 +27,7 @@ Error launch(const void* kernel, void* const* arguments, const void* stream) {
   note_work(stream, 1);
   if (!checks_work()) return kSuccess;
   const std::lock_guard hold(lock());
-  KernelFacts& facts = kernel_facts(kernel, capability());
-  if (!facts.is_known) ledger().unread_launches.fetch_add(1, std::memory_order_relaxed);
-  give_kernel(stream, facts.name, facts.words.addresses(arguments));
+  give_launch(stream, kernel_facts(kernel, capability()), arguments);
   return kSuccess;
 }
 
@@ -51,6 +50,16 @@ void* address_of_symbol(const void* symbol) {
 }
 
 }  // namespace
+
+void give_launch(const void* stream, KernelFacts& kernel, void* const* arguments) {
+  if (std::exchange(kernel.is_new, false)) {
+    ledger().kernels.fetch_add(1, std::memory_order_relaxed);
+    ledger().kernel_code.fetch_add(kernel.code, std::memory_order_relaxed);
+  }
+  const bool is_read = kernel.is_known && arguments != nullptr;
+  if (!is_read) ledger().unread_launches.fetch_add(1, std::memory_order_relaxed);
+  give_kernel(stream, kernel.name, is_read ? kernel.words.addresses(arguments) : std::vector<Address>());
+}
 
 FunctionAttributes plain_kernel() {
   FunctionAttributes made = {};

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that is loaded at run time (by Triton, users of NVRTC, torch's own jiterator). Any code is accepted, and its
-// kernels launch like all others.
+// kernels launch like all others. In runs with checks the machine code is kept, so that launches' arguments can be
+// looked at. Text (PTX) and containers are not read: these launches are counted as unread.
 
 #include "ullage/drycard/card/kernels.h"
 #include "ullage/drycard/card/memory.h"
 #include "ullage/drycard/card/streams.h"
+#include "ullage/drycard/card/work.h"
 
 #include <atomic>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace ullage::drycard {
 namespace {
@@ -17,9 +24,46 @@ Error make_handle(void** handle) {
   return kSuccess;
 }
 
-Error launch(const void* stream) {
+struct Loaded {
+  std::map<const void*, std::vector<std::uint8_t>> modules;
+  std::map<const void*, KernelFacts> kernels;
+  std::set<std::string> names;
+};
+Loaded& loaded() {
+  static Loaded* all = new Loaded;
+  return *all;
+}
+
+Error load(void** module, const void* image) {
+  make_handle(module);
+  if (!checks_work()) return kSuccess;
+  const std::span<const std::uint8_t> code = machine_code_at(image);
+  const std::lock_guard hold(lock());
+  loaded().modules[*module].assign(code.begin(), code.end());
+  return kSuccess;
+}
+
+Error find_kernel(void** kernel, const void* module, const char* name) {
+  make_handle(kernel);
+  if (!checks_work() || name == nullptr) return kSuccess;
+  const std::lock_guard hold(lock());
+  const auto found = loaded().modules.find(module);
+  if (found == loaded().modules.end()) return kSuccess;
+  const KernelCode code = kernel_code(found->second, name);
+  KernelFacts& facts = loaded().kernels[*kernel];
+  facts.name = loaded().names.emplace(name).first->c_str();
+  facts.words = ArgumentWords(code.arguments);
+  facts.is_known = !code.arguments.empty();
+  facts.code = code.size;
+  return kSuccess;
+}
+
+Error launch(const void* kernel, const void* stream, void* const* arguments) {
   if (const Error error = use_current(); error != kSuccess) return error;
   note_work(stream, 1);
+  if (!checks_work()) return kSuccess;
+  const std::lock_guard hold(lock());
+  give_launch(stream, loaded().kernels[kernel], arguments);
   return kSuccess;
 }
 
@@ -52,13 +96,15 @@ Error global(Address* at, std::size_t* size) {
 }  // namespace
 
 ULLAGE_CARD_API int cuModuleLoad(void** module, const char*) { return make_handle(module); }
-ULLAGE_CARD_API int cuModuleLoadData(void** module, const void*) { return make_handle(module); }
-ULLAGE_CARD_API int cuModuleLoadDataEx(void** module, const void*, unsigned, int*, void**) {
-  return make_handle(module);
+ULLAGE_CARD_API int cuModuleLoadData(void** module, const void* image) { return load(module, image); }
+ULLAGE_CARD_API int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void**) {
+  return load(module, image);
 }
 ULLAGE_CARD_API int cuModuleLoadFatBinary(void** module, const void*) { return make_handle(module); }
 ULLAGE_CARD_API int cuModuleUnload(void*) { return kSuccess; }
-ULLAGE_CARD_API int cuModuleGetFunction(void** function, void*, const char*) { return make_handle(function); }
+ULLAGE_CARD_API int cuModuleGetFunction(void** function, void* module, const char* name) {
+  return find_kernel(function, module, name);
+}
 ULLAGE_CARD_API int cuModuleGetFunctionCount(unsigned* count, void*) {
   *count = 1;
   return kSuccess;
@@ -66,10 +112,12 @@ ULLAGE_CARD_API int cuModuleGetFunctionCount(unsigned* count, void*) {
 ULLAGE_CARD_API int cuModuleGetGlobal_v2(Address* at, std::size_t* size, void*, const char*) {
   return global(at, size);
 }
-ULLAGE_CARD_API int cuLibraryLoadData(void** library, const void*) { return make_handle(library); }
+ULLAGE_CARD_API int cuLibraryLoadData(void** library, const void* image) { return load(library, image); }
 ULLAGE_CARD_API int cuLibraryLoadFromFile(void** library, const char*) { return make_handle(library); }
 ULLAGE_CARD_API int cuLibraryUnload(void*) { return kSuccess; }
-ULLAGE_CARD_API int cuLibraryGetKernel(void** kernel, void*, const char*) { return make_handle(kernel); }
+ULLAGE_CARD_API int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
+  return find_kernel(kernel, library, name);
+}
 ULLAGE_CARD_API int cuLibraryGetModule(void** module, void*) { return make_handle(module); }
 ULLAGE_CARD_API int cuLibraryGetGlobal(Address* at, std::size_t* size, void*, const char*) { return global(at, size); }
 ULLAGE_CARD_API int cuKernelGetFunction(void** function, void* kernel) {
@@ -103,16 +151,16 @@ ULLAGE_CARD_API int cuLinkComplete(void*, void** cubin, std::size_t* size) {
 }
 ULLAGE_CARD_API int cuLinkDestroy(void*) { return kSuccess; }
 
-ULLAGE_CARD_API int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                   void* stream, void**, void**) {
-  return launch(stream);
+ULLAGE_CARD_API int cuLaunchKernel(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                   void* stream, void** arguments, void**) {
+  return launch(kernel, stream, arguments);
 }
-ULLAGE_CARD_API int cuLaunchKernelEx(const LaunchConfig* config, void*, void**, void**) {
-  return launch(config->stream);
+ULLAGE_CARD_API int cuLaunchKernelEx(const LaunchConfig* config, void* kernel, void** arguments, void**) {
+  return launch(kernel, config->stream, arguments);
 }
-ULLAGE_CARD_API int cuLaunchCooperativeKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                              unsigned, void* stream, void**) {
-  return launch(stream);
+ULLAGE_CARD_API int cuLaunchCooperativeKernel(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                              unsigned, void* stream, void** arguments) {
+  return launch(kernel, stream, arguments);
 }
 ULLAGE_CARD_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads, std::size_t shared) {
   *blocks = blocks_per_multiprocessor(threads, shared);

@@ -57,6 +57,8 @@ Json dry_of(const DryCardCount& dry) {
           {"pinned_peak_bytes", dry.pinned_peak.count},
           {"launches", dry.launches},
           {"unread_launches", dry.unread_launches},
+          {"kernels", dry.kernels},
+          {"kernel_code_bytes", dry.kernel_code.count},
           {"findings", dry.findings},
           {"finding_texts", dry.finding_texts}};
 }
