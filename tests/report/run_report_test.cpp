@@ -343,6 +343,18 @@ TEST(RunReport, AddsUpTheMovingOfAllProcesses) {
   EXPECT_EQ(run.report().moving.out.count, UINT64_MAX);
 }
 
+TEST(RunReport, LeastBudgetHoldsARefusedRequestOnlyIfTheProgramFailedWithoutIt) {
+  SampleRun run;
+  store::LedgerSlot& slot = run.moves(run.attach());
+  slot.least_budget.store((900_MiB).count);
+  slot.refused_least.store((160_GiB).count);
+  slot.refused.store(1);
+  EXPECT_EQ(run.report().least_budget, 900_MiB);
+  run.exits(1);
+  EXPECT_EQ(run.report().least_budget, 160_GiB);
+  EXPECT_EQ(run.report().budget_to_try, 160_GiB);
+}
+
 TEST(RunReport, LeastBudgetIsUnknownUntilTheRuntimeSaysIt) {
   SampleRun run;
   run.attach();

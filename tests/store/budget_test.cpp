@@ -67,6 +67,16 @@ TEST(BudgetOfACard, LeastHoldsItsReserve) {
   EXPECT_EQ(card.note_least(301_MiB), 301_MiB + beside + Budget::kLeastAllowance) << "nobody asked for the limit";
 }
 
+// A program that asks for too much may catch the error and go on.
+TEST(BudgetOfACard, LeastHoldsNoRequestThatWasRefused) {
+  resident = 105_MiB, others = 0_B;
+  Budget card{1_GiB, 105_MiB, 64_MiB, &read_resident, nullptr, /*lends=*/false};
+  const Bytes beside = 1_GiB - card.resident_limit(0_B);
+  EXPECT_EQ(card.least_with(160_GiB), 160_GiB + beside + Budget::kLeastAllowance);
+  EXPECT_EQ(card.note_least(300_MiB), 300_MiB + beside + Budget::kLeastAllowance);
+  EXPECT_EQ(card.least_with(200_MiB), 300_MiB + beside + Budget::kLeastAllowance);
+}
+
 // PyTorch's allocator on a card is granted more than it needs at once. What it has not taken is taken back before a
 // refusal, so it is no part of the least.
 TEST(BudgetOfACard, LeastHoldsOfAGrantOnlyWhatStands) {

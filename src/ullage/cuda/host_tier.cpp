@@ -82,8 +82,8 @@ bool HostTier::lock_up_to(Bytes end) {
 
 Status HostTier::write(const store::SpillSlot& slot, Address from, Sharing sharing, store::CopyGate* gate) {
   if (!is_here(slot)) return below_->write(slot, from, sharing, gate);
-  return in_pieces(
-      slot, [&](void* here, Bytes done, Bytes part) { return driver_.copy_out(from + done, here, part, gate); });
+  return in_pieces(slot,
+                   [&](void* here, Bytes done, Bytes part) { return driver_.copy_out(from + done, here, part, gate); });
 }
 
 Status HostTier::read(const store::SpillSlot& slot, Address into) {

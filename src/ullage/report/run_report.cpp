@@ -92,10 +92,17 @@ void read_steps(RunReport& report, const std::vector<const LedgerSlot*>& used) {
   if (report.steps > 0u) report.step_median = median_step(busiest);
 }
 
+// Returns the least budget with which the process would have come as far. A request that was refused counts only if the
+// program did not get along without it.
+Bytes least_of(const LedgerSlot& slot, Outcome outcome) {
+  const Bytes served{slot.least_budget.load()};
+  return outcome == Outcome::Done ? served : std::max(served, Bytes{slot.refused_least.load()});
+}
+
 // Returns the least budget of the processes; with several, the largest of them.
-std::optional<Bytes> least_budget(const std::vector<const LedgerSlot*>& used) {
+std::optional<Bytes> least_budget(const std::vector<const LedgerSlot*>& used, Outcome outcome) {
   Bytes least{};
-  for (const LedgerSlot* slot : used) least = std::max(least, Bytes{slot->least_budget.load()});
+  for (const LedgerSlot* slot : used) least = std::max(least, least_of(*slot, outcome));
   return least > Bytes{} && least <= kBeyondSense ? std::optional(least) : std::nullopt;
 }
 
@@ -164,8 +171,8 @@ void read_recomputing(RunReport& report, const std::vector<const LedgerSlot*>& u
 // Otherwise moving failed, and only a budget that holds everything serves: the pool's live peak, the request, the
 // outside and the margin. Adds 5 % and rounds up to 16 MiB. Returns nothing if the outside was never measured (the card
 // does not exist), or if a figure is absurd (a request can have 2^63 bytes).
-std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget) {
-  if (const Bytes least{slot.least_budget.load()}; least > budget.value_or(Bytes{}) && least <= kBeyondSense)
+std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget, Outcome outcome) {
+  if (const Bytes least = least_of(slot, outcome); least > budget.value_or(Bytes{}) && least <= kBeyondSense)
     return least;
   const Bytes request{slot.refused.load() != 0 ? slot.last_request.load() : 0};
   const Bytes outside = std::max(Bytes{slot.outside_expected.load()}, Bytes{slot.outside_at_peak.load()});
@@ -189,7 +196,7 @@ void read_words(RunReport& report, const std::vector<const LedgerSlot*>& used) {
     report.refused_op = one_line(spoke.last_op.get());
   }
   if (spoke.refused.load() != 0 || spoke.infeasible.load() != 0) {
-    report.budget_to_try = enough_for(spoke, report.budget);
+    report.budget_to_try = enough_for(spoke, report.budget, report.outcome);
   }
 }
 
@@ -247,7 +254,7 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     if (end.record_file) read_recording(report, used);
     report.moving = moving_of(used);
     read_recomputing(report, used);
-    report.least_budget = least_budget(used);
+    report.least_budget = least_budget(used, report.outcome);
     if (!end.allowed.empty()) {
       report.half_ops = 0;
       for (const LedgerSlot* slot : used) add(*report.half_ops, slot->half_ops);

@@ -126,6 +126,10 @@ void PlannedPaging::write_figures(store::LedgerSlot& slot) const {
   }
 }
 
+void PlannedPaging::say_goodbye() {
+  if (planning_) planning_->say_goodbye();
+}
+
 void PlannedPaging::after_fork_in_child() {
   if (follower_) follower_->after_fork_in_child();
   if (planning_) planning_->after_fork_in_child();

@@ -61,6 +61,7 @@ class PlannedPaging final {
   bool planning_gives_way() { return planning_ && planning_->give_way(); }
 
   void after_fork_in_child();
+  void say_goodbye();  // as the process ends
 
  private:
   void adopt_plan_file();

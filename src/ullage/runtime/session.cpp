@@ -143,7 +143,10 @@ class Running final : public Session, public PoolListener {
   void make_way(Bytes bytes) override {
     if (device_->is_the_process()) watch_->make_way(bytes);
   }
-  bool grant(Bytes bytes) override { return charges_->grant(bytes); }
+  bool grant(Bytes bytes) override {
+    note_least();
+    return charges_->grant(bytes);
+  }
   void drop_idle() override { pager_->drop_idle(); }
   void captures(bool begin) override {
     if (begin) pager_->begin_capture();
@@ -166,7 +169,7 @@ class Running final : public Session, public PoolListener {
   }
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
     if (recorder_) recorder_->refused(shortage.refusal.requested);
-    figures_->refused(shortage, op, message);
+    figures_->refused(shortage, op, message, pool_->least_for(shortage));
   }
 
  private:
@@ -252,6 +255,8 @@ class Running final : public Session, public PoolListener {
     const Bytes unused = settings_.take_back ? settings_.take_back() : Bytes{};
     if (unused > Bytes{}) {
       charges_->release(unused);
+      pager_->missing();  // measures the outside without these bytes
+      note_least();
       return true;
     }
     if (charged_for_the_end_.exchange(false)) {
@@ -261,6 +266,10 @@ class Running final : public Session, public PoolListener {
     if (paging_ && paging_->planning_gives_way()) return true;
     return budget_.lend();
   }
+
+  // Call this when the bytes beside the pool change. What the pool needed at once before the change is then not added
+  // to what is beside it afterwards.
+  void note_least() { static_cast<void>(budget_.note_least(pager_->take_at_once())); }
 
   void record_charge(std::int64_t bytes) {
     for (Recorder* recorder : recorders()) recorder->charged(bytes);
@@ -341,6 +350,7 @@ class Running final : public Session, public PoolListener {
     device_->ending(*pager_);
     watch_->look(true);
     write_plan_figures();
+    if (paging_ && !in_child_) paging_->say_goodbye();
     if (recorder_) recorder_->finish();
     figures_->ended();
     device_->ended(*pager_);

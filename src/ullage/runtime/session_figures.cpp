@@ -32,11 +32,13 @@ trace::ProcessFigures SessionFigures::now() const {
   return figures;
 }
 
-void SessionFigures::refused(const store::Shortage& shortage, const std::string& op, const std::string& message) {
+void SessionFigures::refused(const store::Shortage& shortage, const std::string& op, const std::string& message,
+                             Bytes least) {
   if (slot_ == nullptr) return;
   slot_->last_request.store(shortage.refusal.requested.count);
   slot_->last_op.set(op);
   slot_->message.set(message);
+  slot_->refused_least.store(least.count);
   slot_->refused.fetch_add(1);
 }
 

@@ -25,7 +25,8 @@ class SessionFigures final {
   trace::ProcessFigures now() const;
 
   // Write into the slot that a request was refused, or that the process ended.
-  void refused(const store::Shortage& shortage, const std::string& op, const std::string& message);
+  // `least`: the budget that would have served it.
+  void refused(const store::Shortage& shortage, const std::string& op, const std::string& message, Bytes least);
   void ended();
 
   // In a child made by fork: the figures stay the parent's. The child's refusals go to `slot`.

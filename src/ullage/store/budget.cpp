@@ -73,12 +73,19 @@ Bytes Budget::expected_outside() const {
   return Bytes{std::max(std::max(set_aside_.load(), outside_at_charge_.load()) + charged_.load(), foreseen_.load())};
 }
 
-Bytes Budget::note_least(Bytes at_once) {
-  // Present charges, and what a card's libraries need, count until the next call too, even if nobody asks for the limit
-  // until then.
+Bytes Budget::still_needed() const {
   const bool still = !lends_ || charged_.load() > 0;
-  const Bytes still_needed = still ? needed_beside(lends_ ? Bytes{} : outside(), others()) : Bytes{};
-  const Bytes needed{needed_lately_.exchange(still_needed.count)};
+  return still ? needed_beside(lends_ ? Bytes{} : outside(), others()) : Bytes{};
+}
+
+Bytes Budget::least_with(Bytes at_once) const {
+  Bytes beside = std::max(Bytes{needed_lately_.load()}, still_needed());
+  if (left_out_.load()) beside = std::min(beside, Bytes{beside_last_.load()});
+  return std::max(Bytes{least_.load()}, at_once + beside + kLeastAllowance);
+}
+
+Bytes Budget::note_least(Bytes at_once) {
+  const Bytes needed{needed_lately_.exchange(still_needed().count)};
   if (!left_out_.load()) beside_last_.store(needed.count);
   raise(least_, at_once + std::min(needed, Bytes{beside_last_.load()}) + kLeastAllowance);
   return Bytes{least_.load()};

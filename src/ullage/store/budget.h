@@ -79,6 +79,9 @@ class Budget final : public Limit {
   // call. Adds the bytes that were outside the pool meanwhile (without unused reserves that are lent) and
   // kLeastAllowance, and returns the largest such sum.
   Bytes note_least(Bytes at_once);
+  // Returns the least budget of a run that also serves a request which was refused. `at_once`: what the pool would have
+  // needed for it. Notes nothing, because the program may catch the error and go on without the request.
+  Bytes least_with(Bytes at_once) const;
 
   // Call this when a step of the program ends. From the third step on the reserve follows the bytes that were outside.
   void end_step();
@@ -115,6 +118,9 @@ class Budget final : public Limit {
   // only expected to take are left out, because a refusal waits until they are taken.
   // On a card, charged bytes that do not stand outside are left out too: they are given back before a refusal.
   Bytes needed_beside(Bytes outside, Bytes others) const;
+  // needed_beside() where nobody has asked for the limit since note_least(): present charges, and what a card's
+  // libraries need, count nevertheless.
+  Bytes still_needed() const;
   // The bytes outside the pool when the first of the present charges was made, plus all charges; zero if nothing is
   // charged.
   Bytes charged_outside() const;

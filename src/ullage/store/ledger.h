@@ -90,7 +90,8 @@ struct LedgerSlot {
   Word cleaned{0};             // bytes that the background thread wrote ahead
   Word saved_writes{0};        // bytes spilled without writing, because they had not changed since they came back
   Word page_faults_healed{0};  // accesses to evicted storages that no op announced
-  Word least_budget{0};        // the least budget so far; 0: not known
+  Word least_budget{0};        // the least budget so far, without refused requests; 0: not known
+  Word refused_least{0};       // the least budget with which the last refused request would have been served too
   Word unmovable{0};           // bytes that cannot move: slabs, and inputs of ops that are not the pool's
 
   // The take, if one is recorded.
@@ -127,7 +128,7 @@ struct LedgerSlot {
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 10;
+  static constexpr std::uint32_t kLayout = 11;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;

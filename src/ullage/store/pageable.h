@@ -44,7 +44,7 @@ struct Pageable {
   std::uint32_t saves = 0;         // how many times autograd has it saved at present
   OpId saved_at;                   // when the first of these saves came
   OpId used_at;                    // the last op that read or made it
-  std::uint64_t ops = 0;  // how many ops began that have it
+  std::uint64_t ops = 0;           // how many ops began that have it
   UseId last_use;
   std::uint64_t adopted = 0;  // how often pages were handed over to it
   std::uint64_t healed = 0;   // number of the fault that brought it back last; 0: an op did, or it never left

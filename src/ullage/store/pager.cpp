@@ -464,7 +464,8 @@ Bytes PagerCore::present() const {
 Shortage PagerCore::shortage(const Refusal& refusal, const Tried& tried) {
   const bool small = refusal.requested < Store::kLeastRange;
   const Bytes request = small ? Slabs::kSlab : store_.span(refusal.requested);
-  const Bytes at_once = note_at_once(tried.is_pinned ? Bytes{} : request);
+  // The request itself is not noted: the program may go on without it.
+  const Bytes at_once = note_at_once({}) + (tried.is_pinned ? Bytes{} : request);
   return {refusal, at_once, pinned_, spill_ != nullptr && !in_child_, spill_failure_};
 }
 

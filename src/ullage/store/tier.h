@@ -19,9 +19,9 @@ class CopyGate {
  public:
   enum class Answer { Begun, WaitAgain, Never };
   virtual ~CopyGate() = default;
-  // Calls `begin`, which gives the copy to the device and returns at once, unless an op got in the way. WaitAgain: an op
-  // has read the bytes since the caller began to wait for the work on them. Never: an op is in flight that has them, or
-  // they were written to; the copy would be thrown away.
+  // Calls `begin`, which gives the copy to the device and returns at once, unless an op got in the way. WaitAgain: an
+  // op has read the bytes since the caller began to wait for the work on them. Never: an op is in flight that has them,
+  // or they were written to; the copy would be thrown away.
   virtual Answer pass(const std::function<void()>& begin) = 0;
 };
 
@@ -53,8 +53,8 @@ class Tier {
 };
 
 // Copies from and to memory that the processor cannot reach: a card's. Thread-safe. A copy waits for the work on these
-// bytes that the device was given before, and each call returns when the bytes are there. copy_out() passes `gate` (null:
-// there is none) between the wait and the copy; if that says Never, the result is an error.
+// bytes that the device was given before, and each call returns when the bytes are there. copy_out() passes `gate`
+// (null: there is none) between the wait and the copy; if that says Never, the result is an error.
 class Bridge {
  public:
   virtual ~Bridge() = default;

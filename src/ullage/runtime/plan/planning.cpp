@@ -190,6 +190,14 @@ void Planning::gave_way() {
         "no plan is made, because the program needs the memory that making one takes; tensors are moved on demand");
 }
 
+void Planning::say_goodbye() {
+  if (in_child_ || made_ > 0 || !settings_.say || state_.load() != State::Observing) return;
+  if (pager_.counts().spilled == Bytes{}) return;
+  settings_.say(
+      "no plan was made: the program ended before two of its steps were seen to be alike; tensors were moved on "
+      "demand");
+}
+
 void Planning::stop() {
   if (in_child_) return;
   stopping_.store(true);

@@ -58,6 +58,8 @@ class Planning final {
   // Called when the program lacks room. Stops planning and waits until its bytes are given back. False: planning holds
   // nothing, or did not stop within five seconds. Any thread may call but the planning one.
   bool give_way();
+  // Call it as the process ends. Says why there was no plan, if tensors were moved and nothing else has said it.
+  void say_goodbye();
 
  private:
   void observe();

@@ -142,8 +142,9 @@ bool Tape::freed(Address at, bool may_stay) {
   if (found == newest_.end()) return false;
   const ValueIndex value = found->second;
   Place& gone = place(value);
-  const bool stays =
-      may_stay && gone.ours == nullptr && gone.present() && leads_to_dropped(value) && !can_be_made(value);
+  Seen readers, sources;
+  const bool stays = may_stay && gone.ours == nullptr && gone.present() && leads_to_dropped(value, readers) &&
+                     !can_be_made(value, sources);
   gone.at = {};
   gone.newest = gone.dropped = false;
   newest_.erase(found);
@@ -152,7 +153,8 @@ bool Tape::freed(Address at, bool may_stay) {
 }
 
 // Is a dropped value made from `value`, directly or through values that are not present?
-bool Tape::leads_to_dropped(ValueIndex value) const {
+bool Tape::leads_to_dropped(ValueIndex value, Seen& seen) const {
+  if (!seen.insert(value).second) return false;
   for (const plan::OpIndex reader : program_->taped_readers(value)) {
     const TapedOp* taped = taped_[reader].op.get();
     const plan::Sites::Op& site = program_->op(reader);
@@ -161,19 +163,20 @@ bool Tape::leads_to_dropped(ValueIndex value) const {
     for (const ValueIndex made : site.makes) {
       const Place& its = places_[made];
       if (its.in_program() && its.dropped) return true;
-      if (!its.present() && leads_to_dropped(made)) return true;
+      if (!its.present() && leads_to_dropped(made, seen)) return true;
     }
   }
   return false;
 }
 
-bool Tape::can_be_made(ValueIndex value) const {
+bool Tape::can_be_made(ValueIndex value, Seen& seen) const {
+  if (!seen.insert(value).second) return true;
   const plan::OpIndex maker = program_->maker(value);
   const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
   if (taped == nullptr) return false;
   const std::vector<ValueIndex>& reads = program_->op(maker).reads;
   for (std::size_t i = 0; i < reads.size(); ++i) {
-    if (taped->needs(i) && !places_[reads[i]].present() && !can_be_made(reads[i])) return false;
+    if (taped->needs(i) && !places_[reads[i]].present() && !can_be_made(reads[i], seen)) return false;
   }
   return true;
 }
@@ -237,7 +240,8 @@ void Tape::drop(ValueIndex value, bool last) {
   // the step does not make them again, their op is not on tape, its inputs are lost, or somebody wrote to them unseen.
   const plan::OpIndex maker = program_->maker(value);
   const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
-  if (last || taped == nullptr || !taped->made_stands() || !can_be_made(value)) {
+  Seen sources;
+  if (last || taped == nullptr || !taped->made_stands() || !can_be_made(value, sources)) {
     if (!last) ++counts_.missed;
     (void)pager_.planned().spill(at.at);
     return;

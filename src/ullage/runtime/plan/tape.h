@@ -17,6 +17,7 @@
 #include "ullage/store/pager.h"
 
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -102,8 +103,11 @@ class Tape final {
   bool put(plan::ValueIndex value, StoragePtr storage);
   bool ensure(plan::ValueIndex value, std::vector<plan::ValueIndex>& made);
   bool make_dropped();
-  bool leads_to_dropped(plan::ValueIndex value) const;
-  bool can_be_made(plan::ValueIndex value) const;
+  // `seen`: the values that were looked at already. Without them, a chain of residual blocks would be walked along each
+  // of its paths.
+  using Seen = std::set<plan::ValueIndex>;
+  bool leads_to_dropped(plan::ValueIndex value, Seen& seen) const;
+  bool can_be_made(plan::ValueIndex value, Seen& seen) const;
   bool cannot(std::string why);
   void hold_sources();
   void forget();

@@ -164,7 +164,7 @@ std::string Pool::message(const store::Shortage& shortage, const std::string& op
                         to_string(outside - budget_.expected_at_start()));
   }
   const bool all_moves = shortage.can_move && shortage.spill_failure.empty();
-  const Bytes serves = all_moves ? budget_.note_least(shortage.at_once) : r.needed + taken_off;
+  const Bytes serves = all_moves ? least_for(shortage) : r.needed + taken_off;
   return text + fmt::format("; a budget of {} would serve this request", with_count(serves));
 }
 
