@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -318,12 +320,20 @@ TEST(DryCardWork, ANumberBesideHalfAnOldAddressIsNotLookedAt) {
 }
 
 // As Triton does it.
-TEST(DryCardWork, ALaunchOfCodeThatWasLoadedAtRunTimeIsLookedAt) {
+class DryCardModules : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(All, DryCardModules, testing::Bool());
+
+TEST_P(DryCardModules, ALaunchOfCodeThatWasLoadedAtRunTimeIsLookedAt) {
+  const bool by_file = GetParam();
   CheckedCard card;
   card.map(0), card.map(1);
   Code code = machine_code("made_later", {8, 8});
   void *module = nullptr, *kernel = nullptr;
-  ASSERT_EQ(card.card_("cuModuleLoadData", &module, static_cast<const void*>(code.data())), 0);
+  const std::string file = testing::TempDir() + "made_later.cubin";  // torch.compile's launcher loads files
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(code.data()), std::ssize(code));
+  const auto* image = static_cast<const void*>(code.data());
+  ASSERT_EQ(
+      by_file ? card.card_("cuModuleLoad", &module, file.c_str()) : card.card_("cuModuleLoadData", &module, image), 0);
   code.assign(code.size(), 0);  // the program need not keep it
   ASSERT_EQ(card.card_("cuModuleGetFunction", &kernel, module, static_cast<const char*>("made_later")), 0);
   const auto launch = [&](Address first, Address second) {

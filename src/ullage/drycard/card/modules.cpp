@@ -10,6 +10,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -23,6 +25,8 @@ Error make_handle(void** handle) {
   *handle = reinterpret_cast<void*>(next.fetch_add(16));
   return kSuccess;
 }
+
+constexpr std::size_t kLeastImage = 64;  // an ELF file's header
 
 struct Loaded {
   std::map<const void*, std::vector<std::uint8_t>> modules;
@@ -95,7 +99,11 @@ Error global(Address* at, std::size_t* size) {
 
 }  // namespace
 
-ULLAGE_CARD_API int cuModuleLoad(void** module, const char*) { return make_handle(module); }
+ULLAGE_CARD_API int cuModuleLoad(void** module, const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string image{std::istreambuf_iterator<char>(file), {}};
+  return load(module, image.size() < kLeastImage ? nullptr : image.data());
+}
 ULLAGE_CARD_API int cuModuleLoadData(void** module, const void* image) { return load(module, image); }
 ULLAGE_CARD_API int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void**) {
   return load(module, image);
