@@ -115,7 +115,7 @@ bool Evidence::told_by_pool() const {
 bool Evidence::told_beside_the_pool() const {
   const bool of_old_pool =
       message && (message->form == "cuda-error-2" || message->text.find("THC") != std::string::npos);
-  if (!told_by(Teller::CudaDriver) || of_old_pool) return false;
+  if (!told_by(Teller::CudaDriver) || of_old_pool || message->form == "ctranslate2") return false;
   return speaker.tool == Tool::Torch || runs_torch(speaker.tool);
 }
 

@@ -42,7 +42,7 @@ struct Evidence {
   // a context, of pinned memory, of a library's or a graph's memory.
   bool told_beside_the_pool() const;
   // The message is about a multiprocessor's on-chip memory, which has nothing to do with the device's.
-  bool is_on_chip() const { return message && message->form == "on-chip-memory"; }
+  bool is_on_chip() const { return message && message->form.starts_with("on-chip"); }
   // By more than rounding: the size that the driver states is then not what limits this process.
   bool has_more_free_than_capacity() const;
   bool holds_more_than_capacity() const;

@@ -56,7 +56,7 @@ std::string line_of_message(const Evidence& evidence) {
   if (message.teller == Teller::KernelKill)
     return "a process was killed, most likely by the kernel for lack of host memory";
   if (evidence.is_on_chip())
-    return "a kernel was refused: it wants more on-chip (shared) memory than the device's blocks have";
+    return "a kernel was refused: it wants more on-chip (shared, VMEM) memory than the device's blocks have";
   if (message.form == "errno-28") return "a file system is full: shared memory (/dev/shm), or a disk";
   if (message.teller == Teller::SharedMemory) return "a loader's worker died: shared memory (/dev/shm) ran out";
   if (!facts.requested && (evidence.told_by_library() || message.teller == Teller::CudaDriver)) {

@@ -18,6 +18,7 @@ bool is_for(const RemedyRule& rule, const Cause& cause) {
 
 bool is_for(const ToolAdvice& advice, const Cause& cause) {
   if (!advice.causes[0].empty()) return std::ranges::find(advice.causes, cause.id) != advice.causes.end();
+  if (cause.id == "not_memory") return advice.tool == Tool::Triton;
   const bool host = is_of_host(cause.id);
   return advice.what == ToolAdvice::For::Any || (advice.what == ToolAdvice::For::Host) == host;
 }

@@ -93,6 +93,12 @@ std::optional<Remedy> close_programs(const Asked& asked) {
   if (asked.evidence.told_by(Teller::Hip)) {
     return known("set what the GPU gets of the memory in the firmware, and take a driver and ROCm that know this APU");
   }
+  if (asked.evidence.signs.has(Sign::UnifiedMachine) && !asked.evidence.told_by_pool()) {
+    return known(
+        "free the file cache (sync; echo 3 > /proc/sys/vm/drop_caches) and compact memory; give the GPU more in the "
+        "firmware (BIOS, UMA) or as GTT (amdgpu.gttsize, ttm.pages_limit); a backend that uses all of it (Vulkan)",
+        "the GPU's part of the memory is a setting, and caches count against it");
+  }
   if (asked.evidence.told_by_pool()) {
     return known(
         "free the file cache (sync; echo 3 > /proc/sys/vm/drop_caches) and end other programs; size by the host's "
@@ -163,8 +169,18 @@ std::optional<Remedy> more_budget(const Asked& asked) {
 }
 
 std::optional<Remedy> update_driver(const Asked& asked) {
+  if (asked.evidence.signs.has(Sign::NoDriver)) {
+    return known(
+        "restart the machine (of WSL2: Windows itself, not wsl --shutdown alone), then check nvidia-smi; else "
+        "another driver");
+  }
+  if (asked.evidence.told_by(Teller::CudaDriver) && asked.evidence.signs.has(Sign::FreesOnly)) {
+    return known("another driver: go back to the version that worked (roll back), or a newer one; restart the program");
+  }
   if (asked.evidence.told_by(Teller::Xpu))
-    return known("a newer driver and torch: some refuse what the device could hold");
+    return known(
+        "a newer driver and torch, or the driver that worked before (upgrade, downgrade), a newer kernel: some "
+        "refuse what the device could hold");
   if (asked.evidence.told_by(Teller::Mps)) {
     return known("device=\"cpu\" there, or a Mac of its own: a virtual machine's Metal device has no memory");
   }

@@ -137,7 +137,7 @@ std::optional<Remedy> split_request(const Asked& asked) {
   }
   return known(
       "find the call in the traceback and split it: tiles, patches, chunks, fewer samples, frames or a lower "
-      "resolution",
+      "resolution; or run that call on the CPU",
       "no cleaning up makes room for one request of that size");
 }
 

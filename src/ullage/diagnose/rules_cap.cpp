@@ -39,6 +39,9 @@ std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
   if (evidence.names_limit(Limit::Arena)) {
     return Finding{0.8, {"the allocator reached the limit that it was given: the device may have plenty"}};
   }
+  if (evidence.message && evidence.message->form == "cuda-rmm-pool") {
+    return Finding{0.4, {"RMM's pool had reached its greatest size: the device may have more"}};
+  }
   if (evidence.names_limit(Limit::Program)) {
     return Finding{0.75, {"the program limits itself: the machine may have plenty"}};
   }
@@ -62,6 +65,9 @@ std::optional<Finding> memory_fraction_cap(const Evidence& evidence) {
 
 std::optional<Finding> buffer_limit(const Evidence& evidence) {
   if (!evidence.message) return std::nullopt;
+  if (evidence.message->form == "metal-resources") {
+    return Finding{0.9, {"Metal limits the number of buffers, cached ones included: how much is free does not matter"}};
+  }
   if (evidence.names_limit(Limit::Buffer)) {
     return Finding{0.9, {"the words name a limit of one buffer or binding: how much is free does not matter"}};
   }
@@ -118,6 +124,12 @@ std::optional<Finding> beside_the_share(const Evidence& evidence) {
 std::optional<Finding> utilization_share(const Evidence& evidence) {
   if (!evidence.told_by(Teller::Vllm)) return beside_the_share(evidence);
   const Facts& facts = evidence.facts;
+  // The cache is what the engine's share has left beside weights and activations, not the share itself.
+  if (evidence.message->form.starts_with("vllm-cache") && facts.requested && facts.free) {
+    return Finding{0.4,
+                   {fmt::format("the longest sequence needs {} of KV cache, and the engine's share leaves {} for it",
+                                to_string(*facts.requested), to_string(*facts.free))}};
+  }
   if (!facts.requested || !facts.free) {
     return Finding{0.3, {"the engine reserves a share of the device at its start and did not find it free"}};
   }

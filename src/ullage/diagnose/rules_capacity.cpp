@@ -43,7 +43,8 @@ std::optional<Finding> single_request_too_big(const Evidence& evidence) {
                                 asked, to_string(*most))}};
   }
   // Few devices have that much free, and the message says nothing of this one.
-  if (!facts.capacity && evidence.told_by_pool() && *facts.requested >= 32_GiB) {
+  const bool of_device = evidence.told_by_pool() || evidence.told_by(Teller::CudaDriver);
+  if (!facts.capacity && of_device && *facts.requested >= 32_GiB) {
     return Finding{0.45, {fmt::format("one request of {}: few devices have that much free in one piece", asked)}};
   }
   // A single request of this size seldom fits even a large machine.
@@ -111,9 +112,11 @@ std::optional<Finding> full_without_figures(const Evidence& evidence) {
     case Teller::Cufft:
     case Teller::Magma:
       return Finding{0.25, {"a full device is the commonest reason why such a library gets no memory"}};
+    case Teller::Other:
+      if (message.form.starts_with("metal-resources")) return std::nullopt;
+      [[fallthrough]];
     case Teller::TensorFlow:
-    case Teller::Jax:
-    case Teller::Other: {
+    case Teller::Jax: {
       std::string why =
           "the message names a request and no other figure; a working set too large is the commonest reason";
       return Finding{0.4, {std::move(why)}};

@@ -108,6 +108,9 @@ std::optional<Finding> fragmentation(const Evidence& evidence) {
   if (evidence.summary) return in_summary(evidence);
   if (evidence.history) return evidence.history->failed() ? at_failure(evidence) : without_failure(evidence);
   if (evidence.told_by_pool()) return in_message(evidence);
+  if (evidence.message && evidence.message->form == "cuda-rmm-pool") {
+    return Finding{0.35, {"a pool of one size that has been in use may be full of pieces that are too small"}};
+  }
   if (evidence.told_by(Teller::Jax) && evidence.facts.requested) {
     return Finding{0.2, {"the message has a request and no figures of the pool: pieces look like a full pool"}};
   }

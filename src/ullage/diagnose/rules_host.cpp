@@ -54,7 +54,7 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
       if (evidence.message->form == "lmstudio-guardrails") {
         return Finding{0.45, {"the tool refused by its own estimate; nothing was asked of the machine yet"}};
       }
-      if (evidence.message->form == "ggml-pinned") {
+      if (evidence.message->form == "ggml-pinned" || evidence.message->form == "pinned-buffer") {
         return Finding{0.45, {"pinned memory is bounded by the driver, whatever the machine has free"}};
       }
       const bool large = facts.requested.value_or(Bytes{}) >= 16_GiB;
@@ -79,6 +79,7 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
                         "it has a budget of its own: under WSL2 1 to 2 GB, else a part of the machine's memory"}};
       }
       if (evidence.message->text.find("THC") != std::string::npos) return std::nullopt;
+      if (evidence.message->form == "cuda-rmm-pool" || facts.requested >= 32_GiB) return std::nullopt;
       return Finding{0.25, {"a refusal of pinned host memory has the same words; the GPU is then not full at all"}};
     }
     case Teller::SharedMemory:
@@ -150,6 +151,11 @@ std::optional<Finding> unified_memory(const Evidence& evidence) {
         {fmt::format("{} are free on a device of {}: host and device share one memory (an APU, GB10, Jetson), "
                      "and what the host's programs and file caches hold is missing from it",
                      to_string(*facts.free), to_string(*facts.capacity))}};
+  }
+  if (evidence.signs.has(Sign::UnifiedMachine) && !evidence.is_on_chip()) {
+    return Finding{0.42,
+                   {"host and device share one memory on this machine: " + evidence.signs.where(Sign::UnifiedMachine),
+                    "file caches, and what the firmware or driver gives the GPU, decide what is left"}};
   }
   if (evidence.told_by(Teller::Vllm)) {
     if (!facts.capacity || is_a_cards_size(*facts.capacity)) return std::nullopt;

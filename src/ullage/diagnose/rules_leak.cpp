@@ -45,6 +45,15 @@ std::optional<Finding> grows(const History& history, bool evaluation) {
 
 std::optional<Finding> leak_across_steps(const Evidence& evidence) {
   if (evidence.history) return grows(*evidence.history, false);
+  if (evidence.message && evidence.message->form == "webgpu-invalid") {
+    return Finding{0.35, {"a buffer of WebGPU lives until the program destroys it: a later one is then invalid"}};
+  }
+  const bool on_device = evidence.told_by_pool() || evidence.told_by(trace::Teller::Mps);
+  if (on_device && evidence.signs.has(Sign::DeepCopy)) {
+    return Finding{0.35,
+                   {"it failed in a copy of a whole module or state: " + evidence.signs.where(Sign::DeepCopy),
+                    "each copy that is kept costs as much as the first"}};
+  }
   if (!evidence.message || evidence.message->requested.value_or(1_B) == Bytes{}) return std::nullopt;
   if (!evidence.told_by_pool() && !evidence.told_by(trace::Teller::CudaDriver)) return std::nullopt;
   if (!evidence.signs.has(Sign::LaterStep) || evidence.signs.has(Sign::Evaluation)) return std::nullopt;

@@ -63,7 +63,7 @@ std::optional<Finding> on_chip_memory(const Evidence& evidence) {
   if (!evidence.is_on_chip()) return std::nullopt;
   return Finding{
       0.95,
-      {"a block of the kernel wants more shared memory than one multiprocessor has: " + evidence.message->text,
+      {"a block of the kernel wants more on-chip memory than one multiprocessor or core has: " + evidence.message->text,
        "how much of the device's memory is free does not matter"}};
 }
 

@@ -50,6 +50,18 @@ std::optional<Finding> others_from_difference(const Evidence& evidence) {
                               to_string(*evidence.outside), to_string(kContext))}};
 }
 
+// A limit for this process bounds what its pool holds, so what is not free beyond it belongs to others.
+std::optional<Finding> others_beyond_the_limit(const Evidence& evidence) {
+  const Facts& facts = evidence.facts;
+  if (facts.process || facts.reserved || !facts.capacity || !facts.allowed) return std::nullopt;
+  const std::optional<Bytes> others = difference(facts.capacity, sum(facts.allowed, facts.free));
+  if (!others || *others < kContextAndDesktop || share(others, facts.capacity) < 0.1) return std::nullopt;
+  return Finding{
+      share(others, facts.capacity) >= 0.5 ? 0.7 : 0.45,
+      {fmt::format("of {} this pool may hold {} and {} are free: at least {} are somebody else's",
+                   to_string(*facts.capacity), to_string(*facts.allowed), to_string(*facts.free), to_string(*others))}};
+}
+
 std::optional<Finding> other_process(const Evidence& evidence) {
   if (evidence.history || evidence.summary) {
     const Facts& facts = evidence.facts;
@@ -76,6 +88,7 @@ std::optional<Finding> other_process(const Evidence& evidence) {
     return Finding{0.25, {"memory was in use before the program began: another process, or one that is still ending"}};
   }
   if (!evidence.told_by_pool() || !evidence.consistent) return std::nullopt;
+  if (auto found = others_beyond_the_limit(evidence)) return found;
   if (!evidence.facts.process) return others_from_difference(evidence);
   const Bytes others = evidence.others.value_or(Bytes{});
   const bool some = !evidence.other_processes.empty() || share(others, evidence.facts.capacity) >= 0.05;
@@ -95,6 +108,11 @@ std::optional<Finding> outside_pool(const Evidence& evidence) {
         0.2,
         {fmt::format("{} of Metal memory are not in PyTorch's pool (its pool: {})",
                      to_string(*evidence.other_allocations), to_string(evidence.facts.allocated.value_or(Bytes{})))}};
+  }
+  if (evidence.told_by(Teller::Nccl)) {
+    return Finding{0.4,
+                   {"NCCL takes its buffers from the driver, beside every pool: a share that was taken before leaves "
+                    "it no room"}};
   }
   if (!evidence.consistent) return std::nullopt;
   if (evidence.own_outside) {
@@ -120,10 +138,11 @@ std::optional<Finding> late_library_handle(const Evidence& evidence) {
   const std::string& text = evidence.message->text;
   if (evidence.signs.has(Sign::DeviceAssert)) return std::nullopt;
   const bool says_memory = text.find("ALLOC_FAILED") != std::string::npos ||
-                           text.find("out of memory") != std::string::npos || evidence.facts.requested;
+                           text.find("out of memory") != std::string::npos || evidence.facts.requested ||
+                           evidence.message->form == "cublas-alloc";
   const bool at_birth = text.find("NOT_INITIALIZED") != std::string::npos || text.find("Create") != std::string::npos;
   if ((!says_memory && !at_birth) || evidence.message->form.find("host") != std::string::npos) return std::nullopt;
-  return Finding{0.55,
+  return Finding{evidence.told_by(Teller::Nccl) ? 0.5 : 0.55,
                  {at_birth ? "the library failed while it made its handle, which needs device memory of its own"
                            : "the library asked the device for memory of its own and got none",
                   "PyTorch's pool does not give cached bytes back for requests that are not its own"}};
@@ -132,8 +151,8 @@ std::optional<Finding> late_library_handle(const Evidence& evidence) {
 std::optional<Finding> library_workspace(const Evidence& evidence) {
   const bool no_algorithm =
       evidence.message && evidence.message->text.find("valid cuDNN algorithm") != std::string::npos;
-  if (evidence.message && evidence.message->form == "tensorrt-no-implementation") {
-    return Finding{0.45, {"no implementation of the node fits the workspace that the builder may use"}};
+  if (evidence.message && evidence.message->form.starts_with("tensorrt-")) {
+    return Finding{0.45, {"an implementation wants more workspace than the builder may use or the device has free"}};
   }
   if (!evidence.told_by(Teller::Cudnn)) return std::nullopt;
   if (no_algorithm) return Finding{0.4, {"cuDNN found no algorithm: those that fit the shape may lack workspace"}};
@@ -152,9 +171,34 @@ std::optional<Finding> metal_refused(const Evidence& evidence) {
                   "virtual machines (runners of CI services) have a Metal device without memory: use the CPU there"}};
 }
 
+// The words are those of a full device, but what failed or what stands beside them says that the driver is at fault.
+std::optional<Finding> driver_at_fault(const Evidence& evidence) {
+  if (evidence.signs.has(Sign::NoDriver)) {
+    return Finding{0.55,
+                   {"the driver does not answer at all: " + evidence.signs.where(Sign::NoDriver),
+                    "whatever is asked of it then fails, on an empty device too"}};
+  }
+  if (evidence.told_by(Teller::CudaDriver) && evidence.signs.has(Sign::FreesOnly)) {
+    return Finding{
+        0.4,
+        {"the call that failed gives memory back and asks for none: " + evidence.signs.where(Sign::FreesOnly),
+         "an earlier call failed, or the driver itself: a newer or older one decides"}};
+  }
+  if (evidence.message->form == "xpu-driver") {
+    return Finding{0.35, {"Level Zero reports a fault of its driver in the same words as a full device"}};
+  }
+  if (evidence.message->form == "vulkan-submit" || evidence.message->form == "nvrm") {
+    return Finding{0.35, {"the kernel's part of the driver found no memory for itself, which is the machine's"}};
+  }
+  return std::nullopt;
+}
+
 // The driver refused, although its own figure says that there was room.
 std::optional<Finding> driver_refused(const Evidence& evidence) {
   if (evidence.told_by(Teller::Mps)) return metal_refused(evidence);
+  if (evidence.message) {
+    if (auto found = driver_at_fault(evidence)) return found;
+  }
   const Facts& facts = evidence.facts;
   if (!evidence.told_by_pool() || !facts.free || !facts.requested) return std::nullopt;
   // A segment is rounded up to 2 MiB, and printed figures are rounded: "4.44 GiB free" may be less than "4.44 GiB".

@@ -138,6 +138,32 @@ constexpr Word kWords[] = {
     {Sign::Autocast, In::Frame, "amp/autocast_mode.py"},
     {Sign::Autocast, In::Frame, "amp\\autocast_mode.py"},
     {Sign::Autocast, In::Code, "autocast("},
+    {Sign::UnifiedMachine, In::Below, "dgx spark"},
+    {Sign::UnifiedMachine, In::Below, "gb10"},
+    {Sign::UnifiedMachine, In::Below, "jetson"},
+    {Sign::UnifiedMachine, In::Below, "strix halo"},
+    {Sign::UnifiedMachine, In::Below, "ryzen ai"},
+    {Sign::UnifiedMachine, In::Below, "radeon 8060s"},
+    {Sign::UnifiedMachine, In::Below, "radeon 890m"},
+    {Sign::UnifiedMachine, In::Below, "radeon 780m"},
+    {Sign::UnifiedMachine, In::Below, "gfx1151"},
+    {Sign::UnifiedMachine, In::Below, "gfx1150"},
+    {Sign::UnifiedMachine, In::Below, "gfx1103"},
+    {Sign::UnifiedMachine, In::Below, "gttsize"},
+    {Sign::UnifiedMachine, In::Below, "unified memory"},
+    {Sign::UnifiedMachine, In::Below, "mem_info_vram_total"},
+    {Sign::NoDriver, In::Below, "failed to initialize nvml"},
+    {Sign::NoDriver, In::Below, "is_available() = false"},
+    {Sign::NoDriver, In::Below, "no cuda-capable device"},
+    {Sign::NoDriver, In::Below, "couldn't communicate with the nvidia driver"},
+    {Sign::NoDriver, In::Below, "dxgkio_"},
+    {Sign::NoDriver, In::Below, "has fallen off the bus"},
+    {Sign::FreesOnly, In::Frame, "empty_cache"},
+    {Sign::FreesOnly, In::Frame, "emptycache"},
+    {Sign::FreesOnly, In::Code, "_cuda_emptycache("},
+    {Sign::DeepCopy, In::Code, "deepcopy("},
+    {Sign::DeepCopy, In::Frame, "deepcopy"},
+    {Sign::DeepCopy, In::Below, "deepcopy("},
     {Sign::Windows, In::Frame, ":\\"},
     {Sign::Windows, In::Phrase, ":\\"},
 };
@@ -158,6 +184,12 @@ bool holds_word(std::string_view text, std::string_view word) {
 std::string_view last_component(std::string_view path) {
   const std::size_t slash = path.find_last_of("/\\");
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// Returns whether a function that generates makes a picture or sound: it keeps no keys and values of tokens.
+bool makes_media(std::string_view function) {
+  constexpr std::string_view kMedia[] = {"video", "image", "picture", "audio", "music", "mesh"};
+  return std::ranges::any_of(kMedia, [&](std::string_view word) { return holds(function, word); });
 }
 
 // Returns the number after a word such as "epoch" in a printed line; none if the word or the number is missing.
@@ -218,6 +250,7 @@ void Signs::look_at_frame(const trace::Frame& frame, std::string_view code) {
   for (const Word& word : kWords) {
     switch (word.in) {
       case In::Name:
+        if (word.sign == Sign::Generation && makes_media(function)) break;
         if (own && (holds_word(function, word.text) || holds_word(last_component(file), word.text))) {
           set(word.sign, place(frame));
         }

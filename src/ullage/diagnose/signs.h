@@ -42,6 +42,10 @@ enum class Sign {
   FullState,  // a sharded model's state put together
   Autocast,   // the program runs in half precision already
   Windows,
+  UnifiedMachine,  // the text names a machine whose host and GPU share one memory
+  NoDriver,        // the driver or the card does not answer at all
+  FreesOnly,       // what failed was a call that asks for no memory
+  DeepCopy,        // of a model or state
   Count,
 };
 

@@ -32,6 +32,73 @@ constexpr ToolAdvice kToolAdvice[] = {
      "--tp N (tensor parallel over several cards), a quantized model, or CPU offload (--cpu-offload-gb N, "
      "--dit-cpu-offload)",
      ""},
+    {Tool::Lmdeploy, "lmdeploy_cache", For::Device,
+     "TurbomindEngineConfig(cache_max_entry_count=0.2) (--cache-max-entry-count): a smaller share for the KV cache",
+     "by default the engine takes 80 % of what is free for the KV cache (50 % up to version 0.2)"},
+    {Tool::Lmdeploy, "lmdeploy_smaller", For::Device,
+     "session_len (--session-len), max_batch_size, quant_policy=8 (KV cache in int8), an AWQ model, tp=N", ""},
+    {Tool::TensorRtLlm, "trtllm_engine", For::Device,
+     "build the engine with a smaller --max_batch_size, --max_num_tokens, --max_input_len and --max_seq_len",
+     "the engine's buffers are made for the largest of each"},
+    {Tool::TensorRtLlm, "trtllm_cache", For::Device,
+     "kv_cache_free_gpu_mem_fraction (kv_cache_config.free_gpu_memory_fraction): lower; a quantized engine; --tp_size "
+     "N",
+     "the KV cache takes 90 % of what is free after loading"},
+    {Tool::ExLlama, "exllama_cache", For::Device,
+     "cache_size and max_seq_len: smaller; cache_mode Q4 or Q6; a lower bpw", ""},
+    {Tool::ExLlama, "exllama_split", For::Device,
+     "gpu_split or autosplit_reserve (room on each card), chunk_size 512; cpu_moe_offload_layers: more expert layers "
+     "on "
+     "the CPU",
+     ""},
+    {Tool::KoboldCpp, "koboldcpp_layers", For::Device,
+     "--gpulayers N: fewer layers on the card; --contextsize N; --lowvram (the KV cache stays off the card); "
+     "--flashattention with --quantkv 1; --blasbatchsize 256",
+     ""},
+    {Tool::Whisper, "whisper_smaller", For::Device,
+     "compute_type=\"int8\" or \"int8_float16\", a smaller model (medium, turbo), batch_size=1, --device cpu", ""},
+    {Tool::Whisper, "whisper_one", For::Any,
+     "one job at a time, in chunks of the recording; del model, gc.collect() and torch.cuda.empty_cache() before the "
+     "next model (alignment, diarization) is loaded",
+     ""},
+    {Tool::SdScripts, "sdtrain_lean", For::Device,
+     "gradient_checkpointing, batch size 1 with gradient_accumulation_steps, mixed_precision bf16 (full_bf16), an "
+     "8-bit "
+     "optimizer (AdamW8bit, Adafactor), fp8_base or quantized base weights",
+     ""},
+    {Tool::SdScripts, "sdtrain_swap", For::Device,
+     "blocks_to_swap N (block swap), cache_latents and cache_text_encoder_outputs, LoRA in place of full training, the "
+     "unet only, a smaller rank",
+     "text encoder and VAE then need not stand on the card"},
+    {Tool::SdScripts, "sdtrain_validation", For::Device,
+     "offload what does not train while validation pictures or checkpoints are made (offload_during_save, "
+     "--lowvram), fewer or smaller samples",
+     ""},
+    {Tool::SdScripts, "sdtrain_host", For::Host,
+     "fewer loader workers, latents cached to disk (cache_latents_to_disk), a larger page file or swap", ""},
+    {Tool::WebUi, "webui_offload", For::Device,
+     "--medvram or --lowvram (--always-low-vram), a lower GPU weight slider (more inference memory reserved), CPU "
+     "offload; other models unloaded first",
+     "weights and working memory share the card"},
+    {Tool::WebUi, "webui_smaller", For::Device,
+     "a smaller picture, fewer frames, batch 1; tiled VAE (tiled decoding); --xformers or sdp attention; fp8, GGUF or "
+     "nf4 weights",
+     ""},
+    {Tool::WebUi, "webui_working", For::Device,
+     "InvokeAI: device_working_mem_gb higher, max_cache_vram_gb lower; Wan2GP: a leaner memory profile; Forge: "
+     "forge_inference_memory higher",
+     ""},
+    {Tool::WebUi, "webui_host", For::Host,
+     "a larger page file or swap (RAM and page file together 64 GB for large models), fewer models cached in RAM, "
+     "no pinned memory",
+     "models that leave the card stay in the machine's memory"},
+    {Tool::WebUi, "webui_update", For::Any, "update the program and its driver, or go back to what ran before", ""},
+    {Tool::IsaacSim, "isaac_envs", For::Device, "fewer parallel environments (num_envs, --num_envs), --headless",
+     "each environment has its own share of the simulator's buffers"},
+    {Tool::IsaacSim, "isaac_buffers", For::Device,
+     "smaller PhysX buffers (gpu_max_rigid_contact_count, gpu_found_lost_pairs_capacity); simulator and learner on two "
+     "cards",
+     "the simulator's memory is outside PyTorch's pool"},
     {Tool::StableDiffusionCpp, "sdcpp_tiling", For::Device,
      "--vae-tiling (LocalAI: vae_tiling) with smaller tiles (--vae-tile-size), or --taesd for a small decoder",
      "decoding a whole picture at once wants the largest buffer of all"},
@@ -59,6 +126,9 @@ constexpr ToolAdvice kToolAdvice[] = {
      "a smaller model or quantization, or more memory: of the machine, or of the container or VM (Docker Desktop's "
      "setting, docker run --memory)",
      "it compares what the model needs with what the system says is available"},
+    {Tool::Ollama, "ollama_available", For::Host,
+     "update Ollama; in a container (LXC, Docker) free the page cache: sync; echo 3 > /proc/sys/vm/drop_caches",
+     "older versions count the page cache as used there"},
     {Tool::Ollama, "ollama_context", For::Any,
      "a shorter context: num_ctx or OLLAMA_CONTEXT_LENGTH; OLLAMA_NUM_PARALLEL=1, OLLAMA_MAX_LOADED_MODELS=1", ""},
     {Tool::Ollama, "ollama_cache", For::Device, "OLLAMA_FLASH_ATTENTION=1 with OLLAMA_KV_CACHE_TYPE=q8_0", ""},
@@ -96,6 +166,9 @@ constexpr ToolAdvice kToolAdvice[] = {
      "requestDevice({requiredLimits: {maxBufferSize, maxStorageBufferBindingSize}}) with adapter.limits",
      "the defaults "
      "are 256 and 128 MiB, however much the card has"},
+    {Tool::WebGpu, "webgpu_dispose", For::Any,
+     "destroy buffers when done: tensor.dispose(), session.release(); an update of the library; reload the page",
+     "the garbage collector does not free them in time"},
     {Tool::WebGpu, "webgpu_smaller", For::Any,
      "a smaller input (resolution, resize, tile), a quantized model (dtype q8 or fp16), or a buffer split in parts",
      ""},
@@ -112,7 +185,13 @@ constexpr ToolAdvice kToolAdvice[] = {
      "config.set_memory_pool_limit(WORKSPACE, N), trtexec --memPoolSize=workspace:N: larger if no implementation is "
      "found, smaller if it does not fit; free memory of the card while building",
      ""},
-    {Tool::Jax, "jax_preallocation", For::Any,
+    {Tool::Jax,
+     "jax_kernel",
+     For::Any,
+     "smaller block sizes in the Pallas kernel, or a higher vmem_limit_bytes",
+     "the limit is that of one core's on-chip memory",
+     {"not_memory"}},
+    {Tool::Jax, "jax_preallocation", For::Device,
      "XLA_PYTHON_CLIENT_PREALLOCATE=false or XLA_PYTHON_CLIENT_MEM_FRACTION=.7; end other processes of the device",
      "JAX takes three quarters of the card at its start"},
     {Tool::Jax, "jax_remat", For::Device,

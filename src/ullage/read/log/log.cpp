@@ -60,7 +60,7 @@ bool names_the_reason(const OutOfMemory& kill) {
 
 // Returns whether the words say no more than that memory ran out. A library's own line beside them says what was
 // refused.
-bool is_vague(const OutOfMemory& error) { return error.form == "other"; }
+bool is_vague(const OutOfMemory& error) { return error.form == "other" || error.form == "ctranslate2"; }
 constexpr std::uint64_t kBeside = 5;  // lines
 
 bool states_figures(const OutOfMemory& error) {

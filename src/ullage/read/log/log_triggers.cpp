@@ -36,7 +36,10 @@ constexpr std::string_view kWords[] = {
     "memory limit", "memory quota", "more memory than", "signal: killed", "oom killer", "result 'oom-k",
     "container oom", "inuse: ", "alloc memory of", "reaching memory", "java heap", "gc overhead", "heap space is",
     "insufficient sys", "enough resources", "exceeds device", "allocation of size", "outofhost", "ate backend buf",
-    "requested bytes of", "params buffer",
+    "requested bytes of", "params buffer", "no_memory", "ocator::alloc", "resource limit", "invalid buffer",
+    "cl_mem_obj", "resource alloc", "library was not", "vector of size", "mory allocation of", "out of gpu",
+    "allowed memory size", "hostbuffer.", "low memory!", "oomd killed", "killed by yarn", "exit 137", "exit: 137",
+    "exit=137", "exit (137", "ent memory on req", "error: runtime: ", "with error out",
     // tables
     "memory summary", "large pool"};
 

@@ -95,7 +95,8 @@ bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t be
   if ((lead.place & kNoName) != 0) {
     const char before = begin > 0 && text.at[begin - 1] + 1 == text.at[begin] ? text.letters[begin - 1] : ' ';
     if ((before >= 'a' && before <= 'z') || before == '.' || before == '_') return false;
-    if (letters.substr(end).starts_with("error")) return false;
+    // "Out of memory: Killed process" without a number is an article about the kernel.
+    if (letters.substr(end).starts_with("error") || letters.substr(end).starts_with(":kill")) return false;
   }
   if (is_advice(text, begin, end)) return false;
   if ((lead.place & kNoDigitBehind) != 0 && end < text.letters.size() && is_digit(text.letters[end])) return false;
@@ -357,9 +358,11 @@ std::string one_line(std::string_view text, std::size_t begin, std::size_t end, 
 }
 
 // Code that a traceback shows may quote a message: `if "out of memory" in str(error):`.
+// A page may quote a log as comments: "# RuntimeError: ..." names an exception and is no code.
 bool is_code(std::string_view line) {
   line.remove_prefix(prefix_length(line));
   line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
+  if (line.starts_with("# ") && (line.find("Error: ") != line.npos || line.find("ERROR: ") != line.npos)) return false;
   constexpr std::string_view kStatements[] = {"if ",       "elif ",       "raise ",  "except ", "assert ",
                                               "return ",   "print(",      "# ",      "logger.", "log.",
                                               "warnings.", "TORCH_CHECK", "import ", "from ",   "with self."};

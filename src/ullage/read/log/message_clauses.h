@@ -95,6 +95,7 @@ inline constexpr Clause kGgml[] = {
     {"too large for params buffer: |", {&M::requested}},
     {"buffer of size |", {&M::requested}},
     {"failed to allocate buffer, size = $", {&M::requested}},
+    {"can't allocate | Bytes of memory on device", {&M::requested}},
 };
 
 // llama.cpp, ggml-cuda.cu; Ollama, server/sched.go
@@ -167,8 +168,22 @@ inline constexpr Clause kCaller[] = {
     {"Requested amount of GPU memory ($)", {&M::requested}},
     {"Out of memory allocating $ (allocated so far: $", {&M::requested, &M::allocated}},
     {"limit set to: $", {&M::allowed}},
+    {"Out of GPU memory trying to allocate $", {&M::requested}},
+    {"insufficient memory on requested size of |", {&M::requested}},
     {"(size $)", {&M::requested}},
     {"(size %)"},
+};
+
+// rmm, include/rmm/error.hpp
+inline constexpr Clause kRmm[] = {
+    {"failed to allocate $", {&M::requested}},
+};
+
+// Rust, library/alloc/src/alloc.rs; R, src/main/memory.c; gcc, libiberty/xmalloc.c
+inline constexpr Clause kAllocation[] = {
+    {"memory allocation of $ failed", {&M::requested}},
+    {"cannot allocate vector of size +", {&M::requested}},
+    {"out of memory allocating $", {&M::requested}},
 };
 
 inline constexpr Clause kXla[] = {
