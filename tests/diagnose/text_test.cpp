@@ -149,6 +149,65 @@ TEST(Text, OfAServerOrTrainerGetsItsWords) {
   });
 }
 
+TEST(Text, OfAWorkerThatIsGoneSpeaksOfTheHost) {
+  expect({
+      {"[gw3] node down: Not properly terminated", "kernel", "host_memory", "kernel_fewer"},
+      {"joblib.externals.loky.process_executor.TerminatedWorkerError: A worker process managed by the executor was "
+       "unexpectedly terminated.",
+       "", "host_memory", ""},
+      {"[ERROR] Worker (pid:77) was sent SIGKILL! Perhaps out of memory?", "", "host_memory", ""},
+      {"BrokenProcessPool: A process in the process pool was terminated abruptly while the future was pending.", "",
+       "host_memory", ""},
+  });
+}
+
+TEST(Text, OfAProgramsOwnBudgetNamesIt) {
+  expect({
+      {"> Java heap space", "java", "memory_fraction_cap", "java_heap"},
+      {"ggml_new_object: not enough space in the context's memory pool (needed 4096, available 4000)", "llama.cpp",
+       "memory_fraction_cap", "llama_table"},
+      {"Unable to pin more tensors for this model as the maximum reservable memory has been reached (9000.00).",
+       "webui", "host_memory", "webui_host"},
+      {"RuntimeError: Insufficient VRAM in split for model and cache", "exllama", "device_full", "exllama_split"},
+  });
+}
+
+TEST(Text, OfAnArrayOrPictureOnTheHostSaysSo) {
+  expect({
+      {"unable to allocate 7.25 GiB for an array shape (5, 194615706) and data type float", "python", "host_memory",
+       "python_parts"},
+      {"terminate called after throwing an instance of 'cv::Exception'\ncv::OutOfMemoryError", "", "host_memory", ""},
+  });
+}
+
+TEST(Text, OfAShareOnAnotherAcceleratorSpeaksOfTheShare) {
+  expect(
+      {{"vllm serve some/model --gpu-memory-utilization 0.85\nRuntimeError: NPU out of memory. Tried to allocate "
+        "512.00 MiB (NPU 0; 60.96 GiB total capacity; 57.10 GiB already allocated; 57.10 GiB current active; 410.00 "
+        "MiB free; 57.90 GiB reserved in total by PyTorch)",
+        "vllm", "utilization_share", "vllm_utilization"}});
+}
+
+TEST(Text, OfAPartlyLoadedModelSpeaksOfPinnedMemory) {
+  expect(
+      {{"loaded partially; 4000.00 MB usable, 4000.00 MB loaded, 2000.00 MB offloaded\n!!! Exception during "
+        "processing !!! CUDA error: out of memory",
+        "comfyui", "host_memory", "comfyui_pinned"}});
+}
+
+TEST(Text, OfOutputsTurnedToFloatNamesTheLogits) {
+  expect(
+      {{"  File \"/x/accelerate/utils/operations.py\", line 781, in _convert_to_fp32\n    return tensor.float()\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.10 GiB. GPU 0 has a total capacity of "
+        "15.77 GiB of which 3.10 GiB is free.",
+        "torch", "logits", ""}});
+}
+
+TEST(Text, OfPaddleMayEndEarly) {
+  expect({{"9   phi::DnnWorkspaceHandle::ReallocWorkspace(unsigned long)\nOut of memory error on", "paddle",
+           "device_full", "paddle_input"}});
+}
+
 TEST(Text, ThatMakesAVideoKeepsNoKeysAndValues) {
   const std::vector<Diagnosis> all = answers_to(
       "  File \"/home/me/app.py\", line 9, in generate_video\n    frames = pipe(prompt)\ntorch.OutOfMemoryError: CUDA "

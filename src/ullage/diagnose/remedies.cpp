@@ -58,13 +58,16 @@ bool is_for_speaker(std::string_view id, const Evidence& evidence) {
 void add_tool_advice(const Evidence& evidence, const Cause& cause, std::vector<Remedy>& remedies) {
   constexpr std::size_t kMost = 5;  // advice of one tool for one cause
   std::size_t added = 0;
-  for (const ToolAdvice& one : tool_advice()) {
-    if (!evidence.spoken_by(one.tool) || !is_for(one, cause)) continue;
-    if (has(remedies, one.id) || added == kMost) continue;
-    ++added;
-    Remedy remedy = known(std::string(one.action), std::string(one.why));
-    remedy.id = std::string(one.id);
-    remedies.push_back(std::move(remedy));
+  // What is for this cause alone comes first, so that general advice does not push it out.
+  for (const bool for_this_alone : {true, false}) {
+    for (const ToolAdvice& one : tool_advice()) {
+      if (one.causes[0].empty() == for_this_alone || !evidence.spoken_by(one.tool) || !is_for(one, cause)) continue;
+      if (has(remedies, one.id) || added == kMost) continue;
+      ++added;
+      Remedy remedy = known(std::string(one.action), std::string(one.why));
+      remedy.id = std::string(one.id);
+      remedies.push_back(std::move(remedy));
+    }
   }
 }
 

@@ -114,7 +114,8 @@ std::optional<Finding> beside_the_share(const Evidence& evidence) {
     return Finding{0.6, {"what the engine takes at its start leaves no room for the KV cache"}};
   }
   const bool device = evidence.told_by(Teller::Cuda) || evidence.told_by(Teller::CudaDriver) ||
-                      evidence.told_by(Teller::Hip) || evidence.told_by(Teller::CudaMallocAsync);
+                      evidence.told_by(Teller::Hip) || evidence.told_by(Teller::CudaMallocAsync) ||
+                      evidence.told_by(Teller::Npu) || evidence.told_by(Teller::Xpu);
   if (!device || evidence.signs.has(Sign::Loading)) return std::nullopt;
   return Finding{0.48,
                  {"the engine takes a stated share of the card for itself; graphs, sampling and whoever else is on the "

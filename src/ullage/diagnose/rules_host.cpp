@@ -21,6 +21,9 @@ using trace::Teller;
 Finding killed(std::string_view form) {
   if (form == "ollama-killed")
     return {0.6, {"the runner died while it loaded the model: most often for lack of memory"}};
+  if (form == "worker-gone") {
+    return {0.6, {"a worker ended without a word: most often for lack of host memory, and a crash looks the same"}};
+  }
   if (form == "maybe-killed") return {0.4, {"a lack of host memory is one of the reasons that the message lists"}};
   for (std::string_view sure : {"kernel", "slurm", "lsf", "container", "ray", "hosting-limit"}) {
     if (form.starts_with(sure)) return {0.95, {"what ended the process says that it did so for lack of memory"}};
@@ -54,6 +57,9 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
       if (evidence.message->form == "lmstudio-guardrails") {
         return Finding{0.45, {"the tool refused by its own estimate; nothing was asked of the machine yet"}};
       }
+      if (evidence.message->form == "pinned-budget") {
+        return Finding{0.6, {"the program's budget for pinned memory, a part of the machine's, is used up"}};
+      }
       if (evidence.message->form == "ggml-pinned" || evidence.message->form == "pinned-buffer") {
         return Finding{0.45, {"pinned memory is bounded by the driver, whatever the machine has free"}};
       }
@@ -80,6 +86,12 @@ std::optional<Finding> host_memory(const Evidence& evidence) {
       }
       if (evidence.message->text.find("THC") != std::string::npos) return std::nullopt;
       if (evidence.message->form == "cuda-rmm-pool" || facts.requested >= 32_GiB) return std::nullopt;
+      if (evidence.spoken_by(Tool::ComfyUi) && evidence.message->form.starts_with("cuda-error")) {
+        return Finding{
+            0.4,
+            {"a tensor that does not fit fails as \"Allocation on device\"; these are the driver's words, as "
+             "for pinned host memory"}};
+      }
       return Finding{0.25, {"a refusal of pinned host memory has the same words; the GPU is then not full at all"}};
     }
     case Teller::SharedMemory:

@@ -63,6 +63,8 @@ constexpr Word kWords[] = {
     {Sign::Loss, In::Frame, "log_softmax"},
     {Sign::Loss, In::Frame, "lm_head"},
     {Sign::Loss, In::Frame, "loss_utils"},
+    {Sign::Loss, In::Frame, "convert_to_fp32"},  // of a model's outputs, the logits
+    {Sign::Loss, In::Phrase, "in _convert_to_fp32("},
     {Sign::Loss, In::Code, "cross_entropy("},
     {Sign::Loss, In::Code, "log_softmax("},
     {Sign::Loss, In::Code, "logits.float("},

@@ -39,7 +39,8 @@ constexpr std::string_view kWords[] = {
     "requested bytes of", "params buffer", "no_memory", "ocator::alloc", "resource limit", "invalid buffer",
     "cl_mem_obj", "resource alloc", "library was not", "vector of size", "mory allocation of", "out of gpu",
     "allowed memory size", "hostbuffer.", "low memory!", "oomd killed", "killed by yarn", "exit 137", "exit: 137",
-    "exit=137", "exit (137", "ent memory on req", "error: runtime: ", "with error out",
+    "exit=137", "exit (137", "ent memory on req", "error: runtime: ", "with error out", "to pin more", "context's mem",
+    "not properly t", "executor was unex", "pool was termin",
     // tables
     "memory summary", "large pool"};
 

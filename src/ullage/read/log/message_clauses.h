@@ -117,6 +117,7 @@ inline constexpr Clause kCpu[] = {
 inline constexpr Clause kHost[] = {
     {"unable to mmap $ from file", {&M::requested}},
     {"Unable to allocate $ for an array with shape", {&M::requested}},
+    {"Unable to allocate $ for an array", {&M::requested}},
     {"requested buffer of size %"},
     {"for an array with shape"},
 };
