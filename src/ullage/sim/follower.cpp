@@ -64,16 +64,16 @@ std::optional<BlockId> Follower::attempt(CachingAllocator& model, const Request&
   const auto outcome = model.allocate(request.bytes, request.stream);
   device_.finish();
   const auto* allocation = std::get_if<Allocation>(&outcome);
-  const std::string size = to_string(request.bytes);
+  const auto size = [&] { return to_string(request.bytes); };  // only for a difference: it is slow
   if (!allocation) {
     if (request.at)
-      device_.diverge({event_, Bytes{}, Bytes{}, "alloc of " + size + ", the model has no room for it", {}});
+      device_.diverge({event_, Bytes{}, Bytes{}, "alloc of " + size() + ", the model has no room for it", {}});
     return std::nullopt;
   }
   if (!request.at) {
-    device_.diverge({event_, Bytes{}, Bytes{}, "oom at " + size + ", the model has a block for it", {}});
+    device_.diverge({event_, Bytes{}, Bytes{}, "oom at " + size() + ", the model has a block for it", {}});
   } else if (allocation->address != *request.at) {
-    device_.diverge({event_, Bytes{}, Bytes{}, "alloc of " + size + ", the model takes another block",
+    device_.diverge({event_, Bytes{}, Bytes{}, "alloc of " + size() + ", the model takes another block",
                      FollowingDevice::Difference::Places{*request.at, allocation->address}});
   }
   return allocation->block;

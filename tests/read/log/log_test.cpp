@@ -408,6 +408,20 @@ TEST(Log, AnErrorAnywhereInALongLogIsFound) {
   EXPECT_EQ(log.lines, 40001u);
 }
 
+TEST(LogTriggers, AreFoundBehindAnyLengthOfOtherText) {
+  const std::string other = "step 12 loss 0.5000 of 7654 memories, kill rate 0.1, tries to go on; ";
+  for (std::size_t before = 0; before < 200; ++before) {
+    std::string text;
+    while (text.size() < before) text += other;
+    text.resize(before);
+    ASSERT_EQ(find_trigger(text, 0), std::string::npos) << before;
+    for (const std::string_view word : {"killed", "sigkill", "out of mem"}) {
+      EXPECT_EQ(find_trigger(text + '.' + std::string(word), 0), before + 1) << word;
+      EXPECT_EQ(find_trigger(text + '.' + std::string(word) + other + other, 0), before + 1) << word;
+    }
+  }
+}
+
 TEST(LogTriggers, AreFoundWhereverTheyStandAndInAnyCase) {
   for (const std::string_view word : trigger_words()) {
     for (std::size_t before = 0; before < 9; ++before) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -26,6 +27,25 @@ constexpr std::size_t kAhead = 300;     // bytes searched after it in one go, so
 constexpr std::size_t kMostErrors = 10'000;  // that differ; further ones are not kept
 constexpr std::size_t kMostSummaries = 10'000;
 constexpr std::size_t kMostSurroundings = 1'000;  // errors that keep their traceback and the lines before it
+
+// Counts eight bytes at a time: a byte by byte count takes a quarter of the time for a large log.
+std::uint64_t count_newlines(std::string_view text) {
+  constexpr std::uint64_t kEach = 0x0101010101010101, kLow = 0x7f7f7f7f7f7f7f7f;
+  std::uint64_t lines = 0;
+  while (text.size() >= 8) {
+    const std::size_t words = std::min<std::size_t>(text.size() / 8, 255);  // as many as a byte can count
+    std::uint64_t counts = 0;                                               // one for each of the eight places
+    for (std::size_t i = 0; i < words; ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text.data() + 8 * i, 8);
+      word ^= kEach * '\n';  // now a newline is a zero byte
+      counts += ~(((word & kLow) + kLow) | word) >> 7 & kEach;
+    }
+    for (; counts != 0; counts >>= 8) lines += counts & 0xff;
+    text.remove_prefix(8 * words);
+  }
+  return lines + static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
+}
 
 std::string figure(const std::optional<Bytes>& bytes) { return bytes ? fmt::format("{},", bytes->count) : "-,"; }
 
@@ -181,8 +201,7 @@ class LogReader {
   // Returns the line number, from 1. Most calls come with ascending offsets, so the text is counted about once.
   std::uint64_t line_of(std::size_t offset) {
     if (offset < counted_) counted_ = 0, lines_ = 1;
-    const std::string_view part = text_.substr(counted_, offset - counted_);
-    lines_ += static_cast<std::uint64_t>(std::ranges::count(part, '\n'));
+    lines_ += count_newlines(text_.substr(counted_, offset - counted_));
     counted_ = offset;
     return lines_;
   }

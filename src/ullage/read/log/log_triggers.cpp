@@ -47,6 +47,7 @@ constexpr std::string_view kWords[] = {
 constexpr std::size_t kShortest =
     std::ranges::min_element(kWords, {}, [](std::string_view word) { return word.size(); })->size();
 constexpr std::size_t kWordCount = std::size(kWords);
+constexpr std::size_t kFarthest = kShortest - 2;  // that a window may move on
 constexpr std::size_t kBuckets = 1 << 15;
 static_assert(kShortest >= 6, "the shortest word limits how far the search may jump");
 
@@ -67,7 +68,7 @@ struct TriggerTable {
 
 constexpr TriggerTable make_table() {
   TriggerTable table;
-  table.jump.fill(kShortest - 2);
+  table.jump.fill(kFarthest);
   table.first.fill(-1);
   for (std::size_t word = kWordCount; word-- > 0;) {
     for (std::size_t i = 0; i + 3 <= kShortest; ++i) {
@@ -97,6 +98,21 @@ std::size_t find_trigger(std::string_view text, std::size_t from) {
   const char* const data = text.data();
   std::size_t last = from + kShortest - 3;  // index of the window's last three letters
   while (last + 3 <= text.size()) {
+    // Four windows at once, as far apart as a window may move: their loads need not wait for each other.
+    while (last + 3 * kFarthest + 3 <= text.size()) {
+      const std::uint8_t a = kTable.jump[bucket(data + last)], b = kTable.jump[bucket(data + last + kFarthest)];
+      const std::uint8_t c = kTable.jump[bucket(data + last + 2 * kFarthest)];
+      const std::uint8_t d = kTable.jump[bucket(data + last + 3 * kFarthest)];
+      last += a;
+      if (a != kFarthest) break;
+      last += b;
+      if (b != kFarthest) break;
+      last += c;
+      if (c != kFarthest) break;
+      last += d;
+      if (d != kFarthest) break;
+    }
+    if (last + 3 > text.size()) break;
     const std::size_t of = bucket(data + last);
     const std::uint8_t jump = kTable.jump[of];
     if (jump != 0) {

@@ -19,6 +19,11 @@ inline std::uint64_t little_endian(const std::byte* from, std::size_t bytes) {
   return value;
 }
 
+// The lowest `bytes` bytes of `value`, 0 to 8.
+inline std::uint64_t low_bytes(std::uint64_t value, std::size_t bytes) {
+  return bytes >= 8 ? value : value & ((std::uint64_t{1} << 8 * bytes) - 1);
+}
+
 inline double big_endian_double(const std::byte* from) {
   return std::bit_cast<double>(__builtin_bswap64(little_endian(from, 8)));
 }

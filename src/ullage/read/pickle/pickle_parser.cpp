@@ -120,7 +120,9 @@ inline bool PickleParser::step(PickleOpcode opcode) {
 }
 
 inline std::uint64_t PickleParser::take(std::size_t bytes) {
-  const std::uint64_t value = little_endian(&file_[at_], bytes);
+  const std::byte* from = &file_[at_];
+  // One load of fixed size and a mask: a copy of `bytes` bytes would be a call, and would hold up the load behind it.
+  const std::uint64_t value = left() >= 8 ? low_bytes(little_endian(from, 8), bytes) : little_endian(from, bytes);
   at_ += bytes;
   return value;
 }
@@ -176,12 +178,6 @@ std::optional<std::uint64_t> PickleParser::decimal_line() {
   if (error != std::errc{} || last == end || *last != '\n') return std::nullopt;
   at_ += std::uint64_t(last - begin) + 1;
   return number;
-}
-
-bool PickleParser::push(PickleValue value) {
-  if (stack_.size() >= limits_.stack) return too_many("values on the stack", limits_.stack);
-  stack_.push_back(value);
-  return true;
 }
 
 inline bool PickleParser::put(std::optional<std::uint64_t> index) {

@@ -27,15 +27,20 @@ class PickleParser final {
   bool run();  // up to STOP
   bool step(PickleOpcode opcode);
   std::uint64_t left() const { return file_.size() - at_; }
-  bool has(std::uint64_t bytes) { return left() >= bytes || cut_short(bytes); }
-  std::uint64_t take(std::size_t bytes);  // call has(bytes) before
+  // These three serve almost every opcode, so they are part of the loop.
+  [[gnu::always_inline]] bool has(std::uint64_t bytes) { return left() >= bytes || cut_short(bytes); }
+  [[gnu::always_inline]] std::uint64_t take(std::size_t bytes);  // call has(bytes) before
   bool skip_frame();
   bool string(std::size_t length_bytes, Kind kind = Kind::String);
   bool long_integer(std::size_t length_bytes);
   bool small_integer(std::size_t bytes, bool is_signed);
   bool floating();
   std::optional<std::uint64_t> decimal_line();
-  bool push(PickleValue value);
+  [[gnu::always_inline]] bool push(PickleValue value) {
+    if (stack_.size() >= limits_.stack) return too_many("values on the stack", limits_.stack);
+    stack_.push_back(value);
+    return true;
+  }
   bool put(std::optional<std::uint64_t> index);
   bool get(std::optional<std::uint64_t> index);
 
