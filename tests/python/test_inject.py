@@ -131,6 +131,34 @@ print(total)
         assert end.report["spilled_bytes"] > 0, end
 
 
+def test_many_medium_blocks_outside_the_pool(runs: Runs) -> None:
+    """As safetensors takes a model: a copy of each tensor, none of them large, faster than any watch looks."""
+    script = runs.write("blocks.py", """
+import torch
+kept = [torch.full((1 << 20,), float(i)) for i in range(60)]
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters())
+for step in range(8):
+    net(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+    total = sum(float(one.sum()) for one in kept)
+    if step > 5:
+        blocks = [bytes([i]) * (3 << 20) for i in range(24)]
+        assert all(one[12345] == i for i, one in enumerate(blocks))
+        del blocks
+print(total)
+""")
+    plain = runs.plain(sys.executable, script)
+    roomy = runs.under(2 << 30, sys.executable, script)
+    assert (roomy.code, roomy.out) == (0, plain.out), (plain, roomy)
+    budget = roomy.report["outside_pool_bytes"] + roomy.report["pool_peak_bytes"] * 6 // 10
+    for _ in range(3):
+        end = runs.under(budget, sys.executable, script)
+        assert (end.code, end.out) == (0, plain.out), (plain, end)
+        kept(end)
+        assert end.report["spilled_bytes"] > 0, end
+
+
 def test_weights_in_mapped_files_are_planned_for(runs: Runs) -> None:
     """As safetensors loads them: the parameters are not the pool's."""
     script = runs.write("mapped.py", """
@@ -199,6 +227,13 @@ def test_a_budget_below_the_start(runs: Runs) -> None:
     assert (end.code, end.out) == (4, "before\n"), end
     assert end.report["outcome"] == "infeasible", end
     assert "is below what the process needs before the first tensor: it holds " in end.err, end
+
+
+def test_loading_passes_no_budget_that_is_then_refused(runs: Runs) -> None:
+    for budget in (190 * MIB, 150 * MIB):
+        end = runs.under(budget, sys.executable, "-c", "print('before'); import torch; print('after')")
+        assert (end.code, end.out) == (4, "before\n") and end.report["outcome"] == "infeasible", end
+        assert end.report["over_budget_bytes"] == 0 and end.report["process_peak_bytes"] <= budget, end
 
 
 def test_what_a_script_may_catch(runs: Runs) -> None:
@@ -280,6 +315,33 @@ if __name__ == '__main__':
 """)
     end = runs.under(1400 * MIB, sys.executable, script)
     assert (end.code, end.out) == (0, "[0, 0]\n[0, 0]\n"), end
+    kept(end)
+
+
+def test_gloo_reduces_tensors_that_are_moved_out(runs: Runs) -> None:
+    script = runs.write("reduce.py", """
+import os, subprocess, sys
+if len(sys.argv) < 2:
+    ranks = [subprocess.Popen([sys.executable, __file__, str(rank)]) for rank in (0, 1)]
+    sys.exit(max([rank.wait() for rank in ranks]))
+import torch
+import torch.distributed as dist
+rank = int(sys.argv[1])
+torch.set_num_threads(1)
+dist.init_process_group('gloo', store=dist.FileStore('gloo', 2), rank=rank, world_size=2)
+for _ in range(4):
+    ts = [torch.full((4 << 20,), float(i + rank)) for i in range(8)]  # 16 MiB each
+    works = [dist.all_reduce(t, async_op=True) for t in ts]
+    others = [torch.full((4 << 20,), float(i)) for i in range(8)]
+    for work in works: work.wait()
+    assert all(bool((t == 2 * i + 1).all()) for i, t in enumerate(ts))
+    assert all(bool((t == i).all()) for i, t in enumerate(others))
+dist.destroy_process_group()
+print('right')
+""")
+    end = runs.under(640 * MIB, sys.executable, script)
+    assert (end.code, end.out) == (0, "right\nright\n"), end
+    assert end.report["spilled_bytes"] > 128 * MIB, end
     kept(end)
 
 

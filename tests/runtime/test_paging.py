@@ -73,23 +73,25 @@ print("ok")
 
 
 @case()
-def a_spilled_buffer_in_a_system_call_is_efault_or_right():
+def a_system_call_brings_a_buffer_back():
     """
 ts = many()
 fd = os.open("out.bin", os.O_RDWR | os.O_CREAT, 0o600)
-wrong = 0
 libc = ctypes.CDLL(None, use_errno=True)
-libc.write.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+libc.write.argtypes = libc.read.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
 for i, t in enumerate(ts):
     os.lseek(fd, 0, os.SEEK_SET)
-    n = libc.write(fd, t.data_ptr(), t.numel() * 4)
-    if n < 0:
-        assert ctypes.get_errno() == 14, ctypes.get_errno()          # EFAULT, as documented: nothing was written
-        continue
+    assert libc.write(fd, t.data_ptr(), t.numel() * 4) == t.numel() * 4, (i, ctypes.get_errno())
     os.lseek(fd, 0, os.SEEK_SET)
-    got = numpy.frombuffer(os.read(fd, n), dtype=numpy.float32)
-    wrong += not (got == i).all()
-assert wrong == 0
+    got = numpy.frombuffer(os.read(fd, t.numel() * 4), dtype=numpy.float32)
+    assert (got == i).all(), i
+for i, t in enumerate(ts):
+    numpy.full(MIB, 100 + i, dtype=numpy.float32).tofile("in.bin")
+    other = os.open("in.bin", os.O_RDONLY)
+    assert libc.read(other, t.data_ptr(), 4 * MIB) == 4 * MIB, (i, ctypes.get_errno())
+    os.close(other)
+assert all(bool((t[:MIB] == 100 + i).all()) and bool((t[MIB:] == i).all()) for i, t in enumerate(ts))
+assert libc.write(fd, 64, 4096) == -1 and ctypes.get_errno() == 14   # EFAULT: no tensor is there
 print("ok")
 """
 

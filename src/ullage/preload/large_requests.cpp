@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stands before malloc in every process of a run, and announces a large request to the runtime before it is served. The
-// program may touch the block faster than any watch looks: 32 MiB take 20 ms. The block itself comes from the malloc
-// that the program has without Ullage, and free is left alone.
+// program may touch the block faster than any watch looks: 32 MiB take 20 ms. Many smaller requests in a row are
+// announced as one (a model that is turned into bytes tensor by tensor). The block itself comes from the malloc that
+// the program has without Ullage, and free is left alone.
 
 #include "ullage/preload/preload.h"
 
-#include <dlfcn.h>
-
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -19,41 +19,34 @@ namespace {
 using Listener = void (*)(std::size_t);
 std::atomic<Listener> listener{nullptr};
 
-// Smaller requests are left to the watch: its margin is twice as large.
+// The watch's margin is twice as large. Requests from kMedium on count together until they are as much; smaller ones
+// are left to the watch.
 constexpr std::size_t kLarge = std::size_t{4} << 20;
+constexpr std::size_t kMedium = std::size_t{64} << 10;
+std::atomic<std::size_t> together{0};
+// What was resident when medium requests were announced last, or less if it fell since.
+std::atomic<std::size_t> resident_then{0};
+// Blocks that take the place of freed ones touch nothing new, so they are announced only if the process grew by this.
+constexpr std::size_t kGrown = kLarge / 2;
+
+// Is this medium request to be announced, for itself and those before it?
+bool is_due(std::size_t bytes) {
+  if (together.fetch_add(bytes, std::memory_order_relaxed) + bytes < kLarge) return false;
+  together.store(0, std::memory_order_relaxed);
+  const std::size_t now = resident_bytes(), then = resident_then.load(std::memory_order_relaxed);
+  const bool grew = now > then + kGrown;
+  if (grew || now < then) resident_then.store(now, std::memory_order_relaxed);
+  return grew;
+}
 
 void announce(std::size_t bytes) {
-  if (bytes < kLarge) return;
+  if (bytes < kMedium) return;
   const Listener listens = listener.load(std::memory_order_acquire);
   if (listens == nullptr) return;
   const int error = errno;
-  listens(bytes);
+  if (bytes >= kLarge || is_due(bytes)) listens(std::max(bytes, kLarge));
   errno = error;
 }
-
-// The function of that name behind this library. The dynamic loader allocates nothing to find it, but takes its lock:
-// find_all() has all of them found before the process has a second thread.
-template <typename Function>
-class Next final {
- public:
-  constexpr explicit Next(const char* name) : name_(name) {}
-  template <typename... Arguments>
-  auto operator()(Arguments... arguments) {
-    return found()(arguments...);
-  }
-  Function found() {
-    Function function = function_.load(std::memory_order_relaxed);
-    if (function == nullptr) {
-      function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
-      function_.store(function, std::memory_order_relaxed);
-    }
-    return function;
-  }
-
- private:
-  const char* const name_;
-  std::atomic<Function> function_{nullptr};
-};
 
 constinit Next<void* (*)(std::size_t)> next_malloc{"malloc"};
 constinit Next<void* (*)(std::size_t, std::size_t)> next_calloc{"calloc"};

@@ -24,6 +24,7 @@
 #include "ullage/preload/preload.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <unistd.h>
@@ -164,6 +165,18 @@ bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
 }
+
+std::size_t resident_bytes() {
+  char text[128] = "";
+  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t got = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  const char* second = got > 0 ? std::strchr(text, ' ') : nullptr;  // size resident ..., in pages
+  return second != nullptr ? std::strtoull(second, nullptr, 10) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+bool is_torch_mapped() { return what_is_mapped().torch != nullptr; }
 
 void bring_in_the_runtime() {
   if (!runs_under_ullage()) return;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The functions that the parts of libullage_preload.so (preload.cpp, python_import.cpp, large_requests.cpp) call of
-// each other, and those that it exports.
+// The functions that the parts of libullage_preload.so (preload.cpp, python_import.cpp, large_requests.cpp,
+// system_calls.cpp, load_guard.cpp) call of each other, and those that it exports.
 
+#include <dlfcn.h>
+
+#include <atomic>
 #include <cstddef>
 
 namespace ullage::preload {
@@ -21,9 +24,50 @@ inline bool has_scripts() { return is_set(kDryScript) || is_set(kExplainScript) 
 // it cannot be opened, prints why on stderr. May be called on any thread, and more than once.
 void bring_in_the_runtime();
 
+// The resident bytes of this process; 0 if the kernel does not tell. Allocates nothing.
+std::size_t resident_bytes();
+
+// Are torch's libraries mapped?
+bool is_torch_mapped();
+
 // To be called before Python starts. If the process holds a Python, has the runtime brought in and those files run as
 // soon as `import torch` is done. Otherwise does nothing.
 void wait_for_import_of_torch();
+
+// While torch is loaded there is no runtime yet that could watch the process. Between these two, gives back the pages
+// of libraries' code whenever the process comes near the budget, so that loading does not pass a budget that is then
+// refused. Does nothing without kLoadsWithin in the environment.
+void begin_to_guard_loading();
+// Has the runtime brought in on another thread than the interpreter's, to refuse the budget. Does nothing while torch's
+// libraries are not mapped.
+void refuse_to_load();
+void end_to_guard_loading();
+// The variable that `ullage run` sets: the budget in bytes, if it is one of the process's memory.
+inline constexpr const char* kLoadsWithin = "ULLAGE_LOADS_WITHIN";
+
+// A function of that name behind this library. The dynamic loader allocates nothing to find it, but takes its lock:
+// what stands before functions of libc has all found before the process has a second thread.
+template <typename Function>
+class Next final {
+ public:
+  constexpr explicit Next(const char* name) : name_(name) {}
+  template <typename... Arguments>
+  auto operator()(Arguments... arguments) {
+    return found()(arguments...);
+  }
+  Function found() {
+    Function function = function_.load(std::memory_order_relaxed);
+    if (function == nullptr) {
+      function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
+      function_.store(function, std::memory_order_relaxed);
+    }
+    return function;
+  }
+
+ private:
+  const char* const name_;
+  std::atomic<Function> function_{nullptr};
+};
 
 }  // namespace ullage::preload
 
@@ -34,3 +78,7 @@ extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtim
 // For the runtime: has `listener` called on the thread that requests 4 MiB or more of malloc and its kin, before the
 // request is served. `listener` may allocate less than that. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
+
+// For the runtime: has `healer` called when a system call of the program failed with EFAULT, for each of its buffers.
+// True: the bytes are there now, and the call is tried again. Null: nobody is called.
+extern "C" __attribute__((visibility("default"))) void ullage_heal_system_calls(bool (*healer)(const void*));

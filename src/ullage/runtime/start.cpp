@@ -6,10 +6,11 @@
 // it then.
 
 #include "ullage/base/exit_code.h"
+#include "ullage/base/library_pages.h"
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/card_session.h"
 #include "ullage/runtime/ops/vector_math.h"
-#include "ullage/runtime/pool/library_pages.h"
+#include "ullage/runtime/pool/fault_handler.h"
 #include "ullage/runtime/python/python_process.h"
 #include "ullage/runtime/runtime.h"
 #include "ullage/runtime/session.h"
@@ -204,11 +205,13 @@ Result<Session*> start_session(store::Ledger from, bool launched) {
   return Session::start(std::move(settings));
 }
 
-// Has the heap's large requests announced, if libullage_preload.so stands before malloc in this process.
-void follow_large_requests() {
+// If libullage_preload.so is in this process, has the heap's large requests announced, and failed system calls healed.
+void follow_the_program() {
   using Listener = void (*)(std::size_t);
   const auto announce = reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "ullage_announce_large_requests"));
   if (announce != nullptr) announce([](std::size_t bytes) { Session::current()->make_way(Bytes{bytes}); });
+  const auto heal = reinterpret_cast<void (*)(bool (*)(const void*))>(dlsym(RTLD_DEFAULT, "ullage_heal_system_calls"));
+  if (heal != nullptr) heal(&heal_system_call);
 }
 
 // The path of library `name` beside this one, unless the environment `variable` of the tests gives another path.
@@ -250,7 +253,7 @@ __attribute__((constructor)) void start_from_environment() {
   }
   const Result<Session*> session = start_session(std::move(*attached), /*launched=*/true);
   if (!session) give_up(own_slot, session.error().text());
-  follow_large_requests();
+  follow_the_program();
 }
 
 }  // namespace

@@ -91,6 +91,13 @@ void install_fault_handler(store::Pager& pager, std::function<void(const store::
   reassert_fault_handler();
 }
 
+bool heal_system_call(const void* at) {
+  const Address place{reinterpret_cast<std::uint64_t>(at)};
+  store::Pager* const pager = handler().pager;
+  if (pager == nullptr || !pager->store().owns(place)) return false;
+  return pager->on_fault(place).what == store::Pager::Fault::Healed;
+}
+
 void reassert_fault_handler() {
   Handler& one = handler();
   if (one.pager == nullptr || one.dying.load()) return;

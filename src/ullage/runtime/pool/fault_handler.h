@@ -18,6 +18,10 @@ namespace ullage::runtime {
 // brought back; it must not return. The pager and what `give_up` refers to must live for ever.
 void install_fault_handler(store::Pager& pager, std::function<void(const store::Pager::FaultAnswer&)> give_up);
 
+// For a system call that failed with EFAULT, because a system call on bytes that are away raises no signal. Brings the
+// storage at `at` back, or makes it writable if it is there. True: the call may be tried again.
+bool heal_system_call(const void* at);
+
 // Installs the handler again if another one has replaced it; that one then gets the faults that are not ours. Costs one
 // system call if nothing changed. No effect before install_fault_handler().
 void reassert_fault_handler();

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Stands before the system calls that read and write buffers, in every process of a run. A tensor that is moved out has
+// no pages. If an instruction touches it, the page fault brings it back; a system call fails with EFAULT instead.
+// Gloo's threads receive into tensors so while an op of the program is long over, and a program may write a tensor by
+// its raw address. So the runtime brings the bytes back, and the call is tried again. What libc calls inside (fwrite)
+// is not seen.
+
+#include "ullage/preload/preload.h"
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+
+namespace ullage::preload {
+namespace {
+
+using Healer = bool (*)(const void*);
+std::atomic<Healer> healer{nullptr};
+
+// Tries of one call. Each may fail because the bytes were moved out again meanwhile.
+constexpr int kMostTries = 64;
+
+bool heal(const iovec* buffers, std::size_t count) {
+  const Healer heals = healer.load(std::memory_order_acquire);
+  if (heals == nullptr) return false;
+  bool healed = false;
+  for (std::size_t i = 0; i < count; ++i) healed = heals(buffers[i].iov_base) || healed;
+  return healed;
+}
+
+template <typename Call>
+ssize_t with_healing(const iovec* buffers, std::size_t count, const Call& call) {
+  for (int tries = 0;; ++tries) {
+    const ssize_t done = call();
+    if (done >= 0 || errno != EFAULT || tries == kMostTries) return done;
+    if (heal(buffers, count)) continue;
+    errno = EFAULT;
+    return done;
+  }
+}
+
+template <typename Call>
+ssize_t with_healing(const void* buffer, const Call& call) {
+  const iovec one{const_cast<void*>(buffer), 0};
+  return with_healing(&one, 1, call);
+}
+
+using Vectored = ssize_t (*)(int, const iovec*, int);
+using VectoredAt = ssize_t (*)(int, const iovec*, int, off_t);
+constinit Next<ssize_t (*)(int, void*, std::size_t)> next_read{"read"};
+constinit Next<ssize_t (*)(int, const void*, std::size_t)> next_write{"write"};
+constinit Next<ssize_t (*)(int, void*, std::size_t, off_t)> next_pread{"pread"}, next_pread64{"pread64"};
+constinit Next<ssize_t (*)(int, const void*, std::size_t, off_t)> next_pwrite{"pwrite"}, next_pwrite64{"pwrite64"};
+constinit Next<Vectored> next_readv{"readv"}, next_writev{"writev"};
+constinit Next<VectoredAt> next_preadv{"preadv"}, next_preadv64{"preadv64"}, next_pwritev{"pwritev"},
+    next_pwritev64{"pwritev64"};
+constinit Next<ssize_t (*)(int, void*, std::size_t, int)> next_recv{"recv"};
+constinit Next<ssize_t (*)(int, const void*, std::size_t, int)> next_send{"send"};
+constinit Next<ssize_t (*)(int, void*, std::size_t, int, sockaddr*, socklen_t*)> next_recvfrom{"recvfrom"};
+constinit Next<ssize_t (*)(int, const void*, std::size_t, int, const sockaddr*, socklen_t)> next_sendto{"sendto"};
+constinit Next<ssize_t (*)(int, msghdr*, int)> next_recvmsg{"recvmsg"};
+constinit Next<ssize_t (*)(int, const msghdr*, int)> next_sendmsg{"sendmsg"};
+
+template <typename... Functions>
+void find(Functions&... functions) {
+  (functions.found(), ...);
+}
+
+__attribute__((constructor)) void find_all() {
+  find(next_read, next_write, next_pread, next_pread64, next_pwrite, next_pwrite64, next_readv, next_writev,
+       next_preadv, next_preadv64, next_pwritev, next_pwritev64, next_recv, next_send, next_recvfrom, next_sendto,
+       next_recvmsg, next_sendmsg);
+}
+
+}  // namespace
+}  // namespace ullage::preload
+
+void ullage_heal_system_calls(bool (*healer)(const void*)) {
+  ullage::preload::healer.store(healer, std::memory_order_release);
+}
+
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define ULLAGE_EXPORTED extern "C" __attribute__((visibility("default")))
+// One that takes a buffer; `declared` are its parameters, `passed` their names.
+#define ULLAGE_BUFFER(name, declared, passed)                                                          \
+  ULLAGE_EXPORTED ssize_t name declared {                                                              \
+    return ullage::preload::with_healing(buffer, [&] { return ullage::preload::next_##name passed; }); \
+  }
+// One that takes `count` buffers.
+#define ULLAGE_BUFFERS(name, declared, passed)                                                 \
+  ULLAGE_EXPORTED ssize_t name declared {                                                      \
+    return ullage::preload::with_healing(buffers, static_cast<std::size_t>(count),             \
+                                         [&] { return ullage::preload::next_##name passed; }); \
+  }
+// One that takes a message.
+#define ULLAGE_MESSAGE(name, declared, passed)                                                 \
+  ULLAGE_EXPORTED ssize_t name declared {                                                      \
+    return ullage::preload::with_healing(message->msg_iov, message->msg_iovlen,                \
+                                         [&] { return ullage::preload::next_##name passed; }); \
+  }
+// NOLINTEND(bugprone-macro-parentheses)
+
+ULLAGE_BUFFER(read, (int file, void* buffer, std::size_t size), (file, buffer, size))
+ULLAGE_BUFFER(write, (int file, const void* buffer, std::size_t size), (file, buffer, size))
+ULLAGE_BUFFER(pread, (int file, void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
+ULLAGE_BUFFER(pread64, (int file, void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
+ULLAGE_BUFFER(pwrite, (int file, const void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
+ULLAGE_BUFFER(pwrite64, (int file, const void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
+ULLAGE_BUFFERS(readv, (int file, const iovec* buffers, int count), (file, buffers, count))
+ULLAGE_BUFFERS(writev, (int file, const iovec* buffers, int count), (file, buffers, count))
+ULLAGE_BUFFERS(preadv, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
+ULLAGE_BUFFERS(preadv64, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
+ULLAGE_BUFFERS(pwritev, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
+ULLAGE_BUFFERS(pwritev64, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
+ULLAGE_BUFFER(recv, (int socket, void* buffer, std::size_t size, int flags), (socket, buffer, size, flags))
+ULLAGE_BUFFER(send, (int socket, const void* buffer, std::size_t size, int flags), (socket, buffer, size, flags))
+ULLAGE_BUFFER(recvfrom, (int socket, void* buffer, std::size_t size, int flags, sockaddr* from, socklen_t* length),
+              (socket, buffer, size, flags, from, length))
+ULLAGE_BUFFER(sendto,
+              (int socket, const void* buffer, std::size_t size, int flags, const sockaddr* to, socklen_t length),
+              (socket, buffer, size, flags, to, length))
+ULLAGE_MESSAGE(recvmsg, (int socket, msghdr* message, int flags), (socket, message, flags))
+ULLAGE_MESSAGE(sendmsg, (int socket, const msghdr* message, int flags), (socket, message, flags))
