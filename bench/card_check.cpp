@@ -97,7 +97,8 @@ void print_figures(cuda::Driver& driver) {
   const auto tier = must(cuda::HostTier::open(driver, kBlock, nullptr));
   const store::SpillSlot slot = must(tier->take(kBlock));
   using Sharing = store::Tier::Sharing;
-  row("64 MiB: copy out, locked", median_of(nothing, [&] { must(tier->write(slot, here, Sharing::None, nullptr)); }), kBlock);
+  row("64 MiB: copy out, locked", median_of(nothing, [&] { must(tier->write(slot, here, Sharing::None, nullptr)); }),
+      kBlock);
   row("64 MiB: copy in, locked", median_of(nothing, [&] { must(tier->read(slot, here)); }), kBlock);
 }
 

@@ -65,9 +65,6 @@ bool set_up(const Launch& launch) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::raise(SIGTERM);  // the launcher died before the line above
   if (launch.has_ledger) ::setenv(store::Ledger::kVariable, ledger.environment_value(parent).c_str(), 1);
-  // Of the process's memory, not of a card; preload/load_guard.cpp reads it.
-  const std::uint64_t budget = launch.has_ledger && ledger.page().card.load() == 0 ? ledger.page().budget.load() : 0;
-  if (budget > 0) ::setenv("ULLAGE_LOADS_WITHIN", std::to_string(budget).c_str(), 1);
   if (!launch.preload.empty()) {
     ::setenv("LD_PRELOAD", preload_list(launch.preload, std::getenv("LD_PRELOAD")).c_str(), 1);
   }

@@ -176,8 +176,6 @@ std::size_t resident_bytes() {
   return second != nullptr ? std::strtoull(second, nullptr, 10) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
-bool is_torch_mapped() { return what_is_mapped().torch != nullptr; }
-
 void bring_in_the_runtime() {
   if (!runs_under_ullage()) return;
   Reason why;

@@ -2,7 +2,7 @@
 #pragma once
 
 // The functions that the parts of libullage_preload.so (preload.cpp, python_import.cpp, large_requests.cpp,
-// system_calls.cpp, load_guard.cpp) call of each other, and those that it exports.
+// system_calls.cpp) call of each other, and those that it exports.
 
 #include <dlfcn.h>
 
@@ -27,23 +27,9 @@ void bring_in_the_runtime();
 // The resident bytes of this process; 0 if the kernel does not tell. Allocates nothing.
 std::size_t resident_bytes();
 
-// Are torch's libraries mapped?
-bool is_torch_mapped();
-
 // To be called before Python starts. If the process holds a Python, has the runtime brought in and those files run as
 // soon as `import torch` is done. Otherwise does nothing.
 void wait_for_import_of_torch();
-
-// While torch is loaded there is no runtime yet that could watch the process. Between these two, gives back the pages
-// of libraries' code whenever the process comes near the budget, so that loading does not pass a budget that is then
-// refused. Does nothing without kLoadsWithin in the environment.
-void begin_to_guard_loading();
-// Has the runtime brought in on another thread than the interpreter's, to refuse the budget. Does nothing while torch's
-// libraries are not mapped.
-void refuse_to_load();
-void end_to_guard_loading();
-// The variable that `ullage run` sets: the budget in bytes, if it is one of the process's memory.
-inline constexpr const char* kLoadsWithin = "ULLAGE_LOADS_WITHIN";
 
 // A function of that name behind this library. The dynamic loader allocates nothing to find it, but takes its lock:
 // what stands before functions of libc has all found before the process has a second thread.

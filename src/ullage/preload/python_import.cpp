@@ -44,8 +44,6 @@ struct Python {
   void (*release)(Object*);
   void (*clear_error)();
   void (*print_error)();
-  int (*ensure)();
-  void (*let_go)(int);
 };
 Python python;
 
@@ -62,9 +60,7 @@ bool find_python() {
          find_symbol(RTLD_DEFAULT, python.call_with, "PyObject_CallFunctionObjArgs") &&
          find_symbol(RTLD_DEFAULT, python.release, "Py_DecRef") &&
          find_symbol(RTLD_DEFAULT, python.clear_error, "PyErr_Clear") &&
-         find_symbol(RTLD_DEFAULT, python.print_error, "PyErr_Print") &&
-         find_symbol(RTLD_DEFAULT, python.ensure, "PyGILState_Ensure") &&
-         find_symbol(RTLD_DEFAULT, python.let_go, "PyGILState_Release");
+         find_symbol(RTLD_DEFAULT, python.print_error, "PyErr_Print");
 }
 
 // `load_then_bring_in` is the function below. It calls loaded() for every module of the loader, which may load others
@@ -130,17 +126,12 @@ void run_scripts() {
 // throughout.
 Object* load_then_bring_in(Object*, Object* arguments) {
   Object* module = python.item(arguments, 2);
-  begin_to_guard_loading();
   Object* result = python.call_with(python.item(arguments, 0), module, nullptr);
-  if (result == nullptr) {
-    end_to_guard_loading();
-    return nullptr;
-  }
+  if (result == nullptr) return nullptr;
   Object* answer = python.call_with(python.item(arguments, 1), module, nullptr);
   const bool is_torch = answer == nullptr || python.is_true(answer) == 1;
   if (answer != nullptr) python.release(answer);
   python.clear_error();
-  end_to_guard_loading();
   if (is_torch) {
     bring_in_the_runtime();
     if (has_scripts()) run_scripts();
@@ -174,27 +165,7 @@ int on_event(const char* event, Object*, void*) {
   return 0;
 }
 
-constexpr const char* kFlush = R"(
-import sys
-if sys.stdout is not None:
-    sys.stdout.flush()
-)";
-
 }  // namespace
-
-void refuse_to_load() {
-  if (!is_torch_mapped()) return;
-  const int state = python.ensure();
-  Object* globals = python.new_dict();
-  Object* code = python.compile(kFlush, "<ullage>", kFileInput);
-  Object* none = globals != nullptr && code != nullptr ? python.evaluate(code, globals, globals) : nullptr;
-  for (Object* one : {globals, code, none}) {
-    if (one != nullptr) python.release(one);
-  }
-  python.clear_error();
-  python.let_go(state);  // whoever loads a library waits for it, and holds the loader's lock meanwhile
-  bring_in_the_runtime();
-}
 
 void wait_for_import_of_torch() {
   if (find_python()) python.add_hook(&on_event, nullptr);

@@ -170,6 +170,7 @@ class Running final : public Session, public PoolListener {
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
     if (recorder_) recorder_->refused(shortage.refusal.requested);
     figures_->refused(shortage, op, message, pool_->least_for(shortage));
+    refused_at_once_.store(shortage.at_once.count);
   }
 
  private:
@@ -203,6 +204,7 @@ class Running final : public Session, public PoolListener {
     settings.slot = settings_.slot;
     settings.warn = settings_.warn;
     settings.peak = [this] { return device_->held_peak(); };
+    settings.refused_at_once = [this] { return Bytes{refused_at_once_.load()}; };
     settings.between_looks = device_->between_looks();
     settings.outside_follows_steps = device_->is_the_process();
     return settings;
@@ -383,8 +385,9 @@ class Running final : public Session, public PoolListener {
   bool steps_are_reported_ = false;
   bool ending_ = false;
   std::atomic<bool> charged_for_the_end_{false};
-  bool in_child_ = false;     // made by fork
-  bool has_nothing_ = false;  // a child made by fork, without the parent's device (a card)
+  std::atomic<std::uint64_t> refused_at_once_{0};  // Shortage::at_once of the last refused request
+  bool in_child_ = false;                          // made by fork
+  bool has_nothing_ = false;                       // a child made by fork, without the parent's device (a card)
 };
 
 }  // namespace

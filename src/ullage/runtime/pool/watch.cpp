@@ -128,6 +128,9 @@ void Watch::write_moves() {
   if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);
   if (!pager_.under_pressure() || budget_.unlimited()) return;
   slot_->pager.store(1);
+  // What is beside the pool may have grown since the request was refused.
+  const Bytes refused = settings_.refused_at_once ? settings_.refused_at_once() : Bytes{};
+  if (refused > Bytes{}) store::raise_to(slot_->refused_least, budget_.least_with(refused).count);
   store::raise_to(slot_->least_budget, budget_.note_least(pager_.take_at_once()).count);
 }
 

@@ -27,8 +27,9 @@ class Watch final {
     store::LedgerSlot* slot = nullptr;             // where figures go; null: nowhere
     std::function<void(const std::string&)> warn;  // may be empty
     std::function<Bytes()> peak;                   // the most that the process held so far
-    std::chrono::milliseconds between_looks{8};    // see BudgetedDevice::between_looks()
-    bool outside_follows_steps = true;             // each step updates the reserve for the outside; not on a card
+    std::function<Bytes()> refused_at_once;      // Shortage::at_once of the last refused request, or zero; may be empty
+    std::chrono::milliseconds between_looks{8};  // see BudgetedDevice::between_looks()
+    bool outside_follows_steps = true;           // each step updates the reserve for the outside; not on a card
   };
   // All must live for ever.
   Watch(store::Pager& pager, store::Budget& budget, Settings settings);
