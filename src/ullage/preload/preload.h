@@ -5,6 +5,7 @@
 // system_calls.cpp) call of each other, and those that it exports.
 
 #include <dlfcn.h>
+#include <sys/uio.h>
 
 #include <atomic>
 #include <cstddef>
@@ -65,6 +66,8 @@ extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtim
 // request is served. `listener` may allocate less than that. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
 
-// For the runtime: has `healer` called when a system call of the program failed with EFAULT, for each of its buffers.
-// True: the bytes are there now, and the call is tried again. Null: nobody is called.
-extern "C" __attribute__((visibility("default"))) void ullage_heal_system_calls(bool (*healer)(const void*));
+// For the runtime: has `hold` called with the buffers of a system call of the program that failed with EFAULT.
+// `written`: the call writes to them. True: the bytes are there now and stay, so the call is tried once more, and then
+// `let_go` is called. Null: nobody is called.
+extern "C" __attribute__((visibility("default"))) void ullage_heal_system_calls(
+    bool (*hold)(const iovec* buffers, std::size_t count, bool written), void (*let_go)());

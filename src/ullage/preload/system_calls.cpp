@@ -3,8 +3,8 @@
 // Stands before the system calls that read and write buffers, in every process of a run. A tensor that is moved out has
 // no pages. If an instruction touches it, the page fault brings it back; a system call fails with EFAULT instead.
 // Gloo's threads receive into tensors so while an op of the program is long over, and a program may write a tensor by
-// its raw address. So the runtime brings the bytes back, and the call is tried again. What libc calls inside (fwrite)
-// is not seen.
+// its raw address. So the runtime brings the bytes back and keeps them there, and the call is tried once more. What
+// libc calls inside (fwrite) is not seen.
 
 #include "ullage/preload/preload.h"
 
@@ -20,35 +20,35 @@
 namespace ullage::preload {
 namespace {
 
-using Healer = bool (*)(const void*);
-std::atomic<Healer> healer{nullptr};
-
-// Tries of one call. Each may fail because the bytes were moved out again meanwhile.
-constexpr int kMostTries = 64;
-
-bool heal(const iovec* buffers, std::size_t count) {
-  const Healer heals = healer.load(std::memory_order_acquire);
-  if (heals == nullptr) return false;
-  bool healed = false;
-  for (std::size_t i = 0; i < count; ++i) healed = heals(buffers[i].iov_base) || healed;
-  return healed;
-}
+std::atomic<bool (*)(const iovec*, std::size_t, bool)> hold{nullptr};
+std::atomic<void (*)()> let_go{nullptr};
 
 template <typename Call>
-ssize_t with_healing(const iovec* buffers, std::size_t count, const Call& call) {
-  for (int tries = 0;; ++tries) {
-    const ssize_t done = call();
-    if (done >= 0 || errno != EFAULT || tries == kMostTries) return done;
-    if (heal(buffers, count)) continue;
+ssize_t with_healing(const iovec* buffers, std::size_t count, bool written, const Call& call) {
+  const ssize_t done = call();
+  if (done >= 0 || errno != EFAULT) return done;
+  const auto holds = hold.load(std::memory_order_acquire);
+  if (holds == nullptr || !holds(buffers, count, written)) {
     errno = EFAULT;
     return done;
   }
+  const ssize_t again = call();
+  const int error = errno;
+  let_go.load(std::memory_order_relaxed)();
+  errno = error;
+  return again;
 }
 
+// A call that reads a buffer takes it as const, one that writes does not.
 template <typename Call>
-ssize_t with_healing(const void* buffer, const Call& call) {
-  const iovec one{const_cast<void*>(buffer), 0};
-  return with_healing(&one, 1, call);
+ssize_t with_healing(void* buffer, std::size_t size, const Call& call) {
+  const iovec one{buffer, size};
+  return with_healing(&one, 1, true, call);
+}
+template <typename Call>
+ssize_t with_healing(const void* buffer, std::size_t size, const Call& call) {
+  const iovec one{const_cast<void*>(buffer), size};
+  return with_healing(&one, 1, false, call);
 }
 
 using Vectored = ssize_t (*)(int, const iovec*, int);
@@ -81,27 +81,28 @@ __attribute__((constructor)) void find_all() {
 }  // namespace
 }  // namespace ullage::preload
 
-void ullage_heal_system_calls(bool (*healer)(const void*)) {
-  ullage::preload::healer.store(healer, std::memory_order_release);
+void ullage_heal_system_calls(bool (*hold)(const iovec*, std::size_t, bool), void (*let_go)()) {
+  ullage::preload::let_go.store(let_go, std::memory_order_relaxed);
+  ullage::preload::hold.store(hold, std::memory_order_release);
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define ULLAGE_EXPORTED extern "C" __attribute__((visibility("default")))
 // One that takes a buffer; `declared` are its parameters, `passed` their names.
-#define ULLAGE_BUFFER(name, declared, passed)                                                          \
-  ULLAGE_EXPORTED ssize_t name declared {                                                              \
-    return ullage::preload::with_healing(buffer, [&] { return ullage::preload::next_##name passed; }); \
+#define ULLAGE_BUFFER(name, declared, passed)                                                                \
+  ULLAGE_EXPORTED ssize_t name declared {                                                                    \
+    return ullage::preload::with_healing(buffer, size, [&] { return ullage::preload::next_##name passed; }); \
   }
-// One that takes `count` buffers.
-#define ULLAGE_BUFFERS(name, declared, passed)                                                 \
+// One that takes `count` buffers; `written`: it writes to them.
+#define ULLAGE_BUFFERS(name, written, declared, passed)                                        \
   ULLAGE_EXPORTED ssize_t name declared {                                                      \
-    return ullage::preload::with_healing(buffers, static_cast<std::size_t>(count),             \
+    return ullage::preload::with_healing(buffers, static_cast<std::size_t>(count), written,    \
                                          [&] { return ullage::preload::next_##name passed; }); \
   }
 // One that takes a message.
-#define ULLAGE_MESSAGE(name, declared, passed)                                                 \
+#define ULLAGE_MESSAGE(name, written, declared, passed)                                        \
   ULLAGE_EXPORTED ssize_t name declared {                                                      \
-    return ullage::preload::with_healing(message->msg_iov, message->msg_iovlen,                \
+    return ullage::preload::with_healing(message->msg_iov, message->msg_iovlen, written,       \
                                          [&] { return ullage::preload::next_##name passed; }); \
   }
 // NOLINTEND(bugprone-macro-parentheses)
@@ -112,12 +113,12 @@ ULLAGE_BUFFER(pread, (int file, void* buffer, std::size_t size, off_t at), (file
 ULLAGE_BUFFER(pread64, (int file, void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
 ULLAGE_BUFFER(pwrite, (int file, const void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
 ULLAGE_BUFFER(pwrite64, (int file, const void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
-ULLAGE_BUFFERS(readv, (int file, const iovec* buffers, int count), (file, buffers, count))
-ULLAGE_BUFFERS(writev, (int file, const iovec* buffers, int count), (file, buffers, count))
-ULLAGE_BUFFERS(preadv, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
-ULLAGE_BUFFERS(preadv64, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
-ULLAGE_BUFFERS(pwritev, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
-ULLAGE_BUFFERS(pwritev64, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
+ULLAGE_BUFFERS(readv, true, (int file, const iovec* buffers, int count), (file, buffers, count))
+ULLAGE_BUFFERS(writev, false, (int file, const iovec* buffers, int count), (file, buffers, count))
+ULLAGE_BUFFERS(preadv, true, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
+ULLAGE_BUFFERS(preadv64, true, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
+ULLAGE_BUFFERS(pwritev, false, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
+ULLAGE_BUFFERS(pwritev64, false, (int file, const iovec* buffers, int count, off_t at), (file, buffers, count, at))
 ULLAGE_BUFFER(recv, (int socket, void* buffer, std::size_t size, int flags), (socket, buffer, size, flags))
 ULLAGE_BUFFER(send, (int socket, const void* buffer, std::size_t size, int flags), (socket, buffer, size, flags))
 ULLAGE_BUFFER(recvfrom, (int socket, void* buffer, std::size_t size, int flags, sockaddr* from, socklen_t* length),
@@ -125,5 +126,5 @@ ULLAGE_BUFFER(recvfrom, (int socket, void* buffer, std::size_t size, int flags, 
 ULLAGE_BUFFER(sendto,
               (int socket, const void* buffer, std::size_t size, int flags, const sockaddr* to, socklen_t length),
               (socket, buffer, size, flags, to, length))
-ULLAGE_MESSAGE(recvmsg, (int socket, msghdr* message, int flags), (socket, message, flags))
-ULLAGE_MESSAGE(sendmsg, (int socket, const msghdr* message, int flags), (socket, message, flags))
+ULLAGE_MESSAGE(recvmsg, true, (int socket, msghdr* message, int flags), (socket, message, flags))
+ULLAGE_MESSAGE(sendmsg, false, (int socket, const msghdr* message, int flags), (socket, message, flags))

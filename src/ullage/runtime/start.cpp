@@ -210,8 +210,9 @@ void follow_the_program() {
   using Listener = void (*)(std::size_t);
   const auto announce = reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "ullage_announce_large_requests"));
   if (announce != nullptr) announce([](std::size_t bytes) { Session::current()->make_way(Bytes{bytes}); });
-  const auto heal = reinterpret_cast<void (*)(bool (*)(const void*))>(dlsym(RTLD_DEFAULT, "ullage_heal_system_calls"));
-  if (heal != nullptr) heal(&heal_system_call);
+  using Hold = bool (*)(const iovec*, std::size_t, bool);
+  const auto heal = reinterpret_cast<void (*)(Hold, void (*)())>(dlsym(RTLD_DEFAULT, "ullage_heal_system_calls"));
+  if (heal != nullptr) heal(&hold_buffers, &let_buffers_go);
 }
 
 // The path of library `name` beside this one, unless the environment `variable` of the tests gives another path.

@@ -129,7 +129,7 @@ std::optional<Shortage> PagerCore::begin_op(std::uint64_t signature, std::span<c
   Bytes away{};
   const Bytes diverged = diverged_;
   for (const OpInput& input : inputs) {
-    const auto found = storages_.find(input.storage);
+    const auto found = around(input.storage);
     if (found == storages_.end()) {
       if (store_.owns(input.storage)) continue;
       foreign += input.size;

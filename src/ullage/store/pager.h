@@ -41,7 +41,7 @@ struct Shortage {
 
 // A storage that an op is about to use.
 struct OpInput {
-  Address storage;  // where its bytes begin
+  Address storage;  // where its bytes begin, or any address in it
   Bytes size;
   bool written = false;
 };

@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace ullage::runtime {
 namespace {
@@ -91,12 +93,18 @@ void install_fault_handler(store::Pager& pager, std::function<void(const store::
   reassert_fault_handler();
 }
 
-bool heal_system_call(const void* at) {
-  const Address place{reinterpret_cast<std::uint64_t>(at)};
+bool hold_buffers(const iovec* buffers, std::size_t count, bool written) {
   store::Pager* const pager = handler().pager;
-  if (pager == nullptr || !pager->store().owns(place)) return false;
-  return pager->on_fault(place).what == store::Pager::Fault::Healed;
+  if (pager == nullptr) return false;
+  std::vector<store::OpInput> inputs;
+  for (const iovec& buffer : std::span(buffers, count)) {
+    const Address at{reinterpret_cast<std::uint64_t>(buffer.iov_base)};
+    if (pager->store().owns(at)) inputs.push_back({at, Bytes{buffer.iov_len}, written});
+  }
+  return !inputs.empty() && !pager->begin_op(0, inputs);
 }
+
+void let_buffers_go() { handler().pager->end_op(/*remember=*/false); }
 
 void reassert_fault_handler() {
   Handler& one = handler();

@@ -10,6 +10,9 @@
 
 #include "ullage/store/pager.h"
 
+#include <sys/uio.h>
+
+#include <cstddef>
 #include <functional>
 
 namespace ullage::runtime {
@@ -19,8 +22,10 @@ namespace ullage::runtime {
 void install_fault_handler(store::Pager& pager, std::function<void(const store::Pager::FaultAnswer&)> give_up);
 
 // For a system call that failed with EFAULT, because a system call on bytes that are away raises no signal. Brings the
-// storage at `at` back, or makes it writable if it is there. True: the call may be tried again.
-bool heal_system_call(const void* at);
+// storages of its buffers back and pins them, so that they stay for the next try; `written`: the call writes to them.
+// True: the call may be tried again, and let_buffers_go() must follow on this thread.
+bool hold_buffers(const iovec* buffers, std::size_t count, bool written);
+void let_buffers_go();
 
 // Installs the handler again if another one has replaced it; that one then gets the faults that are not ours. Costs one
 // system call if nothing changed. No effect before install_fault_handler().
