@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from cases import run_cases  # noqa: E402
@@ -103,36 +104,8 @@ def test_under_pressure(runs: Runs) -> None:
     assert end.report["spilled_bytes"] + end.report["recomputed_ops"] > 0, end
 
 
-def test_a_large_block_outside_the_pool(runs: Runs) -> None:
-    """The heap takes 48 MiB faster than any watch looks, while tensors fill the pool and nothing is reserved any more."""
-    script = runs.write("block.py", """
-import torch
-kept = [torch.full((1 << 20,), float(i)) for i in range(60)]
-net = torch.nn.Linear(4, 4)
-optimizer = torch.optim.SGD(net.parameters())
-for step in range(8):
-    net(torch.ones(1, 4)).sum().backward()
-    optimizer.step()
-    total = sum(float(one.sum()) for one in kept)
-    if step > 5:
-        block = bytearray(b"x") * (48 << 20)
-        assert block[12345] == ord("x")
-        del block
-print(total)
-""")
-    plain = runs.plain(sys.executable, script)
-    roomy = runs.under(2 << 30, sys.executable, script)
-    assert (roomy.code, roomy.out) == (0, plain.out), (plain, roomy)
-    budget = roomy.report["outside_pool_bytes"] + roomy.report["pool_peak_bytes"] * 6 // 10
-    for _ in range(3):
-        end = runs.under(budget, sys.executable, script)
-        assert (end.code, end.out) == (0, plain.out), (plain, end)
-        kept(end)
-        assert end.report["spilled_bytes"] > 0, end
-
-
-def test_many_medium_blocks_outside_the_pool(runs: Runs) -> None:
-    """As safetensors takes a model: a copy of each tensor, none of them large, faster than any watch looks."""
+def blocks_outside_the_pool(runs: Runs, lines: str) -> None:
+    """In a step these lines take blocks of the heap, while tensors fill the pool and nothing is reserved any more."""
     script = runs.write("blocks.py", """
 import torch
 kept = [torch.full((1 << 20,), float(i)) for i in range(60)]
@@ -143,11 +116,9 @@ for step in range(8):
     optimizer.step()
     total = sum(float(one.sum()) for one in kept)
     if step > 5:
-        blocks = [bytes([i]) * (3 << 20) for i in range(24)]
-        assert all(one[12345] == i for i, one in enumerate(blocks))
-        del blocks
+LINES
 print(total)
-""")
+""".replace("LINES", textwrap.indent(lines, 8 * " ")))
     plain = runs.plain(sys.executable, script)
     roomy = runs.under(2 << 30, sys.executable, script)
     assert (roomy.code, roomy.out) == (0, plain.out), (plain, roomy)
@@ -157,6 +128,20 @@ print(total)
         assert (end.code, end.out) == (0, plain.out), (plain, end)
         kept(end)
         assert end.report["spilled_bytes"] > 0, end
+
+
+def test_a_large_block_outside_the_pool(runs: Runs) -> None:
+    """The heap takes 48 MiB faster than any watch looks."""
+    blocks_outside_the_pool(runs, """block = bytearray(b"x") * (48 << 20)
+assert block[12345] == ord("x")
+del block""")
+
+
+def test_many_medium_blocks_outside_the_pool(runs: Runs) -> None:
+    """As safetensors takes a model: a copy of each tensor, none of them large, faster than any watch looks."""
+    blocks_outside_the_pool(runs, """blocks = [bytes([i]) * (3 << 20) for i in range(24)]
+assert all(one[12345] == i for i, one in enumerate(blocks))
+del blocks""")
 
 
 def test_weights_in_mapped_files_are_planned_for(runs: Runs) -> None:

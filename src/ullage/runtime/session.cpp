@@ -169,8 +169,9 @@ class Running final : public Session, public PoolListener {
   }
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
     if (recorder_) recorder_->refused(shortage.refusal.requested);
+    refused_at_once_.store(
+        shortage.at_once.count);  // before refused_least: the watch raises that by this request alone
     figures_->refused(shortage, op, message, pool_->least_for(shortage));
-    refused_at_once_.store(shortage.at_once.count);
   }
 
  private:

@@ -6,11 +6,11 @@
 // it then.
 
 #include "ullage/base/exit_code.h"
-#include "ullage/base/library_pages.h"
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/card_session.h"
 #include "ullage/runtime/ops/vector_math.h"
 #include "ullage/runtime/pool/fault_handler.h"
+#include "ullage/runtime/pool/library_pages.h"
 #include "ullage/runtime/python/python_process.h"
 #include "ullage/runtime/runtime.h"
 #include "ullage/runtime/session.h"

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-
-// Frees bytes of the budget that libraries' code takes. Most of the code that torch touches while it is loaded (the
-// registration of its ops) never runs again. It gives back about 75 MiB. A small net's first steps bring 35 of them
-// back; the pool gets the rest. All is inline and throws nothing: libullage_preload.so, which needs libc alone, uses it
-// too.
+#include "ullage/runtime/pool/library_pages.h"
 
 #include <fcntl.h>
 #include <link.h>
@@ -16,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ullage {
-namespace library_pages {
+namespace ullage::runtime {
+namespace {
 
 // What the kernel says about each page of this process (/proc/self/pagemap; "pagemap" in the kernel's admin guide).
 class PageMap final {
@@ -47,7 +42,7 @@ class PageMap final {
   const int file_;
 };
 
-inline int trim_library(dl_phdr_info* library, std::size_t, void* page_map) {
+int trim_library(dl_phdr_info* library, std::size_t, void* page_map) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const auto& segment = library->dlpi_phdr[i];
@@ -65,18 +60,11 @@ inline int trim_library(dl_phdr_info* library, std::size_t, void* page_map) {
   return 0;
 }
 
-}  // namespace library_pages
+}  // namespace
 
-// Gives up the resident pages of all libraries' code and constants. Code that runs again comes back from the page
-// cache, a few pages at a time. Huge pages are switched off for these mappings. Otherwise a kernel that keeps files in
-// huge pages (Linux 6.18 with ext4) maps 2 MiB of a library for each page that is touched.
-//
-// A run of 512 pages is left alone if one of them is the process's own, with a debugger's breakpoint or a profiler's
-// patch in it. It is also left alone if the kernel does not tell. Other threads may run meanwhile, because mappings
-// that can be written are left out.
-inline void trim_libraries() {
-  library_pages::PageMap page_map;
-  ::dl_iterate_phdr(&library_pages::trim_library, &page_map);
+void trim_libraries() {
+  PageMap page_map;
+  ::dl_iterate_phdr(&trim_library, &page_map);
 }
 
-}  // namespace ullage
+}  // namespace ullage::runtime
