@@ -40,7 +40,7 @@ class Reach final {
   bool may_drop(ValueIndex value, std::uint64_t now) const {
     const std::uint64_t lives = lives_[value];
     const std::uint64_t wanted = lives == kEver ? 2 * step_.ops.size() - 1 : lives;
-    return again_[value] >= wanted && !(dies_[value] && now == lives);
+    return step_.values[value].maker != kNone && again_[value] >= wanted && !(dies_[value] && now == lives);
   }
 
  private:
@@ -78,7 +78,8 @@ class Author final {
   std::optional<Schedule> write() {
     for (const StorageIndex i : step_.storages.ids()) {
       const StepStorage& storage = step_.storages[i];
-      if (step_.in_next_step(i) == kNone || !storage.movable || !once_in(wild_.away_in)) continue;
+      const StorageIndex next = step_.in_next_step(i);
+      if (next == kNone || !storage.movable || !step_.storages[next].movable || !once_in(wild_.away_in)) continue;
       for (const ValueIndex v : step_.values.ids()) {
         if (step_.values[v].storage != i) continue;
         schedule_.away.push_back(v);
