@@ -27,7 +27,8 @@ struct Inside final {
   Inside& operator=(const Inside&) = delete;
 };
 
-// A program that leaves a step before this many ops had only seemed to begin it. That is not a deviation.
+// A program that leaves a step before this many ops had only seemed to begin it. That is not a deviation. It still
+// counts as a lost step, because a plan whose first ops fit no step is left there each time.
 constexpr plan::OpIndex kFalseStart{8};
 
 // The key of the newest op of this thread that read a storage of the pool.
@@ -114,6 +115,7 @@ void PlanFollower::adopt(std::shared_ptr<const PlanProgram> program) {
   if (helper_ == nullptr) helper_ = std::make_unique<Helper>(*this);
   next_ = std::move(program);
   lost_steps_.store(0);
+  proved_.store(false);
   active_.store(true, std::memory_order_release);
 }
 
@@ -242,6 +244,7 @@ void PlanFollower::start_step(bool follows_one) {
 void PlanFollower::finish_step() {
   ++counts_.steps;
   lost_steps_.store(0);
+  proved_.store(true);
   if (follows_one_) {  // otherwise it began with whatever the pager happened to hold
     counts_.peak = std::max(counts_.peak, store_.counts().present_peak);
     counts_.rescues += rescued() - rescued_before_;
@@ -266,10 +269,8 @@ void PlanFollower::leave() {
   place_ = kNowhere;
   in_op_ = false;
   pager_.planned().follow_plan(false);
-  if (in_midst) {
-    ++counts_.deviations;
-    lost_steps_.fetch_add(1);
-  }
+  counts_.deviations += in_midst ? 1 : 0;
+  lost_steps_.fetch_add(1);
   hand_back();
 }
 

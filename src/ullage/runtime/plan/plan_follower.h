@@ -34,8 +34,9 @@ class PlanFollower final : public OpListener, public store::Recomputer {
 
   // Follows `program` from the next step on. Any thread may call.
   void adopt(std::shared_ptr<const PlanProgram> program);
-  // Several steps in a row did not run as the adopted plan says: the program's steps have changed.
-  bool lost_for_good() const { return lost_steps_.load() >= kPatience; }
+  // Several steps in a row did not run as the adopted plan says: the program's steps have changed, or the observed one
+  // was not like the others (a first step often does more).
+  bool lost_for_good() const { return lost_steps_.load() >= (proved_.load() ? kPatience : kPatienceAtFirst); }
 
   // The follower is the outermost listener, so that it acts before the pager looks for an op's inputs.
   void begin(OpCall& call) override;
@@ -63,7 +64,9 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   std::shared_ptr<const PlanProgram> program() const;
 
  private:
-  static constexpr std::uint64_t kPatience = 6;  // a lost step counts twice if the program tells where steps end
+  // Steps that may be lost in a row: after one that ran as planned, and before. A lost step counts twice if the program
+  // tells where steps end.
+  static constexpr std::uint64_t kPatience = 6, kPatienceAtFirst = 3;
   static constexpr plan::OpIndex kNowhere = plan::kNone;
 
   void meet(OpCall& call);
@@ -101,6 +104,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   std::uint64_t rescued_before_ = 0;
   PlanCounts counts_;
   std::atomic<bool> active_{false};  // there is a plan, or one to adopt
+  std::atomic<bool> proved_{false};  // a step ran as this plan says
   std::atomic<std::uint64_t> lost_steps_{0};
 
   // Recomputes for a thread that waits at a faulting instruction, where no op may run.
