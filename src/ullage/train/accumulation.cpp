@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -160,17 +161,19 @@ Result<Accumulation> Accumulation::create(const torch::nn::Module& module, Optio
   return made;
 }
 
-Status Accumulation::begin(Counts whole) {
+Status Accumulation::begin(Counts whole, Counts mean) {
   ULLAGE_CHECK(whole_.empty(), "begin() of a window while one is open: call step() or abandon() first");
   if (whole.empty())
     return bad("begin() was given no counts; give the number of samples (or tokens) that the losses average over");
   for (const auto& [of, count] : whole) {
     if (!(count > 0) || std::isinf(count))
       return bad("the whole batch has " + number(count) + " " + of + "; it must have more than 0");
+    if (const auto all = mean.find(of); all == mean.end() || !(all->second > 0) || std::isinf(all->second))
+      return bad("begin() was given no mean count of " + of + " above 0 for the batches of all processes");
   }
-  whole_ = std::move(whole);
+  whole_ = std::move(whole), mean_ = std::move(mean);
   seen_.clear();
-  looked_at_graph_ = false;
+  looked_at_graph_ = prepared_last_ = false;
   return success();
 }
 
@@ -186,7 +189,7 @@ Result<at::Tensor> Accumulation::weigh(const at::Tensor& loss, double part, cons
   }
   seen_[of] = seen;
   if (part == 0) return at::Tensor();
-  return loss * (part / whole->second);
+  return loss * (part / mean_.at(of));
 }
 
 // Finds a batch norm that a module's forward() calls by itself, in the graph of the first loss. If layers across the
@@ -202,6 +205,26 @@ Status Accumulation::look_at_graph(const at::Tensor& loss) {
       "\"batch_norm\" (Accumulation::Options::allow), or use layers that do not look across the batch");
 }
 
+std::optional<std::string> Accumulation::missing() {
+  for (const auto& [of, count] : whole_) {
+    if (!is_all(seen_[of], count)) return number(seen_[of]) + " of " + number(count) + " " + of;
+  }
+  return std::nullopt;
+}
+
+Status Accumulation::prepare_last(const at::Tensor& loss) {
+  if (!options_.before_last) return success();
+  if (prepared_last_) {
+    return bad(
+        "a backward pass after the last of the window: the gradients were averaged among processes already; give "
+        "begin() the counts of all micro-batches");
+  }
+  if (missing()) return success();
+  prepared_last_ = true;
+  options_.before_last(loss);
+  return success();
+}
+
 Status Accumulation::backward(const at::Tensor& loss, double part) {
   ULLAGE_TRY_VALUE(const at::Tensor weighed, weigh(loss, part));
   return backward(weighed);
@@ -211,6 +234,7 @@ Status Accumulation::backward(const at::Tensor& weighed) {
   ULLAGE_CHECK(!whole_.empty(), "backward() outside a window: call begin() first");
   if (!weighed.defined()) return success();
   ULLAGE_TRY(look_at_graph(weighed));
+  ULLAGE_TRY(prepare_last(weighed));
   if (options_.scaler != nullptr) {
     options_.scaler->scale(weighed).backward();
   } else {
@@ -221,12 +245,15 @@ Status Accumulation::backward(const at::Tensor& weighed) {
 
 Result<Accumulation::End> Accumulation::step(const std::vector<Optimizer*>& optimizers) {
   ULLAGE_CHECK(!whole_.empty(), "step() outside a window: call begin() first");
-  for (const auto& [of, count] : whole_) {
-    if (!is_all(seen_[of], count)) {
-      return bad(
-          "the window has " + number(seen_[of]) + " of " + number(count) + " " + of +
-          ": the gradient is not that of the batch; give the other micro-batches, or begin() the count that there is");
-    }
+  if (const std::optional<std::string> lacks = missing()) {
+    return bad("the window has " + *lacks +
+               ": the gradient is not that of the batch; give the other micro-batches, or begin() the count that there "
+               "is");
+  }
+  if (options_.before_last && !prepared_last_) {
+    return bad(
+        "the window's last micro-batch had no backward pass, so the gradients were not averaged among processes; give "
+        "its loss to backward()");
   }
   abandon();
   End end;

@@ -33,6 +33,7 @@
 #include <torch/optim/optimizer.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -72,6 +73,10 @@ class Accumulation final {
     // Each optimizer's gradients are clipped to this norm at the window's end.
     std::optional<double> clip_norm = std::nullopt;
     GradScaler* scaler = nullptr;  // must outlive the accumulation
+    // Called before the last backward pass of a window, with its loss. That pass, and no other, is to average the
+    // gradients among processes. A c10d::Reducer does so after prepare_for_backward({}), which this calls. The other
+    // passes are then as inside no_sync() of Python's DistributedDataParallel.
+    std::function<void(const at::Tensor& loss)> before_last = nullptr;
   };
   // The end of a window.
   struct End {
@@ -93,7 +98,10 @@ class Accumulation final {
   // Begins a window. Gradients are added to what is there, so call zero_grad() before. BadArgument: a count is not
   // above 0. ContractError: a window is open.
   Status begin(double samples) { return begin(Counts{{"samples", samples}}); }
-  Status begin(Counts whole);
+  Status begin(Counts whole) { return begin(whole, whole); }
+  // If gradients are averaged among processes whose batches differ in their counts: `mean` is the mean of the counts of
+  // all processes. Losses are weighed by it. So the average is the gradient of all batches as one.
+  Status begin(Counts whole, Counts mean);
 
   // Returns `loss`, a mean over `part` things, times its share of the whole. Add up the weighed losses of one
   // micro-batch if they average over different things, and give the sum to backward(). A loss over nothing (`part` is
@@ -101,13 +109,15 @@ class Accumulation final {
   // left.
   Result<at::Tensor> weigh(const at::Tensor& loss, double part, const std::string& of = "samples");
 
-  // Backward of a micro-batch, with the scaler's scale. Outside of an AutocastGuard. BadArgument: the graph has
-  // batch_norm in training as a function, and "batch_norm" is not allowed.
+  // Backward of a micro-batch, with the scaler's scale. Outside of an AutocastGuard. It is the window's last one if the
+  // parts add up to the whole. BadArgument: the graph has batch_norm in training as a function, and "batch_norm" is not
+  // allowed; or before_last was called for an earlier one.
   Status backward(const at::Tensor& loss, double part);
   Status backward(const at::Tensor& weighed);  // an undefined tensor does nothing
 
   // Ends the window: unscales, clips, steps each optimizer that has gradients, updates the scaler. BadArgument, and the
-  // window stays open, if the parts do not add up to the whole: the gradient is not that of the batch.
+  // window stays open, if the parts do not add up to the whole, or if before_last was not called: the gradient is not
+  // that of the batch.
   Result<End> step(torch::optim::Optimizer& optimizer) { return step(std::vector{&optimizer}); }
   Result<End> step(const std::vector<torch::optim::Optimizer*>& optimizers);
   // Ends the window without a step, after an error. The gradients stay as they are.
@@ -116,12 +126,16 @@ class Accumulation final {
  private:
   explicit Accumulation(Options options) : options_(std::move(options)) {}
   Status look_at_graph(const at::Tensor& loss);
+  Status prepare_last(const at::Tensor& loss);
+  std::optional<std::string> missing();  // the count that the parts do not add up to
 
   Options options_;
   std::vector<AcrossTheBatch> differences_;
   Counts whole_;  // empty between windows
+  Counts mean_;   // what losses are weighed by
   Counts seen_;
   bool looked_at_graph_ = false;  // in this window
+  bool prepared_last_ = false;    // in this window
 };
 
 }  // namespace ullage::train
