@@ -5,7 +5,8 @@ usage: precision.py table BIN_DIR PICTURES [STEPS]
        precision.py curves BIN_DIR PICTURES FOLDER        writes FOLDER/*.json; one at a time: `curves gpt fp16 FOLDER`
        precision.py draw FOLDER PICTURE.png               needs matplotlib; says how far the last losses are apart
 
-Each row of the table is a process of its own. Its first step is not counted. Memory is the operating system's VmHWM.
+Each row of the table is a process of its own under `ullage run`, without a budget unless an exact plan is to keep to one. Its
+first step is not timed. VmHWM is the operating system's; of tensors the most that were live, or resident under a plan.
 """
 import json
 import pathlib
@@ -40,31 +41,43 @@ def processor() -> str:
     return ", ".join(f"{name}: {'yes' if name in flags else 'no'}" for name in ("avx512_bf16", "amx_bf16", "avx512_fp16"))
 
 
-def dcgan(command: list[str], options: list[str], out: pathlib.Path) -> tuple[int, int, dict]:
-    code, peak, said = process.run(command + options + ["--out", str(out)], {}, out.with_suffix(".log"))
+def dcgan(command: list[str], options: list[str], out: pathlib.Path) -> tuple[int, dict]:
+    code, _, said = process.run(command + options + ["--out", str(out)], {}, out.with_suffix(".log"))
     if code not in (0, 4):
         sys.exit(f"{' '.join(command + options)}\nended with exit code {code}:\n{said}")
-    return code, peak, process.run_json(out) if code == 0 else {}
+    return code, process.run_json(out) if code == 0 else {}
+
+
+def micro_batch_line(pools: dict[str, int], parameters: dict[str, int]) -> str:
+    """Micro-batches beside the batch of their size. The gradient is that of the larger network."""
+    gradient = 4 * max(parameters.values())
+    small, micro = pools["batch 4, for comparison"], pools["micro-batches of 4"]
+    return (f"tensors: micro-batches of 4 {micro / MIB:.0f} MiB, batch 4 {small / MIB:.0f} MiB and one gradient {gradient / MIB:.0f} MiB: "
+            f"{micro / (small + gradient):.3f} of the two")
 
 
 def table(bin_dir: pathlib.Path, pictures: str, steps: int) -> None:
     print(f"DCGAN-256, batch 16, {steps} steps; {processor()}")
-    print(f"{'':30}{'VmHWM':>10}{'of plain':>10}{'s a step':>10}{'of plain':>10}")
-    peaks, seconds = {}, {}
+    print(f"{'':30}{'VmHWM':>10}{'of plain':>10}{'tensors':>10}{'of plain':>10}{'s a step':>10}{'of plain':>10}")
+    peaks, pools, seconds, parameters = {}, {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (options, like)) in enumerate(ROWS.items()):
             batch = [] if "--batch" in options else ["--batch", "16"]
-            common = ["--data", pictures, "--steps", str(steps), "--sample-every", "0", *batch, *options]
-            command = [str(bin_dir / "ullage-dcgan")]
-            if like:
-                command = [str(bin_dir / "ullage"), "run", "--quiet", "--memory", f"{peaks[like] // MIB}MiB", "dcgan"]
-            code, peak, told = dcgan(command, common, pathlib.Path(folder, str(number)))
+            common = ["--data", pictures, "--steps", str(steps), "--sample-every", "0", "--checkpoint-every", "0", *batch, *options]
+            report = pathlib.Path(folder, f"{number}.json")
+            memory = ["--memory", f"{peaks[like] // MIB}MiB"] if like else []
+            code, told = dcgan([str(bin_dir / "ullage"), "run", "--quiet", *memory, "--report", str(report), "dcgan"], common,
+                               pathlib.Path(folder, str(number)))
             if code == 4:
                 print(f"{name:30}{'does not fit ' + str(peaks[like] // MIB) + ' MiB':>20}", flush=True)
                 continue
-            peaks[name], seconds[name] = peak, statistics.median(told["step_seconds"][1:])
-            print(f"{name:30}{peak / MIB:6.0f} MiB{peak / peaks['batch 16']:10.2f}{seconds[name]:10.2f}"
-                  f"{seconds[name] / seconds['batch 16']:10.2f}", flush=True)
+            figures = json.loads(report.read_text())
+            peaks[name], pools[name] = figures["process_peak_bytes"], figures["pool_resident_peak_bytes" if like else "pool_peak_bytes"]
+            seconds[name], parameters = statistics.median(told["step_seconds"][1:]), told["parameters"]
+            print(f"{name:30}{peaks[name] / MIB:6.0f} MiB{peaks[name] / peaks['batch 16']:10.2f}"
+                  f"{pools[name] / MIB:6.0f} MiB{pools[name] / pools['batch 16']:10.2f}"
+                  f"{seconds[name]:10.2f}{seconds[name] / seconds['batch 16']:10.2f}", flush=True)
+    print(micro_batch_line(pools, parameters))
 
 
 def train_gpt(precision: str) -> list[float]:
