@@ -31,7 +31,6 @@ optimizer = torch.optim.Adam(linear.parameters(), lr=1e-3, foreach=False)
 said, more_steps = [], 0
 
 def meanwhile(step, part): pass
-CASE
 
 def forward(x):
     global inputs, between, outputs
@@ -45,6 +44,7 @@ def forward(x):
         outputs.append(x)
         x = torch.nn.functional.dropout(x, 0.1)
     return x
+CASE
 
 for STEP in range(STEPS + more_steps):
     optimizer.zero_grad()
@@ -222,6 +222,16 @@ def meanwhile(step, part):
 """
 
 
+@case(rescues=0, least_steps=6)
+def steps_that_fit_come_first():
+    """
+more_steps = 6
+torch.zeros(80 << 18).sum()                                         # it fills the pool, so that steps are observed
+all_rows = forward
+def forward(x): return all_rows(x if STEP > 5 else x[:64])
+"""
+
+
 @case(deviations=0, rescues=0, least_steps=STEPS - 4)
 def calls_that_touch_nothing_of_the_pool():
     """
@@ -260,7 +270,7 @@ def weights_in_mapped_files():
 import tempfile
 files, norms = [], torch.nn.ModuleList([torch.nn.LayerNorm(256) for _ in linear]).requires_grad_(False)
 def forward(x):
-    for norm, layer in zip(norms, linear): x = layer(norm(x))
+    for norm, layer in zip(norms, linear): x = torch.nn.functional.dropout(torch.tanh(layer(norm(x))), 0.1)
     return x
 for p in [*linear.parameters(), *norms.parameters()]:
     files.append(tempfile.NamedTemporaryFile())

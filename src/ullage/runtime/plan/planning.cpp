@@ -85,7 +85,7 @@ Planning::Planning(store::Pager& pager, PlanFollower& follower, Settings setting
 }
 
 void Planning::begin() {
-  if (state_.load(std::memory_order_relaxed) != State::Idle) return;
+  if (state_.load(std::memory_order_relaxed) != State::Idle || made_ >= kMostPlans) return;
   State idle = State::Idle;
   if (state_.compare_exchange_strong(idle, State::Observing)) observe();
 }
@@ -191,11 +191,12 @@ void Planning::gave_way() {
 }
 
 void Planning::say_goodbye() {
-  if (in_child_ || made_ > 0 || !settings_.say || state_.load() != State::Observing) return;
-  if (pager_.counts().spilled == Bytes{}) return;
-  settings_.say(
-      "no plan was made: the program ended before two of its steps were seen to be alike; tensors were moved on "
-      "demand");
+  if (in_child_ || adopted_ || !settings_.say || pager_.counts().spilled == Bytes{}) return;
+  if (state_.load() == State::GaveUp) return;  // the reason has been said
+  settings_.say(made_ > 0
+                    ? "no plan was made: the steps that were observed fit without one; tensors were moved on demand"
+                    : "no plan was made: the program ended before two of its steps were seen to be alike; "
+                      "tensors were moved on demand");
 }
 
 void Planning::stop() {
@@ -240,7 +241,9 @@ void Planning::adopt(const std::string& recording) {
   const plan::Plan& made = fit->plan;
   ++made_;
   if (made.outcome != plan::Plan::Outcome::Planned) {
-    state_.store(made.outcome == plan::Plan::Outcome::Fits ? State::Following : State::GaveUp);
+    // If such steps fit, others have filled the pool: the next time that it is nearly full, the steps of then are
+    // observed.
+    state_.store(made.outcome == plan::Plan::Outcome::Fits ? State::Idle : State::GaveUp);
     if (settings_.say && made.outcome == plan::Plan::Outcome::Infeasible) {
       settings_.say(fmt::format("no plan keeps the tensors within {}; the least is {}{}; tensors are moved on demand",
                                 to_string(made.budget), to_string(made.least),
@@ -250,6 +253,7 @@ void Planning::adopt(const std::string& recording) {
   }
   const auto program = std::make_shared<const PlanProgram>(plan::sites_of(*step), made);
   follower_.adopt(program);
+  adopted_ = true;
   state_.store(State::Following);
   if (settings_.say) {
     settings_.say(fmt::format("plan: {} of tensors, {:+.1f} % time, ops recomputed: {}, storages spilled: {}",

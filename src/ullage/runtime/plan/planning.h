@@ -80,8 +80,9 @@ class Planning final {
   std::vector<std::uint64_t> step_ends_;  // Recorder::unrecorded_step_ends()
   enum class State { Idle, Observing, Planning, Following, GaveUp };
   std::atomic<State> state_{State::Idle};
-  std::optional<KernelFacts> facts_;  // known from the first recording on that has convolutions or batch norms
-  std::uint64_t made_ = 0;            // plans so far
+  std::optional<KernelFacts> facts_;    // known from the first recording on that has convolutions or batch norms
+  std::atomic<std::uint64_t> made_{0};  // plans so far, also those of steps that fit without one
+  std::atomic<bool> adopted_{false};    // one of them was adopted
   // The pool's limit when planning began, and the bytes of it that slabs and the ends of pages wasted at most.
   Bytes limit_, wasted_;
   int gave_way_ = 0;                   // how often
