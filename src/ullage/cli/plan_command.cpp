@@ -3,9 +3,9 @@
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"
-#include "ullage/cli/machine_memory.h"
 #include "ullage/cli/plan_comparison.h"
 #include "ullage/cli/plan_maker.h"
+#include "ullage/cli/plan_question.h"
 #include "ullage/cli/report_file.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/terminal.h"
@@ -29,60 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Outcome = plan::Plan::Outcome;
-
-// Turns on the levers named in `text`, separated by commas; all others are off.
-Result<plan::Levers> levers_of(const std::string& text) {
-  plan::Levers levers = plan::kNoLevers;
-  for (const std::string& word : between_commas(text)) {
-    if (plan::turn_on(word, levers)) continue;
-    std::vector<std::string> known;
-    for (const plan::Lever& lever : plan::kLevers) known.emplace_back(lever.word);
-    return wrong("unknown lever '" + word + "'" + suggestion(word, known), "--levers");
-  }
-  return levers;
-}
-
-Result<Bytes> plan_size(const std::string& text, const std::string& option) {
-  Result<Bytes> size = parse_bytes(text);
-  if (!size) return wrong(size.error().message, option);
-  if (*size == Bytes{}) return wrong("is 0 bytes", option);
-  return size;
-}
-
-Result<std::optional<Bytes>> memory_of(const PlanOptions& options) {
-  if (!options.memory) return std::optional<Bytes>();
-  if (options.memory == "auto") {
-    const Bytes machine = auto_budget(read_machine_memory(options.roots));
-    if (machine == Bytes{})
-      return wrong("this machine does not show how much memory it has; state a size such as 8GiB", "--memory");
-    return std::optional(machine);
-  }
-  ULLAGE_TRY_VALUE(Bytes size, plan_size(*options.memory, "--memory"));
-  return std::optional(size);
-}
-
-// Reads the question from the options. Rates are filled in only if --rate states them.
-Result<PlanQuestion> question_of(const PlanOptions& options) {
-  PlanQuestion question;
-  if (!options.memory && !options.curve) return wrong("nothing is asked: add --memory SIZE or --curve", "");
-  if (options.allow) {
-    if (!options.memory) return wrong("needs a memory to choose for: add --memory SIZE", "--allow");
-    ULLAGE_TRY(parse_classes(*options.allow));
-  }
-  ULLAGE_TRY_VALUE(question.memory, memory_of(options));
-  if (options.levers) {
-    ULLAGE_TRY_VALUE(question.levers, levers_of(*options.levers));
-  }
-  if (options.step) question.step = *options.step - 1;
-  question.seed = options.seed, question.curve = options.curve;
-  if (options.effort) question.effort = *options.effort * 1'000'000;
-  if (!options.out.empty() && !options.memory) return wrong("needs a plan: add --memory SIZE", "--out");
-  if (options.rate) {
-    ULLAGE_TRY_VALUE(const Bytes rate, plan_size(*options.rate, "--rate"));
-    question.rates.write = question.rates.read = static_cast<double>(rate.count);
-  }
-  return question;
-}
 
 struct PlanFiles {
   std::optional<ReportFile> plan, page;
@@ -223,16 +169,15 @@ report::ComparedWay way_of(const report::PlanReport& report, const trace::TraceF
 
 // Plans each recording and returns the report of the chosen one, with the rows of all.
 Result<report::PlanReport> compared_report(const PlanOptions& options, std::vector<trace::TraceFile> traces,
-                                           const PlanQuestion& question, Progress& progress) {
-  ULLAGE_TRY_VALUE(const AllowedClasses allowed, parse_classes(*options.allow));
+                                           const AskedPlan& asked, Progress& progress) {
   std::vector<report::PlanReport> reports;
   std::vector<report::ComparedWay> ways;
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    ULLAGE_TRY_VALUE(report::PlanReport one, make_plan_report(traces[i], question, options.files[i], progress));
+    ULLAGE_TRY_VALUE(report::PlanReport one, make_plan_report(traces[i], asked.question, options.files[i], progress));
     ways.push_back(way_of(one, traces[i]));
     reports.push_back(std::move(one));
   }
-  report::PlanReport chosen = std::move(reports[choose(ways, allowed)]);
+  report::PlanReport chosen = std::move(reports[choose(ways, *asked.allowed)]);
   chosen.ways = std::move(ways);
   return chosen;
 }
@@ -297,17 +242,17 @@ int run_plan(const PlanOptions& options, Streams streams) {
   }
   const Result<PlanFiles> prepared = prepare_plan_files(options);
   if (!prepared) return refuse({to_int(ExitCode::WrongUse), prepared.error().text()}, "plan", streams.err);
-  Result<PlanQuestion> question = question_of(options);
-  if (!question) return refuse({to_int(ExitCode::WrongUse), question.error().text()}, "plan", streams.err);
+  Result<AskedPlan> asked = read_question(options);
+  if (!asked) return refuse({to_int(ExitCode::WrongUse), asked.error().text()}, "plan", streams.err);
   Result<std::vector<trace::TraceFile>> traces = read_traces(options);
   if (!traces) return refuse({to_int(ExitCode::BadInput), traces.error().text()}, "plan", streams.err);
   if (const Status fit = go_together(options, *traces); !fit)
     return refuse({to_int(ExitCode::WrongUse), fit.error().text()}, "plan", streams.err);
-  if (!options.rate) add_rates(*question, traces->front().device, streams.err);
+  if (!options.rate) add_rates(asked->question, traces->front().device, streams.err);
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
-  const auto report = options.allow
-                          ? compared_report(options, std::move(*traces), *question, progress)
-                          : make_plan_report(std::move(traces->front()), *question, options.files.front(), progress);
+  const auto report =
+      asked->allowed ? compared_report(options, std::move(*traces), *asked, progress)
+                     : make_plan_report(std::move(traces->front()), asked->question, options.files.front(), progress);
   progress.pause();
   if (!report) {
     const bool use = report.error().kind == Error::Kind::BadArgument;

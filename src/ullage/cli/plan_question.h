@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reads what `ullage plan` is asked from its options.
+
+#include "ullage/base/result.h"
+#include "ullage/cli/plan_command.h"
+#include "ullage/cli/plan_comparison.h"
+#include "ullage/cli/plan_maker.h"
+
+#include <optional>
+
+namespace ullage::cli {
+
+struct AskedPlan {
+  PlanQuestion question;                  // its rates are filled in only if --rate states them
+  std::optional<AllowedClasses> allowed;  // with --allow
+};
+
+// BadArgument says which option is wrong.
+Result<AskedPlan> read_question(const PlanOptions& options);
+
+}  // namespace ullage::cli
