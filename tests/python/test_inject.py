@@ -92,6 +92,25 @@ def test_words_go_to_stderr(runs: Runs) -> None:
     assert end.err and all(line.startswith("ullage: ") for line in end.err.splitlines()), end
 
 
+def test_words_have_lines_of_their_own_beside_a_progress_bar(runs: Runs) -> None:
+    script = runs.write("bar.py", """
+import sys
+import torch
+layers = [layer for _ in range(10) for layer in (torch.nn.Linear(256, 256), torch.nn.Tanh())]
+net = torch.nn.Sequential(*layers)
+optimizer = torch.optim.SGD(net.parameters())
+for step in range(10):
+    sys.stderr.write(f"\\r{step} of 10"); sys.stderr.flush()
+    optimizer.zero_grad()
+    net(torch.ones(4096, 256)).sum().backward()
+    optimizer.step()
+""")
+    roomy = runs.under(1 << 30, sys.executable, script)
+    budget = roomy.report["outside_pool_bytes"] + 24 * MIB + roomy.report["pool_peak_bytes"] * 7 // 10
+    end = runs.under(budget, sys.executable, script, quiet=False, ULLAGE_PLANNING="wait")
+    assert "of 10\nullage: plan: " in end.err, end
+
+
 def test_under_pressure(runs: Runs) -> None:
     script = runs.write("train.py", TRAINING)
     plain = runs.plain(sys.executable, script)

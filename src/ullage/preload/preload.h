@@ -71,3 +71,6 @@ extern "C" __attribute__((visibility("default"))) void ullage_announce_large_req
 // `let_go` is called. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_heal_system_calls(
     bool (*hold)(const iovec* buffers, std::size_t count, bool written), void (*let_go)());
+
+// For the runtime: true if what write() put on stderr last did not end a line. The caller ends it, so it is told once.
+extern "C" __attribute__((visibility("default"))) bool ullage_stderr_line_is_open();

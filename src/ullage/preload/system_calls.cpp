@@ -22,6 +22,11 @@ namespace {
 
 std::atomic<bool (*)(const iovec*, std::size_t, bool)> hold{nullptr};
 std::atomic<void (*)()> let_go{nullptr};
+std::atomic<bool> line_is_open{false};  // on stderr; a progress bar leaves its line open
+
+void note_end_of_line(int file, const void* written, ssize_t size) {
+  if (file == STDERR_FILENO && size > 0) line_is_open.store(static_cast<const char*>(written)[size - 1] != '\n');
+}
 
 template <typename Call>
 ssize_t with_healing(const iovec* buffers, std::size_t count, bool written, const Call& call) {
@@ -86,6 +91,8 @@ void ullage_heal_system_calls(bool (*hold)(const iovec*, std::size_t, bool), voi
   ullage::preload::hold.store(hold, std::memory_order_release);
 }
 
+bool ullage_stderr_line_is_open() { return ullage::preload::line_is_open.exchange(false); }
+
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define ULLAGE_EXPORTED extern "C" __attribute__((visibility("default")))
 // One that takes a buffer; `declared` are its parameters, `passed` their names.
@@ -108,7 +115,12 @@ void ullage_heal_system_calls(bool (*hold)(const iovec*, std::size_t, bool), voi
 // NOLINTEND(bugprone-macro-parentheses)
 
 ULLAGE_BUFFER(read, (int file, void* buffer, std::size_t size), (file, buffer, size))
-ULLAGE_BUFFER(write, (int file, const void* buffer, std::size_t size), (file, buffer, size))
+ULLAGE_EXPORTED ssize_t write(int file, const void* buffer, std::size_t size) {
+  const ssize_t done =
+      ullage::preload::with_healing(buffer, size, [&] { return ullage::preload::next_write(file, buffer, size); });
+  ullage::preload::note_end_of_line(file, buffer, done);
+  return done;
+}
 ULLAGE_BUFFER(pread, (int file, void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
 ULLAGE_BUFFER(pread64, (int file, void* buffer, std::size_t size, off_t at), (file, buffer, size, at))
 ULLAGE_BUFFER(pwrite, (int file, const void* buffer, std::size_t size, off_t at), (file, buffer, size, at))

@@ -33,7 +33,12 @@
 namespace ullage::runtime {
 namespace {
 
-void warn(const std::string& line) { std::fprintf(stderr, "ullage: %s\n", line.c_str()); }
+// On a line of its own, also after a progress bar.
+void warn(const std::string& line) {
+  static const auto line_is_open = reinterpret_cast<bool (*)()>(dlsym(RTLD_DEFAULT, "ullage_stderr_line_is_open"));
+  const bool open = line_is_open != nullptr && line_is_open();
+  std::fprintf(stderr, "%sullage: %s\n", open ? "\n" : "", line.c_str());
+}
 
 // The slot of this process. A child made by fork claims its own.
 store::LedgerSlot* own_slot = nullptr;
