@@ -3,6 +3,7 @@
 
 #include "../folders.h"
 #include "golden_file.h"
+#include "sample_advice.h"
 
 #include <gtest/gtest.h>
 
@@ -10,61 +11,6 @@
 
 namespace ullage::report {
 namespace {
-
-using advise::Basis;
-using advise::Effect;
-
-advise::Advice sample_advice() {
-  advise::Advice advice;
-  advice.command = {"python", "train.py"};
-  advice.device = "NVIDIA GeForce RTX 3060";
-  advice.memory = Bytes{12485394432};
-  advice.plain.fits = false;
-  advice.plain.peak = Bytes{16106127360};
-  advice.refused = "2.30 GiB more are refused at train.py:305, after 10.39 GiB were taken";
-  advice.rows.resize(4);
-  advice.rows[0] = {.id = "expandable_segments+gradient_checkpointing",
-                    .name = "together: allocator: expandable_segments:True + checkpoint each of 12 Block",
-                    .fits = true,
-                    .peak = Bytes{11865000000},
-                    .more_time = 0.18,
-                    .action = "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; checkpoint(layer, x)",
-                    .place = {},
-                    .note = ""};
-  advice.rows[1] = {.id = "half_precision",
-                    .name = "bf16 autocast",
-                    .effect = Effect::Rounding,
-                    .fits = false,
-                    .peak = Bytes{13958643712},
-                    .more_time = std::nullopt,
-                    .action = "with torch.autocast(\"cuda\", torch.bfloat16): around Net(...)",
-                    .place = {"/home/x/train.py", 300},
-                    .note = ""};
-  advice.rows[2] = {.id = "chunked_loss",
-                    .name = "chunked loss",
-                    .effect_known = false,
-                    .basis = Basis::Computed,
-                    .fits = true,
-                    .peak = Bytes{12000000000},
-                    .more_time = std::nullopt,
-                    .action = "compute head and loss in chunks",
-                    .place = {},
-                    .note = "in 8 chunks"};
-  advice.rows[3] = {.id = "fused_optimizer",
-                    .name = "optimizer: fused\x1b[2J",
-                    .effect = Effect::Rounding,
-                    .basis = Basis::NotTried,
-                    .fits = std::nullopt,
-                    .peak = std::nullopt,
-                    .more_time = std::nullopt,
-                    .action = "torch.optim.Adam(..., fused=True)",
-                    .place = {"/home/x/train.py", 12},
-                    .note = "not tried: the time of 2 min 00 s was over; --seconds gives more"};
-  advice.time_basis = "of a step, estimated";
-  advice.notes = {"a note"};
-  advice.runs = 9, advice.wall = Seconds{61.5};
-  return advice;
-}
 
 std::string advice_text(const advise::Advice& advice, std::size_t top) {
   std::ostringstream out;

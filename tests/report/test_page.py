@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of `ullage explain --html` and `ullage plan --html` in a real browser: what it shows equals the JSON, it works, and it is readable.
+"""The pages that `explain`, `plan` and `advise` write with --html in a real browser: what each shows equals the JSON, it
+works, and it is readable.
 
-usage: test_page.py ULLAGE WRITE_TRACE DATA OUT     DATA: tests/data; OUT: a folder for pages and pictures of them
+usage: test_page.py ULLAGE WRITE_TRACE DATA OUT WRITE_ADVICE     DATA: tests/data; OUT: for pages and pictures of them
 """
 import gzip
 import json
@@ -16,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import browser  # noqa: E402
 
 ULLAGE, WRITE_TRACE, DATA, OUT = *sys.argv[1:3], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+WRITE_ADVICE = sys.argv[5]
 CHART = "document.querySelector('.chart canvas')"
 VIEW = f"return [+{CHART}.dataset.from, +{CHART}.dataset.to]"
 
@@ -471,6 +473,50 @@ class InTheBrowser(unittest.TestCase):
                 charts = self.browser.run("return document.querySelectorAll('.timelines canvas').length")
                 self.assertEqual(charts, 2 if name == "plan" else 1)
                 self.expect_quiet(page)
+
+    # ---- advice
+    def advice(self):
+        page = Page.__new__(Page)
+        page.file = OUT / "advice.html"
+        subprocess.run([WRITE_ADVICE, page.file], check=True)
+        return page
+
+    def test_pointing_at_the_curves_of_advice_compares_the_runs(self):
+        page = self.advice()
+        self.open(page)
+        curves = self.browser.run("""
+            const json = JSON.parse(document.querySelector('script.advice-timeline').textContent);
+            return json.curves.map((c) => c.steps.map((s) => s.map((l) => [...summed(l)])))""")
+        self.browser.mouse(self.move(*self.place(".chart canvas", 0.9)))
+        part = int(self.browser.run("return document.querySelector('.here').dataset.part"))
+        step, at = divmod(part, 300)
+        self.assertEqual(step, 2)
+        text = lambda n: self.browser.run("return sizeText(arguments[0])", n)  # noqa: E731
+        cells = self.browser.run(
+            "return [...document.querySelectorAll('.here tbody tr')].map((r) => [...r.cells].slice(1).map((c) => c.textContent))")
+        self.assertEqual(cells, [[text(levels[step][kind][at]) for kind in (0, 1)] for levels in curves])
+        self.assertEqual(len(cells), 4)
+        self.browser.mouse(self.move(*self.place(".chart canvas", 0.1)))  # a plan is of the last step alone
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.here tbody tr')[2].cells[1].textContent"), "-")
+        self.click(".keys li:nth-child(2) button")
+        self.browser.mouse(self.move(*self.place(".chart canvas", 0.9)))
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.here tbody tr').length"), 3)
+        self.browser.wheel(*self.place(".chart canvas", 0.5), -240)
+        view = self.browser.run(VIEW)
+        self.assertLess(view[1] - view[0], 900)
+
+    def test_advice_is_readable_on_a_phone_and_in_the_dark(self):
+        page = self.advice()
+        for name, look in {"advice": {}, "advice-dark": {"dark": True}, "advice-phone": {"width": 360, "height": 740,
+                           "touch": True}, "advice-phone-dark": {"width": 360, "height": 740, "touch": True, "dark": True}}.items():
+            with self.subTest(name):
+                self.open(page, **look)
+                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), look.get("width", 1200))
+                self.assertEqual(self.browser.run("return document.querySelectorAll('.advice tbody tr').length"), 5)
+                colors = self.browser.run(
+                    "return [...document.querySelectorAll('.keys .dot')].map((e) => getComputedStyle(e).backgroundColor)")
+                self.assertEqual(len(set(colors)), 4)
+                self.browser.shot(OUT / f"{name}.png")
 
     def test_a_long_trace_has_a_page_of_a_few_megabytes(self):
         page = self.pages["long.ullage"]

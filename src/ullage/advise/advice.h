@@ -7,6 +7,7 @@
 #include "ullage/advise/trials.h"
 #include "ullage/base/bytes.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,18 @@ enum class Basis {
   NotTried,  // `note` says why
 };
 
+// What a run held, for a picture. Each step is cut into kParts parts with equally many of its allocations and frees;
+// a part has the most that was held in it. The first step begins with the program.
+struct Curve {
+  static constexpr std::size_t kParts = 300;
+  struct Step {
+    std::vector<Bytes> tensors;  // kParts, or none: not known
+    std::vector<Bytes> held;     // with what the allocator caches; on the CPU the same
+  };
+  std::vector<Step> steps;
+  Bytes beside;  // the CUDA context, or the rest of the process; not in the levels
+};
+
 struct Row {
   std::string id, name;
   Effect effect = Effect::SameBits;
@@ -32,6 +45,7 @@ struct Row {
   std::string action;               // what a person writes or types
   Place place;                      // at which line; may be unknown
   std::string note;                 // an error, why it was not tried, what it costs; may be empty
+  std::optional<Curve> curve{};     // if a picture was asked for and the run was recorded
 };
 
 struct Advice {

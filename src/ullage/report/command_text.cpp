@@ -40,6 +40,12 @@ std::string command_line(const std::string& begin, const std::vector<std::string
   return line;
 }
 
+std::string whole_command_line(const std::string& begin, const std::vector<std::string>& target) {
+  std::string line = "ullage " + begin;
+  for (const std::string& word : target) line += " " + quoted(word);
+  return line;
+}
+
 std::string as_option(Bytes bytes) {
   if (bytes.count % (1_GiB).count == 0) return fmt::format("{}GiB", bytes.count / (1_GiB).count);
   return fmt::format("{}MiB", bytes.count / (1_MiB).count + (bytes.count % (1_MiB).count != 0 ? 1 : 0));

@@ -17,6 +17,9 @@ std::string quoted(const std::string& word);
 // "...".
 std::string command_line(const std::string& begin, const std::vector<std::string>& target);
 
+// The same in full, to be copied.
+std::string whole_command_line(const std::string& begin, const std::vector<std::string>& target);
+
 // Returns "2GiB" or "2401MiB": rounded up to MiB, and one word that an option accepts ("2.00 GiB" would be two).
 std::string as_option(Bytes bytes);
 

@@ -9,8 +9,10 @@ namespace ullage::report {
 
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageScript;
-extern const std::string_view kPlanStyle;   // for a plan's page, after kPageStyle
-extern const std::string_view kPlanScript;  // for a plan's page, instead of kPageScript
+extern const std::string_view kPlanStyle;    // for a plan's page, after kPageStyle
+extern const std::string_view kPlanScript;   // for a plan's page, instead of kPageScript
+extern const std::string_view kAdviceStyle;  // for the page of an Advice
+extern const std::string_view kAdviceScript;
 
 // The beginning of every page, up to its title. The policy forbids all requests to the network, also for anything that
 // a file's text might smuggle in. Only scripts with the attribute nonce="ullage" run, so an event handler in an

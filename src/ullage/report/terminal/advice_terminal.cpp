@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/base/sizes.h"
 #include "ullage/report/advice_report.h"
+#include "ullage/report/advice_words.h"
 #include "ullage/report/terminal/terminal_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <filesystem>
 #include <ostream>
 
 namespace ullage::report {
@@ -17,38 +16,10 @@ constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kGreen = "\x1b[32m";
 constexpr const char* kPlain = "\x1b[0m";
 
-std::string result_word(const advise::Row& row) {
-  if (!row.effect_known) return "";
-  switch (row.effect) {
-    case advise::Effect::SameBits:
-      return "same bits";
-    case advise::Effect::Rounding:
-      return "rounding";
-    case advise::Effect::Different:
-      return "different";
-  }
-  return "";
-}
-
-std::string fits_word(const advise::Row& row) {
-  if (!row.fits) return "?";
-  if (row.basis == advise::Basis::Computed) return *row.fits ? "may" : "no";
-  return *row.fits ? "yes" : "no";
-}
-
-std::string time_word(const advise::Row& row) {
-  return row.more_time ? fmt::format("{:+.0f} %", *row.more_time * 100) : "-";
-}
-
-std::string place_text(const advise::Place& place, bool unicode) {
-  if (place.file.empty()) return "";
-  return clean(fmt::format("{}:{}", std::filesystem::path(place.file).filename().string(), place.line), unicode);
-}
-
 // One row: "yes   6.90 GiB   +4 %  same bits  name", and below it what to do and a note, both indented.
-class Table final {
+class AdviceTable final {
  public:
-  Table(const TerminalStyle& style, std::ostream& out)
+  AdviceTable(const TerminalStyle& style, std::ostream& out)
       : style_(style), width_(std::clamp(style.width, 40U, 120U)), out_(out) {}
 
   void head() {
@@ -59,13 +30,12 @@ class Table final {
 
   void row(const advise::Row& row) {
     const bool fits = row.fits.value_or(false);
-    const std::string peak = row.peak ? (row.basis == advise::Basis::Computed ? "~" : "") + to_string(*row.peak) : "-";
     const std::string name = clean(row.name, style_.unicode);
-    const std::string at = place_text(row.place, style_.unicode);
+    const std::string at = clean(place_word(row), style_.unicode);
     const std::vector<std::string> names = wrap(name, width_ - kIndent);
     out_ << (style_.colors && fits ? kGreen : "")
-         << fmt::format(" {:<4} {:>10} {:>7}  {:<9}  {}", fits_word(row), peak, time_word(row), result_word(row),
-                        names.front())
+         << fmt::format(" {:<4} {:>10} {:>7}  {:<9}  {}", fits_word(row), peak_word(row), time_word(row),
+                        result_word(row), names.front())
          << (style_.colors && fits ? kPlain : "") << '\n';
     for (std::size_t i = 1; i < names.size(); ++i) out_ << std::string(kIndent, ' ') << names[i] << '\n';
     below(row.action + (at.empty() ? "" : "  # " + at));
@@ -91,19 +61,13 @@ class Table final {
 }  // namespace
 
 void write_terminal(const advise::Advice& advice, const TerminalStyle& style, std::size_t top, std::ostream& out) {
-  const std::string on = clean(advice.device, style.unicode);
-  const std::string peak = advice.plain.peak ? to_string(*advice.plain.peak) : "more than is known";
-  if (advice.plain.fits.value_or(false)) {
-    out << fmt::format("fits as it is: {} of the {} of {}\n", peak, to_string(advice.memory), on);
-  } else {
-    out << fmt::format("needs {} of the {} of {}\n", peak, to_string(advice.memory), on);
-  }
+  out << clean(headline(advice), style.unicode) << '\n';
   if (!advice.refused.empty()) out << clean(advice.refused, style.unicode) << '\n';
   out << '\n';
 
   const std::size_t shown = top == 0 ? advice.rows.size() : std::min(top, advice.rows.size());
   if (advice.rows.empty()) out << "no remedy applies to this program\n";
-  Table table(style, out);
+  AdviceTable table(style, out);
   if (shown > 0) table.head();
   for (std::size_t i = 0; i < shown; ++i) table.row(advice.rows[i]);
   if (shown < advice.rows.size()) {
