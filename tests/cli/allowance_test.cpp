@@ -23,13 +23,18 @@ TEST(Allowance, ReadsWordsInAnyOrder) {
     EXPECT_EQ(both->words(), (std::vector<std::string>{"bf16", "evaluation"}));
     EXPECT_EQ(both->switches("cuda"), "autocast=bfloat16 on=cuda evaluation");
   }
+  const Result<Allowance> needed = parse_allowance("if-needed,bf16");
+  ASSERT_TRUE(needed);
+  EXPECT_EQ(needed->words(), (std::vector<std::string>{"bf16", "if-needed"}));
+  EXPECT_EQ(needed->switches("cpu"), "autocast=bfloat16 on=cpu if_needed");
 }
 
 TEST(Allowance, SaysWhatIsAllowed) {
   for (const char* text : {"", ",", "bf16,", ",bf16", "bf16,,evaluation", "BF16", "bf16 evaluation", "rounding"}) {
-    EXPECT_NE(refusal(text).find("give bf16, or bf16,evaluation"), std::string::npos) << text;
+    EXPECT_NE(refusal(text).find("give bf16; bf16,evaluation"), std::string::npos) << text;
   }
   EXPECT_NE(refusal("evaluation").find("'evaluation' needs a type beside it"), std::string::npos);
+  EXPECT_NE(refusal("if-needed").find("'if-needed' needs a type beside it, as in bf16,if-needed"), std::string::npos);
   EXPECT_NE(refusal("bf16,evalution").find("did you mean 'evaluation'?"), std::string::npos);
   EXPECT_TRUE(refusal("bf1").starts_with("--allow: 'bf1' is not known, did you mean 'bf16'?")) << refusal("bf1");
 }

@@ -174,7 +174,8 @@ TEST_F(RunCommand, AllowsNothingUnlessAsked) {
 TEST_F(RunCommand, RefusesToAllowWhatItCannot) {
   for (const Words& words :
        {Words{"--allow", "fp16", "--", "true"}, Words{"--allow", "", "--", "true"},
-        Words{"--allow", "bf16", "--dry", "--", "true"}, Words{"--allow", "bf16"}, Words{"--allow", "bf16", "--"}}) {
+        Words{"--allow", "bf16,if-needed", "--no-plan", "--", "true"}, Words{"--allow", "bf16", "--dry", "--", "true"},
+        Words{"--allow", "bf16"}, Words{"--allow", "bf16", "--"}}) {
     EXPECT_EQ(run(words).exit_code, 2) << testing::PrintToString(words);
   }
   EXPECT_NE(run({"--allow", "bf16", "--dry", "--", "true"}).err.find("ullage advise --device CARD"), std::string::npos);

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage run --allow bf16` on a script that nobody changed: the bits and the peak of autocast written in by hand.
+"""`ullage run --allow bf16` on a script that nobody changed: the bits and the peak of autocast written in by hand. With
+if-needed: which steps are cast.
 
 usage: test_allow.py BIN, the folder of `ullage`
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -38,6 +40,20 @@ print(hashlib.sha256(b"".join(one.float().numpy().tobytes() for one in values)).
 """
 
 
+# Forty layers with 4 MiB of activations each.
+DEEP = """
+import torch, torch.nn as nn
+torch.manual_seed(1)
+net = nn.Sequential(*(layer for _ in range(40) for layer in (nn.Linear(32, 32), nn.Tanh())))
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+x = torch.randn(32768, 32)
+for step in range(26):
+    loss = net(x).pow(2).mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    print(loss.item())
+"""
+
+
 class Runs:
     def __init__(self, bin_dir: str, folder: str):
         self.ullage, self.folder = str(pathlib.Path(bin_dir) / "ullage"), pathlib.Path(folder)
@@ -47,7 +63,7 @@ class Runs:
         script, report = self.folder / "script.py", self.folder / "run.json"
         script.write_text(text)
         done = subprocess.run([self.ullage, "run", *options, "--report", str(report), "--", sys.executable, str(script)],
-                              capture_output=True, text=True)
+                              capture_output=True, text=True, env={**os.environ, "ULLAGE_PLANNING": "wait", "OMP_NUM_THREADS": "1"})
         assert done.returncode == code, done
         return done.stdout, done.stderr, json.loads(report.read_text())
 
@@ -79,6 +95,32 @@ def test_a_program_with_no_forward_pass(runs: Runs) -> None:
     assert "the program's own autocast is left alone at script.py:3" in said and report["class"] == "bit-equal", said
     said = runs.run("--allow", "bf16", text="import torch\nwith torch.no_grad(): torch.nn.Linear(2, 2)(torch.ones(1, 2))")[1]
     assert "its networks were only evaluated, which takes --allow bf16,evaluation" in said, said
+
+
+def test_no_step_is_cast_that_fits(runs: Runs) -> None:
+    plain = runs.run(text=SCRIPT.format(hand=False))[0]
+    needed, said, report = runs.run("--allow", "bf16,if-needed", text=SCRIPT.format(hand=False))
+    assert needed == plain and report["class"] == "bit-equal", (needed, plain, report)
+    assert report["cast"]["why"] == "not_needed" and report["cast"]["from_step"] is None, report
+    assert "not a bit differs: no step ran in bf16, because the program fits as it is" in said, said
+
+
+def test_a_dear_plan_and_bf16_are_timed(runs: Runs) -> None:
+    """What stays depends on the processor. Up to the trial the losses are those of the plain program, bit for bit."""
+    plain, _, plain_report = runs.run(text=DEEP)
+    budget = plain_report["process_peak_bytes"] - plain_report["pool_peak_bytes"] * 35 // 100
+    tight, said, report = runs.run("--memory", str(budget), "--allow", "bf16,if-needed", text=DEEP)
+    cast, losses, wanted = report["cast"], tight.split(), plain.split()
+    assert report["class"] == "rounding" and cast["why"] == "dear_plan" and report["half_ops"] > 0, (report, said)
+    first = cast["from_step"]
+    assert 4 < first < 26 and losses[:first - 1] == wanted[:first - 1] and losses[first - 1] != wanted[first - 1], (cast, losses, wanted)
+    exact, half = cast["exact_step_seconds"], cast["cast_step_seconds"]
+    if cast["until_step"] is None:
+        assert half is None or half < exact, cast
+        assert f"results differ in rounding from step {first} on, in bf16: a step takes" in said, said
+    else:
+        assert half >= exact and cast["until_step"] > first + 4, cast
+        assert f"results differ in rounding: steps {first} to {cast['until_step'] - 1} were tried in bf16; a step takes" in said, said
 
 
 def test_a_device_without_bf16(runs: Runs) -> None:

@@ -75,6 +75,47 @@ TEST(RunReport, HasTheClassOfWhatWasAllowedAndAddsUpTheOpsInBf16) {
   EXPECT_EQ(json["half_ops"], 42);
 }
 
+TEST(RunReport, HasTheClassOfTheWorstOptionOfTheProgram) {
+  SampleRun run;
+  run.attach(0).changes.set("rounding --precision bf16\n");
+  EXPECT_EQ(run.report().effect, advise::Effect::Rounding);
+  run.attach(1).changes.set("rounding --precision bf16\ndifferent --micro-batch 4\n");
+  const RunReport report = run.report();
+  EXPECT_EQ(report.effect, advise::Effect::Different);
+  const auto json = nlohmann::json::parse(json_text(report));
+  EXPECT_EQ(json["class"], "different");
+  EXPECT_EQ(json["changes"], nlohmann::json::parse(R"([{"what": "--precision bf16", "class": "rounding"},
+                                                       {"what": "--micro-batch 4", "class": "different"}])"));
+  EXPECT_EQ(allowance_line(report), "results differ by --precision bf16 (rounding), --micro-batch 4 (different)");
+  EXPECT_EQ(allowance_line(SampleRun().report()), "");
+}
+
+TEST(RunReport, SaysWhichStepsRanInBf16IfNeeded) {
+  SampleRun run;
+  run.end.allowed = {"bf16", "if-needed"};
+  store::LedgerSlot& slot = run.attach();
+  EXPECT_EQ(allowance_line(run.report()), "not a bit differs: no step ran in bf16, because the program fits as it is");
+  EXPECT_EQ(nlohmann::json::parse(json_text(run.report()))["cast"]["why"], "not_needed");
+  run.plans(slot);
+  EXPECT_EQ(allowance_line(run.report()),
+            "not a bit differs: no step ran in bf16, because the exact plan costs +6 % time (bound +4 %)");
+  run.end.facts.cast = advise::Facts::Network{{"train.py", 7}, "Net", "cpu"};
+  slot.cast_why.store(1), slot.cast_from.store(5);
+  EXPECT_EQ(allowance_line(run.report()), "results differ in rounding from step 5 on, in bf16: no exact plan fits");
+  slot.cast_why.store(2), slot.exact_step_us.store(2'000'000), slot.cast_step_us.store(1'500'000);
+  EXPECT_EQ(
+      allowance_line(run.report()),
+      "results differ in rounding from step 5 on, in bf16: a step takes 1.5 s in bf16, 2.0 s under the exact plan");
+  slot.cast_until.store(11);
+  EXPECT_EQ(allowance_line(run.report()),
+            "results differ in rounding: steps 5 to 10 were tried in bf16; a step takes 1.5 s in bf16, 2.0 s under the "
+            "exact plan");
+  const auto json = nlohmann::json::parse(json_text(run.report()));
+  EXPECT_EQ(json["class"], "rounding");
+  EXPECT_EQ(json["cast"], nlohmann::json::parse(R"({"why": "dear_plan", "from_step": 5, "until_step": 11,
+                                                    "exact_step_seconds": 2.0, "cast_step_seconds": 1.5})"));
+}
+
 TEST(RunReport, WritesNullForWhatAnUnlinkedProgramCannotTell) {
   SampleRun run;
   run.page->budget.store(0);

@@ -9,6 +9,7 @@ environment  ULLAGE_SWITCHES        words of the remedies, with blanks between: 
 A switch has the effect of the lines that docs/advise.md tells a person to write. `docs/advise.md` has a row for each.
 """
 import contextlib
+import ctypes
 import functools
 import inspect
 import json
@@ -153,6 +154,16 @@ def allowed_autocast(device):
 
 
 casting = Casting()
+
+
+@functools.cache
+def runtime():
+    return ctypes.CDLL("libullage_torch.so", mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
+
+
+def is_wanted():
+    """Is a forward pass to be cast that begins now? `--allow bf16,if-needed` leaves that to the runtime."""
+    return "if_needed" not in SWITCHES or runtime().ullage_casts() == 1
 
 
 def ending(function):
@@ -349,6 +360,8 @@ def call_network(call, module, args, named):
         facts.note("evaluation")
         with casting.off():
             return call_inside(call, module, args, named)
+    if casting.on is None and not is_wanted():
+        return call_inside(call, module, args, named)
     casting.begin(module, device)
     try:
         result = call_inside(call, module, args, named)

@@ -16,13 +16,15 @@ namespace {
 
 constexpr const char* kOption = "--allow";
 constexpr const char* kAllowed =
-    "give bf16, or bf16,evaluation, which also covers forward passes that no backward pass follows";
+    "give bf16; bf16,evaluation, which also covers forward passes that no backward pass follows; or bf16,if-needed, "
+    "which casts only if no cheap exact plan fits";
 
 struct Word {
   const char* name;
   bool Allowance::*allows;
 };
-constexpr std::array kWords = {Word{"bf16", &Allowance::bf16}, Word{"evaluation", &Allowance::evaluation}};
+constexpr std::array kWords = {Word{"bf16", &Allowance::bf16}, Word{"evaluation", &Allowance::evaluation},
+                               Word{"if-needed", &Allowance::if_needed}};
 
 bool is_fp16(std::string_view word) { return word == "fp16" || word == "float16" || word == "half"; }
 
@@ -35,8 +37,9 @@ Error unknown(const std::string& word) {
             std::string(kAllowed),
         kOption);
   }
-  return wrong(fmt::format("'{}' is not known{}; {}", word, suggestion(word, {"bf16", "evaluation"}), kAllowed),
-               kOption);
+  return wrong(
+      fmt::format("'{}' is not known{}; {}", word, suggestion(word, {"bf16", "evaluation", "if-needed"}), kAllowed),
+      kOption);
 }
 
 bool links_torch(const std::filesystem::path& file) {
@@ -59,7 +62,8 @@ std::vector<std::string> Allowance::words() const {
 }
 
 std::string Allowance::switches(const std::string& device) const {
-  return fmt::format("autocast=bfloat16 on={}{}", device, evaluation ? " evaluation" : "");
+  return fmt::format("autocast=bfloat16 on={}{}{}", device, evaluation ? " evaluation" : "",
+                     if_needed ? " if_needed" : "");
 }
 
 Result<Allowance> parse_allowance(const std::string& text) {
@@ -70,8 +74,10 @@ Result<Allowance> parse_allowance(const std::string& text) {
     if (found == kWords.end()) return unknown(word);
     allowance.*found->allows = true;
   }
-  if (!allowance.bf16)
-    return wrong(fmt::format("'evaluation' needs a type beside it, as in bf16,evaluation; {}", kAllowed), kOption);
+  if (!allowance.bf16) {
+    const std::string word = allowance.words().front();
+    return wrong(fmt::format("'{}' needs a type beside it, as in bf16,{}; {}", word, word, kAllowed), kOption);
+  }
   return allowance;
 }
 

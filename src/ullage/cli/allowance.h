@@ -15,8 +15,9 @@ namespace ullage::cli {
 struct Allowance {
   bool bf16 = false;        // forward passes under bf16 autocast
   bool evaluation = false;  // also those that no backward pass follows
+  bool if_needed = false;   // only while no cheap exact plan fits (runtime/plan/cast_choice.h)
 
-  // As the option has them: "bf16", "evaluation".
+  // As the option has them: "bf16", "evaluation", "if-needed".
   std::vector<std::string> words() const;
   // Returns the words for switches.py. `device`, "cpu" or "cuda": only networks on it are cast.
   std::string switches(const std::string& device) const;

@@ -187,6 +187,12 @@ Result<std::optional<Allowed>> allowed_for(const RunOptions& options, const Room
   if (!options.allow) return std::optional<Allowed>();
   ULLAGE_TRY_VALUE(const Allowance allowance, parse_allowance(*options.allow));
   ULLAGE_TRY(takes_switches(program, options.target));
+  if (allowance.if_needed && (options.plan || options.no_plan)) {
+    return Error{
+        Error::Kind::BadArgument,
+        "if-needed is decided by the plan that the run makes, so it does not go together with --plan or --no-plan",
+        "--allow"};
+  }
   ULLAGE_TRY_VALUE(ScratchFolder scratch, ScratchFolder::make());
   Allowed allowed{allowance, Switches(std::move(scratch)), {}};
   allowed.facts = allowed.switches.add_to(program, allowance.switches(room.card ? "cuda" : "cpu"));
@@ -213,7 +219,7 @@ int tell(const report::RunReport& report, const Files& files, bool quiet, std::o
   if (files.trace && !report.recorded) failed(no_trace(report));
   const bool not_let_in = report.outcome == report::Outcome::Infeasible && report.refused == 0;
   if (!quiet) report::write_summary(report, err);
-  if (quiet && !report.end.allowed.empty() && report.effect == advise::Effect::SameBits)
+  if (quiet && !report.end.allowed.empty() && !report.cast_steps && report.effect == advise::Effect::SameBits)
     err << "ullage: " << report::allowance_line(report) << '\n';
   if (quiet && not_let_in && !report.message.empty()) err << "ullage: " << report.message << '\n';
   err.flush();
@@ -260,7 +266,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   verb->add_option("--allow", options.allow,
                    "changes of the results that are allowed; default: not a bit changes.\nbf16: forward passes and "
                    "losses of a Python program run under bf16\nautocast, results differ in rounding; bf16,evaluation: "
-                   "those that no\nbackward pass follows too")
+                   "those that no\nbackward pass follows too; bf16,if-needed: only "
+                   "while no exact plan is\ncheaper")
       ->type_name("WORDS");
   verb->add_flag("--quiet", options.quiet, "print no summary and nothing about plans; warnings and errors stay");
   verb->footer(
@@ -317,6 +324,7 @@ int run_run(const RunOptions& options, Streams streams) {
   settings.plan_file = std::get<std::string>(plan), settings.no_plan = options.no_plan;
   settings.quiet = options.quiet;
   settings.counts_half = allowed->has_value();
+  settings.casts_if_needed = *allowed && (*allowed)->allowance.if_needed;
   Result<store::Ledger> ledger = store::Ledger::create(settings);
   if (!ledger && ledger.error().kind == Error::Kind::BadArgument) return wrong(ledger.error());
   if (!ledger) return refuse({to_int(ExitCode::Failed), ledger.error().text()}, "run", streams.err);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <sstream>
+#include <utility>
 
 namespace ullage::report {
 namespace {
@@ -83,10 +85,13 @@ void read_process(RunReport& report, const LedgerSlot& largest) {
   report.pool_resident_peak = Bytes{largest.pool_resident_peak.load()};
 }
 
+const LedgerSlot& busiest_of(const std::vector<const LedgerSlot*>& used) {
+  return **std::max_element(used.begin(), used.end(),
+                            [](const LedgerSlot* a, const LedgerSlot* b) { return a->steps.load() < b->steps.load(); });
+}
+
 void read_steps(RunReport& report, const std::vector<const LedgerSlot*>& used) {
-  const LedgerSlot& busiest =
-      **std::max_element(used.begin(), used.end(),
-                         [](const LedgerSlot* a, const LedgerSlot* b) { return a->steps.load() < b->steps.load(); });
+  const LedgerSlot& busiest = busiest_of(used);
   report.steps = busiest.steps.load();
   if (const std::uint64_t threads = busiest.threads.load(); threads > 0) report.threads = threads;
   if (report.steps > 0u) report.step_median = median_step(busiest);
@@ -200,6 +205,33 @@ void read_words(RunReport& report, const std::vector<const LedgerSlot*>& used) {
   }
 }
 
+// Reads LedgerSlot::changes.
+void read_changes(RunReport& report, const std::vector<const LedgerSlot*>& used) {
+  for (const LedgerSlot* slot : used) {
+    std::istringstream lines(slot->changes.get());
+    std::string results, what;
+    while (lines >> results && std::getline(lines >> std::ws, what)) {
+      const bool different = results == advise::name(advise::Effect::Different);
+      report.effect = std::max(report.effect, different ? advise::Effect::Different : advise::Effect::Rounding);
+      trace::ResultChange change{one_line(what), different ? results : advise::name(advise::Effect::Rounding)};
+      if (std::ranges::find(report.changes, change) == report.changes.end())
+        report.changes.push_back(std::move(change));
+    }
+  }
+}
+
+CastSteps cast_steps_of(const LedgerSlot& slot) {
+  const auto time = [](const store::Word& us) {
+    return us.load() > 0 ? std::optional(seconds_of(us.load())) : std::nullopt;
+  };
+  CastSteps steps;
+  const std::uint64_t why = slot.cast_why.load();
+  steps.why = why == 1 ? CastSteps::Why::NoExactPlan : why == 2 ? CastSteps::Why::DearPlan : CastSteps::Why::NotNeeded;
+  steps.from = slot.cast_from.load(), steps.until = slot.cast_until.load();
+  steps.exact_step = time(slot.exact_step_us), steps.cast_step = time(slot.cast_step_us);
+  return steps;
+}
+
 void read_recording(RunReport& report, const std::vector<const LedgerSlot*>& used) {
   for (const LedgerSlot* slot : used) {
     if (slot->recorded.load() == 0) continue;
@@ -252,6 +284,9 @@ RunReport summarize(const LedgerPage& page, const ProcessEnd& end) {
     read_steps(report, used);
     read_words(report, used);
     if (end.record_file) read_recording(report, used);
+    read_changes(report, used);
+    if (std::ranges::find(end.allowed, "if-needed") != end.allowed.end())
+      report.cast_steps = cast_steps_of(busiest_of(used));
     report.moving = moving_of(used);
     read_recomputing(report, used);
     report.least_budget = least_budget(used, report.outcome);

@@ -8,6 +8,7 @@
 #include "ullage/advise/trials.h"
 #include "ullage/base/bytes.h"
 #include "ullage/store/ledger.h"
+#include "ullage/trace/take/take.h"
 
 #include <cstdint>
 #include <iosfwd>
@@ -85,6 +86,15 @@ struct PlanFollowed {
   std::uint64_t rescues = 0;     // in the run: storages evicted or recomputed on demand despite the plan
 };
 
+// Which steps ran in bf16 by --allow bf16,if-needed, and what decided that. Of the process with the most steps.
+struct CastSteps {
+  enum class Why { NotNeeded, NoExactPlan, DearPlan };  // in the order of LedgerSlot::cast_why
+  Why why = Why::NotNeeded;
+  std::uint64_t from = 0;                        // from 1 on; 0: none ran in bf16
+  std::uint64_t until = 0;                       // the first one after `from` that was exact again; 0: none was
+  std::optional<Seconds> exact_step, cast_step;  // the shortest one that was timed
+};
+
 // An empty value means that this run or this version cannot know it; it is null in the JSON.
 struct RunReport {
   ProcessEnd end;
@@ -122,7 +132,9 @@ struct RunReport {
   std::string message;  // the runtime's last refusal or warning, one line
   std::optional<std::string> state_sha256;
 
-  advise::Effect effect = advise::Effect::SameBits;  // of the switches of --allow on the results
+  advise::Effect effect = advise::Effect::SameBits;  // on the results, of the switches of --allow and of `changes`
+  std::vector<trace::ResultChange> changes;          // options of a shipped program that change its results
+  std::optional<CastSteps> cast_steps;               // with --allow bf16,if-needed
   std::optional<std::uint64_t> half_ops;             // with --allow: ops that ran in bf16, of all processes
 
   bool recorded = false;             // the trace that was asked for was written
@@ -135,7 +147,8 @@ bool least_is_partial(const RunReport& report);
 // Returns the name in the JSON: "cpu", "cuda:0".
 std::string device_name(const RunReport& report);
 
-// With --allow: says what ran in bf16, or why nothing did. Else returns "".
+// Says which results differ: with --allow what ran in bf16, or why nothing did; else which options of the program
+// change its results. "" if nothing is to say.
 std::string allowance_line(const RunReport& report);
 
 // Makes the report. On a card all figures of bytes come from the runtime, because the operating system knows only the

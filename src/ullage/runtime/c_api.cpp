@@ -3,6 +3,7 @@
 
 #include "ullage/base/sizes.h"
 #include "ullage/runtime/runtime.h"
+#include "ullage/runtime/session.h"
 
 #include <string>
 
@@ -30,6 +31,11 @@ void ullage_lift() { ullage::runtime::lift_budget(); }
 
 void ullage_name_parameter(const void* data, const char* name) {
   if (name != nullptr) ullage::runtime::name_parameter(data, name);
+}
+
+int ullage_casts() {
+  const ullage::runtime::Session* session = ullage::runtime::Session::current();
+  return session != nullptr && session->casts() ? 1 : 0;
 }
 
 void ullage_mark_step() { ullage::runtime::mark_step(); }

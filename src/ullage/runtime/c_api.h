@@ -40,6 +40,9 @@ const char* ullage_begin(const char* memory, const char* spill, const char* reco
  * written. */
 void ullage_lift(void);
 
+/* Returns 1 if forward passes are to run under bf16 autocast now, by `ullage run --allow bf16,if-needed`. */
+int ullage_casts(void);
+
 /* Names the parameter whose bytes begin at `data` ("layer4.2.conv1.weight") in what is recorded. */
 void ullage_name_parameter(const void* data, const char* name);
 

@@ -29,6 +29,7 @@ PlannedPaging::PlannedPaging(Parts parts) : parts_(std::move(parts)) {
   if (!settings.plan_file.empty()) {
     adopt_plan_file();
   } else if (settings.plans && settings.stress == Session::Stress::None && settings.rehearsal.empty()) {
+    if (settings.casts_if_needed) cast_choice_.emplace();
     planning_.emplace(parts_.pager, *follower_, planning_settings());
   }
 }
@@ -57,11 +58,25 @@ Planning::Settings PlannedPaging::planning_settings() {
   planning.live = [this] { return parts_.pool.live(); };
   planning.on = parts_.device.stands_on();
   planning.synchronize = [this] { parts_.device.synchronize(); };
+  if (cast_choice_) {
+    planning.cast_choice = &*cast_choice_;
+    planning.cast_changed = [this](bool casts) { cast_changed(casts); };
+  }
   if (parts_.device.is_the_process()) {  // planning takes its bytes from the budgeted memory itself
     planning.reserve = [this](Bytes bytes) { return parts_.charges.begin_planning(bytes); };
     planning.give_back = [this] { parts_.charges.end_planning(); };
   }
   return planning;
+}
+
+// Called at a border of steps, after the step that ended was counted.
+void PlannedPaging::cast_changed(bool casts) {
+  if (Recorder* recorder = Session::current()->recorder(); recorder != nullptr && casts)
+    recorder->changes_results({"--allow bf16", "rounding"});
+  store::LedgerSlot* slot = Session::current()->slot();
+  if (slot == nullptr) return;
+  const std::uint64_t next = slot->steps.load() + 1;
+  (casts ? slot->cast_from : slot->cast_until).store(next);
 }
 
 void PlannedPaging::start(std::function<void(const store::Pager::FaultAnswer&)> give_up) {
@@ -106,6 +121,11 @@ void PlannedPaging::look_again() {
 }
 
 void PlannedPaging::write_figures(store::LedgerSlot& slot) const {
+  if (cast_choice_) {
+    slot.cast_why.store(static_cast<std::uint64_t>(cast_choice_->why()));
+    slot.exact_step_us.store(microseconds(cast_choice_->exact_step().value_or(Seconds{})));
+    slot.cast_step_us.store(microseconds(cast_choice_->cast_step().value_or(Seconds{})));
+  }
   if (!follower_) return;
   const PlanCounts counts = follower_->counts();
   slot.recomputed_ops.store(counts.tape.recomputed_ops);

@@ -6,6 +6,7 @@
 
 #include "ullage/runtime/following.h"
 #include "ullage/runtime/paging.h"
+#include "ullage/runtime/plan/cast_choice.h"
 #include "ullage/runtime/plan/plan_follower.h"
 #include "ullage/runtime/plan/planning.h"
 #include "ullage/runtime/pool/budgeted_device.h"
@@ -57,6 +58,8 @@ class PlannedPaging final {
   void mark_step();
   void look_again();
   void write_figures(store::LedgerSlot& slot) const;
+  // As Session::casts().
+  bool casts() const { return cast_choice_ && cast_choice_->casts(); }
   // As Planning::give_way().
   bool planning_gives_way() { return planning_ && planning_->give_way(); }
 
@@ -66,12 +69,14 @@ class PlannedPaging final {
  private:
   void adopt_plan_file();
   Planning::Settings planning_settings();
+  void cast_changed(bool casts);
   void let_the_evictor_in();
 
   const Parts parts_;
   // Both are empty under Session::Stress::Thread, where page faults alone restore storages.
   std::optional<PlanFollower> follower_;
   std::optional<Paging> paging_;
+  std::optional<CastChoice> cast_choice_;       // none: nobody asked for one, or no plan is made
   std::optional<Planning> planning_;            // none: no plan is made
   std::atomic<std::uint64_t> evict_rounds_{0};  // these two: for Session::Stress::Thread
   std::atomic<std::uint64_t> allocations_{0};

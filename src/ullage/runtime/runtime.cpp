@@ -74,6 +74,10 @@ Take::~Take() {
 }
 
 void changes_results(std::string_view what, std::string_view results) {
+  Session* session = Session::current();
+  if (store::LedgerSlot* slot = session != nullptr ? session->slot() : nullptr) {
+    slot->changes.set(slot->changes.get() + std::string(results) + ' ' + std::string(what) + '\n');
+  }
   if (Recorder* to = recorder()) to->changes_results({std::string(what), std::string(results)});
 }
 

@@ -130,6 +130,7 @@ class Running final : public Session, public PoolListener {
     if (store::LedgerSlot* slot = figures_->figures())
       slot->threads.store(static_cast<std::uint64_t>(at::get_num_threads()));
   }
+  bool casts() const override { return paging_ && paging_->casts(); }
   store::LedgerSlot* slot() override { return figures_->slot(); }
   Recorder* recorder() override { return recorder_ ? &*recorder_ : nullptr; }
   const std::string& rehearsal() const override { return settings_.rehearsal; }
@@ -217,7 +218,7 @@ class Running final : public Session, public PoolListener {
     settings.device = device_->device().str();
     settings.takes_begin_by_call = !settings_.rehearsal.empty();
     settings.lines = in_python_;
-    if (settings_.counts_half) settings.changes.push_back({"--allow bf16", "rounding"});
+    if (settings_.counts_half && !settings_.casts_if_needed) settings.changes.push_back({"--allow bf16", "rounding"});
     settings.after_steps = settings_.stop_after;
     settings.synchronize = [this] { device_->synchronize(); };
     settings.at_border = [this] { end_at_border(); };
@@ -243,7 +244,9 @@ class Running final : public Session, public PoolListener {
     if (settings_.counts_half) ops.push_back(&half_ops_.emplace(settings_.slot->half_ops));
     if (ops.empty()) return;
     if (device_->is_the_process()) ops.push_back(&heap_scratch_);  // innermost: its charges are recorded inside the op
-    const bool at_once = recorder_ || announced_alone || settings_.counts_half;
+    // Steps are cast if needed only after the pool came near its limit, where everything is followed anyway.
+    const bool counts = settings_.counts_half && !settings_.casts_if_needed;
+    const bool at_once = recorder_ || announced_alone || counts;
     following_.emplace(std::move(ops), std::move(saves),
                        [this, at_once] { return at_once || pager_->under_pressure(); });
     if (Status installed = following_->install(); !installed && settings_.warn)

@@ -44,6 +44,7 @@ class Session {
     std::string plan_file;              // a plan to begin with; empty: one is made when it is needed
     bool plans = true;                  // false: everything is decided on demand
     bool counts_half = false;           // count the ops that run in bf16, in the slot
+    bool casts_if_needed = false;       // decide which steps are cast (casts())
     bool waits_for_plan = false;        // for tests: the program waits while its plan is made
     Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;  // where figures go; null: nowhere
@@ -77,6 +78,8 @@ class Session {
   // Changes the stated bytes. Zero: unlimited until the next call; what was recorded so far is then written.
   // BadArgument if `budget` does not cover the bytes outside the pool and the margin; the old budget then stays.
   virtual Status restate(Bytes budget) = 0;
+  // Are forward passes to be cast to bf16 now? Only under Settings::casts_if_needed.
+  virtual bool casts() const = 0;
   // The program reports that a step has ended. From the first call on, steps are counted by these calls alone, and no
   // longer by the calls of its optimizers.
   virtual void mark_step() = 0;

@@ -176,6 +176,7 @@ Session::Settings settings_of(store::Ledger* ledger, store::LedgerSlot* slot, bo
   settings.waits_for_plan = waits_for_plan();
   settings.plans = ledger->page().no_plan.load() == 0;
   settings.counts_half = ledger->page().counts_half.load() != 0;
+  settings.casts_if_needed = ledger->page().casts_if_needed.load() != 0;
   settings.stress = stress_from_environment();
   settings.warn = &warn;
   if (ledger->page().quiet.load() == 0) settings.say = &warn;

@@ -150,6 +150,7 @@ Result<Ledger> Ledger::create(const LedgerSettings& settings) {
   page->no_plan.store(settings.no_plan ? 1 : 0);
   page->quiet.store(settings.quiet ? 1 : 0);
   page->counts_half.store(settings.counts_half ? 1 : 0);
+  page->casts_if_needed.store(settings.casts_if_needed ? 1 : 0);
   page->stop_after.store(settings.stop_after);
   page->rehearsal.set(settings.rehearsal);
   return Ledger(page, fd);

@@ -117,18 +117,24 @@ struct LedgerSlot {
 
   Word threads{0};  // threads that torch computes with; 0: not known
   Word steps{0};
-  Word half_ops{0};                                              // ops that ran in bf16, if LedgerPage::counts_half
+  Word half_ops{0};   // ops that ran in bf16, if LedgerPage::counts_half
+  Word cast_why{0};   // LedgerPage::casts_if_needed: why steps were cast: 1: no exact plan fits; 2: it is dear; 0: none
+  Word cast_from{0};  // the first step in bf16, from 1 on; 0: none
+  Word cast_until{0};     // the first step after it that is exact again; 0: none
+  Word exact_step_us{0};  // the shortest step timed under the exact plan, and in bf16; 0: none
+  Word cast_step_us{0};
   std::array<std::atomic<std::uint32_t>, kStepTimes> step_us{};  // ring: step n at n % kStepTimes
 
   SharedText<64> last_op;         // the op of the last refused request
   SharedText<512> message;        // the last refusal or warning in words
   SharedText<256> spill_message;  // why spilling failed last, in words
+  SharedText<512> changes;        // options of a shipped program that change its results: lines "CLASS OPTION"
   SharedText<64> state_sha256;    // hash of the final state (shipped programs only)
 };
 
 struct LedgerPage {
   static constexpr std::uint64_t kMagic = 0x656761'6c6c55ull;  // "Ullage"
-  static constexpr std::uint32_t kLayout = 11;
+  static constexpr std::uint32_t kLayout = 12;
   static constexpr std::size_t kSlots = 32;
 
   std::uint64_t magic = kMagic;
@@ -149,6 +155,7 @@ struct LedgerPage {
   Word no_plan{0};                        // 1: everything is decided on demand
   Word quiet{0};                          // 1: nothing is printed about what goes well
   Word counts_half{0};                    // 1: ops that run in bf16 are counted
+  Word casts_if_needed{0};                // 1: the runtime decides which steps are cast (runtime/plan/cast_choice.h)
   SharedText<512> rehearsal;              // LedgerSettings::rehearsal
   std::array<LedgerSlot, kSlots> slots;
 };
@@ -164,6 +171,7 @@ struct LedgerSettings {
   bool no_plan = false;          // everything is decided on demand
   bool quiet = false;            // nothing is printed about what goes well
   bool counts_half = false;      // ops that run in bf16 are counted
+  bool casts_if_needed = false;  // the runtime decides which steps are cast
   // For shipped programs only: the sizes to try out instead of working. "auto", or the values of each knob:
   // "batch=2,3,4;size=32,48,64". Empty: the program works.
   std::string rehearsal{};

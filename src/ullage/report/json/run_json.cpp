@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <cstddef>
 #include <ostream>
 
 namespace ullage::report {
@@ -63,6 +65,16 @@ Json dry_of(const DryCardCount& dry) {
           {"finding_texts", dry.finding_texts}};
 }
 
+Json cast_of(const CastSteps& steps) {
+  static constexpr std::array kWhy = {"not_needed", "no_exact_plan", "dear_plan"};
+  const auto step = [](std::uint64_t number) { return number > 0 ? Json(number) : Json(nullptr); };
+  return {{"why", kWhy[static_cast<std::size_t>(steps.why)]},
+          {"from_step", step(steps.from)},
+          {"until_step", step(steps.until)},
+          {"exact_step_seconds", or_null(steps.exact_step)},
+          {"cast_step_seconds", or_null(steps.cast_step)}};
+}
+
 }  // namespace
 
 void write_json(const RunReport& report, std::ostream& out) {
@@ -99,8 +111,12 @@ void write_json(const RunReport& report, std::ostream& out) {
   json["plan"] = plan_of(report.plan);
   if (report.end.dry) json["dry"] = dry_of(*report.end.dry);
   json["class"] = name(report.effect);
+  json["changes"] = Json::array();
+  for (const trace::ResultChange& change : report.changes)
+    json["changes"].push_back(Json{{"what", change.what}, {"class", change.results}});
   json["allowed"] = report.end.allowed;
   json["half_ops"] = or_null(report.half_ops);
+  if (report.cast_steps) json["cast"] = cast_of(*report.cast_steps);
   json["state_sha256"] = or_null(report.state_sha256);
   // Words of a command line and names of ops may be any bytes. What is not UTF-8 is replaced, so that dump() does not
   // throw.

@@ -77,7 +77,9 @@ std::string unattached_line(const RunReport& report) {
 std::string plain_line(const RunReport& report) {
   if (!report.attached) return unattached_line(report);
   if (report.steps.value_or(0) == 0 && report.pool_peak.value_or(Bytes{}) == Bytes{}) return "";
-  const char* who = report.effect == advise::Effect::SameBits ? "the plain program" : "in bf16 and without a budget it";
+  const char* who = !report.end.facts.cast ? "the plain program"
+                    : report.cast_steps    ? "without a budget the program"
+                                           : "in bf16 and without a budget it";
   if (report.plain_pool_peak && !report.moving.happened() && report.recomputed_ops == 0) {
     return fmt::format("{} would have held the same {} of tensors: nothing was moved or recomputed", who,
                        to_string(*report.plain_pool_peak));
@@ -216,6 +218,13 @@ std::string next_line(const RunReport& report) {
   if (report.outcome == Outcome::KilledByKernel) {
     if (const std::string next = next_after_kill(report); !next.empty()) return next;
   }
+  if (report.refused > 0 && report.budget_to_try && report.budget && report.cast_steps &&
+      report.cast_steps->from == 0 && report.outcome != Outcome::Done) {
+    RunReport cast = report;
+    std::erase(cast.end.allowed, "if-needed");
+    return next_run(cast, "--memory " + as_option(*report.budget)) +
+           fmt::format("   (in bf16 from its first step on; exact it needs {})", to_string(*report.budget_to_try));
+  }
   if (report.budget_to_try && report.outcome != Outcome::Done) {
     return next_run(report, "--memory " + as_option(*report.budget_to_try)) + why_that_budget(report);
   }
@@ -239,11 +248,44 @@ std::string why_nothing(const advise::Facts& facts) {
   return "no network (a torch.nn.Module with weights) was called";
 }
 
+std::string changes_line(const RunReport& report) {
+  std::vector<std::string> options;
+  for (const trace::ResultChange& change : report.changes)
+    options.push_back(fmt::format("{} ({})", change.what, change.results));
+  return options.empty() ? "" : fmt::format("results differ by {}", fmt::join(options, ", "));
+}
+
+// Why no step was cast though it was allowed if needed.
+std::string why_exact(const RunReport& report) {
+  if (report.plan) return "the exact plan costs " + plan_time(*report.plan, report);
+  if (report.moving.happened()) return "tensors were moved on demand, and no plan was made";
+  return "the program fits as it is";
+}
+
+std::string cast_steps_line(const RunReport& report, const CastSteps& steps) {
+  if (steps.from == 0) {
+    if (report.outcome != Outcome::Done) return "not a bit differs: no step ran in bf16";
+    return "not a bit differs: no step ran in bf16, because " + why_exact(report);
+  }
+  const std::string times =
+      steps.exact_step && steps.cast_step ? fmt::format("a step takes {} in bf16, {} under the exact plan",
+                                                        to_string(*steps.cast_step), to_string(*steps.exact_step))
+      : steps.exact_step ? fmt::format("a step takes {} under the exact plan", to_string(*steps.exact_step))
+                         : std::string("no exact plan fits");
+  if (steps.until > 0) {
+    return fmt::format("results differ in rounding: steps {} to {} were tried in bf16; {}", steps.from, steps.until - 1,
+                       times);
+  }
+  return fmt::format("results differ in rounding from step {} on, in bf16: {}", steps.from, times);
+}
+
 }  // namespace
 
 std::string allowance_line(const RunReport& report) {
-  if (report.end.allowed.empty()) return "";
+  if (report.end.allowed.empty()) return changes_line(report);
   const advise::Facts& facts = report.end.facts;
+  if (report.cast_steps && (facts.cast || report.cast_steps->from == 0))
+    return cast_steps_line(report, *report.cast_steps);
   if (!facts.cast) return "NOTHING RAN IN BF16, and no bit differs: " + why_nothing(facts);
   return fmt::format("results differ in rounding: {} ran in bf16, from the first call of {}{} on",
                      report.half_ops ? fmt::format("{} op{}", *report.half_ops, *report.half_ops == 1 ? "" : "s")

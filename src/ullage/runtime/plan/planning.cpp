@@ -96,11 +96,46 @@ void Planning::mark_step() {
 }
 
 void Planning::look_again() {
+  if (settings_.cast_choice != nullptr) choose_cast();
   State following = State::Following;
   if (!follower_.lost_for_good() || made_ >= kMostPlans) return;
   if (!state_.compare_exchange_strong(following, State::Observing)) return;
   follower_.suspend();  // the observer must see what the program does without a plan
   observe();
+}
+
+void Planning::choose_cast() {
+  const State state = state_.load();
+  const bool settled = state != State::Observing && state != State::Planning;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  switch (settings_.cast_choice->at_border(Seconds{std::chrono::duration<double>(now).count()}, settled)) {
+    case CastChoice::Act::Cast:
+      return cast_from_here();
+    case CastChoice::Act::BeExact:
+      return be_exact_from_here();
+    case CastChoice::Act::Stay:
+      return;
+  }
+}
+
+// The exact step's plan is of no use to a step in bf16, which gets one of its own if it needs one.
+void Planning::cast_from_here() {
+  follower_.suspend();
+  state_.store(State::Idle);
+  if (settings_.cast_changed) settings_.cast_changed(true);
+  if (!settings_.say) return;
+  const std::optional<Seconds> exact = settings_.cast_choice->exact_step();
+  settings_.say(exact ? "bf16 is tried from here on: the exact plan takes " + to_string(*exact) + " a step"
+                      : "in bf16 from here on: no exact plan fits");
+}
+
+void Planning::be_exact_from_here() {
+  follower_.suspend();
+  follower_.adopt(exact_);
+  state_.store(State::Following);
+  if (settings_.cast_changed) settings_.cast_changed(false);
+  if (settings_.say)
+    settings_.say("exact again from here on: bf16 takes " + to_string(*settings_.cast_choice->cast_step()) + " a step");
 }
 
 void Planning::observe() {
@@ -240,10 +275,12 @@ void Planning::adopt(const std::string& recording) {
   if (stopping_.load()) return gave_way();
   const plan::Plan& made = fit->plan;
   ++made_;
+  const bool exact = settings_.cast_choice != nullptr && !settings_.cast_choice->casts();
   if (made.outcome != plan::Plan::Outcome::Planned) {
     // If such steps fit, others have filled the pool: the next time that it is nearly full, the steps of then are
     // observed.
     state_.store(made.outcome == plan::Plan::Outcome::Fits ? State::Idle : State::GaveUp);
+    if (exact && made.outcome == plan::Plan::Outcome::Infeasible) settings_.cast_choice->exact_plan(std::nullopt);
     if (settings_.say && made.outcome == plan::Plan::Outcome::Infeasible) {
       settings_.say(fmt::format("no plan keeps the tensors within {}; the least is {}{}; tensors are moved on demand",
                                 to_string(made.budget), to_string(made.least),
@@ -254,6 +291,10 @@ void Planning::adopt(const std::string& recording) {
   const auto program = std::make_shared<const PlanProgram>(plan::sites_of(*step), made);
   follower_.adopt(program);
   adopted_ = true;
+  if (exact) {
+    exact_ = program;
+    settings_.cast_choice->exact_plan(made.step.count > 0 ? made.overhead.count / made.step.count : 0.0);
+  }
   state_.store(State::Following);
   if (settings_.say) {
     settings_.say(fmt::format("plan: {} of tensors, {:+.1f} % time, ops recomputed: {}, storages spilled: {}",

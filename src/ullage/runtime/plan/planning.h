@@ -6,6 +6,7 @@
 // on. All of this starts again if the program's steps change.
 
 #include "ullage/runtime/ops/kernel_facts.h"
+#include "ullage/runtime/plan/cast_choice.h"
 #include "ullage/runtime/plan/plan_follower.h"
 #include "ullage/runtime/record/recorder.h"
 
@@ -37,6 +38,9 @@ class Planning final {
     // is no room. Both empty: nothing needs to be reserved.
     std::function<bool(Bytes)> reserve;
     std::function<void()> give_back;
+    // What decides which steps are cast; null: none is. It must live for ever.
+    CastChoice* cast_choice = nullptr;
+    std::function<void(bool casts)> cast_changed;  // called at the border where that changes; may be empty
   };
 
   // All must live for ever, like this object.
@@ -69,6 +73,9 @@ class Planning final {
   void stop();  // at the end of the process: stops planning and waits for that, at most five seconds
   void plan(const std::string& recording);
   void adopt(const std::string& recording);
+  void choose_cast();
+  void cast_from_here();
+  void be_exact_from_here();
   void note_room();
   void not_busy();
   void gave_way();
@@ -80,9 +87,10 @@ class Planning final {
   std::vector<std::uint64_t> step_ends_;  // Recorder::unrecorded_step_ends()
   enum class State { Idle, Observing, Planning, Following, GaveUp };
   std::atomic<State> state_{State::Idle};
-  std::optional<KernelFacts> facts_;    // known from the first recording on that has convolutions or batch norms
-  std::atomic<std::uint64_t> made_{0};  // plans so far, also those of steps that fit without one
-  std::atomic<bool> adopted_{false};    // one of them was adopted
+  std::optional<KernelFacts> facts_;          // known from the first recording on that has convolutions or batch norms
+  std::atomic<std::uint64_t> made_{0};        // plans so far, also those of steps that fit without one
+  std::atomic<bool> adopted_{false};          // one of them was adopted
+  std::shared_ptr<const PlanProgram> exact_;  // the plan of the exact step, if cast_choice may come back to it
   // The pool's limit when planning began, and the bytes of it that slabs and the ends of pages wasted at most.
   Bytes limit_, wasted_;
   int gave_way_ = 0;                   // how often

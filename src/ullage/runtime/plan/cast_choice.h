@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Decides, for `ullage run --allow bf16,if-needed`, from which step on a program's forward passes are cast to bf16.
+// Steps are exact while the program fits, or while an exact plan costs little. If an exact plan is dear, some steps are
+// timed under it and then some in bf16, and what takes less time stays. If no exact plan fits, steps are cast at once.
+
+#include "ullage/base/bytes.h"
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+namespace ullage::runtime {
+
+class CastChoice final {
+ public:
+  // An exact plan is followed without a trial if it adds at most this share of a step's time.
+  static constexpr double kLittle = 0.05;
+  // Steps that are timed in each way; the shortest counts.
+  static constexpr int kTimed = 4;
+
+  enum class Act { Stay, Cast, BeExact };
+  enum class Why { NotNeeded, NoExactPlan, DearPlan };
+
+  // Planning said what the exact step needs: a plan that adds `share` of its time, or (nothing) that none fits. Any
+  // thread may call. Ignored once a trial began.
+  void exact_plan(std::optional<double> share);
+  // Call it at each border of steps, on the program's thread. `settled`: no step is observed, and no plan is made. Says
+  // what the steps from here on are to be.
+  Act at_border(Seconds now, bool settled);
+
+  // Are forward passes to be cast now? Any thread may call.
+  bool casts() const { return casts_.load(); }
+  Why why() const;
+  // The shortest step timed under the exact plan, and in bf16; nothing: none was.
+  std::optional<Seconds> exact_step() const;
+  std::optional<Seconds> cast_step() const;
+
+ private:
+  enum class State { Exact, NoExactPlan, TimesExact, TimesCast, Chosen };
+  bool timed(std::optional<Seconds>& shortest, Seconds now, bool settled);
+
+  mutable std::mutex lock_;
+  std::atomic<bool> casts_{false};
+  State state_ = State::Exact;
+  Why why_ = Why::NotNeeded;
+  std::optional<Seconds> border_;  // the last one, if planning was settled there
+  int count_ = 0;                  // steps timed so far in this way
+  std::optional<Seconds> exact_, cast_;
+};
+
+}  // namespace ullage::runtime
