@@ -279,7 +279,9 @@ void Planning::adopt(const std::string& recording) {
   if (made.outcome != plan::Plan::Outcome::Planned) {
     // If such steps fit, others have filled the pool: the next time that it is nearly full, the steps of then are
     // observed.
-    state_.store(made.outcome == plan::Plan::Outcome::Fits ? State::Idle : State::GaveUp);
+    // Steps that are timed in bf16 are not observed again: the trial would not end.
+    const State fits = settings_.cast_choice == nullptr || exact ? State::Idle : State::Following;
+    state_.store(made.outcome == plan::Plan::Outcome::Fits ? fits : State::GaveUp);
     if (exact && made.outcome == plan::Plan::Outcome::Infeasible) settings_.cast_choice->exact_plan(std::nullopt);
     if (settings_.say && made.outcome == plan::Plan::Outcome::Infeasible) {
       settings_.say(fmt::format("no plan keeps the tensors within {}; the least is {}{}; tensors are moved on demand",
