@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace ullage::cli {
@@ -55,6 +56,42 @@ TEST_F(AdviseCommand, TheLargestSizeThatFits) {
   EXPECT_LE(largest["peak_bytes"].get<std::uint64_t>(), std::uint64_t{8} << 30);
 }
 
+TEST_F(AdviseCommand, AShippedProgramIsTriedAtItsOwnOptions) {
+  const auto need = [&](const std::string& option) {
+    const Finished end = Process({folder_.file("ullage"), "predict", "--json", "fake", option, "rehearse=64"}).finish();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return nlohmann::json::parse(end.out)["process_peak_bytes"].get<std::uint64_t>();
+  };
+  const std::uint64_t fits = need("--rows=23");
+  const nlohmann::json advice = json_of(
+      advise({"--json", "--seconds", "300", "--memory", std::to_string(fits), "fake", "--rows=64", "rehearse=64"}));
+  EXPECT_EQ(advice["plain"]["fits"], false);
+  EXPECT_EQ(advice["plain"]["peak_bytes"], need("--rows=64"));
+
+  const nlohmann::json rows = remedy(advice, "rows");
+  ASSERT_FALSE(rows.is_null()) << advice;
+  EXPECT_EQ(rows["name"], "--rows 23: the largest that fits");
+  EXPECT_EQ(rows["basis"], "tried");
+  EXPECT_EQ(rows["peak_bytes"], fits);
+  EXPECT_EQ(rows["class"], "rounding") << "as the program says";
+  const std::string action = rows["action"];
+  EXPECT_TRUE(action.ends_with(" fake --rows=23 rehearse=64 --allow fewer")) << action;
+
+  const nlohmann::json side = remedy(advice, "side"), batch = remedy(advice, "smaller_batch");
+  EXPECT_EQ(side["class"], "different") << "the program says nothing of it";
+  EXPECT_EQ(batch["fits"], true) << advice;
+  EXPECT_LE(batch["peak_bytes"].get<std::uint64_t>(), fits);
+}
+
+TEST_F(AdviseCommand, APageIsWritten) {
+  const std::string page = folder_.file("page.html");
+  json_of(advise({"--json", "--html", page, "--memory", "8GiB", "--", folder_.file("ullage-fake"), "train", "4"}));
+  std::ifstream in(page);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(text.find("class=\"advice-timeline\""), std::string::npos);
+  EXPECT_NE(text.find("fits as it is"), std::string::npos);
+}
+
 // If the time did not end the program, the test would not end either.
 TEST_F(AdviseCommand, AProgramThatGoesOnIsEndedWithAllItsProcesses) {
   const std::string script = folder_.file("slow.sh"), pid_file = folder_.file("pid");
@@ -95,6 +132,8 @@ TEST_F(AdviseCommand, WrongUse) {
   refused({"--memory", "0", "--", fake}, "0 bytes were stated");
   refused({"--memory", "1GiB", "--seconds", "0", "--", fake}, "0 seconds were stated");
   refused({"--memory", "1GiB", "--vary", "batch", "--at", "batch=4", "--", fake}, "{batch}");
+  refused({"--device", "rtx3060", "fake"}, "fake computes on the CPU");
+  refused({"--memory", "1GiB", "--html", folder_.file("none/page.html"), "--", fake}, "the page cannot be written");
   refused({"--device", "rtx9999", "--", fake}, "not a known card");
   refused({"a.txt", "b.txt"}, "takes one file");
 }

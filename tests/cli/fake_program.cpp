@@ -253,6 +253,7 @@ void rehearse(const std::string& batch) {
   file.at = {{"batch", number(batch)}};
   file.phases_left_out = {"checkpoint"};
   file.choices = choices();
+  if (rows > 0) file.changes = {{"--rows " + std::to_string(rows) + " --allow fewer", "rounding"}};
   FakeTraining training;
   training.clears = true;
   for (std::istringstream in(sizes.substr(6)); std::getline(in, sizes, ',');) {

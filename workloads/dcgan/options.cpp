@@ -50,7 +50,7 @@ void add_options(CLI::App& app, Options& o, std::string& precision) {
 }
 
 // The same for what makes a step smaller.
-std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
+std::string wrong_way_to_step(const CLI::App& app, const Options& o, bool rehearsal) {
   for (const std::string& name : o.allow) {
     if (name != "batch-norm") return "--allow " + name + " is unknown; only batch-norm can be allowed";
   }
@@ -61,7 +61,8 @@ std::string wrong_way_to_step(const CLI::App& app, const Options& o) {
     return "--micro-batch " + std::to_string(o.micro_batch) + " of --batch " + std::to_string(o.batch) +
            " is out of range: it must be from 1 to the batch";
   }
-  if (o.micro_batch < o.batch && o.allow.empty()) {
+  // A rehearsal computes nothing that anyone keeps, and says what the run needs.
+  if (o.micro_batch < o.batch && o.allow.empty() && !rehearsal) {
     return "--micro-batch " + std::to_string(o.micro_batch) +
            " changes the results: BatchNorm takes its statistics from " + std::to_string(o.micro_batch) +
            " pictures, not from " + std::to_string(o.batch) + "; add --allow batch-norm if it may";
@@ -92,7 +93,7 @@ std::string first_wrong_value(const CLI::App& app, const Options& o, bool rehear
                                    {"--sample-every", o.sample_every, 0, kMost},
                                    {"--checkpoint-every", o.checkpoint_every, 0, kMost}};
   if (std::string wrong = program::first_outside(bounds); !wrong.empty()) return wrong;
-  if (std::string wrong = wrong_way_to_step(app, o); !wrong.empty()) return wrong;
+  if (std::string wrong = wrong_way_to_step(app, o, rehearsal); !wrong.empty()) return wrong;
   const auto number = [](double value) {
     std::ostringstream text;
     text << value;

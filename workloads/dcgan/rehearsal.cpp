@@ -2,9 +2,11 @@
 #include "dcgan/rehearsal.h"
 
 #include "dcgan/batches.h"
+#include "dcgan/networks.h"
 #include "dcgan/sample_grid.h"
 #include "dcgan/trainer.h"
 #include "image/image_folder.h"
+#include "torch_program/precision.h"
 #include "torch_program/rehearsal.h"
 #include "ullage/runtime/runtime.h"
 
@@ -77,18 +79,39 @@ Choice blocks_choice(const Options& options) {
   return {"blocks", options.blocks == "standard" ? 2 : 1, {1, 2}, {"separable", "standard"}};
 }
 
-// Micro-batches are offered if their other results are allowed: halves of the batch, the batch itself, and the one
-// asked for.
-std::vector<Choice> choices(const Options& options) {
-  std::vector<Choice> all = {{"image-size", options.image_size, image_sizes()},
-                             program::precision_choice(options.precision),
-                             blocks_choice(options)};
-  if (options.allow.empty()) return all;
+// Halves of the batch, the batch itself, and the micro-batch asked for.
+Choice micro_batch_choice(const Options& options) {
   const std::int64_t now = options.micro_batch > 0 ? options.micro_batch : options.batch;
   std::set<std::int64_t> values = {now};
   for (std::int64_t value = options.batch; value > 0; value /= 2) values.insert(value);
-  all.push_back({"micro-batch", now, {values.begin(), values.end()}});
-  return all;
+  return {"micro-batch", now, {values.begin(), values.end()}};
+}
+
+// Up to the widest layer; no cap is that.
+Choice channels_choice(const Options& options) {
+  constexpr std::int64_t kLeast = 64;
+  const std::int64_t features = std::max(options.ngf, options.ndf);
+  const std::vector<std::int64_t> layers = channels(options.image_size, features, options.max_channels);
+  const std::int64_t now = *std::max_element(layers.begin(), layers.end());
+  const std::vector<std::int64_t> uncapped = channels(options.image_size, features, 0);
+  std::set<std::int64_t> values = {now};
+  for (std::int64_t value = *std::max_element(uncapped.begin(), uncapped.end()); value >= kLeast; value /= 2)
+    values.insert(value);
+  return {"max-channels", now, {values.begin(), values.end()}};
+}
+
+std::vector<Choice> choices(const Options& options) {
+  return {program::precision_choice(options.precision),
+          micro_batch_choice(options),
+          blocks_choice(options),
+          channels_choice(options),
+          {"image-size", options.image_size, image_sizes()}};
+}
+
+void note_changes(const Options& options) {
+  torch_program::note(options.precision);
+  if (options.micro_batch <= 0 || options.micro_batch >= options.batch) return;
+  runtime::changes_results("--micro-batch " + std::to_string(options.micro_batch) + " --allow batch-norm", "different");
 }
 
 Status rehearse(const Options& options, std::vector<std::string> paths) {
@@ -110,6 +133,7 @@ Result<bool> rehearse_if_asked(const Options& options, program::Progress& progre
   if (!runtime::rehearsing()) return false;
   ULLAGE_TRY_VALUE(const auto paths, paths_of(options));
   const Sizes sizes(options);
+  note_changes(options);
   return torch_program::rehearse(
       {{{"batch", options.batch}}, {sizes.usual()}, choices(options), {"checkpoint"}}, options.threads, progress,
       [&](const std::vector<Knob>& knobs) { return rehearse(sizes.at(knobs.front().value), paths); });

@@ -6,6 +6,7 @@
 #include "torch_program/pixels.h"
 #include "pulse/search.h"
 #include "pulse/weight_files.h"
+#include "torch_program/precision.h"
 #include "torch_program/rehearsal.h"
 #include "torch_program/run_parts.h"
 #include "ullage/runtime/runtime.h"
@@ -68,6 +69,8 @@ Status rehearse(const Options& options) {
 }  // namespace
 
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
+  if (!runtime::rehearsing()) return false;
+  torch_program::note(options.precision);
   std::vector<std::string> left_out;
   if (!std::filesystem::exists(options.gaussian_fit)) left_out.push_back("gaussian fit");
   return torch_program::rehearse(

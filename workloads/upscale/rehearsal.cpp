@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace ullage::upscale {
@@ -74,6 +75,8 @@ Result<bool> rehearse_if_asked(const Options& options, program::Progress& progre
   if (!runtime::rehearsing()) return false;
   ULLAGE_TRY_VALUE(const auto facts, widest(options));
   const std::int64_t tile = options.tile > 0 ? options.tile : kUsualRows;
+  // Other rows, other roundings.
+  if (options.tile > 0) runtime::changes_results("--tile " + std::to_string(options.tile), "rounding");
   // In whole folds and whole parts of a tile at the end, so that all takes run the same ops.
   return torch_program::rehearse({{{"width", facts.size.width}, {"tile", tile}},
                                   {{64, 96, 128}, {8, 12, 16}},

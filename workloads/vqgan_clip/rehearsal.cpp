@@ -2,6 +2,7 @@
 #include "vqgan_clip/rehearsal.h"
 
 #include "torch_program/pixels.h"
+#include "torch_program/precision.h"
 #include "torch_program/rehearsal.h"
 #include "ullage/runtime/runtime.h"
 #include "vqgan_clip/model_files.h"
@@ -103,6 +104,7 @@ Result<runtime::RehearsalOffer> offer(const Options& options) {
 Result<bool> rehearse_if_asked(const Options& options, program::Progress& progress) {
   if (!runtime::rehearsing()) return false;
   ULLAGE_TRY_VALUE(const auto offered, offer(options));
+  torch_program::note(options.precision);
   return torch_program::rehearse(offered, options.threads, progress, [&](const std::vector<Knob>& knobs) {
     Options smaller = options;
     smaller.size = {knobs[0].value, knobs[1].value};

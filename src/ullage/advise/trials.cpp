@@ -185,6 +185,15 @@ std::vector<Trial> trials_for(const Facts& facts, const Setting& setting) {
   return trials;
 }
 
+Trial option_trial(const Choice& choice, std::int64_t value) {
+  Trial trial;
+  trial.id = choice.name;
+  trial.effect = Effect::Different;
+  trial.options = {{choice.name, choice.word(value)}};
+  trial.name = fmt::format("--{} {}", choice.name, choice.word(value));
+  return trial;
+}
+
 Trial together(std::span<const Trial> trials) {
   ULLAGE_CHECK(!trials.empty(), "together() of no trial");
   Trial all;
@@ -195,6 +204,7 @@ Trial together(std::span<const Trial> trials) {
     append(all.if_refused, one.if_refused, " ");
     append(all.action, one.action, "; ");
     append(all.more_action, one.more_action, "");
+    all.options.insert(all.options.end(), one.options.begin(), one.options.end());
     if (!one.allocator.empty()) all.allocator = one.allocator;
     all.effect = std::max(all.effect, one.effect);
   }

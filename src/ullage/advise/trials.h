@@ -15,6 +15,9 @@
 
 namespace ullage::advise {
 
+// The id of rows about a smaller size: explain's word for it.
+inline constexpr const char* kSmallerSize = "smaller_batch";
+
 // How a remedy changes the program's results.
 enum class Effect {
   SameBits,   // none
@@ -32,14 +35,20 @@ struct Setting {
   std::string allocator;     // the allocator's settings for the environment: "max_split_size_mb:128"
 };
 
+// An option of a shipped program, as it is written on the command line: "--precision bf16".
+struct Option {
+  std::string name, value;
+};
+
 // One remedy, or several together, for one program.
 struct Trial {
   // "half_precision": the id of explain's remedy, if explain has it. A trial of several has their ids, joined by '+'.
   std::string id;
   std::string name;  // for a row: "bf16 autocast"
   Effect effect = Effect::SameBits;
-  std::string switches;    // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
-  std::string allocator;   // the whole setting of torch's CUDA allocator; empty: as it is
+  std::string switches;         // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
+  std::string allocator;        // the whole setting of torch's CUDA allocator; empty: as it is
+  std::vector<Option> options;  // of a shipped program, in place of its own
   std::string if_refused;  // more switches for a second try, if the first ends with an error that is not about memory
   std::string action;      // what a person writes, and for `if_refused` the more that is needed
   std::string more_action;
@@ -49,6 +58,10 @@ struct Trial {
 // Returns the remedies that apply to a program, those that save most in most programs first, because time may run out.
 // A remedy that the program uses already is left out.
 std::vector<Trial> trials_for(const Facts& facts, const Setting& setting);
+
+// Returns the trial of another value of an option of a shipped program. Its class is Different, unless the program says
+// otherwise when it runs.
+Trial option_trial(const Choice& choice, std::int64_t value);
 
 // Returns one trial with all of `trials`. At least one; no two of the same id.
 Trial together(std::span<const Trial> trials);

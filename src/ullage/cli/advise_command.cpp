@@ -8,13 +8,17 @@
 #include "ullage/cli/adviser.h"
 #include "ullage/cli/knobs.h"
 #include "ullage/cli/machine_memory.h"
+#include "ullage/cli/programs.h"
 #include "ullage/cli/progress.h"
+#include "ullage/cli/rehearsed_runs.h"
+#include "ullage/cli/report_file.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/terminal.h"
 #include "ullage/cli/usage.h"
 #include "ullage/cli/words.h"
 #include "ullage/diagnose/diagnose.h"
 #include "ullage/read/input.h"
+#include "ullage/report/advice_curve.h"
 #include "ullage/report/advice_report.h"
 
 #include <fmt/format.h>
@@ -50,6 +54,7 @@ Result<Bytes> stated_memory(const std::string& text) {
 Result<AdviseQuestion> read_question(const AdviseOptions& options, bool has_cuda) {
   AdviseQuestion question;
   question.began = Clock::now(), question.seconds = Seconds{options.seconds}, question.target = options.target;
+  question.curves = options.html.has_value();
   if (options.device && options.memory)
     return wrong("cannot be given with --device: --device cuda:SIZE states the card's memory", "--memory");
   question.device = options.device.value_or(has_cuda && !options.memory ? "cuda" : "cpu");
@@ -73,14 +78,31 @@ Result<AdviseQuestion> read_question(const AdviseOptions& options, bool has_cuda
   return question;
 }
 
-void write_answer(const AdviseOptions& options, const Advice& advice, std::ostream& out) {
+// The page that --html asks for; none: no page.
+Result<std::optional<ReportFile>> prepared_page(const AdviseOptions& options) {
+  if (!options.html) return std::optional<ReportFile>();
+  ULLAGE_TRY_VALUE(ReportFile page, ReportFile::prepare(*options.html, "the page", "--html"));
+  return std::optional(std::move(page));
+}
+
+// Returns the exit code.
+int write_answer(const AdviseOptions& options, const std::optional<ReportFile>& page, const Advice& advice,
+                 Streams streams) {
   if (options.json) {
-    report::write_json(advice, out);
+    report::write_json(advice, streams.out);
   } else {
     const auto style = terminal_style(STDOUT_FILENO, [](const char* name) { return std::getenv(name); });
-    report::write_terminal(advice, style, options.top, out);
+    report::write_terminal(advice, style, options.top, streams.out);
   }
-  out.flush();
+  streams.out.flush();
+  if (!page) return to_int(ExitCode::Done);
+  const Status written = page->write([&](std::ostream& out) {
+    report::write_html(advice, out);
+    return success();
+  });
+  if (!written) return refused_as(written.error(), streams.err);
+  streams.err << "ullage: wrote " << *options.html << '\n';
+  return to_int(ExitCode::Done);
 }
 
 Result<std::unique_ptr<AdviseRuns>> runs_for(const AdviseOptions& options, const AdviseQuestion& question,
@@ -96,6 +118,12 @@ Result<std::unique_ptr<AdviseRuns>> runs_for(const AdviseOptions& options, const
   store::SpillPlace spill;
   if (Result<store::SpillPlace> place = store::default_spill_place()) spill = std::move(*place);
   const Bytes machine = auto_budget(read_machine_memory(options.roots));
+  if (is_shipped_program(options.target.front())) {
+    std::vector<std::string> words = program.words;
+    // A rehearsal writes nothing, so it may run in this folder.
+    return rehearsed_runs(TakeRunner(std::move(program), machine, std::move(spill), true, progress), std::move(words),
+                          question.memory, progress);
+  }
   return cpu_runs(std::move(program), question.memory, machine, std::move(spill), options.here, progress,
                   std::move(scratch));
 }
@@ -105,9 +133,16 @@ int advise_program(const AdviseOptions& options, Streams streams) {
   if (const auto* refusal = std::get_if<Refusal>(&found)) return refuse(*refusal, "advise", streams.err);
   Launch& program = std::get<Launch>(found);
   program.roots = options.roots;
-  const Result<TorchFound> torch = find_torch(program);
+  if (is_shipped_program(options.target.front()) && (options.device || !options.vary.empty()))
+    return refused_as(wrong(options.target.front() +
+                                " computes on the CPU and is tried at other values of its own options: give --memory",
+                            options.device ? "--device" : "--vary"),
+                      streams.err);
+  const Result<TorchFound> torch = is_shipped_program(options.target.front()) ? TorchFound() : find_torch(program);
   const Result<AdviseQuestion> question = read_question(options, torch && torch->has_cuda);
   if (!question) return refused_as(question.error(), streams.err);
+  const auto page = prepared_page(options);
+  if (!page) return refused_as(page.error(), streams.err);
   Progress progress(streams.err, ::isatty(STDERR_FILENO) != 0);
   const std::vector<std::string> words = program.words;
   Result<std::unique_ptr<AdviseRuns>> runs = runs_for(options, *question, std::move(program), torch, progress, streams);
@@ -122,8 +157,7 @@ int advise_program(const AdviseOptions& options, Streams streams) {
   }
   auto& advice = std::get<Advice>(answer);
   advice.command = words;
-  write_answer(options, advice, streams.out);
-  return to_int(ExitCode::Done);
+  return write_answer(options, *page, advice, streams);
 }
 
 // A recording or a message cannot be run again, so only the remedies that explain computes are shown.
@@ -143,6 +177,8 @@ int advise_file(const AdviseOptions& options, Streams streams) {
     if (!size) return refused_as(size.error(), streams.err);
     advice.memory = *size;
   }
+  const auto page = prepared_page(options);
+  if (!page) return refused_as(page.error(), streams.err);
   const auto began = Clock::now();
   const Result<trace::Input> input = read::read_input_file(file);
   if (!input) return refuse({to_int(ExitCode::BadInput), input.error().text()}, "advise", streams.err);
@@ -165,8 +201,8 @@ int advise_file(const AdviseOptions& options, Streams streams) {
   advice.notes.emplace_back("a file cannot be run, so nothing was tried: ullage advise -- COMMAND tries");
   advise::sort_rows(advice);
   advice.wall = Seconds{std::chrono::duration<double>(Clock::now() - began).count()};
-  write_answer(options, advice, streams.out);
-  return to_int(ExitCode::Done);
+  if (*page && advice.plain.peak) advice.plain.curve = report::curve_of(*input, *advice.plain.peak);
+  return write_answer(options, *page, advice, streams);
 }
 
 }  // namespace
@@ -176,6 +212,7 @@ CLI::App* add_advise(CLI::App& app, AdviseOptions& options) {
   set_usage(*verb,
             "ullage advise [OPTIONS] --device CARD [--vary NAME --at NAME=X] -- COMMAND\n"
             "       ullage advise [OPTIONS] --memory SIZE [--vary NAME --at NAME=X] -- COMMAND\n"
+            "       ullage advise [OPTIONS] --memory SIZE PROGRAM [ARGS...]\n"
             "       ullage advise [--memory SIZE] FILE");
   verb->group("Verbs");
   verb->add_option("--device", options.device,
@@ -195,10 +232,13 @@ CLI::App* add_advise(CLI::App& app, AdviseOptions& options) {
   verb->add_option("--top", options.top, "how many rows to show; 0: all; default: 12")->type_name("N");
   verb->add_flag("--here", options.here,
                  "on the CPU: run COMMAND in this folder; without it, in an empty one\nthat is removed");
+  verb->add_option("--html", options.html, "also write a page with what each run held, for a browser")
+      ->type_name("OUT");
   verb->add_flag("--json", options.json, "the answer as JSON (docs/cli.md)");
   verb->footer(
       "COMMAND is run once as it is and once with each remedy, and ended after its third step. A\n"
       "remedy is switched on from outside; the answer says what to write to have it for good.\n"
+      "PROGRAM is tried at other values of its options, each predicted from runs at small sizes.\n"
       "FILE is a recording, a snapshot or a log: nothing is run, and what each remedy saves is computed.\n"
       "Exit code: 0 the answer is on stdout; 1 the program failed; 2 wrong use; 3 FILE cannot be read.");
   return verb;
@@ -208,8 +248,8 @@ int run_advise(const AdviseOptions& options, Streams streams) {
   if (options.target.empty()) {
     return refused_as(wrong("nothing to advise on: write -- and a command, or name a file", ""), streams.err);
   }
-  if (options.target.front() == "--") return advise_program(options, streams);
-  return advise_file(options, streams);
+  const std::string& first = options.target.front();
+  return first == "--" || is_shipped_program(first) ? advise_program(options, streams) : advise_file(options, streams);
 }
 
 }  // namespace ullage::cli

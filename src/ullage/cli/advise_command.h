@@ -22,6 +22,7 @@ struct AdviseOptions {
   double seconds = 120;               // for everything
   std::size_t top = 12;               // rows shown; 0: all
   bool here = false;
+  std::optional<std::string> html;  // a page is written there too
   bool json = false;
   std::vector<std::string> target;  // "--" and a command, or a file
   MachineRoots roots;               // tests put their own here

@@ -7,6 +7,7 @@
 #include "ullage/cli/switches.h"
 #include "ullage/predict/predict.h"
 #include "ullage/read/input.h"
+#include "ullage/report/advice_curve.h"
 
 #include <fmt/format.h>
 
@@ -56,6 +57,12 @@ std::string rates_of(const drycard::CardModel& card) {
                      card.tf32_rate(), card.half_tflops * 1e12, card.memory_rate());
 }
 
+// Keeps of a history what was asked for. The peak must be known.
+void keep_history(trace::Input history, const TryOrder& order, Tried& tried) {
+  if (order.curve) tried.curve = report::curve_of(history, tried.peak);
+  if (order.history) tried.history = std::move(history);
+}
+
 class DryRuns final : public AdviseRuns {
  public:
   DryRuns(Launch program, DryRunner runner, std::string device, DryCard card, ScratchFolder scratch)
@@ -68,7 +75,7 @@ class DryRuns final : public AdviseRuns {
   Tried run(const TryOrder& order) override {
     DryOrder dry{device_, card_};
     dry.refuses = order.refuses, dry.deadline = order.deadline;
-    dry.history = order.history, dry.quiet_program = true, dry.steps = kSteps;
+    dry.history = order.history || order.curve, dry.quiet_program = true, dry.steps = kSteps;
     const std::string rates = order.timed ? "costs=" + rates_of(card_.model) : "";
     fs::path facts;
     auto ran = runner_.run(program_of(program_, order, switches_, facts, rates), dry);
@@ -104,8 +111,9 @@ class DryRuns final : public AdviseRuns {
                         ? one_line(report.error->type + place_text(report.error->place) + ": " + report.error->text)
                         : fmt::format("the program ended with exit code {}", report.exit_code);
     }
-    if (order.history && !done.history.empty()) {
-      if (Result<trace::Input> input = read::read_input_file(done.history.string())) tried.history = std::move(*input);
+    if (!done.history.empty()) {
+      if (Result<trace::Input> input = read::read_input_file(done.history.string()))
+        keep_history(std::move(*input), order, tried);
     }
     return tried;
   }
@@ -165,7 +173,7 @@ class CpuRuns final : public AdviseRuns {
     tried.peak = tried.prediction->process_peak;
     if (tried.prediction->step > Seconds{}) tried.step = tried.prediction->step;
     tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;
-    if (order.history) tried.history = read::understood(std::move(done.file));
+    if (order.history || order.curve) keep_history(read::understood(std::move(done.file)), order, tried);
     return tried;
   }
 

@@ -3,6 +3,7 @@
 
 // Runs a program with a remedy, on the dry card or on this machine's CPU, and says what it took.
 
+#include "ullage/advise/advice.h"
 #include "ullage/advise/facts.h"
 #include "ullage/advise/trials.h"
 #include "ullage/base/knob.h"
@@ -28,6 +29,7 @@ struct TryOrder {
   std::vector<Knob> knobs;               // for the placeholders in the command
   bool refuses = true;                   // false: on a card that serves every request; for the program's true peak
   bool history = false;                  // record what held the memory, for `explain`
+  bool curve = false;                    // keep the curve of what it held
   bool timed = false;                    // on a card: only say how long a step would take; take no peak from such a run
   std::chrono::steady_clock::time_point deadline;  // the program is killed then
 };
@@ -49,7 +51,11 @@ struct Tried {
   std::vector<std::string> last_lines;  // of a program that failed
   advise::Facts facts;
   std::optional<trace::Input> history;            // where asked for and recorded
+  std::optional<advise::Curve> curve;             // where asked for and recorded
   std::optional<predict::Prediction> prediction;  // on the CPU
+  std::vector<Choice> choices;                    // of a shipped program
+  std::optional<advise::Effect> effect;           // of the trial's options, as the program says
+  std::vector<std::string> typed;                 // a shipped program with these options, as a person writes it
   int exit_code = 1;                              // for Failed
   bool interrupted = false;                       // by a signal; `exit_code` says which
 };

@@ -4,20 +4,19 @@
 #include "ullage/base/sizes.h"
 #include "ullage/cli/alarm.h"
 #include "ullage/cli/knobs.h"
+#include "ullage/cli/option_trials.h"
 #include "ullage/cli/planned_fit.h"
 #include "ullage/cli/side_by_side.h"
 #include "ullage/cli/size_search.h"
 #include "ullage/diagnose/diagnose.h"
+#include "ullage/report/advice_curve.h"
 #include "ullage/report/command_text.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -30,15 +29,6 @@ using advise::Row;
 using advise::Trial;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kSmallerBatch = "smaller_batch";  // explain's word for it
-
-Row row_of(const Trial& trial) {
-  Row row;
-  row.id = trial.id, row.name = trial.name, row.effect = trial.effect;
-  row.action = trial.action, row.place = trial.place;
-  return row;
-}
-
 // A remedy that explain worked out. `peak` is the plain program's, if it is known. Leaves `fits` open.
 Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
   Row row;
@@ -50,41 +40,11 @@ Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
   return row;
 }
 
-// What is running, for the line of progress.
-class Running final {
- public:
-  explicit Running(Progress& progress) : progress_(progress) {}
-
-  void begin(const std::string& what) {
-    const std::lock_guard lock(lock_);
-    names_.push_back(what);
-    show();
-  }
-  void end(const std::string& what) {
-    const std::lock_guard lock(lock_);
-    names_.erase(std::ranges::find(names_, what));
-    show();
-  }
-
- private:
-  void show() {
-    if (names_.empty()) {
-      progress_.pause();
-    } else {
-      progress_.stage(fmt::format("{}", fmt::join(names_, " | ")));
-    }
-  }
-
-  Progress& progress_;
-  std::mutex lock_;
-  std::vector<std::string> names_;
-};
-
-// Every method may run the program several times. When the time is over, a run in progress is ended and none is begun.
+// Every method may run the program several times.
 class Adviser final {
  public:
   Adviser(AdviseRuns& runs, const AdviseQuestion& question, Progress& progress, std::ostream& err)
-      : runs_(runs), question_(question), progress_(progress), running_(progress), err_(err) {
+      : question_(question), runner_(runs, question, progress), progress_(progress), err_(err) {
     advice_.device = on_card() ? std::string(question.card->model.product) : "cpu";
     advice_.memory = question.memory;
   }
@@ -96,90 +56,52 @@ class Adviser final {
     try_together();
     add_times();
     add_computed();
-    if (is_interrupted()) return stopped_;
-    if (!on_card()) {
-      advice_.notes.emplace_back(
-          "peaks are those under `ullage run --memory`; a plain process holds more, because malloc keeps what is "
-          "freed");
+    if (runner_.is_interrupted()) return runner_.stopped();
+    if (!on_card() && plain_.choices.empty()) {
+      advice_.notes.push_back(
+          "after a remedy is written in, run the program with " +
+          report::whole_command_line("run --memory " + report::as_option(question_.memory), target()) +
+          ": the peaks are those of such a run. A plain process holds more, because malloc keeps what is freed");
     }
     advise::sort_rows(advice_);
-    advice_.runs = runs_made_;
+    advice_.runs = runner_.runs_made();
     advice_.wall = Seconds{std::chrono::duration<double>(Clock::now() - question_.began).count()};
     return advice_;
   }
 
  private:
-  bool on_card() const { return question_.card.has_value(); }
-  bool is_interrupted() const { return interrupted_.load(); }
-
-  Clock::time_point deadline() const {
-    return question_.began +
-           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(question_.seconds.count));
-  }
-  bool is_over() const { return is_interrupted() || Clock::now() >= deadline(); }
-  std::string time_over() const {
-    return fmt::format("the time limit of {} was reached; --seconds raises it", to_string(question_.seconds));
-  }
-
-  TryOrder order(const Trial* trial = nullptr) const {
-    TryOrder order;
-    order.trial = trial;
-    order.deadline = deadline();
-    if (question_.knob) order.knobs = {*question_.knob};
-    return order;
-  }
-
-  Tried run(const TryOrder& order, const std::string& what) {
-    running_.begin(what);
-    ++runs_made_;
-    Tried tried = runs_.run(order);
-    running_.end(what);
-    const std::lock_guard lock(lock_);
-    host_peak_ = std::max(host_peak_, tried.host_peak);
-    if (tried.interrupted) stopped_ = tried, interrupted_ = true;
-    return tried;
-  }
-
-  // Returns whether the program fits and its peak. On a card it first runs on one that serves every request: up to the
-  // card's memory both do the same. Above it, the program also runs on the card that refuses, because its allocator may
-  // find room after a refused request. This is left out if the tensors alone need too much.
-  Tried judge(TryOrder order, const std::string& what) {
-    order.refuses = !on_card();
-    Tried tried = run(order, what);
-    if (!on_card() || tried.end != Tried::End::RanOut || tried.tensors > question_.memory || is_over()) return tried;
-    order.refuses = true, order.history = false;
-    const Tried refused = run(order, what + ", on a card that refuses requests");
-    if (refused.end == Tried::End::Fits) tried.end = refused.end, tried.peak = refused.peak;
-    if (refused.end == Tried::End::TimeOver) tried.end = refused.end;
-    return tried;
+  bool on_card() const { return runner_.on_card(); }
+  std::vector<std::string> target() const {
+    return question_.knob ? fill(question_.target, {*question_.knob}) : question_.target;
   }
 
   std::optional<Tried> run_plain() {
-    TryOrder as_it_is = order();
+    TryOrder as_it_is = runner_.order();
     as_it_is.history = true, as_it_is.refuses = !on_card();
-    Tried tried = run(as_it_is, "the program as it is");
-    if (is_interrupted()) return tried;
+    Tried tried = runner_.run(as_it_is, "the program as it is");
+    if (runner_.is_interrupted()) return tried;
     Row& plain = advice_.plain;
     plain.name = "as it is";
     if (tried.end == Tried::End::Failed && on_card()) {
       as_it_is.refuses = true;
-      tried = run(as_it_is, "the program as it is, on a card that refuses requests");
+      tried = runner_.run(as_it_is, "the program as it is, on a card that refuses requests");
       if (tried.end == Tried::End::RanOut)
         advice_.notes.emplace_back(
             "how much it needs is not known: on a card of unlimited memory it fails too, for another reason");
     } else {
       plain.peak = tried.peak;
     }
-    if (tried.end == Tried::End::Failed || is_interrupted()) return tried;
+    if (tried.end == Tried::End::Failed || runner_.is_interrupted()) return tried;
     facts_ = tried.facts;
     plain.fits = tried.end == Tried::End::Fits;
+    plain.curve = std::move(tried.curve);
     if (tried.end == Tried::End::TimeOver) {
       // It did not reach its peak, so it needs at least the bytes that it had taken by then.
       plain.fits = tried.peak > question_.memory ? std::optional(false) : std::nullopt;
       plain.peak.reset();
       advice_.notes.push_back(
           fmt::format("the program as it is did not finish its third step: {1}; by then it had taken {0}",
-                      to_string(tried.peak), time_over()));
+                      to_string(tried.peak), runner_.time_over()));
     }
     if (!on_card() && !*plain.fits) advice_.refused = tried.error;
     plain_ = std::move(tried);
@@ -188,24 +110,23 @@ class Adviser final {
 
   // On a card: says which request of the plain program is refused first.
   void find_refusal() {
-    if (!on_card() || advice_.plain.fits.value_or(true) || is_over()) return;
-    const Tried refused = run(order(), "the program as it is, on a card that refuses requests");
+    if (!on_card() || advice_.plain.fits.value_or(true) || runner_.is_over()) return;
+    Tried refused = runner_.run(runner_.order(), "the program as it is, on a card that refuses requests");
     if (refused.end == Tried::End::RanOut) advice_.refused = refused.error;
-    if (refused.end == Tried::End::Fits) advice_.plain.fits = true, advice_.plain.peak = refused.peak;
+    if (refused.end != Tried::End::Fits) return;
+    advice_.plain.fits = true, advice_.plain.peak = refused.peak, advice_.plain.curve = std::move(refused.curve);
   }
 
   // On the CPU the plan of `ullage run` is one of the remedies, and it is exact.
   void add_plan() {
-    if (!plain_.prediction || plain_.end != Tried::End::RanOut || is_over()) return;
+    if (!plain_.prediction || plain_.end != Tried::End::RanOut || runner_.is_over()) return;
     predict::Prediction& prediction = *plain_.prediction;
     Row row;
     row.id = "ullage_run", row.name = "plan";
     row.basis = advise::Basis::NotTried;
-    std::vector<std::string> target = question_.target;
-    if (question_.knob) target = fill(target, {*question_.knob});
-    const Alarm alarm(deadline());
+    const Alarm alarm(runner_.deadline());
     progress_.stage("planning");
-    add_planned_fit(prediction, progress_, err_, alarm.flag());
+    const std::optional<report::PlanReport> report = add_planned_fit(prediction, progress_, err_, alarm.flag());
     progress_.pause();
     Bytes memory = question_.memory;
     if (prediction.planned && (prediction.planned->fits || !alarm.flag()->load())) {
@@ -216,13 +137,19 @@ class Adviser final {
       row.fits = plan.fits;
       row.peak = memory = plan.fits ? question_.memory : plan.least;
       if (plan.fits) row.more_time = plan.more_time;
+      if (plan.fits && advice_.plain.curve) row.curve = curve_of_plan(*report);
     } else if (alarm.flag()->load()) {
-      row.note = "not planned: " + time_over();
+      row.note = "not planned: " + runner_.time_over();
     } else {
       return;  // `err_` says why
     }
-    row.action = report::command_line("run --memory " + report::as_option(memory), target);
+    row.action = report::whole_command_line("run --memory " + report::as_option(memory), target());
     advice_.rows.push_back(std::move(row));
+  }
+
+  advise::Curve curve_of_plan(const report::PlanReport& report) const {
+    const Bytes beside = saturating_sub(question_.memory, report.planned->plan.budget);
+    return report::curve_of(report.planned_levels, advice_.plain.curve->steps.size(), beside);
   }
 
   void try_each() {
@@ -233,59 +160,31 @@ class Adviser final {
       if (const char* set = std::getenv(name)) setting.allocator = set;
     }
     trials_ = advise::trials_for(facts_, setting);
-    std::vector<Outcome> outcomes(trials_.size());
+    std::vector<TrialOutcome> outcomes(trials_.size());
     // The search of a size is a chain of runs, so it begins first.
     std::optional<Row> size;
     std::vector<std::function<void()>> work = {[&] { size = search_knob(); }, [&] { find_refusal(); }};
-    for (std::size_t i = 0; i < trials_.size(); ++i) work.push_back([&, i] { outcomes[i] = outcome_of(trials_[i]); });
-    const std::size_t at_once = runs_.side_by_side(host_peak_);
+    for (std::size_t i = 0; i < trials_.size(); ++i)
+      work.push_back([&, i] { outcomes[i] = runner_.outcome_of(trials_[i]); });
+    const std::size_t at_once = runner_.side_by_side();
     side_by_side(work, at_once);
     for (std::size_t i = 0; i < trials_.size(); ++i) {
       // Programs may disturb each other, with a port or a file.
-      if (at_once > 1 && outcomes[i].failed && !is_over()) outcomes[i] = outcome_of(trials_[i]);
+      if (at_once > 1 && outcomes[i].failed && !runner_.is_over()) outcomes[i] = runner_.outcome_of(trials_[i]);
       keep(trials_[i], std::move(outcomes[i]));
     }
     if (size) advice_.rows.push_back(std::move(*size));
+    if (plain_.choices.empty()) return;
+    for (Row& row : sizes_by_law(*plain_.prediction, plain_.choices)) advice_.rows.push_back(std::move(row));
+    const SizeTried now{plain_.end == Tried::End::Fits, plain_.peak};
+    for (const Choice& choice : plain_.choices) {
+      for (auto& [trial, outcome] : try_choice(choice, now, question_.memory, runner_)) keep(trial, std::move(outcome));
+    }
   }
 
-  struct Outcome {
-    Row row;
-    std::optional<Seconds> step;
-    bool second_try = false;
-    bool failed = false;
-  };
-
-  Outcome outcome_of(const Trial& trial) {
-    Outcome outcome{row_of(trial), {}};
-    Row& row = outcome.row;
-    const auto late = [&] {
-      row.basis = advise::Basis::NotTried;
-      row.note = "not tried: " + time_over();
-      return outcome;
-    };
-    if (is_over()) return late();
-    TryOrder with = order(&trial);
-    Tried tried = judge(with, trial.name);
-    if (tried.end == Tried::End::Failed && !trial.if_refused.empty() && !is_over()) {
-      with.second_try = outcome.second_try = true;
-      tried = judge(with, trial.name);
-      row.action += trial.more_action;
-    }
-    if (tried.end == Tried::End::TimeOver) return late();
-    if (tried.end == Tried::End::Failed) {
-      row.note = "tried, and the program failed: " + tried.error;
-      outcome.failed = true;
-      return outcome;
-    }
-    row.fits = tried.end == Tried::End::Fits;
-    row.peak = tried.peak;
-    outcome.step = tried.step;
-    return outcome;
-  }
-
-  void keep(const Trial& trial, Outcome outcome) {
+  void keep(const Trial& trial, TrialOutcome outcome) {
     const Row& row = outcome.row;
-    if (row.basis == advise::Basis::Tried && row.peak) tried_.push_back(trial);
+    if (row.basis == advise::Basis::Tried && row.peak) tried_.push_back(trial), tried_.back().effect = row.effect;
     if (outcome.step) steps_.push_back({row.id, *outcome.step});
     if (row.fits.value_or(false)) to_time_.emplace_back(trial, outcome.second_try);
     advice_.rows.push_back(std::move(outcome.row));
@@ -295,25 +194,26 @@ class Adviser final {
     if (!question_.knob || plain_.end == Tried::End::TimeOver) return std::nullopt;
     const Knob& knob = *question_.knob;
     Bytes at_found;
+    std::optional<advise::Curve> curve;
     const SizeTried at_first{plain_.end == Tried::End::Fits, plain_.peak};
     const SizesFound found = search_sizes(knob.value, at_first, question_.memory, [&](std::int64_t size) {
-      if (is_over()) return std::optional<SizeTried>();
-      TryOrder one = order();
+      if (runner_.is_over()) return std::optional<SizeTried>();
+      TryOrder one = runner_.order();
       one.knobs = {Knob{knob.name, size}};
-      const Tried tried = judge(one, fmt::format("{} {}", knob.name, size));
+      Tried tried = runner_.judge(one, fmt::format("{} {}", knob.name, size));
       if (tried.end == Tried::End::Failed || tried.end == Tried::End::TimeOver) return std::optional<SizeTried>();
-      if (tried.end == Tried::End::Fits) at_found = tried.peak;
+      if (tried.end == Tried::End::Fits) at_found = tried.peak, curve = std::move(tried.curve);
       return std::optional(SizeTried{tried.end == Tried::End::Fits, tried.peak});
     });
     if (!found.fits || *found.fits == knob.value) return std::nullopt;
     Row row;
-    row.id = kSmallerBatch;
+    row.id = advise::kSmallerSize;
     const bool sure = found.too_large && *found.too_large - *found.fits == 1;
     row.name = fmt::format("{} {}: {}", knob.name, *found.fits,
                            sure ? "the largest that fits" : "fits; larger ones were not tried");
     row.effect = advise::Effect::Different;
     row.fits = true;
-    row.peak = at_found;
+    row.peak = at_found, row.curve = std::move(curve);
     if (*found.fits < knob.value) row.action = advise::smaller_size(knob, *found.fits);
     return row;
   }
@@ -323,7 +223,7 @@ class Adviser final {
   // remedies that are not needed. Those with the strongest effect on results are tried first.
   void try_together() {
     const auto fits = [](const Row& row) {
-      return row.basis == advise::Basis::Tried && row.fits.value_or(false) && row.id != kSmallerBatch;
+      return row.basis == advise::Basis::Tried && row.fits.value_or(false) && row.id != advise::kSmallerSize;
     };
     if (advice_.plain.fits.value_or(false) || std::ranges::any_of(advice_.rows, fits)) return;
     std::vector<Trial> all = compatible(tried_);
@@ -332,18 +232,18 @@ class Adviser final {
       std::vector<Trial> set;
       std::ranges::copy_if(all, std::back_inserter(set), [&](const Trial& one) { return one.effect <= most; });
       if (set.size() < 2 || (most != advise::Effect::SameBits && !has(set, most))) continue;
-      if (is_over()) break;
-      std::optional<Outcome> found = outcome_of_set(set);
+      if (runner_.is_over()) break;
+      std::optional<TrialOutcome> found = outcome_of_set(set);
       if (!found) continue;
-      for (std::size_t at = set.size(); at-- > 0 && set.size() > 2 && !is_over();) {
+      for (std::size_t at = set.size(); at-- > 0 && set.size() > 2 && !runner_.is_over();) {
         std::vector<Trial> fewer = set;
         fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at));
-        if (std::optional<Outcome> its = outcome_of_set(fewer)) set = std::move(fewer), found = std::move(its);
+        if (std::optional<TrialOutcome> its = outcome_of_set(fewer)) set = std::move(fewer), found = std::move(its);
       }
       keep(advise::together(set), std::move(*found));
       return;
     }
-    if (is_over()) advice_.notes.push_back("sets of remedies were not tried: " + time_over());
+    if (runner_.is_over()) advice_.notes.push_back("sets of remedies were not tried: " + runner_.time_over());
   }
 
   static bool has(const std::vector<Trial>& set, advise::Effect effect) {
@@ -351,8 +251,8 @@ class Adviser final {
   }
 
   // Nothing: the set does not fit.
-  std::optional<Outcome> outcome_of_set(const std::vector<Trial>& set) {
-    Outcome outcome = outcome_of(advise::together(set));
+  std::optional<TrialOutcome> outcome_of_set(const std::vector<Trial>& set) {
+    TrialOutcome outcome = runner_.outcome_of(advise::together(set));
     outcome.row.name = "together: " + outcome.row.name;
     return outcome.row.fits.value_or(false) ? std::optional(std::move(outcome)) : std::nullopt;
   }
@@ -385,7 +285,7 @@ class Adviser final {
   // On the CPU the runs have measured their steps; the plain program runs once more, so that a slow moment counts less.
   // On a card each program that fits runs once more, and its ops are timed by the card's rates.
   void add_times() {
-    if (advice_.rows.empty() || is_over()) return;
+    if (advice_.rows.empty() || runner_.is_over() || (!on_card() && steps_.empty())) return;
     if (on_card() && !names_a_card(question_.device)) {
       advice_.notes.emplace_back("name a card (rtx3060, a100-40gb) to see times: of cuda:SIZE only the size is known");
       return;
@@ -393,18 +293,18 @@ class Adviser final {
     std::optional<Seconds> plain;
     std::vector<std::optional<Seconds>> steps(to_time_.size());
     const auto time = [&](TryOrder order, const std::string& what) {
-      order.refuses = !on_card(), order.timed = on_card();
-      return is_over() ? std::nullopt : run(order, what + ", for its time").step;
+      order.refuses = !on_card(), order.timed = on_card(), order.curve = false;
+      return runner_.is_over() ? std::nullopt : runner_.run(order, what + ", for its time").step;
     };
-    std::vector<std::function<void()>> work = {[&] { plain = time(order(), "the program as it is"); }};
+    std::vector<std::function<void()>> work = {[&] { plain = time(runner_.order(), "the program as it is"); }};
     for (std::size_t i = 0; i < to_time_.size() && on_card(); ++i) {
       work.push_back([&, i] {
-        TryOrder with = order(&to_time_[i].first);
+        TryOrder with = runner_.order(&to_time_[i].first);
         with.second_try = to_time_[i].second;
         steps[i] = time(with, to_time_[i].first.name);
       });
     }
-    side_by_side(work, runs_.side_by_side(host_peak_));
+    side_by_side(work, runner_.side_by_side());
     if (plain_.step && (!plain || plain_.step->count < plain->count)) plain = plain_.step;
     if (!plain || plain->count <= 0) return;
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -422,7 +322,7 @@ class Adviser final {
 
   // What explain computes from the recording of the plain program.
   void add_computed() {
-    if (is_interrupted() || !plain_.history || !advice_.plain.peak) return;
+    if (runner_.is_interrupted() || !plain_.history || !advice_.plain.peak) return;
     const auto diagnoses = diagnose::diagnose(*plain_.history, {"", std::nullopt, std::nullopt});
     if (diagnoses.empty()) return;
     std::vector<diagnose::Remedy> remedies;
@@ -434,10 +334,9 @@ class Adviser final {
     add_computed_rows(remedies, advice_);
   }
 
-  AdviseRuns& runs_;
   const AdviseQuestion& question_;
+  TrialRunner runner_;
   Progress& progress_;
-  Running running_;
   std::ostream& err_;
   Advice advice_;
   Tried plain_;
@@ -450,11 +349,6 @@ class Adviser final {
   };
   std::vector<Timed> steps_;
   std::vector<std::pair<Trial, bool>> to_time_;  // those that fit, and whether it took `if_refused`
-  std::atomic<std::size_t> runs_made_{0};
-  std::mutex lock_;  // for the next three, which runs write
-  Bytes host_peak_;
-  std::atomic<bool> interrupted_{false};
-  Tried stopped_;
 };
 
 }  // namespace

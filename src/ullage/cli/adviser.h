@@ -5,31 +5,16 @@
 // the largest size that fits, and a set of remedies that fits. Dry runs go side by side.
 
 #include "ullage/advise/advice.h"
-#include "ullage/base/knob.h"
 #include "ullage/cli/advise_runs.h"
-#include "ullage/cli/dry_card.h"
 #include "ullage/cli/progress.h"
+#include "ullage/cli/trial_runner.h"
 #include "ullage/diagnose/diagnosis.h"
 
-#include <chrono>
 #include <iosfwd>
-#include <optional>
-#include <string>
 #include <variant>
 #include <vector>
 
 namespace ullage::cli {
-
-// What was asked, checked before any work starts.
-struct AdviseQuestion {
-  std::optional<Knob> knob;
-  std::optional<DryCard> card;      // none: on this machine's CPU
-  std::string device;               // as written
-  Bytes memory;                     // of the card, or stated
-  std::vector<std::string> target;  // as written: "--" and a command
-  Seconds seconds;                  // for everything
-  std::chrono::steady_clock::time_point began;
-};
 
 // Adds a row for each of explain's remedies that `advice` has no row for.
 void add_computed_rows(const std::vector<diagnose::Remedy>& remedies, advise::Advice& advice);

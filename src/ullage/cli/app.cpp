@@ -77,10 +77,11 @@ int run_verb_predict(CLI::App& verb, PredictOptions& options, const WordList& wo
   return run_predict(options, streams);
 }
 
-// As for predict.
+// Options may also follow a file.
 int run_verb_advise(CLI::App& verb, AdviseOptions& options, const WordList& words, Streams streams) {
   Result<Split> split = split_words(verb, words);
-  if (split && !split->target.empty() && split->target.front() != "--") split = gather_words(verb, words);
+  if (split && !split->target.empty() && split->target.front() != "--" && !is_shipped_program(split->target.front()))
+    split = gather_words(verb, words);
   if (!split) return wrong_use(split.error().text(), "ullage help advise", streams.err);
   if (const auto end = parse(verb, split->options, "ullage help advise", streams)) return *end;
   options.target = split->target;

@@ -82,11 +82,9 @@ LargestThatFits first_word(const Choice& choice, TriedChoice& tried) {
 }
 
 LargestThatFits largest_number(const Choice& choice, std::int64_t start, Bytes memory, TriedChoice& tried) {
-  std::vector<std::int64_t> values = choice.values;
-  auto first = std::ranges::lower_bound(values, start);
-  if (first == values.end() || *first != start) first = values.insert(first, start);
-  const auto found = search_values(values, static_cast<std::size_t>(first - values.begin()), tried.at(start), memory,
-                                   [&](std::int64_t value) { return tried.at(value); });
+  const auto [values, first] = values_from(choice, start);
+  const auto found =
+      search_values(values, first, tried.at(start), memory, [&](std::int64_t value) { return tried.at(value); });
   if (!found) return {choice.name, 0, {}, predict::Law::Exact, false, {}};
   LargestThatFits row = tried.row(values[found->index]);
   row.smallest = found->falls;

@@ -28,18 +28,18 @@ Result<report::PlanReport> plan_prediction(const predict::Prediction& prediction
   return make_plan_report(std::move(file), question, "what was predicted", progress);
 }
 
-void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::ostream& err,
-                     const std::atomic<bool>* stop) {
-  if (!prediction.memory || prediction.process_peak <= *prediction.memory) return;
+std::optional<report::PlanReport> add_planned_fit(predict::Prediction& prediction, Progress& progress,
+                                                  std::ostream& err, const std::atomic<bool>* stop) {
+  if (!prediction.memory || prediction.process_peak <= *prediction.memory) return std::nullopt;
   progress.pause();
   PlanQuestion question;
   question.bound = false, question.stop = stop;
   add_rates(question, "cpu", err);
-  const Result<report::PlanReport> made = plan_prediction(prediction, question, progress);
+  Result<report::PlanReport> made = plan_prediction(prediction, question, progress);
   progress.pause();
   if (!made) {
     err << "ullage: no plan was made: " << made.error().text() << '\n';
-    return;
+    return std::nullopt;
   }
   const plan::Plan& plan = made->planned->plan;
   predict::PlannedFit fit;
@@ -51,6 +51,7 @@ void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::o
     fit.spilled = count(plan.schedule, {What::Spill});
   }
   prediction.planned = fit;
+  return std::move(made).value();
 }
 
 }  // namespace ullage::cli

@@ -9,14 +9,15 @@
 
 #include <atomic>
 #include <iosfwd>
+#include <optional>
 
 namespace ullage::cli {
 
 // Plans the prediction's take for its `memory` and stores the result in `planned`. Leaves `planned` empty if the
 // program fits plainly, if no memory was asked about, or if its steps cannot be planned. Writes to `err` why no plan
-// was made, or that there is no place to spill to. `stop` as in plan::Ask.
-void add_planned_fit(predict::Prediction& prediction, Progress& progress, std::ostream& err,
-                     const std::atomic<bool>* stop = nullptr);
+// was made, or that there is no place to spill to. `stop` as in plan::Ask. Returns the plan, if one was looked for.
+std::optional<report::PlanReport> add_planned_fit(predict::Prediction& prediction, Progress& progress,
+                                                  std::ostream& err, const std::atomic<bool>* stop = nullptr);
 
 // Returns the plan of the prediction's take, as `ullage plan` makes it, for the prediction's memory. The prediction
 // must have one; `question.memory` is ignored. Errors: as make_plan_report().

@@ -239,8 +239,7 @@ CLI::App* add_predict(CLI::App& app, PredictOptions& options) {
 }
 
 bool is_take_file(const std::string& word) {
-  const std::vector<std::string> shipped = shipped_programs(own_folder());
-  if (word == "--" || std::find(shipped.begin(), shipped.end(), word) != shipped.end()) return false;
+  if (word == "--" || is_shipped_program(word)) return false;
   std::error_code ignored;
   return word.ends_with(".ullage") || word.find('/') != std::string::npos || fs::is_regular_file(word, ignored);
 }

@@ -61,6 +61,11 @@ std::vector<std::string> shipped_programs(const fs::path& folder) {
   return names;
 }
 
+bool is_shipped_program(const std::string& word) {
+  const std::vector<std::string> names = shipped_programs(own_folder());
+  return std::find(names.begin(), names.end(), word) != names.end();
+}
+
 Result<fs::path> find_preload(const fs::path& folder) {
   for (const fs::path& place : {folder, folder.parent_path() / "lib"}) {
     const fs::path file = place / "libullage_preload.so";

@@ -19,6 +19,9 @@ std::filesystem::path own_folder();
 // Returns the names of the shipped programs in `folder`, sorted: "dcgan" for an executable file ullage-dcgan.
 std::vector<std::string> shipped_programs(const std::filesystem::path& folder);
 
+// Returns whether `word` is the name of a program that is shipped beside this executable.
+bool is_shipped_program(const std::string& word);
+
 // Returns libullage_preload.so from `folder`, where ullage is, or from the folder lib beside it; empty if it is in
 // neither. BadArgument if its path has a blank or a colon, because these end a name in LD_PRELOAD.
 Result<std::filesystem::path> find_preload(const std::filesystem::path& folder);

@@ -104,18 +104,9 @@ Recorded RecordedCommand::takes_at(const std::vector<std::vector<Knob>>& points)
   return file;
 }
 
-RecordedRehearsal::RecordedRehearsal(TakeRunner runner, std::vector<std::string> words)
-    : runner_(std::move(runner)), words_(std::move(words)) {}
-
-Recorded RecordedRehearsal::first() { return rehearse("auto"); }
-
-Recorded RecordedRehearsal::at_sizes(const predict::Grid& grid) { return rehearse(as_text(grid)); }
-
-Recorded RecordedRehearsal::at_target(const std::vector<Knob>& target) { return rehearse(as_text(grid_at(target))); }
-
-std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& option, const std::string& value) const {
+std::vector<std::string> with_option(std::vector<std::string> words, const std::string& option,
+                                     const std::string& value) {
   const std::string name = "--" + option;
-  std::vector<std::string> words = words_;
   bool there = false;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == name && i + 1 < words.size()) {
@@ -127,11 +118,25 @@ std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& opti
     }
   }
   if (!there) words.insert(words.end(), {name, value});
-  return std::make_unique<RecordedRehearsal>(runner_.without_spill(), std::move(words));
+  return words;
+}
+
+RecordedRehearsal::RecordedRehearsal(TakeRunner runner, std::vector<std::string> words,
+                                     std::optional<std::chrono::steady_clock::time_point> deadline)
+    : runner_(std::move(runner)), words_(std::move(words)), deadline_(deadline) {}
+
+Recorded RecordedRehearsal::first() { return rehearse("auto"); }
+
+Recorded RecordedRehearsal::at_sizes(const predict::Grid& grid) { return rehearse(as_text(grid)); }
+
+Recorded RecordedRehearsal::at_target(const std::vector<Knob>& target) { return rehearse(as_text(grid_at(target))); }
+
+std::unique_ptr<RecordedProgram> RecordedRehearsal::with(const std::string& option, const std::string& value) const {
+  return std::make_unique<RecordedRehearsal>(runner_.without_spill(), with_option(words_, option, value), deadline_);
 }
 
 Recorded RecordedRehearsal::rehearse(const std::string& sizes) {
-  std::variant<TakeDone, Failure> ended = runner_.run({words_.front(), words_, 0, sizes});
+  std::variant<TakeDone, Failure> ended = runner_.run({words_.front(), words_, 0, sizes, deadline_});
   if (auto* failure = std::get_if<Failure>(&ended)) return std::move(*failure);
   trace::TraceFile file = std::move(std::get<TakeDone>(ended).file);
   if (file.takes.empty())

@@ -8,6 +8,7 @@
 #include "ullage/cli/take_runner.h"
 #include "ullage/predict/law.h"
 
+#include <chrono>
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -59,10 +60,15 @@ class RecordedCommand final : public RecordedProgram {
   bool noted_ = false;    // the note that the program ends by itself was written
 };
 
+// Returns the words of a shipped program, its name first, with `--option value` in place of what they have of it.
+std::vector<std::string> with_option(std::vector<std::string> words, const std::string& option,
+                                     const std::string& value);
+
 class RecordedRehearsal final : public RecordedProgram {
  public:
-  // `words` are the shipped program's, its name first.
-  RecordedRehearsal(TakeRunner runner, std::vector<std::string> words);
+  // `words` are the shipped program's, its name first. A rehearsal is killed at the deadline, if there is one.
+  RecordedRehearsal(TakeRunner runner, std::vector<std::string> words,
+                    std::optional<std::chrono::steady_clock::time_point> deadline = {});
   Recorded first() override;
   Recorded at_sizes(const predict::Grid& grid) override;
   Recorded at_target(const std::vector<Knob>& target) override;
@@ -73,6 +79,7 @@ class RecordedRehearsal final : public RecordedProgram {
 
   TakeRunner runner_;
   std::vector<std::string> words_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
 };
 
 }  // namespace ullage::cli

@@ -127,6 +127,14 @@ class Search final {
 
 }  // namespace
 
+ValuesFrom values_from(const Choice& choice, std::int64_t start) {
+  ValuesFrom from{choice.values, 0};
+  auto at = std::ranges::lower_bound(from.values, start);
+  if (at == from.values.end() || *at != start) at = from.values.insert(at, start);
+  from.first = static_cast<std::size_t>(at - from.values.begin());
+  return from;
+}
+
 std::optional<ValueFound> search_values(const std::vector<std::int64_t>& values, std::size_t first,
                                         const ValueTried& at_first, Bytes room,
                                         const std::function<ValueTried(std::int64_t value)>& run) {

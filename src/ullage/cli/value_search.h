@@ -5,6 +5,7 @@
 // takes more memory or less is seen from the runs. Sizes that a command gets in braces are searched in size_search.h.
 
 #include "ullage/base/bytes.h"
+#include "ullage/base/knob.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,13 @@ struct ValueFound {
   std::size_t index = 0;
   bool falls = false;  // a larger value takes less memory, so this is the smallest that fits; else it is the largest
 };
+
+// The values of a choice and where `start` is in them; it is added if it is not one of them.
+struct ValuesFrom {
+  std::vector<std::int64_t> values;
+  std::size_t first = 0;
+};
+ValuesFrom values_from(const Choice& choice, std::int64_t start);
 
 // Searches `values`, which ascend, from values[first], whose result is `at_first`. `room` is the memory. Doubles the
 // value while it fits, or halves it while it does not, then bisects. Turns around if the runs show that a larger value

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ullage/cli/rehearsed_runs.h"
+
+#include "ullage/cli/plan_comparison.h"
+#include "ullage/cli/prediction_maker.h"
+#include "ullage/read/input.h"
+#include "ullage/report/advice_curve.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <utility>
+
+namespace ullage::cli {
+namespace {
+
+constexpr int kInterrupted = 128;  // exit codes above it are signals
+
+advise::Effect effect_of(plan::Lever::Results results) {
+  if (results == plan::Lever::Results::BitEqual) return advise::Effect::SameBits;
+  return results == plan::Lever::Results::Rounding ? advise::Effect::Rounding : advise::Effect::Different;
+}
+
+// "--micro-batch 32 --allow batch-norm" is {"micro-batch", "32"} and {"allow", "batch-norm"}.
+std::vector<advise::Option> options_in(const std::string& text) {
+  std::vector<advise::Option> options;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    if (word.starts_with("--")) {
+      options.push_back({word.substr(2), ""});
+    } else if (!options.empty()) {
+      options.back().value = word;
+    }
+  }
+  return options;
+}
+
+class RehearsedRuns final : public AdviseRuns {
+ public:
+  RehearsedRuns(TakeRunner runner, std::vector<std::string> words, Bytes memory, Progress& progress)
+      : runner_(std::move(runner)), words_(std::move(words)), memory_(memory), progress_(progress) {}
+
+  Tried run(const TryOrder& order) override {
+    Tried tried;
+    std::vector<std::string> words = words_;
+    if (order.trial != nullptr) {
+      for (const advise::Option& one : order.trial->options) words = with_option(std::move(words), one.name, one.value);
+    }
+    RecordedRehearsal program(order.trial == nullptr ? runner_ : runner_.without_spill(), words, order.deadline);
+    predict::Question question;
+    // The largest sizes are those of the program as it is.
+    if (order.trial == nullptr) question.memory = memory_;
+    std::ostringstream unheard;  // its notes are about how the figure was found
+    auto made = make_prediction(program, question, progress_, unheard);
+    if (auto* failure = std::get_if<Failure>(&made)) return failed(std::move(*failure));
+    auto& done = std::get<Made>(made);
+    tried.choices = done.takes.choices;
+    see(done.takes.changes);
+    if (order.trial != nullptr) {
+      tried.effect = effect_of_options(order.trial->options);
+      tried.typed = typed(std::move(words), order.trial->options);
+    }
+    tried.peak = done.prediction.process_peak;
+    tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;
+    if (order.history || order.curve) {
+      done.takes.takes = {done.prediction.take};
+      trace::Input history = read::understood(std::move(done.takes));
+      if (order.curve) tried.curve = report::curve_of(history, tried.peak);
+      if (order.history) tried.history = std::move(history);
+    }
+    done.prediction.memory = memory_;
+    tried.prediction = std::move(done.prediction);
+    return tried;
+  }
+
+  std::size_t side_by_side(Bytes) const override { return 1; }
+
+ private:
+  static Tried failed(Failure failure) {
+    Tried tried;
+    tried.exit_code = failure.exit_code;
+    tried.interrupted = failure.exit_code > kInterrupted && failure.lines.empty();
+    if (failure.out_of_time) tried.end = Tried::End::TimeOver;
+    // Its last line says what is wrong; the one before it only that something is.
+    tried.error = failure.lines.empty() ? "interrupted" : failure.lines.back();
+    tried.last_lines = std::move(failure.lines);
+    return tried;
+  }
+
+  // Programs say which of their options change results, and how.
+  void see(const std::vector<trace::ResultChange>& changes) {
+    for (const trace::ResultChange& change : changes) {
+      const std::vector<advise::Option> options = options_in(change.what);
+      if (!options.empty()) changes_.insert_or_assign(options.front().name, change);
+    }
+  }
+
+  // An option that no program has said anything of may change everything.
+  advise::Effect effect_of_options(const std::vector<advise::Option>& options) const {
+    advise::Effect worst = advise::Effect::SameBits;
+    for (const advise::Option& one : options) {
+      const auto found = changes_.find(one.name);
+      worst = std::max(worst, found == changes_.end() ? advise::Effect::Different
+                                                      : effect_of(results_of(std::span(&found->second, 1))));
+    }
+    return worst;
+  }
+
+  // Adds what a person must write beside an option.
+  std::vector<std::string> typed(std::vector<std::string> words, const std::vector<advise::Option>& options) const {
+    for (const advise::Option& one : options) {
+      const auto found = changes_.find(one.name);
+      if (found == changes_.end()) continue;
+      const std::vector<advise::Option> all = options_in(found->second.what);
+      for (std::size_t i = 1; i < all.size(); ++i) words = with_option(std::move(words), all[i].name, all[i].value);
+    }
+    return words;
+  }
+
+  TakeRunner runner_;
+  std::vector<std::string> words_;
+  Bytes memory_;
+  Progress& progress_;
+  std::map<std::string, trace::ResultChange> changes_;
+};
+
+}  // namespace
+
+std::unique_ptr<AdviseRuns> rehearsed_runs(TakeRunner runner, std::vector<std::string> words, Bytes memory,
+                                           Progress& progress) {
+  return std::make_unique<RehearsedRuns>(std::move(runner), std::move(words), memory, progress);
+}
+
+}  // namespace ullage::cli
