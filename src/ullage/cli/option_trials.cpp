@@ -60,10 +60,11 @@ std::vector<Row> sizes_by_law(const predict::Prediction& prediction, const std::
 }
 
 std::vector<std::pair<advise::Trial, TrialOutcome>> try_choice(const Choice& choice, const SizeTried& now, Bytes memory,
-                                                          TrialRunner& runner) {
+                                                               TrialRunner& runner) {
   TrialOutcomes outcomes;
   const auto run = [&](std::int64_t value) {
-    const TrialOutcome& one = outcomes.emplace(value, runner.outcome_of(advise::option_trial(choice, value))).first->second;
+    const TrialOutcome& one =
+        outcomes.emplace(value, runner.outcome_of(advise::option_trial(choice, value))).first->second;
     return ValueTried{one.row.fits.value_or(false), one.row.peak};
   };
   std::vector<std::pair<advise::Trial, TrialOutcome>> kept;

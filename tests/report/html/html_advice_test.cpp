@@ -45,8 +45,7 @@ TEST(HtmlAdvice, NothingOfTheProgramEndsAnElement) {
   const std::string plain = advice_page(advice);
   const std::string evil = "</script></style><img onerror='x' title=\"&\">\u202e";
   advice.command = {evil}, advice.device = advice.refused = advice.time_basis = evil, advice.notes = {evil};
-  for (advise::Row& row : advice.rows)
-    row.id = row.name = row.action = row.note = evil, row.place = {evil, 1};
+  for (advise::Row& row : advice.rows) row.id = row.name = row.action = row.note = evil, row.place = {evil, 1};
   const std::string text = advice_page(advice);
   EXPECT_EQ(text.find("<img"), std::string::npos);
   EXPECT_EQ(text.find("\u202e"), std::string::npos);
@@ -67,7 +66,8 @@ TEST(AdviceCurve, HasTheMostOfEachPartOfEachStep) {
   EXPECT_EQ(curve->beside, 100_MiB);
   ASSERT_EQ(curve->steps.size(), begins.size());
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    const auto to = i + 1 < begins.size() ? live.begin() + static_cast<std::ptrdiff_t>(begins[i + 1].value) : live.end();
+    const auto to =
+        i + 1 < begins.size() ? live.begin() + static_cast<std::ptrdiff_t>(begins[i + 1].value) : live.end();
     const Bytes in_step = *std::max_element(live.begin() + static_cast<std::ptrdiff_t>(begins[i].value), to);
     EXPECT_EQ(curve->steps[i].tensors.size(), advise::Curve::kParts);
     EXPECT_EQ(std::ranges::max(curve->steps[i].tensors), in_step) << i;

@@ -64,8 +64,8 @@ std::string timelines(const advise::Advice& advice, const std::vector<const Row*
 
 std::string row_of(const Row& row, std::size_t color) {
   const std::string at = place_word(row);
-  std::string text = fmt::format("{}<b>{}</b>", color > 0 ? fmt::format("<i class=\"dot k-{}\"></i>", color) : "",
-                                 escaped(row.name));
+  std::string text =
+      fmt::format("{}<b>{}</b>", color > 0 ? fmt::format("<i class=\"dot k-{}\"></i>", color) : "", escaped(row.name));
   if (!at.empty()) text += " <span class=\"source\">" + escaped(at) + "</span>";
   if (!row.action.empty()) text += "<p class=\"action\">" + escaped(row.action) + "</p>";
   if (!row.note.empty()) text += "<p class=\"reason\">" + escaped(row.note) + "</p>";
