@@ -7,11 +7,13 @@ buffer, optimizer's state and the generator of the process that the command star
 differ cannot be judged: `--twice` runs plain twice and says so.
 
 usage: any_program.py ULLAGE [--shares 80,65] [--budgets MIB,MIB] [--no-plan] [--least] [--twice]
-                      [--plain MIB,SECONDS,STATE] [--logs FOLDER] -- COMMAND
+                      [--plain MIB,SECONDS,STATE] [--limit SECONDS] [--logs FOLDER] -- COMMAND
   --shares   percent of the plain tree's peak
   --no-plan  each share once more without a plan
   --least    then at the least that the last finished run named, and 5 % below
   --plain    what an earlier plain run printed, instead of running it
+  --limit    seconds after which a run is ended; 900
+  --logs     where outputs and reports stay
 """
 import argparse
 import json
@@ -194,9 +196,9 @@ def main() -> None:
         named = least if got["code"] == 0 and least else named
         state = "same bits" if got["state"] == plain["state"] else "no state" if got["state"] == "none" else "OTHER BITS"
         over = said.get("over_budget_bytes", 0) / MIB
+        time_words = f"time {got['seconds'] / plain['seconds']:.2f} ({got['cpu']:.0f} s of CPU)"
         print(f"{words}: {budget / MIB:.0f} MiB: {said.get('outcome', 'no report')} (code {got['code']}), sampled "
-              f"{got['peak'] / MIB:.0f}, over {over:.1f}, time {got['seconds'] / plain['seconds']:.2f} ({got['cpu']:.0f} s of CPU), {state}, "
-              f"{plan_words(said.get('plan'))}, least {least / MIB:.0f}"
+              f"{got['peak'] / MIB:.0f}, over {over:.1f}, {time_words}, {state}, {plan_words(said.get('plan'))}, least {least / MIB:.0f}"
               f"{' at least' if said.get('least_budget_is_partial') else ''}", flush=True)
 
     for share in asked.shares:

@@ -133,12 +133,13 @@ int advise_program(const AdviseOptions& options, Streams streams) {
   if (const auto* refusal = std::get_if<Refusal>(&found)) return refuse(*refusal, "advise", streams.err);
   Launch& program = std::get<Launch>(found);
   program.roots = options.roots;
-  if (is_shipped_program(options.target.front()) && (options.device || !options.vary.empty()))
+  const bool shipped = is_shipped_program(options.target.front());
+  if (shipped && (options.device || !options.vary.empty()))
     return refused_as(wrong(options.target.front() +
                                 " computes on the CPU and is tried at other values of its own options: give --memory",
                             options.device ? "--device" : "--vary"),
                       streams.err);
-  const Result<TorchFound> torch = is_shipped_program(options.target.front()) ? TorchFound() : find_torch(program);
+  const Result<TorchFound> torch = shipped ? TorchFound() : find_torch(program);
   const Result<AdviseQuestion> question = read_question(options, torch && torch->has_cuda);
   if (!question) return refused_as(question.error(), streams.err);
   const auto page = prepared_page(options);

@@ -227,11 +227,15 @@ void Planning::gave_way() {
 
 void Planning::say_goodbye() {
   if (in_child_ || adopted_ || !settings_.say || pager_.counts().spilled == Bytes{}) return;
-  if (state_.load() == State::GaveUp) return;  // the reason has been said
-  settings_.say(made_ > 0
-                    ? "no plan was made: the steps that were observed fit without one; tensors were moved on demand"
-                    : "no plan was made: the program ended before two of its steps were seen to be alike; "
-                      "tensors were moved on demand");
+  const State state = state_.load();
+  if (state == State::GaveUp) return;  // the reason has been said
+  if (made_ > 0) {
+    settings_.say("no plan was made: the steps that were observed fit without one; tensors were moved on demand");
+  } else if (state == State::Observing) {
+    settings_.say(
+        "no plan was made: the program ended before two of its steps were seen to be alike; tensors were moved on "
+        "demand");
+  }
 }
 
 void Planning::stop() {
@@ -277,9 +281,8 @@ void Planning::adopt(const std::string& recording) {
   ++made_;
   const bool exact = settings_.cast_choice != nullptr && !settings_.cast_choice->casts();
   if (made.outcome != plan::Plan::Outcome::Planned) {
-    // If such steps fit, others have filled the pool: the next time that it is nearly full, the steps of then are
-    // observed.
-    // Steps that are timed in bf16 are not observed again: the trial would not end.
+    // If these steps fit, others filled the pool: when it is nearly full again, the steps at that time are observed.
+    // Steps that are timed in bf16 are not observed again, because the trial would not end.
     const State fits = settings_.cast_choice == nullptr || exact ? State::Idle : State::Following;
     state_.store(made.outcome == plan::Plan::Outcome::Fits ? fits : State::GaveUp);
     if (exact && made.outcome == plan::Plan::Outcome::Infeasible) settings_.cast_choice->exact_plan(std::nullopt);
