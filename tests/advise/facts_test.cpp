@@ -27,7 +27,8 @@ TEST_F(FactsFolder, OfATraining) {
     "repeated_layers": {"file": "", "line": 0, "name": "Block", "count": 4, "has_batch_norm": true},
     "layer_call": {"file": "model.py", "line": 9}, "replicas": {"file": "t.py", "line": 1, "bucket_views": false},
     "autocast": {"file": "train.py", "line": 8}, "half_weights": {"file": "", "line": 0},
-    "math_attention": {"file": "model.py", "line": 30}, "costs": {"seconds": 0.25}})");
+    "math_attention": {"file": "model.py", "line": 30}, "costs": {"seconds": 0.25},
+    "process": {"peak": 1048576, "seconds": 0.5}})");
   const Facts facts = read_facts(folder_);
   ASSERT_TRUE(facts.network && facts.optimizer && facts.repeated_layers && facts.replicas && facts.autocast);
   EXPECT_EQ(facts.network->name, "Net");
@@ -40,6 +41,9 @@ TEST_F(FactsFolder, OfATraining) {
   EXPECT_EQ(facts.math_attention->line, 30);
   EXPECT_FALSE(facts.replicas->bucket_views || facts.checkpoint);
   EXPECT_EQ(facts.step->count, 0.25);
+  ASSERT_TRUE(facts.process);
+  EXPECT_EQ(facts.process->peak, 1_MiB);
+  EXPECT_EQ(facts.process->step.count, 0.5);
 }
 
 TEST_F(FactsFolder, TheProcessThatTrainsCounts) {
@@ -65,10 +69,11 @@ TEST_F(FactsFolder, DamagedFilesAreLeftOut) {
   write("2.json", R"({"optimizer": {"name")");
   write("3.json", "[1, 2]");
   write("4.json.part", R"({"forward": {"name": "Net"}, "optimizer": {"name": "SGD"}})");
-  write("5.json", R"({"forward": 7, "optimizer": "no", "costs": {"seconds": "x"}})");
+  write("5.json", R"({"forward": 7, "optimizer": "no", "costs": {"seconds": "x"},
+    "process": {"peak": 7, "seconds": "x"}})");
   const Facts facts = read_facts(folder_);
   EXPECT_EQ(facts.optimizer->name, "Adam");
-  EXPECT_FALSE(facts.network || facts.step);
+  EXPECT_FALSE(facts.network || facts.step || facts.process);
 }
 
 TEST_F(FactsFolder, NoFolderHasNoFacts) { EXPECT_FALSE(read_facts(folder_ / "none").network); }

@@ -271,6 +271,18 @@ def test_gradients_are_freed_between_steps(switches: Switches) -> None:
     assert said.split() == ["False"] * 4 and switches.equal(plain, freed), said
 
 
+def test_a_plain_run_ends_after_its_steps(switches: Switches) -> None:
+    look = "import sys; print(step, file=sys.stderr); held = torch.ones(2**24 if step == 0 else 1); del held; out = net(x)"
+    file, noted, said = switches.run("plain_run=3", forward=look)
+    assert said.split() == ["0", "1", "2"] and not file.exists(), said
+    assert 64 * 2**20 < noted["process"]["peak"] < 2**30 and 0 < noted["process"]["seconds"] < 10, noted
+    # It has fewer steps than that: what it took until its end counts, not that of its last step.
+    _, fewer, said = switches.run("plain_run=9", forward=look + "; step == 3 and (torch.ones(2**27), sys.exit())")
+    assert said.split() == ["0", "1", "2", "3"] and fewer["process"]["peak"] > noted["process"]["peak"], (said, fewer)
+    _, none, _ = switches.run(forward=look)
+    assert "process" not in none, none
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         run_cases(globals(), Switches(sys.argv[1], folder), only="".join(sys.argv[2:3]))

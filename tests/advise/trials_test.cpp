@@ -55,6 +55,18 @@ TEST(Trials, WhatTheProgramDoesAlreadyIsLeftOut) {
   EXPECT_TRUE(trials_for(facts, setting).empty());
 }
 
+TEST(Trials, MallocIsSetOnTheCpuAlone) {
+  EXPECT_FALSE(has(trials_for(training(), card()), "lean_malloc"));
+  const Trial trial = find(trials_for(training(), {}), "lean_malloc");
+  EXPECT_TRUE(trial.is_plain);
+  EXPECT_EQ(trial.effect, Effect::SameBits);
+  EXPECT_EQ(trial.action, "export MALLOC_MMAP_THRESHOLD_=131072");
+  Setting setting;
+  setting.sets_malloc = true;
+  EXPECT_FALSE(has(trials_for(training(), setting), "lean_malloc"));
+  EXPECT_FALSE(has(trials_for({}, {}), "lean_malloc"));
+}
+
 TEST(Trials, ProgramsWithHalfWeightsNeedNoAutocast) {
   Facts facts = training();
   facts.has_half_weights = true;
@@ -65,7 +77,7 @@ TEST(Trials, OnTheCpuThereAreNoSettingsOfTheCardsAllocator) {
   Facts facts = training();
   facts.network->device = facts.optimizer->device = "cpu";
   EXPECT_EQ(ids(trials_for(facts, {.on_card = false, .has_bfloat16 = true, .allocator = ""})),
-            (std::vector<std::string>{"gradient_checkpointing", "half_precision"}));
+            (std::vector<std::string>{"gradient_checkpointing", "half_precision", "lean_malloc"}));
 }
 
 TEST(Trials, AnOldCardComputesInFloat16WithAScaler) {

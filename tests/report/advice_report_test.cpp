@@ -6,6 +6,7 @@
 #include "sample_advice.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <sstream>
 
@@ -36,6 +37,28 @@ TEST(AdviceReport, WhatIsLeftOutIsCounted) {
 
 TEST(AdviceReport, NothingOfTheProgramReachesTheTerminalAsACommand) {
   EXPECT_EQ(advice_text(sample_advice(), 0).find('\x1b'), std::string::npos);
+}
+
+TEST(AdviceReport, WhatAProcessTakesWithoutUllage) {
+  advise::Advice advice = sample_advice();
+  advice.memory = 600_MiB;
+  advice.plain.plainly = {800_MiB, 640_MiB};
+  advice.rows[0].plainly = {700_MiB, 500_MiB};
+  advice.rows[1].plainly = {550_MiB, std::nullopt};
+  const std::string text = advice_text(advice, 0);
+  for (const char* said :
+       {"\nwithout Ullage: 800.00 MiB, does not fit; with MALLOC_MMAP_THRESHOLD_=131072 640.00 MiB, does not fit\n",
+        "      without Ullage: 700.00 MiB, does not fit; with\n",
+        "      MALLOC_MMAP_THRESHOLD_=131072 500.00 MiB, fits three steps\n",
+        "      without Ullage: 550.00 MiB, fits three steps\n"})
+    EXPECT_NE(text.find(said), std::string::npos) << said << text;
+  std::ostringstream out;
+  write_json(advice, out);
+  const auto json = nlohmann::json::parse(out.str());
+  EXPECT_EQ(json["plain"]["without_ullage"]["peak_bytes"], (800_MiB).count);
+  EXPECT_EQ(json["remedies"][0]["without_ullage"]["lean_malloc_bytes"], (500_MiB).count);
+  EXPECT_TRUE(json["remedies"][1]["without_ullage"]["lean_malloc_bytes"].is_null());
+  EXPECT_TRUE(json["remedies"][2]["without_ullage"].is_null());
 }
 
 TEST(AdviceReport, AProgramThatFitsSaysSoFirst) {

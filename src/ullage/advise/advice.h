@@ -34,13 +34,20 @@ struct Curve {
   Bytes beside;  // the CUDA context, or the rest of the process; not in the levels
 };
 
+// On the CPU: the same run as a process without Ullage. It holds more, because malloc keeps what is freed.
+struct Plainly {
+  Bytes peak;                 // VmHWM
+  std::optional<Bytes> lean;  // with kLeanMalloc; none: not tried
+};
+
 struct Row {
   std::string id, name;
   Effect effect = Effect::SameBits;
   bool effect_known = true;  // false: of a remedy that explain computes; `effect` has no meaning
   Basis basis = Basis::Tried;
-  std::optional<bool> fits;         // none: not known
-  std::optional<Bytes> peak;        // on a card, what nvidia-smi would show; on the CPU, the process
+  std::optional<bool> fits;   // none: not known
+  std::optional<Bytes> peak;  // on a card, what nvidia-smi would show; on the CPU, the process
+  std::optional<Plainly> plainly{};
   std::optional<double> more_time;  // of a step, as a part of the plain program's; none: not known
   std::string action;               // what a person writes or types
   Place place;                      // at which line; may be unknown

@@ -64,6 +64,11 @@ Facts facts_of(const Json& json) {
     const auto found = one.find("seconds");
     if (found != one.end() && found->is_number()) facts.step = Seconds{found->get<double>()};
   });
+  with("process", [&](const Json& one) {
+    const auto seconds = one.find("seconds");
+    if (number(one, "peak") <= 0 || seconds == one.end() || !seconds->is_number()) return;
+    facts.process = {Bytes{static_cast<std::uint64_t>(number(one, "peak"))}, Seconds{seconds->get<double>()}};
+  });
   facts.autocast = place_of(json, "autocast");
   facts.checkpoint = place_of(json, "checkpoint");
   facts.cudnn_benchmark = place_of(json, "cudnn_benchmark");

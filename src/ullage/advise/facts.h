@@ -43,6 +43,11 @@ struct Facts {
     bool bucket_views = false;
   };
 
+  struct Process {
+    Bytes peak;    // VmHWM
+    Seconds step;  // CPU time of the shortest
+  };
+
   std::optional<Network> network;
   std::optional<Optimizer> optimizer;  // the first one
   std::optional<Layers> repeated_layers;
@@ -51,11 +56,12 @@ struct Facts {
   std::optional<Place> autocast, checkpoint, cudnn_benchmark, keeps_zeroed_gradients;
   std::optional<Place> math_attention;  // the first attention on a card with flash and memory-efficient switched off
   bool has_half_weights = false;
-  std::string torch;            // its version; empty: no Python process of the program imported torch
-  std::optional<Network> cast;  // the first forward pass under the autocast that was switched on
-  bool evaluation = false;      // an evaluation was left without it
-  std::string other_device;     // where a network was left without it; empty: none was
-  std::optional<Seconds> step;  // as the card's rates say, if the run was asked for it
+  std::string torch;               // its version; empty: no Python process of the program imported torch
+  std::optional<Network> cast;     // the first forward pass under the autocast that was switched on
+  bool evaluation = false;         // an evaluation was left without it
+  std::string other_device;        // where a network was left without it; empty: none was
+  std::optional<Process> process;  // of a run without Ullage's runtime
+  std::optional<Seconds> step;     // as the card's rates say, if the run was asked for it
 };
 
 // Reads what the Python processes of one run wrote into `folder`. If several wrote, the one with an optimizer or a

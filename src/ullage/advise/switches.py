@@ -8,6 +8,7 @@ environment  ULLAGE_SWITCHES        words of the remedies, with blanks between: 
 
 A switch has the effect of the lines that docs/advise.md tells a person to write. `docs/advise.md` has a row for each.
 """
+import atexit
 import contextlib
 import ctypes
 import functools
@@ -16,6 +17,7 @@ import json
 import os
 import sys
 import threading
+import time
 import types
 
 import torch
@@ -587,3 +589,44 @@ if "costs" in SWITCHES:
     costs = Costs(SWITCHES["costs"])
     sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(costs.stepped)
     costs.__enter__()
+
+
+# ---- a run without Ullage's runtime
+
+class PlainRun:
+    """Notes what the process took as a plain process, and ends it after some steps of its first optimizer."""
+
+    def __init__(self, steps):
+        self.left = steps
+        self.first = None
+        self.ended = None  # when the last step did
+        self.step = None  # the CPU time of the shortest: what else the machine does counts little
+
+    def stepped(self, optimizer, *_):
+        now = time.process_time()
+        self.first = self.first or id(optimizer)
+        if id(optimizer) != self.first:
+            return
+        if self.ended is not None:
+            self.step = min(now - self.ended, self.step or now)
+        self.ended = now
+        self.left -= 1
+        if self.left == 0:
+            self.note()
+            os._exit(0)
+
+    def note(self):
+        if self.step is not None:
+            facts.replace("process", peak=most_resident(), seconds=self.step)
+
+
+def most_resident():
+    """The most bytes that this process has held, VmHWM."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) * 1024
+
+
+if "plain_run" in SWITCHES:
+    plain_run = PlainRun(int(SWITCHES["plain_run"]))
+    sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(plain_run.stepped)
+    atexit.register(plain_run.note)

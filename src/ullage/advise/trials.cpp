@@ -42,6 +42,15 @@ Made max_split_size(const Facts&, const Setting& setting) {
   return allocator_trial(setting, "max_split_size_mb:128");
 }
 
+Made lean_malloc(const Facts& facts, const Setting& setting) {
+  if (setting.on_card || setting.sets_malloc || !facts.optimizer) return std::nullopt;
+  Trial trial;
+  trial.name = "malloc gives back what is freed; without Ullage";
+  trial.is_plain = true;
+  trial.action = fmt::format("export {}={}", kLeanMalloc.first, kLeanMalloc.second);
+  return trial;
+}
+
 Made foreach_false(const Facts& facts, const Setting&) {
   if (!facts.optimizer || !facts.optimizer->has_foreach) return std::nullopt;
   const Facts::Optimizer& of = *facts.optimizer;
@@ -152,6 +161,7 @@ constexpr std::array kRemedies = {
     Remedy{"benchmark_off", benchmark_off},
     Remedy{"fused_optimizer", fused_optimizer},
     Remedy{"max_split_size_mb", max_split_size},
+    Remedy{"lean_malloc", lean_malloc},
 };
 
 void append(std::string& all, const std::string& more, std::string_view between) {

@@ -11,12 +11,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ullage::advise {
 
 // The id of rows about a smaller size: explain's word for it.
 inline constexpr const char* kSmallerSize = "smaller_batch";
+
+// Has malloc of glibc give blocks of 128 KiB and more back to the system when they are freed. By default this limit
+// rises to 32 MiB, and a process keeps what it frees below it.
+inline constexpr std::pair<const char*, const char*> kLeanMalloc = {"MALLOC_MMAP_THRESHOLD_", "131072"};
 
 // How a remedy changes the program's results.
 enum class Effect {
@@ -33,6 +38,7 @@ struct Setting {
   bool on_card = false;      // false: on this machine's CPU
   bool has_bfloat16 = true;  // the device computes in bfloat16; cards do from compute capability 8.0 on
   std::string allocator;     // the allocator's settings for the environment: "max_split_size_mb:128"
+  bool sets_malloc = false;  // the environment sets malloc's thresholds
 };
 
 // An option of a shipped program, as it is written on the command line: "--precision bf16".
@@ -46,8 +52,9 @@ struct Trial {
   std::string id;
   std::string name;  // for a row: "bf16 autocast"
   Effect effect = Effect::SameBits;
-  std::string switches;         // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
-  std::string allocator;        // the whole setting of torch's CUDA allocator; empty: as it is
+  std::string switches;   // ULLAGE_SWITCHES for switches.py; empty: nothing is switched on inside
+  std::string allocator;  // the whole setting of torch's CUDA allocator; empty: as it is
+  bool is_plain = false;  // it changes a process without Ullage alone, so it is tried without Ullage, with kLeanMalloc
   std::vector<Option> options;  // of a shipped program, in place of its own
   std::string if_refused;  // more switches for a second try, if the first ends with an error that is not about memory
   std::string action;      // what a person writes, and for `if_refused` the more that is needed

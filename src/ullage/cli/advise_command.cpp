@@ -55,6 +55,7 @@ Result<AdviseQuestion> read_question(const AdviseOptions& options, bool has_cuda
   AdviseQuestion question;
   question.began = Clock::now(), question.seconds = Seconds{options.seconds}, question.target = options.target;
   question.curves = options.html.has_value();
+  question.machine = auto_budget(read_machine_memory(options.roots));
   if (options.device && options.memory)
     return wrong("cannot be given with --device: --device cuda:SIZE states the card's memory", "--memory");
   question.device = options.device.value_or(has_cuda && !options.memory ? "cuda" : "cpu");
@@ -64,7 +65,7 @@ Result<AdviseQuestion> read_question(const AdviseOptions& options, bool has_cuda
   } else if (options.memory && *options.memory != "auto") {
     ULLAGE_TRY_VALUE(question.memory, stated_memory(*options.memory));
   } else {
-    question.memory = auto_budget(read_machine_memory(options.roots));
+    question.memory = question.machine;
     if (question.memory == Bytes{})
       return wrong("this machine does not show how much memory it has; state a size such as 8GiB", "--memory");
   }
@@ -117,7 +118,7 @@ Result<std::unique_ptr<AdviseRuns>> runs_for(const AdviseOptions& options, const
   program.preload = preload_of(streams.err);
   store::SpillPlace spill;
   if (Result<store::SpillPlace> place = store::default_spill_place()) spill = std::move(*place);
-  const Bytes machine = auto_budget(read_machine_memory(options.roots));
+  const Bytes machine = question.machine;
   if (is_shipped_program(options.target.front())) {
     std::vector<std::string> words = program.words;
     // A rehearsal writes nothing, so it may run in this folder.

@@ -146,20 +146,14 @@ class CpuRuns final : public AdviseRuns {
         switches_(std::move(scratch)) {}
 
   Tried run(const TryOrder& order) override {
+    if (order.plainly) return run_plainly(order);
     fs::path facts;
     Launch launch = program_of(program_, order, switches_, facts);
     const std::vector<std::string> words = launch.words;
     TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
     auto ran = runner.run({order.trial != nullptr ? order.trial->name : "as it is", words, kSteps, "", order.deadline});
+    if (auto* failure = std::get_if<Failure>(&ran)) return failed(std::move(*failure));
     Tried tried;
-    if (auto* failure = std::get_if<Failure>(&ran)) {
-      tried.error = failure->lines.empty() ? "interrupted" : one_line(failure->lines.back());
-      tried.last_lines = std::move(failure->lines);
-      tried.exit_code = failure->exit_code;
-      if (failure->out_of_time) tried.end = Tried::End::TimeOver;
-      tried.interrupted = failure->exit_code > kInterrupted && tried.last_lines.empty();
-      return tried;
-    }
     tried.facts = advise::read_facts(facts);
     auto& done = std::get<TakeDone>(ran);
     if (done.file.takes.empty()) {
@@ -167,10 +161,12 @@ class CpuRuns final : public AdviseRuns {
       return tried;
     }
     predict::Question question;
-    question.memory = memory_;
+    // `ullage run` counts all processes, the workers of data loaders too. The plan is for the one that trains.
+    tried.others = done.others;
+    question.memory = saturating_sub(memory_, done.others);
     tried.prediction = predict::of_take(done.file, done.file.takes.front(), question);
-    tried.prediction->memory = memory_;
-    tried.peak = tried.prediction->process_peak;
+    tried.prediction->memory = question.memory;
+    tried.peak = tried.prediction->process_peak + done.others;
     if (tried.prediction->step > Seconds{}) tried.step = tried.prediction->step;
     tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;
     if (order.history || order.curve) keep_history(read::understood(std::move(done.file)), order, tried);
@@ -181,6 +177,35 @@ class CpuRuns final : public AdviseRuns {
   std::size_t side_by_side(Bytes) const override { return 1; }
 
  private:
+  static Tried failed(Failure failure) {
+    Tried tried;
+    tried.error = failure.lines.empty() ? "interrupted" : one_line(failure.lines.back());
+    tried.exit_code = failure.exit_code;
+    if (failure.out_of_time) tried.end = Tried::End::TimeOver;
+    tried.interrupted = failure.exit_code > kInterrupted && failure.lines.empty();
+    tried.last_lines = std::move(failure.lines);
+    return tried;
+  }
+
+  Tried run_plainly(const TryOrder& order) {
+    fs::path facts;
+    Launch launch = program_of(program_, order, switches_, facts, fmt::format("plain_run={}", kSteps));
+    if (order.lean_malloc) launch.environment.emplace_back(advise::kLeanMalloc);
+    const std::vector<std::string> words = launch.words;
+    TakeRunner runner(std::move(launch), machine_, spill_, here_, progress_);
+    const std::string name = (order.trial != nullptr ? order.trial->name : "as it is") + ", without Ullage";
+    if (auto failure = runner.run_plainly({name, words, 0, "", order.deadline})) return failed(std::move(*failure));
+    Tried tried;
+    tried.facts = advise::read_facts(facts);
+    if (!tried.facts.process) {
+      tried.error = "it ended before its second step";
+      return tried;
+    }
+    tried.peak = tried.facts.process->peak, tried.step = tried.facts.process->step;
+    tried.end = tried.peak <= memory_ ? Tried::End::Fits : Tried::End::RanOut;
+    return tried;
+  }
+
   Launch program_;
   Bytes memory_, machine_;
   store::SpillPlace spill_;

@@ -30,6 +30,8 @@ struct TryOrder {
   bool refuses = true;                   // false: on a card that serves every request; for the program's true peak
   bool history = false;                  // record what held the memory, for `explain`
   bool curve = false;                    // keep the curve of what it held
+  bool plainly = false;                  // on the CPU: without Ullage's runtime
+  bool lean_malloc = false;              // with advise::kLeanMalloc in the environment
   bool timed = false;                    // on a card: only say how long a step would take; take no peak from such a run
   std::chrono::steady_clock::time_point deadline;  // the program is killed then
 };
@@ -45,6 +47,7 @@ struct Tried {
   End end = End::Failed;
   Bytes peak;                           // on a card that refused: what was taken when it did; not the program's need
   Bytes tensors;                        // on a card: the least that it needs, whatever the allocator does
+  Bytes others;                         // on the CPU: the part of `peak` that is not of the process that trains
   Bytes host_peak;                      // of this machine's memory, that a dry run took
   std::optional<Seconds> step;          // measured; on a card by its rates, if `timed`
   std::string error;                    // one line
@@ -74,7 +77,8 @@ std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::stri
                                      ScratchFolder scratch);
 
 // On this machine: recorded under Ullage's runtime, which spills what this machine has no room for. The peak is what
-// the process needs under `ullage run`; it fits if that is at most `memory`. `spill` as for TakeRunner.
+// the process needs under `ullage run`; it fits if that is at most `memory`. If the order says so, the program runs
+// without the runtime, and the peak is that process's. `spill` as for TakeRunner.
 std::unique_ptr<AdviseRuns> cpu_runs(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here,
                                      Progress& progress, ScratchFolder scratch);
 

@@ -40,6 +40,8 @@ Row row_of(const diagnose::Remedy& remedy, std::optional<Bytes> peak) {
   return row;
 }
 
+constexpr const char* kAsItIs = "";  // in place of a remedy's id
+
 // Every method may run the program several times.
 class Adviser final {
  public:
@@ -54,6 +56,8 @@ class Adviser final {
     add_plan();
     try_each();
     try_together();
+    add_plans_with_fewer_levers();
+    add_plain_runs();
     add_times();
     add_computed();
     if (runner_.is_interrupted()) return runner_.stopped();
@@ -61,7 +65,8 @@ class Adviser final {
       advice_.notes.push_back(
           "after a remedy is written in, run the program with " +
           report::whole_command_line("run --memory " + report::as_option(question_.memory), target()) +
-          ": the peaks are those of such a run. A plain process holds more, because malloc keeps what is freed");
+          ": the peaks are those of such a run. Without Ullage a process holds more, because malloc keeps what is "
+          "freed");
     }
     advise::sort_rows(advice_);
     advice_.runs = runner_.runs_made();
@@ -135,7 +140,7 @@ class Adviser final {
       row.name = plan.fits ? fmt::format("plan: {} values recomputed, {} moved", plan.recomputed, plan.spilled)
                            : "plan: the least memory for which one was found";
       row.fits = plan.fits;
-      row.peak = memory = plan.fits ? question_.memory : plan.least;
+      row.peak = memory = plan.fits ? question_.memory : plan.least + plain_.others;
       if (plan.fits) row.more_time = plan.more_time;
       if (plan.fits && advice_.plain.curve) row.curve = curve_of_plan(*report);
     } else if (alarm.flag()->load()) {
@@ -145,6 +150,48 @@ class Adviser final {
     }
     row.action = report::whole_command_line("run --memory " + report::as_option(memory), target());
     advice_.rows.push_back(std::move(row));
+  }
+
+  // If the plan recomputes and moves values, it is also made with each of the two left out.
+  void add_plans_with_fewer_levers() {
+    if (!plain_.prediction || !plain_.prediction->planned) return;
+    const predict::PlannedFit all = *plain_.prediction->planned;
+    if (!all.fits || all.recomputed == 0 || all.spilled == 0) return;
+    struct Part {
+      const char* id;
+      const char* name;
+      plan::Levers levers;
+    };
+    Part parts[] = {{"plan_without_moves", "plan that moves nothing", {}},
+                    {"plan_without_recomputes", "plan that recomputes nothing", {}}};
+    parts[0].levers.spill = parts[0].levers.state = false;
+    parts[1].levers.recompute = parts[1].levers.batch_norm = false;
+    for (const Part& part : parts) {
+      if (runner_.is_over()) return;
+      const Alarm alarm(runner_.deadline());
+      progress_.stage(part.name);
+      const auto fit = planned_fit_with(part.levers, *plain_.prediction, progress_, err_, alarm.flag());
+      if (!fit || (!fit->fits && alarm.flag()->load())) continue;
+      Row row;
+      row.id = part.id, row.basis = advise::Basis::Planned, row.fits = fit->fits;
+      row.peak = fit->fits ? question_.memory : fit->least + plain_.others;
+      row.name = part.name + (fit->fits ? fmt::format(": {} values recomputed, {} moved", fit->recomputed, fit->spilled)
+                                        : std::string(": the least memory for which one was found"));
+      if (fit->fits) row.more_time = fit->more_time, row.action = with_levers(part.levers);
+      advice_.rows.push_back(std::move(row));
+    }
+  }
+
+  // What a person types for a plan with these levers alone.
+  std::string with_levers(const plan::Levers& levers) const {
+    std::string words;
+    for (const plan::Lever& lever : plan::kLevers) {
+      if (levers.*lever.on) words += (words.empty() ? "" : ",") + std::string(lever.word);
+    }
+    const std::string memory = report::as_option(question_.memory);
+    return fmt::format("{}; ullage plan --memory {} --levers {} --out plan.json take.ullage; {}",
+                       report::whole_command_line("run --record take.ullage --memory " + memory, target()), memory,
+                       words, report::whole_command_line("run --plan plan.json --memory " + memory, target()));
   }
 
   advise::Curve curve_of_plan(const report::PlanReport& report) const {
@@ -159,6 +206,8 @@ class Adviser final {
     for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
       if (const char* set = std::getenv(name)) setting.allocator = set;
     }
+    for (const char* name : {advise::kLeanMalloc.first, "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"})
+      setting.sets_malloc = setting.sets_malloc || std::getenv(name) != nullptr;
     trials_ = advise::trials_for(facts_, setting);
     std::vector<TrialOutcome> outcomes(trials_.size());
     // The search of a size is a chain of runs, so it begins first.
@@ -184,8 +233,10 @@ class Adviser final {
 
   void keep(const Trial& trial, TrialOutcome outcome) {
     const Row& row = outcome.row;
-    if (row.basis == advise::Basis::Tried && row.peak) tried_.push_back(trial), tried_.back().effect = row.effect;
-    if (outcome.step) steps_.push_back({row.id, *outcome.step});
+    // Under Ullage a plain remedy changes nothing, so it is no part of a set.
+    if (row.basis == advise::Basis::Tried && row.peak && !trial.is_plain)
+      tried_.push_back(trial), tried_.back().effect = row.effect;
+    if (outcome.step) (trial.is_plain ? plain_steps_ : steps_).push_back({row.id, *outcome.step});
     if (row.fits.value_or(false)) to_time_.emplace_back(trial, outcome.second_try);
     advice_.rows.push_back(std::move(outcome.row));
   }
@@ -202,7 +253,7 @@ class Adviser final {
       one.knobs = {Knob{knob.name, size}};
       Tried tried = runner_.judge(one, fmt::format("{} {}", knob.name, size));
       if (tried.end == Tried::End::Failed || tried.end == Tried::End::TimeOver) return std::optional<SizeTried>();
-      if (tried.end == Tried::End::Fits) at_found = tried.peak, curve = std::move(tried.curve);
+      if (tried.end == Tried::End::Fits) at_found = tried.peak, curve = std::move(tried.curve), fitting_ = one.knobs;
       return std::optional(SizeTried{tried.end == Tried::End::Fits, tried.peak});
     });
     if (!found.fits || *found.fits == knob.value) return std::nullopt;
@@ -282,22 +333,97 @@ class Adviser final {
     return found == advice_.rows.end() ? Bytes{} : found->peak.value_or(Bytes{});
   }
 
-  // On the CPU the runs have measured their steps; the plain program runs once more, so that a slow moment counts less.
-  // On a card each program that fits runs once more, and its ops are timed by the card's rates.
+  // On the CPU a person may run the program without Ullage too. So the program as it is and each row that fits run once
+  // more as a plain process, and with kLeanMalloc if that does not fit. Their steps are the measure of time.
+  void add_plain_runs() {
+    constexpr std::uint64_t kMoreThanUnderUllage = 2;  // seen: 1.8
+    const bool is_command = question_.target.front() == "--";
+    if (on_card() || !is_command || !facts_.optimizer || plain_.end == Tried::End::TimeOver) return;
+    const auto run = [&](TryOrder order, Row& row, const std::string& id) {
+      const bool has_room = *row.peak * kMoreThanUnderUllage <= question_.machine;
+      if (runner_.is_over() || !has_room) return;
+      order.plainly = true, order.curve = false;
+      const auto tried = [&] { return runner_.run(order, row.name + ", without Ullage"); };
+      const Tried plain = tried();
+      if (plain.end != Tried::End::Fits && plain.end != Tried::End::RanOut) return;
+      row.plainly = advise::Plainly{plain.peak, std::nullopt};
+      plain_steps_.push_back({id, *plain.step});
+      if (plain.end == Tried::End::Fits || !has_lean_malloc()) return;
+      if (id == kAsItIs) row.plainly->lean = tried_lean();
+      if (id == kAsItIs || runner_.is_over()) return;
+      order.lean_malloc = true;
+      if (const Tried lean = tried(); lean.end == Tried::End::Fits || lean.end == Tried::End::RanOut)
+        row.plainly->lean = lean.peak;
+    };
+    run(runner_.order(), advice_.plain, kAsItIs);
+    for (Row& row : advice_.rows) {
+      if (row.basis != advise::Basis::Tried || !row.fits.value_or(false)) continue;
+      TryOrder order = runner_.order();
+      if (row.id == advise::kSmallerSize) {
+        order.knobs = fitting_;
+      } else {
+        const auto found = std::ranges::find(to_time_, row.id, [](const auto& one) { return one.first.id; });
+        if (found == to_time_.end() || found->first.is_plain) continue;
+        order = runner_.order(&found->first), order.second_try = found->second;
+      }
+      run(order, row, row.id);
+    }
+  }
+
+  // The program as it is with kLeanMalloc is a remedy of its own.
+  std::optional<Bytes> tried_lean() const {
+    const auto trial = std::ranges::find_if(trials_, &Trial::is_plain);
+    const auto row = std::ranges::find(advice_.rows, trial->id, &Row::id);
+    return row == advice_.rows.end() ? std::nullopt : row->peak;
+  }
+
+  bool has_lean_malloc() const { return std::ranges::any_of(trials_, &Trial::is_plain); }
+
   void add_times() {
-    if (advice_.rows.empty() || runner_.is_over() || (!on_card() && steps_.empty())) return;
-    if (on_card() && !names_a_card(question_.device)) {
+    if (advice_.rows.empty()) return;
+    if (on_card()) {
+      add_card_times();
+    } else {
+      add_measured_times();
+    }
+  }
+
+  // A row that ran without Ullage is compared with the program as it is, without Ullage. For the others the runs under
+  // the recorder have measured their steps.
+  void add_measured_times() {
+    const auto as_it_is = std::ranges::find(plain_steps_, kAsItIs, &Timed::id);
+    const bool has_plain = as_it_is != plain_steps_.end();
+    if (!has_plain && steps_.empty()) return;
+    std::optional<Seconds> recorded = plain_.step;
+    if (!has_plain && !runner_.is_over()) {
+      // Once more, so that a slow moment counts less.
+      const std::optional<Seconds> again = runner_.run(runner_.order(), "the program as it is, for its time").step;
+      if (again && (!recorded || again->count < recorded->count)) recorded = again;
+    }
+    if (recorded) set_times(steps_, *recorded);
+    if (has_plain) set_times(plain_steps_, as_it_is->step);
+    advice_.time_basis = has_plain
+                             ? "of a step, its CPU time without Ullage where the row fits, else measured under the "
+                               "recorder; one run for each remedy, noise is about 10 %"
+                             : "of a step, measured here under the recorder, one run for each remedy; noise is "
+                               "about 10 %";
+  }
+
+  // Each program that fits runs once more, and its ops are timed by the card's rates.
+  void add_card_times() {
+    if (runner_.is_over()) return;
+    if (!names_a_card(question_.device)) {
       advice_.notes.emplace_back("name a card (rtx3060, a100-40gb) to see times: of cuda:SIZE only the size is known");
       return;
     }
     std::optional<Seconds> plain;
     std::vector<std::optional<Seconds>> steps(to_time_.size());
     const auto time = [&](TryOrder order, const std::string& what) {
-      order.refuses = !on_card(), order.timed = on_card(), order.curve = false;
+      order.refuses = false, order.timed = true, order.curve = false;
       return runner_.is_over() ? std::nullopt : runner_.run(order, what + ", for its time").step;
     };
     std::vector<std::function<void()>> work = {[&] { plain = time(runner_.order(), "the program as it is"); }};
-    for (std::size_t i = 0; i < to_time_.size() && on_card(); ++i) {
+    for (std::size_t i = 0; i < to_time_.size(); ++i) {
       work.push_back([&, i] {
         TryOrder with = runner_.order(&to_time_[i].first);
         with.second_try = to_time_[i].second;
@@ -305,19 +431,14 @@ class Adviser final {
       });
     }
     side_by_side(work, runner_.side_by_side());
-    if (plain_.step && (!plain || plain_.step->count < plain->count)) plain = plain_.step;
-    if (!plain || plain->count <= 0) return;
+    if (!plain) return;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (steps[i]) steps_.push_back({to_time_[i].first.id, *steps[i]});
     }
-    for (Row& row : advice_.rows) {
-      const auto found = std::ranges::find(steps_, row.id, &Timed::id);
-      if (found != steps_.end()) row.more_time = found->step.count / plain->count - 1;
-    }
+    set_times(steps_, *plain);
     advice_.time_basis =
-        on_card() ? "of a step, estimated: an op takes the longer of its arithmetic and its memory traffic at the "
-                    "card's published rates, plus 5 us a launch"
-                  : "of a step, measured here under the recorder, one run for each remedy; noise is about 10 %";
+        "of a step, estimated: an op takes the longer of its arithmetic and its memory traffic at the card's "
+        "published rates, plus 5 us a launch";
   }
 
   // What explain computes from the recording of the plain program.
@@ -347,7 +468,17 @@ class Adviser final {
     std::string id;
     Seconds step;
   };
-  std::vector<Timed> steps_;
+  // The rows of these runs get their times, compared with `plain`, a step of the program as it is.
+  void set_times(const std::vector<Timed>& steps, Seconds plain) {
+    if (plain.count <= 0) return;
+    for (Row& row : advice_.rows) {
+      const auto found = std::ranges::find(steps, row.id, &Timed::id);
+      if (found != steps.end()) row.more_time = found->step.count / plain.count - 1;
+    }
+  }
+
+  std::vector<Timed> steps_, plain_steps_;       // under the recorder, and without Ullage
+  std::vector<Knob> fitting_;                    // the largest size that fits
   std::vector<std::pair<Trial, bool>> to_time_;  // those that fit, and whether it took `if_refused`
 };
 

@@ -16,6 +16,19 @@ std::uint64_t count(const plan::Schedule& schedule, std::initializer_list<What> 
   }));
 }
 
+predict::PlannedFit fit_of(const report::PlanReport& report) {
+  const plan::Plan& plan = report.planned->plan;
+  predict::PlannedFit fit;
+  fit.fits = plan.outcome != plan::Plan::Outcome::Infeasible;
+  fit.least = report.beside.memory_for(plan.least);
+  if (fit.fits) {
+    fit.more_time = plan.step > Seconds{} ? plan.overhead.count / plan.step.count : 0;
+    fit.recomputed = count(plan.schedule, {What::Recompute, What::BatchNorm});
+    fit.spilled = count(plan.schedule, {What::Spill});
+  }
+  return fit;
+}
+
 }  // namespace
 
 Result<report::PlanReport> plan_prediction(const predict::Prediction& prediction, PlanQuestion question,
@@ -41,17 +54,19 @@ std::optional<report::PlanReport> add_planned_fit(predict::Prediction& predictio
     err << "ullage: no plan was made: " << made.error().text() << '\n';
     return std::nullopt;
   }
-  const plan::Plan& plan = made->planned->plan;
-  predict::PlannedFit fit;
-  fit.fits = plan.outcome != plan::Plan::Outcome::Infeasible;
-  fit.least = made->beside.memory_for(plan.least);
-  if (fit.fits) {
-    fit.more_time = plan.step > Seconds{} ? plan.overhead.count / plan.step.count : 0;
-    fit.recomputed = count(plan.schedule, {What::Recompute, What::BatchNorm});
-    fit.spilled = count(plan.schedule, {What::Spill});
-  }
-  prediction.planned = fit;
+  prediction.planned = fit_of(*made);
   return std::move(made).value();
+}
+
+std::optional<predict::PlannedFit> planned_fit_with(const plan::Levers& levers, const predict::Prediction& prediction,
+                                                    Progress& progress, std::ostream& err,
+                                                    const std::atomic<bool>* stop) {
+  PlanQuestion question;
+  question.levers = levers, question.bound = false, question.stop = stop;
+  add_rates(question, "cpu", err);
+  const Result<report::PlanReport> made = plan_prediction(prediction, question, progress);
+  progress.pause();
+  return made ? std::optional(fit_of(*made)) : std::nullopt;
 }
 
 }  // namespace ullage::cli

@@ -19,6 +19,11 @@ namespace ullage::cli {
 std::optional<report::PlanReport> add_planned_fit(predict::Prediction& prediction, Progress& progress,
                                                   std::ostream& err, const std::atomic<bool>* stop = nullptr);
 
+// Plans the prediction's take for its memory with these levers alone. Nothing: it cannot be planned.
+std::optional<predict::PlannedFit> planned_fit_with(const plan::Levers& levers, const predict::Prediction& prediction,
+                                                    Progress& progress, std::ostream& err,
+                                                    const std::atomic<bool>* stop);
+
 // Returns the plan of the prediction's take, as `ullage plan` makes it, for the prediction's memory. The prediction
 // must have one; `question.memory` is ignored. Errors: as make_plan_report().
 Result<report::PlanReport> plan_prediction(const predict::Prediction& prediction, PlanQuestion question,

@@ -100,6 +100,15 @@ int signal_of(const report::ProcessEnd& end) {
   return end.exit_code == to_int(ExitCode::Interrupted) ? SIGINT : 0;
 }
 
+// Nothing: neither a signal nor the deadline ended the program.
+std::optional<Failure> cut_short(const TakeOrder& order, const report::ProcessEnd& end) {
+  if (const int signal = signal_of(end); signal != 0) return Failure{128 + signal, {}};
+  if (!end.out_of_time) return std::nullopt;
+  Failure late{to_int(ExitCode::Failed), {order.name + ": the program was ended, because its time was over"}};
+  late.out_of_time = true;
+  return late;
+}
+
 bool is_interpreter(const fs::path& file) {
   const std::string name = file.filename().string();
   for (const char* one : {"sh", "bash", "dash", "zsh", "perl", "ruby", "node"}) {
@@ -202,19 +211,37 @@ std::variant<TakeDone, Failure> TakeRunner::run(const TakeOrder& order) {
     return Failure{refusal.exit_code, {refusal.message}};
   }
   auto& end = std::get<report::ProcessEnd>(ended);
-  if (const int signal = signal_of(end); signal != 0) return Failure{128 + signal, {}};
-  if (end.out_of_time) {
-    Failure late{to_int(ExitCode::Failed), {order.name + ": the program was ended, because its time was over"}};
-    late.out_of_time = true;
-    return late;
-  }
+  if (std::optional<Failure> cut = cut_short(order, end)) return *cut;
   end.record_file = trace.string();
   const report::RunReport report = report::summarize(ledger->page(), end);
   if (end.exit_code != 0) return advised(failed(order, report, program.outputs), program.words);
   if (!report.recorded) return not_recorded(order, report);
   Result<trace::TraceFile> read = read_trace(trace);
   if (!read) return Failure{to_int(ExitCode::Failed), {order.name + ": " + read.error().text()}};
-  return TakeDone{std::move(read).value(), report.recorded_steps, stopped_at_border(ledger->page())};
+  const Bytes others = saturating_sub(report.tree_peak.value_or(Bytes{}), report.process_peak);
+  return TakeDone{std::move(read).value(), report.recorded_steps, stopped_at_border(ledger->page()), others};
+}
+
+std::optional<Failure> TakeRunner::run_plainly(const TakeOrder& order) {
+  SignalForwarder signals;
+  const Result<ScratchFolder> scratch = ScratchFolder::make();
+  if (!scratch) return Failure{to_int(ExitCode::Failed), {scratch.error().text()}};
+  Launch program = launch_of(order, scratch->path());
+  program.has_ledger = false;
+  Result<store::Ledger> ledger = store::Ledger::create({});
+  if (!ledger) return Failure{to_int(ExitCode::Failed), {ledger.error().text()}};
+  progress_.stage(order.name);
+  auto ended = launch(program, *ledger, signals);
+  progress_.pause();
+  if (const auto* failure = std::get_if<NotStarted>(&ended)) {
+    const Refusal refusal = not_started(program, failure->reason);
+    return Failure{refusal.exit_code, {refusal.message}};
+  }
+  const auto& end = std::get<report::ProcessEnd>(ended);
+  if (std::optional<Failure> cut = cut_short(order, end)) return cut;
+  if (end.exit_code != 0)
+    return advised(failed(order, report::summarize(ledger->page(), end), program.outputs), program.words);
+  return std::nullopt;
 }
 
 }  // namespace ullage::cli

@@ -62,6 +62,7 @@ struct TakeDone {
   trace::TraceFile file;
   std::uint64_t steps = 0;  // whole steps recorded
   bool stopped = false;     // the recorder ended it at a step's end; else it ended by itself
+  Bytes others;             // what all processes held at most, less what the largest one did
 };
 
 class TakeRunner final {
@@ -78,6 +79,9 @@ class TakeRunner final {
   // Runs the program. If a signal ended it, or arrived meanwhile, returns a failure with exit code 128 + n and no
   // lines.
   std::variant<TakeDone, Failure> run(const TakeOrder& order);
+
+  // Runs the program without Ullage's runtime, until it ends. Nothing: it ended well. Else as run().
+  std::optional<Failure> run_plainly(const TakeOrder& order);
 
  private:
   Launch launch_of(const TakeOrder& order, const std::filesystem::path& scratch) const;

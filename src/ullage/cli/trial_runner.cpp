@@ -44,6 +44,7 @@ TryOrder TrialRunner::order(const Trial* trial) const {
   order.trial = trial;
   order.deadline = deadline();
   order.curve = question_.curves;
+  order.plainly = order.lean_malloc = trial != nullptr && trial->is_plain;
   if (question_.knob) order.knobs = {*question_.knob};
   return order;
 }

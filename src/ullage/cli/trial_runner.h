@@ -26,6 +26,7 @@ struct AdviseQuestion {
   std::optional<DryCard> card;      // none: on this machine's CPU
   std::string device;               // as written
   Bytes memory;                     // of the card, or stated
+  Bytes machine;                    // what this machine gives
   std::vector<std::string> target;  // as written: "--" and a command, or a shipped program
   Seconds seconds;                  // for everything
   std::chrono::steady_clock::time_point began;

@@ -48,4 +48,16 @@ std::string place_word(const advise::Row& row) {
   return fmt::format("{}:{}", std::filesystem::path(row.place.file).filename().string(), row.place.line);
 }
 
+std::string plainly_words(const advise::Row& row, Bytes memory) {
+  if (!row.plainly) return "";
+  const auto peak = [&](Bytes bytes) {
+    return to_string(bytes) + (bytes <= memory ? ", fits three steps" : ", does not fit");
+  };
+  std::string words = "without Ullage: " + peak(row.plainly->peak);
+  if (row.plainly->lean)
+    words +=
+        fmt::format("; with {}={} {}", advise::kLeanMalloc.first, advise::kLeanMalloc.second, peak(*row.plainly->lean));
+  return words;
+}
+
 }  // namespace ullage::report

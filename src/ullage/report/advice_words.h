@@ -20,4 +20,7 @@ std::string time_word(const advise::Row& row);
 std::string result_word(const advise::Row& row);
 std::string place_word(const advise::Row& row);
 
+// What the row takes without Ullage, and whether that fits `memory`. Empty: not known.
+std::string plainly_words(const advise::Row& row, Bytes memory);
+
 }  // namespace ullage::report

@@ -62,12 +62,13 @@ std::string timelines(const advise::Advice& advice, const std::vector<const Row*
          in_script(json.dump(-1, ' ', true, UnorderedJson::error_handler_t::replace)) + "</script></section>\n";
 }
 
-std::string row_of(const Row& row, std::size_t color) {
+std::string row_of(const Row& row, std::size_t color, Bytes memory) {
   const std::string at = place_word(row);
   std::string text =
       fmt::format("{}<b>{}</b>", color > 0 ? fmt::format("<i class=\"dot k-{}\"></i>", color) : "", escaped(row.name));
   if (!at.empty()) text += " <span class=\"source\">" + escaped(at) + "</span>";
   if (!row.action.empty()) text += "<p class=\"action\">" + escaped(row.action) + "</p>";
+  if (row.plainly) text += "<p class=\"reason\">" + escaped(plainly_words(row, memory)) + "</p>";
   if (!row.note.empty()) text += "<p class=\"reason\">" + escaped(row.note) + "</p>";
   return fmt::format(
       "<tr class=\"{}\" data-id=\"{}\"><td>{}</td><td class=\"number\"{}>{}</td><td class=\"number\">{}</td><td "
@@ -82,7 +83,7 @@ std::string table(const advise::Advice& advice, const std::vector<const Row*>& d
   std::string rows;
   for (const Row& row : advice.rows) {
     const auto found = std::ranges::find(drawn, &row);
-    rows += row_of(row, found == drawn.end() ? 0 : static_cast<std::size_t>(found - drawn.begin()) + 1);
+    rows += row_of(row, found == drawn.end() ? 0 : static_cast<std::size_t>(found - drawn.begin()) + 1, advice.memory);
   }
   return "<section class=\"advice\"><h2>Remedies</h2><table><thead><tr><th>fits</th><th class=\"number\">peak</th><th "
          "class=\"number\">time</th><th>result</th><th>remedy</th></tr></thead><tbody>" +
@@ -109,6 +110,7 @@ void write_html(const advise::Advice& advice, std::ostream& out) {
   for (const std::string& word : advice.command) command += (command.empty() ? "" : " ") + quoted(word);
   out << kPageHead << "<title>" << title << "</title>\n<style>\n"
       << kPageStyle << kAdviceStyle << "</style>\n</head>\n<body>\n<article>\n<header><h1>" << title << "</h1>";
+  if (advice.plain.plainly) out << "<p>" << escaped(plainly_words(advice.plain, advice.memory)) << "</p>";
   if (!advice.refused.empty()) out << "<p>" << escaped(advice.refused) << "</p>";
   out << "<p class=\"source\">" << escaped(command) << "</p></header>\n"
       << timelines(advice, drawn) << table(advice, drawn) << last(advice)

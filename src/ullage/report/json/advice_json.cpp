@@ -29,6 +29,11 @@ Json place_of(const advise::Place& place) {
   return {{"file", place.file}, {"line", place.line}};
 }
 
+Json plainly_of(const std::optional<advise::Plainly>& plainly) {
+  if (!plainly) return nullptr;
+  return {{"peak_bytes", plainly->peak.count}, {"lean_malloc_bytes", or_null(plainly->lean)}};
+}
+
 Json row_of(const advise::Row& row) {
   Json json;
   json["id"] = row.id;
@@ -37,6 +42,7 @@ Json row_of(const advise::Row& row) {
   json["class"] = row.effect_known ? Json(name(row.effect)) : Json(nullptr);
   json["fits"] = row.fits ? Json(*row.fits) : Json(nullptr);
   json["peak_bytes"] = or_null(row.peak);
+  json["without_ullage"] = plainly_of(row.plainly);
   json["more_time"] = row.more_time ? Json(*row.more_time) : Json(nullptr);
   json["action"] = or_null(row.action);
   json["place"] = place_of(row.place);
@@ -54,6 +60,7 @@ void write_json(const advise::Advice& advice, std::ostream& out) {
   json["device"] = {{"name", advice.device}, {"bytes", advice.memory.count}};
   json["plain"] = {{"fits", advice.plain.fits ? Json(*advice.plain.fits) : Json(nullptr)},
                    {"peak_bytes", or_null(advice.plain.peak)},
+                   {"without_ullage", plainly_of(advice.plain.plainly)},
                    {"refused", or_null(advice.refused)}};
   json["remedies"] = Json::array();
   for (const advise::Row& row : advice.rows) json["remedies"].push_back(row_of(row));

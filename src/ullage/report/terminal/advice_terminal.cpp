@@ -19,8 +19,8 @@ constexpr const char* kPlain = "\x1b[0m";
 // One row: "yes   6.90 GiB   +4 %  same bits  name", and below it what to do and a note, both indented.
 class AdviceTable final {
  public:
-  AdviceTable(const TerminalStyle& style, std::ostream& out)
-      : style_(style), width_(std::clamp(style.width, 40U, 120U)), out_(out) {}
+  AdviceTable(const TerminalStyle& style, Bytes memory, std::ostream& out)
+      : style_(style), width_(std::clamp(style.width, 40U, 120U)), memory_(memory), out_(out) {}
 
   void head() {
     out_ << (style_.colors ? kBold : "")
@@ -39,6 +39,7 @@ class AdviceTable final {
          << (style_.colors && fits ? kPlain : "") << '\n';
     for (std::size_t i = 1; i < names.size(); ++i) out_ << std::string(kIndent, ' ') << names[i] << '\n';
     below(row.action + (at.empty() ? "" : "  # " + at));
+    below(plainly_words(row, memory_));
     below(row.note);
   }
 
@@ -55,6 +56,7 @@ class AdviceTable final {
 
   const TerminalStyle& style_;
   const unsigned width_;
+  const Bytes memory_;  // that was asked about
   std::ostream& out_;
 };
 
@@ -62,12 +64,13 @@ class AdviceTable final {
 
 void write_terminal(const advise::Advice& advice, const TerminalStyle& style, std::size_t top, std::ostream& out) {
   out << clean(headline(advice), style.unicode) << '\n';
+  if (const std::string plainly = plainly_words(advice.plain, advice.memory); !plainly.empty()) out << plainly << '\n';
   if (!advice.refused.empty()) out << clean(advice.refused, style.unicode) << '\n';
   out << '\n';
 
   const std::size_t shown = top == 0 ? advice.rows.size() : std::min(top, advice.rows.size());
   if (advice.rows.empty()) out << "no remedy applies to this program\n";
-  AdviceTable table(style, out);
+  AdviceTable table(style, advice.memory, out);
   if (shown > 0) table.head();
   for (std::size_t i = 0; i < shown; ++i) table.row(advice.rows[i]);
   if (shown < advice.rows.size()) {
