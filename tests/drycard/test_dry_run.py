@@ -301,7 +301,7 @@ def test_remedies_from_outside_equal_those_by_hand(dry: Dry) -> None:
     plain = dry.peak_of_net(4096)
     advice = json.loads(dry.ullage("advise", "--json", "--seconds", 600, "--device", "a100-80gb", "--", dry.cuda, "net.py", 4096).stdout)
     rows = {one["id"]: one for one in advice["remedies"]}
-    assert advice["plain"] == {"fits": True, "peak_bytes": plain, "refused": None}, advice["plain"]
+    assert advice["plain"] == {"fits": True, "peak_bytes": plain, "without_ullage": None, "refused": None}, advice["plain"]
     for name, its in by_hand.items():
         assert rows[name]["basis"] == "tried" and rows[name]["peak_bytes"] == its, (name, its, rows[name])
         assert rows[name]["more_time"] is not None, rows[name]
