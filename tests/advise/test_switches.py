@@ -184,6 +184,48 @@ def test_off_in_backward_passes_and_optimizers(switches: Switches) -> None:
     assert set(said.split()) == {"False"}, said
 
 
+ADJOINT = """
+    class Adjoint(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, *weights):
+            ctx.save_for_backward(x)
+            with torch.no_grad(): return net(x)
+        @staticmethod
+        def backward(ctx, gradient):
+            with torch.enable_grad(): y = net(ctx.saved_tensors[0])
+            return None, *torch.autograd.grad(y, list(net.parameters()), gradient.to(y.dtype))
+    import sys
+    with torch.no_grad(): print(Adjoint.apply(x, *net.parameters()).dtype, file=sys.stderr)
+    CAST: out = Adjoint.apply(x, *net.parameters())
+    print(out.dtype, file=sys.stderr)"""
+
+
+def test_a_forward_pass_inside_an_autograd_function(switches: Switches) -> None:
+    """As adjoint methods have it: gradients are off in it, and its backward pass calls the network in float32."""
+    outside, _, said = switches.run("autocast=bfloat16", forward=ADJOINT.replace("CAST", "if True"))
+    by_hand, _, by_hand_said = switches.run(forward=ADJOINT.replace("CAST", "with torch.autocast('cpu', torch.bfloat16)"))
+    plain, _, _ = switches.run(forward=ADJOINT.replace("CAST", "if True"))
+    assert said == by_hand_said and said.split() == ["torch.float32", "torch.bfloat16"] * 4, (said, by_hand_said)
+    assert switches.equal(outside, by_hand) and not switches.equal(outside, plain)
+
+
+def test_checkpoints_that_no_network_is_around(switches: Switches) -> None:
+    """What they recompute has the type that it had in the forward pass."""
+    for call in ("(net, x, use_reentrant=False)", "(net, x.requires_grad_(), use_reentrant=True)",
+                 "(lambda x: net(x) * 2, x, use_reentrant=False)"):
+        call = "out = torch.utils.checkpoint.checkpoint" + call
+        for more in ("", " float_outputs"):
+            outside, noted, _ = switches.run("autocast=bfloat16" + more, forward=call)
+            by_hand, _, _ = switches.run(forward=f"\n    with torch.autocast('cpu', torch.bfloat16): {call}" + ("\n    out = out.float()" if more else ""))
+            assert switches.equal(outside, by_hand) and "cast" in noted, (call, more)
+    own = "\n    with torch.autocast('cpu', enabled=False): out = torch.utils.checkpoint.checkpoint(net, x, use_reentrant=False)"
+    outside, _, _ = switches.run("autocast=bfloat16", forward=own)
+    assert switches.equal(outside, switches.run()[0])
+    _, noted, said = switches.run("autocast=bfloat16", forward="import sys; net.eval(); print(torch.utils.checkpoint.checkpoint(net, x, "
+                                  "use_reentrant=False).dtype, file=sys.stderr); net.train(); out = net(x)")
+    assert said.split() == ["torch.float32"] * 4 and "evaluation" in noted, said
+
+
 def test_other_devices_are_left_alone(switches: Switches) -> None:
     outside, noted, _ = switches.run("autocast=bfloat16 on=cuda")
     plain, _, _ = switches.run()
@@ -231,7 +273,7 @@ import inspect, json, torch
 seen = [torch.optim.AdamW.__init__, torch.optim.Adam.__init__, torch.optim.Optimizer.zero_grad, torch.nn.Module.zero_grad,
         torch.nn.Module.__call__, torch.nn.parallel.DistributedDataParallel.__init__, torch.utils.checkpoint.checkpoint,
         torch.autocast.__init__, torch.autocast.__enter__, torch.no_grad.__exit__, torch.Tensor.numpy,
-        torch.autograd.backward]
+        torch.autograd.backward, torch.autograd.Function.apply]
 def arguments(one):
     try:
         return list(inspect.signature(one).parameters)

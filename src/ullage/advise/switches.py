@@ -66,9 +66,11 @@ def line_of_program():
 
 
 class Depth(threading.local):
-    """How deep this thread is in calls of modules, and whether it is inside a checkpointed layer."""
+    """How deep this thread is in calls of modules, and whether it is inside a checkpointed layer, or inside an autograd
+    function that a backward pass will follow."""
     calls = 0
     in_checkpoint = False
+    in_function = False
 
 
 SWITCHES = dict(word.partition("=")[::2] for word in os.environ.get("ULLAGE_SWITCHES", "").split())
@@ -102,14 +104,19 @@ class Casting(threading.local):
         """Does the program itself say here whether it wants autocast?"""
         return self.own.get(device, 0) > 0 or (self.on is None and torch.is_autocast_enabled(device))
 
-    def begin(self, network, device):
+    def begin(self, function, device):
+        """`function`: the network that is called, or what a checkpoint calls."""
         if self.on is not None and self.evaluates and torch.is_grad_enabled():
             self.end()
         if self.on is None:
             self.on = allowed_autocast(device)
             enter_autocast(self.on)
-            self.evaluates = not torch.is_grad_enabled()
-            facts.note("cast", name=type(network).__name__, device=device)
+            self.evaluates = not records_gradients()
+            facts.note("cast", name=getattr(function, "__name__", type(function).__name__), device=device)
+        if isinstance(function, torch.nn.Module):
+            self.see_weights(function)
+
+    def see_weights(self, network):
         version = sum(weight._version for weight in network.parameters() if not weight.is_inference())
         if self.versions.setdefault(id(network), version) != version:
             self.versions[id(network)] = version
@@ -137,6 +144,17 @@ class Casting(threading.local):
             yield
         finally:
             exit_autocast(none, None, None, None)
+
+
+def records_gradients():
+    """Autograd functions run with gradients off, although a backward pass follows."""
+    return torch.is_grad_enabled() or depth.in_function
+
+
+def in_backward():
+    """What autograd's engine calls belongs to the backward pass. A checkpoint that recomputes has the autocast of its
+    forward pass; an adjoint method has none."""
+    return torch._C._current_graph_task_id() != -1
 
 
 def allowed_autocast(device):
@@ -219,6 +237,24 @@ def follow_gradients(of):
     of.__exit__ = left
 
 
+def follow_functions():
+    """Notes forward passes inside autograd functions, as adjoint methods have them."""
+    plain = torch.autograd.Function.apply.__func__
+
+    @functools.wraps(plain)
+    def apply(cls, *args, **named):
+        if torch.compiler.is_compiling() or not torch.is_grad_enabled() or not any(
+                isinstance(one, torch.Tensor) and one.requires_grad for one in args):
+            return plain(cls, *args, **named)
+        was, depth.in_function = depth.in_function, True
+        try:
+            return plain(cls, *args, **named)
+        finally:
+            depth.in_function = was
+
+    torch.autograd.Function.apply = classmethod(apply)
+
+
 def weight_data():
     """A weight's `data` is written in place without a new version of the weight."""
     plain = torch.Tensor.data
@@ -250,6 +286,7 @@ def follow_numpy():
 follow_autocast()
 if "autocast" in SWITCHES:
     follow_numpy()
+    follow_functions()
     torch.autograd.backward, torch.autograd.grad = ending(torch.autograd.backward), ending(torch.autograd.grad)
     for followed in (torch.no_grad, torch.inference_mode, torch.set_grad_enabled):
         follow_gradients(followed)
@@ -342,7 +379,7 @@ def call_layer(module, args, named):
 
 def is_evaluation(network, args, named):
     """Will no backward pass follow?"""
-    if not torch.is_grad_enabled() or torch.jit.is_tracing():
+    if not records_gradients() or torch.jit.is_tracing():
         return True
     return not network.training and not any(one.requires_grad for one in tensors_in((args, named)))
 
@@ -351,22 +388,29 @@ def call_network(call, module, args, named):
     """Runs the outermost call of a network. `call`: `Module.__call__`, or the class's own `forward`."""
     look_at(module)
     device = device_of(module)
-    if torch.is_grad_enabled():
+    if records_gradients():
         facts.note("forward", name=type(module).__name__, device=device)
-    if "autocast" not in SWITCHES or casting.is_programs(device):
+    if "autocast" not in SWITCHES:
         return call_inside(call, module, args, named)
+    return call_pass(call, module, args, named, device, is_evaluation(module, args, named))
+
+
+def call_pass(call, function, args, named, device, evaluates):
+    """Runs a forward pass, under autocast if it is to be."""
+    if casting.is_programs(device) or in_backward():
+        return call_inside(call, function, args, named)
     if SWITCHES.get("on", device) != device:
         facts.note("other_device", device=device)
-        return call_inside(call, module, args, named)
-    if "evaluation" not in SWITCHES and is_evaluation(module, args, named):
+        return call_inside(call, function, args, named)
+    if "evaluation" not in SWITCHES and evaluates:
         facts.note("evaluation")
         with casting.off():
-            return call_inside(call, module, args, named)
+            return call_inside(call, function, args, named)
     if casting.on is None and not is_wanted():
-        return call_inside(call, module, args, named)
-    casting.begin(module, device)
+        return call_inside(call, function, args, named)
+    casting.begin(function, device)
     try:
-        result = call_inside(call, module, args, named)
+        result = call_inside(call, function, args, named)
     except BaseException:
         casting.end()
         raise
@@ -423,17 +467,24 @@ if "autocast" in SWITCHES:
 
 # ---- what the program does already
 
-def noting(name, function):
-    @functools.wraps(function)
-    def noted(*args, **named):
-        facts.note(name)
-        return function(*args, **named)
-
-    return noted
-
-
 checkpoint_of_torch = torch.utils.checkpoint.checkpoint
-torch.utils.checkpoint.checkpoint = noting("checkpoint", checkpoint_of_torch)
+
+
+@functools.wraps(checkpoint_of_torch)
+def checkpointed(function, *args, **named):
+    """A checkpoint notes at its call whether autocast is on, and has it so again when it recomputes. So one that no
+    network is around begins autocast as a network's call does."""
+    facts.note("checkpoint")
+    network = function if isinstance(function, torch.nn.Module) and is_network(function) else None
+    tensor = next(tensors_in((args, named)), None)
+    if "autocast" not in SWITCHES or torch.compiler.is_compiling() or depth.calls or (network is None and tensor is None):
+        return checkpoint_of_torch(function, *args, **named)
+    device = tensor.device.type if network is None else device_of(network)
+    evaluates = not records_gradients() if network is None else is_evaluation(network, args, named)
+    return call_pass(checkpoint_of_torch, function, args, named, device, evaluates)
+
+
+torch.utils.checkpoint.checkpoint = checkpointed
 
 
 def follow_attention():
