@@ -24,6 +24,13 @@ TEST(VqganClipOptions, AreRefusedInTheseWords) { program::expect_refused("vqgan_
 
 TEST(VqganClipOptions, HelpIsAsStated) { program::expect_help("vqgan_clip/help.txt", parse); }
 
+TEST(VqganClipOptions, WhatIsAllowedIsNotedByItsWords) {
+  EXPECT_EQ(taken("-p a").allowed_text(), "");
+  EXPECT_EQ(taken("-p a --allow code-rows").allowed_text(), "--allow code-rows");
+  EXPECT_EQ(taken("-p a --allow attention-rows cut-chunks cut-chunks").allowed_text(),
+            "--allow cut-chunks attention-rows");
+}
+
 TEST(VqganClipOptions, HaveThePublishedDefaults) {
   const Options o = taken("-p a~cat");
   EXPECT_EQ(o.story, (std::vector<Phrase>{{{"a cat"}}}));

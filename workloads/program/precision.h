@@ -21,7 +21,12 @@ std::optional<Precision> precision_named(std::string_view word);
 // "--precision int8 does not work: fp32, bf16 and fp16 do".
 std::string wrong_precision(const std::string& word);
 
-// What to know before a run on the CPU; "" if nothing.
+// The instructions for bf16 that a processor has, by the text of its /proc/cpuinfo: "avx512_bf16 and amx_bf16". "" if
+// it has none: torch then computes bf16 by way of float32.
+std::string bf16_instructions(std::string_view cpuinfo);
+
+// What to know before a run on the CPU with that text of /proc/cpuinfo, or on this one; "" if nothing.
+std::string advice(Precision precision, std::string_view cpuinfo);
 std::string advice(Precision precision);
 
 // For `ullage predict`: float32, and the half precision asked for (bf16 if none is), by their bits.

@@ -166,6 +166,14 @@ std::string first_contradiction(const CLI::App& app, const OptionWords& w, const
 
 bool Options::allows(Lever lever) const { return std::find(allowed.begin(), allowed.end(), lever) != allowed.end(); }
 
+std::string Options::allowed_text() const {
+  std::string text;
+  for (const auto& [word, lever] : kLevers) {
+    if (allows(lever)) text += " " + std::string(word);
+  }
+  return text.empty() ? text : "--allow" + text;
+}
+
 std::variant<Options, program::Answer> parse_options(int argc, const char* const* argv) {
   Options options;
   OptionWords words;

@@ -76,6 +76,8 @@ struct Options {
   std::string dump;
 
   bool allows(Lever lever) const;
+  // "--allow cut-chunks code-rows"; "" if nothing is allowed.
+  std::string allowed_text() const;
 };
 
 std::variant<Options, program::Answer> parse_options(int argc, const char* const* argv);

@@ -178,7 +178,7 @@ Status PaintRun::save(Search& search, const Evaluation& seen, std::int64_t itera
 
 Status PaintRun::paint() {
   torch_program::note(options_.precision);
-  if (!options_.allowed.empty()) runtime::changes_results("--allow", "rounding");
+  if (!options_.allowed.empty()) runtime::changes_results(options_.allowed_text(), "rounding");
   if (const std::string note = program::advice(options_.precision); !note.empty()) say(note);
   if (!options_.seed) say("the same again: --seed " + std::to_string(seed_));
   at::manual_seed(seed_);
