@@ -307,7 +307,8 @@ TEST_F(PredictCommand, BisectsNumbersWhicheverWayTheirBytesGo) {
     return nlohmann::json();
   };
   const std::uint64_t rows = need("--rows=23"), parts = need("--parts=41");
-  const nlohmann::json row = {{"knob", "rows"}, {"value", 23}, {"process_peak_bytes", rows}, {"law", "exact"}};
+  const nlohmann::json row = {
+      {"knob", "rows"}, {"value", 23}, {"process_peak_bytes", rows}, {"law", "exact"}, {"needs", "--allow fewer"}};
   for (const char* option : {"--rows=8", "--rows=23", "--rows=64"}) EXPECT_EQ(largest(rows, option), row) << option;
   EXPECT_EQ(largest(rows - 1, "--rows=8")["value"], 22);
   const nlohmann::json part = {
@@ -317,6 +318,19 @@ TEST_F(PredictCommand, BisectsNumbersWhicheverWayTheirBytesGo) {
   EXPECT_EQ(largest(parts - 1, "--parts=1")["value"], 42);
   const Finished end = predict({"--memory", std::to_string(parts), "fake", "--parts=64", "rehearse=64"});
   EXPECT_NE(end.out.find("the smallest parts"), std::string::npos) << end.out;
+}
+
+TEST_F(PredictCommand, NamesWhatAnOptionNeedsBesideIt) {
+  const auto said = [&](const std::string& option) {
+    const Finished end = predict({"--memory", "8GiB", "fake", option, "rehearse=64"});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return end.out;
+  };
+  const std::string rows = said("--rows=64");
+  EXPECT_NE(rows.find("needs --allow fewer)"), std::string::npos) << rows;
+  EXPECT_NE(rows.find(" fake --rows=64 rehearse=64 --allow fewer\n"), std::string::npos) << rows;
+  const std::string parts = said("--parts=64");
+  EXPECT_EQ(parts.find("--allow"), std::string::npos) << parts;
 }
 
 TEST_F(PredictCommand, TellsTheLargestSquareOfAPicture) {

@@ -64,7 +64,8 @@ Prediction sample_with_all() {
   prediction.memory = 4_GiB;
   prediction.largest = {{"batch", 92, 4090_MiB, Law::Exact},
                         {"size", 0, Bytes{}, Law::None},
-                        {"blocks", 1, 300_MiB, Law::Exact, false, "separable"}};
+                        {"blocks", 1, 300_MiB, Law::Exact, false, "separable"},
+                        {"parts", 4, 200_MiB, Law::Exact, false, "", false, "--allow fewer"}};
   prediction.planned = predict::PlannedFit{true, 3_GiB, 0.0831, 63, 163};
   prediction.largest_square = {{"width", "height"}, {"width", 784, 4080_MiB, Law::Bound}};
   predict::Cuda cuda;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ullage/cli/choice_search.h"
 
+#include "ullage/cli/result_changes.h"
 #include "ullage/cli/value_search.h"
 
 #include <algorithm>
@@ -15,12 +16,11 @@ namespace ullage::cli {
 namespace {
 
 using predict::LargestThatFits;
-using predict::Prediction;
 
 // Predicts the program with the choice at `value`. Returns nothing if the rehearsal failed or the program has no
 // such option. Sets `stopped` if a signal ended it; does nothing once that is set.
-std::optional<Prediction> at_choice(const RecordedProgram& program, const Choice& choice, std::int64_t value,
-                                    predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
+std::optional<Made> at_choice(const RecordedProgram& program, const Choice& choice, std::int64_t value,
+                              predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
   if (stopped) return std::nullopt;
   const std::unique_ptr<RecordedProgram> other = program.with(choice.name, choice.word(value));
   if (other == nullptr) return std::nullopt;
@@ -34,12 +34,14 @@ std::optional<Prediction> at_choice(const RecordedProgram& program, const Choice
     if (failure.lines.empty()) stopped = std::move(failure);  // a failure without lines means a signal
     return std::nullopt;
   }
-  return std::move(found->prediction);
+  return std::move(*found);
 }
 
-LargestThatFits row_of(const Choice& choice, std::int64_t value, const Prediction& prediction) {
-  return {choice.name,    value, prediction.process_peak,
-          prediction.law, false, choice.words.empty() ? std::string() : choice.word(value)};
+LargestThatFits row_of(const Choice& choice, std::int64_t value, const Made& made) {
+  LargestThatFits row{choice.name, value, made.prediction.process_peak, made.prediction.law};
+  if (!choice.words.empty()) row.word = choice.word(value);
+  row.needs = needed_beside(made.takes.changes, choice.name);
+  return row;
 }
 
 // Rehearses values of a choice on demand and keeps their predictions.
@@ -104,7 +106,7 @@ std::optional<Failure> add_largest_choices(const RecordedProgram& program, const
     // A law is tried at some values only, those between its takes. So the search goes on from its answer.
     if (law_fits && !std::ranges::binary_search(choice.values, by_law->value)) continue;
     TriedChoice tried(program, choice, question, progress, stopped);
-    tried.know(row_of(choice, choice.value, made.prediction));
+    tried.know(row_of(choice, choice.value, made));
     if (law_fits) tried.know(*by_law);
     const std::int64_t start = law_fits ? by_law->value : choice.value;
     if (by_law != rows.end()) rows.erase(by_law);

@@ -10,6 +10,7 @@
 #include "ullage/cli/prediction_maker.h"
 #include "ullage/cli/programs.h"
 #include "ullage/cli/report_file.h"
+#include "ullage/cli/result_changes.h"
 #include "ullage/cli/target.h"
 #include "ullage/cli/terminal.h"
 #include "ullage/cli/usage.h"
@@ -79,13 +80,13 @@ int tell(const Failure& failure, std::ostream& err) {
 int refused(const Error& error, std::ostream& err) { return tell({to_int(ExitCode::WrongUse), {error.text()}}, err); }
 
 // Returns the command to type next. `target` is what would be typed after `ullage run`; empty if a file was read.
-std::string next_command(const PredictOptions& options, const predict::Prediction& prediction,
-                         const std::vector<std::string>& target) {
+std::string next_command(const PredictOptions& options, const Made& made, const std::vector<std::string>& target) {
   if (target.empty()) return report::command_line("explain", {options.target.front()});
   if (options.keep) return report::command_line("explain", {*options.keep});
+  const predict::Prediction& prediction = made.prediction;
   const Bytes need =
       prediction.memory ? std::min(*prediction.memory, prediction.process_peak) : prediction.process_peak;
-  return report::command_line("run --memory " + report::as_option(need), target);
+  return report::command_line("run --memory " + report::as_option(need), with_needed(target, made.takes.changes));
 }
 
 int answer(const PredictOptions& options, const Asked& asked, const Made& made, const std::vector<std::string>& target,
@@ -94,7 +95,7 @@ int answer(const PredictOptions& options, const Asked& asked, const Made& made, 
     report::write_json(made.prediction, streams.out);
   } else {
     const auto style = terminal_style(STDOUT_FILENO, [](const char* name) { return std::getenv(name); });
-    report::write_terminal(made.prediction, style, next_command(options, made.prediction, target), streams.out);
+    report::write_terminal(made.prediction, style, next_command(options, made, target), streams.out);
   }
   streams.out.flush();
   if (!asked.keep) return to_int(ExitCode::Done);

@@ -3,6 +3,7 @@
 
 #include "ullage/cli/plan_comparison.h"
 #include "ullage/cli/prediction_maker.h"
+#include "ullage/cli/result_changes.h"
 #include "ullage/read/input.h"
 #include "ullage/report/advice_curve.h"
 
@@ -21,20 +22,6 @@ constexpr int kInterrupted = 128;  // exit codes above it are signals
 advise::Effect effect_of(plan::Lever::Results results) {
   if (results == plan::Lever::Results::BitEqual) return advise::Effect::SameBits;
   return results == plan::Lever::Results::Rounding ? advise::Effect::Rounding : advise::Effect::Different;
-}
-
-// "--micro-batch 32 --allow batch-norm" is {"micro-batch", "32"} and {"allow", "batch-norm"}.
-std::vector<advise::Option> options_in(const std::string& text) {
-  std::vector<advise::Option> options;
-  std::istringstream in(text);
-  for (std::string word; in >> word;) {
-    if (word.starts_with("--")) {
-      options.push_back({word.substr(2), ""});
-    } else if (!options.empty()) {
-      options.back().value = word;
-    }
-  }
-  return options;
 }
 
 class RehearsedRuns final : public AdviseRuns {
@@ -92,8 +79,8 @@ class RehearsedRuns final : public AdviseRuns {
   // Programs say which of their options change results, and how.
   void see(const std::vector<trace::ResultChange>& changes) {
     for (const trace::ResultChange& change : changes) {
-      const std::vector<advise::Option> options = options_in(change.what);
-      if (!options.empty()) changes_.insert_or_assign(options.front().name, change);
+      const std::string option = changed_by(change).option.name;
+      if (!option.empty()) changes_.insert_or_assign(option, change);
     }
   }
 
@@ -112,9 +99,7 @@ class RehearsedRuns final : public AdviseRuns {
   std::vector<std::string> typed(std::vector<std::string> words, const std::vector<advise::Option>& options) const {
     for (const advise::Option& one : options) {
       const auto found = changes_.find(one.name);
-      if (found == changes_.end()) continue;
-      const std::vector<advise::Option> all = options_in(found->second.what);
-      for (std::size_t i = 1; i < all.size(); ++i) words = with_option(std::move(words), all[i].name, all[i].value);
+      if (found != changes_.end()) words = with_needed(std::move(words), std::span(&found->second, 1));
     }
     return words;
   }

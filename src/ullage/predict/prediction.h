@@ -58,6 +58,7 @@ struct LargestThatFits {
   bool more_may_fit = false;  // larger values might fit: the takes do not tell
   std::string word{};         // how the value is written on the command line, "bf16"; empty: as its number
   bool smallest = false;      // a larger value takes less memory, so `value` is the smallest that fits
+  std::string needs{};        // what `ullage run` wants beside it, "--allow batch-norm"; empty: nothing
 };
 
 // The largest picture with equal sides that fits.

@@ -47,6 +47,7 @@ Json largest_of(const std::vector<predict::LargestThatFits>& all) {
                     {"law", name(one.law)}});
     if (!one.word.empty()) json.back()["word"] = one.word;
     if (one.smallest) json.back()["smallest"] = true;
+    if (!one.needs.empty()) json.back()["needs"] = one.needs;
   }
   return json;
 }

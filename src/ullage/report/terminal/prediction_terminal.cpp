@@ -155,11 +155,12 @@ Lines memory_lines(const Prediction& prediction, const TerminalStyle& style) {
       const std::string_view end = one.smallest ? "smallest" : "largest";
       const std::string found = one.word.empty() ? fmt::format("the {} {} that does: {}", end, one.knob, one.value)
                                                  : fmt::format("the first --{} that does: {}", one.knob, one.word);
-      text += fmt::format("; {} ({}, {})", found, to_string(one.process_peak), law_in_passing(one.law));
+      text += fmt::format("; {} ({}, {}{})", found, to_string(one.process_peak), law_in_passing(one.law),
+                          one.needs.empty() ? "" : "; needs " + one.needs);
     }
   }
   Lines lines;
-  add_wrapped(text, 0, 4, style, lines);
+  add_wrapped(text, 0, 8, style, lines);  // each choice of a program has half a line
   return lines;
 }
 

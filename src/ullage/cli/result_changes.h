@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a shipped program says of its options that change results (trace::ResultChange). Its text begins with the
+// option, and may go on with others that a person must give beside it: "--micro-batch 32 --allow batch-norm".
+
+#include "ullage/advise/trials.h"
+#include "ullage/trace/take/take.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ullage::cli {
+
+// The option that a change is about, and the options to give beside it.
+struct ChangedBy {
+  advise::Option option;  // {"micro-batch", "32"}
+  std::vector<advise::Option> beside;
+};
+ChangedBy changed_by(const trace::ResultChange& change);
+
+// What to give beside `--option`, as it is typed: "--allow batch-norm". Empty if no change is about it.
+std::string needed_beside(std::span<const trace::ResultChange> changes, const std::string& option);
+
+// Adds to a command what its options need beside them.
+std::vector<std::string> with_needed(std::vector<std::string> words, std::span<const trace::ResultChange> changes);
+
+}  // namespace ullage::cli
