@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Half precision and micro-batches of DCGAN-256 beside an exact plan to the same bytes; loss curves in fp32, bf16, fp16.
 
-usage: precision.py table BIN_DIR PICTURES [STEPS]
+usage: precision.py table BIN_DIR PICTURES [STEPS [OPTION...]]    options of dcgan, for another network than DCGAN-256
        precision.py curves BIN_DIR PICTURES FOLDER        writes FOLDER/*.json; one at a time: `curves gpt fp16 FOLDER`
        precision.py draw FOLDER PICTURE.png               needs matplotlib; says how far the last losses are apart
 
-Each row of the table is a process of its own under `ullage run`, without a budget unless an exact plan is to keep to one. Its
-first step is not timed. VmHWM is the operating system's; of tensors the most that were live, or resident under a plan.
+Each row of the table is a process of its own under `ullage run`, without a budget unless an exact plan is to keep to one. That
+plan is made from a recording of three steps, so that steps are planned from the second on. The first step is not timed. VmHWM
+is the operating system's; of tensors the most that were live, or resident under a plan.
 """
 import json
 import pathlib
@@ -56,18 +57,35 @@ def micro_batch_line(pools: dict[str, int], parameters: dict[str, int]) -> str:
             f"{micro / (small + gradient):.3f} of the two")
 
 
-def table(bin_dir: pathlib.Path, pictures: str, steps: int) -> None:
-    print(f"DCGAN-256, batch 16, {steps} steps; {processor()}")
-    print(f"{'':30}{'VmHWM':>10}{'of plain':>10}{'tensors':>10}{'of plain':>10}{'s a step':>10}{'of plain':>10}")
+def plan_for(ullage: str, take: pathlib.Path, memory: str) -> list[str]:
+    """The words that have `ullage run` follow an exact plan for `memory`. None if no plan fits."""
+    plan = take.with_name(f"{memory}.plan.json")
+    code, _, said = process.run([ullage, "plan", str(take), "--memory", memory, "--out", str(plan)], {}, take.with_suffix(".log"))
+    if code not in (0, 4):
+        sys.exit(f"ullage plan for {memory} ended with exit code {code}:\n{said}")
+    return ["--memory", memory, "--plan", str(plan)] if code == 0 else []
+
+
+def table(bin_dir: pathlib.Path, pictures: str, steps: int, more: list[str]) -> None:
+    print(f"{' '.join(['DCGAN-256', *more])}, batch 16, {steps} steps; {processor()}")
+    print(f"{'':30}{'VmHWM':>10}{'of plain':>10}{'tensors':>10}{'of plain':>10}{'s a step':>10}{'of plain':>10}{'planned':>9}")
     peaks, pools, seconds, parameters = {}, {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        for number, (name, (options, like)) in enumerate(ROWS.items()):
+        ullage, take = str(bin_dir / "ullage"), pathlib.Path(folder, "take.ullage")
+
+        def words(options: list[str], steps: int) -> list[str]:
             batch = [] if "--batch" in options else ["--batch", "16"]
-            common = ["--data", pictures, "--steps", str(steps), "--sample-every", "0", "--checkpoint-every", "0", *batch, *options]
+            return ["--data", pictures, "--steps", str(steps), "--sample-every", "0", "--checkpoint-every", "0", *batch, *more, *options]
+
+        for number, (name, (options, like)) in enumerate(ROWS.items()):
             report = pathlib.Path(folder, f"{number}.json")
-            memory = ["--memory", f"{peaks[like] // MIB}MiB"] if like else []
-            code, told = dcgan([str(bin_dir / "ullage"), "run", "--quiet", *memory, "--report", str(report), "dcgan"], common,
-                               pathlib.Path(folder, str(number)))
+            if like and not take.exists():
+                dcgan([ullage, "run", "--quiet", "--record", str(take), "dcgan"], words([], 3), pathlib.Path(folder, "record"))
+            memory = plan_for(ullage, take, f"{peaks[like] // MIB}MiB") if like else []
+            code, told = 4, {}
+            if memory or not like:
+                code, told = dcgan([ullage, "run", "--quiet", *memory, "--report", str(report), "dcgan"], words(options, steps),
+                                   pathlib.Path(folder, str(number)))
             if code == 4:
                 print(f"{name:30}{'does not fit ' + str(peaks[like] // MIB) + ' MiB':>20}", flush=True)
                 continue
@@ -76,7 +94,8 @@ def table(bin_dir: pathlib.Path, pictures: str, steps: int) -> None:
             seconds[name], parameters = statistics.median(told["step_seconds"][1:]), told["parameters"]
             print(f"{name:30}{peaks[name] / MIB:6.0f} MiB{peaks[name] / peaks['batch 16']:10.2f}"
                   f"{pools[name] / MIB:6.0f} MiB{pools[name] / pools['batch 16']:10.2f}"
-                  f"{seconds[name]:10.2f}{seconds[name] / seconds['batch 16']:10.2f}", flush=True)
+                  f"{seconds[name]:10.2f}{seconds[name] / seconds['batch 16']:10.2f}"
+                  + (f"{figures['plan']['steps']:5} of {steps}" if figures["plan"] else ""), flush=True)
     print(micro_batch_line(pools, parameters))
 
 
@@ -143,7 +162,7 @@ def main() -> None:
     words = sys.argv[2:]
     match sys.argv[1:2]:
         case ["table"]:
-            table(pathlib.Path(words[0]).resolve(), words[1], int(words[2]) if len(words) > 2 else 4)
+            table(pathlib.Path(words[0]).resolve(), words[1], int(words[2]) if len(words) > 2 else 4, words[3:])
         case ["curves"] if words[0] in ("gpt", "dcgan"):
             curve(words[0], words[1], pathlib.Path(words[2]), *words[3:])
         case ["curves"]:
