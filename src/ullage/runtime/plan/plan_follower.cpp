@@ -133,12 +133,14 @@ void PlanFollower::meet(OpCall& call) {
   Met met = meet_inputs(call, pool_);
   if (!handed_back_ || place_ != kNowhere) note_writes_outside(call);
   in_stray_ = false;
+  bool leaves = false;
   if (place_ != kNowhere && !is_next(met.key, met.inputs)) {
     in_stray_ = met.inputs.empty();
     if (in_stray_) return;  // end() sees what it makes
     leave();
+    leaves = true;
   }
-  if (place_ == kNowhere && begins_step(met.key) && hand_back()) {
+  if (place_ == kNowhere && begins_step(met.key, leaves) && hand_back()) {
     if (next_ != nullptr) take_new_plan();
     thread_ = thread_of_work(true);
     place_ = {};
@@ -224,12 +226,13 @@ bool PlanFollower::makes_nothing(std::span<const c10::IValue> outputs) const {
 // ---- steps
 
 // Does a planned step begin with this op? It must come right after the last op of such a step (ops that read nothing of
-// the pool do not count), or after mark_step(). A step cannot be followed from a later op, because the ops before would
-// not be on tape.
-bool PlanFollower::begins_step(std::uint64_t key) {
+// the pool do not count), or after mark_step(). Or it `leaves` a planned step, because the rest of that one is left
+// out: a GradScaler skips the optimizer. A step cannot be followed from a later op, because the ops before would not be
+// on tape.
+bool PlanFollower::begins_step(std::uint64_t key, bool leaves) {
   const PlanProgram* program = next_ != nullptr ? next_.get() : program_.get();
   if (program == nullptr || program->op({}).key != key) return false;
-  return at_border_ || program->last_key() == last_key;
+  return leaves || at_border_ || program->last_key() == last_key;
 }
 
 void PlanFollower::start_step(bool follows_one) {

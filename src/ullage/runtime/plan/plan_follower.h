@@ -74,7 +74,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   bool prepare();
   bool makes_nothing(std::span<const c10::IValue> outputs) const;
   bool is_next(std::uint64_t key, std::span<const StorageUse> inputs);
-  bool begins_step(std::uint64_t key);
+  bool begins_step(std::uint64_t key, bool leaves);
   void start_step(bool follows_one);
   void finish_step();
   bool carry_out(std::span<const plan::Action> actions);
