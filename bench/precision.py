@@ -7,10 +7,12 @@ usage: precision.py table BIN_DIR PICTURES [STEPS [OPTION...]]    options of dcg
 
 Each row of the table is a process of its own under `ullage run`, without a budget unless an exact plan is to keep to one. That
 plan is made from a recording of three steps, so that steps are planned from the second on. The first step is not timed. VmHWM
-is the operating system's; of tensors the most that were live, or resident under a plan.
+is the operating system's; of tensors the most that were live, or resident under a plan. CPU time is that of the whole program:
+beside other work it is the fairer of the two times.
 """
 import json
 import pathlib
+import resource
 import statistics
 import sys
 import tempfile
@@ -57,6 +59,12 @@ def micro_batch_line(pools: dict[str, int], parameters: dict[str, int]) -> str:
             f"{micro / (small + gradient):.3f} of the two")
 
 
+def cpu_seconds() -> float:
+    """Of all programs that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def plan_for(ullage: str, take: pathlib.Path, memory: str) -> list[str]:
     """The words that have `ullage run` follow an exact plan for `memory`. None if no plan fits."""
     plan = take.with_name(f"{memory}.plan.json")
@@ -68,8 +76,8 @@ def plan_for(ullage: str, take: pathlib.Path, memory: str) -> list[str]:
 
 def table(bin_dir: pathlib.Path, pictures: str, steps: int, more: list[str]) -> None:
     print(f"{' '.join(['DCGAN-256', *more])}, batch 16, {steps} steps; {processor()}")
-    print(f"{'':30}{'VmHWM':>10}{'of plain':>10}{'tensors':>10}{'of plain':>10}{'s a step':>10}{'of plain':>10}{'planned':>9}")
-    peaks, pools, seconds, parameters = {}, {}, {}, {}
+    print(f"{'':30}{'VmHWM':>10}{'of plain':>10}{'tensors':>10}{'of plain':>10}{'s a step':>10}{'of plain':>10}{'CPU s':>8}{'of plain':>10}{'planned':>9}")
+    peaks, pools, seconds, cpu, parameters = {}, {}, {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         ullage, take = str(bin_dir / "ullage"), pathlib.Path(folder, "take.ullage")
 
@@ -82,19 +90,19 @@ def table(bin_dir: pathlib.Path, pictures: str, steps: int, more: list[str]) -> 
             if like and not take.exists():
                 dcgan([ullage, "run", "--quiet", "--record", str(take), "dcgan"], words([], 3), pathlib.Path(folder, "record"))
             memory = plan_for(ullage, take, f"{peaks[like] // MIB}MiB") if like else []
-            code, told = 4, {}
+            code, told, before = 4, {}, cpu_seconds()
             if memory or not like:
                 code, told = dcgan([ullage, "run", "--quiet", *memory, "--report", str(report), "dcgan"], words(options, steps),
                                    pathlib.Path(folder, str(number)))
             if code == 4:
                 print(f"{name:30}{'does not fit ' + str(peaks[like] // MIB) + ' MiB':>20}", flush=True)
                 continue
-            figures = json.loads(report.read_text())
+            figures, cpu[name] = json.loads(report.read_text()), cpu_seconds() - before
             peaks[name], pools[name] = figures["process_peak_bytes"], figures["pool_resident_peak_bytes" if like else "pool_peak_bytes"]
             seconds[name], parameters = statistics.median(told["step_seconds"][1:]), told["parameters"]
             print(f"{name:30}{peaks[name] / MIB:6.0f} MiB{peaks[name] / peaks['batch 16']:10.2f}"
                   f"{pools[name] / MIB:6.0f} MiB{pools[name] / pools['batch 16']:10.2f}"
-                  f"{seconds[name]:10.2f}{seconds[name] / seconds['batch 16']:10.2f}"
+                  f"{seconds[name]:10.2f}{seconds[name] / seconds['batch 16']:10.2f}{cpu[name]:8.1f}{cpu[name] / cpu['batch 16']:10.2f}"
                   + (f"{figures['plan']['steps']:5} of {steps}" if figures["plan"] else ""), flush=True)
     print(micro_batch_line(pools, parameters))
 
