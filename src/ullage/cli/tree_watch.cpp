@@ -26,6 +26,8 @@ constexpr int kLeastRest = 3;
 constexpr std::chrono::milliseconds kCopiesLast{2000};
 // The time between two looks at how the counted processes grew.
 constexpr std::chrono::milliseconds kBetweenLooks{10};
+// How often the tree is looked at for one count, if processes write shared pages meanwhile.
+constexpr int kMostLooks = 3;
 
 // Returns the processes that count: those of the tree that hold memory, and `root` always. A process with a slot
 // belongs to the tree even if its parent has ended, so that it no longer descends from `root`.
@@ -117,15 +119,13 @@ void tell(store::LedgerPage& page, const std::vector<TreeMember>& tree, Bytes gu
   store::raise_to(page.tree_peak, saturating_sub(total, guessed).count);
 }
 
-}  // namespace
-
-std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root) {
-  if (page.card.load() != 0) return std::vector<TreeMember>{};
+std::optional<std::vector<TreeMember>> look_at_tree(const store::LedgerPage& page, std::int32_t root) {
   const std::vector<std::int32_t> pids = members(page, root);
   std::vector<TreeMember> tree;
   tree.reserve(pids.size());
   std::vector<FilePages> files;
   files.reserve(pids.size());
+  // The slots of all are read before the pages of any, so that what a process did in between shows as growth.
   for (const std::int32_t pid : pids) {
     TreeMember& member = tree.emplace_back();
     member.pid = pid;
@@ -133,13 +133,15 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
       member.slot_rss = slot->rss.load();
       member.slot_diverged = slot->diverged.load();
     }
-    if (pids.size() == 1) return tree;
-    member.faulted = store::faulted_of(pid);
-    const store::SharedPages pages = store::shared_pages_of(pid);
-    member.resident = store::resident_pages_of(pid);
+  }
+  if (pids.size() == 1) return tree;
+  for (TreeMember& member : tree) {
+    member.faulted = store::faulted_of(member.pid);
+    const store::SharedPages pages = store::shared_pages_of(member.pid);
+    member.resident = store::resident_pages_of(member.pid);
     member.proportional = pages.proportional;
     member.with_others = pages.with_others;
-    files.push_back({store::file_pages_of(pid), pages.files_proportional, pages.clean_alone});
+    files.push_back({store::file_pages_of(member.pid), pages.files_proportional, pages.clean_alone});
   }
   const auto ended = [](const TreeMember& member) { return member.proportional == Bytes{}; };
   if (std::ranges::any_of(tree, ended)) return std::nullopt;
@@ -147,6 +149,25 @@ std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page,
       static_cast<std::size_t>(std::ranges::max_element(files, {}, &FilePages::resident) - files.begin());
   tree[largest].proportional += shared_with_outsiders(files, largest);
   return tree;
+}
+
+// Returns whether no process wrote or gave up shared pages since the slots were read. Otherwise the parts of such a
+// page were read at two times, and do not add up to one page.
+bool is_consistent(const store::LedgerPage& page, const std::vector<TreeMember>& tree) {
+  return std::ranges::all_of(tree, [&](const TreeMember& member) {
+    const store::LedgerSlot* slot = slot_of(page, member.pid);
+    return slot == nullptr || slot->diverged.load() == member.slot_diverged;
+  });
+}
+
+}  // namespace
+
+std::optional<std::vector<TreeMember>> count_tree(const store::LedgerPage& page, std::int32_t root) {
+  if (page.card.load() != 0) return std::vector<TreeMember>{};
+  for (int looks = 1;; ++looks) {
+    std::optional<std::vector<TreeMember>> tree = look_at_tree(page, root);
+    if (!tree || looks == kMostLooks || is_consistent(page, *tree)) return tree;
+  }
 }
 
 void note_count(store::LedgerPage& page, const std::vector<TreeMember>& tree) {
