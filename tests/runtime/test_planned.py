@@ -48,7 +48,7 @@ CASE
 
 for STEP in range(STEPS + more_steps):
     optimizer.zero_grad()
-    loss = forward(torch.randn(4096, 256)).pow(2).mean()
+    loss = forward(torch.randn(2048, 256)).pow(2).mean()
     meanwhile(STEP, "forward done")
     loss.backward()
     meanwhile(STEP, "backward done")
@@ -123,7 +123,7 @@ def meanwhile(step, part):
     except RuntimeError:
         said.append("caught")
     try:
-        outputs[0].expand(1 << 30, 4096, 256).contiguous()
+        outputs[0].expand(1 << 30, 2048, 256).contiguous()
     except RuntimeError:
         said.append("caught")
 """
@@ -166,7 +166,7 @@ def evaluations_that_begin_like_a_step_and_keep_less():
 def meanwhile(step, part):
     if part != "step done" or step not in (6, 8): return
     with torch.no_grad():
-        x, kept, made_from = torch.randn(4096, 256), [], []
+        x, kept, made_from = torch.randn(2048, 256), [], []
         for layer in linear:
             y = [layer(x)]
             if step == 8: made_from.extend(y)                       # gone after `kept` was dropped; else before
@@ -202,7 +202,7 @@ def meanwhile(step, part):
     if part != "forward done": return
     for _ in range(2):
         (loss / 3).backward()
-        loss = forward(torch.randn(4096, 256)).pow(2).mean()
+        loss = forward(torch.randn(2048, 256)).pow(2).mean()
     loss = loss / 3
 """
 
@@ -225,7 +225,7 @@ def meanwhile(step, part):
 def steps_that_fit_come_first():
     """
 more_steps = 6
-torch.zeros(80 << 18).sum()                                         # it fills the pool, so that steps are observed
+torch.zeros(40 << 18).sum()                                         # it fills the pool, so that steps are observed
 all_rows = forward
 def forward(x): return all_rows(x if STEP > 5 else x[:64])
 """

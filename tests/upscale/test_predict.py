@@ -75,15 +75,7 @@ def test_with_alpha(programs: Programs) -> None:
     expect_told(programs, programs.picture(200, 120, "RGBA"), 16)
 
 
-def test_says_whether_it_fits(programs: Programs) -> None:
-    picture = programs.picture(333, 60)
-    need = programs.predict(picture, 20)["process_peak_bytes"]
-    for memory, fits in ((need + 16 * MIB, True), (need - 4 * MIB, False)):
-        told = programs.predict(picture, 20, head=["--memory", memory])
-        assert told["fits"] is fits, (memory, need, told["fits"])
-
-
-def test_names_the_largest_tile(programs: Programs) -> None:
+def test_says_whether_it_fits_and_names_the_largest_tile(programs: Programs) -> None:
     picture = programs.picture(333, 60)
     small, large = (programs.predict(picture, tile)["process_peak_bytes"] for tile in (8, 64))
     memory = (small + large) // 2
@@ -92,6 +84,7 @@ def test_names_the_largest_tile(programs: Programs) -> None:
         told = programs.predict(picture, tile, head=["--memory", memory])
         row = next(one for one in told["largest"] if one["knob"] == "tile")
         print(f"   {memory / MIB:.1f} MiB, asked for {tile} rows: {row['value']}, {row['process_peak_bytes'] / MIB:.1f} MiB", flush=True)
+        assert told["fits"] is (tile == 8), told
         assert 8 <= row["value"] < 64 and row["process_peak_bytes"] <= memory, row
         assert programs.predict(picture, row["value"] + 1)["process_peak_bytes"] > memory, row
         found.append(row["value"])
