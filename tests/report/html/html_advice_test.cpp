@@ -29,9 +29,23 @@ TEST(HtmlAdvice, HasEveryRowAndACurveForThoseThatWereRecorded) {
   EXPECT_EQ(count(text, "<tr class=\"fits\""), 3u);  // two runs and what is computed
   EXPECT_EQ(count(text, "<tr class=\"too-large\""), 2u);
   EXPECT_EQ(count(text, "\"steps\":"), 4u);
-  EXPECT_EQ(count(text, "<i class=\"dot k-"), 3u);  // in the table; the script makes the legend
+  // In the table, each in the color of its curve; the script makes the legend.
+  EXPECT_EQ(count(text, "<i class=\"dot k-"), 3u);
+  for (const char* dot : {"dot k-1\"></i><b>together", "dot k-2\"></i><b>plan", "dot k-3\"></i><b>bf16"})
+    EXPECT_NE(text.find(dot), std::string::npos) << dot;
   for (const char* said : {"+18 %", "same bits", "train.py:300", "in 8 chunks", "a note", "9 runs in"})
     EXPECT_NE(text.find(said), std::string::npos) << said;
+}
+
+TEST(HtmlAdvice, WhatAProcessTakesWithoutUllage) {
+  advise::Advice advice = sample_advice();
+  advice.memory = 600_MiB;
+  EXPECT_EQ(advice_page(advice).find("without Ullage"), std::string::npos);
+  advice.plain.plainly = {800_MiB, std::nullopt};
+  advice.rows[0].plainly = {550_MiB, std::nullopt};
+  const std::string text = advice_page(advice);
+  EXPECT_EQ(count(text, "<p>without Ullage: 800.00 MiB, does not fit</p>"), 1u);
+  EXPECT_EQ(count(text, "<p class=\"reason\">without Ullage: 550.00 MiB, fits three steps</p>"), 1u);
 }
 
 TEST(HtmlAdvice, WithoutCurvesThereIsNoTimeline) {
