@@ -329,6 +329,9 @@ TEST_F(PredictCommand, NamesWhatAnOptionNeedsBesideIt) {
   const std::string rows = said("--rows=64");
   EXPECT_NE(rows.find("needs --allow fewer)"), std::string::npos) << rows;
   EXPECT_NE(rows.find(" fake --rows=64 rehearse=64 --allow fewer\n"), std::string::npos) << rows;
+  const std::string zeros(80, '0');
+  const std::string long_one = said("--rows=" + zeros + "64");
+  EXPECT_NE(long_one.find("64 rehearse=64 --allow fewer\n"), std::string::npos) << long_one;
   const std::string parts = said("--parts=64");
   EXPECT_EQ(parts.find("--allow"), std::string::npos) << parts;
 }

@@ -86,7 +86,10 @@ std::string next_command(const PredictOptions& options, const Made& made, const 
   const predict::Prediction& prediction = made.prediction;
   const Bytes need =
       prediction.memory ? std::min(*prediction.memory, prediction.process_peak) : prediction.process_peak;
-  return report::command_line("run --memory " + report::as_option(need), with_needed(target, made.takes.changes));
+  const std::string begin = "run --memory " + report::as_option(need);
+  const std::vector<std::string> words = with_needed(target, made.takes.changes);
+  // What was added stands at the end, where a long command is cut off.
+  return words == target ? report::command_line(begin, words) : report::whole_command_line(begin, words);
 }
 
 int answer(const PredictOptions& options, const Asked& asked, const Made& made, const std::vector<std::string>& target,
