@@ -23,8 +23,7 @@ TEST(Precision, AdviceSaysWhatIsTrueOfTheProcessor) {
       "--precision fp16: on the CPU torch has no fast backward of convolutions in float16, so that a step may take a "
       "hundred times as long; bf16 takes as few bytes, and this processor has ";
   EXPECT_EQ(advice(Precision::Fp16, kHas), begin + "instructions for it (avx512_bf16)");
-  EXPECT_EQ(advice(Precision::Fp16, kHasNone),
-            begin + "no instructions for it (neither avx512_bf16 nor amx_bf16)");
+  EXPECT_EQ(advice(Precision::Fp16, kHasNone), begin + "no instructions for it (neither avx512_bf16 nor amx_bf16)");
   EXPECT_EQ(advice(Precision::Bf16, kHasNone), "");
   EXPECT_EQ(advice(Precision::Fp32, kHas), "");
 }

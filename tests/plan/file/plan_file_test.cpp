@@ -104,6 +104,23 @@ TEST(PlanFile, SitesHoldWhatARunNeedsOfTheStep) {
   EXPECT_EQ(sites.carried, (std::vector<std::pair<ValueIndex, ValueIndex>>{{{8}, {0}}, {{9}, {1}}}));
 }
 
+TEST(PlanFile, SaysWhichOpsTouchNothingThatCanMove) {
+  PlanFile file = sample_plan_file();
+  Step step = sample_step();
+  const StepOp& op = step.ops[OpIndex{1}];
+  const auto storage_of = [&](ValueIndex value) -> StepStorage& { return step.storages[step.values[value].storage]; };
+  EXPECT_FALSE(sites_of(step).ops[OpIndex{1}].small);
+  for (const ValueIndex value : op.reads) storage_of(value).bytes = 63_KiB;
+  for (const ValueIndex value : op.makes) storage_of(value).bytes = 63_KiB;
+  file.sites = sites_of(step);
+  EXPECT_TRUE(file.sites.ops[OpIndex{1}].small);
+  const Result<PlanFile> again = read_plan(text_of(file), "plan.json");
+  ASSERT_TRUE(again) << again.error().text();
+  expect_same(*again, file);
+  storage_of(op.makes.front()).bytes = 64_KiB;
+  EXPECT_FALSE(sites_of(step).ops[OpIndex{1}].small);
+}
+
 TEST(PlanFile, CountsTheValuesThatItNames) {
   PlanFile file = sample_plan_file();
   file.sites.values = 1'000'000'000;  // the file names no value above 10
@@ -209,6 +226,7 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"overwrites_more_than_it_makes", [](Json& j) { j["ops"][2]["overwrites"] = 2; },
                "plan.json: ops[2].overwrites"},
         Damage{"unread_beyond_reads", [](Json& j) { j["ops"][3]["unread"] = {3}; }, "plan.json: ops[3].unread[0]"},
+        Damage{"small_is_a_number", [](Json& j) { j["ops"][0]["small"] = 1; }, "plan.json: ops[0].small"},
         Damage{"carries_one", [](Json& j) { j["carried"][1] = {1}; }, "plan.json: carried[1]"},
         Damage{"carries_unknown_value",
                [](Json& j) {
@@ -241,10 +259,7 @@ INSTANTIATE_TEST_SUITE_P(
                "plan.json: schedule[3].op"},
         Damage{"recompute_keeps_anothers", [](Json& j) { j["schedule"][3]["keeps"] = {3}; },
                "plan.json: schedule[3].keeps"},
-        Damage{"recompute_keeps_twice",
-               [](Json& j) {
-                 j["schedule"][3]["keeps"] = {7, 7};
-               },
+        Damage{"recompute_keeps_twice", [](Json& j) { j["schedule"][3]["keeps"] = {7, 7}; },
                "plan.json: schedule[3].keeps[1]"},
         Damage{"apply_of_no_norm", [](Json& j) { j["schedule"][2] = action("batch-norm", 3, false, 0, {3}); },
                "plan.json: schedule[2].op"},

@@ -95,6 +95,29 @@ TEST(PlanProgram, KnowsADropThatIsTheLast) {
   EXPECT_TRUE(program.is_last(program.after(OpIndex{3})[0]));
 }
 
+TEST(PlanProgram, LeavesOutOpsOnSmallTensorsThatItNeedsNot) {
+  plan::Sites sites = chain();
+  sites.ops[OpIndex{1}].small = sites.ops[OpIndex{3}].small = true;
+  plan::Plan plan;
+  plan.schedule.actions = {drop(2, 0)};
+  const PlanProgram program(sites, plan);
+  ASSERT_EQ(program.end(), OpIndex{2});
+  EXPECT_EQ(program.op(OpIndex{1}), sites.ops[OpIndex{2}]);
+  EXPECT_EQ(program.last_key(), 2u);
+  EXPECT_TRUE(program.is_loose(ValueIndex{1}));
+  EXPECT_FALSE(program.is_loose(ValueIndex{2}));
+  plan.schedule.actions = {drop(3, 0)};  // op 3 stays: something happens at it
+  const PlanProgram at_op(sites, plan);
+  ASSERT_EQ(at_op.end(), OpIndex{3});
+  EXPECT_EQ(at_op.after(OpIndex{2}).size(), 1u);
+  EXPECT_EQ(at_op.last_key(), 2u);
+  plan.schedule.actions = {drop(2, 2), recompute(2, 2)};  // op 1 stays: op 2 reads its value 1 again
+  const PlanProgram again(sites, plan);
+  ASSERT_EQ(again.end(), OpIndex{3});
+  EXPECT_EQ(again.op(OpIndex{1}), sites.ops[OpIndex{1}]);
+  EXPECT_FALSE(again.is_loose(ValueIndex{1}));
+}
+
 TEST(PlanProgram, DoesWithoutWhatABuildOfTorchDoesNotHave) {
   plan::Sites sites = chain();
   sites.ops[OpIndex{3}].unread = {0};

@@ -5,9 +5,12 @@
 
 #include "ullage/plan/file/plan_file_checks.h"
 #include "ullage/plan/file/plan_file_words.h"
+#include "ullage/plan/model/stands_on.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace ullage::plan {
 namespace {
@@ -34,6 +37,7 @@ Json of(const Sites::Op& op) {
   if (op.overwrites > 0) json["overwrites"] = op.overwrites;
   if (!op.unread.empty()) json["unread"] = op.unread;
   if (!op.batch_norm_reads.empty()) json["batch_norm_reads"] = numbers(op.batch_norm_reads);
+  if (op.small) json["small"] = true;
   return json;
 }
 
@@ -81,6 +85,9 @@ class Writer final {
 }  // namespace
 
 Sites sites_of(const Step& step) {
+  const auto is_small = [&](ValueIndex value) {
+    return step.storages[step.values[value].storage].bytes < StandsOn{}.least_movable;
+  };
   Sites sites;
   sites.values = step.values.size();
   for (const StepOp& op : step.ops) {
@@ -88,6 +95,7 @@ Sites sites_of(const Step& step) {
     site.key = op.key, site.reads = op.reads, site.makes = op.makes;
     site.overwrites = op.overwrites, site.unread = op.unread;
     if (op.batch_norm) site.batch_norm_reads = op.batch_norm->reads;
+    site.small = std::ranges::all_of(op.reads, is_small) && std::ranges::all_of(op.makes, is_small);
     sites.ops.push_back(std::move(site));
   }
   Table<StorageIndex, std::pair<ValueIndex, ValueIndex>> ends(step.storages.size());

@@ -23,6 +23,7 @@ struct Sites {
     std::size_t overwrites = 0;
     std::vector<std::uint32_t> unread;
     std::vector<ValueIndex> batch_norm_reads;  // empty if it has no batch_norm
+    bool small = false;  // all that it reads and makes is too small to move, so a plan need not follow it
     friend bool operator==(const Op&, const Op&) = default;
   };
   Table<OpIndex, Op> ops;

@@ -173,6 +173,10 @@ void read_sites(Reader& reader, const UnorderedJson& json, Sites& sites) {
     op.key = key_at(reader, list[i], place);
     op.reads = reader.numbers_at<ValueIndex>(list[i], place, "reads", values);
     op.makes = reader.numbers_at<ValueIndex>(list[i], place, "makes", values);
+    if (const UnorderedJson* small = reader.find(list[i], place, "small")) {
+      if (!small->is_boolean()) reader.fail(place + ".small", "is neither true nor false");
+      op.small = small->is_boolean() && small->get<bool>();
+    }
     const std::uint64_t most = std::min(op.makes.size(), op.reads.size());
     if (reader.find(list[i], place, "overwrites") != nullptr) {
       op.overwrites = reader.number_at(list[i], place, "overwrites", most + 1);

@@ -31,7 +31,11 @@ struct Inside final {
 // counts as a lost step, because a plan whose first ops fit no step is left there each time.
 constexpr plan::OpIndex kFalseStart{8};
 
-// The key of the newest op of this thread that read a storage of the pool.
+// Smaller storages have no pages of their own: no plan moves them.
+constexpr Bytes kMovable = store::Store::kLeastRange;
+bool is_small(const StorageUse& use) { return use.size < kMovable; }
+
+// The key of the newest op of this thread that read a storage of the pool that is not small.
 thread_local std::uint64_t last_key = 0;
 
 // The storages of the pool among the arguments of a call, each once and in their order, and the call's key.
@@ -135,19 +139,14 @@ void PlanFollower::meet(OpCall& call) {
   in_stray_ = false;
   bool leaves = false;
   if (place_ != kNowhere && !is_next(met.key, met.inputs)) {
-    in_stray_ = met.inputs.empty();
+    in_stray_ = may_stray(met.inputs);
+    stray_key_ = met.key;
     if (in_stray_) return;  // end() sees what it makes
     leave();
     leaves = true;
   }
-  if (place_ == kNowhere && begins_step(met.key, leaves) && hand_back()) {
-    if (next_ != nullptr) take_new_plan();
-    thread_ = thread_of_work(true);
-    place_ = {};
-    start_step(/*follows_one=*/false);
-    if (!is_next(met.key, met.inputs)) leave();
-  }
-  if (!met.inputs.empty()) last_key = met.key;
+  if (place_ == kNowhere) try_to_begin(met.key, met.inputs, leaves);
+  if (!std::ranges::all_of(met.inputs, is_small)) last_key = met.key;
   at_border_ = false;
   if (place_ != kNowhere && !prepare()) leave();
   if (place_ == kNowhere) {
@@ -204,26 +203,55 @@ void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool /*ret
   in_op_ = false;
   tape_.take_blank_back();
   const std::vector<StorageUse> inputs = std::exchange(inputs_, {});
-  if (inputs.empty() && makes_nothing(outputs)) return;  // such an op is no part of a plan (see PlanProgram)
+  // Such ops are no part of a plan (see PlanProgram).
+  if (in_stray_ ? makes_nothing(outputs, kMovable) : inputs.empty() && makes_nothing(outputs, 1_B)) return;
+  if (in_stray_) {
+    leave();
+    // It may be the first of the next step, if the program left out the rest of this one. It has run, so it is not on
+    // tape.
+    if (!try_to_begin(stray_key_, {}, /*leaves=*/true)) return;
+    if (program_->taped(place_) || !prepare()) return leave();
+  }
   // An op that threw in the observed step too, and that the program caught, made nothing then either.
-  if (in_stray_ || !tape_.bind_outputs(place_, inputs, outputs) || !carry_out(program_->after(place_))) return leave();
+  if (!tape_.bind_outputs(place_, inputs, outputs) || !carry_out(program_->after(place_))) return leave();
   prepared_ = false;
   place_ = place_.next();
   if (place_ == program_->end()) finish_step();
 }
 
-bool PlanFollower::makes_nothing(std::span<const c10::IValue> outputs) const {
+// Does the op's result lie in no storage of the pool of `least` bytes and more?
+bool PlanFollower::makes_nothing(std::span<const c10::IValue> outputs, Bytes least) const {
   bool nothing = true;
   for (const c10::IValue& output : outputs) {
     each_tensor(output, [&](const at::Tensor& tensor) {
       const std::optional<StorageUse> use = storage_use(*tensor.unsafeGetTensorImpl());
-      if (use && pool_.knows(use->begin)) nothing = false;
+      if (use && pool_.knows(use->begin) && use->size >= least) nothing = false;
     });
   }
   return nothing;
 }
 
+// May an op on these inputs come between two ops of the plan? It may if it cannot matter to what the plan moves: the
+// inputs are too small to move, and no op that the plan runs again reads one that it may write.
+bool PlanFollower::may_stray(std::span<const StorageUse> inputs) const {
+  return std::ranges::all_of(inputs, [&](const StorageUse& input) {
+    return is_small(input) && !(input.written && tape_.runs_on(input.begin));
+  });
+}
+
 // ---- steps
+
+// Begins a planned step with this op if it is the first of one.
+bool PlanFollower::try_to_begin(std::uint64_t key, std::span<const StorageUse> inputs, bool leaves) {
+  if (!begins_step(key, leaves) || !hand_back()) return false;
+  if (next_ != nullptr) take_new_plan();
+  thread_ = thread_of_work(true);
+  place_ = {};
+  start_step(/*follows_one=*/false);
+  if (is_next(key, inputs)) return true;
+  leave();
+  return false;
+}
 
 // Does a planned step begin with this op? It must come right after the last op of such a step (ops that read nothing of
 // the pool do not count), or after mark_step(). Or it `leaves` a planned step, because the rest of that one is left

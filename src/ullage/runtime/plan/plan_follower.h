@@ -72,8 +72,10 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   void meet(OpCall& call);
   void note_writes_outside(const OpCall& call);
   bool prepare();
-  bool makes_nothing(std::span<const c10::IValue> outputs) const;
+  bool makes_nothing(std::span<const c10::IValue> outputs, Bytes least) const;
+  bool may_stray(std::span<const StorageUse> inputs) const;
   bool is_next(std::uint64_t key, std::span<const StorageUse> inputs);
+  bool try_to_begin(std::uint64_t key, std::span<const StorageUse> inputs, bool leaves);
   bool begins_step(std::uint64_t key, bool leaves);
   void start_step(bool follows_one);
   void finish_step();
@@ -97,7 +99,8 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   std::uint64_t steps_at_border_ = 0;  // counts_.steps at the last mark_step()
   bool prepared_ = false;              // the actions before the op at place_ are carried out
   bool in_op_ = false;                 // the op at place_ runs
-  bool in_stray_ = false;              // an op runs that is not the one at place_ and reads nothing of the pool
+  bool in_stray_ = false;              // an op runs that is not the one at place_ and reads nothing that can move
+  std::uint64_t stray_key_ = 0;        // that op's
   bool follows_one_ = false;           // the step before this one was followed too
   std::vector<StorageUse> inputs_;     // of the op that runs
   bool blanks_will_do_ = false;        // the op that runs touches bytes whose content it does not use

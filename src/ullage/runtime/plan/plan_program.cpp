@@ -10,10 +10,19 @@ namespace ullage::runtime {
 
 using plan::Action;
 
+namespace {
+
+bool runs_again(const Action& action) {
+  return action.what == Action::What::Recompute || action.what == Action::What::BatchNorm;
+}
+
+}  // namespace
+
 PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
     : sites_(std::move(sites)),
       actions_(plan.schedule.actions),
       makers_(sites_.values, plan::kNone),
+      loose_(sites_.values),
       taped_readers_(sites_.values),
       peak_(plan.peak),
       overhead_(plan.overhead),
@@ -33,10 +42,9 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
     for (const plan::ValueIndex value : sites_.ops[i].makes) makers_[value] = i;
   }
   for (const Action& action : actions_) {
-    const bool again = action.what == Action::What::Recompute || action.what == Action::What::BatchNorm;
-    recomputes_ += again;
+    recomputes_ += runs_again(action);
     spills_ += action.what == Action::What::Spill;
-    if (again) taped_[action.op] = true;
+    if (runs_again(action)) taped_[action.op] = true;
   }
   for (const plan::OpIndex i : sites_.ops.ids()) {
     if (!taped_[i]) continue;
@@ -44,20 +52,45 @@ PlanProgram::PlanProgram(plan::Sites sites, const plan::Plan& plan)
   }
   find_last();
   for (const plan::OpIndex i : sites_.ops.ids()) {
-    if (!sites_.ops[i].reads.empty()) last_key_ = sites_.ops[i].key;
+    if (!sites_.ops[i].reads.empty() && !sites_.ops[i].small) last_key_ = sites_.ops[i].key;
   }
 }
 
-// The actions of such an op come right after the op before it, or before the first op that stays.
+// Returns for each value whether an op that is run again reads it.
+Table<plan::ValueIndex, bool> PlanProgram::needed_again() const {
+  Table<plan::ValueIndex, bool> needed(sites_.values);
+  for (const Action& action : actions_) {
+    if (!runs_again(action)) continue;
+    const plan::Sites::Op& op = sites_.ops[action.op];
+    for (const plan::ValueIndex value : op.reads) needed[value] = true;
+    for (const plan::ValueIndex value : op.batch_norm_reads) needed[value] = true;
+  }
+  return needed;
+}
+
+// The actions of an op that touches nothing come right after the op before it, or before the first op that stays. A
+// small op that has actions stays: the program may free something before or after it.
 void PlanProgram::leave_idle_ops_out() {
-  const auto idle = [](const plan::Sites::Op& op) { return op.reads.empty() && op.makes.empty(); };
-  if (std::ranges::all_of(sites_.ops, idle)) return;
+  const Table<plan::ValueIndex, bool> needed = needed_again();
+  const auto is_needed = [&](plan::ValueIndex value) { return needed[value]; };
+  Table<plan::OpIndex, bool> acts(sites_.ops.size());
+  for (const Action& action : actions_) acts[action.at] = true;
+  const auto idle = [&](plan::OpIndex at) {
+    const plan::Sites::Op& op = sites_.ops[at];
+    if (op.reads.empty() && op.makes.empty()) return true;
+    return op.small && !acts[at] && std::ranges::none_of(op.reads, is_needed) &&
+           std::ranges::none_of(op.makes, is_needed);
+  };
+  if (std::ranges::all_of(sites_.ops.ids(), idle)) return;
   Table<plan::OpIndex, plan::Sites::Op> busy;
   Table<plan::OpIndex, bool> was_idle(sites_.ops.size());
   Table<plan::OpIndex, plan::OpIndex> before(sites_.ops.size());  // how many busy ops are before each op
   for (const plan::OpIndex i : sites_.ops.ids()) {
     before[i] = busy.next_id();
-    was_idle[i] = idle(sites_.ops[i]);
+    was_idle[i] = idle(i);
+    if (was_idle[i]) {
+      for (const plan::ValueIndex value : sites_.ops[i].makes) loose_[value] = true;
+    }
     if (!was_idle[i]) busy.push_back(std::move(sites_.ops[i]));
   }
   for (Action& action : actions_) {

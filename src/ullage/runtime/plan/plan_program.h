@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Prepares a plan for being carried out: what to do before and after each op, and which ops to keep on tape. Ops that
-// neither read nor make a storage of the pool are left out, because programs make such calls in any number and order (a
-// DataLoader unpacks batches as its workers deliver them). This header includes no torch.
+// Prepares a plan for being carried out: what to do before and after each op, and which ops to keep on tape. This
+// header includes no torch.
+//
+// Left out are ops that neither read nor make a storage of the pool, because programs make such calls in any number and
+// order (a DataLoader unpacks batches as its workers deliver them). So are ops on storages too small to move (words of
+// other lengths in each batch, sums of losses), unless the plan does something at them, or runs an op again that reads
+// what they read or make.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/file/plan_file.h"
@@ -30,8 +34,10 @@ class PlanProgram final {
   const plan::Sites& sites() const { return sites_; }
   std::span<const plan::Action> before(plan::OpIndex op) const { return at(op, false); }
   std::span<const plan::Action> after(plan::OpIndex op) const { return at(op, true); }
-  // The key of the last op that reads a storage of the pool.
+  // The key of the last op that reads a storage of the pool that is not small.
   std::uint64_t last_key() const { return last_key_; }
+  // An op that was left out makes this value, in a small storage. So it may be anywhere.
+  bool is_loose(plan::ValueIndex value) const { return loose_[value]; }
   // `action`: a Drop from before() or after(). True if the step does not make that value again.
   bool is_last(const plan::Action& action) const { return last_[static_cast<std::size_t>(&action - actions_.data())]; }
   // Does the plan run this op again?
@@ -51,6 +57,7 @@ class PlanProgram final {
 
  private:
   std::span<const plan::Action> at(plan::OpIndex op, bool after) const;
+  Table<plan::ValueIndex, bool> needed_again() const;
   void leave_idle_ops_out();
   void find_last();
 
@@ -60,6 +67,7 @@ class PlanProgram final {
   std::vector<bool> last_;            // index: as actions_
   std::vector<std::uint32_t> first_;  // index of the first action before op i: at 2 i; of those after it: at 2 i + 1
   Table<plan::ValueIndex, plan::OpIndex> makers_;
+  Table<plan::ValueIndex, bool> loose_;
   Table<plan::OpIndex, bool> taped_;
   Table<plan::ValueIndex, std::vector<plan::OpIndex>> taped_readers_;
   Bytes peak_;

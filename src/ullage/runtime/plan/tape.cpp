@@ -60,6 +60,10 @@ bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
       known.met = true;
       continue;
     }
+    if (program_->is_loose(reads[i])) {
+      rebind(reads[i], inputs[i]);
+      continue;
+    }
     if (known.at != Address{}) {
       // A storage that lived on from the step before, which no op of this step used yet. The program may have put
       // another in its place: a batch that is loaded one step ahead.
@@ -76,6 +80,18 @@ bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
     bind(reads[i], inputs[i]);
   }
   return true;
+}
+
+// Binds a value whose maker the plan left out. No op that is run again reads it, so nothing is lost if it moved.
+void Tape::rebind(ValueIndex value, const StorageUse& use) {
+  if (place(value).in_program()) newest_.erase(place(value).at.value);
+  if (const auto other = newest_.find(use.begin.value); other != newest_.end()) place(other->second).newest = false;
+  bind(value, use);
+}
+
+bool Tape::runs_on(Address at) const {
+  const auto found = newest_.find(at.value);
+  return found != newest_.end() && !program_->taped_readers(found->second).empty();
 }
 
 void Tape::bind(ValueIndex value, const StorageUse& use) {

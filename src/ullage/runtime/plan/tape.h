@@ -44,6 +44,8 @@ class Tape final {
 
   // Op `at` of the step is about to run on these storages of the pool. False: they are not what the plan reads there.
   bool bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs);
+  // Does the storage at `at` hold a value from which the plan makes others again?
+  bool runs_on(Address at) const;
   // Keeps the op on tape if the plan runs it again.
   void capture(plan::OpIndex at, const OpCall& call, std::span<const StorageUse> inputs);
   // The op has run. `inputs` as for bind_inputs(). False: it made something else than planned.
@@ -96,6 +98,7 @@ class Tape final {
 
   Place& place(plan::ValueIndex value) { return places_[value]; }
   void bind(plan::ValueIndex value, const StorageUse& use);
+  void rebind(plan::ValueIndex value, const StorageUse& use);
   StoragePtr bytes_of(plan::ValueIndex value);
   void drop(plan::ValueIndex value, bool last);
   bool run_again(plan::OpIndex op, std::span<const plan::ValueIndex> keeps, bool batch_norm);
