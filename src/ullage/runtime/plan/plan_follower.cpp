@@ -253,10 +253,10 @@ bool PlanFollower::try_to_begin(std::uint64_t key, std::span<const StorageUse> i
   return false;
 }
 
-// Does a planned step begin with this op? It must come right after the last op of such a step (ops that read nothing of
-// the pool do not count), or after mark_step(). Or it `leaves` a planned step, because the rest of that one is left
-// out: a GradScaler skips the optimizer. A step cannot be followed from a later op, because the ops before would not be
-// on tape.
+// Does a planned step begin with this op? It must come right after the last op of such a step (ops that read nothing
+// that can move do not count), or after mark_step(). Or it `leaves` a planned step, because the rest of that one is
+// left out: a GradScaler skips the optimizer. A step cannot be followed from a later op, because the ops before would
+// not be on tape.
 bool PlanFollower::begins_step(std::uint64_t key, bool leaves) {
   const PlanProgram* program = next_ != nullptr ? next_.get() : program_.get();
   if (program == nullptr || program->op({}).key != key) return false;
