@@ -178,12 +178,8 @@ class CpuRuns final : public AdviseRuns {
 
  private:
   static Tried failed(Failure failure) {
-    Tried tried;
-    tried.error = failure.lines.empty() ? "interrupted" : one_line(failure.lines.back());
-    tried.exit_code = failure.exit_code;
-    if (failure.out_of_time) tried.end = Tried::End::TimeOver;
-    tried.interrupted = failure.exit_code > kInterrupted && failure.lines.empty();
-    tried.last_lines = std::move(failure.lines);
+    Tried tried = tried_of(std::move(failure));
+    tried.error = one_line(tried.error);
     return tried;
   }
 
@@ -219,6 +215,16 @@ class CpuRuns final : public AdviseRuns {
 std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card,
                                      ScratchFolder scratch) {
   return std::make_unique<DryRuns>(std::move(program), std::move(runner), std::move(device), card, std::move(scratch));
+}
+
+Tried tried_of(Failure failure) {
+  Tried tried;
+  tried.exit_code = failure.exit_code;
+  tried.interrupted = failure.exit_code > kInterrupted && failure.lines.empty();
+  if (failure.out_of_time) tried.end = Tried::End::TimeOver;
+  tried.error = failure.lines.empty() ? "interrupted" : failure.lines.back();
+  tried.last_lines = std::move(failure.lines);
+  return tried;
 }
 
 std::unique_ptr<AdviseRuns> cpu_runs(Launch program, Bytes memory, Bytes machine, store::SpillPlace spill, bool here,

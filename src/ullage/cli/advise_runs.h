@@ -76,6 +76,10 @@ class AdviseRuns {
 std::unique_ptr<AdviseRuns> dry_runs(Launch program, DryRunner runner, std::string device, DryCard card,
                                      ScratchFolder scratch);
 
+// A run that failed, was interrupted, or ran out of time. Its error is the last line, which says what is wrong; the one
+// before it says only that something is.
+Tried tried_of(Failure failure);
+
 // On this machine: recorded under Ullage's runtime, which spills what this machine has no room for. The peak is what
 // the process needs under `ullage run`; it fits if that is at most `memory`. If the order says so, the program runs
 // without the runtime, and the peak is that process's. `spill` as for TakeRunner.

@@ -17,8 +17,6 @@
 namespace ullage::cli {
 namespace {
 
-constexpr int kInterrupted = 128;  // exit codes above it are signals
-
 advise::Effect effect_of(plan::Lever::Results results) {
   if (results == plan::Lever::Results::BitEqual) return advise::Effect::SameBits;
   return results == plan::Lever::Results::Rounding ? advise::Effect::Rounding : advise::Effect::Different;
@@ -41,7 +39,7 @@ class RehearsedRuns final : public AdviseRuns {
     if (order.trial == nullptr) question.memory = memory_;
     std::ostringstream unheard;  // its notes are about how the figure was found
     auto made = make_prediction(program, question, progress_, unheard);
-    if (auto* failure = std::get_if<Failure>(&made)) return failed(std::move(*failure));
+    if (auto* failure = std::get_if<Failure>(&made)) return tried_of(std::move(*failure));
     auto& done = std::get<Made>(made);
     tried.choices = done.takes.choices;
     see(done.takes.changes);
@@ -65,17 +63,6 @@ class RehearsedRuns final : public AdviseRuns {
   std::size_t side_by_side(Bytes) const override { return 1; }
 
  private:
-  static Tried failed(Failure failure) {
-    Tried tried;
-    tried.exit_code = failure.exit_code;
-    tried.interrupted = failure.exit_code > kInterrupted && failure.lines.empty();
-    if (failure.out_of_time) tried.end = Tried::End::TimeOver;
-    // Its last line says what is wrong; the one before it only that something is.
-    tried.error = failure.lines.empty() ? "interrupted" : failure.lines.back();
-    tried.last_lines = std::move(failure.lines);
-    return tried;
-  }
-
   // Programs say which of their options change results, and how.
   void see(const std::vector<trace::ResultChange>& changes) {
     for (const trace::ResultChange& change : changes) {
