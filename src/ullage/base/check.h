@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checks of contracts between parts of Ullage. They stay on in release builds: if a contract is broken, the counts of
-// bytes can be wrong, and the program must not go on with them silently.
+// Checks of contracts between parts of Ullage. They stay on in release builds. If a contract is broken, the counts of
+// bytes may be wrong, and the program must not go on silently.
 
 #include <stdexcept>
 #include <string>

@@ -11,9 +11,9 @@
 
 namespace ullage {
 
-// Reads "900MiB", "2GiB", "1.5 GB", "4096". K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB and TB
-// are powers of 1000; a bare number is bytes. Spaces around the number and the unit are ignored. Fractions are rounded
-// down to whole bytes. Anything else (a sign, an unknown unit, more than 2^64 - 1 bytes) is BadArgument.
+// Reads "900MiB", "2GiB", "1.5 GB", "4096". K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024. kB, MB, GB and TB are
+// powers of 1000. A bare number is bytes. Spaces around the number and the unit are ignored. Fractions are rounded down
+// to whole bytes. Anything else (a sign, an unknown unit, more than 2^64 - 1 bytes) is BadArgument.
 Result<Bytes> parse_bytes(std::string_view text);
 
 // "2.00 GiB", "1.50 KiB", "512 B": binary units up to TiB, with two decimals (bytes have none), rounded down.

@@ -17,8 +17,8 @@ namespace {
 
 using predict::LargestThatFits;
 
-// Predicts the program with the choice at `value`. Returns nothing if the rehearsal failed or the program has no
-// such option. Sets `stopped` if a signal ended it; does nothing once that is set.
+// Predicts the program with the choice at `value`. Returns nothing if the rehearsal failed or the program has no such
+// option. If a signal ended the rehearsal, sets `stopped`. Does nothing once `stopped` is set.
 std::optional<Made> at_choice(const RecordedProgram& program, const Choice& choice, std::int64_t value,
                               predict::Question question, Progress& progress, std::optional<Failure>& stopped) {
   if (stopped) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<Made> at_choice(const RecordedProgram& program, const Choice& choi
   if (other == nullptr) return std::nullopt;
   question.memory.reset();
   question.cuda.reset();
-  std::ostringstream unheard;  // its notes are about a value that the person did not ask for
+  std::ostringstream unheard;  // notes about this value are not printed: the person did not ask for it
   std::variant<Made, Failure> made = make_prediction(*other, question, progress, unheard);
   auto* found = std::get_if<Made>(&made);
   if (found == nullptr) {
@@ -75,7 +75,7 @@ class TriedChoice final {
   std::map<std::int64_t, LargestThatFits> rows_;
 };
 
-// Words are in order of preference, so all are tried.
+// Returns the most preferred word that fits: tries the words from the last one on.
 LargestThatFits first_word(const Choice& choice, TriedChoice& tried) {
   for (const std::int64_t value : choice.values | std::views::reverse) {
     if (tried.at(value).fits) return tried.row(value);
@@ -103,7 +103,7 @@ std::optional<Failure> add_largest_choices(const RecordedProgram& program, const
     std::vector<LargestThatFits>& rows = made.prediction.largest;
     const auto by_law = std::ranges::find(rows, choice.name, &LargestThatFits::knob);
     const bool law_fits = by_law != rows.end() && by_law->value > 0;
-    // A law is tried at some values only, those between its takes. So the search goes on from its answer.
+    // A law's answer need not be a value that the option allows. If it is not one, the search goes on from there.
     if (law_fits && !std::ranges::binary_search(choice.values, by_law->value)) continue;
     TriedChoice tried(program, choice, question, progress, stopped);
     tried.know(row_of(choice, choice.value, made));

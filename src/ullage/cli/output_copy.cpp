@@ -21,8 +21,8 @@
 namespace ullage::cli {
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{64} << 10;  // a bar of progress ends no line for hours
-constexpr int kLook = 100;                                   // ms between looks whether the program has ended
+constexpr std::size_t kLongestLine = std::size_t{64} << 10;  // a progress bar may write for hours without a line end
+constexpr int kLook = 100;                                   // ms between two checks whether the program has ended
 
 // Keeps the last lines of several streams in the order in which they ended.
 class KeptLines final {
@@ -61,7 +61,7 @@ struct Way {
   int ours = -1;     // we read here; -1: ended
   int to = -1;       // STDOUT_FILENO or STDERR_FILENO
   bool terminal = false;
-  std::string begun;  // the begin of a line
+  std::string begun;  // a line that has not ended yet
 };
 
 void close_it(int& fd) {
@@ -102,7 +102,7 @@ bool same_output() {
          out.st_ino == err.st_ino;
 }
 
-// Writes all of it. False: nobody reads there any more.
+// Writes all of `text`. False: nobody reads from `to` any more.
 bool write_all(int to, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(to, text.data(), text.size());
@@ -130,7 +130,7 @@ void follow_size(const Way& way) {
 struct OutputCopy::State {
   std::array<Way, 2> ways;  // the second is unused if both outputs are one
   KeptLines kept;
-  std::atomic<bool> ended{false};  // the program has
+  std::atomic<bool> ended{false};  // the program has ended
 
   ~State() {
     for (Way& way : ways) close_it(way.program), close_it(way.ours);
@@ -138,8 +138,8 @@ struct OutputCopy::State {
 
   bool open() const { return ways[0].ours >= 0 || ways[1].ours >= 0; }
 
-  // Copies what there is. If nobody reads our output any more, closes the way, so that the program learns it as it
-  // would without us.
+  // Copies what can be read now. If nobody reads our output any more, closes the way. The program's next write then
+  // fails, as it would without us.
   void copy_from(Way& way) {
     char buffer[std::size_t{64} << 10];
     const ssize_t n = ::read(way.ours, buffer, sizeof buffer);
@@ -150,7 +150,7 @@ struct OutputCopy::State {
     if (!write_all(way.to, text)) close_it(way.ours);
   }
 
-  // Waits at most `wait` ms. Returns whether there was anything.
+  // Waits at most `wait` ms for output and copies it. Returns whether there was any.
   bool copy_some(int wait) {
     pollfd heard[2] = {{ways[0].ours, POLLIN, 0}, {ways[1].ours, POLLIN, 0}};  // -1 is left out
     if (::poll(heard, 2, wait) <= 0) return false;
@@ -164,7 +164,7 @@ struct OutputCopy::State {
 
   void run() {
     while (open()) {
-      const bool last = ended.load();  // before the look: what the program wrote is there by then
+      const bool last = ended.load();  // read before copying: all that the program wrote can be read by then
       for (Way& way : ways) {
         if (way.terminal && way.ours >= 0) follow_size(way);
       }

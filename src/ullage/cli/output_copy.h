@@ -2,7 +2,7 @@
 #pragma once
 
 // Stands between a program's outputs and ours. Passes the program's output on to our stdout and stderr at once, byte
-// for byte, and keeps the end of it for a reader of logs.
+// for byte. Keeps the last kKept bytes, so that `ullage explain` can read them as a log.
 
 #include "ullage/base/result.h"
 
@@ -32,19 +32,19 @@ class OutputCopy final {
   int program_stdout() const;
   int program_stderr() const;
 
-  // Begins to copy, on a thread. To be called when the program has its descriptors.
+  // Begins to copy, on a thread. Call this once the program has been started and so has its descriptors.
   void start();
 
-  // To be called after the program's end. Copies what it wrote and returns what was kept: lines of both outputs in the
-  // order in which they ended. If a process that the program left behind still has an output, a child of ours goes on
-  // copying until that process ends.
+  // Call this after the program has ended. Copies the rest of its output and returns the kept lines of both outputs, in
+  // the order in which they ended. If a process that the program started still has an output open, a child of ours goes
+  // on copying until that process ends.
   std::string finish();
 
  private:
   struct State;
   explicit OutputCopy(State* state) : state_(state) {}
 
-  State* state_;  // owned; not a member, because the thread refers to it while this object may move
+  State* state_;  // owned; on the heap, because the thread refers to it while this object may move
   std::thread thread_;
 };
 

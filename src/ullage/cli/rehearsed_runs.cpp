@@ -35,9 +35,9 @@ class RehearsedRuns final : public AdviseRuns {
     }
     RecordedRehearsal program(order.trial == nullptr ? runner_ : runner_.without_spill(), words, order.deadline);
     predict::Question question;
-    // The largest sizes are those of the program as it is.
+    // Only the program without a remedy is asked for its largest sizes.
     if (order.trial == nullptr) question.memory = memory_;
-    std::ostringstream unheard;  // its notes are about how the figure was found
+    std::ostringstream unheard;  // notes say how the figure was found; advise does not print them
     auto made = make_prediction(program, question, progress_, unheard);
     if (auto* failure = std::get_if<Failure>(&made)) return tried_of(std::move(*failure));
     auto& done = std::get<Made>(made);

@@ -88,8 +88,9 @@ class Budget final : public Limit {
   // Lends the pool the unused part of the reserve. False: there is none, or it is not lent.
   bool lend();
 
-  // The outside is about to reach `outside`, so the pool may hold no more than that leaves. Counts for no least budget:
-  // bytes that are really taken are measured. Zero: nothing is foreseen. lend() ends it too.
+  // Announces that the bytes outside the pool will soon reach `outside`, so that the pool holds no more than these
+  // leave. The announcement does not raise the least budget, because bytes that are really taken are measured. Zero
+  // ends it, and so does lend().
   void foresee(Bytes outside) { foreseen_.store(outside.count); }
 
   // Reserves bytes that a consumer outside the pool is about to take, on top of those that are there now, until
@@ -103,7 +104,7 @@ class Budget final : public Limit {
 
   Bytes stated() const { return Bytes{stated_.load()}; }
   bool unlimited() const { return stated() == Bytes{}; }
-  // For a child made by fork. Ends the reserve, because the libraries are the parent's and have what they need.
+  // For a child made by fork. Ends the reserve, because the libraries had taken what they need before the fork.
   void expect_nothing() { set_aside_.store(0); }
   // Changes the budget from the next time on that the limit is asked for.
   void restate(Bytes stated) { stated_.store(stated.count); }
@@ -114,12 +115,12 @@ class Budget final : public Limit {
   // The bytes that the other processes of the tree hold.
   Bytes others() const;
   // Returns the bytes that the pool could not have had if a request had been refused now. They are the outside, its
-  // charges or a reserve that is not lent, the margin, and the bytes that other processes hold. Bytes that those are
-  // only expected to take are left out, because a refusal waits until they are taken.
-  // On a card, charged bytes that do not stand outside are left out too: they are given back before a refusal.
+  // charges or a reserve that is not lent, the margin, and the bytes that other processes hold. Bytes that other
+  // processes are only expected to take are left out, because a refusal waits until they are taken. On a card, charged
+  // bytes that do not stand outside are left out too: they are given back before a refusal.
   Bytes needed_beside(Bytes outside, Bytes others) const;
-  // needed_beside() where nobody has asked for the limit since note_least(): present charges, and what a card's
-  // libraries need, count nevertheless.
+  // needed_beside() for a time in which nobody has asked for the limit since note_least(). Present charges count even
+  // then, and so does what a card's libraries need.
   Bytes still_needed() const;
   // The bytes outside the pool when the first of the present charges was made, plus all charges; zero if nothing is
   // charged.
@@ -140,11 +141,12 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> steps_{0};
   std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
   std::atomic<std::uint64_t> needed_lately_{
-      0};                                      // the most bytes outside the pool since note_least(); no unused reserve
-  std::atomic<std::uint64_t> beside_last_{0};  // needed_lately_ at the last note_least() outside of such a stretch
+      0};                                      // the highest needed_beside() since note_least()
+  // Needed_lately_ at the last note_least() that no leave_out_of_least() covers.
+  std::atomic<std::uint64_t> beside_last_{0};
   std::atomic<std::uint64_t> least_;
   std::atomic<bool> left_out_{false};
-  bool follows_steps_ = false;  // end_step() has set the reserve to what a step was seen to take
+  bool follows_steps_ = false;  // the reserve follows what steps were seen to take (end_step())
 };
 
 }  // namespace ullage::store

@@ -245,7 +245,7 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own) {
     const bool is_own = own != nullptr && &slot == own;
     if (!is_own && !is_alive(slot)) continue;
     if (!is_own) sum += grown(slot.rss, slot.rss_counted) + Bytes{slot.leased.load()};
-    // Nor do its own copies of shared pages show in what it holds.
+    // Copies that a process makes of shared pages do not change its resident size, so they are added here.
     sum += Bytes{slot.copies_expected.load()} + grown(slot.diverged, slot.diverged_counted);
   }
   return sum;

@@ -228,8 +228,8 @@ Bytes others_of(const LedgerPage& page, const LedgerSlot* own);
 // The part of others_of() that is expected and not there yet: copies of pages that a fork shares.
 Bytes expected_of(const LedgerPage& page);
 
-// Waits until no child made by fork is expected to copy pages any more, asks the launcher to count the tree, and waits
-// for that count. Returns false if there is none within `most`.
+// Waits until no forked child is expected to copy pages any more. Then asks the launcher to count the tree, and waits
+// for the count. Returns false if no count comes within `most`.
 bool await_count(LedgerPage& page, std::chrono::milliseconds most);
 
 // Raises `peak` to `value` if it is lower.

@@ -104,7 +104,7 @@ Bytes PagerCore::free(Address at) {
       history_.add_death(storage.last_use);
       if (storage.pins > 0) pinned_ -= storage.span;
       if (storage.where == Where::Resident && storage.read_only()) store_.protect(at, Access::ReadWrite);
-      diverge(storage);  // its pages go to another, which writes them
+      diverge(storage);  // its pages go to another storage, which will be written to
       if (storage.where == Where::Dropped) counts_.dropped_now -= storage.span;
       if (storage.where == Where::Spilled || storage.where == Where::Returning) counts_.spilled_now -= storage.span;
       // A thread that is reading or writing it now gives the slot back itself.
@@ -285,7 +285,7 @@ Pager::FaultAnswer PagerCore::no_room_at_a_fault() {
 
 Bytes PagerCore::trim(Bytes headroom) {
   Lock lock(lock_);
-  if (captures_ > 0) return {};  // idle pages stay too: to take them away, the device's work would be waited for
+  if (captures_ > 0) return {};  // idle pages stay too, because taking them away would wait for the device
   ++moves_;
   lock.unlock();
   Bytes given_back = store_.trim(headroom);
@@ -294,7 +294,7 @@ Bytes PagerCore::trim(Bytes headroom) {
   changed_.notify_all();
   if (store_.excess() == Bytes{}) return given_back;
   given_back += give_way(lock);
-  return given_back + store_.trim(headroom);  // of what the background evicted meanwhile
+  return given_back + store_.trim(headroom);  // gives back what the background thread evicted meanwhile
 }
 
 // Evicts until the pool holds no more than its limit. Returns the bytes that went back to the system.
@@ -422,7 +422,7 @@ void PagerCore::diverge(Bytes bytes) {
   if (settings_.diverged) settings_.diverged(bytes);
 }
 
-// The same for an op's input that is not the pool's, such as a weight in a mapped file. Its pages are shared until this
+// Does the same for an op's input outside the pool, such as a weight in a mapped file. Its pages are shared until this
 // process first writes them after a fork.
 void PagerCore::diverge_outside(const OpInput& input) {
   if (!forked_ || !input.written) return;
@@ -437,7 +437,7 @@ void PagerCore::unpin(Pageable& storage) {
   if (--storage.pins == 0) pinned_ -= storage.span;
 }
 
-// Returns and notes what must be resident at this moment, with `request` more.
+// Returns how many bytes must be resident at this moment, `request` included, and notes the number.
 Bytes PagerCore::note_at_once(Bytes request) {
   const Bytes at_once = pinned_ + store_.counts().slabs + request;
   keep_at_once(at_once);

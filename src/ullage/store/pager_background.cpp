@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 constexpr std::chrono::milliseconds kWhileIdle{50};
-constexpr Seconds kDue{0.5};                    // what is used within this is read ahead; 128 MiB take about 0.05 s
-constexpr std::uint64_t kLeastAhead = 32;       // ops: what is used sooner is not written ahead
+// Storages needed within this time are read ahead; 128 MiB take about 0.05 s.
+constexpr Seconds kDue{0.5};
+constexpr std::uint64_t kLeastAhead = 32;       // ops; storages needed sooner are not written ahead
 constexpr std::uint64_t kStillEvicting = 8192;  // ops since the last eviction; after more, nothing is written ahead
 // Writes ahead until free room and the clean storages that are needed last together make up the limit divided by this,
 // but at most kMostReady.
@@ -73,8 +74,8 @@ bool PagerCore::carry_out_order(Lock& lock) {
   return false;
 }
 
-// Reads ahead the spilled storage that is due first, if there is room, or if clean storages that are needed later can
-// be evicted for it. False: nothing was read.
+// Reads ahead the spilled storage that is needed first. If there is no room, evicts clean storages that are needed
+// later. Returns false if nothing was read.
 bool PagerCore::bring_back_due(Lock& lock) {
   const OpId now = history_.now();
   auto due = storages_.end();

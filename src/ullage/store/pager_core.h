@@ -71,7 +71,8 @@ class PagerCore final : public Pager, public PlannedMoves {
   // The reason why room is made: a new storage, an op's input, or a page fault. An input or a fault may use the
   // reserved slot of the tier. Only a fault may evict pinned storages, because it cannot be refused.
   enum class For { New, Input, Fault };
-  // One: the pages of one storage are free. Waited: something changed meanwhile, so look again. None: nothing can go.
+  // The outcome of an attempt to make room. One: the pages of one storage are free now. Waited: another thread changed
+  // something meanwhile, so try again. None: nothing can be evicted.
   enum class Evicted { One, Waited, None };
 
   struct Held {
@@ -115,7 +116,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   // The attempts that were made already to meet one request.
   struct Tried {
     int recounts = 0;
-    bool is_pinned = false;  // what is requested is an input of the op in flight, so pinned_ has its bytes already
+    bool is_pinned = false;  // the request is for an input of the op in flight, so pinned_ has its bytes already
     LastTries last;
   };
   std::optional<Shortage> make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried);
@@ -169,7 +170,7 @@ class PagerCore final : public Pager, public PlannedMoves {
   Pageables storages_;
   UseHistory history_;
   PagerCounts counts_;
-  Bytes at_once_lately_;  // as counts_.at_once_peak, but since take_at_once()
+  Bytes at_once_lately_;  // the most that had to be resident at once since take_at_once()
   OpId evicted_at_;       // the op at which something was last evicted
   // A copy that a plan ordered from the background thread.
   struct Order {
@@ -190,11 +191,12 @@ class PagerCore final : public Pager, public PlannedMoves {
   int captures_ = 0;            // in progress
   int starving_ = 0;            // threads that wait for a move to end, because nothing else can be evicted
   int fruitless_ = 0;           // evictions in a row, for faults, of storages that a fault had just brought back
-  LastTries fruitless_tries_;   // of the fault that found fruitless_ too high
+  LastTries fruitless_tries_;   // the last tries for the fault at which fruitless_ passed its limit
   std::uint64_t next_id_ = 1;
   bool in_child_ = false;
   bool forked_ = false;
-  Bytes diverged_;                                        // in all
+  // Bytes shared with forked children that were written or given up, in all.
+  Bytes diverged_;
   std::unordered_set<std::uint64_t> written_since_fork_;  // addresses of storages that are not the pool's
   Bytes spilled_for_forks_;  // bytes spilled by before_fork() while nothing else was spilled
   Bytes childs_share_;       // in a forked child: most bytes that may be present when it reads a storage back

@@ -17,11 +17,12 @@ constexpr int kJustHealed = 0;
 constexpr int kPinned = 1;
 constexpr int kFree = 2;
 
-constexpr int kMostWaits = 8;  // for ops that read a storage while its copy is about to begin
+// Waits for ops that read a storage just before its copy begins; after so many, the copy is given up.
+constexpr int kMostWaits = 8;
 
 }  // namespace
 
-// Of one storage that is being written out.
+// The gate for the copy of one storage that is being written out.
 class PagerCore::Gate final : public CopyGate {
  public:
   // Called with the lock held.
@@ -29,7 +30,7 @@ class PagerCore::Gate final : public CopyGate {
     if (storage.pins == 0) ops_ = storage.ops;
   }
 
-  // The lock is held until the copy was given, so that no op begins before that.
+  // Holds the lock until the device has been given the copy, so that no op begins before then.
   Answer pass(const std::function<void()>& begin) override {
     const Lock lock(pager_.lock_);
     Pageable* storage = pager_.find(at_, id_);

@@ -36,7 +36,7 @@ class Pages {
   virtual ~Pages() = default;
 
   // The smallest number of bytes that can be mapped at an address. If it is kHugePage, as on a card, the store asks for
-  // huge pages only, and requests below Store::kLeastRange must not come to the store.
+  // huge pages only. Then no request below Store::kLeastRange may reach the store.
   virtual Bytes granularity() const { return kSmallPage; }
 
   // Reserves address space at which no memory is mapped: `wanted` bytes, or as many as the system allows. Called once.

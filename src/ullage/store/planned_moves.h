@@ -12,11 +12,11 @@ namespace ullage::store {
 class Recomputer {
  public:
   virtual ~Recomputer() = default;
-  // Recomputes the storage at `at`, which is needed before the plan has recomputed it: by an op, by backward, or
-  // (`at_fault`) by an instruction that faulted. True: its bytes came back through PlannedMoves::adopt(). Called on the
-  // thread that needs the storage, with no lock held, and by one thread at a time for each storage. It may use the
-  // pager and other dropped storages, which are recomputed first. If it throws, that counts as false, and the exception
-  // says why.
+  // Recomputes the storage at `at`, which is needed before the plan has recomputed it. An op needs it, or the backward
+  // pass, or (`at_fault`) an instruction that faulted. True: its bytes came back through PlannedMoves::adopt(). Called
+  // on the thread that needs the storage, with no lock held, and by one thread at a time for each storage. It may use
+  // the pager and other dropped storages, which are recomputed first. If it throws, that counts as false, and the
+  // exception says why.
   virtual bool recompute(Address at, bool at_fault) = 0;
 };
 

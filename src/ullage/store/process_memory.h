@@ -47,8 +47,8 @@ Bytes file_pages_of(std::int32_t pid);
 // /proc/PID/stat). Zero if it is gone.
 Bytes faulted_of(std::int32_t pid);
 
-// False: the process has ended, or never was. resident_of() does not tell: it is zero for a process that is ending,
-// while its memory is still being given back.
+// Returns false if the process has ended or never existed. resident_of() does not show this: it is already zero while a
+// process is ending and the system is still taking its memory back.
 bool holds_memory(std::int32_t pid);
 
 // `root` and all processes that descend from it and are alive, `root` first.

@@ -66,8 +66,8 @@ class CopyBuffer final {
   // False: pages are gone.
   bool take(Address from, Bytes size) {
     for (Bytes done; done < size;) {
-      // Writes as much as the pipe holds. If the kernel finds the pages gone, the call fails. The call is a raw one,
-      // which the thread sanitizer does not see: it would report a race with the thread that took the pages away.
+      // Writes as much as the pipe holds. If the kernel finds the pages gone, the call fails. This is a raw system
+      // call, because the thread sanitizer would report a race with the thread that took the pages away.
       const ssize_t sent = ::syscall(SYS_write, in_.number(), bytes_at(from + done), (size - done).count);
       if (sent < 0 && errno == EINTR) continue;
       if (sent <= 0) return false;

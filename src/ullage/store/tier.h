@@ -12,16 +12,16 @@
 
 namespace ullage::store {
 
-// Lets a copy out of a storage begin only while no op can touch its bytes. For devices that run work later than it was
-// given and notice no writes: on these, the wait for the work on the bytes ends before the copy begins, and an op may
-// come between.
+// Lets a copy out of a storage begin only while no op can touch the storage's bytes. Needed on devices that run work
+// later than it was submitted, and that notice no writes. There an op may begin between the end of the wait for earlier
+// work and the begin of the copy.
 class CopyGate {
  public:
   enum class Answer { Begun, WaitAgain, Never };
   virtual ~CopyGate() = default;
-  // Calls `begin`, which gives the copy to the device and returns at once, unless an op got in the way. WaitAgain: an
-  // op has read the bytes since the caller began to wait for the work on them. Never: an op is in flight that has them,
-  // or they were written to; the copy would be thrown away.
+  // Calls `begin`, which submits the copy to the device and returns at once, unless an op got in the way. WaitAgain: an
+  // op has read the bytes since the caller began to wait for the work on them. Never: an op in flight uses the bytes,
+  // or they were written to, so the copy would be worthless.
   virtual Answer pass(const std::function<void()>& begin) = 0;
 };
 
@@ -36,7 +36,7 @@ class Tier {
 
   // Writes the whole slot from `from`, a multiple of 4096. After an error the slot holds nothing and may be written
   // again. `sharing`: are the pages shared with a forked process? Every copy by a Bridge passes `gate` (null: there is
-  // none); if that says Never, the result is an error.
+  // none); if the gate says Never, the result is an error.
   enum class Sharing { None, WithAFork };
   virtual Status write(const SpillSlot& slot, Address from, Sharing sharing, CopyGate* gate) = 0;
 
@@ -52,9 +52,9 @@ class Tier {
   virtual void after_fork_in_child() {}
 };
 
-// Copies from and to memory that the processor cannot reach: a card's. Thread-safe. A copy waits for the work on these
-// bytes that the device was given before, and each call returns when the bytes are there. copy_out() passes `gate`
-// (null: there is none) between the wait and the copy; if that says Never, the result is an error.
+// Copies from and to the memory of a card, which the processor cannot reach. Thread-safe. A copy waits for all earlier
+// work on these bytes, and each call returns when the bytes have arrived. copy_out() passes `gate` (null: there is
+// none) between the wait and the copy. If the gate says Never, the result is an error.
 class Bridge {
  public:
   virtual ~Bridge() = default;

@@ -41,7 +41,7 @@ class UseHistory final {
   void add_death(UseId last);
 
   // Predicts at which op the storage whose last use was `last` is used again or freed (`dies`). Returns nothing if the
-  // op of that use has no twin, or if nothing has happened to the twin's storage since.
+  // op of that use has no twin, if the twin has fewer uses, or if nothing has happened to the twin's storage since.
   struct Next {
     OpId at;
     bool dies = false;
@@ -51,7 +51,7 @@ class UseHistory final {
   // The number that the next op will get.
   OpId now() const { return {first_op_ + ops_.size()}; }
   // Predicts how long the next `ahead` ops take: as long as those after the twin of the newest op took. Returns nothing
-  // if that op has no twin.
+  // if that op has no twin, or if fewer than `ahead` ops came after the twin.
   std::optional<Seconds> time_until(std::uint64_t ahead) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Builds a Problem (problem.h) part by part: the values that may be moved, the recipes that bring them back, and the
-// positions with their slots.
+// Builds a Problem (problem.h) part by part: first the values that may be moved, then the recipes that bring them back,
+// then the positions with their slots. "Static" means the storages that the plan does not move.
 
 #include "ullage/base/check.h"
 #include "ullage/plan/problem/problem.h"
@@ -42,7 +42,7 @@ class ProblemBuilder final {
   void wanted_until();
   void sum_costs();
 
-  // problem_positions.cpp: levels of what is not moved, positions and slots
+  // problem_positions.cpp: static levels, positions and slots
   void build_positions();
   void sum_static_levels();
   bool touches_moved(const StepOp& op) const;
@@ -62,10 +62,11 @@ class ProblemBuilder final {
   RecomputeWays ways_;
   HotOps hot_;
   Table<StorageIndex, bool> moved_;
-  Table<ValueIndex, MovedIndex> number_;           // or none
-  Table<MovedIndex, OpIndex> wanted_;              // the last op that could need it, itself or for a recompute
-  Table<GapIndex, std::int64_t> gap_most_, left_;  // level of what is not moved: at most in the gap, at its end
-  Table<OpIndex, std::int64_t> need_;              // highest level of that while the op runs, with the op's rise
+  Table<ValueIndex, MovedIndex> number_;           // kNone: the value is not moved
+  // The last op that could need the value, or need it to recompute another.
+  Table<MovedIndex, OpIndex> wanted_;
+  Table<GapIndex, std::int64_t> gap_most_, left_;  // static level: highest in the gap, and at its end
+  Table<OpIndex, std::int64_t> need_;              // static level, highest while the op runs, with its rise
   Table<OpIndex, PositionIndex> position_of_;      // one more than ops: the step's end
   bool closed_ = false;                            // the last position takes no more ops
   Table<GapIndex, std::vector<MovedIndex>> frees_;

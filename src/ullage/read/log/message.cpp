@@ -52,8 +52,9 @@ bool sentence_begins(const Squeezed& text, std::size_t letter) {
   return std::string_view(".;!?").find(before.back()) != std::string_view::npos;
 }
 
-// Words that make what follows a case and no event. A condition ("If you get CUDA out of memory, try a smaller tile")
-// holds for the rest of its sentence, the others ("to avoid CUDA out of memory") up to the next comma.
+// Words after which a sentence speaks of a possible error, not of one that happened. A condition ("If you get CUDA out
+// of memory, try a smaller tile") holds for the rest of its sentence. The others ("to avoid CUDA out of memory") hold
+// up to the next comma.
 struct CaseWords {
   std::string_view words;
   bool to_comma;
@@ -61,8 +62,8 @@ struct CaseWords {
 constexpr CaseWords kCaseWords[] = {{"ifyou", false},    {"whenyou", false}, {"incaseof", true}, {"toavoid", true},
                                     {"toprevent", true}, {"maycause", true}, {"cancause", true}};
 
-// Returns whether a lead stands in a sentence that speaks of a case: advice, not an error. Without figures only its
-// words show it.
+// Returns whether a lead stands in a sentence that only speaks of a possible error, such as advice. A lead with figures
+// is never advice; without figures only the words before it show this.
 bool is_advice(const Squeezed& text, std::size_t begin, std::size_t end) {
   const std::string_view letters = text.letters;
   if (letters.substr(end).starts_with(".triedtoallocate")) return false;
@@ -82,7 +83,7 @@ bool is_advice(const Squeezed& text, std::size_t begin, std::size_t end) {
 bool stands_where_it_must(const Lead& lead, const Squeezed& text, std::size_t begin, std::size_t end) {
   const std::string_view letters = text.letters;
   if ((lead.place & kAtLineBegin) != 0) {
-    // A line break may split "torch.cuda.OutOfMemoryError"; its second part is no "MemoryError".
+    // A line break may split "torch.cuda.OutOfMemoryError"; its second part is not a "MemoryError" of its own.
     const std::string_view before = letters.substr(0, begin);
     const bool label =
         (lead.place & kOrColonBefore) != 0 && (before.ends_with(':') || before.ends_with("\xef\xbc\x9a"));
@@ -151,8 +152,8 @@ std::optional<NearLead> lead_in(const Squeezed& near, std::size_t from, std::siz
 // may have split the message's beginning. Then the beginning is searched for again, without what adjacent lines have in
 // common.
 std::optional<NearLead> first_lead_in(std::string_view text, std::size_t from, std::size_t to, std::size_t not_before) {
-  constexpr std::size_t kBehind = 256;  // bytes: a lead may end this far after `to`
-  constexpr std::size_t kAbove = 600;   // and the beginning, with prefixes, may stand this far before a kTail lead
+  constexpr std::size_t kBehind = 256;  // bytes by which a lead may reach beyond `to`
+  constexpr std::size_t kAbove = 600;   // bytes before a kTail lead in which its message may begin, prefixes included
   const std::size_t begin = std::max(line_at(text, from).begin, from > kFarthestStart ? from - kFarthestStart : 0);
   const std::size_t end = std::min(text.size(), to + kBehind);
   const auto found = lead_in(squeeze(text, begin, end), from, to);
@@ -215,8 +216,8 @@ class MessageReader {
     return std::nullopt;
   }
 
-  // Returns whether another message begins here: this one has figures already, and a lead follows. It must be the same
-  // lead, or another teller's with clauses.
+  // Returns whether another message begins here: this one has figures already, and a lead follows. The lead must be the
+  // same one, or one with clauses of another library (Lead::teller).
   bool begins_another(std::size_t at) const {
     if (!has_figures_ || at < lead_.end) return false;
     std::size_t end = at;
@@ -323,7 +324,7 @@ std::size_t start_of_reading(std::string_view text, const Line& line, std::size_
 }
 
 // Reads a message from its lead on, at most `longest` bytes. If it may go on, reads it again up to kLongestMessage.
-// None if squeezing removed the lead, as part of a prefix.
+// Returns nothing if squeezing removed the lead as part of a prefix.
 std::optional<FoundMessage> read_message(std::string_view text, const NearLead& near, std::size_t longest) {
   const Line line = line_at(text, near.at);
   const std::string_view pattern = text.substr(line.begin, near.at - line.begin);
@@ -384,7 +385,8 @@ bool has_figures(const OutOfMemory& error) {
 
 std::optional<FoundMessage> find_message(std::string_view text, std::size_t from, std::size_t to,
                                          std::size_t not_before) {
-  // A message's beginning may stand before `from` (see first_lead_in). One that is turned down must not be found again.
+  // A message's beginning may stand before `from` (see first_lead_in). A message that was rejected here must not be
+  // found again.
   std::size_t beginnings_from = not_before;
   while (from < to) {
     const auto near = first_lead_in(text, from, to, beginnings_from);
