@@ -334,7 +334,7 @@ class Adviser final {
   }
 
   // On the CPU a person may run the program without Ullage too. So the program as it is and each row that fits run once
-  // more as a plain process, and with kLeanMalloc if that does not fit. Their steps are the measure of time.
+  // more as plain processes. What does not fit then runs with kLeanMalloc too. Their steps are the measure of time.
   void add_plain_runs() {
     constexpr std::uint64_t kMoreThanUnderUllage = 2;  // seen: 1.8
     const bool is_command = question_.target.front() == "--";

@@ -21,8 +21,8 @@ struct MachineRoots {
 };
 
 // Returns the folders of the groups that this process is in: its own and all ancestors up to the root of the mount. In
-// a container /proc/self/cgroup may name the path as the host sees it; then only the end of the path, or nothing,
-// exists below the mount. So the longest end that exists is taken; the root of the mount is always added.
+// a container /proc/self/cgroup may name the path as the host sees it. Then only the end of the path exists below the
+// mount, or nothing. So the longest end that exists is taken; the root of the mount is always added.
 std::vector<std::filesystem::path> memory_groups(const MachineRoots& roots);
 
 // Returns the smallest limit that any of the groups sets; nothing if there is none.

@@ -95,8 +95,8 @@ void add_python(const Json& json, DryReport& report) {
   }
 }
 
-// A request that was refused in the backward pass has no place, because that pass runs on a thread that shows no line
-// of the program. It gets the place of the error that ended the program.
+// If a request was refused in the backward pass, its place is unknown: that pass runs on a thread without a line of the
+// program. It gets the place of the error that ended the program.
 void add_places(DryReport& report) {
   if (!report.error) return;
   for (DryReport::Refused& one : report.refused) {

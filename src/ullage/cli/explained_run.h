@@ -2,8 +2,8 @@
 #pragma once
 
 // `ullage explain -- COMMAND`: runs the command as it is, and says why if it runs out of memory. Reads three sources:
-// the command's output, torch's figures at the moment of a refused request (python/ullage/_watch.py), and the operating
-// system's counts if it killed the command.
+// the command's output, torch's figures at a refused request (python/ullage/_watch.py), and the operating system's
+// counts if it killed the command.
 
 #include "ullage/cli/explain_command.h"
 

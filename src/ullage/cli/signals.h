@@ -33,8 +33,8 @@ class SignalForwarder final {
   // Sets the process that signals are passed on to; 0: none.
   void forward_to(pid_t child);
 
-  // Returns the last of these signals that arrived while an object of this class lived, whether or not it was passed
-  // on; 0 if there was none. A new object forgets it, unless another object lives.
+  // Returns the last of these signals that arrived while an object of this class lived, even if it was not passed on.
+  // Returns 0 if none did. A new object forgets it, unless another object lives.
   static int received();
 
  private:

@@ -72,8 +72,8 @@ class TakeRunner final {
   TakeRunner(Launch program, Bytes budget, store::SpillPlace spill, bool here, Progress& progress);
 
   // Returns a runner that does not spill: what does not fit is refused, and the run fails. Its budget is a quarter
-  // larger, if the machine has that: near its end a pool refuses what it would spill, so a program that just fits the
-  // budget could not run there.
+  // larger if the machine has that much. A pool that cannot spill refuses requests near its limit, so a program that
+  // just fits the budget could not run there.
   TakeRunner without_spill() const;
 
   // Runs the program. If a signal ended it, or arrived meanwhile, returns a failure with exit code 128 + n and no

@@ -6,8 +6,8 @@
 // has done its work on them (Driver::synchronize). A touch where there are no pages is not reported, so every access
 // must be announced (store::Pager::Settings: heal_faults and notices_writes are false).
 //
-// So the pager of the CPU can be the pager of a card: a pointer into a storage stays valid while its bytes leave and
-// come back. No pool of cudaMalloc can promise that.
+// So the CPU's pager can serve a card too: a pointer into a storage stays valid while the bytes leave and come back. No
+// pool of cudaMalloc can promise that.
 
 #include "ullage/cuda/driver.h"
 #include "ullage/store/pages.h"

@@ -40,8 +40,8 @@ class CardUse final {
   };
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  // The least time between two questions to NVML. A question takes 4.5 ms on an RTX 4090 with driver 610, under a lock
-  // that everyone who allocates on the card needs (github.com/flightlessmango/MangoHud, pull request 2104).
+  // The least time between two questions to NVML. One query takes 4.5 ms on an RTX 4090 with driver 610. It holds a
+  // lock that every allocation on the card needs (github.com/flightlessmango/MangoHud, pull request 2104).
   static constexpr std::chrono::milliseconds kBetweenQuestions{250};
 
   // `driver` must outlive the result. Asks NVML for the first time; if that fails, knowledge() has the reason.

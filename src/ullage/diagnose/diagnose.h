@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Turns an input into diagnoses. A log gives one for each error and each memory_summary table, a snapshot or profile
-// one for each device, and a trace one for each take. A snapshot's devices are ordered: those on which a request failed
-// come first, the latest failure before all others.
+// Turns an input into diagnoses. A log gives one for each error and each memory_summary table. A snapshot or profile
+// gives one for each device, and a trace one for each take. A snapshot's devices are ordered: those on which a request
+// failed come first, the latest failure before all others.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"

@@ -18,7 +18,7 @@ void complete(Facts& facts) {
   if (!facts.unallocated) facts.unallocated = difference(facts.reserved, facts.allocated);
 }
 
-// In a container PyTorch does not learn its own process number from the driver, so the message lists this program like
+// In a container PyTorch does not learn its own process number from the driver. So the message lists this program like
 // any other: "Process 123 has". Of the processes that are large enough to hold this pool, the smallest is assumed to be
 // this program.
 void find_own_process(Evidence& evidence) {

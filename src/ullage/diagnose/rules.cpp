@@ -9,7 +9,7 @@ namespace {
 constexpr double kLeastConfidence = 0.05;  // a less probable cause only takes the reader's time
 constexpr std::size_t kMostCauses = 6;
 
-// If the confidences add up to more than 1, the most likely cause keeps its own and the others are scaled down to share
+// If the confidences add up to more than 1, the most likely cause keeps its own. The others are scaled down to share
 // the rest.
 void share_one(std::vector<Cause>& causes) {
   double others = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules for causes outside this process's caching allocator (the pool). These are other processes, other users of
-// memory in this process, libraries that asked too late, and a driver that refuses although it reports enough free
-// memory.
+// The rules for causes outside this process's caching allocator (the pool). These are other processes, other consumers
+// in this process, libraries that asked too late, and a driver that refuses although it reports enough free memory.
 
 #include "ullage/base/sizes.h"
 #include "ullage/diagnose/rules.h"

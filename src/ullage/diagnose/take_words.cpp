@@ -82,7 +82,7 @@ void add_takes(const History& history, std::vector<std::string>& notes) {
   }
 }
 
-// False for a take of a rehearsal whose command has no placeholders: that command names the size to predict, but the
+// False for a take of a rehearsal whose command has no placeholders. Such a command names the size to predict, but the
 // take ran at a smaller one.
 bool runs_as_recorded(const History& history) {
   const trace::TraceFile& file = history.file->file;

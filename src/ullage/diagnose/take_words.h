@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The texts about a take of Ullage's own trace, apart from its causes: the headline, the notes, what to record, the
-// next command. headline.cpp calls these functions if the history is a take.
+// The texts about a take of Ullage's own trace, apart from its causes: headline, notes, what to record, next command.
+// headline.cpp calls these functions if the history is a take.
 
 #include "ullage/diagnose/history.h"
 

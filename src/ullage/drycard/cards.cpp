@@ -20,8 +20,8 @@ constexpr int kib(int count) { return count * 1024; }
 // nobody measured it is 29 MiB plus 1.88 KiB for each thread that the card can hold. This rule fits the measured cards.
 // The first matrix product adds 30 to 100 MiB, which are not counted.
 //
-// Everything else: deviceQuery of such cards and NVIDIA's data sheets. GeForce cards from RTX 30 on do half precision
-// that adds up in fp32 at twice their fp32 rate (NVIDIA's papers on GA102, AD102 and Blackwell).
+// Everything else: deviceQuery of such cards and NVIDIA's data sheets. GeForce cards from RTX 30 on multiply in half
+// precision and add up in fp32 at twice their fp32 rate. Sources: NVIDIA's papers on GA102, AD102 and Blackwell.
 constexpr std::array kCards = {
     // clang-format off
     // printed under CUDA 13.0; older drivers 14.58 to 14.76 GiB

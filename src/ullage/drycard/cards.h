@@ -11,8 +11,8 @@
 
 namespace ullage::drycard {
 
-// Sizes are bytes. These figures decide how much memory a program takes: launches and scratch depend on
-// multiprocessors, threads and shared memory; kernels are chosen by the compute capability.
+// Sizes are bytes. These figures decide how much memory a program takes. Launches and scratch depend on
+// multiprocessors, threads and shared memory. The compute capability decides which kernels are chosen.
 struct CardModel {
   std::string_view name;     // the name to ask for: "a100-80gb"
   std::string_view product;  // as the driver names it: "NVIDIA A100-SXM4-80GB"

@@ -20,8 +20,8 @@ constexpr int kLeastTries = 6;
 // The part of a pool's limit that a plan may fill with pages.
 Bytes filled(Bytes limit) { return saturating_sub(limit, kept_back(limit)); }
 
-// The least limit that leaves a plan `pages` to fill. filled() grows by at most one byte per byte of limit, so the loop
-// does not overshoot.
+// The least limit that leaves a plan `pages` bytes to fill. filled() grows by at most one byte per byte of limit, so
+// the loop does not overshoot.
 Bytes limit_for(Bytes pages) {
   Bytes limit = pages;
   while (filled(limit) < pages) limit += pages - filled(limit);

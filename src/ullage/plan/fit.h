@@ -39,7 +39,7 @@ struct BesideTensors {
 };
 
 // The bytes that a new run of the recorded program needs for other things than tensors. `outside` is what the recorded
-// run held or reserved outside its pool, and on the CPU at least what torch takes (store::Budget::kTorchAlone,
+// run held or reserved outside its pool. On the CPU it is at least what torch takes (store::Budget::kTorchAlone,
 // kWarmUp).
 BesideTensors beside_recorded(const Step& step, Kernels kernels);
 
@@ -76,8 +76,8 @@ using MakePlan = std::function<Plan(Bytes budget)>;
 using VerifyPlan = std::function<Result<Verified>(const Schedule&, Bytes budget)>;
 
 // Plans with `beside.rounding`, which is that of the plain step. If the plan's pages take more, reserves that too and
-// plans again. After five tries it gives up: the plan is Infeasible and its `least` is the budget of the last try, for
-// which the returned rounding suffices. Returns an error only if the verifier does.
+// plans again. After five tries it gives up. Then the plan is Infeasible, and its `least` is the budget of the last
+// try, for which the returned rounding suffices. Returns an error only if the verifier does.
 Result<Fit> fit_pages(Bytes memory, const BesideTensors& beside, const MakePlan& make, const VerifyPlan& verify);
 
 // Puts `plan` into a curve, which ascends by budget. It replaces dearer plans of larger budgets, so that more bytes

@@ -4,15 +4,15 @@
 // Compares two takes event by event, for compare(). Storages are paired in the order of their births; those from before
 // are paired when they are first used.
 //
-// Deaths with nothing else between them (and the Unsave events among them) may come in any order, because containers
-// free their tensors in no fixed order. So may births and deaths of several threads within one op:
+// Consecutive deaths, with the Unsave events among them, may come in any order, because containers free their tensors
+// in no fixed order. So may births and deaths of several threads within one op:
 //
 //   first   ... OpBegin  born a  born b  died a  OpEnd      A run: births and deaths with no other event between them.
 //   other   ... OpBegin  born x  born y  died y  OpEnd      Compared as sets if threads without an op take part.
 //
 // A process makes some storages once and keeps them, so a later take of the same process has them from before. So a
-// birth that only the first take has is passed over on two conditions: the storage outlives the take, and the other
-// take has an unpaired storage of the same size from before.
+// birth that only the first take has is skipped on two conditions. The storage outlives the take. And the other take
+// has an unpaired storage of the same size from before.
 
 #include "ullage/predict/sequence.h"
 

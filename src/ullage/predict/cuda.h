@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Computes, from a take of the CPU and the rules of cuda_rules.h, the requests that a CUDA run of the program would
-// make to torch's caching allocator. on_cuda() (predict.h, cuda.cpp) sends these requests through the allocator's
-// model.
+// Computes the requests that a CUDA run of the program would make to torch's caching allocator, from a CPU take and the
+// rules of cuda_rules.h. on_cuda() (predict.h, cuda.cpp) sends these requests through the allocator's model.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"

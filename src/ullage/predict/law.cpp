@@ -170,8 +170,8 @@ Evaluator::Wide Evaluator::bilinear(std::span<const Wide> counts, Wide x, Wide y
   return sum;
 }
 
-// Tries a + b x + c y + d xy + e (xy)^2. It is the law if, at all takes, the counts differ from their bilinear function
-// in proportion to how (xy)^2 differs from its own bilinear function.
+// Tries a + b x + c y + d xy + e (xy)^2. It is the law if, at all takes, two differences are in proportion: that of the
+// counts from their bilinear function, and that of (xy)^2 from its own.
 std::optional<std::int64_t> Evaluator::by_squared_product(std::span<const Wide> counts) const {
   const std::vector<std::int64_t>&xs = values_[0], &ys = values_[1];
   bool fits = true;

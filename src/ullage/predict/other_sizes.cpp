@@ -77,7 +77,7 @@ class SizeSearch final {
   std::span<const Crossing> crossings_;
 };
 
-// The first values of the new takes, if the `moved` axes go `steps` / `of` of the way from Axis::first to
+// The first values of the new takes, if the `moved` axes go the part `steps` / `of` of the way from Axis::first to
 // first + most * step.
 Values start(const std::vector<Axis>& axes, const std::vector<bool>& moved, std::int64_t steps, std::int64_t of) {
   Values values;

@@ -51,8 +51,8 @@ struct Sequence {
 };
 
 // Returns the grid and the order of the takes, without comparing them. BadArgument if the takes do not all vary the
-// same one or two knobs, or do not form a grid (a take is missing, or there twice). Also if a knob that varies has
-// fewer than three values, or if a take ran out of memory.
+// same one or two knobs, or form no grid (a take is missing or double). Also if a knob that varies has fewer than three
+// values, or if a take ran out of memory.
 Result<Sequence> arrange(const trace::TraceFile& file);
 
 // Compares all takes with take 0. Lost events (Take::gaps) are a difference. BadArgument: as for arrange(), or a knob

@@ -13,8 +13,8 @@ namespace {
 
 namespace e = trace::event;
 
-// Marks, by OpId, the ops that begin while no other op of their thread runs, and that begin and end within an op of
-// another thread.
+// Marks, by OpId, the ops that begin and end within an op of another thread, while no other op of their own thread
+// runs.
 std::vector<bool> worker_ops(const trace::Take& take) {
   std::vector<bool> worker(take.details.size());
   std::vector<OpId> open;

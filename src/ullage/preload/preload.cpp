@@ -70,10 +70,10 @@ struct Reason {
   char chars[512] = "";
 };
 
-// Returns the version of torch, such as "2.13.0". Asks torch's plain C interface, which exists since 2.7
-// (torch/csrc/inductor/aoti_torch/c/shim.h): major, minor and patch are the three upper bytes. at::show_config() would
-// wake the driver of a card. The symbol is looked up in `file`, because Python maps torch for itself alone
-// (RTLD_LOCAL).
+// Returns the version of torch, such as "2.13.0". Asks torch's plain C interface
+// (torch/csrc/inductor/aoti_torch/c/shim.h), which exists since 2.7. Major, minor and patch are the three upper bytes.
+// at::show_config() would wake the driver of a card. The symbol is looked up in `file`, because Python maps torch for
+// itself alone (RTLD_LOCAL).
 Text torch_version(const char* file) {
   using Version = std::uint64_t (*)();
   Text text;

@@ -32,8 +32,8 @@ std::size_t resident_bytes();
 // soon as `import torch` is done. Otherwise does nothing.
 void wait_for_import_of_torch();
 
-// A function of that name behind this library. The dynamic loader allocates nothing to find it, but takes its lock:
-// what stands before functions of libc has all found before the process has a second thread.
+// A function of that name behind this library. The dynamic loader allocates nothing to find it, but takes its lock. So
+// functions that stand before those of libc find all theirs before the process has a second thread.
 template <typename Function>
 class Next final {
  public:

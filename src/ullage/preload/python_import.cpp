@@ -63,9 +63,9 @@ bool find_python() {
          find_symbol(RTLD_DEFAULT, python.print_error, "PyErr_Print");
 }
 
-// `load_then_bring_in` is the function below. It calls loaded() for every module of the loader, which may load others
-// than torch. loaded() clears `_initializing`, by which the runtime tells whether torch is there. Python would clear it
-// a moment later. It flushes what was printed, because a runtime whose budget cannot be met ends the process.
+// `load_then_bring_in` is the function below. It calls loaded() for every module of the loader, not only for torch.
+// loaded() clears `_initializing`, from which the runtime sees whether torch is there. Python would clear it a moment
+// later. It flushes what was printed, because a runtime whose budget cannot be met ends the process.
 constexpr const char* kFinder = R"(
 import sys
 from _functools import partial

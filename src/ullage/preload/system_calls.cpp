@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stands before the system calls that read and write buffers, in every process of a run. A tensor that is moved out has
-// no pages. If an instruction touches it, the page fault brings it back; a system call fails with EFAULT instead.
-// Gloo's threads receive into tensors so while an op of the program is long over, and a program may write a tensor by
-// its raw address. So the runtime brings the bytes back and keeps them there, and the call is tried once more. What
+// no pages. If an instruction touches it, the page fault brings it back; a system call fails with EFAULT instead. So do
+// Gloo's threads, which receive into tensors long after the program's op is over. A program may write a tensor by its
+// raw address too. So the runtime brings the bytes back and keeps them there, and the call is tried once more. What
 // libc calls inside (fwrite) is not seen.
 
 #include "ullage/preload/preload.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gives the histories of an input in one shape, whatever recorded them: the devices of a snapshot or a profile, or the
-// takes of a trace. The page, the JSON and the converters use it.
+// Gives the histories of an input in one shape, whatever recorded them. These are the devices of a snapshot or a
+// profile, or the takes of a trace. The page, the JSON and the converters use it.
 
 #include "ullage/diagnose/diagnosis.h"
 #include "ullage/trace/input.h"

@@ -41,8 +41,8 @@ std::vector<LeverTotal> lever_totals(const plan::Plan& plan);
 // Returns "Where plain execution peaks (aten::convolution, forward), 136.00 MiB are present instead of 168.00 MiB";
 // empty without a plan.
 std::string peak_sentence(const PlanReport& report);
-// Returns "With these levers the least is about --memory 280MiB, set by aten::convolution_backward net.0 (backward)";
-// empty if the headline says it or the least is not known.
+// Returns "With these levers the least is about --memory 280MiB, set by aten::convolution_backward net.0 (backward)".
+// Returns an empty text if the headline says it, or if the least is not known.
 std::string least_sentence(const PlanReport& report);
 
 }  // namespace ullage::report

@@ -174,8 +174,8 @@ void read_recomputing(RunReport& report, const std::vector<const LedgerSlot*>& u
 
 // Returns a budget that would have been enough. It is the runtime's own least budget, if that is more than it had.
 // Otherwise moving failed, and only a budget that holds everything serves: the pool's live peak, the request, the
-// outside and the margin. Adds 5 % and rounds up to 16 MiB. Returns nothing if the outside was never measured (the card
-// does not exist), or if a figure is absurd (a request can have 2^63 bytes).
+// outside and the margin. Adds 5 % and rounds up to 16 MiB. Returns nothing if the outside was never measured, because
+// the card does not exist. Also returns nothing if a figure is absurd: a request can have 2^63 bytes.
 std::optional<Bytes> enough_for(const LedgerSlot& slot, std::optional<Bytes> budget, Outcome outcome) {
   if (const Bytes least = least_of(slot, outcome); least > budget.value_or(Bytes{}) && least <= kBeyondSense)
     return least;

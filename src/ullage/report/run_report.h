@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The result of `ullage run`. RunReport holds all figures. They come from the ledger, which the runtime wrote while it
-// lived, and from the operating system's account of the ended process. docs/cli.md has the JSON, field by field.
+// The result of `ullage run`. RunReport holds all figures. They come from the ledger, which the runtime wrote, and from
+// the operating system's account of the ended process. docs/cli.md has the JSON, field by field.
 
 #include "ullage/advise/facts.h"
 #include "ullage/advise/trials.h"

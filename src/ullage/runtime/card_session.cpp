@@ -103,8 +103,8 @@ class CardSession final : public CardMemory {
   };
 
   // Takes back from PyTorch's allocator what it was granted and does not hold, its cache included. Returns these bytes.
-  // Takes nothing while that allocator is given room, perhaps on this thread, or work is captured, because to empty the
-  // cache means to wait for the card.
+  // Takes nothing while that allocator is given room, perhaps on this thread, or while work is captured, because
+  // emptying the cache waits for the card.
   Bytes take_back() {
     if (grows_.load() || captures_.load() > 0) return {};
     const std::lock_guard lock(granting_);

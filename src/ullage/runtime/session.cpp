@@ -254,9 +254,8 @@ class Running final : public Session, public PoolListener {
     if (at_once) following_->follow_this_thread();
   }
 
-  // Called before a request is refused. Gives up the first of these that there is: granted bytes that are unused, the
-  // charge for the process's end, the bytes that planning holds, the unused part of the reserve. False: there was
-  // nothing.
+  // Called before a request is refused. Gives up the first of these that exists: unused granted bytes, the charge for
+  // the process's end, the bytes that planning holds, the unused part of the reserve. False: there was nothing.
   bool somebody_gives_way() {
     const Bytes unused = settings_.take_back ? settings_.take_back() : Bytes{};
     if (unused > Bytes{}) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A model of PyTorch's native CUDA caching allocator: where each request is placed, which segments are taken from the
-// device, and when they are given back. It models one device, the default pools and any number of streams, without
-// memory, torch or threads. Private pools (CUDA graphs), peer access and sharing between processes are not modelled.
+// A model of PyTorch's native CUDA caching allocator. It says where each request is placed, which segments are taken
+// from the device, and when they are given back. It models one device, the default pools and any number of streams,
+// without memory, torch or threads. Private pools (CUDA graphs), peer access and sharing between processes are not
+// modelled.
 //
 //   segment  |####|##|--------|#|---|     blocks: # live, - free. A request takes the front of the best fitting free
 //                     ^ split              block, and the rest stays free. A freed block merges with free neighbours.

@@ -68,9 +68,9 @@ void CachingAllocator::release_all() {
   }
 }
 
-// If more than the threshold (a share of the limit) is reserved, gives back whole free segments of the large pool, in
-// rounds, until the excess is reclaimed. Each round gives back the segments of at least average age. A segment's age is
-// the number of searches in the pool since it became free.
+// The threshold is a share of the limit. If more is reserved, gives back whole free segments of the large pool, in
+// rounds, until the excess is gone. Each round gives back the segments of at least average age. A segment's age is the
+// number of searches in the pool since it became free.
 void CachingAllocator::collect_garbage() {
   const double threshold = settings_.garbage_collection_threshold * static_cast<double>(limit_->count);
   const Bytes most{static_cast<std::uint64_t>(threshold)};

@@ -82,8 +82,8 @@ Result<double> share(const std::string& key, std::string_view text, bool one_is_
   return value;
 }
 
-// Takes one key and the text of its value at a time. check() compares the sizes with large_segment_size_mb at the end,
-// because the keys come in any order.
+// Takes one key and the text of its value at a time. The keys come in any order, so check() compares the sizes with
+// large_segment_size_mb at the end.
 struct Parser {
   CachingSettings settings;
 

@@ -24,7 +24,7 @@ class Device {
   virtual void free(Address at, Bytes size) = 0;
 
   // reserve() returns addresses at which nothing is mapped (cuMemAddressReserve). commit() maps memory at a part of
-  // them (cuMemMap), or returns false and commits nothing if the device has less than `size` left.
+  // them (cuMemMap). If the device has less than `size` left, commit() returns false and maps nothing.
   virtual Address reserve(Bytes size) = 0;
   virtual void unreserve(Address at, Bytes size) = 0;
   virtual bool commit(Address at, Bytes size) = 0;

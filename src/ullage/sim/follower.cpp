@@ -79,9 +79,9 @@ std::optional<BlockId> Follower::attempt(CachingAllocator& model, const Request&
   return allocation->block;
 }
 
-// Segments that were given back before a request have two possible causes, and a recording does not say which: the
-// program called empty_cache(), or the allocator needed room. Both mostly give back the same segments, but the request
-// may then find another block. So this tries "needed room" first on a copy, and empty_cache() if that differs.
+// If segments were given back before a request, either the program called empty_cache() or the allocator needed room. A
+// recording does not say which. Both mostly give back the same segments, but the request may then find another block.
+// So this tries "needed room" first on a copy, and empty_cache() if that differs.
 std::optional<BlockId> Follower::serve(const Request& request) {
   const bool gives = leading_gives() > 0;
   if (gives && !difference()) {

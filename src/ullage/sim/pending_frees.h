@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Blocks whose owner is gone while another stream may still use them: one queue of CUDA events for each stream. torch
-// keeps these queues in a hash table and walks it in table order. If several streams are done at once, that order
+// Keeps blocks whose owner is gone while another stream may still use them. Each stream has one queue of CUDA events.
+// torch keeps these queues in a hash table and walks it in table order. If several streams are done at once, that order
 // decides which block is freed first. So the table here has the same layout as torch's: Robin Hood probing and
 // Fibonacci hashing of device and stream (c10/util/flat_hash_map.h).
 

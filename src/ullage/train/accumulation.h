@@ -115,9 +115,9 @@ class Accumulation final {
   Status backward(const at::Tensor& loss, double part);
   Status backward(const at::Tensor& weighed);  // an undefined tensor does nothing
 
-  // Ends the window: unscales, clips, steps each optimizer that has gradients, updates the scaler. BadArgument, and the
-  // window stays open, if the parts do not add up to the whole, or if before_last was not called: the gradient is not
-  // that of the batch.
+  // Ends the window: unscales, clips, steps each optimizer that has gradients, updates the scaler. BadArgument if the
+  // parts do not add up to the whole, or if before_last was not called: then the gradient is not that of the batch. The
+  // window stays open.
   Result<End> step(torch::optim::Optimizer& optimizer) { return step(std::vector{&optimizer}); }
   Result<End> step(const std::vector<torch::optim::Optimizer*>& optimizers);
   // Ends the window without a step, after an error. The gradients stay as they are.

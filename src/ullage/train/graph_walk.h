@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Visits the autograd graph of a tensor: what a loss was made of tells what no module tells, such as layers that are
-// called as functions.
+// Visits the autograd graph of a tensor. The graph of a loss shows layers that no module shows, because they are called
+// as functions.
 
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/function.h>

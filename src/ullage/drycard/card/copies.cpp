@@ -239,8 +239,8 @@ ULLAGE_CARD_API int ullage_drycard_answer_reads(const std::int64_t* numbers, int
   return reads;
 }
 
-// If this thread's last copy from the host to a card went to `to` and had `bytes` bytes, writes its content to `out`
-// and returns 1. Otherwise writes nothing and returns 0.
+// If this thread's last copy from the host to a card had `bytes` bytes and went to `to`, writes its content to `out`.
+// Then returns 1. Otherwise writes nothing and returns 0.
 ULLAGE_CARD_API int ullage_drycard_last_copy(Address to, void* out, std::size_t bytes) {
   if (last_copy.to == 0 || last_copy.to != to || last_copy.bytes.size() != bytes) return 0;
   std::copy(last_copy.bytes.begin(), last_copy.bytes.end(), static_cast<char*>(out));

@@ -31,10 +31,10 @@ std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::
 
 // Finds the words among the arguments of one kernel that are addresses of a card.
 //
-// Closures are passed as structs, whose padding is not initialised: half of an old address may stand beside a number,
-// as in {0.2f, ....}, and together they look like an address. But at some launch another value stands there. A word
-// that once held neither zero nor an address of a card is therefore no address in any later launch. Nor is a value that
-// is no multiple of 4 looked at, which most such numbers are (0.1f, 0.2f) and few addresses of tensors.
+// Closures are passed as structs, whose padding is not initialised. Half of an old address may stand beside a number,
+// as in {0.2f, ....}. Together they look like an address. But at some launch another value stands there. A word that
+// once held neither zero nor an address of a card is therefore no address in any later launch. Nor is a value that is
+// no multiple of 4 looked at, which most such numbers are (0.1f, 0.2f) and few addresses of tensors.
 class ArgumentWords {
  public:
   ArgumentWords() = default;
@@ -53,8 +53,8 @@ class ArgumentWords {
 };
 
 // Sets the stack below the caller to zero. Torch passes many arguments as structs on the stack and does not initialise
-// all their members, for example the unused places of a list of tensors. Without this call, addresses that an earlier
-// op left there would be taken for this op's. Call it before each op, from a function that torch calls then.
+// all members. One example is the unused places of a list of tensors. Without this call, addresses that an earlier op
+// left there would be taken for this op's. Call it before each op, from a function that torch calls then.
 void clear_dead_stack();
 
 }  // namespace ullage::drycard

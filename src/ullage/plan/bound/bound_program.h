@@ -50,7 +50,7 @@ class BoundProgram final {
   LinearProgram::Outcome solve();
   // A lower bound on the cost of any schedule that fits.
   Seconds proven() const;
-  // For each op: the bytes by which the solution exceeds the budget there (below zero if it does not), worked out from
+  // For each op: the bytes by which the solution exceeds the budget there; below zero if it does not. Worked out from
   // the values at the points. Another point is most useful where this is largest.
   Table<OpIndex, double> excess() const;
   const LinearProgram& program() const { return program_; }

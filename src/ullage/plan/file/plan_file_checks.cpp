@@ -65,8 +65,8 @@ std::optional<Misfit> misfit_of(const Sites& sites, Makers& makers) {
   return std::nullopt;
 }
 
-// Checks that no value is the first of two pairs of `carried` or the second of two, and that `away` names only values
-// of such pairs.
+// Checks that no value is the first of two pairs of `carried`, or the second of two. Checks that `away` names only
+// values of such pairs.
 std::optional<Misfit> misfit_of_carried(const PlanFile& file) {
   std::set<ValueIndex> named, found;
   for (std::size_t i = 0; i < file.sites.carried.size(); ++i) {

@@ -9,8 +9,8 @@
 
 namespace ullage::plan {
 
-// An op gets a `recompute` if it is of the forward pass, did not fail, was not cut into slices, makes something, and
-// recompute_rules.h knows it. It gets none if it
+// An op gets a `recompute` if all of this holds: it is of the forward pass, it did not fail, it was not cut into
+// slices, it makes something, and recompute_rules.h knows it. It gets none if it
 //   hides a storage of its own (StepOp::hides);
 //   writes into results that the caller gave;
 //   overwrites a value that no op of the step made, because nothing could bring that back;

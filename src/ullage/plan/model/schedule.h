@@ -50,9 +50,9 @@ struct Action {
 struct Schedule {
   // In the order in which they are carried out: by `at`, and for one op those before it, then those after it.
   std::vector<Action> actions;
-  // Storages that are spilled while one step ends and the next begins, each named by the last value that a step leaves
-  // in it (Step::in_next_step). Before the first step under the plan they are spilled too. Spilling a spilled value has
-  // no effect.
+  // Storages that are spilled while one step ends and the next begins. Each is named by the last value that a step
+  // leaves in it (Step::in_next_step). Before the first step under the plan they are spilled too. Spilling a spilled
+  // value has no effect.
   std::vector<ValueIndex> away;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -58,9 +58,9 @@ struct StepStorage {
   // A plan may move it: it has pages of its own (StandsOn::least_movable), and is not hidden (StepOp::hides). No op of
   // another thread made it or uses it in this step.
   bool movable = false;
-  // What the step leaves to the next one under another name. A storage that it makes and keeps (the loss, until the
-  // program computes the next one) is one of those that the next step begins with and frees. `becomes`: that one;
-  // `was`: the other way. None: not known, or the same storage (Step::in_next_step).
+  // What the step leaves to the next one under another name. For example, a step makes the loss and keeps it; the next
+  // step begins with that loss and frees it. `becomes` is the storage as which this one begins the next step. `was` is
+  // the storage as which the last step left it. None: not known, or the same storage (Step::in_next_step).
   StorageIndex becomes = kNone, was = kNone;
 };
 
@@ -96,8 +96,8 @@ struct StepOp {
   std::size_t overwrites = 0;
   // Storages born during the op (also by other threads) and alive when it ends, but not returned. They are not movable.
   std::vector<StorageIndex> hides;
-  // Indices into `reads` of arguments that the op does not read (arguments.h: the input of a convolution whose weight
-  // gets no gradient, the argument of a view). They need not be present.
+  // Indices into `reads` of arguments that the op does not read (arguments.h). Examples are the input of a convolution
+  // whose weight gets no gradient, and the argument of a view. They need not be present.
   std::vector<std::uint32_t> unread;
 
   // Set if the op can be recomputed with the same bits and without other effects (recomputes.h). A recompute makes all

@@ -37,10 +37,10 @@ struct Birth {
   bool in_take = false;     // the recording has it
   std::uint64_t maker = 0;  // SiteKey of the op during which it was born; zero: none, or not known
 };
-// Sets StepStorage::becomes and ::was. Pairs what the step leaves with what it found, in the order of birth: first
-// storages of one size that ops of one kind made, then the rest by size alone. All steps are taken to do the same, so a
-// batch that is loaded one step ahead becomes the batch. If there are more of the one than of the other, the step does
-// not end as it began, and they are not paired. `births`: by storage; may be empty.
+// Sets StepStorage::becomes and ::was. Pairs the storages that the step leaves with those that it found, in the order
+// of birth. First pairs storages of one size that ops of one kind made, then the rest by size alone. All steps are
+// taken to do the same, so a batch that is loaded one step ahead becomes the batch. If there are more of the one than
+// of the other, the step does not end as it began, and they are not paired. `births`: by storage; may be empty.
 void link_steps(Step& step, const Table<StorageIndex, Birth>& births);
 
 }  // namespace ullage::plan

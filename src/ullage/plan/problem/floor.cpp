@@ -6,8 +6,8 @@
 namespace ullage::plan {
 namespace {
 
-// A name that says where in the model the op is: that of the largest parameter it reads, else of the largest other
-// storage it reads.
+// A name that says where in the model the op is. It is the name of the largest parameter that the op reads, else of the
+// largest other storage that it reads.
 std::string site(const Step& step, const StepOp& op) {
   const StepStorage* best = nullptr;
   for (const ValueIndex read : op.reads) {

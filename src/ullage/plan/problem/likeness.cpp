@@ -15,8 +15,8 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return (a ^ (b + 0x9e3779b97f4a7c15ull)) * 0xbf58476d1ce4e5b9ull;
 }
 
-// Hashes how a value was made. It uses names, not bytes, because layers of one kind differ in size. std::hash is the
-// same in every run of one build, which suffices.
+// Hashes how a value was made. It uses names, not bytes, because layers of one kind differ in size. std::hash suffices,
+// because it is the same in every run of one build.
 std::uint64_t origin(const Step& step, ValueIndex value, int depth) {
   const OpIndex maker = step.values[value].maker;
   if (maker == kNone) return step.storages[step.values[value].storage].from_before ? 1 : 2;

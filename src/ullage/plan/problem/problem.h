@@ -100,7 +100,7 @@ struct Choice {
 };
 
 // Prepares `step`, which must outlive the problem. Considers only values that could be away while plain execution has
-// more than `hot` bytes present, and the values that their recomputation reads or makes (moved_storages.h).
+// more than `hot` bytes present, and values that recomputing them reads or makes (moved_storages.h).
 Problem problem_of(const Step& step, const Levers& levers, const Rates& rates, Bytes hot);
 
 // The choice that stands for plain execution: nothing is recomputed or spilled.

@@ -14,9 +14,9 @@ namespace ullage::plan {
 
 inline constexpr std::array kPolicies = {"segments", "recompute all", "drop cheap ops", "dtr", "knapsack"};
 
-// Simulates all settings of all policies and calls `tell` for each that is possible; `policy` is an index into
-// kPolicies. dtr and knapsack evict one tensor after the other and end with the first setting within `least`. `stop` as
-// in Ask.
+// Simulates all settings of all policies and calls `tell` for each that is possible. `policy` is an index into
+// kPolicies. dtr and knapsack evict one tensor after the other, up to the first setting within `least`. `stop` as in
+// Ask.
 using PolicyFound = std::function<void(std::size_t policy, const Choice&, const Outcome&)>;
 void try_policies(const Problem& problem, Timeline& timeline, std::int64_t least, const std::atomic<bool>* stop,
                   const PolicyFound& tell);

@@ -9,9 +9,9 @@
 
 namespace ullage::read {
 
-// Replaces each control character, which could steer a terminal, by '?', and each byte that is not UTF-8 (surrogates
-// included) by the replacement character U+FFFD. If the result is longer than `most` bytes, it is cut between two
-// characters to at most `most` bytes and "..." is appended, which counts on top.
+// Replaces each control character by '?', because it could steer a terminal. Replaces each byte that is not UTF-8
+// (surrogates included) by U+FFFD. Cuts the result between two characters to at most `most` bytes; then "..." is
+// appended, which does not count.
 std::string printable(std::string_view raw, std::size_t most);
 inline constexpr std::size_t kNameInMessage = 200;  // bytes of a name that a message shows
 

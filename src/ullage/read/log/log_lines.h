@@ -41,7 +41,7 @@ std::size_t prefix_length(std::string_view line);
 // Returns the rank that the line's prefix names: "[rank3]:", "[3]:", "[1,3]<stderr>:", "3: ", "rank=3".
 std::optional<unsigned> rank_of(std::string_view line);
 
-// Makes text fit for reports: removes escape sequences, writes one blank for each run of white space, and '?' for each
+// Makes text fit for reports. Removes escape sequences. Writes one blank for each run of white space, and '?' for each
 // byte that is not UTF-8. The result has at most `longest` bytes.
 std::string clean(std::string_view raw, std::size_t longest);
 

@@ -123,8 +123,8 @@ std::string unescaped(std::string_view raw) {
   return out;
 }
 
-// A notebook's file has each line that a program printed in a string of its own:  "  File \"a.py\", line 7, in f\n",
-// Returns the line; none if the text is no such string.
+// A notebook's file keeps each printed line in a string of its own: " File \"a.py\", line 7, in f\n", Returns the line;
+// none if the text is no such string.
 std::optional<std::string> line_in_quotes(std::string_view text) {
   if (text.ends_with(',')) text.remove_suffix(1);
   if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return std::nullopt;

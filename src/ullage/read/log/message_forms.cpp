@@ -48,7 +48,7 @@ constexpr Lead kLeads[] = {
     {"would exceed allowed memory", CudaMallocAsync, "cuda-malloc-async", "2.0 or later", kMallocAsync, kTail},
     {"Invalid buffer size:", Metal, "metal", "", kMetal},
 
-    // The driver refused a call outside the pool.
+    // A call outside the pool that the driver refused.
     {"THCudaCheck FAIL file=", CudaDriver, "cuda-error-2", "0.1 to 1.5", kDriver, kWithOutOfMemory},
     {"cuda runtime error (2) : out of memory", CudaDriver, "cuda-error-2", "0.1 to 1.5", kDriver},
     {"cuda runtime error (2)", CudaDriver, "cuda-error-2", "0.1 to 1.5", kDriver},

@@ -36,8 +36,8 @@ struct MessageSize {
   std::size_t end = 0;         // index after the unit
 };
 
-// Returns the size that begins at `at` in squeezed text. None if there is no number or no unit, if bytes have a
-// fraction, or if the end of the text may have cut the unit off.
+// Returns the size that begins at `at` in squeezed text. Returns nothing if there is no number or no unit, if bytes
+// have a fraction, or if the text may end within the unit.
 std::optional<MessageSize> size_at(std::string_view letters, std::size_t at);
 
 struct Match {

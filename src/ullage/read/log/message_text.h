@@ -41,8 +41,8 @@ Squeezed squeeze(std::string_view text, std::size_t begin, std::size_t end, std:
 // if this removes no more than squeeze() does.
 std::optional<Squeezed> squeeze_alike(std::string_view text, std::size_t begin, std::size_t end);
 
-// Returns the length of the beginning that `line` shares with `pattern`, digits aside, up to the last blank after a
-// separator (one of : | ] ) >).
+// Returns the length of the prefix that `line` and `pattern` share; digits may differ. The prefix ends at the last
+// blank after a separator (one of : | ] ) >).
 std::size_t shared_prefix(std::string_view line, std::string_view pattern);
 
 }  // namespace ullage::read

@@ -27,8 +27,8 @@ namespace ullage::read {
 // The content that is accepted: plain data only (a snapshot), or objects as well (a file of torch.save).
 enum class PickleContent : std::uint8_t { Snapshot, Checkpoint };
 
-// The most that a file may ask for. It is far above what torch writes for the largest histories, and low enough that a
-// hostile file costs at most some twenty times its own size.
+// The most that a file may ask for. The limits are far above what torch writes for the largest histories. A hostile
+// file costs at most some twenty times its own size.
 struct PickleLimits {
   std::size_t file_bytes = UINT32_MAX;   // 4 GiB: offsets have 32 bits; a history of ten million events has about one
   std::size_t stack = 1u << 25;          // values not yet in a container, as in a list of events written in one piece

@@ -93,8 +93,8 @@ bool PickleParser::global(std::string_view module, std::string_view name) {
   return push({Kind::Global, made_.globals_.size() - 1});
 }
 
-// Makes an object of the `values` on top of the stack: what makes it, the arguments and, for NEWOBJ_EX, the named
-// arguments, which are not kept.
+// Makes an object of the top `values` items of the stack: what makes it, its arguments and, for NEWOBJ_EX, its named
+// arguments. The named ones are not kept.
 bool PickleParser::object(std::size_t values) {
   if (!needs(values)) return false;
   const auto first = stack_.end() - std::ptrdiff_t(values);

@@ -11,8 +11,8 @@
 
 namespace ullage::read {
 
-// BadFile with `name:offset` if `json` is no JSON, no trace, or a trace without memory events; then the message names
-// the option that records them.
+// BadFile with `name:offset` if `json` is no JSON, no trace, or a trace without memory events. For the last, the
+// message names the option that records them.
 Result<trace::Profile> read_profile(std::string_view json, const std::string& name);
 
 }  // namespace ullage::read

@@ -61,8 +61,8 @@ struct ProfileEvents {
   bool base_time = false;               // there is baseTimeNanoseconds: since torch 2.4
 };
 
-// BadFile with `name:offset` if `json` is no JSON, no trace, a trace without memory events, or one whose memory events
-// lack a valid time or size. The time it takes is proportional to the length of `json`, whatever is in it.
+// BadFile with `name:offset` if `json` is no JSON, no trace, or a trace without memory events. The same if a memory
+// event lacks a valid time or size. The time it takes is proportional to the length of `json`, whatever is in it.
 Result<ProfileEvents> read_profile_events(std::string_view json, const std::string& name);
 
 }  // namespace ullage::read

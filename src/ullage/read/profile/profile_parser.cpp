@@ -301,7 +301,7 @@ bool ProfileParser::fail(std::string message) {
 }
 
 bool ProfileParser::parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) {
-  // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while ..."; the words after the
+  // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while ...". The words after the
   // place may quote a long string of the file, so they are cut.
   constexpr std::size_t kMostQuoted = 160;
   const std::string_view words = error.what();

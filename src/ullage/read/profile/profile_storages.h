@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the allocation that a free belongs to: by address or, if the profiler wrote none (up to torch 1.9), the newest
-// allocation of the same size.
+// Finds the allocation that a free belongs to. It is the one at the same address. If the profiler wrote no addresses
+// (up to torch 1.9), it is the newest one of the same size.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/ids.h"

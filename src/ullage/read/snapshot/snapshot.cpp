@@ -186,8 +186,8 @@ void Reader::find_layout(bool is_list) {
 }
 
 // Returns the torch versions that write such a file. The dates are those of changes in pytorch/pytorch. Times came with
-// the history of December 2023, allocator_settings with #119404 of February 2024, compile_context with #152707 of May
-// 2025, graph_capture_record_stream_reuse with #158352 of August 2025, and user_metadata in October 2025.
+// the history of December 2023, and allocator_settings with #119404 of February 2024. In 2025 came compile_context
+// (#152707, May), graph_capture_record_stream_reuse (#158352, August) and user_metadata (October).
 std::string Reader::torch() const {
   if (events_.met_user_metadata()) return "2.10 or later";
   if (has_stream_reuse_) return "2.9 or later";

@@ -5,9 +5,9 @@
 // lead to it, joined by dots. Paths lead through dicts of every class (OrderedDict; keys that are text or integers),
 // lists, tuples, and the attributes of TorchScript's modules. Any other object is skipped with all that it holds.
 //
-// A tensor is a record of a call of torch._utils._rebuild_tensor, _v2 or _v3 with a storage, an offset, a shape and
-// strides. _rebuild_parameter and _rebuild_parameter_with_state around it only make it a parameter, and are ignored.
-// Sparse, quantised and subclassed tensors are skipped like other objects.
+// A tensor is a record of a call of torch._utils._rebuild_tensor, _v2 or _v3. Its arguments are a storage, an offset, a
+// shape and strides. _rebuild_parameter and _rebuild_parameter_with_state around it only make it a parameter, and are
+// ignored. Sparse, quantised and subclassed tensors are skipped like other objects.
 
 #include "ullage/read/pickle/pickle.h"
 #include "ullage/read/weights/weight_tensor.h"

@@ -51,8 +51,8 @@ void write_saves(const trace::Take& take, const EventAxis& axis, unsigned proces
   }
 }
 
-// Writes the ops of a trace as slices, in a row for each thread from row 1001 on, and what autograd saves as instants
-// on them. A viewer draws nested slices of a row inside each other.
+// Writes the ops of a trace as slices, in a row for each thread from row 1001 on. Saves of autograd are instants on
+// them. A viewer draws nested slices of a row inside each other.
 void write_ops(const InputHistory& history, const EventAxis& axis, unsigned process, ChromeTrace& out) {
   const trace::Take& take = *history.take;
   std::set<std::uint32_t> threads;

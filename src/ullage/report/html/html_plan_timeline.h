@@ -9,8 +9,8 @@
 
 namespace ullage::report {
 
-// Returns JSON that can be put into a script element: the levels before and after, the ops with phases and times, and
-// what is done at each.
+// Returns JSON that can be put into a script element. It has the levels before and after, the ops with phases and
+// times, and the actions at each op.
 std::string plan_timeline_json(const PlanReport& report);
 
 }  // namespace ullage::report

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes text of unknown origin safe for a terminal: it cannot move the cursor, change a color or hide a word, and its
-// width in columns is known.
+// Makes text of unknown origin safe for a terminal. The result cannot move the cursor, change a color or hide a word,
+// and its width in columns is known.
 
 #include <cstddef>
 #include <string>

@@ -23,8 +23,8 @@ namespace ullage::runtime {
 Bytes heap_scratch(const OpCall& call);
 
 // Returns the bytes of the inputs if `call` is a matrix product, else zero. MKL copies parts of them into buffers that
-// it keeps for later products: at most 5 MiB a thread (measured with 1, 2 and 8 threads). A product makes these buffers
-// grow only if it is larger than those before.
+// it keeps for later products. These take at most 5 MiB a thread (measured with 1, 2 and 8 threads). A product makes
+// these buffers grow only if it is larger than those before.
 Bytes product_inputs(const OpCall& call);
 constexpr Bytes kProductBuffers = 6_MiB;  // per thread
 

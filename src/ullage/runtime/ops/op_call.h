@@ -50,7 +50,7 @@ class OpListener {
   virtual bool fits(const OpCall&) { return true; }
 
   // Called before the kernel, on its thread. If it throws, the op does not run and the exception reaches the program.
-  // end() is then called for the listeners whose begin() had returned, but not for this one. If ops are seen through
+  // Then end() is called for the listeners whose begin() had returned, but not for this one. If ops are seen through
   // RecordFunction only, torch swallows the exception, the op runs, and fits() is never called.
   virtual void begin(OpCall& call) = 0;
 

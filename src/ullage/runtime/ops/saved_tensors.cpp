@@ -54,8 +54,9 @@ SavedKind kind_of(const at::Tensor& tensor) {
   return SavedKind::Activation;
 }
 
-// Returns a tensor with the same bytes and the same version counter, without the autograd history: an output's history
-// leads back to the node that saves it. For a plain tensor nothing is dispatched, not even under Python's modes.
+// Returns a tensor with the same bytes and the same version counter, but without the autograd history. An output's
+// history would lead back to the node that saves it. For a plain tensor nothing is dispatched, not even under Python's
+// modes.
 at::Tensor without_history(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (impl.key_set().has_any(kWrapped) || !impl.unsafe_storage()) {
@@ -120,8 +121,8 @@ class Hook final : public autograd::SavedVariableHooks {
     return made_by_ == nullptr ? NodePtr() : made_by_->getptr();
   }
 
-  // Throws torch's own error, whose text changes from version to version: makes the same mismatch of versions for a
-  // saved variable without hooks, and unpacks that.
+  // Throws torch's own error, whose text changes from version to version. To get it, makes the same mismatch of
+  // versions for a saved variable without hooks, and unpacks it.
   [[noreturn]] void refuse(std::uint32_t now) const {
     const bool were_off = std::exchange(hooks_off, true);
     const NodePtr maker = culprit();

@@ -231,8 +231,8 @@ bool PlanFollower::makes_nothing(std::span<const c10::IValue> outputs, Bytes lea
   return nothing;
 }
 
-// May an op on these inputs come between two ops of the plan? It may if it cannot matter to what the plan moves: the
-// inputs are too small to move, and no op that the plan runs again reads one that it may write.
+// May an op on these inputs come between two ops of the plan? It may if it cannot affect the storages that the plan
+// moves. Its inputs must be too small to move, and no op that the plan runs again may read one that it may write.
 bool PlanFollower::may_stray(std::span<const StorageUse> inputs) const {
   return std::ranges::all_of(inputs, [&](const StorageUse& input) {
     return is_small(input) && !(input.written && tape_.runs_on(input.begin));
@@ -253,10 +253,10 @@ bool PlanFollower::try_to_begin(std::uint64_t key, std::span<const StorageUse> i
   return false;
 }
 
-// Does a planned step begin with this op? It must come right after the last op of such a step (ops that read nothing
-// that can move do not count), or after mark_step(). Or it `leaves` a planned step, because the rest of that one is
-// left out: a GradScaler skips the optimizer. A step cannot be followed from a later op, because the ops before would
-// not be on tape.
+// Does a planned step begin with this op? It must come right after the last op of such a step, or after mark_step().
+// Ops that read nothing that can move do not count. Or it `leaves` a planned step, because the rest of that one is left
+// out: a GradScaler skips the optimizer. A step cannot be followed from a later op, because the ops before would not be
+// on tape.
 bool PlanFollower::begins_step(std::uint64_t key, bool leaves) {
   const PlanProgram* program = next_ != nullptr ? next_.get() : program_.get();
   if (program == nullptr || program->op({}).key != key) return false;

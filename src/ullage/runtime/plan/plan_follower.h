@@ -34,8 +34,8 @@ class PlanFollower final : public OpListener, public store::Recomputer {
 
   // Follows `program` from the next step on. Any thread may call.
   void adopt(std::shared_ptr<const PlanProgram> program);
-  // Several steps in a row did not run as the adopted plan says: the program's steps have changed, or the observed one
-  // was not like the others (a first step often does more).
+  // Several steps in a row did not run as the adopted plan says. Either the program's steps have changed, or the
+  // observed one was not like the others (a first step often does more).
   bool lost_for_good() const { return lost_steps_.load() >= (proved_.load() ? kPatience : kPatienceAtFirst); }
 
   // The follower is the outermost listener, so that it acts before the pager looks for an op's inputs.

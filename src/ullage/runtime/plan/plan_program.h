@@ -4,10 +4,10 @@
 // Prepares a plan for being carried out: what to do before and after each op, and which ops to keep on tape. This
 // header includes no torch.
 //
-// Left out are ops that neither read nor make a storage of the pool, because programs make such calls in any number and
-// order (a DataLoader unpacks batches as its workers deliver them). So are ops on storages too small to move (words of
-// other lengths in each batch, sums of losses), unless the plan does something at them, or runs an op again that reads
-// what they read or make.
+// Ops that neither read nor make a storage of the pool are left out, because programs call them in any number and
+// order. For example, a DataLoader unpacks batches as its workers deliver them. Ops on storages too small to move are
+// left out too, such as words of other lengths in each batch, or sums of losses. They stay in if the plan acts at them,
+// or recomputes an op that reads what they read or make.
 
 #include "ullage/base/result.h"
 #include "ullage/plan/file/plan_file.h"
@@ -75,8 +75,8 @@ class PlanProgram final {
   std::uint64_t recomputes_ = 0, spills_ = 0;
 };
 
-// Reads a plan's file. NotFound: it cannot be opened. BadFile: it holds no plan of this version. BadArgument: there is
-// nothing to carry out in it (no plan was needed, or none was found), or it was made with another torch or device.
+// Reads a plan's file. NotFound: it cannot be opened. BadFile: it holds no plan of this version. BadArgument if it has
+// nothing to carry out (no plan was needed, or none was found), or was made with another torch or device.
 Result<std::shared_ptr<PlanProgram>> read_program(const std::string& file, const std::string& torch,
                                                   const std::string& device);
 

@@ -183,9 +183,9 @@ void Planning::not_busy() {
   changed_.notify_all();
 }
 
-// Probes the kernels on a thread of its own, which has none of the program's modes. This waits for the thread's end:
-// the program may end at any moment afterwards, and no thread may be inside torch when torch's globals are destroyed.
-// (For the planning thread, stop() waits.)
+// Probes the kernels on a thread of its own, which has none of the program's modes. This waits for the thread's end,
+// because the program may end at any moment afterwards. No thread may be inside torch when torch's globals are
+// destroyed. (For the planning thread, stop() waits.)
 void Planning::probe() {
   make_thread([this] { facts_ = probe_kernels(); }).join();
 }

@@ -11,8 +11,8 @@ namespace ullage::runtime {
 // cache, a few pages at a time. Huge pages are switched off for these mappings. Otherwise a kernel that keeps files in
 // huge pages (Linux 6.18 with ext4) maps 2 MiB of a library for each page that is touched.
 //
-// A run of 512 pages is left alone if one of them is the process's own, with a debugger's breakpoint or a profiler's
-// patch in it. It is also left alone if the kernel does not tell.
+// A run of 512 pages is left alone if one of them is the process's own, because a debugger or a profiler may have
+// patched it. It is also left alone if the kernel does not tell.
 void trim_libraries();
 
 }  // namespace ullage::runtime

@@ -30,8 +30,8 @@ void prepare_python_later();
 
 // The functions below are set before prepare_python() and must not throw.
 
-// `touch` is called for each CPU tensor that a compiled region is about to read, and for each storage of a card that is
-// about to be copied (ullage_touch() of c_api.h).
+// `touch` is called for each CPU tensor that a compiled region is about to read. It is also called for each storage of
+// a card that is about to be copied (ullage_touch() of c_api.h).
 void set_touch(std::function<void(Address begin, Bytes size)> touch);
 
 // `ended` is called when a step seems to have ended: after each call of that optimizer, of those in use, which was

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Works out the takes of a rehearsal from what the launcher asks for: "auto", or the values that the person chose, such
-// as "batch=2,3,4;size=32,48,64".
+// Works out the takes of a rehearsal from what the launcher asks for. That is "auto", or values that the person chose,
+// such as "batch=2,3,4;size=32,48,64".
 
 #include "ullage/base/knob.h"
 

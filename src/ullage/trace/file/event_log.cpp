@@ -90,7 +90,7 @@ std::vector<PackedKnob> EventLog::State::pack(std::span<const Knob> knobs) {
   return packed;
 }
 
-// Tells a new take what there is already: the live storages, their roles, and the charged bytes.
+// Writes into a new take what exists at its begin: the live storages, their roles, and the charged bytes.
 void EventLog::State::carry_over(LoggedTake& take) {
   take.before.reserve(live.size());
   live.for_each([&](std::uint64_t id, const Live& one) { take.before.push_back({id, one}); });

@@ -23,8 +23,8 @@ class Texts final {
  public:
   static constexpr std::size_t kMostText = 240;
 
-  // Both return the number of the text and add it if it is new. of_constant() is faster: it recognizes by its address a
-  // text that stays there, unchanged, as long as this object lives.
+  // Both return the number of the text and add it if it is new. of_constant() is faster, because it recognizes a text
+  // by its address. The text must stay there, unchanged, as long as this object lives.
   std::uint64_t of_constant(std::string_view text);
   std::uint64_t of(std::string_view text);
 

@@ -53,8 +53,8 @@ class LostEvents final {
   std::vector<RoleMet> roles_;
   std::size_t forget_at_ = 1024;  // number of roles at which forget_roles() is called
   std::int64_t charged_ = 0;
-  // The borders that the rest of the take needs. They are the last end of a step, the end of a phase that began before
-  // the gap, and the begin of a phase that has not ended.
+  // The borders that the rest of the take needs. These are the last end of a step, the end of a phase from before the
+  // gap, and the begin of a phase that goes on.
   std::optional<Border> step_end_, phase_end_, phase_begin_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Packs numbers into as few bytes as they need (LEB128, see docs/trace_file.md): seven bits per byte, the low ones
-// first; the eighth bit says that more bytes follow. Signed numbers are folded first: 0, -1, 1, -2 become 0, 1, 2, 3.
+// Packs numbers into as few bytes as they need (LEB128, see docs/trace_file.md). Each byte has seven bits of the
+// number, the low ones first. Its eighth bit says that more bytes follow. Signed numbers are folded first: 0, -1, 1, -2
+// become 0, 1, 2, 3.
 
 #include <cstddef>
 #include <cstdint>

@@ -62,7 +62,7 @@ std::vector<Change> changes(const Trace& trace, const Steps& steps) {
   return sums;
 }
 
-// The changes of one stack from a step in which it grew, up to the step in which it gave bytes back, or the end.
+// The changes of one stack, from a step in which its bytes grew to the step in which it gave bytes back, or to the end.
 struct Window {
   std::vector<std::uint64_t> grew;   // bytes in each step in which it grew
   std::uint64_t sure = 0;            // how many of these are sure, see Change

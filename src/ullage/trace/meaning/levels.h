@@ -27,7 +27,7 @@ struct Moment {
 };
 
 enum class At { Peak, OutOfMemory, End };
-// Peak: the first event with the most live bytes, or before the first event if none has as many as there were then.
+// Peak: the first event with the most live bytes, or the moment before the first event if more bytes were live then.
 // OutOfMemory: the last out-of-memory event; none if there is no such event. End: the last event.
 std::optional<Moment> find(const Trace& trace, const Levels& levels, At at);
 

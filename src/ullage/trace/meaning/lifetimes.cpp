@@ -83,9 +83,9 @@ class Lifetimes final {
         const auto found = heirs.find(trace_.storages[died->storage.value].bytes.count);
         if (found == heirs.end() || found->second.empty()) continue;
         Category old = categories_[died->storage.value];
-        // State from before the recording has no stack, and neither have gradients from then. They are told apart by
-        // the heirs that wait: state is replaced one by one, so there are at most two moments and the parameter.
-        // Gradients are freed after all the new state was made, so there are more.
+        // Optimizer state from before the recording has no stack, and neither have gradients from before it. How many
+        // new storages of the size wait for a free tells them apart. State is replaced one by one, so at most three
+        // wait: two moments and the parameter. Gradients are freed after all new state was made, so more wait.
         const Storage& gone = trace_.storages[died->storage.value];
         const bool unknown = old == Category::Unattributed && gone.from_before && gone.stack == StackId{};
         if (unknown && found->second.size() <= 3) {
@@ -106,7 +106,8 @@ class Lifetimes final {
   }
 
   // If the optimizer replaced three blocks for each gradient, and no other block can be the gradient's parameter, one
-  // of the three is: the one whose new value is made last, because it follows from the two moments.
+  // of the three is the parameter. It is the block whose new value is made last, because the two moments decide that
+  // value.
   void find_replaced_parameters() {
     Crowds gradients = crowds(Category::Gradients);
     Crowds known = crowds(Category::Parameters);
@@ -174,7 +175,7 @@ class Lifetimes final {
     }
   }
 
-  // Storages that are as old as the recording, stay to its end and are of no known category, by bytes.
+  // Returns, by their bytes, the storages of no known category that are there from the recording's begin to its end.
   std::unordered_map<std::uint64_t, std::vector<StorageId>> unknown_from_before() const {
     std::unordered_map<std::uint64_t, std::vector<StorageId>> found;
     for (std::size_t i = 0; i < trace_.storages.size(); ++i) {

@@ -2,9 +2,9 @@
 #pragma once
 
 // The category of each storage, from its stack and from when it died. Tensors made in a backward pass are gradients if
-// they stay, and temporaries if they die in it. Tensors made in an optimizer are its state if they stay. A storage from
-// before the first event without a stack is a parameter if a gradient or optimizer state of exactly its size is made
-// later.
+// they stay, and temporaries if they die in it. Tensors made in an optimizer are its state if they stay. A storage
+// without a stack, from before the first event, counts as a parameter if a gradient or optimizer state of exactly its
+// size is made later.
 
 #include "ullage/trace/meaning/owners.h"
 #include "ullage/trace/recording/trace.h"

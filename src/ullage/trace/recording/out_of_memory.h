@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An out-of-memory error as a program printed it: the library that reported it, its figures, its place in the log, and
-// the Python frames above it. Every figure is optional. It is none if the message does not have it, or has more than 64
-// bits hold ("17179869184.00 GiB", PyTorch's way of saying "no limit"). "GB" in a message is read as GiB.
+// An out-of-memory error as a program printed it. It has the library that reported it, its figures, its place in the
+// log, and the Python frames above it. Every figure is optional. A figure is none if the message lacks it, or if it
+// does not fit 64 bits ("17179869184.00 GiB", by which PyTorch means "no limit"). "GB" in a message is read as GiB.
 
 #include "ullage/base/bytes.h"
 #include "ullage/trace/recording/stacks.h"
@@ -42,7 +42,7 @@ enum class Teller {
   Other,
 };
 
-// Whose limit the wording names, if it names one. What is free then decides nothing.
+// Whose limit the wording names, if it names one. Then the free bytes do not explain the error.
 enum class Limit : std::uint8_t {
   None,
   Heap,     // of a virtual machine: Java, Node, WebAssembly
@@ -79,7 +79,8 @@ struct OutOfMemory {
   std::optional<Bytes> other;          // MPS "other allocations"; Ullage: resident bytes outside the pool
   std::optional<Bytes> active;         // NPU "current active": allocated, or waiting for another stream
   std::optional<Bytes> largest_block;  // limit for a single request (Arc before torch 2.5)
-  std::optional<Bytes> needed;         // in all: by a model (Ollama), as the budget that serves the request (Ullage)
+  // Bytes in all: what a model needs (Ollama), or the budget that would serve the request (Ullage).
+  std::optional<Bytes> needed;
   std::vector<ProcessUse> processes;   // "Process 123 has 4.00 GiB memory in use"
   Bytes precision;                     // half a unit of the last digit of the coarsest figure ("11.17 GiB": 5 MiB)
 

@@ -101,9 +101,9 @@ void OptimizerCalls::count_run() {
   whole_ = optimizers_[chosen()].calls;
 }
 
-// Returns the optimizer of a call, adding one if it is new. It is the same optimizer if the parameters that it wrote
-// before are more than half of this call's, and more than half of its newest call's. The sets need not be equal: a call
-// can leave parameters out, such as those of experts that no token went to.
+// Returns the optimizer of a call, adding one if it is new. It is the same optimizer if it wrote more than half of this
+// call's parameters before, and these are more than half of its newest call's. The sets need not be equal: a call can
+// leave parameters out, such as those of experts that no token went to.
 std::uint32_t OptimizerCalls::whose(std::vector<std::uint64_t>& parameters) {
   std::ranges::sort(parameters);
   parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());

@@ -18,7 +18,8 @@ namespace ullage::trace {
 
 class OptimizerCalls final {
  public:
-  static constexpr std::uint64_t kPatience = 12;  // calls to wait for what may never come
+  // Calls after which it no longer waits for an optimizer's second call or a parameter's update.
+  static constexpr std::uint64_t kPatience = 12;
 
   // Remembers at most `most_kept` calls for ends(), but counts all.
   explicit OptimizerCalls(std::uint64_t most_kept) : most_kept_(most_kept) {}

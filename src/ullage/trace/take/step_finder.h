@@ -3,8 +3,8 @@
 
 // Finds where steps end in a program that knows nothing of Ullage, from its ops alone, as they come. The recorder uses
 // it to end a rehearsal in time, and the readers of a file use it too. A step ends with a call of the optimizer that is
-// called least often (a GAN has two, and its critic may run five times). Without an optimizer, a step is a turn of the
-// loop (period.h).
+// called least often. A GAN has two, and its critic may be updated five times a step. Without an optimizer, a step is a
+// turn of the loop (period.h).
 
 #include "ullage/base/ids.h"
 #include "ullage/trace/take/optimizer_calls.h"
@@ -46,8 +46,9 @@ class StepFinder final {
   // Ordinals of ops. Step i is [borders[i], borders[i + 1]); the first border is 0. The ops after the last border are
   // no whole step yet. If a call of an optimizer differs from those before, its end is known at the next backward pass.
   std::vector<std::uint64_t> borders() const;
-  // The number of whole steps that are sure now: those that the program reported, else those of optimizers (see
-  // OptimizerCalls::whole_steps), else turns of a loop. Never falls. Cheap enough to call after every op.
+  // The number of whole steps that are sure now. Counts the steps that the program reported. If it reported none,
+  // counts those of optimizers (OptimizerCalls::whole_steps), else turns of a loop. Never falls. Cheap enough to call
+  // after every op.
   std::uint64_t whole_steps();
 
   static constexpr std::uint64_t kPatience = OptimizerCalls::kPatience;

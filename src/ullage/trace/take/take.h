@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A take is Ullage's own recording of a program: a trace, and facts that can only be known inside the process. That is
-// which op read and wrote what, in which mode, what autograd saved, which storages are parameters and gradients, and
-// where steps end. A file `*.ullage` holds any number of takes (trace_file.h); docs/trace_file.md describes its bytes.
+// A take is Ullage's own recording of a program: a trace, and facts that can only be known inside the process. These
+// are what each op read and wrote and in which mode, what autograd saved, which storages are parameters and gradients,
+// and where steps end. A file `*.ullage` holds any number of takes (trace_file.h); docs/trace_file.md describes its
+// bytes.
 //
 // A take is one run of a program from its beginning, with certain values of its knobs: `batch` 2, then 3, then 4.
 

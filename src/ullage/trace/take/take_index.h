@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Works out once what many analyses ask about a take: which op is inside which, in which op an event lies, and which
-// role a storage has.
+// Works out once what many analyses need to know about a take: which op runs inside which, which op each event lies in,
+// and which role each storage has.
 
 #include "ullage/trace/take/take.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Works out the meaning of a take: the phase of every op, the category of every storage, the ends of steps, and a name
-// for every place. All of it comes from what the recorder saw (roles, modes, writes) and not from stacks, so it is sure
-// where owners.h guesses. The rules are in the headers of take_phases, take_steps, take_categories and take_names.
+// Works out the meaning of a take: phases of ops, categories of storages, ends of steps, and a name for every place.
+// All of it comes from what the recorder saw (roles, modes, writes), not from stacks. So it is sure where owners.h
+// guesses. The rules are in the headers of take_phases, take_steps, take_categories and take_names.
 
 #include "ullage/trace/meaning/owners.h"
 #include "ullage/trace/meaning/steps.h"
