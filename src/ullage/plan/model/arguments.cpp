@@ -192,7 +192,7 @@ std::vector<StorageId> unread_storages(std::string_view name, const trace::OpDet
 
 bool all_arguments_seen(std::string_view name, const trace::OpDetail& detail) {
   if (detail.outside.other) return false;
-  if (detail.outside.mapped) return true;  // these are not recorded, and all the others are
+  if (detail.outside.mapped) return true;  // the mapped weights are the only arguments that were not recorded
   const UseList arguments = uses_of(detail, false);
   const std::string_view base = parts_of(name).base;
   if (base == "cat" || base == "stack") return elements(arguments) == elements(uses_of(detail, true));

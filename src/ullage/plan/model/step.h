@@ -90,8 +90,9 @@ struct StepOp {
   // For each distinct storage among its arguments, in their order, the value that it has when the op begins. Contains
   // the values that the op overwrites.
   std::vector<ValueIndex> reads;
-  // First `overwrites` values, one for each argument's storage that it writes, in the order of `reads`, which has their
-  // predecessors. Then one for each new storage among what it returns, in that order.
+  // The first `overwrites` entries are the new values of the argument storages that the op writes, in the order of
+  // `reads`, which has the values before. The others are the values of the new storages among its results, in their
+  // order.
   std::vector<ValueIndex> makes;
   std::size_t overwrites = 0;
   // Storages born during the op (also by other threads) and alive when it ends, but not returned. They are not movable.

@@ -34,8 +34,9 @@ class Emitter final {
   bool is_end(HappeningIndex happening) const {
     return record_.happenings[happening].position.next() == problem_.positions.next_id();
   }
-  // The list for the actions of a happening. If it is an op, that is the list after this op. If it is done for an op,
-  // it is the list before that op. At the end of the step it is the list after the last op.
+  // Returns the list that a happening's actions go into. For an op it is the list after that op. For a restore or a
+  // recompute it is the list before the op that needs the value. At the end of the step it is the list after the last
+  // op.
   std::vector<Action>& place(HappeningIndex happening) {
     if (is_end(happening)) return after_.back();
     const OpIndex op = position(happening).op;

@@ -98,7 +98,7 @@ bool Timeline::play(const Problem::Position& at, const Choice& choice) {
   return room_for(2);
 }
 
-// The program frees the storage after the happening `until`. The program may look at the value until then. So it counts
+// The program frees the storage after the happening `until`, and may look at the value until then. So the value counts
 // until then even if the choice dropped it, unless a copy was written.
 void Timeline::freed(MovedIndex v, HappeningIndex until) {
   State& state = state_[v];
@@ -110,7 +110,7 @@ void Timeline::freed(MovedIndex v, HappeningIndex until) {
   if (state.present) {
     state.to = until;
   } else if (!state.written) {
-    if (state.recomputed && state.to <= state.from) ++outcome_.moves;  // its last stay counts after all
+    if (state.recomputed && state.to <= state.from) ++outcome_.moves;  // its last stay was empty so far
     change_[std::max(state.from, state.to).next()] += value.bytes;
     change_[until.next()] -= value.bytes;
     if (record_ != nullptr) record_->stays[state.record].to = until;

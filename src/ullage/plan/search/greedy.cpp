@@ -10,7 +10,7 @@ constexpr std::size_t kLookedAt = 24;  // slots that are tried at a time
 
 struct Candidate {
   SlotIndex slot{};
-  double ratio = 0;  // seconds per byte: first a guess, raised when a try costs more
+  double ratio = 0;  // seconds per byte: a guess at first, raised if a try costs more
 };
 
 double guess(const Problem& problem, SlotIndex slot) {

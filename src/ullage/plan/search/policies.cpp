@@ -172,7 +172,7 @@ void Policies::drop_cheap() {
   consider(kDropCheap, choice);
 }
 
-// The seconds to recompute it, together with those of its inputs that are dropped too, and theirs.
+// The seconds to recompute a tensor, together with those of its dropped inputs, of their dropped inputs, and so on.
 double Policies::chain_seconds(const Saved& saved, const Choice& choice) {
   ++walk_;
   todo_.assign(1, saved.value);
@@ -226,8 +226,8 @@ void Policies::dtr() {
     }
     if (least == kNone) return;
     drop(choice, saved_[least]);
-    // The tensors made from it now have longer chains. If one of these is dropped, so have the tensors made from that
-    // one.
+    // The tensors made from the dropped one now have longer chains. If one of them is dropped itself, the tensors made
+    // from it have longer chains too.
     touched.assign(1, least);
     for (std::size_t t = 0; t < touched.size(); ++t) {
       for (const SavedIndex user : users[touched[t]]) {
