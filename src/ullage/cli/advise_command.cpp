@@ -219,29 +219,29 @@ CLI::App* add_advise(CLI::App& app, AdviseOptions& options) {
   verb->group("Verbs");
   verb->add_option("--device", options.device,
                    "run COMMAND on this card, which need not be there (rtx3060, cuda:8GiB);\nCOMMAND's torch must be a "
-                   "CUDA build, its text is not changed")
+                   "CUDA build; the program is not changed")
       ->type_name("CARD|cuda[:SIZE]");
   verb->add_option("--memory", options.memory,
                    "run COMMAND on this machine's CPU, and judge by this much memory;\nauto: what this machine gives, "
                    "less 5 %")
       ->type_name("SIZE|auto");
   verb->add_option("--vary", options.vary,
-                   "a size of COMMAND, written {NAME} there, whose largest value that\nfits is looked for")
+                   "a size of COMMAND, written {NAME} there, whose largest value that\nfits is searched for")
       ->type_name("NAME");
   verb->add_option("--at", options.at, "the value that it should run with")->type_name("NAME=X");
-  verb->add_option("--seconds", options.seconds, "end after this time, with what was tried; default: 120")
+  verb->add_option("--seconds", options.seconds, "end after this time, with the trials so far; default: 120")
       ->type_name("N");
   verb->add_option("--top", options.top, "how many rows to show; 0: all; default: 12")->type_name("N");
   verb->add_flag("--here", options.here,
                  "on the CPU: run COMMAND in this folder; without it, in an empty one\nthat is removed");
-  verb->add_option("--html", options.html, "also write a page with what each run held, for a browser")
+  verb->add_option("--html", options.html, "also write a page with the bytes that each run held, for a browser")
       ->type_name("OUT");
   verb->add_flag("--json", options.json, "the answer as JSON (docs/cli.md)");
   verb->footer(
       "COMMAND is run once as it is and once with each remedy, and ended after its third step. A\n"
-      "remedy is switched on from outside; the answer says what to write to have it for good.\n"
+      "remedy is switched on from outside; the answer says what to write into the program to keep it.\n"
       "PROGRAM is tried at other values of its options, each predicted from runs at small sizes.\n"
-      "FILE is a recording, a snapshot or a log: nothing is run, and what each remedy saves is computed.\n"
+      "FILE is a recording, a snapshot or a log: nothing is run; the bytes that remedies save are computed.\n"
       "Exit code: 0 the answer is on stdout; 1 the program failed; 2 wrong use; 3 FILE cannot be read.");
   return verb;
 }

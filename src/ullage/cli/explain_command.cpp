@@ -66,7 +66,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
   verb->add_option(
           "--keep", options.keep,
           "with a COMMAND that runs out of memory: the folder for the snapshot\n(oom-HOST-PID.pickle) and its output "
-          "(.log); default: $ULLAGE_EXPLAIN,\nelse here")
+          "(.log); default: $ULLAGE_EXPLAIN,\nelse this folder")
       ->type_name("FOLDER");
   verb->add_option(
           "--events", options.events,

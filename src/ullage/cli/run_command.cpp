@@ -247,12 +247,12 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                  "*2 for two;\n--record keeps torch's memory history for 'ullage explain'. With\n--memory the program "
                  "is held to so many bytes of the card, and --record\nwrites Ullage's trace");
   verb->add_option("--host-memory", options.host_memory,
-                   "with --device cuda: how much of the machine's memory may be locked for\nwhat leaves the card; "
-                   "default: half of what the machine has; none: it\nall goes where --spill says")
+                   "with --device cuda: how much of the machine's memory may be locked for\ntensors evicted from the "
+                   "card; default: half of that memory; none: they\nall go to the folder of --spill")
       ->type_name("SIZE|none");
   verb->add_option("--spill", options.spill,
                    "folder for tensors that do not fit, and how many bytes they may take;\ndefault: an unnamed file "
-                   "in a temporary folder; none: nothing is moved,\nand what does not fit is refused")
+                   "in a temporary folder; none: nothing is moved,\nand requests that do not fit are refused")
       ->type_name("DIR[:SIZE]|none");
   verb->add_option("--report", options.report, "write the figures of the run as JSON")->type_name("FILE");
   verb->add_option("--record", options.record,
@@ -262,12 +262,12 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                    "follow a plan of 'ullage plan --out' from the first step on; default:\na plan is made once the "
                    "program nears its limit")
       ->type_name("FILE");
-  verb->add_flag("--no-plan", options.no_plan, "make and follow no plan: everything is decided on demand");
+  verb->add_flag("--no-plan", options.no_plan, "make and follow no plan: tensors are evicted on demand");
   verb->add_option("--allow", options.allow,
                    "changes of the results that are allowed; default: not a bit changes.\nbf16: forward passes and "
                    "losses of a Python program run under bf16\nautocast, results differ in rounding; bf16,evaluation: "
-                   "those that no\nbackward pass follows too; bf16,if-needed: only "
-                   "while no exact plan is\ncheaper")
+                   "also\npasses that no backward pass follows; bf16,if-needed: only while no\nexact plan is "
+                   "cheaper")
       ->type_name("WORDS");
   verb->add_flag("--quiet", options.quiet, "print no summary and nothing about plans; warnings and errors stay");
   verb->footer(
