@@ -19,8 +19,8 @@ namespace ullage::runtime {
 
 class Following final : public SavedListener {
  public:
-  // `due`: should following begin? Asked at each allocation, on any thread, until it first returns true. `ops` are in
-  // the order of their begin(). All listeners must live for ever.
+  // `due` says whether following should begin. It is called at each allocation, on any thread, until it first returns
+  // true. `ops` are in the order of their begin(). All listeners must live for ever.
   Following(std::vector<OpListener*> ops, std::vector<SavedListener*> saves, std::function<bool()> due);
 
   // Installs the interceptor, still disabled. If that fails, returns why, and no thread is ever followed.

@@ -53,8 +53,8 @@ class PlannedPaging final {
   void allocated();
   bool freeing(Address at, bool may_stay);
 
-  // mark_step(): the program tells that a step ended. look_again(): for a program that never does; called once a step,
-  // between any two ops.
+  // mark_step(): the program reports that a step ended. look_again(): for a program that never does; called once a
+  // step, between any two ops.
   void mark_step();
   void look_again();
   void write_figures(store::LedgerSlot& slot) const;

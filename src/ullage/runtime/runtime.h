@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Declares what a program may ask of Ullage's runtime and tell it. This header includes no torch. In a plain run (no
+// Declares the calls that a program may make to Ullage's runtime. This header includes no torch. In a plain run (no
 // `ullage run`, no begin_budget()) active() is false, and every call but begin_budget() is cheap and does nothing.
 
 #include "ullage/base/bytes.h"
@@ -31,7 +31,7 @@ void lift_budget();
 // True if this process is recorded: phases and names that the program gives now will be in the trace file.
 bool recording();
 
-// Tells that a step of the program ended. The summary and the "steps left" warning use the count and the times.
+// Reports that a step of the program ended. The summary and the "steps left" warning use the count and the times.
 void mark_step();
 
 struct MemoryStatus {

@@ -171,7 +171,8 @@ class Running final : public Session, public PoolListener {
   void refused(const store::Shortage& shortage, const std::string& op, const std::string& message) override {
     if (recorder_) recorder_->refused(shortage.refusal.requested);
     refused_at_once_.store(
-        shortage.at_once.count);  // before refused_least: the watch raises that by this request alone
+        // Set before refused_least, because the watch raises refused_least by this request alone.
+        shortage.at_once.count);
     figures_->refused(shortage, op, message, pool_->least_for(shortage));
   }
 
@@ -272,8 +273,8 @@ class Running final : public Session, public PoolListener {
     return budget_.lend();
   }
 
-  // Call this when the bytes beside the pool change. What the pool needed at once before the change is then not added
-  // to what is beside it afterwards.
+  // Call this when the bytes beside the pool change. Then the pool's need from before the change is not added to the
+  // outside's bytes from after it.
   void note_least() { static_cast<void>(budget_.note_least(pager_->take_at_once())); }
 
   void record_charge(std::int64_t bytes) {

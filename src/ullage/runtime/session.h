@@ -36,20 +36,20 @@ class Session {
   struct Settings {
     Bytes budget;                       // stated; zero: unlimited
     Bytes held_once;                    // peak of the process before now; the budget must cover it too; zero: need not
-    store::SpillPlace spill;            // where tensors go that do not fit; `most` of zero: nothing is spilled
+    store::SpillPlace spill;            // where evicted tensors go; `most` of zero: nothing is spilled
     std::string record_file;            // where the trace goes; empty: nothing is recorded
     std::uint64_t stop_after = 0;       // whole steps after which the trace is written and the process ends; 0: never
     std::function<void()> end_process;  // must not return; required if stop_after is set
     std::string rehearsal;              // see Session::rehearsal()
     std::string plan_file;              // a plan to begin with; empty: one is made when it is needed
-    bool plans = true;                  // false: everything is decided on demand
+    bool plans = true;                  // false: no plans; the pager decides on demand
     bool counts_half = false;           // count the ops that run in bf16, in the slot
     bool casts_if_needed = false;       // decide which steps are cast (casts())
     bool waits_for_plan = false;        // for tests: the program waits while its plan is made
     Stress stress = Stress::None;
     store::LedgerSlot* slot = nullptr;  // where figures go; null: nowhere
-    // Called before a request is refused, on its thread with no lock held. Takes back what was granted (grant()) and
-    // stands unused, and returns these bytes. Empty: nothing is taken back.
+    // Called before a request is refused, on its thread with no lock held. Takes back granted bytes (grant()) that are
+    // unused, and returns their number. Empty: nothing is taken back.
     std::function<Bytes()> take_back;
     // Called in each child made by fork. Returns the slot for the child's refusals; null or empty: it has none.
     std::function<store::LedgerSlot*()> slot_of_child;

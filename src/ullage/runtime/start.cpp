@@ -2,8 +2,8 @@
 
 // Runs when libullage_torch.so is loaded. In a process started by `ullage run` it finds the ledger in the environment
 // and starts a session. In any other process it does nothing until begin_budget() is called, which makes a ledger of
-// its own. If the budget cannot be kept, the program must not run on as if it were. Only this file of the runtime ends
-// it then.
+// its own. If the budget cannot be kept, the program must not run on, and this file ends it. No other file of the
+// runtime ends a process.
 
 #include "ullage/base/exit_code.h"
 #include "ullage/base/sizes.h"

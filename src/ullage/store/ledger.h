@@ -152,7 +152,7 @@ struct LedgerPage {
   std::atomic<std::int32_t> recorder{0};  // pid of the process that records: the first that asked to
   Word stop_after{0};                     // whole steps after which that process writes the take and ends; 0: never
   SharedText<1024> plan_file;             // a plan to begin with, an absolute path; empty: none
-  Word no_plan{0};                        // 1: everything is decided on demand
+  Word no_plan{0};                        // 1: no plans; the pager decides on demand
   Word quiet{0};                          // 1: nothing is printed about what goes well
   Word counts_half{0};                    // 1: ops that run in bf16 are counted
   Word casts_if_needed{0};                // 1: the runtime decides which steps are cast (runtime/plan/cast_choice.h)
@@ -168,7 +168,7 @@ struct LedgerSettings {
   std::string record_file{};     // the file for the take, an absolute path; empty: nothing is recorded
   std::uint64_t stop_after = 0;  // whole steps after which the recorded process ends; 0: never
   std::string plan_file{};       // a plan to begin with, an absolute path; empty: none
-  bool no_plan = false;          // everything is decided on demand
+  bool no_plan = false;          // no plans; the pager decides on demand
   bool quiet = false;            // nothing is printed about what goes well
   bool counts_half = false;      // ops that run in bf16 are counted
   bool casts_if_needed = false;  // the runtime decides which steps are cast

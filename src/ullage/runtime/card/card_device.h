@@ -31,11 +31,11 @@ class CardDevice final : public BudgetedDevice {
   store::Pages& pages() override { return pages_; }
   plan::StandsOn stands_on() const override { return {plan::Kernels::Card, least_, least_}; }
   Bytes held() override;
-  // The most that held() has returned so far: a card keeps no peak of its own.
+  // The highest value that held() has returned so far, because a card keeps no peak of its own.
   Bytes held_peak() override { return Bytes{peak_.load()}; }
   Bytes warm_up() const override { return kWarmUp; }
-  // It need not look often, because a consumer outside the pool asks before it grows (Session::grant). A look is a call
-  // of the driver.
+  // The watch need not look often, because a consumer outside the pool asks before it grows (Session::grant). A look is
+  // a call of the driver.
   std::chrono::milliseconds between_looks() const override { return std::chrono::milliseconds{50}; }
   bool is_the_process() const override { return false; }
   bool is_kept_by_forks() const override { return false; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Puts an allocator before PyTorch's own on a card. Larger requests go to the runtime. PyTorch's allocator serves
-// smaller requests, those of CUDA graphs and private pools, and those of libraries. When that one runs out, the runtime
-// makes room for it.
+// smaller requests, those of CUDA graphs and private pools, and those of libraries. When PyTorch's allocator runs out,
+// the runtime makes room for it.
 //
 // Compiled into libullage_cuda.so, which is only loaded where libc10_cuda is.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tells what autograd is doing on this thread. Each answer costs a few nanoseconds.
+// Says what autograd is doing on this thread. Each call takes a few nanoseconds.
 
 #include "ullage/runtime/ops/torch_compat.h"
 
@@ -14,8 +14,8 @@
 namespace ullage::runtime {
 
 // Returns a number for the thread whose work runs here. Backward of a card's tensors runs on threads of the autograd
-// engine, but counts as work of the thread that waits for it. That is taken to be the program's thread that ran an op
-// last before the pass. `in_op`: an op runs here now.
+// engine, but counts as work of the thread that waits for it. The runtime assumes that this is the program's thread
+// that ran the last op before the pass. `in_op`: an op runs here now.
 std::uint32_t thread_of_work(bool in_op);
 
 // Does a backward pass run on this thread?

@@ -22,7 +22,8 @@ using c10::DispatchKeySet;
 // The key lies above autograd, autocast, functorch and Python's modes, so that one place sees what the program calls.
 constexpr DispatchKey kKey = DispatchKey::TESTING_ONLY_GenericMode;
 // Layers that dispatch the op again, maybe as other ops on other tensors. Those ops are intercepted instead. Python's
-// modes and subclasses do the same, but torch hides the key from what they call; so there the op is intercepted before.
+// modes and subclasses dispatch again too, but torch hides the key from the ops that they call. So there the op is
+// intercepted before.
 constexpr DispatchKeySet kRunsAgain({DispatchKey::FuncTorchDynamicLayerFrontMode, DispatchKey::Functionalize});
 
 using Listeners = std::vector<OpListener*>;
@@ -114,7 +115,8 @@ void intercept(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::S
       return;
     }
   }
-  const c10::impl::ExcludeDispatchKeyGuard unseen(kKey);  // for ops of the listeners and inside the kernel
+  // No interception of ops that listeners run, or that the kernel runs.
+  const c10::impl::ExcludeDispatchKeyGuard unseen(kKey);
   Flight flight(*told, call);
   call.arguments = {};
   op.redispatchBoxed(rest, stack);

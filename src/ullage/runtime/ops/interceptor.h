@@ -26,8 +26,8 @@ class Interceptor final {
   };
 
   // `listeners`, in the order of their begin(), must outlive this object and every op in flight when it is destroyed.
-  // `wanted` is other than DispatchKey in tests only. If somebody else has the key, RecordFunction is taken. System: an
-  // interceptor is installed already.
+  // Only tests set `wanted` to something else than DispatchKey. If somebody else has the key, RecordFunction is used.
+  // System: an interceptor is installed already.
   static Result<std::unique_ptr<Interceptor>> install(std::vector<OpListener*> listeners,
                                                       Way wanted = Way::DispatchKey);
   ~Interceptor();
@@ -58,7 +58,8 @@ class Interceptor final {
   const std::uint64_t callback_;  // its handle, if way_ is RecordFunction
 };
 
-// While this lives, the ops of its thread are not intercepted. For the listeners' own use of torch.
+// While this object lives, the ops of its thread are not intercepted. Listeners need this when they use torch
+// themselves.
 class UnseenOps final {
  public:
   UnseenOps();

@@ -17,8 +17,9 @@ at::Generator copy_of(const at::Generator& generator) {
   return source.clone();
 }
 
-// Makes `to` draw what `from` would. On the CPU it copies the state. On a card the two then share one state, as with
-// CUDA graphs: setting the seed anew would reset what cuDNN keeps for recurrent layers.
+// Makes `to` draw the numbers that `from` would draw. On the CPU it copies the state. On a card both share one state
+// afterwards, as with CUDA graphs, because setting the seed again would reset the state that cuDNN keeps for recurrent
+// layers.
 void put(const at::Generator& from, at::Generator& to) {
   const std::lock_guard lock(to.mutex());
   if (!to.device().is_cpu()) {

@@ -16,13 +16,13 @@ at::Generator default_generator();
 
 class KeptGenerator final {
  public:
-  // Memory that one takes: 624 numbers for the CPU's generator (a card's has two, the seed and the offset).
+  // Memory that one kept state takes: 624 numbers for the CPU's generator (a card's has two, the seed and the offset).
   static constexpr Bytes kBytes{5 << 10};
 
   // Keeps the state that `drawn_from` has now.
   explicit KeptGenerator(const at::Generator& drawn_from);
 
-  // Returns a new generator that draws what `drawn_from` drew from then on.
+  // Returns a new generator that draws the same numbers as `drawn_from` did after its state was kept.
   at::Generator again() const;
 
   // Puts the kept state into the default generator, for as long as the object lives. Another thread that draws from it

@@ -30,8 +30,8 @@ struct ListOp {
 // if the lists differ in length: the op itself then reports the error.
 std::size_t list_length(const ListOp& list_op, const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
-// Runs both halves through the dispatcher, so that the interceptor sees each and cuts further what still does not fit.
-// Replaces the arguments on the stack by the outputs. If it throws, the slices before have taken effect.
+// Runs both halves through the dispatcher, so that the interceptor sees each half, and cuts it again if it does not
+// fit. Replaces the arguments on the stack by the outputs. If it throws, the slices before have taken effect.
 void run_in_halves(const ListOp& list_op, const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t length);
 
 }  // namespace ullage::runtime

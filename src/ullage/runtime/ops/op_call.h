@@ -20,8 +20,8 @@
 
 namespace ullage::runtime {
 
-// A storage with bytes on the followed device, as it was when the op was looked at. A copy-on-write storage is not
-// materialised by looking at it.
+// A storage with bytes on the followed device, as it was when the interceptor looked at the op. A copy-on-write storage
+// is not materialised by looking at it.
 struct StorageUse {
   Address begin;         // its data pointer
   Bytes size;            // of the storage, not of the tensor that views it; never zero

@@ -145,7 +145,7 @@ class Hook final : public autograd::SavedVariableHooks {
   autograd::Node* made_by_ = nullptr;
   std::uint32_t output_ = 0;
   std::uint32_t version_ = 0;
-  bool is_output_ = false;  // an output of the node that saves it, as far as the order of nodes shows
+  bool is_output_ = false;  // the tensor is an output of the node that saves it, as far as the order of nodes shows
 };
 
 // Torch asks its default engine for saved-tensor hooks, and to run backward. This engine gives hooks if the engine
@@ -193,8 +193,8 @@ class HookingEngine final : public autograd::Engine {
 HookingEngine* hooking = nullptr;
 std::mutex placing;
 
-// Would `first`, if it has no hooks of its own, ask our engine? That of ullage::train does. While torch traces no
-// engine gives hooks of its own. If two engines each stood before the other, a question would go round for ever.
+// Would `first`, if it has no hooks of its own, ask our engine? The engine of ullage::train would. While torch traces,
+// no engine gives hooks of its own. If each of two engines asked the other, the calls would never end.
 bool leads_to_hooking(autograd::Engine& first) {
   const bool was_tracing = at::SavedTensorDefaultHooks::set_tracing(true);
   looking_for_hooking = true, found_hooking = false;

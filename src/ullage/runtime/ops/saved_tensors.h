@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tells a listener what autograd saves for backward, unpacks and releases. Torch asks its default engine for
-// saved-tensor hooks. This file installs an engine that returns C++ hooks, so that no interpreter lock is needed. It
-// passes all other calls on to the engine that was installed before. If the program has hooks of its own on
+// Calls a listener for each storage that autograd saves for backward, unpacks and releases. Torch asks its default
+// engine for saved-tensor hooks. This file installs an engine that returns C++ hooks, so that no interpreter lock is
+// needed. It passes all other calls on to the engine that was installed before. If the program has hooks of its own on
 // (torch.autograd.graph.saved_tensors_hooks, checkpoint), those are used instead. Like torch itself, the hooks keep the
 // tensor's storage and its version, and throw torch's own error if it was changed in place.
 
@@ -24,7 +24,8 @@ class SavedListener {
   virtual ~SavedListener() = default;
   // May throw: then the op that saves fails with that exception.
   virtual void saved(const StorageUse& use, SavedKind kind) = 0;
-  // Backward is about to read it. May throw (it cannot be brought back): backward fails with that exception.
+  // Backward is about to read the storage. May throw if it cannot be brought back; then backward fails with that
+  // exception.
   virtual void unpacking(const StorageUse& use) = 0;
   // `begin` is the address that saved() got.
   virtual void released(Address begin) noexcept = 0;

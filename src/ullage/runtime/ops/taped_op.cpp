@@ -149,8 +149,8 @@ bool TapedOp::take_part(const OpCall& call, const at::Tensor& tensor, std::span<
   return true;
 }
 
-// In training a batch norm writes its running statistics although its schema does not say so. It must not do that when
-// it is run again, so they are left out. Its outputs do not depend on them.
+// In training a batch norm writes its running statistics although its schema does not say so. It must not write them
+// when it is run again, so they are left out. Its outputs do not depend on them.
 void TapedOp::leave_statistics_out() {
   const auto& schema = op_->schema();
   const auto position = [&](const char* name) {

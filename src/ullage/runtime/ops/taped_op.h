@@ -41,10 +41,10 @@ struct Geometry {
 
 class TapedOp final {
  public:
-  // Call it before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order. Null
-  // if `how` is Never or an argument is not supported. Not supported are storages, subclasses of Tensor, views with a
-  // conjugate bit, and tensors on another device or with bytes outside the pool. Of the latter, weights mapped from a
-  // file are supported (mapped_files.h) unless the op writes to them.
+  // Call it before the op runs. `inputs`: the storages of the pool among its arguments, each once, in their order.
+  // Returns null if `how` is Never or an argument is not supported. Not supported are storages, subclasses of Tensor,
+  // views with a conjugate bit, tensors on another device, and tensors with bytes outside the pool. There is one
+  // exception: weights mapped from a file are supported (mapped_files.h) unless the op writes to them.
   static std::unique_ptr<TapedOp> capture(const OpCall& call, std::span<const StorageUse> inputs,
                                           plan::RecomputeRule how);
   // Call it after the op ran.

@@ -2,8 +2,8 @@
 #pragma once
 
 // Decides, for `ullage run --allow bf16,if-needed`, from which step on a program's forward passes are cast to bf16.
-// Steps are exact while the program fits, or while an exact plan costs little. If an exact plan is dear, some steps are
-// timed under it and then some in bf16, and what takes less time stays. If no exact plan fits, steps are cast at once.
+// Steps are exact while the program fits, or while an exact plan costs little. If an exact plan costs more, some steps
+// are timed under it and then some in bf16, and the faster way is kept. If no exact plan fits, steps are cast at once.
 
 #include "ullage/base/bytes.h"
 
@@ -23,11 +23,11 @@ class CastChoice final {
   enum class Act { Stay, Cast, BeExact };
   enum class Why { NotNeeded, NoExactPlan, DearPlan };
 
-  // Planning said what the exact step needs: a plan that adds `share` of its time, or (nothing) that none fits. Any
-  // thread may call. Ignored once a trial began.
+  // Call this with the result of planning the exact step. `share` is the part of a step's time that the plan adds;
+  // nothing: no plan fits. Any thread may call. Ignored once a trial began.
   void exact_plan(std::optional<double> share);
-  // Call it at each border of steps, on the program's thread. `settled`: no step is observed, and no plan is made. Says
-  // what the steps from here on are to be.
+  // Call it at each border of steps, on the program's thread. `settled`: no step is observed, and no plan is made.
+  // Returns how the steps from here on are to run.
   Act at_border(Seconds now, bool settled);
 
   // Are forward passes to be cast now? Any thread may call.

@@ -169,8 +169,8 @@ void PlanFollower::meet(OpCall& call) {
   in_op_ = true;
 }
 
-// False: the plan cannot be followed further. That is so for a lack of room too, because the pager may still have room
-// for the op alone.
+// Returns false if the plan cannot be followed further. A lack of room counts too, because the pager may still have
+// room for the op alone.
 bool PlanFollower::carry_out(std::span<const plan::Action> actions) {
   try {
     for (const plan::Action& action : actions) {
@@ -203,12 +203,12 @@ void PlanFollower::end(OpCall&, std::span<const c10::IValue> outputs, bool /*ret
   in_op_ = false;
   tape_.take_blank_back();
   const std::vector<StorageUse> inputs = std::exchange(inputs_, {});
-  // Such ops are no part of a plan (see PlanProgram).
+  // Ops that read nothing that can move are no part of a plan (see PlanProgram).
   if (in_stray_ ? makes_nothing(outputs, kMovable) : inputs.empty() && makes_nothing(outputs, 1_B)) return;
   if (in_stray_) {
     leave();
-    // It may be the first of the next step, if the program left out the rest of this one. It has run, so it is not on
-    // tape.
+    // The op may be the first of the next step, if the program left out the rest of this one. The op has run already,
+    // so it is not on tape.
     if (!try_to_begin(stray_key_, {}, /*leaves=*/true)) return;
     if (program_->taped(place_) || !prepare()) return leave();
   }
@@ -276,7 +276,7 @@ void PlanFollower::finish_step() {
   ++counts_.steps;
   lost_steps_.store(0);
   proved_.store(true);
-  if (follows_one_) {  // otherwise it began with whatever the pager happened to hold
+  if (follows_one_) {  // otherwise the step began with whatever the pager happened to hold
     counts_.peak = std::max(counts_.peak, store_.counts().present_peak);
     counts_.rescues += rescued() - rescued_before_;
   }

@@ -45,7 +45,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   // Stops following until another plan is adopted. Call it on the thread that is followed.
   void suspend();
 
-  // The program tells that a step ended.
+  // The program reports that a step ended.
   void mark_step();
 
   // Called by the pool, from any thread; see PoolListener::freeing().
@@ -65,7 +65,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
 
  private:
   // Steps that may be lost in a row: after one that ran as planned, and before. A lost step counts twice if the program
-  // tells where steps end.
+  // reports where steps end.
   static constexpr std::uint64_t kPatience = 6, kPatienceAtFirst = 3;
   static constexpr plan::OpIndex kNowhere = plan::kNone;
 

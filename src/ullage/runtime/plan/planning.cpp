@@ -154,7 +154,8 @@ void Planning::observed() {
   note_room();
   const Bytes needed = kLeastHeap + Bytes{recording->size()} * kHeapToRecording;
   {
-    const std::lock_guard hold(lock_);  // from here on it can be asked to give way: what is reserved others may need
+    // From here on planning can be asked to give way, because others may need the reserved bytes.
+    const std::lock_guard hold(lock_);
     busy_ = true;
     stopping_.store(ended_);
   }

@@ -55,7 +55,7 @@ class Planning final {
   // In a forked child, which lacks the planning thread: observes and plans nothing.
   void after_fork_in_child();
 
-  // Call it when the program tells that a step ended.
+  // Call it when the program reports that a step ended.
   void mark_step();
   // Call it once a step, between any two ops. Observes again if the program's steps have changed for good.
   void look_again();

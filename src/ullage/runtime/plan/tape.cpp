@@ -72,7 +72,8 @@ bool Tape::bind_inputs(plan::OpIndex at, std::span<const StorageUse> inputs) {
     }
     if (program_->maker(reads[i]) != plan::kNone) return false;  // the step should have made this value
     if (const auto other = newest_.find(inputs[i].begin.value); other != newest_.end()) {
-      // The storage holds another value than the plan says. That of a storage that lived on may be a wrong guess.
+      // The storage holds another value than the plan says. For a storage that lived on from the step before, the value
+      // may have been guessed wrongly.
       if (place(other->second).met) return false;
       place(other->second) = {};
       newest_.erase(other);
@@ -252,7 +253,7 @@ void Tape::drop(ValueIndex value, bool last) {
   const bool held = let_go != nullptr && at.in_program();
   if (let_go != nullptr && !held) return;
   if (held && let_go.use_count() == 1) return;  // the program let go of it before
-  // Spills instead of dropping if the bytes could not be recomputed, should the program touch them after all. Reasons:
+  // Spills the bytes instead of dropping them if they could not be recomputed when the program touches them. Reasons:
   // the step does not make them again, their op is not on tape, its inputs are lost, or somebody wrote to them unseen.
   const plan::OpIndex maker = program_->maker(value);
   const TapedOp* taped = maker == plan::kNone ? nullptr : taped_[maker].op.get();
@@ -275,8 +276,8 @@ StoragePtr Tape::bytes_of(ValueIndex value) {
   return at.in_program() && !at.dropped ? at.program.lock() : nullptr;
 }
 
-// Runs `op` again; of what it makes, keeps the values in `keeps`. False (why_not() tells): the op is not on tape, or
-// something that it needs is gone or changed.
+// Runs `op` again and keeps those of its results that are in `keeps`. False (why_not() tells): the op is not on tape,
+// or something that it needs is gone or changed.
 bool Tape::run_again(plan::OpIndex op, std::span<const ValueIndex> keeps, bool batch_norm) {
   const plan::Sites::Op& site = program_->op(op);
   const Taped& taped = taped_[op];
@@ -434,7 +435,7 @@ bool Tape::make_dropped() {
   }
   bool all = true;
   for (const Address at : dropped) {
-    // Meanwhile it may have been freed, or have come back with another one.
+    // Meanwhile the value may have been freed, or have been recomputed together with another one.
     const auto found = newest_.find(at.value);
     if (found == newest_.end() || !place(found->second).dropped) continue;
     try {

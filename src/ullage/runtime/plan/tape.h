@@ -66,11 +66,11 @@ class Tape final {
   bool recompute(Address at);
   // An op is about to write to a storage that is not the pool's. Ops that read it before are not run again.
   void overwritten_outside(const c10::StorageImpl* storage) { written_outside_.insert(storage); }
-  // Why the last value that was asked for could not be made.
+  // Says why the value that was requested last could not be made.
   const std::string& why_not() const { return why_not_; }
 
-  // For an op in flight that touches a dropped storage although it does not use the content. Gives the storage at `at`
-  // arbitrary bytes until take_blank_back(). False: it is not dropped, or cannot take them. Throws
+  // Call this for an op in flight that touches a dropped storage although it does not use its content. Gives the
+  // storage at `at` arbitrary bytes until take_blank_back(). False: it is not dropped, or cannot take them. Throws
   // c10::OutOfMemoryError if there is no room.
   bool give_blank(Address at);
   void take_blank_back();

@@ -47,12 +47,12 @@ void Charges::discharge(Bytes bytes) {
 bool Charges::begin_planning(Bytes bytes) {
   const Bytes outside = budget_.outside(), expected = budget_.expected_outside();
   of_planning_ = saturating_sub(outside + bytes, expected);
-  // By how much the pool's limit will sink. It already leaves room for the bytes that are outside now.
+  // By how much the pool's limit will sink. The limit already leaves room for the bytes that are outside now.
   const Bytes lost = saturating_sub(outside + bytes, std::max(outside, expected));
   if (pager_.store().counts().limit < pager_.counts().at_once_peak + lost) return false;
   budget_.charge(of_planning_);
   budget_.leave_out_of_least(true);
-  pager_.trim();  // now, not at the watch's next look: planning begins at once
+  pager_.trim();  // gives way now, not at the watch's next look, because planning begins at once
   return true;
 }
 

@@ -76,7 +76,7 @@ void on_signal(int signal_number, siginfo_t* info, void* context) {
 }
 
 // Runs on the thread's own stack, because an alternate one may be small. The signal is not blocked meanwhile, so that
-// the handler before ours is entered as it would be without us.
+// the handler before ours runs under the same conditions as without us.
 struct sigaction ours() {
   struct sigaction action {};
   action.sa_sigaction = &on_signal;

@@ -16,13 +16,13 @@
 namespace ullage::runtime {
 namespace {
 
-// Imports make the outside grow in bursts. Before the next look it may grow by this many times what it grew since the
-// last one.
+// Imports make the outside grow in bursts. Before the next look it may grow this many times as much as since the last
+// look.
 constexpr std::uint64_t kGrowthToCome = 16;
 constexpr std::uint64_t kPeakEvery = 8;         // looks; to read the peak costs ten times a look
 constexpr std::uint64_t kWorthAWarning = 1000;  // steps left
 
-// For how long a thread waits for room, and how much processor time the process takes until the bytes are touched.
+// The longest time that a thread waits for room, and the processor time after which the process has touched the bytes.
 constexpr std::chrono::milliseconds kMostWaiting{1000};
 constexpr std::chrono::milliseconds kTouchedWithin{250};
 
@@ -128,7 +128,7 @@ void Watch::write_moves() {
   if (!moves.spill_failure.empty()) slot_->spill_message.set(moves.spill_failure);
   if (!pager_.under_pressure() || budget_.unlimited()) return;
   slot_->pager.store(1);
-  // What is beside the pool may have grown since the request was refused.
+  // The bytes outside the pool may have grown since the request was refused.
   const Bytes refused = settings_.refused_at_once ? settings_.refused_at_once() : Bytes{};
   if (refused > Bytes{}) store::raise_to(slot_->refused_least, budget_.least_with(refused).count);
   store::raise_to(slot_->least_budget, budget_.note_least(pager_.take_at_once()).count);

@@ -47,7 +47,7 @@ class Watch final {
 
   // This thread of the program is about to touch `bytes` outside the pool, faster than looks come. Has the watch's
   // thread make the pool give way, and waits for that, kMostWaiting at most: the caller may hold what the watch needs.
-  // For the same reason it asks the pager for nothing itself.
+  // For the same reason this call does not use the pager itself.
   void make_way(Bytes bytes);
 
   // In a forked child, which lacks the thread: writes no more figures, because they are the parent's.
@@ -64,7 +64,7 @@ class Watch final {
     std::thread::id who;
     Bytes bytes;
     std::optional<Bytes> outside;    // what stood outside the pool when it asked; none: not measured yet
-    std::chrono::nanoseconds until;  // processor time of the process; by then it has touched what it wanted to
+    std::chrono::nanoseconds until;  // processor time of the process by which the thread has touched the bytes
   };
   void foresee();
   void write_moves();

@@ -3,8 +3,8 @@
 
 // Prepares a Python process for Ullage, in addition to the interceptor and the saved-tensor hooks:
 // - Higher-order ops (torch.cond, flex_attention) must let the interceptor's dispatch key through.
-// - Compiled regions read their inputs past the dispatcher, so they must announce them on entry.
-// - If a program does not tell its steps, they are counted by the calls of its optimizers.
+// - Compiled regions read their inputs without the dispatcher, so they must announce them on entry.
+// - If a program does not report its steps, they are counted by the calls of its optimizers.
 // - For a recording, the parameters of its modules are named.
 // - On a card, torch.save and safetensors ask for a storage's address to tell storages apart, and copy whole storages.
 //   They get the address also while the bytes are away, and the bytes come back for the copy. Tensor.data_ptr(), which
