@@ -33,7 +33,7 @@ namespace {
 struct Room {
   std::optional<unsigned> card;  // none: the process's memory
   Bytes budget;                  // zero: unlimited; on a card: what is free there, less 5 %
-  Bytes host_memory;             // most locked memory for what leaves the card
+  Bytes host_memory;             // most locked memory for tensors evicted from the card
 };
 
 constexpr unsigned kMostCards = 128;  // torch numbers cards in a signed byte
@@ -62,8 +62,8 @@ Result<Bytes> size_of(const std::string& text, const std::string& option) {
   return size;
 }
 
-// Returns the most locked memory for what leaves the card. The default is half of the machine's memory: the program and
-// others need the rest, and locked memory cannot be taken back.
+// Returns the most locked memory for tensors evicted from the card. The default is half of the machine's memory: the
+// program and others need the rest, and locked memory cannot be taken back.
 Result<Bytes> host_memory_of(const RunOptions& options, const MachineMemory& machine) {
   if (!options.host_memory) return most_there_is(machine).value_or(Bytes{}) / 2;
   if (options.host_memory == "none") return Bytes{};
@@ -101,7 +101,7 @@ Result<Room> room_of(const RunOptions& options, std::ostream& err) {
   ULLAGE_TRY_VALUE(const std::optional<unsigned> card, run_card(options.device));
   const bool of_card = card.has_value();
   if (!of_card && options.host_memory) {
-    return Error{Error::Kind::BadArgument, "is for what leaves a card; add --device cuda, or leave it out",
+    return Error{Error::Kind::BadArgument, "is for tensors evicted from a card; add --device cuda, or leave it out",
                  "--host-memory"};
   }
   const MachineMemory machine = read_machine_memory(options.roots);
