@@ -43,7 +43,7 @@ struct Plainly {
 struct Row {
   std::string id, name;
   Effect effect = Effect::SameBits;
-  bool effect_known = true;  // false: of a remedy that explain computes; `effect` has no meaning
+  bool effect_known = true;  // false: the remedy is one that explain computes, and `effect` has no meaning
   Basis basis = Basis::Tried;
   std::optional<bool> fits;   // none: not known
   std::optional<Bytes> peak;  // on a card, what nvidia-smi would show; on the CPU, the process
@@ -60,7 +60,7 @@ struct Advice {
   std::string device;   // "NVIDIA GeForce RTX 3060", "cpu"
   Bytes memory;         // of that device, or the budget asked about
   Row plain;            // the program as it is
-  std::string refused;  // if it does not fit: what is refused, and where
+  std::string refused;  // if it does not fit: the refused request, and where it was made
   std::vector<Row> rows;
   std::vector<std::string> notes;
   std::string time_basis;  // how `more_time` was found; empty: no row has it
@@ -68,9 +68,9 @@ struct Advice {
   std::size_t runs = 0;
 };
 
-// Sorts the rows: those that fit first. Among these, same bits come before rounding, and both before what computes
-// something else; then the least time, then the smallest peak. Rows that do not fit follow by their peaks, then those
-// without one. Equal rows keep their order.
+// Sorts the rows: those that fit first. Among these, rows with the same bits come first, then rounding, then different
+// results. Equal ones are sorted by time, then by peak. Rows that do not fit follow by their peaks, then those without
+// one. Equal rows keep their order.
 void sort_rows(Advice& advice);
 
 }  // namespace ullage::advise

@@ -61,7 +61,7 @@ struct Facts {
   bool evaluation = false;         // an evaluation was left without it
   std::string other_device;        // where a network was left without it; empty: none was
   std::optional<Process> process;  // of a run without Ullage's runtime
-  std::optional<Seconds> step;     // as the card's rates say, if the run was asked for it
+  std::optional<Seconds> step;     // a step's time by the card's rates, if the order asked for it
 };
 
 // Reads what the Python processes of one run wrote into `folder`. If several wrote, the one with an optimizer or a

@@ -26,7 +26,7 @@ inline constexpr std::pair<const char*, const char*> kLeanMalloc = {"MALLOC_MMAP
 // How a remedy changes the program's results.
 enum class Effect {
   SameBits,   // none
-  Rounding,   // they differ as other kernels or types round differently
+  Rounding,   // they differ because other kernels or types round differently
   Different,  // the program computes something else
 };
 
@@ -57,7 +57,7 @@ struct Trial {
   bool is_plain = false;  // it changes a process without Ullage alone, so it is tried without Ullage, with kLeanMalloc
   std::vector<Option> options;  // of a shipped program, in place of its own
   std::string if_refused;  // more switches for a second try, if the first ends with an error that is not about memory
-  std::string action;      // what a person writes, and for `if_refused` the more that is needed
+  std::string action;      // the lines that a person writes, and the further ones for `if_refused`
   std::string more_action;
   Place place;  // where to write it; may be unknown
 };
@@ -73,9 +73,9 @@ Trial option_trial(const Choice& choice, std::int64_t value);
 // Returns one trial with all of `trials`. At least one; no two of the same id.
 Trial together(std::span<const Trial> trials);
 
-// Returns what a person writes for a smaller size: `knob.value` was asked for, `fits` fits and is less. A batch is
-// divided, because the gradients of its parts add up to those of the whole; no other size is. Whether the knob is a
-// batch is known by its name alone, which the user chose.
+// Returns what a person writes for a smaller size: `knob.value` was asked for, `fits` fits and is less. Only a batch is
+// divided, because the gradients of its parts add up to those of the whole. Only the knob's name, which the user chose,
+// shows whether it is a batch.
 std::string smaller_size(const Knob& knob, std::int64_t fits);
 
 // The ids of the whole table, in its order.

@@ -39,13 +39,13 @@ struct TryOrder {
 // The result of a run.
 struct Tried {
   enum class End {
-    Fits,      // it ran its steps inside the memory
+    Fits,      // it ran its steps within the memory
     RanOut,    // a request could not be served, or the peak is above the memory
     TimeOver,  // it was ended at the deadline
     Failed,    // for another reason: `error` says which
   };
   End end = End::Failed;
-  Bytes peak;                           // on a card that refused: what was taken when it did; not the program's need
+  Bytes peak;                           // on a card that refuses: the bytes held at the refusal, not the program's need
   Bytes tensors;                        // on a card: the least that it needs, whatever the allocator does
   Bytes others;                         // on the CPU: the part of `peak` that is not of the process that trains
   Bytes host_peak;                      // of this machine's memory, that a dry run took

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A flag that becomes true at a time, for work that can be stopped.
+// A flag that becomes true at a given time. Work that can be stopped looks at it.
 
 #include <atomic>
 #include <chrono>

@@ -148,8 +148,8 @@ class DryPredictor final {
     return start_.runner.run(program, order);
   }
 
-  // Searches for the largest size that fits; what happened at `first` is `answer`. Ends early if a run did not use the
-  // card or failed for another reason.
+  // Searches for the largest size that fits. `answer` is the result of the run at `first`. Ends early if a run did not
+  // use the card or failed for another reason.
   Largest largest(std::int64_t first, const report::DryReport& answer) {
     const Bytes room{question_.card.model.total};
     const SizesFound found = search_sizes(first, tried(answer), room, [&](std::int64_t size) {
@@ -171,8 +171,8 @@ class DryPredictor final {
   Progress& progress_;
 };
 
-// `kept` is the file that keeps the memory history, of which the diagnosis names the next command. If there is none,
-// `next` is that command.
+// `kept` is the file that keeps the memory history; the diagnosis of that file names the next command. If there is
+// none, `next` is the command.
 void write_owners(const DryDone& done, const std::optional<std::string>& kept, const std::string& next,
                   Streams streams) {
   if (done.history.empty()) return;

@@ -66,8 +66,8 @@ DryReport::Place place_of(const Json& json) {
   return {json.value("file", std::string()), json.value("line", 0), json.value("function", std::string())};
 }
 
-// Adds to `report` what one Python process of the program wrote (drycard/in_python.py). Several processes may report:
-// of steps and peaks the largest stays, of errors the first that is read.
+// Adds to `report` what one Python process of the program wrote (drycard/in_python.py). Several processes may report.
+// Then the largest count of steps and the largest peaks are kept, and the first error that is read.
 void add_python(const Json& json, DryReport& report) {
   report.torch = json.value("torch", std::string());
   const std::uint64_t steps = json.value("steps", std::uint64_t{0});

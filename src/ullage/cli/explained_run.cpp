@@ -248,14 +248,14 @@ std::variant<Watched, Refusal> watch(Launch program, const fs::path& folder, con
 // ---- the answer
 
 struct Answer {
-  trace::Input input;  // that the first diagnoses are of: the snapshot if there is one, else the log
+  trace::Input input;  // the file of the first diagnoses: the snapshot if there is one, else the log
   Diagnoses snapshot;
   Diagnoses messages;
 };
 
 // Returns the messages' diagnoses whose most likely cause is not among the snapshot's causes. A snapshot sees one
-// process and its pool. It never sees a limit of the process, other processes or the machine's memory. Their advice to
-// record a snapshot is left out, because there is one already.
+// process and its pool. It never sees a limit of the process, other processes or the machine's memory. The messages'
+// advice to record a snapshot is left out, because there is one already.
 Diagnoses not_in_snapshot(const Answer& answer) {
   Diagnoses others;
   for (const diagnose::Diagnosis& message : answer.messages) {

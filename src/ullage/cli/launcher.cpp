@@ -112,7 +112,7 @@ bool has_ended(pid_t child, const Launch& launch) {
   return ended(WNOHANG);
 }
 
-// The root last, because its children would no longer descend from it.
+// Kills the root last, because after its end its children no longer descend from it.
 void kill_tree(pid_t root) {
   const std::vector<std::int32_t> tree = store::process_tree(root);
   for (auto one = tree.rbegin(); one != tree.rend(); ++one) ::kill(*one, SIGKILL);

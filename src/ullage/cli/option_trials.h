@@ -18,9 +18,9 @@ namespace ullage::cli {
 // too is left out, because it is tried.
 std::vector<advise::Row> sizes_by_law(const predict::Prediction& prediction, const std::vector<Choice>& choices);
 
-// Tries words all, and of numbers those that lead to the largest that fits (value_search.h). Returns the outcomes of
-// all words. Of numbers it returns the one that was found; if none fits, the one that took least. Returns none if the
-// value that the program has is the best. `now` is the program as it is.
+// If the values are words, tries them all and returns all outcomes. If they are numbers, searches the largest that fits
+// (value_search.h) and returns its outcome. If no number fits, returns the outcome that took least. Returns none if the
+// program's present value is the best. `now` is the program as it is.
 std::vector<std::pair<advise::Trial, TrialOutcome>> try_choice(const Choice& choice, const SizeTried& now, Bytes memory,
                                                                TrialRunner& runner);
 

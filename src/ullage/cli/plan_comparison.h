@@ -25,7 +25,7 @@ struct AllowedClasses {
 // Reads the value of --allow: "rounding", "different", with commas between. BadArgument says what is allowed.
 Result<AllowedClasses> parse_classes(const std::string& text);
 
-// The class of a recording: that of its worst change.
+// The class of a recording is the class of its worst change.
 plan::Lever::Results results_of(std::span<const trace::ResultChange> changes);
 
 // Fills in `allowed` and `chosen`; returns the index of the chosen one. A way that changes results is chosen only if no

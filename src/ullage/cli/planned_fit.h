@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds out whether `ullage run` can fit a program into a memory that it does not fit plainly, as predicted.
+// Finds out whether `ullage run` can fit a predicted program into a memory that it does not fit without a plan.
 
 #include "ullage/cli/plan_maker.h"
 #include "ullage/cli/progress.h"
@@ -14,8 +14,9 @@
 namespace ullage::cli {
 
 // Plans the prediction's take for its `memory` and stores the result in `planned`. Leaves `planned` empty if the
-// program fits plainly, if no memory was asked about, or if its steps cannot be planned. Writes to `err` why no plan
-// was made, or that there is no place to spill to. `stop` as in plan::Ask. Returns the plan, if one was looked for.
+// program fits without a plan, if no memory was asked about, or if its steps cannot be planned. Writes to `err` why no
+// plan was made, or that there is no place to spill to. `stop` as in plan::Ask. Returns the plan, if one was looked
+// for.
 std::optional<report::PlanReport> add_planned_fit(predict::Prediction& prediction, Progress& progress,
                                                   std::ostream& err, const std::atomic<bool>* stop = nullptr);
 

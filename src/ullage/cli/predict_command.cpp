@@ -88,7 +88,7 @@ std::string next_command(const PredictOptions& options, const Made& made, const 
       prediction.memory ? std::min(*prediction.memory, prediction.process_peak) : prediction.process_peak;
   const std::string begin = "run --memory " + report::as_option(need);
   const std::vector<std::string> words = with_needed(target, made.takes.changes);
-  // What was added stands at the end, where a long command is cut off.
+  // The added options are at the end, where a long command is cut off.
   return words == target ? report::command_line(begin, words) : report::whole_command_line(begin, words);
 }
 

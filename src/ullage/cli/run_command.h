@@ -18,7 +18,7 @@ struct RunOptions {
   bool dry = false;  // run without a card: dry_command.h
   std::string memory = "auto";
   std::string device = "cpu";              // whose memory is budgeted: "cpu", "cuda", "cuda:N"
-  std::optional<std::string> host_memory;  // locked memory for what leaves a card; none: half of the machine's
+  std::optional<std::string> host_memory;  // locked memory for tensors evicted from a card; none: half of the machine's
   std::optional<std::string> spill;        // "DIR", "DIR:SIZE" or "none"; not set: a temporary folder
   std::string report;                      // the report's file; empty: none
   std::optional<std::string> record;       // the trace's file; none: nothing is recorded

@@ -38,8 +38,8 @@ std::optional<fs::path> python_of_script(const fs::path& script) {
   return std::nullopt;
 }
 
-// Returns the Python that a command starts which is none itself: "nice python3 train.py". Only a word that is a
-// Python's plain name or path counts, "python3.11": others may name a script.
+// Returns the Python that a command starts, if the command is no Python itself: "nice python3 train.py". Only a word
+// that is a Python's plain name or path counts, such as "python3.11". Other words may name a script.
 std::optional<fs::path> python_among(const std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string name = fs::path(words[i]).filename().string();

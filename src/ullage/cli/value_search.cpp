@@ -9,8 +9,8 @@
 namespace ullage::cli {
 namespace {
 
-// Scratch makes the bytes of some numbers smaller than those of their neighbour. Of a tile's rows that was up to 0.1 %,
-// over three rows, at multiples of four.
+// Because of scratch, some numbers take fewer bytes than their smaller neighbour. For the rows of a tile the difference
+// was up to 0.1 %, over three rows, at multiples of four.
 constexpr int kNeighbours = 4;
 constexpr std::uint64_t kNear = 64;
 
@@ -35,8 +35,8 @@ class Search final {
   }
 
   std::optional<ValueFound> find() {
-    const bool room = tried(first_).fits;  // then more bytes are looked for, else fewer
-    const Walk usual = walk(room, true);   // as if a larger value took more
+    const bool room = tried(first_).fits;  // true: walks towards more bytes; false: towards fewer
+    const Walk usual = walk(room, true);   // assumes at first that a larger value takes more
     if (usual.end == Walk::End::Border) return ValueFound{bisect(usual), false};
     if (usual.end == Walk::End::NoMoreLeft) {
       if (room && usual.at != first_) return ValueFound{usual.at, false};
@@ -49,7 +49,8 @@ class Search final {
       const bool falls = usual.end == Walk::End::WrongWay || other.changed;
       return ValueFound{falls ? other.at : first_, falls};
     }
-    // Neither way has the bytes that were looked for: the first value is a bump or a dip. The usual way it is.
+    // Neither direction has the bytes that are searched for, so the first value is a bump or a dip. Takes the usual
+    // direction.
     const Walk over = walk(room, false);
     if (over.end == Walk::End::Border) return ValueFound{bisect(over), false};
     return room ? std::optional(ValueFound{over.at, false}) : std::nullopt;
@@ -75,7 +76,7 @@ class Search final {
     return static_cast<std::size_t>((half == begin ? half : half - 1) - begin);
   }
 
-  // With `heeds` false bytes that go the wrong way do not end it.
+  // If `heeds` is false, the walk goes on although the bytes change in the wrong direction.
   Walk walk(bool up, bool heeds) {
     const bool room = tried(first_).fits;
     Walk walk;

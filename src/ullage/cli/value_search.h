@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds which value of an option fills a memory best, by running the program at a few values. Whether a larger value
-// takes more memory or less is seen from the runs. Sizes that a command gets in braces are searched in size_search.h.
+// Finds which value of an option fills a memory best, by running the program at a few values. The runs show whether a
+// larger value takes more memory or less. Sizes that a command gets in braces are searched in size_search.h.
 
 #include "ullage/base/bytes.h"
 #include "ullage/base/knob.h"

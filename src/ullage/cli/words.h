@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Splits the words of a command line before CLI11 reads them: which are Ullage's and which the program's. Also finds
-// what a person may have meant by an unknown word.
+// Splits the words of a command line before CLI11 reads them, into Ullage's and the program's. Also finds what a person
+// may have meant by an unknown word.
 
 #include "ullage/base/result.h"
 

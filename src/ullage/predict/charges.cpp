@@ -13,7 +13,7 @@ std::int64_t bounded_sum(std::int64_t level, std::int64_t more) {
   return std::clamp<std::int64_t>(level + std::clamp(more, -kMostCharged, kMostCharged), 0, kMostCharged);
 }
 
-// Evaluates each charge by its law. Returns false if one follows none, or has both signs among the takes.
+// Evaluates each charge by its law. Returns false if some charge follows no law, or has both signs among the takes.
 bool by_law(const trace::TraceFile& file, const Sequence& sequence, Target& target, trace::Take& into) {
   std::vector<std::int64_t> counts(sequence.order.size());
   for (std::size_t i = 0; i < into.charges.size(); ++i) {

@@ -20,7 +20,8 @@ enum class CudaEffect : std::uint8_t {
   // GiB or more adds `large_card` instead.
   AddForThread,
   AddWithin,     // adds `bytes` while such an op runs
-  HoldInLists,   // temporaries of one call of an optimizer live until it ends; `ops` work in place and make none
+  // Temporaries of one call of an optimizer live until the call ends; the `ops` work in place and make none.
+  HoldInLists,
   AddToProcess,  // adds `bytes` outside the allocator
   Unknown,       // takes an unknown amount more: a row of zero bytes
 };

@@ -27,7 +27,7 @@ class Writer final {
         leave_out(storage);
         continue;
       }
-      if (!measure(StorageId{i})) {  // some take never touches it: keeps the size of take 0
+      if (!measure(StorageId{i})) {  // some take never touches the storage, so it keeps the size of take 0
         ++into_.constant;
       } else {
         if (i < sequence_.inputs.size() && sequence_.inputs[i]) counts_ = at_or_above(sequence_.grid, counts_);

@@ -20,7 +20,7 @@ bool has_threshold(const trace::Op& op) {
                              [&](const Rule& rule) { return rule.ops != "*" && listed(rule.ops, base_name(op.name)); });
 }
 
-// Which ops of a take prepare inputs only, and what becomes of their storages.
+// Finds the ops of a take that only prepare inputs, and decides what becomes of their storages.
 class Marks final {
  public:
   explicit Marks(const trace::Take& take)
@@ -221,7 +221,8 @@ class Rewriting final {
   std::optional<StorageId> lasting_;      // of made_, the one that is alive
 };
 
-// By place in the grid and place in the take: bytes that follow a law from take to take and are at or above `bytes`.
+// Returns bytes, by place in the grid and place in the take, that follow a law over the grid and are at or above
+// `bytes`.
 using Table = std::vector<std::vector<std::int64_t>>;
 Table lawful(const Grid& grid, const Table& bytes, std::size_t places) {
   Table above(bytes.size(), std::vector<std::int64_t>(places));

@@ -11,9 +11,9 @@
 //
 // Their bytes are put back as storages of no op. The sizes of these follow a law that is at or above the bytes of each
 // take:
-//   - what lives on while other ops run, for as long as it lives;
-//   - what is freed again before the next other op, at that place;
-//   - during the steps also the most of what only some takes hold at a place, at every place.
+//   - a storage that lives while other ops run counts for as long as it lives;
+//   - a storage that is freed before the next other op counts at that place;
+//   - bytes that only some takes hold at a place of the steps count, at their most, at every place of the steps.
 // A storage that other ops use stays as it is.
 
 #include "ullage/predict/law.h"
@@ -30,7 +30,8 @@ struct InputWork {
   std::vector<bool> inputs;  // index: StorageId of take 0. Made by one of those ops and used by another op
 };
 
-enum class HeldByThem { PutBack, LeftOut };  // LeftOut: for a comparison that only asks where the takes differ
+// LeftOut: without such storages, for a comparison that only asks where the takes differ.
+enum class HeldByThem { PutBack, LeftOut };
 
 // `order` as in Sequence. Nothing if no take has such ops, or if a take has no parameter, because inputs cannot be
 // recognised then.

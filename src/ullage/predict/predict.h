@@ -24,7 +24,7 @@ struct CudaQuestion {
 
 struct Question {
   std::vector<Knob> at;
-  std::optional<Bytes> memory;  // if set, the largest value of each knob that fits it is looked for
+  std::optional<Bytes> memory;  // if set, the largest value of each knob that fits it is searched for
   std::optional<CudaQuestion> cuda;
 };
 

@@ -58,7 +58,7 @@ struct LargestThatFits {
   bool more_may_fit = false;  // larger values might fit: the takes do not tell
   std::string word{};         // how the value is written on the command line, "bf16"; empty: as its number
   bool smallest = false;      // a larger value takes less memory, so `value` is the smallest that fits
-  std::string needs{};        // what `ullage run` wants beside it, "--allow batch-norm"; empty: nothing
+  std::string needs{};        // the option that `ullage run` needs beside it, "--allow batch-norm"; empty: none
 };
 
 // The largest picture with equal sides that fits.
@@ -67,7 +67,7 @@ struct LargestSquare {
   LargestThatFits found;           // its knob is the first of `sides`
 };
 
-// Whether `ullage run` can keep to the memory that was asked about, if the program does not fit it plainly.
+// Whether `ullage run` can keep to the memory that was asked about, if the program does not fit it without a plan.
 struct PlannedFit {
   bool fits = false;
   Bytes least;                                // memory of the process for which a plan was found, or a bound on it

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Compares takes: do they do the same in the same order? If so, the program at any other size would do as one of them
-// does, with other sizes. Events, ops (name, node, layer, mode, the storage of each use), saves, roles and borders are
-// compared. Bytes, sizes of tensors and times are not. Nor is the order in which the worker threads of one op allocate
-// and free, if the storages correspond.
+// Compares takes. If they do the same in the same order, the program would do the same at any other size, with other
+// bytes. Events, ops (name, node, layer, mode, the storage of each use), saves, roles and borders are compared. Bytes,
+// sizes of tensors and times are not. Nor is the order in which the worker threads of one op allocate and free, if the
+// storages correspond.
 
 #include "ullage/base/result.h"
 #include "ullage/predict/law.h"
@@ -60,8 +60,8 @@ Result<Sequence> arrange(const trace::TraceFile& file);
 Result<std::variant<Sequence, Difference>> compare(const trace::TraceFile& file);
 
 // Returns take 0 with the bytes and tensor sizes that the laws give at other values of the knobs. In a phase for which
-// the program states a most (ReportedBorder::knobs), a knob is at most that. Returns a Difference for the first size
-// that follows no law.
+// the program states a largest value (ReportedBorder::knobs), a knob counts at most as that value. Returns a Difference
+// for the first size that follows no law.
 std::variant<trace::Take, Difference> at(const trace::TraceFile& file, const Sequence& sequence,
                                          const std::vector<Knob>& knobs);
 

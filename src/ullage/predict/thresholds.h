@@ -5,7 +5,8 @@
 // say nothing about the other. All are in one table; every row names its source. Nothing is predicted from the takes
 // unless they and the target lie on the same side in every row that concerns one of their ops.
 //
-// Scratch that a kernel takes or not by a cost estimate of its own is bounded instead (varying_scratch()).
+// Some kernels decide by a cost estimate of their own whether to take scratch. Such scratch is bounded instead
+// (varying_scratch()).
 
 #include "ullage/predict/sequence.h"
 #include "ullage/trace/take/take.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 // Finds scratch that a kernel takes at some sizes and not at others (thresholds.h: varying_scratch()). The comparison
-// leaves it out, because otherwise takes that agree in everything else would count as different. In the prediction
-// slack stands for it.
+// leaves it out, because otherwise takes that agree in everything else would count as different. In the prediction,
+// slack replaces this scratch.
 //
 //   batch 2   aten::convolution_backward   a   b       c        blocks born and freed within the op, in their order
 //   batch 3   aten::convolution_backward   a   b   x   c        x is left out: without it all are on polynomials

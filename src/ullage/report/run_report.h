@@ -102,7 +102,7 @@ struct RunReport {
   bool attached = false;              // some process of the tree had the runtime and took a slot
   std::optional<Bytes> budget;        // none: unlimited
   std::optional<std::uint64_t> card;  // the card whose bytes budget, process and pool are; none: the process's memory
-  Bytes host_memory;                  // most locked memory of the machine for what leaves the card
+  Bytes host_memory;                  // most locked host memory for tensors evicted from the card
 
   Bytes process_peak;                 // peak of the largest process; at least what the runtime saw of itself
   std::optional<Bytes> tree_peak;     // of all processes, shared pages counted once; none: one process alone, or a card

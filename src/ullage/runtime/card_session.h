@@ -17,7 +17,7 @@ namespace ullage::runtime {
 
 struct CardSettings {
   int card = 0;
-  Bytes host_memory;                 // most bytes of locked host memory for what leaves the card
+  Bytes host_memory;                 // most bytes of locked host memory for tensors evicted from the card
   Bytes least = plan::kLeastOnCard;  // smaller requests go to PyTorch's allocator
   // A budget of zero: 95 % of the card's free bytes and the process's own, taken together when the session begins.
   Session::Settings session;

@@ -142,7 +142,7 @@ struct LedgerPage {
   std::uint32_t size = 0;  // sizeof(LedgerPage), to catch a mix of builds
   Word budget{0};          // budget of the whole tree; 0: unlimited, or a card's that is not worked out yet
   Word card{0};            // number of the budgeted card plus 1; 0: the budget is the process's memory
-  Word host_memory{0};     // most bytes of locked host memory for what leaves the card
+  Word host_memory{0};     // most bytes of locked host memory for tensors evicted from the card
   Word tree_peak{0};       // most resident bytes of the tree's processes together; 0: only one process, or a card
   Word counts_asked{0};    // how many counts of the tree processes have asked for
   Word counts_made{0};     // how many of these the last count has served
