@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any Python program: plain, then under budgets, then at the least that `ullage run` named and 5 % below.
 
-Prints one line a run: the peak of the process tree as sampled from outside (Pss), bytes over by Ullage's own count,
-seconds against the plain run, the plan, and whether the state at exit is the plain run's. The state is every parameter,
-buffer, optimizer's state and the generator of the process that the command starts. A program whose own two plain runs
-differ cannot be judged: `--twice` runs plain twice and says so.
+Prints one line a run. It has the peak of the process tree, sampled from outside (Pss), and the bytes over the budget by
+Ullage's own count. It has the seconds against the plain run, the plan, and whether the state at exit is the plain
+run's. The state is every parameter, buffer, optimizer's state and the generator of the process that the command starts.
+A program whose own two plain runs differ cannot be judged: `--twice` runs plain twice and says so.
 
 usage: any_program.py ULLAGE [--shares 80,65] [--budgets MIB,MIB] [--no-plan] [--least] [--twice]
                       [--plain MIB,SECONDS,STATE] [--limit SECONDS] [--logs FOLDER] -- COMMAND

@@ -20,8 +20,8 @@ struct Baseline {
 };
 
 // Returns, for each policy, the cheapest of its settings that stays within ask.budget. As in the published policies,
-// only saved tensors of forward passes are considered, and of those only the ones that can be absent while plain
-// execution is over the budget:
+// only saved tensors of forward passes are considered. Of these, only tensors that can be absent while plain execution
+// is over the budget count:
 //   segments        checkpoints every k blocks of about equal saved bytes, cut where few bytes cross; k up to 40
 //   recompute all   keeps nothing that can be recomputed
 //   drop cheap ops  recomputes all but convolutions, matrix products and attention

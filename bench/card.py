@@ -5,7 +5,7 @@ it costs.
 `bits`: every net at small sizes, at 60 and 40 % of its activations; one with everything moved out before each op; 1,000
 steps of a small one. `speed`: DCGAN at 256 x 256, ResNet-50 and a GPT, in turn, round after round; seconds a step are
 medians behind a warm-up, ratios those within a round. What its budget cannot serve is shown as refused, and run again
-in the bytes that it named. Tables are Markdown, on stdout; each run is told on stderr as it ends.
+in the bytes that it named. Tables are Markdown, on stdout; each run is reported on stderr as it ends.
 
 Exits with 1 where a bit was wrong, a budget was passed, or a run failed that was not refused.
 

@@ -6,7 +6,8 @@ run keeps its end, so that segments and events agree. As in torch's own files, e
 a new list, but frames are shared. So nearly all of the file is references to frames. The history must begin with the
 first segment of its process.
 
-usage: make_big_snapshot.py OUT [--from SNAPSHOT[.gz]] [--megabytes N]      100 MB of tests/data/snapshots/niuhuangxiaozi_forward
+usage: make_big_snapshot.py OUT [--from SNAPSHOT[.gz]] [--megabytes N]      100 MB of
+    tests/data/snapshots/niuhuangxiaozi_forward
 """
 import argparse
 import copy

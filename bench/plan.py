@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What plans cost: of five nets' recorded steps as simulated, beside their bound and what others do; and as run.
 
-`takes`: nothing but the recordings. `simulated`: one table a net, at 75, 55 and 40 % of its activation memory. `time`: seconds of
-planning against ops of the step. `real`: steps in turn, plain, with room for all, on demand and planned. `target`: DCGAN at 256x256,
-batch 16, in 1100 MiB.
+`takes`: nothing but the recordings. `simulated`: one table a net, at 75, 55 and 40 % of its activation memory. `time`:
+seconds of planning against ops of the step. `real`: steps in turn, plain, with room for all, on demand and planned.
+`target`: DCGAN at 256x256, batch 16, in 1100 MiB.
 
 usage: plan.py BIN_DIR PICTURES [--takes FOLDER] [--net NAME]... [--rounds N] [takes|simulated|time|real|target]...
 """

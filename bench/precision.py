@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Half precision and micro-batches of DCGAN-256 beside an exact plan to the same bytes; loss curves in fp32, bf16, fp16.
+"""Half precision and micro-batches of DCGAN-256 beside an exact plan to the same bytes; loss curves in fp32, bf16,
+fp16.
 
 usage: precision.py table BIN_DIR PICTURES [STEPS [OPTION...]]    options of dcgan, for another network than DCGAN-256
        precision.py curves BIN_DIR PICTURES FOLDER        writes FOLDER/*.json; one at a time: `curves gpt fp16 FOLDER`
        precision.py draw FOLDER PICTURE.png               needs matplotlib; says how far the last losses are apart
 
-Each row of the table is a process of its own under `ullage run`, without a budget unless an exact plan is to keep to one. That
-plan is made from a recording of three steps, so that steps are planned from the second on. The first step is not timed. VmHWM
-is the operating system's; of tensors the most that were live, or resident under a plan. CPU time is that of the whole program:
-beside other work it is the fairer of the two times.
+Each row of the table is a process of its own under `ullage run`, without a budget unless an exact plan is to keep to
+one. That plan is made from a recording of three steps, so that steps are planned from the second on. The first step is
+not timed. VmHWM is the operating system's; of tensors the most that were live, or resident under a plan. CPU time is
+that of the whole program: beside other work it is the fairer of the two times.
 """
 import json
 import pathlib

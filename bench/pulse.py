@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search of PULSE at 1024 x 1024 pixels: seconds a step and peaks, plain and under budgets, and whether the faces are the same.
+"""The search of PULSE at 1024 x 1024 pixels: seconds a step and peaks, plain and under budgets, and whether the faces
+are the same.
 
-Programs run in turn, round after round. A step's time is the difference of a long and a short run, so that starting, loading and planning
-are not in it; a plan is followed from the fifth step on at the latest.
+Programs run in turn, round after round. A step's time is the difference of a long and a short run, so that starting,
+loading and planning are not in it. A plan is followed from the fifth step on at the latest.
 
 usage: pulse.py BIN_DIR PYTHON [ROUNDS]      PYTHON: one that has torch and Pillow, for weights and pictures
 """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Larger pictures by an RRDB network: tiles by hand, and tiles chosen from a budget. Peaks, seconds, and whether the picture is the same.
+"""Larger pictures by an RRDB network: tiles by hand, and tiles chosen from a budget. Peaks, seconds, and whether the
+picture is the same.
 
-The plain program runs with tiles of ever more rows up to the whole picture, then `ullage run` within budgets. A picture is
-compared with the one of the case's first row. CPU seconds depend less on what else a machine does.
+The plain program runs with tiles of ever more rows up to the whole picture, then `ullage run` within budgets. A picture
+is compared with the one of the case's first row. CPU seconds depend less on what else a machine does.
 
 usage: upscale.py BIN_DIR PYTHON [SIDE]      SIDE: the case of that side alone (512 takes 5 minutes, 1024 an hour)
                                             PYTHON: one that has torch, numpy and Pillow, for weights and pictures

@@ -1,7 +1,6 @@
-# SPDX-License-Identifier: Apache-2.0
-# Installs the command, the libraries that it loads into programs, and what a program needs to link the runtime itself
-# (find_package(Ullage), target Ullage::runtime), or the library for training (target Ullage::train). A wheel installs the same, into the environment's own bin, lib and
-# include.
+# SPDX-License-Identifier: Apache-2.0 Installs the command and the libraries that it loads into programs. Also installs
+# the files with which a program links the runtime (find_package(Ullage), target Ullage::runtime) or the library for
+# training (target Ullage::train). A wheel installs the same, into the environment's own bin, lib and include.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -8,11 +8,12 @@ import traceback
 
 
 def run_cases(cases: dict, *arguments, only: str = "", place=None) -> None:
-    """Calls every function `test_*` of `cases` (a module's globals()) in order with `arguments`. `only` holds parts of names,
-    separated by commas; then only functions with one of these parts in their name are called.
+    """Calls every function `test_*` of `cases` (a module's globals()) in order with `arguments`. `only` holds parts of
+    names, separated by commas; then only functions with one of these parts in their name are called.
 
-    With `place`, each function gets place(folder) instead of `arguments`; the folder is new and is removed afterwards. After
-    a failure the remaining functions still run. The last line names those that failed, and the exit code says if any did.
+    With `place`, each function gets place(folder) instead of `arguments`; the folder is new and is removed afterwards.
+    After a failure the remaining functions still run. The last line names those that failed, and the exit code says if
+    any did.
     """
     chosen = [name for name in cases if name.startswith("test_") and any(part in name for part in only.split(","))]
     if not chosen:

@@ -14,8 +14,8 @@ def refuses(kind, call, *words) -> None:
 
 
 def near(ours, theirs, limit) -> float:
-    """Asserts that the shapes are equal and that no element differs by more than `limit` times the largest absolute value
-    in `theirs`. Returns the largest difference as a share of that value."""
+    """Asserts that the shapes are equal and that no element differs by more than `limit` times the largest absolute
+    value in `theirs`. Returns the largest difference as a share of that value."""
     assert ours.shape == theirs.shape, f"{tuple(ours.shape)} and {tuple(theirs.shape)}"
     apart = ((ours - theirs).abs().max() / theirs.abs().max()).item()
     assert apart <= limit, f"{apart:.2e} apart, {limit:.0e} allowed"

@@ -44,7 +44,8 @@ class Runs:
         return End(process.returncode, said, usage.ru_maxrss * 1024, files, json.loads(report.read_text()) if budget else None)
 
     def kept(self, budget: int, plain: End, *options: str, weights: list[str] | None = None) -> End:
-        """Runs within `budget` and asserts that the peak stays below it and that files and final state are those of `plain`."""
+        """Runs within `budget` and asserts that the peak stays below it and that files and final state are those of
+        `plain`."""
         end = self.run(budget, *options, weights=weights)
         told = end.report
         assert end.code == plain.code == 0, (end.code, end.said)

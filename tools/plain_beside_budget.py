@@ -5,7 +5,8 @@ Both runs are judged by the operating system: resident bytes looked up every 20 
 peak. Exit code 1 if the budget was passed or a bit differs, else that of a run that failed. Into OUT, a new folder, go
 memory.png, memory.json (what was measured), report.json and a log of each run.
 
-usage: plain_beside_budget.py BIN MEMORY OUT OPTIONS...      BIN: the folder of ullage and ullage-dcgan; OPTIONS: of dcgan
+usage: plain_beside_budget.py BIN MEMORY OUT OPTIONS...      BIN: the folder of ullage and ullage-dcgan; OPTIONS: of
+    dcgan
 """
 import dataclasses
 import json

@@ -2,8 +2,8 @@
 """Keeps torch's memory history, and writes it into a file when a card refuses a request, caught by the program or not.
 
 `ullage explain -- COMMAND` has every Python below it run this text at the end of `import torch`. In a Python that has
-this package, ullage.pth arms it where ULLAGE_EXPLAIN is set. It changes nothing of the program, and writes nothing where
-nothing fails. It stands alone: it may run in a Python without this package, and with any torch from 2.1 on.
+this package, ullage.pth arms it where ULLAGE_EXPLAIN is set. It changes nothing of the program, and writes nothing
+where nothing fails. It stands alone: it may run in a Python without this package, and with any torch from 2.1 on.
 
 environment  ULLAGE_EXPLAIN          the folder for oom-HOST-PID.pickle, a snapshot that `ullage explain` reads; without
                                      a launcher also for .log, the error that ended the program, and .txt, the answer
@@ -41,7 +41,8 @@ class Watch:
     # ---- the beginning
 
     def begin(self, torch):
-        """To be called once, when torch has been imported. A second call, by whichever way this was loaded, does nothing."""
+        """To be called once, when torch has been imported. A second call, by whichever way this was loaded, does
+        nothing."""
         if getattr(torch, "_ullage_watch", None) is not None:
             return
         torch._ullage_watch = self
@@ -67,7 +68,8 @@ class Watch:
     # ---- failures
 
     def refused(self, device, request, total, free):
-        """Torch calls this before it raises the error, on the thread that asked; an error in here would replace that one."""
+        """Torch calls this before it raises the error, on the thread that asked; an error in here would replace that
+        one."""
         try:
             with self.lock:
                 self.enter_process()
@@ -186,7 +188,8 @@ def has(text, words):
 
 
 def ask(command, source, words):
-    """Returns what the command says of a snapshot, or of `words` if `source` is "-"; None if they do not speak of memory."""
+    """Returns what the command says of a snapshot, or of `words` if `source` is "-"; None if they do not speak of
+    memory."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ULLAGE_") and name != "LD_PRELOAD"}
     done = subprocess.run([command, "explain", source], input=words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           universal_newlines=True, timeout=ASK_FOR, env=clean)
@@ -206,7 +209,8 @@ def from_environment():
 
 
 class Finder:
-    """Stands in front of sys.meta_path until torch is imported. Finds nothing itself, but wraps the loader that is found."""
+    """Stands in front of sys.meta_path until torch is imported. Finds nothing itself, but wraps the loader that is
+    found."""
 
     def __init__(self, watch):
         self.watch = watch

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests src/ullage/advise/switches.py on the CPU: a switch does what a person would write, to the bit, and facts are noted.
+"""Tests src/ullage/advise/switches.py on the CPU: a switch does what a person would write, to the bit, and facts are
+noted.
 
 usage: test_switches.py SWITCHES_PY [CASE]
 """

@@ -27,7 +27,7 @@ struct Counts {
   std::uint64_t ops;    // run by the CPU's kernels
   std::uint64_t draws;  // ops that drew from a generator of the card
   std::uint64_t events_recorded;
-  std::uint64_t events_blocked;    // a stream was told to wait for an event
+  std::uint64_t events_blocked;    // a stream was made to wait for an event
   std::uint64_t synchronizations;  // the host waited for an event, a stream or the whole card
   std::uint64_t streams_recorded;  // Tensor.record_stream
 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs random programs on the stand-in card under `ullage run --device cuda`. The bits must be those of the plain program, and
-the card's own count of bytes must never exceed the budget.
+"""Runs random programs on the stand-in card under `ullage run --device cuda`. The bits must be those of the plain
+program, and the card's own count of bytes must never exceed the budget.
 
 usage: test_card_budget.py BIN_DIR CARD_RANDOM_PROGRAM --allocator FILE --driver FILE [--seeds FIRST:LAST]
 By hand: --seeds 1:40.

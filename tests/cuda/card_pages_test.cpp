@@ -55,7 +55,7 @@ TEST_F(CardPagesTest, TakesNothingWhereTheCardHasTooLittle) {
   EXPECT_TRUE(pages_->fill(at_, 8_MiB, PageKind::Huge));
 }
 
-// Fails, one after the other, each driver call that takes or maps memory.
+// Makes each driver call that takes or maps memory fail, one after the other.
 TEST_F(CardPagesTest, KeepsAllBytesWhereACallFails) {
   open(64_MiB);
   int failures = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One step of ullage's DCGAN against Python's torch, from the same weights, pictures and noise; then ten steps. The whole
-batch and micro-batches, in float32 and under autocast, with standard and separable blocks.
+"""One step of ullage's DCGAN against Python's torch, from the same weights, pictures and noise; then ten steps. The
+whole batch and micro-batches, in float32 and under autocast, with standard and separable blocks.
 
 usage: test_one_step.py DCGAN_ONE_STEP [IMAGE_SIZE FEATURES BATCH MICRO_BATCH]
 The networks and the loop below are written from the description of pytorch/examples/dcgan, not from the C++."""
@@ -164,8 +164,8 @@ def compare(tool, sizes, micro, precision, blocks):
         prefix = f"before/{name}/"
         net.load_state_dict({k[len(prefix) :]: v for k, v in recorded.items() if k.startswith(prefix)}, strict=True)
 
-    # The step itself runs the same kernels. LibTorch's Adam differs from Python's in last bits, and one bit of a weight can
-    # turn the rounding of its cast, 2^-9 of it.
+    # The step itself runs the same kernels. LibTorch's Adam differs from Python's in last bits, and one bit of a weight
+    # can turn the rounding of its cast, 2^-9 of it.
     later = 5e-5 if precision == "fp32" else 2e-2
     steps = train(nets["netG"], nets["netD"], recorded, STEPS, micro, precision == "bf16")
     trajectory = [next(steps)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `ullage run dcgan` on real pictures from start to end. Within the budget, down to the least budget, its bits must be the
-plain program's. Below it, the run must be refused with a reason. It can be stopped and resumed.
+"""Runs `ullage run dcgan` on real pictures from start to end. Within the budget, down to the least budget, its bits
+must be the plain program's. Below it, the run must be refused with a reason. It can be stopped and resumed.
 
 usage: test_under_budget.py BIN_DIR
 """

@@ -260,8 +260,8 @@ def test_kernels_of_an_older_generation(dry: Dry) -> None:
 
 
 def test_a_backward_pass_as_the_last_line(dry: Dry) -> None:
-    """On one core, the thread of the backward pass is often late. Without the extra pass in in_python.py's finish(), one run in three
-    aborts."""
+    """On one core, the thread of the backward pass is often late. Without the extra pass in in_python.py's finish(),
+    one run in three aborts."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:

@@ -3,8 +3,9 @@
 
     python test_against_pillow.py BIN_DIR [REAL_IMAGE_FOLDER]
 
-BIN_DIR holds image_dump and write_text_png. Pictures are made here from a seed; with REAL_IMAGE_FOLDER every picture below it is compared too.
-Under pytest, BIN_DIR is taken from the environment variable ULLAGE_BIN_DIR. Needs numpy and Pillow, no torch.
+BIN_DIR holds image_dump and write_text_png. Pictures are made here from a seed; with REAL_IMAGE_FOLDER every picture
+below it is compared too. Under pytest, BIN_DIR is taken from the environment variable ULLAGE_BIN_DIR. Needs numpy and
+Pillow, no torch.
 """
 import io
 import os

@@ -18,7 +18,8 @@ Grid = dict[str, list[int]]  # "batch": [2, 3, 4]
 
 @dataclasses.dataclass
 class Told:
-    """A prediction. `tried` are the grids that it took; "itself": small sizes did not tell and the net was run at the size."""
+    """A prediction. `tried` are the grids that it took; "itself": small sizes did not tell and the net was run at the
+    size."""
     json: dict
     tried: list[str]
 
@@ -100,7 +101,8 @@ class Predictions:
         return self._run([self.ullage, "predict", "--json", *more, *vary, *target, "--", *self.command(net), *knobs])
 
     def told(self, net: str, grid: Grid, at: Sizes) -> Told:
-        """What `ullage predict` says, by the same way: these sizes, others if it names them, in the end the size itself."""
+        """What `ullage predict` says, by the same way: these sizes, others if it names them, in the end the size
+        itself."""
         tried = []
         for _ in range(1 + OTHER_SIZES):
             tried.append(text_of(grid))

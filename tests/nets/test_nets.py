@@ -70,7 +70,8 @@ def test_fractions(runs: Runs, everything: bool) -> int:
         if problems or peak == 0:
             continue
         beside = runs.beside_the_pool(roomy, net, scale)
-        # Outside the pool, two runs differ by some hundred KiB, and by MiB if the kernel keeps files in huge pages (docs/pool.md).
+        # Outside the pool, two runs differ by some hundred KiB, and by MiB if the kernel keeps files in huge pages
+        # (docs/pool.md).
         enough = beside + roomy.figure("pool_resident_peak_bytes") + 6 * MIB
         for share in SHARES:
             budget, run, tries = at_or_above(beside + int(share * peak), runs, net, scale, steps)
@@ -148,7 +149,7 @@ def test_long(runs: Runs, everything: bool) -> int:
 
 
 def disk_is_as_told(disk: str, folder: str) -> None:
-    """The failing disk fails where it was told to, and nowhere else, or its cases prove nothing."""
+    """The failing disk must fail at the chosen call and at no other, or its cases prove nothing."""
     inner = """
 import errno, os, sys
 unnamed = os.open(sys.argv[1], os.O_TMPFILE | os.O_RDWR, 0o600)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified nets whose steps are planned: the plan is adopted, it holds what it said, the bits are the plain program's.
+"""Unmodified nets whose steps are planned: the plan is adopted, it holds what it said, the bits are the plain
+program's.
 
-usage: test_plans.py BIN_DIR NETS [--all] [--net NAME,...] [SELECTION...]
-SELECTION: shares, files, room, ends; none: all of them. shares: every net, with the pool at a share of the plain peak. files: a
-plan made beforehand from a recording, and one of another program. room: no plan where none is needed or wanted. ends: a program
-that ends while its plan is made. --all: more shares, and larger nets too. --net: these nets alone, with
-commas between.
+usage: test_plans.py BIN_DIR NETS [--all] [--net NAME,...] [SELECTION...] SELECTION: shares, files, room, ends; none:
+all of them. shares: every net, with the pool at a share of the plain peak. files: a plan made beforehand from a
+recording, and one of another program. room: no plan where none is needed or wanted. ends: a program that ends while its
+plan is made. --all: more shares, and larger nets too. --net: these nets alone, with commas between.
 """
 import argparse
 import os
@@ -24,9 +24,10 @@ MORE_SHARES = (0.85, 0.55, 0.4)
 # Down to this share a plan must be found for a static net. Below it, perhaps only the pager on demand fits: while an op
 # runs, it evicts everything that the op does not use, whatever that costs.
 SURELY_PLANNED = 0.75
-# `threads`: two nets at once, so that no two steps have the same order. `resize`: storages change under the same tensor.
-# `catch`: an error in the first step. `changing`: no two steps alike for long. `wgan_gp`: the critic is updated five times
-# for each time that the generator is. These may have a plan or none, but they must keep the bits and the budget, too.
+# `threads`: two nets at once, so that no two steps have the same order. `resize`: storages change under the same
+# tensor. `catch`: an error in the first step. `changing`: no two steps alike for long. `wgan_gp`: the critic is updated
+# five times for each time that the generator is. These may have a plan or none, but they must keep the bits and the
+# budget, too.
 NOT_STATIC = ("threads", "resize", "catch", "changing", "wgan_gp")
 PARALLEL_SCRATCH = MIB
 SCALE = "small"  # with the few MiB of tiny nets, memory of libraries that comes and goes would decide what fits
@@ -90,7 +91,8 @@ def test_shares(runs: Runs, everything: bool) -> int:
             for share in (*SHARES, *MORE_SHARES) if everything else SHARES:
                 budget, run, _ = at_or_above(beside + int(share * peak), runs, net, scale, STEPS)
                 # The threads of a kernel may take their scratch at the same time or one after the other. So an op may
-                # need a little more than a share leaves, and the run names what it lacks: with that there must be a plan.
+                # need a little more than a share leaves, and the run names what it lacks: with that there must be a
+                # plan.
                 if plan_of(run) is None and (lacks := lacking_for_a_plan(run)) is not None and lacks <= PARALLEL_SCRATCH:
                     budget, run, _ = at_or_above(budget + lacks, runs, net, scale, STEPS)
                 problems = judged(run, plain, budget, static)

@@ -18,7 +18,8 @@ from predictions import Failed, Predictions, ROOMY, Told, judge
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH = {"batch": [2, 3, 4]}
 MOST_ABOVE = 16 << 20  # bytes of the process: the memory of libraries is known only to some MiB
-# A shipped program rehearses its sizes in one process, and oneDNN keeps the kernels of each: 7 MiB a size of PULSE's net.
+# A shipped program rehearses its sizes in one process, and oneDNN keeps the kernels of each: 7 MiB a size of PULSE's
+# net.
 MOST_ABOVE_IN_ONE_PROCESS = 24 << 20
 # Net, grid, targets, laws of which one must be given. If the order of two threads varies, or oneDNN rounds sizes up,
 # small sizes may not suffice for an exact law; otherwise the law must be "exact".
@@ -82,7 +83,8 @@ def picture(file: pathlib.Path, side: int) -> None:
 
 
 def shipped(bin_dir: str, folder: pathlib.Path, name: str, sizes: list[str], work: list[str], laws: list[str]) -> int:
-    """A program that Ullage ships tries its sizes in one process. `sizes`: what both are given; `work`: what a run needs."""
+    """A program that Ullage ships tries its sizes in one process. `sizes`: what both are given; `work`: what a run
+    needs."""
     ullage = str(pathlib.Path(bin_dir, "ullage"))
     done = subprocess.run([ullage, "predict", "--json", name, *sizes], capture_output=True, text=True, cwd=folder)
     if done.returncode != 0:

@@ -55,7 +55,8 @@ class Builder:
 
     def replay(self, torch: wheels.Torch) -> pathlib.Path:
         libraries = torch.root / "lib"
-        # DT_RPATH also applies when libc10_cuda.so searches its libraries, so it finds the stand-ins and no real driver.
+        # DT_RPATH also applies when libc10_cuda.so searches its libraries, so it finds the stand-ins and no real
+        # driver.
         return self.run(f"replay_real-{torch.version}", "replay_real.cpp", "-isystem", torch.root / "include",
                         "-isystem", self.cuda, self.scratch / RUNTIME, f"-L{libraries}", "-lc10_cuda", "-lc10",
                         f"-Wl,-rpath,{self.scratch}:{libraries}", "-Wl,--disable-new-dtags")

@@ -36,7 +36,7 @@ class Program final {
   }
 
  private:
-  // What the backward op of a forward op reads, and of which storages it makes gradients.
+  // The reads of a forward op's backward op, and the storages that it makes gradients for.
   struct Saved {
     Storages reads;
     std::size_t results = 1;

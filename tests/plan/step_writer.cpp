@@ -13,7 +13,7 @@
 namespace ullage::plan::test {
 namespace {
 
-// Runs the step plainly: the level of bytes after each event, and what a pool would hold for it.
+// Runs the step without a plan. Gives the level of bytes after each event, and the bytes that a pool would hold.
 class PlainRun final {
  public:
   explicit PlainRun(Step& step) : step_(step) {}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Python's `import torch` is noticed: a package torch made for these tests, with the preload's fake torch and runtime.
+"""How Python's `import torch` is noticed: a package torch made for these tests, with the preload's fake torch and
+runtime.
 
 usage: test_python_import.py FAKES, the folder with same/, other/ and lib/ of tests/preload
 """

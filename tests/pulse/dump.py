@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the reference of PULSE does, as one safetensors file, for a program in another language to be held against.
+"""Writes what the reference of PULSE does, as one safetensors file, for a program in another language to be held
+against.
 
 Inputs, float32 figures in the dtype of the run where they are not weights:
   synthesis/<key>, gaussian_fit/mean, gaussian_fit/std (F32); wanted (B,3,s,s); latents (B,L,512); noise/<i>
@@ -7,7 +8,8 @@ At those inputs, in both precisions, P being float32 or float64:
   P/image (B,3,R,R; 0..1), P/low, P/total (B), P/<TERM> (B), P/gradient/latents, P/gradient/noise/<i> of those trained
 Of N steps in the dtype asked for (row j is what step j saw, and the tensors as its update left them):
   trajectory/total, trajectory/distance, trajectory/<TERM> (N,B); trajectory/rate (N); trajectory/latents (N,B,L,512);
-  final/noise/<i> of those trained; final/last, final/best (B,3,R,R); final/best_low; final/least_distance; final/found (U8)
+  final/noise/<i> of those trained; final/last, final/best (B,3,R,R); final/best_low; final/least_distance; final/found
+  (U8)
 The options stand in the metadata, as text.
 """
 import argparse

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ullage-pulse against the reference: the picture, its gradients and every step in float64; options; what a person meets.
+"""ullage-pulse against the reference: the picture, its gradients and every step in float64; options; what a person
+meets.
 
 usage: test_program.py ULLAGE_PULSE [NAME of a test]      with a Python that has torch, numpy and Pillow
 """

@@ -395,7 +395,8 @@ def test_a_batch_of_two_is_two_runs():
 
 
 def test_pictures_are_judged_alone():
-    """Two in a batch: the first is there from the start, the second cannot be found. In float32 eps is met, not missed."""
+    """Two in a batch: the first is there from the start, the second cannot be found. In float32 eps is met, not
+    missed."""
     one = small_search(search.Options(steps=3, eps=2e-3, learning_rate=1e-5), batch=2, dtype=torch.float32)
     one.loss.wanted[0] = one.evaluate().low[0]
     one.loss.wanted[1] += 5
@@ -404,7 +405,7 @@ def test_pictures_are_judged_alone():
 
 
 class Scripted:
-    """A search whose evaluations are told; the image of step j is all j."""
+    """A search whose evaluations are given by the test; the image of step j is all j."""
 
     def __init__(self, totals, distances, eps):
         self.options, self.done = search.Options(steps=len(totals), eps=eps), 0

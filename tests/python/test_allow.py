@@ -81,7 +81,8 @@ def test_bits_and_peak_of_autocast_by_hand(runs: Runs) -> None:
 
 
 def test_ops_are_counted(runs: Runs) -> None:
-    """Forward 3 products and 2 ReLUs; backward 5 products, 2 ReLUs, 3 sums of biases. Casts, views, losses are not counted."""
+    """Forward 3 products and 2 ReLUs; backward 5 products, 2 ReLUs, 3 sums of biases. Casts, views, losses are not
+    counted."""
     text = ("import torch, torch.nn as nn\nnet = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))\n"
             "nn.functional.cross_entropy(net(torch.randn(16, 8)), torch.zeros(16, dtype=torch.long)).backward()")
     assert runs.run("--allow", "bf16", text=text)[2]["half_ops"] == 15

@@ -2,8 +2,8 @@
 """Python scripts that nobody changed under `ullage run`: the plain run's output, state and exit code at every budget.
 
 usage: test_scripts.py [--script NAME] [--threads N] BIN_DIR [SELECTION...]      with a Python that has torch
-SELECTION: plain, training, packages, behaviour, retry, failing, stress; none: all of them. Of packages those are run that
-are installed beside torch: transformers and accelerate, lightning, torch_geometric.
+SELECTION: plain, training, packages, behaviour, retry, failing, stress; none: all of them. Of packages only
+those are run that are installed beside torch: transformers and accelerate, lightning, torch_geometric.
 """
 import argparse
 import importlib.util

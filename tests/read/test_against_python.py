@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every number and name that `read` takes out of a snapshot against what Python's own pickle reads, line by line.
 
-The small copies always, and all the real files where they lie beside the checkout. Python's pickle runs whatever a file asks
-for, so only these known files are given to it, and no name in them is looked up.
+The small copies always, and all the real files where they lie beside the checkout. Python's pickle runs whatever a file
+asks for, so only these known files are given to it, and no name in them is looked up.
 
 usage: test_against_python.py SNAPSHOT_DUMP
 """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium, spoken to over WebDriver's plain HTTP: no package beyond Debian's chromium and chromium-driver."""
+"""A headless Chromium, spoken to over WebDriver's plain HTTP: no package beyond Debian's chromium and
+chromium-driver."""
 import base64
 import json
 import pathlib

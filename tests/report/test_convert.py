@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Ullage writes for other viewers, looked at with the means of those viewers: Python's pickle, torch's _memory_viz
-where a torch is installed, and the rules of Chrome's trace event format.
+"""Checks the files that Ullage writes for other viewers, by the viewers' own means: Python's pickle, torch's
+_memory_viz where a torch is installed, and the rules of Chrome's trace event format.
 
 usage: test_convert.py CONVERT_FILE WRITE_TRACE FOLDER...    folders with snapshots and profiler traces
 """

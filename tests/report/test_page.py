@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The pages that `explain`, `plan` and `advise` write with --html in a real browser: what each shows equals the JSON, it
-works, and it is readable.
+"""The pages that `explain`, `plan` and `advise` write with --html in a real browser: what each shows equals the JSON,
+it works, and it is readable.
 
 usage: test_page.py ULLAGE WRITE_TRACE DATA OUT WRITE_ADVICE     DATA: tests/data; OUT: for pages and pictures of them
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad weather under the pager, one small program each: views of numpy and DLPack, system calls, handlers of SIGSEGV, real
-faults, forks, saving, threads, storages resized and exchanged, errors that nobody catches.
+"""Unusual situations under the pager, one small program each: views of numpy and DLPack, system calls, handlers of
+SIGSEGV, real faults, forks, saving, threads, storages resized and exchanged, errors that nobody catches.
 
 usage: test_paging.py ULLAGE LIBULLAGE_TORCH [NAME...]
 """

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned program in bad weather: it forks within a step, catches what it asked for in vain, writes to what others are made
-from, is recorded meanwhile, begins with a plan for more memory than there is. The bits are the plain program's.
+"""Planned programs in unusual situations. They fork within a step, catch a refused request, write to tensors that
+others are recomputed from, are recorded meanwhile, or begin with a plan for more memory than there is. The bits are the
+plain program's.
 
 usage: test_planned.py ULLAGE LIBULLAGE_TORCH [NAME...]
 """

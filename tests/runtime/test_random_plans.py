@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs of real ops under a plan: the bits are the plain program's, the peak is the planned one, nothing is rescued.
+"""Random programs of real ops under a plan: the bits are the plain program's, the peak is the planned one, nothing is
+rescued.
 
 usage: test_random_plans.py BIN_DIR RANDOM_PROGRAM [--seeds FIRST:LAST] [--ops N,N,...] [--shares PERCENT,...]
 By hand: --seeds 1:40 --ops 200,1200 --shares 85,70,55,45.

@@ -78,7 +78,7 @@ WRONG = [
     ("tests/cli/plan_test.cpp", '#include "ullage/plan/search/moves.h"\n', "search/moves.h is not public in plan"),
     ("bench/plan_bench.cpp", '#include "ullage/plan/model/step.h"\n', "model/step.h is not public in plan"),
 ]
-# A line of the lists, what it is instead, and what is said of it.
+# A line of the lists, its replacement, and the expected message.
 WRONG_LISTS = [
     ("layer base:", "layer base: attic", "layer base may include attic, which is no layer"),
     ("layer base:", "layer base: report", "layer base may include itself in a circle"),

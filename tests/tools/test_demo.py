@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's comparison measures, draws and judges rightly, with a program and an `ullage` that are made up here: no torch.
+"""The demo's comparison measures, draws and judges rightly, with a program and an `ullage` that are made up here: no
+torch.
 
 usage: test_demo.py [PART OF A TEST'S NAME]
 """
@@ -18,7 +19,8 @@ from draw_memory import Curve, Measured, Style, columns, draw_png, gib, terminal
 from plain_beside_budget import in_steps  # noqa: E402
 
 MIB = 1 << 20
-# Holds 100 MiB for an instant in each of three steps, within the budget 30; what it does else stands in the file `does`.
+# Holds 100 MiB for an instant in each of three steps, within the budget 30; what it does else stands in the file
+# `does`.
 PROGRAM = """
 import json, os, pathlib, sys, time
 does = json.loads((pathlib.Path(__file__).parent / "does").read_text())

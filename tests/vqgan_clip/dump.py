@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the reference of VQGAN-CLIP does, as one safetensors file, for a program in another language to be held against.
+"""Writes what the reference of VQGAN-CLIP does, as one safetensors file, for a program in another language to be held
+against.
 
-The weights are those of `tools/make_weights vqgan-clip --small` at the same seed, half precision where its archive has that.
-Inputs, float32 figures in the dtype of the run where they are not weights:
-  vqgan/<key>, clip/<key> (F32); tokens (P,77; I64), weight, stop (P) of the prompts; z (1,C,h,w)
-  draws/<step>/<figure>: squares (N,3), <i>/chosen (N; U8), <i>/<figure> of those chosen, strength, noise; left out if empty
+The weights are those of `tools/make_weights vqgan-clip --small` at the same seed, half precision where its archive has
+that. Inputs, float32 figures in the dtype of the run where they are not weights:
+  vqgan/<key>, clip/<key> (F32); tokens (P,77; I64), weight, stop (P) of the prompts; z (1,C,h,w) draws/<step>/<figure>:
+  squares (N,3), <i>/chosen (N; U8), <i>/<figure> of those chosen, strength, noise; left out if empty
 At those inputs, in both precisions, P being float32 or float64:
-  P/indices (1,h,w; I64), P/picture (1,3,H,W; 0..1), P/cuts (N,3,R,R), P/features (N,D), P/embed (P,D), P/losses (that of the
-  init weight if there is one, then the prompts), P/total, P/gradient/picture, P/gradient/z
+  P/indices (1,h,w; I64), P/picture (1,3,H,W; 0..1), P/cuts (N,3,R,R), P/features (N,D), P/embed (P,D), P/losses (that
+  of the init weight if there is one, then the prompts), P/total, P/gradient/picture, P/gradient/z
 Of S steps in the dtype asked for (row j is what step j saw, and z as its update and the bounds left it):
-  trajectory/losses (S,K), trajectory/total (S), trajectory/z (S,1,C,h,w), trajectory/indices (S,1,h,w); final/picture of that z
+  trajectory/losses (S,K), trajectory/total (S), trajectory/z (S,1,C,h,w), trajectory/indices (S,1,h,w); final/picture
+  of that z
 z is drawn after torch.manual_seed(seed), and so, afresh, are the cutouts. The options stand in the metadata, as text.
 """
 import argparse

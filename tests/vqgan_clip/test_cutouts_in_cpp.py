@@ -165,7 +165,8 @@ def test_cutouts_and_gradients_are_the_same_bits():
 
 
 def test_parts_are_the_whole():
-    """Cutouts made 1, 3 and 8 at a time have the bits of those made together; their gradients are summed in another order."""
+    """Cutouts made 1, 3 and 8 at a time have the bits of those made together; their gradients are summed in another
+    order."""
     kinds = (*(Case(method, count=MOST) for method in METHODS), *(Case("latest", (name,), count=MOST, seed=1) for name in EVERY),
              Case("nrupdated", EVERY, count=MOST, seed=2))
     for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
@@ -178,7 +179,8 @@ def test_parts_are_the_whole():
 
 
 def test_draws_of_a_file_without_empty_tensors():
-    """Those of another seed than the case's, as dump.py leaves them: nobody may be chosen, and then there are no figures."""
+    """Those of another seed than the case's, as dump.py leaves them: nobody may be chosen, and then there are no
+    figures."""
     run = Run(dtype=torch.float64, cases=tuple(Case("latest", EVERY, count=2, seed=seed) for seed in range(8)))
     others = [dataclasses.replace(case, seed=case.seed + 100) for case in run.cases]
     draws = [case.draw(SIDE, run.height, run.width) for case in others]

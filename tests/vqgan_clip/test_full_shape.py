@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ullage-vqgan-clip with nets of the published sizes against the reference: picture, vectors, gradient; a few cutouts of a small picture.
+"""ullage-vqgan-clip with nets of the published sizes against the reference: picture, vectors, gradient; a few cutouts
+of a small picture.
 
 usage: test_full_shape.py ULLAGE_VQGAN_CLIP      with a Python that has torch
 """

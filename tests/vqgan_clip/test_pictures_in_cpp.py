@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures to begin with, image prompts and zoom frames against Pillow and numpy.
 
-Pillow up to 12 resizes columns before rows, and so do we; 13 does some pictures the other way, so the two are asked for one
+Pillow up to 12 resizes columns before rows, and so do we; 13 does some pictures the other way, so the two are asked for
+    one
 after another here.
 usage: test_pictures_in_cpp.py PICTURES_PROGRAM [PART OF A NAME]      with a Python that has numpy and Pillow
 """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage predict vqgan-clip`: from nine small pictures to others, as they are when they are run; the largest square; nothing written.
+"""`ullage predict vqgan-clip`: from nine small pictures to others, as they are when they are run; the largest square;
+nothing written.
 
 usage: test_predict.py BIN_DIR [NAME of a test]
 """
@@ -60,8 +61,8 @@ def expect_told(programs: Programs, size: str, loose: int, *options) -> dict:
 def test_is_the_truth_at_sizes_that_were_not_tried(programs: Programs) -> None:
     wide = expect_told(programs, "48x44", MIB, *FEW)
     assert wide["at"] == {"width": 48, "height": 44} and "trying" not in programs.said, (wide["at"], programs.said)
-    # Larger sizes lie beyond a threshold, so other sizes are rehearsed. No cutout decides the peak, so it is exact to the
-    # byte, but for the cutouts' own numbers.
+    # Larger sizes lie beyond a threshold, so other sizes are rehearsed. No cutout decides the peak, so it is exact to
+    # the byte, but for the cutouts' own numbers.
     expect_told(programs, "224x208", 512, *FEW)
     assert "trying width=" in programs.said, programs.said
 
@@ -95,7 +96,7 @@ def test_the_largest_square(programs: Programs) -> None:
 
 
 def test_says_by_which_plan_it_fits(programs: Programs) -> None:
-    """Where it does not fit plainly; a run in that memory keeps to it."""
+    """A size that does not fit without a plan; a run in that memory keeps to it."""
     takes = programs.folder / "planned.ullage"
     plain = programs.predict("96x80", *FEW, head=["--keep", takes])
     assert plain["plan"] is None

@@ -136,8 +136,8 @@ def test_optimisers_in_double(folder):
 
 
 def test_what_may_be_allowed(folder):
-    """Cutouts in chunks, of which the last is smaller, and rows of codes: the same but for rounding. In single the gradient is
-    near; z itself is not compared, as Adam's first step is the gradient's sign."""
+    """Cutouts in chunks, of which the last is smaller, and rows of codes: the same but for rounding. In single the
+    gradient is near; z itself is not compared, as Adam's first step is the gradient's sign."""
     place = Place(folder)
     allowed = ["--allow", "cut-chunks", "code-rows", "attention-rows", "--num-cuts", 11, "-iw", 0.4]
     compare(place, place.case(6, Cutouts(SIDE, 11)), search.Options(init_weight=0.4), *allowed)
@@ -189,7 +189,8 @@ class HalfClip:
 
 
 def test_precisions(folder):
-    """Beside double, half precision is off by its rounding; with CLIP alone in float16 generate.py's features are off as far."""
+    """Beside double, half precision is off by its rounding; with CLIP alone in float16 generate.py's features are off
+    as far."""
     place = Place(folder)
     case = place.case(3)
     exact, exact_gradient, exact_losses, _ = reference(case, search.Options())

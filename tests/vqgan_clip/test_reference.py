@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of VQGAN-CLIP against formulas written out a second time, finite differences, and what a search must do.
+"""The reference of VQGAN-CLIP against formulas written out a second time, finite differences, and what a search must
+do.
 
 usage: test_reference.py [PART OF A NAME]      with a Python that has torch
 """
@@ -204,7 +205,8 @@ def test_straight_through():
 
 
 def test_clamp_with_grad():
-    """Of x below, inside and above, against gradients that push down, not, up: what would push further out is stopped."""
+    """Of x below, inside and above, against gradients that push down, not, up: what would push further out is
+    stopped."""
     for x, gradient, passes in ((-1, -2, True), (-1, 0, True), (-1, 2, False), (0.5, -2, True), (0.5, 2, True),
                                 (2, -2, False), (2, 0, True), (2, 2, True), (0, 2, True), (1, -2, True)):
         tensor = torch.tensor(float(x), requires_grad=True)

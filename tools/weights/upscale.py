@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weights of ESRGAN (arXiv 1809.00219) and Real-ESRGAN (arXiv 2107.10833): names and shapes of an RRDB network in the
-three ways in which they are published, and random values.
+"""The weights of ESRGAN (arXiv 1809.00219) and Real-ESRGAN (arXiv 2107.10833): names and shapes of an RRDB network, in
+the three ways in which they are published, with random values.
 
 x4 of 23 blocks and 64 features: 702 keys, 16,697,987 parameters. x2 has 12 inputs: 16,703,171.
 """

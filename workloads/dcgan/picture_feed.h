@@ -55,9 +55,9 @@ class PictureFeed final {
   PictureFeed(const PictureFeed&) = delete;
   PictureFeed& operator=(const PictureFeed&) = delete;
 
-  // Calls sink(k, pixels) for k = 0, 1, ... and returns the number of pictures: `most`, or fewer at the end of an epoch
-  // (none if its remaining ones are bad). A good picture that follows takes the row of a bad one. Errors: the loader's,
-  // for a bad picture; BadFile if a whole epoch has no good one.
+  // Calls sink(k, pixels) for k = 0, 1, ... and returns the number of pictures. It is `most`, or less at the end of an
+  // epoch; zero if the remaining pictures are bad. A good picture that follows takes the row of a bad one. Errors: the
+  // loader's, for a bad picture; BadFile if a whole epoch has no good one.
   using Sink = std::function<void(std::size_t, std::span<const std::uint8_t>)>;
   Result<std::size_t> take(std::size_t most, const Sink& sink);
 

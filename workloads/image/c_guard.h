@@ -2,8 +2,8 @@
 #pragma once
 
 // Calls C libraries that report errors by longjmp. A jump over a C++ object with a destructor is undefined. So
-// guarded() runs each call: between its setjmp and the longjmp in the library's error handler are only C frames and one
-// lambda that owns nothing. Code that owns things stays outside, and so do callers' callbacks, which may throw.
+// guarded() runs each call. Between its setjmp and the longjmp in the library's error handler are only C frames, and
+// one lambda that owns nothing. Code that owns things stays outside, and so do callers' callbacks, which may throw.
 //
 //   C++ that owns   ->  guarded()  ->  lambda  ->  libpng or libjpeg  ->  error handler
 //                       setjmp  <--------------- longjmp -----------------'

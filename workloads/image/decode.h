@@ -3,8 +3,8 @@
 
 // Decodes a PNG or a JPEG to rows of RGB or RGBA. The first bytes decide which it is, not the file's name.
 //
-// The pixels are those of Pillow's Image.open(path).convert('RGB'): grey is repeated, and palettes are looked up (an
-// index past the palette is black). Alpha and tRNS are dropped without blending. CMYK is taken as Adobe's (inverted).
+// The pixels are those of Pillow's Image.open(path).convert('RGB'). Grey is repeated, and palettes are looked up; an
+// index past the palette is black. Alpha and tRNS are dropped without blending. CMYK is taken as Adobe's (inverted).
 // Gamma, colour profiles and EXIF rotation are left alone. With Pixels::Rgba they are those of convert('RGBA'). Three
 // differences:
 // - 16-bit grey PNG without alpha: we take the high byte, as Pillow does for every other 16-bit picture.
@@ -24,7 +24,7 @@ namespace ullage::image {
 // It first charges what grows with the picture. If the PNG is interlaced, that is the whole picture (3 or 4 bytes a
 // pixel). If the JPEG has more than one scan, it is the coefficients (64 in a block, 2 bytes each). If a PNG's rows are
 // wider than 65,536 pixels, it is the rows. Errors: NotFound; System; BadFile if the file is no PNG or JPEG, is cut
-// short (a PNG that lacks only its end chunk is accepted, as in Pillow), is damaged, or claims more than kMaxPixels.
+// short or damaged, or claims more than kMaxPixels. A PNG that lacks only its end chunk is accepted, as in Pillow.
 // Throws std::bad_alloc if the system has no memory.
 Status decode(const std::string& path, RowSink& sink, const ChargeMemory& charge, Pixels pixels = Pixels::Rgb);
 

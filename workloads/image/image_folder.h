@@ -37,7 +37,7 @@ struct ImageFolder {
 
 // Follows links, except a link to a folder that contains it (torchvision follows those until the system refuses).
 // Errors: NotFound (no such folder), BadArgument (not a folder, or no PNG or JPEG in it), System (a folder in it cannot
-// be listed; torchvision skips it silently).
+// be listed). Torchvision skips such a folder silently.
 Result<ImageFolder> list_image_folder(const std::string& folder);
 
 }  // namespace ullage::image

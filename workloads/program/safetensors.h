@@ -44,7 +44,7 @@ using Metadata = std::map<std::string, std::string>;
 // left, and the error gives the system's reason and the file's size. `metadata` must not hold "sha256" (ContractError).
 Status write_safetensors(const std::string& path, std::span<const TensorToWrite> tensors, const Metadata& metadata);
 
-// An open file whose header was read and checked: names, types and shapes are known, and the tensors' ranges reach to
+// An open file whose header was read and checked. Names, types and shapes are known, and the tensors' ranges reach to
 // the end of the file without holes.
 class SafetensorsFile final {
  public:

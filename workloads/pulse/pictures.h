@@ -19,7 +19,7 @@ struct Job {
   std::uint32_t side = 0;
 };
 
-// Lists the searches for `input`, a picture or a folder; a folder's PNG and JPEG files come in the order of their
+// Lists the searches for `input`, a picture or a folder. A folder's PNG and JPEG files come in the order of their
 // names, each `duplicates` times in a row. Decodes every picture once, so that a bad one is reported before the first
 // search. A picture must be square, with a side of at least 2 that divides `resolution`. NotFound; System; BadFile,
 // also if two results would have the same name.

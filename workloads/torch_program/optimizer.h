@@ -20,7 +20,7 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   // Updates the tensors, all of which must have gradients, without an autograd graph. From the second step on, ops and
-  // sizes are the same in every step, whatever the values, so that a plan of one step fits all.
+  // sizes are the same in every step, for all values. So a plan of one step fits all.
   virtual void step(double learning_rate) = 0;
 };
 

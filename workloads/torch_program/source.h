@@ -28,7 +28,7 @@ class Source final {
   // read. `format`: where its elements lie in memory.
   at::Tensor take(const std::string& name, double factor = 1,
                   at::MemoryFormat format = at::MemoryFormat::Contiguous) const;
-  // Returns the tensor in place, in the file's type. Use it for a tensor of which little is read.
+  // Returns the tensor in place, in the file's type. Use it for a tensor from which little is read.
   at::Tensor view(const std::string& name) const;
 
   at::ScalarType type() const { return type_; }

@@ -36,8 +36,9 @@ struct Job {
 Result<PictureFacts> look_at(const std::string& path, const image::ChargeMemory& charge);
 
 // Lists the pictures, looks at each and makes the folder of what is written. The result for a folder is a folder, with
-// NAME.png for each picture. Errors of look_at(); BadArgument: a result is there already and --force was not given,
-// cannot be written, would replace its own picture, or is that of two pictures; a picture is larger than PNG allows.
+// NAME.png for each picture. Errors of look_at(). BadArgument if a result exists and --force was not given, cannot be
+// written, would replace its own picture, or belongs to two pictures. Also BadArgument if a picture is larger than PNG
+// allows.
 Result<std::vector<Job>> list_jobs(const Options& options, std::int64_t scale, const image::ChargeMemory& charge);
 
 }  // namespace ullage::upscale

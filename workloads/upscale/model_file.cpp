@@ -43,8 +43,8 @@ std::int64_t count_blocks(const read::Weights& weights, Layout layout) {
   return count;
 }
 
-// In the old files a doubling is three entries of a list (resize, convolution, activation), and then come three more,
-// of which the first and the last are convolutions. Returns the doublings.
+// In the old files a doubling is three entries of a list: resize, convolution, activation. Then come three more; the
+// first and the last are convolutions. Returns the doublings.
 std::int64_t count_doublings(const read::Weights& weights) {
   constexpr std::int64_t kMost = 8;
   for (std::int64_t n = kMost; n > 0; --n) {

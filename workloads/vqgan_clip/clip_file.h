@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The weights of a CLIP with a vision transformer. Its sizes are derived from the file, and they give the keys that the
+// The weights of a CLIP with a vision transformer. Its sizes are derived from the file. They give the keys that the
 // file must have (302 keys, 151,277,313 parameters for ViT-B/32).
 
 #include "ullage/base/result.h"

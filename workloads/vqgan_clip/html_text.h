@@ -13,7 +13,7 @@ namespace ullage::vqgan_clip {
 enum class References { All, Ended };
 
 // Resolves each reference once, as Python's html.unescape does: the longest name wins, numbers from 128 to 159 are
-// Windows-1252, and numbers of no character become U+FFFD or nothing. html_names.h has the names.
+// Windows-1252, and numbers of no character become U+FFFD or nothing. The names are in html_names.h.
 std::string unescape_html(std::string_view text, References which = References::All);
 
 }  // namespace ullage::vqgan_clip

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The distance of pictures from a prompt of any kind: a text (one row), a picture (a row for each of its cutouts), a
-// random direction.
+// The distance of pictures from a prompt of any kind. A text has one row, a picture has a row for each of its cutouts,
+// and a random direction has one row.
 
 #include "ullage/runtime/ops/torch_compat.h"
 #include "vqgan_clip/options.h"

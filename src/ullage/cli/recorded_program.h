@@ -60,7 +60,8 @@ class RecordedCommand final : public RecordedProgram {
   bool noted_ = false;    // the note that the program ends by itself was written
 };
 
-// Returns the words of a shipped program, its name first, with `--option value` in place of what they have of it.
+// Returns the words of a shipped program, its name first, with `--option value` in place of any earlier value of that
+// option.
 std::vector<std::string> with_option(std::vector<std::string> words, const std::string& option,
                                      const std::string& value);
 

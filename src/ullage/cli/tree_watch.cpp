@@ -15,7 +15,7 @@ namespace ullage::cli {
 namespace {
 
 // The time between two counts is kBetweenCounts, or kRest times the processor time of the last count if that is longer.
-// A count is dear: the kernel walks all pages of all processes.
+// A count takes long, because the kernel walks all pages of all processes.
 constexpr std::chrono::milliseconds kBetweenCounts{50};
 constexpr int kRest = 20;
 // If processes that just forked copied more than this of each other's pages, the next count may come earlier: after

@@ -46,7 +46,7 @@ struct CardModel {
 // work.
 std::optional<CardModel> find_card(std::string_view name);
 
-// Returns a card of which only the memory is known: an A100 with that memory.
+// Returns a card for which only the memory is given: an A100 with that memory.
 CardModel card_of_size(std::uint64_t total);
 
 // Returns the short names that find_card knows, in the order of the table.

@@ -5,11 +5,11 @@ content.
 A value that came from the host, or from a constant, is known. If all inputs of a torch function are known and small, it
 is called on the CPU too, in addition to the dry call. So values that the program reads from its result are true: masks,
 lengths, loop conditions. All else is unknown and reads as zeros. If a size depends on unknown values, it is taken as
-the largest possible, and function and line are noted. If an unknown condition decides whether the program raises an error,
-it is taken as the one that raises none.
+the largest possible, and function and line are noted. If an unknown condition decides whether the program raises an
+error, it is taken as the one that raises none.
 
-Calls of Python are followed, not those of the backward pass: a mode below autograd would change when gradients are freed.
-What these write is noticed by the version that autograd counts for each tensor.
+Calls of Python are followed, not those of the backward pass: a mode below autograd would change when gradients are
+freed. What these write is noticed by the version that autograd counts for each tensor.
 """
 import ctypes
 import dis

@@ -3,8 +3,8 @@
 
 // Compares takes. If they do the same in the same order, the program would do the same at any other size, with other
 // bytes. Events, ops (name, node, layer, mode, the storage of each use), saves, roles and borders are compared. Bytes,
-// sizes of tensors and times are not. Nor is the order in which the worker threads of one op allocate and free, if the
-// storages correspond.
+// sizes of tensors and times are not compared. The order in which the worker threads of one op allocate and free may
+// differ too, if the storages correspond.
 
 #include "ullage/base/result.h"
 #include "ullage/predict/law.h"

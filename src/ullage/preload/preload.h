@@ -62,8 +62,8 @@ class Next final {
 // torch to be mapped. Returns null, or why it cannot be opened (valid until the next call).
 extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtime();
 
-// For the runtime: has `listener` called on the thread that requests 4 MiB or more of malloc and its kin, before the
-// request is served. `listener` may allocate less than that. Null: nobody is called.
+// For the runtime: has `listener` called on the thread that requests 4 MiB or more of malloc and the functions like it,
+// before the request is served. `listener` may allocate less than that. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
 
 // For the runtime: has `hold` called with the buffers of a system call of the program that failed with EFAULT.
@@ -72,5 +72,6 @@ extern "C" __attribute__((visibility("default"))) void ullage_announce_large_req
 extern "C" __attribute__((visibility("default"))) void ullage_heal_system_calls(
     bool (*hold)(const iovec* buffers, std::size_t count, bool written), void (*let_go)());
 
-// For the runtime: true if what write() put on stderr last did not end a line. The caller ends it, so it is told once.
+// For the runtime: true if what write() put on stderr last did not end a line. The caller ends it, so it is called
+// once.
 extern "C" __attribute__((visibility("default"))) bool ullage_stderr_line_is_open();

@@ -80,8 +80,8 @@ PagerCore::Evicted PagerCore::make_room(Lock& lock, const Refusal& refusal, For 
   }
 }
 
-// As make_room(). If nothing can be evicted and the limit is the reason, has the limit measured anew. It does so
-// kMostRecounts times at most, because other processes may be about to give memory back. At last it calls
+// As make_room(). If nothing can be evicted and the limit is the reason, has the limit measured anew. It measures
+// kMostRecounts times at most; other processes may be about to give memory back. At last it calls
 // Settings::last_resort. Returns nothing if the request should be tried again.
 std::optional<Shortage> PagerCore::make_room_or_recount(Lock& lock, const Refusal& refusal, For whom, Tried& tried) {
   if (make_room(lock, refusal, whom) != Evicted::None) return std::nullopt;

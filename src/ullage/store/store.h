@@ -153,7 +153,7 @@ class Store final {
   std::vector<LiveStorage> live() const;
 
   StoreCounts counts() const;
-  // Restarts present_peak and wasted_peak from what they are now.
+  // Restarts present_peak and wasted_peak from their present values.
   void restart_present_peak();
 
   // Hold this across fork(), so that the child's copy is not caught in the middle of a change.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """D of PULSE (arXiv 2003.03808): bicubic downscaling by a whole factor, as a convolution.
 
-f = side of the picture / side wanted. Taps k_i = cubic((i - 2f + 0.5) / f), i = 0..4f-1, cubic with a = -0.5, divided by their
-sum. Reflected 3f pixels in all, floor(3f/2) of them above and left; rows first, then columns; nothing is clamped or rounded.
+f = side of the picture / side wanted. Taps k_i = cubic((i - 2f + 0.5) / f), i = 0..4f-1, cubic with a = -0.5, divided
+by their sum. Reflected 3f pixels in all, floor(3f/2) of them above and left; rows first, then columns; nothing is
+clamped or rounded.
 """
 import torch
 from torch.nn import functional as F

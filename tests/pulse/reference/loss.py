@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loss of PULSE (arXiv 2003.03808): a sum "weight*TERM+weight*TERM...", by default 100*L2+0.05*GEOCROSS.
 
-Every term is one figure for each picture; the loss is the sum over the batch, so pictures of a batch do not see each other.
+Every term is one figure for each picture; the loss is the sum over the batch, so pictures of a batch do not see each
+other.
 """
 import re
 

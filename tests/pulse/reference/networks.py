@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two frozen networks of PULSE (arXiv 2003.03808), StyleGAN's mapping and synthesis, in float32 or float64.
 
-Written from a description of the layers, for judging the C++ program `pulse`: plain, one operation after the other, nothing
-folded, nothing in place. Module names are the keys of the published files; `load_state_dict(strict=True)` takes those.
-Weights are equalised: stored as drawn, multiplied by gain * fan_in^-1/2 at every use.
+Written from a description of the layers, for judging the C++ program `pulse`: plain, one operation after the other,
+nothing folded, nothing in place. Module names are the keys of the published files; `load_state_dict(strict=True)` takes
+those. Weights are equalised: stored as drawn, multiplied by gain * fan_in^-1/2 at every use.
 """
 import math
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search of PULSE (arXiv 2003.03808): latents and noises such that the downscaled picture is the one wanted.
 
-A step: w = leaky_relu_0.2(v * std + mean); image = (G(w, noises) + 1) / 2; loss of D(image) and w, summed over the batch;
-backward; the optimizer; then every optimised tensor goes back to the radius it began with.
-Unlike the published program, a picture of a batch is judged alone: its own best image, its own L2 against eps.
+A step: w = leaky_relu_0.2(v * std + mean); image = (G(w, noises) + 1) / 2; loss of D(image) and w, summed over the
+batch; backward; the optimizer; then every optimised tensor goes back to the radius it began with. Unlike the published
+program, a picture of a batch is judged alone: its own best image, its own L2 against eps.
 """
 import dataclasses
 
@@ -62,7 +62,8 @@ class Start:
 def draw(options: Options, batch: int, resolution: int, seed: int, dtype=torch.float32) -> Start:
     """N(0,1) from torch.manual_seed: latents, then noises from the first up; layers that are zero draw nothing.
 
-    Drawn in float32 whatever the dtype, so that both precisions begin with the same figures. Seed 0 is a seed like others."""
+    Drawn in float32 whatever the dtype, so that both precisions begin with the same figures. Seed 0 is a seed like
+    others."""
     torch.manual_seed(seed)
     layers = layer_count(resolution)
     latents = torch.randn(batch, 1 if options.tile_latent else layers, LATENT)
@@ -105,14 +106,16 @@ def to_bytes(image):
 
 
 def gaussian_fit(mapping, z):
-    """Mean and unbiased standard deviation (512 each) of leaky_relu_5(mapping(z)); slope 5 undoes the last slope of 0.2."""
+    """Mean and unbiased standard deviation (512 each) of leaky_relu_5(mapping(z)); slope 5 undoes the last slope of
+    0.2."""
     x = F.leaky_relu(mapping(z), 5.0)
     return {"mean": x.mean(0), "std": x.std(0)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What the latents and noises before an update give; all but images one figure for each picture, nothing attached."""
+    """What the latents and noises before an update give; all but images one figure for each picture, nothing
+    attached."""
 
     image: torch.Tensor  # (B,3,R,R), about 0..1
     low: torch.Tensor  # (B,3,s,s)
@@ -122,7 +125,8 @@ class Evaluation:
 
 
 class Search:
-    """One batch. `wanted` is (B,3,s,s) in 0..1; synthesis, fit, wanted and start are of one dtype. The start is copied."""
+    """One batch. `wanted` is (B,3,s,s) in 0..1; synthesis, fit, wanted and start are of one dtype. The start is
+    copied."""
 
     def __init__(self, synthesis, fit, wanted, start: Start, options: Options = Options()):
         self.synthesis, self.fit, self.options = synthesis.requires_grad_(False), fit, options

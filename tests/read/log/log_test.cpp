@@ -391,7 +391,8 @@ TEST(Log, AnEndlessLineIsRead) {
   EXPECT_EQ(log.errors[0].line, 1u);
 }
 
-// A message's beginning was turned down (code without figures) and found again from its tail, for ever.
+// Guards against an endless loop: a message's beginning was rejected (code without figures), then found again from its
+// tail.
 TEST(Log, ABeginningTurnedDownIsNotFoundAgain) {
   const std::string text =
       "print(1) a: CUDA out of memory\nprint(1) a: Tried to allocate 99999999999999999999999 GiB (GPU 0";

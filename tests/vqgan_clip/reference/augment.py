@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The augmentations of VQGAN-CLIP's cutouts by their two letters, as kornia 0.5.4 does them: drawn first, then applied.
 
-`draw` takes everything random from torch's generator of the CPU, in float32 and in kornia's order: for each augmentation which
-pictures it is to change, then its figures for those alone. `apply` is a function of pictures and draws, in any dtype.
+`draw` takes everything random from torch's generator of the CPU, in float32 and in kornia's order: for each
+augmentation which pictures it is to change, then its figures for those alone. `apply` is a function of pictures and
+draws, in any dtype.
 """
 import dataclasses
 import math
@@ -26,7 +27,8 @@ def around(middle, spread):
 
 @dataclasses.dataclass(frozen=True)
 class Augmentation:
-    """`figures(n, height, width)` draws for n pictures: tensors by name. `change(pictures, figures)` applies them to n."""
+    """`figures(n, height, width)` draws for n pictures: tensors by name. `change(pictures, figures)` applies them to
+    n."""
 
     probability: float
     figures: Callable
@@ -46,7 +48,8 @@ class Augmentation:
 
 
 def affine(probability: float, degrees: float, shear: float | None, padding: str) -> Augmentation:
-    """Turned, moved and sheared about size/2 - 0.5. A shift of 0.1 is a range 0..0.1 to kornia: none to the side, +-0.1 down."""
+    """Turned, moved and sheared about size/2 - 0.5. A shift of 0.1 is a range 0..0.1 to kornia: none to the side, +-0.1
+    down."""
 
     def figures(n, height, width):
         down = torch.tensor(0.1) * height
@@ -105,7 +108,8 @@ def jitter(probability: float, light: float, saturation: float, hue: float) -> A
 
 
 def erasing(probability: float) -> Augmentation:
-    """One box for all pictures, 0 inside: .1 to .4 of the area, height to width .3 to 1/.3. Drawn even where none is chosen."""
+    """One box for all pictures, 0 inside: .1 to .4 of the area, height to width .3 to 1/.3. Drawn even where none is
+    chosen."""
 
     def figures(n, height, width):
         area = uniform(1, 0.1, 0.4) * (height * width)

@@ -31,14 +31,16 @@ def spline_figures(n, height, width):
 
 
 def radial(points, centers):
-    """r^2 log(r^2 + 1e-8) / 2 between each of (N,P,2) and each of (N,Q,2), r^2 multiplied out and not below 0: (N,P,Q)."""
+    """r^2 log(r^2 + 1e-8) / 2 between each of (N,P,2) and each of (N,Q,2), r^2 multiplied out and not below 0:
+    (N,P,Q)."""
     squared = -2 * points @ centers.transpose(1, 2) + points.pow(2).sum(2, keepdim=True)
     squared = (squared + centers.pow(2).sum(2)[:, None]).clamp(min=0)
     return 0.5 * squared * (squared + 1e-8).log()
 
 
 def spline(pictures, drawn):
-    """Bent as the spline bends that takes the drawn points to the anchors; its centers are the anchors in both places."""
+    """Bent as the spline bends that takes the drawn points to the anchors; its centers are the anchors in both
+    places."""
     count, (height, width) = len(pictures), pictures.shape[2:]
     points, anchors = drawn["points"].to(pictures.dtype), pictures.new_tensor(ANCHORS).expand(count, 5, 2)
     plane = F.pad(points, (1, 0), value=1.0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CLIP with a vision transformer (arXiv 2103.00020), from the tensors of its file, in float32 or float64.
 
-Functions of a state dict and no modules, so that nothing of torch's own attention is in it. Heads are 64 wide; the other
-sizes are read off the tensors. All is computed in one dtype, also where the file is half precision.
+Functions of a state dict and no modules, so that nothing of torch's own attention is in it. Heads are 64 wide; the
+other sizes are read off the tensors. All is computed in one dtype, also where the file is half precision.
 """
 import torch
 from torch.nn import functional as F

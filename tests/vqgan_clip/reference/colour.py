@@ -7,7 +7,8 @@ from torch.nn import functional as F
 
 
 def rgb_to_hsv(pictures):
-    """Hue in radians 0..2 pi, saturation (max - min) / (max + 1e-6), value max. Of equal greatest channels the first counts."""
+    """Hue in radians 0..2 pi, saturation (max - min) / (max + 1e-6), value max. Of equal greatest channels the first
+    counts."""
     greatest, least = pictures.max(1).values, pictures.min(1).values
     spread = greatest - least
     saturation = spread / (greatest + 1e-6)
@@ -56,7 +57,8 @@ def hue(pictures, turns):
 
 
 def sharpness(pictures, factor):
-    """From a picture blurred by [1 1 1; 1 5 1; 1 1 1] / 13, all but its rim, `factor` of the way to the picture itself."""
+    """From a picture blurred by [1 1 1; 1 5 1; 1 1 1] / 13, all but its rim, `factor` of the way to the picture
+    itself."""
     kernel = pictures.new_tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]]) / 13
     inside = F.conv2d(pictures, kernel.expand(3, 1, 3, 3), groups=3).clamp(0, 1)
     rim = F.pad(torch.zeros_like(inside), (1, 1, 1, 1), value=1.0) == 1

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cutouts of VQGAN-CLIP, five methods by name. As with augmentations: drawn first, then applied.
 
-`latest` and `updatedpooling` take the whole picture, made small by (average + maximum) / 2, once for each cutout; the others
-cut squares and resample them. All but `original` augment the batch and add noise of a strength up to 0.1.
+`latest` and `updatedpooling` take the whole picture, pooled by (average + maximum) / 2, once for each cutout. The
+others cut squares and resample them. All but `original` augment the batch and add noise of a strength up to 0.1.
 
-The noise is drawn picture after picture. The original's is too, unless its batch happens to lie channels last in memory (its z
-does, once quantised, and what is erased or bent no longer does); it then comes in that order, by another path of the generator.
+The noise is drawn picture after picture. In the original it is too, unless the batch is channels-last in memory: then
+the generator takes another path and draws in that order. The original's quantised z is channels-last; pictures that
+were erased or bent are not.
 """
 import dataclasses
 import math
@@ -21,7 +22,8 @@ DEFAULT_AUGMENTS = ("Af", "Pe", "Ji", "Er")
 
 
 def lanczos2(ratio: float, dtype):
-    """Taps of a filter for scaling by `ratio` < 1, of sum 1. The argument of tap i is `ratio` added i times, in double."""
+    """Taps of a filter for scaling by `ratio` < 1, of sum 1. The argument of tap i is `ratio` added i times, in
+    double."""
     steps = [0.0]
     for _ in range(math.ceil(2 / ratio + 1) - 2):
         steps.append(steps[-1] + ratio)
@@ -32,7 +34,8 @@ def lanczos2(ratio: float, dtype):
 
 
 def resample(pictures, side: int):
-    """To side x side: a Lanczos filter along each axis that shrinks (reflected at the rim), then bicubic, corners aligned."""
+    """To side x side: a Lanczos filter along each axis that shrinks (reflected at the rim), then bicubic, corners
+    aligned."""
     flat = pictures.reshape(-1, 1, *pictures.shape[2:])
     for axis in (2, 3):
         if side < pictures.size(axis):
@@ -64,7 +67,8 @@ class Cutouts:
                 "updatedpooling": augment.UPDATED_POOLING}[self.method]
 
     def draw(self, height: int, width: int) -> dict:
-        """Tensors by name: squares (N,3) of size, left, top; <i>/<figure> of augmentation i; strength (N,1,1,1); noise."""
+        """Tensors by name: squares (N,3) of size, left, top; <i>/<figure> of augmentation i; strength (N,1,1,1);
+        noise."""
         drawn = {}
         if not self.pools:
             greatest, least = min(height, width), min(height, width, self.side)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop of VQGAN-CLIP: a z whose picture CLIP takes for the prompts.
 
-A step: picture = clamp((decode(quantise(z)) + 1) / 2); its cutouts; CLIP's features of them; the sum of the prompts' losses
-and, with an init weight, of mse(z, 0) * weight / (2 i + 1) / 2; backward; the optimizer; z back between the codebook's bounds.
-Iterations count from 0, and the last is max_iterations itself.
+A step: picture = clamp((decode(quantise(z)) + 1) / 2); its cutouts; CLIP's features of them; the sum of the prompts'
+losses and, with an init weight, of mse(z, 0) * weight / (2 i + 1) / 2; backward; the optimizer; z back between the
+codebook's bounds. Iterations count from 0, and the last is max_iterations itself.
 """
 import dataclasses
 
@@ -39,7 +39,8 @@ def prompt_size(width: int, height: int, most: tuple[int, int]) -> tuple[int, in
 
 
 def image_prompt(clip: Clip, cutouts: Cutouts, picture, drawn: dict, weight: float = 1.0, stop: float = float("-inf")) -> Prompt:
-    """A picture (1,3,H,W) of that size as a prompt: a row for each of its cutouts, which are drawn as those of any other."""
+    """A picture (1,3,H,W) of that size as a prompt: a row for each of its cutouts, which are drawn as those of any
+    other."""
     return Prompt(clip.encode_image(normalise(cutouts.apply(picture, drawn))), weight, stop)
 
 

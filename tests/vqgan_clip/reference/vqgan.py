@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first stage of VQGAN-CLIP (arXiv 2012.09841), written from a description of the layers, in float32 or float64.
 
-Plain, one operation after the other, nothing in place. Module names are the keys of the published checkpoints without their
-`loss.*`; `load_state_dict(strict=True)` takes those. Norm: GroupNorm of 32 groups, eps 1e-6; swish: x * sigmoid(x).
-Attention stands where the *config's* resolution says, so it runs on tokens whatever the size of the picture.
+Plain, one operation after the other, nothing in place. Module names are the keys of the published checkpoints without
+their `loss.*`; `load_state_dict(strict=True)` takes those. Norm: GroupNorm of 32 groups, eps 1e-6; swish: x *
+sigmoid(x). The *config's* resolution decides which layers have attention, so attention runs on tokens for every size of
+picture.
 """
 import torch
 from torch import nn

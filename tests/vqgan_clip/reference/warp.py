@@ -15,7 +15,8 @@ def unit(height: int, width: int, dtype):
 
 
 def inverse_between_units(matrix, source, target):
-    """From -1..1 of the target to -1..1 of the source, of matrices (N,3,3) in pixels; source, target: (height, width)."""
+    """From -1..1 of the target to -1..1 of the source, of matrices (N,3,3) in pixels; source, target: (height,
+    width)."""
     forth = unit(*target, matrix.dtype) @ (matrix @ torch.linalg.inv(unit(*source, matrix.dtype)))
     return torch.linalg.inv(forth)
 
@@ -36,7 +37,8 @@ def mesh(height: int, width: int, dtype):
 
 
 def perspective(pictures, matrix):
-    """Zeros outside. The third coordinate is divided by with 1e-8 added, and not at all where it is within 1e-8 of 0."""
+    """Zeros outside. The third coordinate is divided by with 1e-8 added, and not at all where it is within 1e-8 of
+    0."""
     height, width = pictures.shape[2:]
     back = inverse_between_units(matrix, (height, width), (height, width))
     points = F.pad(mesh(height, width, matrix.dtype), (0, 1), value=1.0).view(1, -1, 3) @ back.transpose(1, 2)
@@ -65,7 +67,8 @@ def shear(degrees_x, degrees_y, center):
 
 
 def from_corners(start, end):
-    """The homography (N,3,3) that takes four points (N,4,2) to four others: 8 x 8 equations each, its last figure is 1."""
+    """The homography (N,3,3) that takes four points (N,4,2) to four others: 8 x 8 equations each, its last figure is
+    1."""
     (x, y), (u, v) = start.unbind(2), end.unbind(2)
     zero, one = torch.zeros_like(x), torch.ones_like(x)
     of_u = torch.stack([x, y, one, zero, zero, zero, -x * u, -y * u], dim=2)

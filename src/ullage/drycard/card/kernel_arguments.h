@@ -33,8 +33,8 @@ std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::
 //
 // Closures are passed as structs, whose padding is not initialised. Half of an old address may stand beside a number,
 // as in {0.2f, ....}. Together they look like an address. But at some launch another value stands there. A word that
-// once held neither zero nor an address of a card is therefore no address in any later launch. Nor is a value that is
-// no multiple of 4 looked at, which most such numbers are (0.1f, 0.2f) and few addresses of tensors.
+// once held neither zero nor an address of a card is therefore no address in any later launch. Values that are no
+// multiple of 4 are ignored too: most such numbers are none (0.1f, 0.2f), and nearly all addresses of tensors are.
 class ArgumentWords {
  public:
   ArgumentWords() = default;

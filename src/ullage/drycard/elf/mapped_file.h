@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes of a file, mapped and not copied: torch's libraries have hundreds of megabytes, of which a reader touches
-// few.
+// The bytes of a file, mapped and not copied. Torch's libraries have hundreds of megabytes, and a reader touches only
+// few of them.
 
 #include "ullage/base/result.h"
 

@@ -174,7 +174,7 @@ void Moves::exchange_for_several() {
   }
 }
 
-// Drops a value and holds what it is recomputed from.
+// Drops a value and holds the values that it is recomputed from.
 void Moves::drop_and_hold() {
   const SlotIndex slot = pick();
   set_with_siblings(slot, After::Drop);

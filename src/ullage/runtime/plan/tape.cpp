@@ -381,7 +381,7 @@ bool Tape::cannot(std::string why) {
 
 // ---- on demand
 
-// Makes `value` present, recomputing first what it is made from. Adds all values that it made to `made`.
+// Makes `value` present, recomputing its inputs first. Adds all values that it made to `made`.
 bool Tape::ensure(ValueIndex value, std::vector<ValueIndex>& made) {
   if (place(value).present()) return true;
   const plan::OpIndex maker = program_->maker(value);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script may do with saved tensors: hooks of its own, save_on_cpu, checkpoint of both kinds, its own Function."""
+"""What a script may do with saved tensors: hooks of its own, save_on_cpu, checkpoint of both kinds, its own
+Function."""
 import argparse
 
 import torch
@@ -16,7 +17,7 @@ class ScaledTanh(torch.autograd.Function):
         y = torch.tanh(x * scale)
         ctx.save_for_backward(x, y)
         ctx.scale = scale
-        ctx.mask = (x.abs() < 2).float()  # not through save_for_backward: nobody is told
+        ctx.mask = (x.abs() < 2).float()  # not through save_for_backward, so no hook is called
         return y
 
     @staticmethod

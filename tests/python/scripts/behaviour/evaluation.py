@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases: training, evaluation without gradients and in inference mode between epochs, a short last batch, early stopping."""
+"""Phases: training, evaluation without gradients and in inference mode between epochs, a short last batch, early
+stopping."""
 import argparse
 import copy
 

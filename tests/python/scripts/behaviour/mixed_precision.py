@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GradScaler with a bad batch whose step is skipped, autocast nested and switched off inside, accumulation, half and double."""
+"""GradScaler with a bad batch whose step is skipped, autocast nested and switched off inside, accumulation, half and
+double."""
 import argparse
 
 import torch

@@ -24,7 +24,7 @@ def numpy_views():
     t = torch.arange(1 << 20, dtype=torch.float32)
     view = t.numpy()
     print("churn", churn())
-    view[::2] *= -1  # seen by torch, told to nobody
+    view[::2] *= -1  # torch sees it, and no hook is called
     back = torch.from_numpy(view)
     assert back.data_ptr() == t.data_ptr()
     owned = np.linspace(0, 1, 1 << 20)

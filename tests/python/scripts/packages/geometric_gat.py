@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph attention network of PyTorch Geometric on a random graph whose classes are communities. Needs torch_geometric."""
+"""A graph attention network of PyTorch Geometric on a random graph whose classes are communities. Needs
+torch_geometric."""
 import argparse
 
 import torch
