@@ -105,7 +105,7 @@ TEST_F(PagerPlan, DroppingGivesTheCopyInTheFileBack) {
   const Address at = make_known(4_MiB, 7);
   ASSERT_TRUE(pager_->planned().spill(at));
   ASSERT_FALSE(pager_->bring_back(at));
-  EXPECT_EQ(file_->counts().in_use, 8_MiB);  // and the reserve
+  EXPECT_EQ(file_->counts().in_use, 8_MiB);  // the copy and the slot in reserve
   ASSERT_TRUE(pager_->planned().drop(at));
   EXPECT_EQ(file_->counts().in_use, 4_MiB);
   ASSERT_FALSE(pager_->bring_back(at));
@@ -183,7 +183,7 @@ TEST_F(PagerPlan, AdoptedPagesComeWithTheirBytes) {
     EXPECT_EQ(pager_->counts().dropped_now, Bytes{});
     EXPECT_EQ(pager_->counts().faults, 0u);
     // Its old copy in the file is no longer valid.
-    EXPECT_LE(file_->counts().in_use, 5_MiB);  // the reserve
+    EXPECT_LE(file_->counts().in_use, 5_MiB);  // only the slot in reserve
     const Bytes written = pager_->counts().written;
     ASSERT_TRUE(pager_->planned().spill(at));
     EXPECT_EQ(pager_->counts().written - written, 5_MiB);
@@ -225,7 +225,7 @@ TEST_F(PagerPlan, WhatWasEvictedSinceItWasMadeIsAdoptedAllTheSame) {
   ASSERT_TRUE(pager_->planned().adopt(at, from));
   pager_->free(from);
   EXPECT_TRUE(holds(at, 3_MiB, 2));
-  EXPECT_LE(file_->counts().in_use, 3_MiB);  // the reserve
+  EXPECT_LE(file_->counts().in_use, 3_MiB);  // only the slot in reserve
 }
 
 TEST_F(PagerPlan, WhatWasHandedOverCannotBeTouched) {
@@ -275,7 +275,7 @@ TEST_F(PagerPlan, ACopyThatIsBeingWrittenIsWorthlessOnceItsBytesGo) {
     ASSERT_TRUE(pager_->planned().spill(dropped));
     EXPECT_TRUE(holds(dropped, 1_MiB, at == given ? 2 : 3));
     pager_->free(from);
-    EXPECT_TRUE(comes_true([&] { return file_->counts().in_use == 2_MiB; }));  // its copy and the reserve
+    EXPECT_TRUE(comes_true([&] { return file_->counts().in_use == 2_MiB; }));  // its copy and the slot in reserve
   }
 }
 
@@ -344,7 +344,7 @@ TEST_F(PagerPlan, StoragesFreedOrAdoptedWhileTheyAreToBeReadLeaveNothing) {
   EXPECT_EQ(store_->counts().present, 3_MiB);
   EXPECT_EQ(store_->counts().vacated, Bytes{});
   EXPECT_EQ(store_->counts().resident - store_->counts().idle, 3_MiB);
-  EXPECT_LE(file_->counts().in_use, 3_MiB);  // the reserve
+  EXPECT_LE(file_->counts().in_use, 3_MiB);  // only the slot in reserve
 }
 
 // A read ahead fails in the background. The storage stays spilled, and the read is tried again when it is needed.

@@ -28,7 +28,8 @@ struct Curve {
   static constexpr std::size_t kParts = 300;
   struct Step {
     std::vector<Bytes> tensors;  // kParts, or none: not known
-    std::vector<Bytes> held;     // with what the allocator caches; on the CPU the same
+    // Held bytes plus those that the allocator caches; on the CPU the same as the held ones.
+    std::vector<Bytes> held;
   };
   std::vector<Step> steps;
   Bytes beside;  // the CUDA context, or the rest of the process; not in the levels

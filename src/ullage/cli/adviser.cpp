@@ -463,7 +463,7 @@ class Adviser final {
   Tried plain_;
   advise::Facts facts_;
   std::vector<Trial> trials_;
-  std::vector<Trial> tried_;  // those that ran to the end of their steps
+  std::vector<Trial> tried_;  // trials that ran to the end of their steps
   struct Timed {
     std::string id;
     Seconds step;
@@ -479,7 +479,7 @@ class Adviser final {
 
   std::vector<Timed> steps_, plain_steps_;       // under the recorder, and without Ullage
   std::vector<Knob> fitting_;                    // the largest size that fits
-  std::vector<std::pair<Trial, bool>> to_time_;  // those that fit, and whether it took `if_refused`
+  std::vector<std::pair<Trial, bool>> to_time_;  // trials that fit, and whether they needed `if_refused`
 };
 
 }  // namespace

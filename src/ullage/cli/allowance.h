@@ -14,7 +14,7 @@ namespace ullage::cli {
 
 struct Allowance {
   bool bf16 = false;        // forward passes under bf16 autocast
-  bool evaluation = false;  // also those that no backward pass follows
+  bool evaluation = false;  // also passes that no backward pass follows
   bool if_needed = false;   // only while no cheap exact plan fits (runtime/plan/cast_choice.h)
 
   // As the option has them: "bf16", "evaluation", "if-needed".

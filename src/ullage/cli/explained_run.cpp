@@ -119,7 +119,7 @@ std::vector<Refusals> read_refusals(const fs::path& account) {
 // This machine's memory and the command.
 struct HostUse {
   Bytes held;                 // the most that the command's processes held together, as far as it was seen
-  std::optional<Bytes> most;  // that the machine or the control groups give
+  std::optional<Bytes> most;  // the memory that the machine or the control groups give
 
   std::string text() const {
     const std::string begin = fmt::format("the most it held was {}", to_string(held));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads what `ullage plan` is asked from its options.
+// Turns the options of `ullage plan` into the question for the planner.
 
 #include "ullage/base/result.h"
 #include "ullage/cli/plan_command.h"

@@ -62,7 +62,7 @@ struct TakeDone {
   trace::TraceFile file;
   std::uint64_t steps = 0;  // whole steps recorded
   bool stopped = false;     // the recorder ended it at a step's end; else it ended by itself
-  Bytes others;             // what all processes held at most, less what the largest one did
+  Bytes others;             // the most that all processes held together, less the most that the largest one held
 };
 
 class TakeRunner final {

@@ -251,7 +251,7 @@ void TreeWatch::count_once(Lock& lock) {
   if (!counted) return;  // is_due() asks again at the next look
   note_count(page_, *counted);
   tree_ = std::move(*counted);
-  follow_tree(page_, tree_);  // what they took while others were counted
+  follow_tree(page_, tree_);  // adds what processes took while others were counted
   page_.counts_made.store(asked);
   const std::chrono::nanoseconds took = processor_time() - before;
   next_count_ += std::max<Clock::duration>(kBetweenCounts, took * kRest);

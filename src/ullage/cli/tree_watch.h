@@ -73,7 +73,7 @@ class TreeWatch final {
   bool due_ = false;                // a count is due, or is being made
   std::vector<TreeMember> tree_;    // of the last count
   Clock::time_point next_count_{};  // the next count is no later than this
-  Clock::time_point least_rest_{};  // and no earlier than this, unless a process asks for it or is new
+  Clock::time_point least_rest_{};  // the next count is no earlier than this, unless a process asks for it or is new
   std::thread follower_, counter_;
 };
 

@@ -31,7 +31,7 @@ struct PoolLayout {
   Bytes reserved;
   Bytes usable;        // segments in which nothing is live
   Bytes stuck;         // the other bytes that are not live: holes, and the rounding of each block
-  Bytes largest_hole;  // in one piece; an empty segment counts as a hole
+  Bytes largest_hole;  // the largest free piece; an empty segment counts as a hole
   std::uint64_t segments = 0;
   std::uint64_t empty_segments = 0;
   Bytes in_private_pools;  // of reserved, but at the end of the recording: CUDA graphs' pools

@@ -27,7 +27,7 @@ struct CauseRule {
 };
 
 std::span<const CauseRule> capacity_rules();
-std::span<const CauseRule> composition_rules();  // what the peak is made of
+std::span<const CauseRule> composition_rules();  // causes by what the peak consists of
 std::span<const CauseRule> fragmentation_rules();
 std::span<const CauseRule> outside_rules();
 std::span<const CauseRule> cap_rules();

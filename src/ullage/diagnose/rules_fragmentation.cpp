@@ -26,7 +26,8 @@ std::optional<Finding> in_message(const Evidence& evidence) {
     why.push_back(fmt::format("{} are cached but not allocated, {} were asked for: enough, but in pieces",
                               to_string(*facts.unallocated), to_string(*facts.requested)));
     why.push_back("PyTorch gives back all it can before it fails: each of those pieces lies beside a live block");
-    // An engine that fills its share keeps a little cached beside the cache that it made at once.
+    // vLLM and SGLang allocate one large cache at their start and always keep a few cached bytes beside it. So few
+    // cached bytes say little there.
     const bool engine = evidence.spoken_by(Tool::Vllm) || evidence.spoken_by(Tool::Sglang);
     const double sure = cached >= 0.3    ? 0.8
                         : cached >= 0.15 ? 0.65

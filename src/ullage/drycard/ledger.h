@@ -27,7 +27,7 @@ inline constexpr std::size_t kMostCards = 16;
 struct LedgerCard {
   LedgerWord total{0};       // as the driver reports it; 0: no process has used CUDA yet
   LedgerWord context{0};     // of each process that uses the card; in `taken_peak`, not in `used`
-  LedgerWord used{0};        // what all living processes hold, at the last change
+  LedgerWord used{0};        // bytes that all living processes held at the last change
   LedgerWord peak{0};        // the peak of `used`
   LedgerWord taken_peak{0};  // the peak of `used` and the contexts together: what nvidia-smi would have shown
   LedgerWord largest{0};     // the largest single request that was granted

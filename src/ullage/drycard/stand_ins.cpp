@@ -92,7 +92,7 @@ Result<std::vector<std::string>> shared_objects_in(const std::string& folder) {
 // The symbols that other libraries import from one CUDA library.
 struct Wanted {
   std::map<std::string, std::set<std::string>> symbols;  // not in the dry card; with the wanted versions ("": none)
-  std::set<std::string> variables;                       // those of them that are no functions
+  std::set<std::string> variables;                       // the symbols among them that are no functions
   std::set<std::string> implemented;
 };
 

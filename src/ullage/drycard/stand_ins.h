@@ -26,7 +26,7 @@ struct StandIns {
   std::vector<std::string> preload;  // for LD_PRELOAD, in this order: the dry card's library, then the stubs
   int cuda_major = 0;                // 13 for libcudart.so.13; 0 if nothing in torch's folder needs a libcudart
   std::vector<StandIn> libraries;    // by soname
-  std::vector<std::string> notes;    // what was left out and why, one line each
+  std::vector<std::string> notes;    // which parts were left out and why, one line each
 };
 
 struct StandInRequest {

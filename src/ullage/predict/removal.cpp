@@ -63,7 +63,7 @@ class Removal final {
 
  private:
   trace::Take& take_;
-  std::vector<bool> ops_, events_;  // those to remove
+  std::vector<bool> ops_, events_;  // true: to be removed
   std::vector<std::uint64_t> new_op_, new_event_;
 };
 

@@ -33,7 +33,8 @@ struct DryCardCount {
   Bytes peak;                                       // the most that all processes held at any moment, contexts included
   Bytes pinned_peak;                                // of locked memory of the host
   std::uint64_t launches = 0, unread_launches = 0;  // of kernels; those whose arguments could not be looked at
-  std::uint64_t kernels = 0;                        // that were launched, each once in a process
+  // Different kernels that were launched, counted once in each process.
+  std::uint64_t kernels = 0;
   Bytes kernel_code;                                // of these: a real card loads it at the first launches
   std::uint64_t findings = 0;                       // errors that would have corrupted data or crashed on a real card
   std::vector<std::string> finding_texts;           // the first ones
@@ -49,7 +50,7 @@ struct ProcessEnd {
   std::optional<int> signal;               // the signal that ended the command itself
   Bytes peak;                              // peak of the largest process of the tree, from wait4 (ru_maxrss)
   Seconds wall;
-  bool out_of_time = false;  // it was killed at the time that the launcher had for it
+  bool out_of_time = false;  // it was killed at its deadline
   OomKills oom_kills = OomKills::Unreadable;
   std::vector<std::string> allowed;  // the words of --allow; empty: not a bit may change
   advise::Facts facts;               // with --allow: what the program did

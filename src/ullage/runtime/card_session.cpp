@@ -159,8 +159,8 @@ class CardSession final : public CardMemory {
   std::atomic<int> captures_{0};  // in progress
   std::atomic<bool> grows_{false};
   std::mutex granting_;  // guards the next two
-  Bytes granted_;        // what PyTorch's allocator may hold
-  Bytes held_at_start_;  // what it held when the budget began, and may always hold
+  Bytes granted_;        // bytes that PyTorch's allocator may hold
+  Bytes held_at_start_;  // bytes that it held when the budget began; it may always hold these
 };
 
 }  // namespace

@@ -78,7 +78,7 @@ class PlannedPaging final {
   std::optional<Paging> paging_;
   std::optional<CastChoice> cast_choice_;       // none: nobody asked for one, or no plan is made
   std::optional<Planning> planning_;            // none: no plan is made
-  std::atomic<std::uint64_t> evict_rounds_{0};  // these two: for Session::Stress::Thread
+  std::atomic<std::uint64_t> evict_rounds_{0};  // this and the next are for Session::Stress::Thread
   std::atomic<std::uint64_t> allocations_{0};
 };
 

@@ -23,7 +23,8 @@ struct SpillCounts {
   Bytes written;
   Bytes read;
   Bytes file_bytes;         // the file's blocks on the disk: in use, held, and gaps for later slots
-  Bytes held_for_children;  // given back, but a forked child may still read it; checked when a slot is taken
+  // Given back, but a forked child may still read it; whether the child has ended is checked when a slot is taken.
+  Bytes held_for_children;
   std::uint64_t write_us;
   std::uint64_t read_us;
 };

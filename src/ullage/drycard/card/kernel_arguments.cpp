@@ -136,7 +136,7 @@ std::vector<Address> ArgumentWords::addresses(void* const* arguments) {
 void clear_dead_stack() {
   std::uint8_t dead[kDeadStack];
   std::memset(dead, 0, sizeof dead);
-  asm volatile("" : : "r"(dead) : "memory");  // so that it is done
+  asm volatile("" : : "r"(dead) : "memory");  // so that the compiler does not leave the memset out
 }
 
 }  // namespace ullage::drycard

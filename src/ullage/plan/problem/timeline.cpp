@@ -110,7 +110,8 @@ void Timeline::freed(MovedIndex v, HappeningIndex until) {
   if (state.present) {
     state.to = until;
   } else if (!state.written) {
-    if (state.recomputed && state.to <= state.from) ++outcome_.moves;  // its last stay was empty so far
+    // Its last stay counts as a move only from now on.
+    if (state.recomputed && state.to <= state.from) ++outcome_.moves;
     change_[std::max(state.from, state.to).next()] += value.bytes;
     change_[until.next()] -= value.bytes;
     if (record_ != nullptr) record_->stays[state.record].to = until;

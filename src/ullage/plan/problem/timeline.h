@@ -55,7 +55,7 @@ struct Record {  // all that happened in a run, for emit()
 
 class Timeline final {
  public:
-  explicit Timeline(const Problem& problem);  // which must outlive it
+  explicit Timeline(const Problem& problem);  // `problem` must outlive the timeline
 
   // Simulates one step. `budget`, in bytes, is used for Outcome::over alone: the simulation does not depend on it.
   Outcome run(const Choice& choice, std::int64_t budget);

@@ -15,7 +15,7 @@ using What = Action::What;
 
 struct Moment {
   OpIndex at;
-  bool after = false;  // else before it
+  bool after = false;  // true: after the op; false: before it
   friend auto operator<=>(const Moment&, const Moment&) = default;
 };
 Moment moment_of(const Action& action) { return {action.at, action.after}; }

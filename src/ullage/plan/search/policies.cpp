@@ -70,7 +70,7 @@ class Policies final {
   std::int64_t least_;
   const std::atomic<bool>* stop_;
   const PolicyFound& tell_;
-  Table<MovedIndex, SavedIndex> saved_at_;  // or none
+  Table<MovedIndex, SavedIndex> saved_at_;  // kNone: not saved
   std::vector<Saved> passing_;              // not saved: the last use is in the forward pass
   Table<SavedIndex, Saved> saved_;          // in the order in which they are made
   std::vector<MovedIndex> todo_;

@@ -22,9 +22,9 @@ namespace {
 using trace::OutOfMemory;
 
 constexpr std::size_t kBackward = 300;  // bytes: a message's lead may stand this far before a trigger word
-constexpr std::size_t kForward = 100;   // or after it
+constexpr std::size_t kForward = 100;   // bytes: or this far after a trigger word
 constexpr std::size_t kAhead = 300;     // bytes searched after it in one go, so that many triggers in a row stay cheap
-constexpr std::size_t kMostErrors = 10'000;  // that differ; further ones are not kept
+constexpr std::size_t kMostErrors = 10'000;  // different errors that are kept
 constexpr std::size_t kMostSummaries = 10'000;
 constexpr std::size_t kMostSurroundings = 1'000;  // errors that keep their traceback and the lines before it
 

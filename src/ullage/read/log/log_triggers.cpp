@@ -47,7 +47,7 @@ constexpr std::string_view kWords[] = {
 constexpr std::size_t kShortest =
     std::ranges::min_element(kWords, {}, [](std::string_view word) { return word.size(); })->size();
 constexpr std::size_t kWordCount = std::size(kWords);
-constexpr std::size_t kFarthest = kShortest - 2;  // that a window may move on
+constexpr std::size_t kFarthest = kShortest - 2;  // letters: the farthest that a window may move on
 constexpr std::size_t kBuckets = 1 << 15;
 static_assert(kShortest >= 6, "the shortest word limits how far the search may jump");
 

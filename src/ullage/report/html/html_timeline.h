@@ -67,7 +67,8 @@ struct Timeline {
   std::uint64_t shown = 0;                 // the moment that the diagnosis is about; in `moments`
   std::vector<RefusedRequest> refused;     // at most 1000, each in `moments`
   std::vector<PlacedStorage> storages;     // by `from`
-  std::uint64_t storages_left_out = 0;     // the smallest; those at `shown` and `peak` go last
+  // Number of storages left out: the smallest, and those live at `shown` or `peak` last.
+  std::uint64_t storages_left_out = 0;
   std::vector<PlacedRange> ranges;         // empty: the file does not state them
   std::vector<Strip> strips;               // the deduced ones, then the program's own; each by `from`
   std::vector<std::uint64_t> steps;        // moments at which a step begins

@@ -56,7 +56,7 @@ class AdviceTable final {
 
   const TerminalStyle& style_;
   const unsigned width_;
-  const Bytes memory_;  // that was asked about
+  const Bytes memory_;  // the memory that was asked about
   std::ostream& out_;
 };
 

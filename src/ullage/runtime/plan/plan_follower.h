@@ -100,7 +100,7 @@ class PlanFollower final : public OpListener, public store::Recomputer {
   bool prepared_ = false;              // the actions before the op at place_ are carried out
   bool in_op_ = false;                 // the op at place_ runs
   bool in_stray_ = false;              // an op runs that is not the one at place_ and reads nothing that can move
-  std::uint64_t stray_key_ = 0;        // that op's
+  std::uint64_t stray_key_ = 0;        // the key of that stray op
   bool follows_one_ = false;           // the step before this one was followed too
   std::vector<StorageUse> inputs_;     // of the op that runs
   bool blanks_will_do_ = false;        // the op that runs touches bytes whose content it does not use

@@ -63,7 +63,7 @@ class Watch final {
   struct Coming {
     std::thread::id who;
     Bytes bytes;
-    std::optional<Bytes> outside;    // what stood outside the pool when it asked; none: not measured yet
+    std::optional<Bytes> outside;    // bytes outside the pool when the thread asked; none: not measured yet
     std::chrono::nanoseconds until;  // processor time of the process by which the thread has touched the bytes
   };
   void foresee();

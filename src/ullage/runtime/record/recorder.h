@@ -36,7 +36,7 @@ class Recorder final : public OpListener, public SavedListener {
     bool takes_begin_by_call = false;   // takes begin with begin_take() only; else one begins with the first event
     bool in_takes_only = false;         // outside takes no event is looked at, to save time; ended takes are forgotten
     bool takes_begin_in_midst = false;  // a take may begin in the middle of a step
-    std::vector<trace::ResultChange> changes{};  // what is known at the start to change the program's results
+    std::vector<trace::ResultChange> changes{};  // changes of the program's results that are known at the start
     bool lines = false;                          // record the Python line that called each op
     std::uint64_t after_steps = 0;    // whole steps of a take after which `at_border` is called, once a take; 0: never
     std::function<void()> at_border;  // called at a border of steps, on the program's thread
