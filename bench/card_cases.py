@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What card.py runs: nets, their sizes, and their budgets in words. They become bytes once the plain program has
+"""Describes the runs of card.py: nets, their sizes, and their budgets in words. They become bytes once the plain program has
 run."""
 import dataclasses
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plans cost: of five nets' recorded steps as simulated, beside their bound and what others do; and as run.
+"""Measures the cost of plans for five nets' recorded steps: as simulated, beside the bound and other policies, and in real runs.
 
 `takes`: nothing but the recordings. `simulated`: one table a net, at 75, 55 and 40 % of its activation memory. `time`:
 seconds of planning against ops of the step. `real`: steps in turn, plain, with room for all, on demand and planned.

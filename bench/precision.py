@@ -61,7 +61,7 @@ def micro_batch_line(pools: dict[str, int], parameters: dict[str, int]) -> str:
 
 
 def cpu_seconds() -> float:
-    """Of all programs that have ended."""
+    """Counts all programs that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

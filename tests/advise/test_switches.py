@@ -202,7 +202,7 @@ ADJOINT = """
 
 
 def test_a_forward_pass_inside_an_autograd_function(switches: Switches) -> None:
-    """As adjoint methods have it: gradients are off in it, and its backward pass calls the network in float32."""
+    """Works like adjoint methods: gradients are off in its forward pass, and its backward pass calls the network in float32."""
     outside, _, said = switches.run("autocast=bfloat16", forward=ADJOINT.replace("CAST", "if True"))
     by_hand, _, by_hand_said = switches.run(forward=ADJOINT.replace("CAST", "with torch.autocast('cpu', torch.bfloat16)"))
     plain, _, _ = switches.run(forward=ADJOINT.replace("CAST", "if True"))

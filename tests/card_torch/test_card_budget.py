@@ -72,7 +72,7 @@ def main() -> None:
     first, last = (int(word) for word in options.seeds.split(":"))
     bad = planned = moved = 0
     print("seed    case     budget  moved out   steps  recomputes  spills  rescues  deviations")
-    # Not in the folder for temporary files, which may be in memory.
+    # Uses no folder for temporary files, because that may be in memory.
     with tempfile.TemporaryDirectory(dir=options.bin_dir, prefix="test-card-budget-") as folder:
         runs = CardRuns(options, options.keep or folder)
         beside = least_to_start(runs.on_card(MIB, str(first), (), {}).said)

@@ -111,7 +111,7 @@ TEST_F(PlanCommand, ComparesRecordingsThatChangeResults) {
     EXPECT_EQ(end.exit_code, exit_code) << end.err;
     return nlohmann::json::parse(end.out, nullptr, false);
   };
-  // What fits as it is is chosen, however much faster the others are.
+  // A recording that fits as it is is chosen, even if the others are much faster.
   const auto plain = compared("rounding,different", "1GiB");
   EXPECT_EQ(plain["class"], "bit-equal");
   ASSERT_EQ(plain["ways"].size(), 3u);
@@ -119,7 +119,7 @@ TEST_F(PlanCommand, ComparesRecordingsThatChangeResults) {
   EXPECT_EQ(plain["ways"][1]["changes"], nlohmann::json({"--allow bf16"}));
   EXPECT_EQ(plain["ways"][1]["class"], "rounding");
 
-  // Where the plain program needs a plan, what is allowed and takes less time is chosen.
+  // If the plain program needs a plan, an allowed recording that takes less time is chosen.
   const std::uint64_t less = plain["plain_peak_bytes"].get<std::uint64_t>() + beside(plain) - (20u << 20);
   const auto json = compared("rounding", std::to_string(less));
   expect_sound(json);

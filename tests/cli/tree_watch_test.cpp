@@ -86,7 +86,7 @@ TEST_F(TreeWatchTest, CountsWhoHasASlotThoughNobodysChild) {
   EXPECT_EQ(counted_tree(*page, getpid())->size(), 1u);
 }
 
-// Not in the temporary folder, which may be in memory; then its pages would not count as a file's.
+// Does not use the temporary folder: if that is in memory, the pages do not count as a file's.
 int file_of(Bytes bytes) {
   const std::string path = programs_folder() / ("tree_watch_test." + std::to_string(getpid()));
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -372,12 +372,12 @@ def test_a_budget_on_the_card(dry: Dry) -> None:
     print(f"   plain {plain // MIB} MiB, tight {tight['dry']['peak_bytes'] // MIB} of {tight['budget_bytes'] // MIB}, least "
           f"{tight['least_budget_bytes'] // MIB}", flush=True)
     (dry.folder / "saves_away.py").write_text(TRAIN + "torch.save([net.state_dict(), opt.state_dict()], 'away.pt')\n")
-    under(tight["budget_bytes"], script="saves_away.py")  # what is away is told apart by its address, then copied
+    under(tight["budget_bytes"], script="saves_away.py")  # torch.save compares the addresses of evicted storages, then copies these
     assert (dry.folder / "away.pt").stat().st_size > 3 * 64**4, "the weights and two moments of Adam"
     least = tight["least_budget_bytes"]
     assert least < tight["budget_bytes"] and under(least)["spilled_bytes"] > tight["spilled_bytes"], least
     below = under(least * 19 // 20, code=1)
-    named = below["least_budget_bytes"]  # by the refusal: enough for the op that was refused
+    named = below["least_budget_bytes"]  # the refusal names it: enough for the refused op
     assert below["least_budget_is_partial"] and f"a budget of" in below["message"], below
     assert least * 19 // 20 < named <= least, (named, least)
     print(f"   at the least of {least // MIB}: done; at {least * 19 // 20 // MIB}: refused, {named // MIB} named", flush=True)

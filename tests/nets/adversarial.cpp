@@ -129,7 +129,7 @@ class Penalty final : public Training {
   std::shared_ptr<torch::optim::Adam> adam_;
 };
 
-// The same critic loss against a generator that is trained too. A step updates the critic five times, the generator
+// Uses the same critic loss, with a generator that is trained too. A step updates the critic five times, the generator
 // once.
 class WganGp final : public Training {
  public:
@@ -176,7 +176,7 @@ class WganGp final : public Training {
                           rectify(), twice(width, kColours), nn::Tanh());
   }
 
-  // Without BatchNorm, which would mix pictures of a batch: the penalty is computed for each picture alone.
+  // Has no BatchNorm, because that would mix the pictures of a batch: the penalty is computed for each picture alone.
   static nn::Sequential critic(std::int64_t width, std::int64_t side) {
     return nn::Sequential(halve(kColours, width), leak(), halve(width, 2 * width), nn::GroupNorm(4, 2 * width), leak(),
                           halve(2 * width, 4 * width), nn::GroupNorm(4, 4 * width), leak(), nn::Flatten(),

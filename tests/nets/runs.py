@@ -129,7 +129,7 @@ def ended_well(run: Run) -> list[str]:
 
 
 def differences(run: Run, plain: Run) -> list[str]:
-    """Where the two programs' own lines differ; empty: the same bits."""
+    """Says where the two programs' own lines differ; empty: the same bits."""
     if run.told is None:
         return ["no result"]
     found = [f"{key} differ" for key in ("losses", "said") if run.told[key] != plain.told[key]]

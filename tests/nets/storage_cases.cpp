@@ -58,7 +58,8 @@ class Resize final : public Training {
     kept_.resize_({held});
   }
 
-  // As sharded training does with its parameters: the storage has no bytes between two uses, and views stay valid.
+  // Does what sharded training does with its parameters: the storage has no bytes between two uses, and views stay
+  // valid.
   void empty_and_refill() {
     const Tensor saved = emptied_ * 2;
     const Tensor view = emptied_.t();

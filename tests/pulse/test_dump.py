@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dump.py writes is enough to do the same again, and is what the reference does.
+"""Tests that the file of dump.py suffices to repeat the run, and agrees with the reference.
 
 usage: test_dump.py      with a Python that has torch
 """

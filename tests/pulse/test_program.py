@@ -176,7 +176,7 @@ def test_in_single_as_near_as_the_reference(folder):
 
 
 def test_precisions(folder):
-    """Beside double, half precision is off by its rounding. Without a scale the gradients of float16 would be zero."""
+    """Compared with double, half precision is off by its rounding. Without a scale the gradients of float16 would be zero."""
     place = Place(folder, search.Options(steps=3))
     exact, exact_gradients, rows, *_ = place.reference()
     plain = place.dumped("--steps", 3)
@@ -193,7 +193,7 @@ def test_precisions(folder):
 
 
 def test_draws(folder):
-    """Of seed 0 those of torch.manual_seed(0); a search does not change with its batch."""
+    """Seed 0 gives the draws of torch.manual_seed(0). A search does not depend on its batch."""
     place = Place(folder, search.Options(steps=3), batch=2)
     rows = []
     for i in range(2):

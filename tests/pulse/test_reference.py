@@ -19,7 +19,7 @@ import checks  # noqa: E402
 from cases import run_cases  # noqa: E402
 from weights import pulse  # noqa: E402
 
-# Of the block that ends at this side: channels in and out, at full size.
+# Returns the channels in and out of the block that ends at this side, at full size.
 CHANNELS = {4: (0, 512), 8: (512, 512), 16: (512, 512), 32: (512, 512), 64: (512, 256), 128: (256, 128),
             256: (128, 64), 512: (64, 32), 1024: (32, 16)}
 
@@ -361,7 +361,7 @@ def test_a_step_by_hand():
 
 
 def test_gradient_against_differences():
-    """Of the loss, along random directions, by central differences of the sum over the batch."""
+    """Checks the gradient of the loss along random directions, by central differences of the sum over the batch."""
     one = small_search(search.Options(loss="100*L2+0.05*GEOCROSS+3*L1"), batch=2)
     one.evaluate()
     step = 1e-6

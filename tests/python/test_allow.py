@@ -107,7 +107,7 @@ def test_no_step_is_cast_that_fits(runs: Runs) -> None:
 
 
 def test_a_dear_plan_and_bf16_are_timed(runs: Runs) -> None:
-    """What stays depends on the processor. Up to the trial the losses are those of the plain program, bit for bit."""
+    """The memory that stays taken depends on the processor. Up to the trial the losses are those of the plain program, bit for bit."""
     plain, _, plain_report = runs.run(text=DEEP)
     budget = plain_report["process_peak_bytes"] - plain_report["pool_peak_bytes"] * 35 // 100
     tight, said, report = runs.run("--memory", str(budget), "--allow", "bf16,if-needed", text=DEEP)

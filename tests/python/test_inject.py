@@ -157,14 +157,14 @@ del block""")
 
 
 def test_many_medium_blocks_outside_the_pool(runs: Runs) -> None:
-    """As safetensors takes a model: a copy of each tensor, none of them large, faster than any watch looks."""
+    """Takes memory as safetensors does for a model: a copy of each tensor, none of them large, faster than any watch looks."""
     blocks_outside_the_pool(runs, """blocks = [bytes([i]) * (3 << 20) for i in range(24)]
 assert all(one[12345] == i for i, one in enumerate(blocks))
 del blocks""")
 
 
 def test_weights_in_mapped_files_are_planned_for(runs: Runs) -> None:
-    """As safetensors loads them: the parameters are not the pool's."""
+    """The parameters are not the pool's, as if safetensors had loaded them."""
     script = runs.write("mapped.py", """
 import torch
 torch.manual_seed(1)

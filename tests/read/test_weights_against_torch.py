@@ -30,7 +30,7 @@ SAFETENSORS = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16
 
 
 class Callback:
-    """Somebody's class, with a tensor in it that is nobody's weight."""
+    """A class of the program's own that holds a tensor which is no weight."""
 
     def __init__(self) -> None:
         self.best = torch.ones(2)

@@ -18,7 +18,7 @@ using torch::Tensor;
 // Pictures with all channels, with half of them, or with half the side.
 enum class Kind { Full, Half, Small };
 
-// What all values in one storage share.
+// The facts that all values in one storage share.
 struct Block {
   bool fixed = false;  // must not be written: autograd saved its bytes, or torch forbids a write through some view
 };

@@ -23,7 +23,7 @@ SURELY_PLANNED = 75
 
 
 class RandomRuns(Runs):
-    """Of `Runs` with a seed as the net, and a count of ops as its scale."""
+    """Like `Runs`, with a seed as the net and a count of ops as its scale."""
 
     @staticmethod
     def _words(net: str, scale: str, steps: int, threads: int) -> list[str]:

@@ -137,8 +137,8 @@ TEST(Caching, OfEqualBlocksTakesTheLowestAsTorch211) {
   EXPECT_EQ(two.model.take(40_MiB).address, two.lower.address);
 }
 
-// A block that is split off is younger than its segment. Of two equal free blocks in one segment, the front one was
-// split off; the rest kept the number of the segment's first block. So by OldestBlock the rest is taken.
+// A block that is split off is younger than its segment. One segment has two equal free blocks. The front one was split
+// off; the rest kept the number of the segment's first block. So by OldestBlock the rest is taken.
 TEST(Caching, ABlockCutOffIsYoungerThanTheRest) {
   const auto second_of_two = [](Ties ties) {
     Model model(TwoBlocks::with(ties));

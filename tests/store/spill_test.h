@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the tests of the spill tier share: a folder on a disk, pages to spill, and a fixture.
+// Shared by the tests of the spill tier: a folder on a disk, pages to spill, and a fixture.
 
 #include "ullage/store/spill_file.h"
 

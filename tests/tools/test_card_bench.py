@@ -86,7 +86,7 @@ class Place:
         self.ullage.chmod(0o755)
 
     def rows(self, case: Case = CASE, rounds: int = 1, **does) -> dict[str, Row]:
-        """Of `case`, where the program or `ullage` does something besides."""
+        """Returns a run of `case` in which the program or `ullage` also does something else."""
         (self.folder / "does").write_text(json.dumps(does))
         (self.folder / "again").unlink(missing_ok=True)
         card = MadeUpCard(self.folder)

@@ -37,7 +37,7 @@ void draw(torch::nn::Module& module) {
 
 double most_apart(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-// What the layers of a block do, written with torch's functions from its keys alone.
+// Does what the layers of a block do, with torch's functions and the block's keys alone.
 struct Reference {
   const torch::nn::Module& block;
 

@@ -81,7 +81,7 @@ Tensors scaler(const Tensors& in) {
   return {{"w1", torch::stack(seen_w1)}, {"w2", torch::stack(seen_w2)}, {"numbers", torch::stack(numbers)}};
 }
 
-// What ops give inside, between and after guards, and the gradients.
+// Writes the results of ops inside, between and after guards, and the gradients.
 Tensors guard(const Tensors& in) {
   Tensors out;
   Tensor w = trained(in, "w");

@@ -36,7 +36,7 @@ class DoneWork final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-// Where the threads give their tensors. The last one to come adds them up for all.
+// The place to which the threads give their tensors. The last one to come adds them up for all.
 struct Meeting {
   std::mutex lock;
   std::condition_variable changed;

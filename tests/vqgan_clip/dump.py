@@ -70,7 +70,7 @@ def token_ids(texts, full: bool) -> torch.Tensor:
 
 
 def make_case(texts: str, size, steps: int, seed: int, family: str, cutouts: Cutouts, full: bool = False) -> Case:
-    """Of small nets; `full`: of the published sizes."""
+    """Makes small nets; with `full`, nets of the published sizes."""
     first, clip = vqgan_clip.FIRSTS[family], vqgan_clip.CLIPS["ViT-B-32"]
     if not full:
         first, clip = vqgan_clip.small(first), vqgan_clip.small_clip(clip, vocabulary.size(full))

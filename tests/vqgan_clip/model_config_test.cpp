@@ -8,7 +8,7 @@
 namespace ullage::vqgan_clip {
 namespace {
 
-// As the published configuration for ImageNet, f16.
+// Like the published configuration for ImageNet, f16.
 const std::string kModel =
     "model:\n"
     "  base_learning_rate: 4.5e-6\n"

@@ -256,7 +256,7 @@ def test_methods():
 
 
 def test_gradients_against_differences():
-    """Of every augmentation, along a random direction."""
+    """Checks the gradient of every augmentation along a random direction."""
     for name, one in kinds():
         torch.manual_seed(4)
         drawn = one.draw(4, SIDE, SIDE)

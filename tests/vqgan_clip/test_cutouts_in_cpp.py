@@ -76,7 +76,7 @@ class Run:
         return random(max(case.count for case in self.cases), 3, self.side, self.side, seed=1).to(self.dtype)
 
     def of(self, draws=None) -> list[dict]:
-        """Of each case the tensors by name; `draws`: to be taken instead, for each case."""
+        """Returns the tensors of each case by name. `draws`, one entry for each case, are used instead of drawing."""
         given = {"picture": self.picture, "weight": self.weight}
         for i, drawn in enumerate(draws or ()):
             given.update({f"{i}/draws/{name}": plain(x) for name, x in drawn.items() if x.numel()})
@@ -97,7 +97,7 @@ class Run:
 
 
 def plain(x):
-    """As files have it: truth values are bytes."""
+    """Converts to the form of files: truth values are bytes."""
     return (x.to(torch.uint8) if x.dtype == torch.bool else x).contiguous()
 
 

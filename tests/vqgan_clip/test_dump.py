@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dump.py writes is enough to do the same again, and is what the reference does.
+"""Tests that the file of dump.py suffices to repeat the run, and agrees with the reference.
 
 usage: test_dump.py [PART OF A NAME]      with a Python that has torch
 """
@@ -47,7 +47,7 @@ def search_from(tensors, dtype, options, cutouts, first=nets.FIRST):
 
 
 def draws(tensors, step: int, cutouts):
-    """As `apply` wants them: `chosen` is of truth values, and what is left out was empty."""
+    """Returns the figures as `apply` wants them: `chosen` has truth values, and missing tensors are empty."""
     found = part(tensors, f"draws/{step}/")
     for name in [name for name in found if name.endswith("/chosen")]:
         found[name] = found[name].bool()

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures to begin with, image prompts and zoom frames against Pillow and numpy.
 
-Pillow up to 12 resizes columns before rows, and so do we; 13 does some pictures the other way, so the two are asked for
-    one
-after another here.
+Pillow up to 12 resizes columns before rows, and so do we. Pillow 13 resizes some pictures in the other order, so
+this test asks for the two steps one after the other.
 usage: test_pictures_in_cpp.py PICTURES_PROGRAM [PART OF A NAME]      with a Python that has numpy and Pillow
 """
 import pathlib
@@ -42,7 +41,7 @@ def equal(found, picture):
 
 
 def pictures(width, height):
-    """What shows different faults of a resize: noise, hard edges that overshoot, slopes."""
+    """Pictures that show different faults of a resize: noise, hard edges that overshoot, slopes."""
     chance = numpy.random.default_rng(width * 1000 + height)
     y, x = numpy.mgrid[0:height, 0:width]
     yield Image.fromarray(chance.integers(0, 256, (height, width, 3), dtype=numpy.uint8))
@@ -119,7 +118,7 @@ def test_noise_of_a_seed(_):
 
 
 def zoomed(picture, scale, shift_x, shift_y):
-    """Of the published description: cut out about the middle, resized, shifted around."""
+    """As published: cuts a part out about the middle, resizes it, and shifts it with wrap-around."""
     (width, height), twice = picture.size, scale * 2
     if scale != 1:
         box = (width / 2 - width / twice, height / 2 - height / twice, width / 2 + width / twice, height / 2 + height / twice)

@@ -309,7 +309,7 @@ def test_gradients_do_not_pile_up():
 
 
 def test_gradient_against_differences():
-    """Of the losses in the picture; z itself is quantised and has no differences. Then straight through to z."""
+    """Checks the gradient of the losses in the picture. z itself is quantised, so differences of it mean nothing. Then straight through to z."""
     one = small_search(count=3)
     drawn = one.draw()
     one.evaluate(drawn)

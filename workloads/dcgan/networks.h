@@ -9,8 +9,8 @@
 //         D  the same layers backwards, no BatchNorm after the first, one number at the end
 //
 // Separable: layers from hidden channels to hidden channels are two, a depthwise and a pointwise convolution, and their
-// keys are main.{3k}.depthwise.weight and main.{3k}.pointwise.weight. Those that touch noise, colours or the
-// probability stay: they would not be smaller.
+// keys are main.{3k}.depthwise.weight and main.{3k}.pointwise.weight. Layers that touch noise, colours or the
+// probability stay as they are, because they would not become smaller.
 
 #include "ullage/runtime/ops/torch_compat.h"
 

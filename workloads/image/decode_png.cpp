@@ -121,7 +121,7 @@ class PngReader final {
 
   bool interlaced() const { return png_get_interlace_type(png_, info_) != PNG_INTERLACE_NONE; }
   PictureSize size() const { return {png_get_image_width(png_, info_), png_get_image_height(png_, info_)}; }
-  // Of the file, not of the rows. Valid between read_header() and set_up_rows().
+  // The channels of the file, not of the rows. Valid between read_header() and set_up_rows().
   PictureKind kind() const {
     const auto type = png_get_color_type(png_, info_);
     return {(type & PNG_COLOR_MASK_COLOR) == 0,
@@ -196,7 +196,7 @@ Status decode_png(InputFile& file, RowSink& sink, const ChargeMemory& charge, Pi
   sink.kind(kind);
   sink.start(size);
   ULLAGE_TRY(reader.interlaced() ? gather_rows(reader, size, sink) : stream_rows(reader, size, sink));
-  // What follows holds a checksum of the pixels. If the file ends there, all rows are whole and the picture is
+  // The chunks that follow hold a checksum of the pixels. If the file ends there, all rows are whole and the picture is
   // accepted, as in Pillow.
   if (!reader.read_end() && !file.ran_out()) return reader.failed("after its last row");
   return success();

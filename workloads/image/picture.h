@@ -35,7 +35,7 @@ struct Picture {
 // How rows are decoded. The alpha of a file without any is 255. The value is the bytes of a pixel.
 enum class Pixels : std::uint8_t { Rgb = 3, Rgba = 4 };
 
-// What a file holds, whatever its rows are decoded to.
+// The form of the pixels in a file, which may differ from the decoded rows.
 struct PictureKind {
   bool grey = false;   // no colours
   bool alpha = false;  // transparency, also if every pixel is opaque

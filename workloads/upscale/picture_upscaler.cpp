@@ -35,7 +35,7 @@ void PictureUpscaler::start(image::PictureSize size) {
   if (size != facts_.size) status_ = Error{Error::Kind::BadFile, "the picture changed while it was read", ""};
 }
 
-// The side of the network's input is a multiple of `fold`. What lacks is reflected, as in the published program.
+// The side of the network's input is a multiple of `fold`. Missing pixels are reflected, as in the published program.
 void PictureUpscaler::row(std::span<const std::uint8_t> rgba) {
   if (!status_ || stopped_) return;
   std::uint8_t* to = &pixels_[static_cast<std::size_t>(filled_) * row_bytes_];

@@ -16,7 +16,7 @@ std::int64_t floats_kept(const NetworkShape& shape) {
   return kept + std::int64_t{4} * features * (std::int64_t{1} << shape.doublings);
 }
 
-// Where a dense block's last convolution runs.
+// The floats held while a dense block's last convolution runs.
 std::int64_t floats_of_block(const NetworkShape& shape, std::int64_t rows) {
   const std::int64_t features = shape.features, growth = shape.growth;
   const std::int64_t inputs = (rows + 15) * features + (rows + 6) * features;
@@ -25,7 +25,8 @@ std::int64_t floats_of_block(const NetworkShape& shape, std::int64_t rows) {
   return inputs + added + joined + 2 * rows * features;
 }
 
-// Where the last layers are widest: rows joined with the two before them, and those that come in or go out.
+// The floats held where the last layers are widest: rows joined with the two before them, and the rows that come in or
+// go out.
 std::int64_t floats_of_end(const NetworkShape& shape, std::int64_t rows) {
   const std::int64_t factor = std::int64_t{1} << shape.doublings;
   const std::int64_t wide = rows_at_the_end(rows) * factor;

@@ -33,8 +33,8 @@ namespace {
 using at::Tensor;
 using Clock = std::chrono::steady_clock;
 
-// Of the stated bytes, what libraries take in their first steps, and what always stays free (docs/words.md: warm-up,
-// margin).
+// The part of the stated bytes that libraries take in their first steps or that always stays free (docs/words.md:
+// warm-up, margin).
 constexpr Bytes kAside = 56_MiB;
 
 // "photo.png  tile 12/43  1.85 GiB of 2.00 GiB  3 min 20 s left"

@@ -21,7 +21,7 @@ using Draws = std::map<std::string, at::Tensor>;
 // Returns the tensor called `name`; ContractError if there is none.
 const at::Tensor& figure(const Draws& draws, const std::string& name);
 
-// What to draw for: `count` square pictures. Some functions draw numbers even if `count` is 0.
+// The pictures to draw figures for: `count` square ones. Some functions draw numbers even if `count` is 0.
 struct Drawing {
   at::Generator generator;  // a CPU generator
   std::int64_t count = 0;

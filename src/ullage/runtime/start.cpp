@@ -45,8 +45,8 @@ store::LedgerSlot* own_slot = nullptr;
 bool in_child = false;
 bool begun_here = false;  // by begin_budget()
 
-// Notes that this process forked or was made by fork: both sides will copy shared pages that they write to. Only if a
-// launcher counts those copies, because nobody else would ever take the estimate back.
+// Notes that this process forked or was made by fork: both sides will copy shared pages that they write to. Does
+// nothing unless a launcher counts those copies, because nobody else would ever take the estimate back.
 void expect_copies() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   own_slot->forked_at.store(

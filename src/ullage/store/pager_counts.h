@@ -13,7 +13,8 @@ namespace ullage::store {
 // Bytes count whole pages.
 struct PagerCounts {
   Bytes spilled;           // pages taken away, with a copy in the tier
-  Bytes rewrites_avoided;  // of these, not written again, because they had not changed since they came back
+  // The part of `spilled` that was not written again, because it had not changed since it came back.
+  Bytes rewrites_avoided;
   Bytes written;           // to the tier
   Bytes written_ahead;     // of these, by the background thread
   Bytes restored;          // read back
@@ -28,7 +29,8 @@ struct PagerCounts {
   Seconds background;                   // time that the background thread spent on moves
   std::uint64_t faults = 0;             // accesses to evicted storages that no op announced
   std::uint64_t recomputed = 0;         // dropped storages that were needed before a plan had recomputed them
-  std::uint64_t evicted_on_demand = 0;  // storages, because something else had no room; under a plan: rescues
+  // Storages evicted because another one had no room; under a plan these are rescues.
+  std::uint64_t evicted_on_demand = 0;
   std::string spill_failure;            // why writing out failed last; empty: it never failed, or has succeeded since
 };
 

@@ -15,8 +15,8 @@ struct Grid {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// What nvcc embeds in a program, without the code itself: machine code (kind 2) or PTX text (kind 1) for these
-// capabilities.
+// Makes the container that nvcc embeds in a program, without the code itself: machine code (kind 2) or PTX text (kind
+// 1) for these capabilities.
 class FatBinary {
  public:
   FatBinary(std::uint16_t kind, const std::vector<std::uint32_t>& capabilities) {

@@ -221,7 +221,7 @@ TEST(Weights, ReadsOrderedDictsOfPython2) {
   EXPECT_EQ(names(weights_of(file)), std::vector<std::string>{"w"});
 }
 
-// As Lightning writes: a class as a key, objects of classes that are not installed here, a bound method.
+// Has what Lightning writes: a class as a key, objects of classes that are not installed here, a bound method.
 TEST(Weights, UnknownClassesAreInert) {
   const std::string one = tensor(storage("0", 6), 0, {6}, {1});
   const std::string callback = written::global("pytorch_lightning.callbacks.model_checkpoint", "ModelCheckpoint");

@@ -255,7 +255,7 @@ TEST(TapedOp, IsNotMadeOfWhatIsMoreThanBytes) {
   EXPECT_FALSE(takes.taken["aten::exp"]) << "no version is counted of it";
 }
 
-// Of what is not the pool's, an op may read weights that are mapped from a file, until an op writes to them.
+// Outside the pool, an op may read weights that are mapped from a file, until an op writes to them.
 TEST(TapedOp, ReadsWeightsOfAMappedFile) {
   struct Takes final : OpListener {
     std::unique_ptr<TapedOp> taped;

@@ -39,7 +39,7 @@ TraceFile front() {
 
 constexpr ProcessFigures kFigures{5_GiB, 134_MiB, 4_GiB, 4_GiB, 2, 141_MiB};
 
-// What the log writes, and what must be read from that.
+// A file that the log writes, and the takes that a reader must get from it.
 struct Recorded {
   std::string content;
   TraceFile expected = front();

@@ -42,6 +42,6 @@ class Prompt:
 
 
 def noise(seed: int, dimension: int, weight: float) -> Prompt:
-    """A prompt that nobody wrote: N(0,1) of a generator of its own."""
+    """A random prompt: N(0,1) from a generator of its own."""
     generator = torch.Generator().manual_seed(seed)
     return Prompt(torch.empty(1, dimension).normal_(generator=generator), weight)

@@ -53,7 +53,7 @@ struct Unit {
   unsigned shift;  // 2^shift bytes
   bool decimal_label;
 };
-// Longer names before those that they begin with.
+// A longer name comes before a name that is its beginning, because the first match counts.
 constexpr std::array<Unit, 14> kUnits = {{{"bytes", 0, false},
                                           {"kib", 10, false},
                                           {"mib", 20, false},
@@ -91,8 +91,9 @@ std::optional<std::uint64_t> whole_value(std::string_view digits) {
   return value;
 }
 
-// 0.fraction times 2^shift, rounded up, by Horner's rule from the last digit. Rounding down at each step is exact:
-// nested floors of quotients equal one floor. Nothing overflows: 9 * 2^60 + 2^60 fits into 64 bits.
+// Returns 0.fraction times 2^shift, rounded up. Uses Horner's rule from the last digit. Each step rounds down and notes
+// a rest in `rest`; nested floors of quotients equal one floor, so only the end has to round up. Nothing overflows: 9 *
+// 2^60 + 2^60 fits into 64 bits.
 std::uint64_t part_of(std::string_view fraction, unsigned shift) {
   const std::uint64_t unit = std::uint64_t{1} << shift;
   std::uint64_t sum = 0;

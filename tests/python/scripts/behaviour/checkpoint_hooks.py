@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script may do with saved tensors: hooks of its own, save_on_cpu, checkpoint of both kinds, its own
+"""A script that uses saved tensors in its own ways: hooks of its own, save_on_cpu, both kinds of checkpoint, its own
 Function."""
 import argparse
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between a script and its ops: dispatch modes, FLOP counters, fake tensors, subclasses, compiled
+"""A script with layers between it and its ops: dispatch modes, FLOP counters, fake tensors, subclasses, compiled
 regions."""
 import argparse
 import collections

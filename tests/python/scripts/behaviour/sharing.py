@@ -12,7 +12,7 @@ import torch
 
 
 def churn(rounds=3):
-    """Enough traffic that tensors which nobody uses just now would be the ones to go."""
+    """Uses enough other tensors that unused ones would be evicted."""
     x = torch.randn(1024, 1024)
     held = [x]
     for _ in range(rounds * 4):
