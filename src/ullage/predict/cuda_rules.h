@@ -19,7 +19,7 @@ enum class CudaEffect : std::uint8_t {
   // Adds `bytes` at the first such op of the forward thread and of autograd's thread, kept for good. On a card of 70
   // GiB or more adds `large_card` instead.
   AddForThread,
-  AddWithin,     // adds `bytes` while such an op runs
+  AddWithin,  // adds `bytes` while such an op runs
   // Temporaries of one call of an optimizer live until the call ends; the `ops` work in place and make none.
   HoldInLists,
   AddToProcess,  // adds `bytes` outside the allocator

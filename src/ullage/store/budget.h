@@ -140,8 +140,7 @@ class Budget final : public Limit {
   std::atomic<std::uint64_t> outside_peak_{0};
   std::atomic<std::uint64_t> steps_{0};
   std::atomic<std::uint64_t> outside_of_step_{0};  // the most in this step, without charges
-  std::atomic<std::uint64_t> needed_lately_{
-      0};                                      // the highest needed_beside() since note_least()
+  std::atomic<std::uint64_t> needed_lately_{0};    // the highest needed_beside() since note_least()
   // Needed_lately_ at the last note_least() that no leave_out_of_least() covers.
   std::atomic<std::uint64_t> beside_last_{0};
   std::atomic<std::uint64_t> least_;

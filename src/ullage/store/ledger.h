@@ -117,10 +117,10 @@ struct LedgerSlot {
 
   Word threads{0};  // threads that torch computes with; 0: not known
   Word steps{0};
-  Word half_ops{0};   // ops that ran in bf16, if LedgerPage::counts_half
+  Word half_ops{0};  // ops that ran in bf16, if LedgerPage::counts_half
   // LedgerPage::casts_if_needed: why steps were cast: 1: no exact plan fits; 2: it costs too much; 0: none.
   Word cast_why{0};
-  Word cast_from{0};  // the first step in bf16, from 1 on; 0: none
+  Word cast_from{0};      // the first step in bf16, from 1 on; 0: none
   Word cast_until{0};     // the first step after it that is exact again; 0: none
   Word exact_step_us{0};  // the shortest step timed under the exact plan, and in bf16; 0: none
   Word cast_step_us{0};

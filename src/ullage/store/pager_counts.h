@@ -12,26 +12,26 @@ namespace ullage::store {
 
 // Bytes count whole pages.
 struct PagerCounts {
-  Bytes spilled;           // pages taken away, with a copy in the tier
+  Bytes spilled;  // pages taken away, with a copy in the tier
   // The part of `spilled` that was not written again, because it had not changed since it came back.
   Bytes rewrites_avoided;
-  Bytes written;           // to the tier
-  Bytes written_ahead;     // of these, by the background thread
-  Bytes restored;          // read back
-  Bytes restored_ahead;    // of these, by the background thread
+  Bytes written;         // to the tier
+  Bytes written_ahead;   // of these, by the background thread
+  Bytes restored;        // read back
+  Bytes restored_ahead;  // of these, by the background thread
   Bytes spilled_now;
   Bytes spilled_peak;
-  Bytes dropped;                        // given up unwritten, to be recomputed
-  Bytes dropped_now;                    // of live storages, including those whose pages another storage adopted
-  Bytes at_once_peak;                   // the largest Shortage::at_once so far: a smaller pool would not do
-  Bytes foreign_peak;                   // most bytes of one op's inputs that are not the pool's
-  Seconds waited;                       // by the program's threads, for moves and for recomputing on demand
-  Seconds background;                   // time that the background thread spent on moves
-  std::uint64_t faults = 0;             // accesses to evicted storages that no op announced
-  std::uint64_t recomputed = 0;         // dropped storages that were needed before a plan had recomputed them
+  Bytes dropped;                 // given up unwritten, to be recomputed
+  Bytes dropped_now;             // of live storages, including those whose pages another storage adopted
+  Bytes at_once_peak;            // the largest Shortage::at_once so far: a smaller pool would not do
+  Bytes foreign_peak;            // most bytes of one op's inputs that are not the pool's
+  Seconds waited;                // by the program's threads, for moves and for recomputing on demand
+  Seconds background;            // time that the background thread spent on moves
+  std::uint64_t faults = 0;      // accesses to evicted storages that no op announced
+  std::uint64_t recomputed = 0;  // dropped storages that were needed before a plan had recomputed them
   // Storages evicted because another one had no room; under a plan these are rescues.
   std::uint64_t evicted_on_demand = 0;
-  std::string spill_failure;            // why writing out failed last; empty: it never failed, or has succeeded since
+  std::string spill_failure;  // why writing out failed last; empty: it never failed, or has succeeded since
 };
 
 }  // namespace ullage::store

@@ -22,7 +22,7 @@ struct SpillCounts {
   Bytes in_use_peak;
   Bytes written;
   Bytes read;
-  Bytes file_bytes;         // the file's blocks on the disk: in use, held, and gaps for later slots
+  Bytes file_bytes;  // the file's blocks on the disk: in use, held, and gaps for later slots
   // Given back, but a forked child may still read it; whether the child has ended is checked when a slot is taken.
   Bytes held_for_children;
   std::uint64_t write_us;

@@ -62,7 +62,7 @@ class ProblemBuilder final {
   RecomputeWays ways_;
   HotOps hot_;
   Table<StorageIndex, bool> moved_;
-  Table<ValueIndex, MovedIndex> number_;           // kNone: the value is not moved
+  Table<ValueIndex, MovedIndex> number_;  // kNone: the value is not moved
   // The last op that could need the value, or need it to recompute another.
   Table<MovedIndex, OpIndex> wanted_;
   Table<GapIndex, std::int64_t> gap_most_, left_;  // static level: highest in the gap, and at its end

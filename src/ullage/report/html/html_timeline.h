@@ -69,12 +69,12 @@ struct Timeline {
   std::vector<PlacedStorage> storages;     // by `from`
   // Number of storages left out: the smallest, and those live at `shown` or `peak` last.
   std::uint64_t storages_left_out = 0;
-  std::vector<PlacedRange> ranges;         // empty: the file does not state them
-  std::vector<Strip> strips;               // the deduced ones, then the program's own; each by `from`
-  std::vector<std::uint64_t> steps;        // moments at which a step begins
-  std::vector<std::string> ops;            // distinct names; empty: not recorded
-  std::vector<std::int64_t> op_at;         // for each moment, index in `ops`, -1: none ran; empty: not recorded
-  bool has_pool = true;                    // false: reserved bytes and addresses mean nothing
+  std::vector<PlacedRange> ranges;   // empty: the file does not state them
+  std::vector<Strip> strips;         // the deduced ones, then the program's own; each by `from`
+  std::vector<std::uint64_t> steps;  // moments at which a step begins
+  std::vector<std::string> ops;      // distinct names; empty: not recorded
+  std::vector<std::int64_t> op_at;   // for each moment, index in `ops`, -1: none ran; empty: not recorded
+  bool has_pool = true;              // false: reserved bytes and addresses mean nothing
 };
 
 // Makes the timeline. `levels` are those of the history's trace. `shown` is the event that the diagnosis is about;

@@ -81,8 +81,8 @@ struct OutOfMemory {
   std::optional<Bytes> largest_block;  // limit for a single request (Arc before torch 2.5)
   // Bytes in all: what a model needs (Ollama), or the budget that would serve the request (Ullage).
   std::optional<Bytes> needed;
-  std::vector<ProcessUse> processes;   // "Process 123 has 4.00 GiB memory in use"
-  Bytes precision;                     // half a unit of the last digit of the coarsest figure ("11.17 GiB": 5 MiB)
+  std::vector<ProcessUse> processes;  // "Process 123 has 4.00 GiB memory in use"
+  Bytes precision;                    // half a unit of the last digit of the coarsest figure ("11.17 GiB": 5 MiB)
 
   std::vector<Frame> traceback;     // the Python traceback that ended in this error, innermost frame first
   std::vector<std::string> code;    // index as in traceback: the source line that the traceback shows, or empty
