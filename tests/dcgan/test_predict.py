@@ -48,7 +48,7 @@ def test_separable_blocks_fit_where_weights_decide(programs: Programs) -> None:
     between = (standard + separable) // 2
     assert programs.first_that_fits(WEIGHTS_DECIDE, "standard", between) == "separable"
     assert programs.first_that_fits(WEIGHTS_DECIDE, "separable", between) == "separable"
-    # Each value is tried within the memory asked about, and what records it takes some MiB too.
+    # Each value is tried within the memory asked about, and the recorder takes some MiB of that memory too.
     assert programs.first_that_fits(WEIGHTS_DECIDE, "separable", standard + 24 * MIB) == "standard"
 
 

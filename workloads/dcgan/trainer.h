@@ -45,8 +45,8 @@ class Trainer final {
   Losses step(torch::Tensor real);
 
   // In micro-batches the gradients are those of the whole batch, but for BatchNorm's statistics. The pictures of the
-  // noise are made twice, once for each network, so that the generator's activations are those of one micro-batch. Its
-  // running averages are updated the second time alone.
+  // noise are made twice, once for each network, so that the generator's activations are those of one micro-batch. The
+  // generator's running averages are updated only the second time.
 
   // The parts of a step of a whole batch, in order, for tests that look between them. Gradients stay until the next
   // zero_grad.

@@ -36,7 +36,8 @@ class Limit {
   virtual ~Limit() = default;
   // `resident`: what the store holds now. Called before each growth and more often, with the store's lock held.
   virtual Bytes resident_limit(Bytes resident) = 0;
-  // By how many bytes `resident` passes the limit. If the limit is zero, adds what is lacking even then.
+  // By how many bytes `resident` passes the limit. If the limit is zero because even an empty pool would exceed the
+  // budget, adds that excess.
   virtual Bytes missing(Bytes resident) { return saturating_sub(resident, resident_limit(resident)); }
   // Called before a request is refused, without the store's lock. If the limit rests on an estimate, improves it.
   // False: it did not.

@@ -74,8 +74,8 @@ class Accumulation final {
     std::optional<double> clip_norm = std::nullopt;
     GradScaler* scaler = nullptr;  // must outlive the accumulation
     // Called before the last backward pass of a window, with its loss. That pass, and no other, is to average the
-    // gradients among processes. A c10d::Reducer does so after prepare_for_backward({}), which this calls. The other
-    // passes are then as inside no_sync() of Python's DistributedDataParallel.
+    // gradients among processes. A c10d::Reducer averages in the backward pass after prepare_for_backward({}), so call
+    // that here. The other passes then behave as inside no_sync() of Python's DistributedDataParallel.
     std::function<void(const at::Tensor& loss)> before_last = nullptr;
   };
   // The end of a window.
