@@ -19,17 +19,17 @@ namespace {
 using Listener = void (*)(std::size_t);
 std::atomic<Listener> listener{nullptr};
 
-// The watch's margin is twice as large. Requests from kMedium on count together until they are as much; smaller ones
-// are left to the watch.
+// Half of the watch's margin. Requests from kMedium on are added up until they reach kLarge; smaller ones are left to
+// the watch.
 constexpr std::size_t kLarge = std::size_t{4} << 20;
 constexpr std::size_t kMedium = std::size_t{64} << 10;
 std::atomic<std::size_t> together{0};
-// What was resident when medium requests were announced last, or less if it fell since.
+// The resident bytes when medium requests were announced last, or fewer if they fell since.
 std::atomic<std::size_t> resident_then{0};
 // Blocks that take the place of freed ones touch nothing new, so they are announced only if the process grew by this.
 constexpr std::size_t kGrown = kLarge / 2;
 
-// Is this medium request to be announced, for itself and those before it?
+// Returns whether to announce this medium request, for itself and for those before it.
 bool is_due(std::size_t bytes) {
   if (together.fetch_add(bytes, std::memory_order_relaxed) + bytes < kLarge) return false;
   together.store(0, std::memory_order_relaxed);

@@ -12,9 +12,9 @@
 
 namespace ullage::preload {
 
-// The script that a Python runs at the end of `import torch`. In a dry run this is drycard/in_python.py, below `ullage
-// explain -- COMMAND` python/ullage/_watch.py, and for `ullage advise` and `ullage run --allow` advise/switches.py.
-// Each variable names the file; unset or empty: there is none. python_import.cpp runs them in this order.
+// The scripts that a Python runs at the end of `import torch`. Each variable names a file; unset or empty: there is
+// none. They are drycard/in_python.py in a dry run, python/ullage/_watch.py below `ullage explain -- COMMAND`, and
+// advise/switches.py for `ullage advise` and `ullage run --allow`. python_import.cpp runs them in this order.
 inline constexpr const char* kDryScript = "ULLAGE_DRYCARD_SCRIPT";
 inline constexpr const char* kExplainScript = "ULLAGE_EXPLAIN_SCRIPT";
 inline constexpr const char* kSwitchesScript = "ULLAGE_SWITCHES_SCRIPT";
@@ -62,8 +62,8 @@ class Next final {
 // torch to be mapped. Returns null, or why it cannot be opened (valid until the next call).
 extern "C" __attribute__((visibility("default"))) const char* ullage_open_runtime();
 
-// For the runtime: has `listener` called on the thread that requests 4 MiB or more of malloc and the functions like it,
-// before the request is served. `listener` may allocate less than that. Null: nobody is called.
+// For the runtime: calls `listener` before a request of 4 MiB or more of malloc, or of a function like it, is served.
+// It runs on the thread that requests. `listener` may allocate less than that. Null: nobody is called.
 extern "C" __attribute__((visibility("default"))) void ullage_announce_large_requests(void (*listener)(std::size_t));
 
 // For the runtime: has `hold` called with the buffers of a system call of the program that failed with EFAULT.

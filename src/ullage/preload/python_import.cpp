@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Python maps torch long after this library's constructor has run. So if the process holds a Python, an audit hook is
-// set, which Python's C interface allows before the interpreter starts. The hook waits for the first import (that of
-// `site`; without it, the program's own first) and then puts a finder in front of sys.meta_path. The finder lets torch
-// be found as usual, and has the runtime brought in when torch's own code has run.
+// set, which Python's C interface allows before the interpreter starts. The hook waits for the first import, which is
+// that of `site`, or the program's own if there is no `site`. It then puts a finder in front of sys.meta_path. The
+// finder lets torch be found as usual, and has the runtime brought in when torch's own code has run.
 //
 // A sitecustomize on PYTHONPATH is not used. So the environment stays as it is, whoever brings a sitecustomize keeps
 // it, and python -I, -E and -S are reached too. Python is not linked: its functions are looked up. All but the hook are
@@ -63,9 +63,9 @@ bool find_python() {
          find_symbol(RTLD_DEFAULT, python.print_error, "PyErr_Print");
 }
 
-// `load_then_bring_in` is the function below. It calls loaded() for every module of the loader, not only for torch.
-// loaded() clears `_initializing`, from which the runtime sees whether torch is there. Python would clear it a moment
-// later. It flushes what was printed, because a runtime whose budget cannot be met ends the process.
+// `load_then_bring_in` is the function below. It calls loaded() for every module of the loader, not only for torch. For
+// torch, loaded() clears `_initializing`, from which the runtime sees whether torch is there. Python would clear it a
+// moment later. loaded() flushes what was printed, because a runtime whose budget cannot be met ends the process.
 constexpr const char* kFinder = R"(
 import sys
 from _functools import partial

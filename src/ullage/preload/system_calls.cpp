@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stands before the system calls that read and write buffers, in every process of a run. A tensor that is moved out has
-// no pages. If an instruction touches it, the page fault brings it back; a system call fails with EFAULT instead. So do
-// Gloo's threads, which receive into tensors long after the program's op is over. A program may write a tensor by its
-// raw address too. So the runtime brings the bytes back and keeps them there, and the call is tried once more. What
-// libc calls inside (fwrite) is not seen.
+// no pages. If an instruction touches it, the page fault brings it back; a system call fails with EFAULT instead.
+// Gloo's threads receive into tensors by such calls, long after the program's op is over. A program may write a tensor
+// by its raw address too. So the runtime brings the bytes back and keeps them there, and the call is tried once more.
+// What libc calls inside (fwrite) is not seen.
 
 #include "ullage/preload/preload.h"
 
@@ -95,18 +95,18 @@ bool ullage_stderr_line_is_open() { return ullage::preload::line_is_open.exchang
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define ULLAGE_EXPORTED extern "C" __attribute__((visibility("default")))
-// One that takes a buffer; `declared` are its parameters, `passed` their names.
+// Defines a call that takes a buffer; `declared` are its parameters, `passed` their names.
 #define ULLAGE_BUFFER(name, declared, passed)                                                                \
   ULLAGE_EXPORTED ssize_t name declared {                                                                    \
     return ullage::preload::with_healing(buffer, size, [&] { return ullage::preload::next_##name passed; }); \
   }
-// One that takes `count` buffers; `written`: it writes to them.
+// Defines a call that takes `count` buffers; `written`: it writes to them.
 #define ULLAGE_BUFFERS(name, written, declared, passed)                                        \
   ULLAGE_EXPORTED ssize_t name declared {                                                      \
     return ullage::preload::with_healing(buffers, static_cast<std::size_t>(count), written,    \
                                          [&] { return ullage::preload::next_##name passed; }); \
   }
-// One that takes a message.
+// Defines a call that takes a message.
 #define ULLAGE_MESSAGE(name, written, declared, passed)                                        \
   ULLAGE_EXPORTED ssize_t name declared {                                                      \
     return ullage::preload::with_healing(message->msg_iov, message->msg_iovlen, written,       \
