@@ -99,8 +99,8 @@ class Accumulation final {
   // above 0. ContractError: a window is open.
   Status begin(double samples) { return begin(Counts{{"samples", samples}}); }
   Status begin(Counts whole) { return begin(whole, whole); }
-  // If gradients are averaged among processes whose batches differ in their counts: `mean` is the mean of the counts of
-  // all processes. Losses are weighed by it. So the average is the gradient of all batches as one.
+  // For gradients that are averaged among processes whose batches differ in their counts. `mean` is the mean of the
+  // counts of all processes, and losses are weighed by it. So the average is the gradient of all batches as one.
   Status begin(Counts whole, Counts mean);
 
   // Returns `loss`, a mean over `part` things, times its share of the whole. Add up the weighed losses of one
@@ -109,15 +109,15 @@ class Accumulation final {
   // left.
   Result<at::Tensor> weigh(const at::Tensor& loss, double part, const std::string& of = "samples");
 
-  // Backward of a micro-batch, with the scaler's scale. Outside of an AutocastGuard. It is the window's last one if the
-  // parts add up to the whole. BadArgument: the graph has batch_norm in training as a function, and "batch_norm" is not
-  // allowed; or before_last was called for an earlier one.
+  // Runs the backward pass of a micro-batch, with the scaler's scale. Call it outside of an AutocastGuard. The pass is
+  // the window's last if the parts add up to the whole. BadArgument: the graph has batch_norm in training as a
+  // function, and "batch_norm" is not allowed; or before_last was called for an earlier pass.
   Status backward(const at::Tensor& loss, double part);
   Status backward(const at::Tensor& weighed);  // an undefined tensor does nothing
 
   // Ends the window: unscales, clips, steps each optimizer that has gradients, updates the scaler. BadArgument if the
-  // parts do not add up to the whole, or if before_last was not called: then the gradient is not that of the batch. The
-  // window stays open.
+  // parts do not add up to the whole, or if before_last was not called. Then the gradient is not that of the batch, and
+  // the window stays open.
   Result<End> step(torch::optim::Optimizer& optimizer) { return step(std::vector{&optimizer}); }
   Result<End> step(const std::vector<torch::optim::Optimizer*>& optimizers);
   // Ends the window without a step, after an error. The gradients stay as they are.

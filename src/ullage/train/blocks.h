@@ -5,7 +5,7 @@
 // MBConv with squeeze-and-excitation. Children have the names that they have in torchvision, so its state_dicts fit.
 //
 // Few parameters are not few bytes. A separable convolution keeps one more activation for backward than the convolution
-// that it replaces, and the blocks widen their input sixfold inside. Measure, or `ullage predict`.
+// that it replaces, and the blocks widen their input sixfold inside. Measure, or run `ullage predict`.
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
@@ -103,8 +103,8 @@ class InvertedResidualImpl final : public torch::nn::Module {
 };
 TORCH_MODULE(InvertedResidual);
 
-// Weighs each channel by what all channels are on average (https://arxiv.org/abs/1709.01507): SiLU inside, a sigmoid at
-// the end.
+// Weighs each channel by a factor that is computed from the means of all channels (https://arxiv.org/abs/1709.01507),
+// with SiLU inside and a sigmoid at the end.
 class SqueezeExcitationImpl final : public torch::nn::Module {
  public:
   SqueezeExcitationImpl(std::int64_t channels, std::int64_t squeezed);

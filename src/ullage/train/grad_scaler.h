@@ -2,7 +2,7 @@
 #pragma once
 
 // Keeps small gradients of float16 from becoming zero: torch.amp.GradScaler in C++. The loss is multiplied by a scale
-// before backward, the gradients are divided by it before the optimizer sees them. If a gradient is inf or nan the
+// before backward, and the gradients are divided by it before the optimizer sees them. If a gradient is inf or nan, the
 // optimizer's step is skipped and the scale falls; after many good steps it grows. Scale, tracker, gradients and
 // decisions have the bits of Python's.
 //
@@ -48,10 +48,10 @@ class GradScaler final {
   at::Tensor scale(const at::Tensor& outputs);
   std::vector<at::Tensor> scale(const std::vector<at::Tensor>& outputs);
 
-  // Divides the gradients of the optimizer's parameters by the scale in place, and notes whether one is inf or nan. At
-  // most once for an optimizer between two updates; step() does it otherwise. Call it when all gradients of the step
-  // are there, to clip or inspect them. ContractError: called twice or after step(), before scale(), or a gradient is
-  // float16 (parameters must stay float32).
+  // Divides the gradients of the optimizer's parameters by the scale in place, and notes whether one is inf or nan.
+  // Call it when all gradients of the step are there, to clip or inspect them; otherwise step() does it. ContractError:
+  // it is called twice for an optimizer between two updates, after step() or before scale(), or a gradient is float16
+  // (parameters must stay float32).
   void unscale_(torch::optim::Optimizer& optimizer);
 
   // Steps the optimizer unless one of its gradients is inf or nan; returns whether it did. A skipped step changes no
@@ -66,8 +66,9 @@ class GradScaler final {
   // stepped.
   Status update(std::optional<double> new_scale = std::nullopt);
 
-  // A hint about the scaler's use, or "": there is no CUDA device, or, after the first scale(), the loss was made under
-  // bfloat16. That type has float32's range, so scaling works and is not needed.
+  // A hint about the scaler's use, or "" if there is none. One hint says that there is no CUDA device. After the first
+  // scale(), another may say that the loss was made under bfloat16, whose range is float32's: scaling works, but is not
+  // needed.
   const std::string& advice() const { return advice_; }
 
   bool is_enabled() const { return settings_.enabled; }
@@ -83,8 +84,8 @@ class GradScaler final {
 
   // Call it after update().
   State state_dict() const;
-  // BadFile, and nothing is changed, if `state` is empty, lacks or has other entries than a scaler's, or has a value
-  // that none can have. Does nothing if this scaler is not enabled.
+  // BadFile, and nothing is changed, if `state` is empty, lacks an entry of a scaler, has one that is not a scaler's,
+  // or has a value that no scaler can have. Does nothing if this scaler is not enabled.
   Status load_state_dict(const State& state);
 
  private:

@@ -18,8 +18,9 @@ class HookMaker {
   virtual std::unique_ptr<torch::autograd::SavedVariableHooks> make() = 0;
 };
 
-// Asks `maker` for all that autograd saves on this thread, until it is destroyed; then the maker before it is asked
-// again. Hooks that Python pushes meanwhile come first. `maker` must outlive it; destroyed on the thread that made it.
+// Asks `maker` for the hooks of all that autograd saves on this thread, until this object is destroyed. Then the maker
+// before it is asked again. Hooks that Python pushes meanwhile come first. `maker` must outlive this object, which must
+// be destroyed on the thread that made it.
 class SavingTo final {
  public:
   explicit SavingTo(HookMaker& maker);

@@ -12,10 +12,11 @@
 
 namespace ullage::train {
 
-// Copies the file's tensors into the module's parameters and buffers of the same names, in the module's types. Zip and
-// legacy files of torch.save, TorchScript archives and safetensors. `prefix`: of the names in the file ("state_dict.").
-// BadFile, and the module is as before: names are missing, extra, or have another shape; the error names the first ten.
-// BatchNorm's num_batches_tracked may be missing, as in Python; then it becomes 0. NotFound, System.
+// Copies the file's tensors into the module's parameters and buffers of the same names, in the module's types. Reads
+// zip and legacy files of torch.save, TorchScript archives and safetensors. `prefix`: with what the names in the file
+// begin ("state_dict."). BadFile, and the module is as before: names are missing, extra, or have another shape; the
+// error names the first ten. BatchNorm's num_batches_tracked may be missing, as in Python; then it becomes 0. NotFound:
+// there is no such file. System: it cannot be read.
 Status load_state_dict(torch::nn::Module& module, const std::string& path, const std::string& prefix = "");
 
 }  // namespace ullage::train
