@@ -39,13 +39,13 @@ class Account:
         self.lock = threading.Lock()
         self.written = False
         self.values = None
-        self.last_pass = []  # tensors of finish()
+        self.last_pass = []  # what finish() keeps alive
         self.peaks = {}  # by card; a program's call to reset its peaks leaves these as they are
 
     # ---- steps
 
     def optimizer_stepped(self, optimizer, *_):
-        """A step of the program: each of its optimizers in the order of the first step, as often as there."""
+        """Counts steps. In a step the optimizers step in the order of the first step, and as often as there."""
         one = id(optimizer)
         if not self.is_cycle_known:
             if one not in self.first_cycle:
@@ -76,7 +76,7 @@ class Account:
     # ---- the end
 
     def end(self, why):
-        """From any thread; what the program printed so far is not lost."""
+        """Ends the program, on whatever thread. What it printed so far is not lost."""
         self.ended_by = why
         self.write()
         for stream in (sys.stdout, sys.stderr):
@@ -87,9 +87,9 @@ class Account:
         self.exit(0)
 
     def finish(self):
-        """The program's own end. The thread that runs backward passes on a card may still hold a Python object of the
-        last pass. If it released that while Python finishes, it would abort the process (torch 2.13). After one more
-        pass it holds none."""
+        """Runs at the program's own end. The thread of a card's backward passes may still hold a Python object of the
+        last pass. If the thread released it while Python finishes, the process would abort (torch 2.13). After one more
+        pass the thread holds none."""
         self.write()
         if not torch.cuda.is_initialized() or os.getpid() != self.process:
             return
@@ -98,7 +98,7 @@ class Account:
         for card in filter(torch._C._cuda_hasPrimaryContext, range(torch.cuda.device_count())):
             leaf = torch.empty(0, device=torch.device("cuda", card), requires_grad=True)
             gradient = leaf.detach().clone()
-            self.last_pass.append((leaf, gradient))  # so that the thread holds the last reference to neither
+            self.last_pass.append((leaf, gradient))  # so that the thread holds the last reference to neither of them
             torch.autograd.Variable._execution_engine.run_backward((leaf.view(0),), (gradient,), False, False, (),
                                                                    allow_unreachable=False, accumulate_grad=True)
 
@@ -139,7 +139,7 @@ class Account:
         self.real_reset_peaks(card)
 
     def save(self, what, to, *rest, **named):
-        """torch.save: what would be written is made of zeros, so nothing that is there is written over."""
+        """Replaces torch.save. The tensors are zeros, so a file that exists is not written over."""
         if isinstance(to, (str, os.PathLike)) and os.path.exists(to):
             return None
         return self.real_save(what, to, *rest, **named)
@@ -158,7 +158,7 @@ class Account:
             timer.start()
 
     def follow_values(self):
-        """In every thread; a mode is each thread's own."""
+        """Follows values in every thread, because a mode is each thread's own."""
         file = os.environ.get("ULLAGE_DRYCARD_VALUES")
         if not file:
             return
@@ -177,8 +177,8 @@ class Account:
         self.real_compile, torch.compile = torch.compile, self.compile
 
     def compile(self, model=None, *rest, **named):
-        """The tracer of torch.compile would trace the mode of values too, so values are not followed in compiled
-        code."""
+        """Replaces torch.compile. Its tracer would trace the mode that follows values too, so they are not followed in
+        compiled code."""
         made = self.real_compile(model, *rest, **named)
         if isinstance(made, torch.nn.Module):
             made.__dict__["forward"] = self.values.aside(made.forward)
@@ -193,13 +193,13 @@ class Account:
         self.real_reset_peaks, torch._C._cuda_resetPeakMemoryStats = torch._C._cuda_resetPeakMemoryStats, self.reset_peaks
         if self.keeps_history:
             torch.cuda.memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
-            # The program's own calls would begin it again, or end it.
+            # Calls of the program itself would begin the history again, or end it.
             torch._C._cuda_record_memory_history = torch._C._cuda_record_memory_history_legacy = lambda *_, **__: None
 
 
 def innermost_line(frames):
-    """The program's own line that is nearest to the event; if there is none, the nearest line of a library. A thread of
-    the backward pass has no line."""
+    """Returns the program's own line that is nearest to the event; if there is none, the nearest line of a library. A
+    thread of the backward pass has no line."""
     frames = [one for one in frames if not one.filename.startswith("<")]
     own = [one for one in frames if "-packages" not in one.filename and not one.filename.startswith(STANDARD)]
     if not frames:

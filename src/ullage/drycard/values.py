@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a dry run, where a program's control flow reads them: kernels do nothing, so nothing on the card has
-content.
+"""Works out values that a program's control flow reads in a dry run. Kernels do nothing there, so nothing on the card
+has content.
 
 A value that came from the host, or from a constant, is known. If all inputs of a torch function are known and small, it
 is called on the CPU too, in addition to the dry call. So values that the program reads from its result are true: masks,
 lengths, loop conditions. All else is unknown and reads as zeros. If a size depends on unknown values, it is taken as
 the largest possible, and function and line are noted. If an unknown condition decides whether the program raises an
-error, it is taken as the one that raises none.
+error, it is given the value that raises none.
 
-Calls of Python are followed, not those of the backward pass: a mode below autograd would change when gradients are
-freed. What these write is noticed by the version that autograd counts for each tensor.
+Calls of Python are followed, but not those of the backward pass, because a mode below autograd would change when
+gradients are freed. What these calls write is noticed by the version that autograd counts for each tensor.
 """
 import ctypes
 import dis
@@ -32,11 +32,12 @@ NOT_COMPUTED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_e
                 "register_hook", "data_ptr", "untyped_storage", "pin_memory", "share_memory_"}
 OVERWRITES = {"copy_", "fill_", "zero_"}
 BY_SHAPE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # no value of their first argument
-# With an unknown input they do the same as with this one: numbers count as finite, checks as passed.
+# Functions that are called on the CPU with this in place of an unknown input: numbers count as finite, checks as
+# passed.
 WHERE_UNKNOWN = {"_amp_update_scale_": torch.zeros_like, "isfinite": torch.zeros_like,
                  "_is_all_true": lambda tensor: torch.ones((), dtype=tensor.dtype, device="cpu")}
-# One input of these decides alone, whatever the other is: true where one is true, false where one is false. So a loop
-# that ends at a length or at a computed value ends at the length.
+# In these functions one input alone can decide: true where one is true, false where one is false. So a loop that ends
+# at a length or at a computed value ends at the length.
 DECIDED_BY = {"__or__": True, "__ror__": True, "__ior__": True, "bitwise_or": True, "logical_or": True,
               "__and__": False, "__rand__": False, "__iand__": False, "bitwise_and": False, "logical_and": False}
 WRITES_ARGUMENTS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
@@ -56,13 +57,13 @@ COUNTS = {"nonzero": lambda args: [args[0]], "argwhere": lambda args: [args[0]],
 
 
 class Size:
-    """For a function that reads the size of its result from the card: the values that its reads return for a known
-    result, and for unknown inputs."""
+    """For a function that reads the size of its result from the card. Says which values its reads return for a known
+    result, and which for unknown inputs."""
 
     def __init__(self, known, unknown, how="the most", of=lambda args, named: args[0]):
         self.known, self.unknown = known, unknown
-        self.how = how  # what is assumed; None: no size is
-        self.of = of  # what it reads; nothing, where that is no tensor
+        self.how = how  # what is assumed for an unknown size; None: no size is unknown
+        self.of = of  # returns the argument that it reads; if that is no tensor, it reads nothing
 
 
 def first_of(result):
@@ -80,12 +81,12 @@ def repeats(args, named):
 
 SIZES = {"unique": Size(lambda result: [first_of(result).shape[0]], elements),
          "unique_consecutive": Size(lambda result: [first_of(result).shape[0]], elements),
-         # The sum, then whether all are above zero.
+         # It reads the sum, then whether all are above zero.
          "repeat_interleave": Size(lambda result: [result.shape[0], 1], lambda args, named: [repeats(args, named).numel(), 1],
                                    "one of each", repeats),
-         # In older versions of torch, whether all are valid, then whether the sum is zero.
+         # In older versions of torch it reads whether all are valid, then whether the sum is zero.
          "multinomial": Size(lambda result: [1, 0], lambda args, named: [1, 0], None),
-         # The least, then the largest.
+         # It reads the least, then the largest.
          "bincount": Size(lambda result: [0, result.shape[0] - 1], lambda args, named: [0, 0], "one bin")}
 
 
@@ -104,7 +105,7 @@ class Function:
         self.writes_self = (name.endswith("_") and not name.endswith("__")) or name == "__setitem__" or name.startswith("__i")
         self.writes = WRITES_ARGUMENTS.get(name, ())
         self.counts, self.sizes = COUNTS.get(name), SIZES.get(name)
-        # Nothing is to be done where the first argument is not known.
+        # If true, nothing is to be done for a call whose first argument is not known.
         self.by_first = not (self.overwrites or self.by_shape or self.where_unknown or self.writes or self.counts or self.sizes
                              or self.is_condition or self.decided_by is not None)
 
@@ -161,7 +162,7 @@ class Values(TorchFunctionMode):
         return self.unfollowed(func, function, args, kwargs, inputs_known)
 
     def aside(self, func):
-        """`func`, in whose calls values are not followed."""
+        """Returns a function that calls `func` and follows no values meanwhile."""
         @functools.wraps(func)
         def call(*args, **kwargs):
             if torch.compiler.is_compiling() or torch.overrides._get_current_function_mode() is not self:
@@ -187,7 +188,7 @@ class Values(TorchFunctionMode):
         return found
 
     def shadow(self, tensor):
-        """The same values on the host. Raises Unknown if the values are unknown, or too many."""
+        """Returns the tensor's values on the host. Raises Unknown if the values are unknown, or too many."""
         kind = tensor.device.type
         if kind == "cuda":
             found = self.find(tensor)
@@ -198,8 +199,8 @@ class Values(TorchFunctionMode):
         raise Unknown
 
     def is_decided(self, args, by):
-        """Of two tensors one is unknown: is the other `by` in each element? Numbers of several bits decide by zero
-        only."""
+        """For two tensors of which one is unknown: returns whether the other is `by` in each element. Numbers of
+        several bits decide only if they are zero."""
         if len(args) != 2 or not all(isinstance(one, torch.Tensor) and one.is_cuda for one in args):
             return False
         for one in args:
@@ -217,14 +218,15 @@ class Values(TorchFunctionMode):
         return torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")
 
     def on_host(self, function, args, kwargs):
-        """Arguments for the CPU. None: it is no business of the card. Unknown: an input is."""
+        """Returns the arguments for a call on the CPU. None: the call has nothing to do with the card. Raises Unknown
+        if an input is unknown."""
         self.of_card = False
         self.where_unknown = function.where_unknown
         if function.decided_by is not None and self.is_decided(args, function.decided_by):
             self.where_unknown = torch.zeros_like
         made = [self.argument(function, at, one) for at, one in enumerate(args)]
         if function.name == "to" and len(args) > 1 and isinstance(args[1], torch.Tensor):
-            raise Unknown  # like another tensor
+            raise Unknown  # to the type and device of another tensor
         named = {name: self.argument(function, name, one) for name, one in kwargs.items()}
         if function.name == "cuda":
             return [made[0].clone()], {}
@@ -254,7 +256,7 @@ class Values(TorchFunctionMode):
         return False if at == "pin_memory" else one
 
     def keep(self, tensor, value):
-        """From now on `value` is what the tensor has."""
+        """Notes `value` as the tensor's content from now on."""
         if not tensor.is_cuda or key_of(tensor) is None:
             return
         storage = tensor.untyped_storage()
@@ -264,7 +266,7 @@ class Values(TorchFunctionMode):
         if found is None:
             extent = extent_of(tensor)
             if tensor.numel() * tensor.element_size() < extent[1] - extent[0]:
-                return  # with gaps
+                return  # its elements leave gaps in the storage
             if len(self.known) >= self.purge_at:
                 self.known = {key: one for key, one in self.known.items() if not one.alive.expired()}
                 self.purge_at = max(4096, 2 * len(self.known))
@@ -279,7 +281,7 @@ class Values(TorchFunctionMode):
         found.version = version_of(tensor)
 
     def learn_constant(self, tensor):
-        """torch.tensor(..., device="cuda"): what was copied last is its content."""
+        """For the result of torch.tensor(..., device="cuda"): notes the bytes that were copied last as its content."""
         if isinstance(tensor, torch.Tensor) and tensor.is_cuda and is_whole(tensor):
             content = torch.empty(tensor.untyped_storage().nbytes(), dtype=torch.uint8, device="cpu")
             if self.last_copy(tensor.data_ptr(), content.data_ptr(), content.numel()):
@@ -313,7 +315,7 @@ class Values(TorchFunctionMode):
         return result
 
     def compute(self, func, host):
-        """On the CPU. None: it has no such kernel, or not of this type."""
+        """Returns the result of the call on the CPU. None: the CPU has no such kernel, or not for this type."""
         try:
             with torch.inference_mode(False), torch.no_grad():
                 return func(*host[0], **host[1]) if func is not torch.Tensor.cuda else host[0][0]
@@ -326,8 +328,8 @@ class Values(TorchFunctionMode):
         return self.note_result(function, args, kwargs, host, result, self.compute(func, host), answer.reads)
 
     def note_result(self, function, args, kwargs, host, result, value, reads):
-        """Keeps the result of the call on the CPU. The CPU's result is the program's where the call read of the card.
-        A call that read nothing (of a type, of a device) has the right result already."""
+        """Keeps the result of the call on the CPU. If the call read from the card, the program gets the CPU's result.
+        A call that read nothing (one that asks for a type or a device) has the right result already."""
         if value is None and function.name != "__setitem__":
             self.forget_written(function, args, kwargs)
             return result
@@ -388,7 +390,7 @@ class Values(TorchFunctionMode):
         return numbers, known
 
     def decided(self, func, args, frame):
-        """The unknown condition that the program's `frame` reads."""
+        """Answers for an unknown condition that the program's `frame` reads: with the value that raises no error."""
         passes = passing_condition(frame.f_code, frame.f_lasti)
         if passes is None:
             return func(*args)
@@ -402,8 +404,8 @@ class Values(TorchFunctionMode):
 
 
 class Answer:
-    """While it exists, this thread's reads of the card give these numbers one after the other, then the last one again
-    and again."""
+    """While it is entered, this thread's reads from the card give these numbers one after the other, then the last one
+    again and again."""
 
     def __init__(self, values, numbers, known):
         self.values, self.known = values, known
@@ -418,7 +420,8 @@ class Answer:
 
 
 def key_of(tensor):
-    """Of its storage. None: it has none of its own: a sparse or a nested tensor, or a wrapper of torch.func."""
+    """Returns the key of the tensor's storage. None: the tensor has no storage of its own, because it is sparse, nested
+    or a wrapper of torch.func."""
     try:
         return tensor.untyped_storage()._cdata
     except (NotImplementedError, RuntimeError):
@@ -430,7 +433,7 @@ def version_of(tensor):
 
 
 def extent_of(tensor):
-    """The first byte in its storage and the one after the last."""
+    """Returns the tensor's first byte in its storage, and the byte after its last one."""
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())) if tensor.numel() else -1
     begin = tensor.storage_offset() * tensor.element_size()
     return begin, begin + (last + 1) * tensor.element_size()
@@ -455,7 +458,7 @@ def view_of(content, tensor):
 @functools.lru_cache(4096)
 def passing_condition(code, at):
     """The condition read by the instruction at offset `at` decides between two places to go on. Returns the value that
-    leads to the one which raises no error; None if neither does, or both, or if nothing is decided there."""
+    leads to the place which raises no error. None: neither place raises one, or both do, or nothing is decided."""
     steps = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
     places = {one.offset: place for place, one in enumerate(steps)}
     here = places.get(at)
@@ -471,7 +474,7 @@ def passing_condition(code, at):
 
 
 def raises(steps, place):
-    """Do the instructions from `place` on raise an error, without another branch before it?"""
+    """Returns whether the instructions from `place` on raise an error, with no other branch before it."""
     while place is not None and place < len(steps):
         name = steps[place].opname
         if name in ("RAISE_VARARGS", "LOAD_ASSERTION_ERROR") or steps[place].argrepr == "AssertionError":
@@ -483,7 +486,7 @@ def raises(steps, place):
 
 
 def line_of_program():
-    """The innermost line that is not a library's."""
+    """Returns the innermost line that is not a library's, as file and number."""
     standard = os.path.dirname(os.__file__)
     frame = sys._getframe(1)
     while frame is not None:

@@ -2,8 +2,8 @@
 #pragma once
 
 // The types and numbers of CUDA's runtime and driver that the dry card uses, so that it builds without CUDA's headers.
-// They come from driver_types.h and cuda.h of CUDA 13.0 and 12.9. tests/drycard/card compares them with those headers
-// if they are installed. Handles are pointers to our own objects; an enum of CUDA is an int here.
+// They come from driver_types.h and cuda.h of CUDA 13.0 and 12.9. If those headers are installed, tests/drycard/card
+// compares them. Handles are pointers to our own objects; an enum of CUDA is an int here.
 
 #include <cstddef>
 #include <cstdint>

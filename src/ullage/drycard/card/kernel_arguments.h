@@ -34,8 +34,8 @@ std::vector<std::uint8_t> decompressed(std::span<const std::uint8_t> code, std::
 // Closures are passed as structs, whose padding is not initialised. Half of an old address may stand beside a number,
 // as in {0.2f, ....}. Together they look like an address. But at some launch another value stands there. A word that
 // once held neither zero nor an address of a card is therefore no address in any later launch. Values that are no
-// multiple of 4 are ignored too, because nearly all addresses of tensors are multiples of 4, and most such numbers
-// (0.1f, 0.2f) are not.
+// multiple of 4 are ignored too. Nearly all addresses of tensors are multiples of 4, and most such numbers (0.1f, 0.2f)
+// are not.
 class ArgumentWords {
  public:
   ArgumentWords() = default;

@@ -41,8 +41,8 @@ CardLedger& ledger();
 std::recursive_mutex& lock();
 
 // Makes this process's context on the card and charges its bytes, unless there is one. A real card needs a context from
-// the same calls on. kNotInitialized in a child by fork of a process that used a card. kOutOfMemory if the context does
-// not fit. kNoDevice or kInvalidDevice if there is no such card.
+// the same calls on. kNotInitialized: this is a child by fork of a process that used a card. kOutOfMemory: the context
+// does not fit. kNoDevice or kInvalidDevice: there is no such card.
 Error use_card(int ordinal);
 Error use_current();
 bool uses_card(int ordinal);
