@@ -36,18 +36,19 @@ struct Evidence {
 
   bool told_by(trace::Teller teller) const { return message && message->teller == teller; }
   bool names_limit(trace::Limit limit) const { return message && message->limit == limit; }
-  // By a caching allocator of PyTorch: CUDA, HIP, XPU, NPU, or a backend with PyTorch's wording.
+  // Returns whether a caching allocator of PyTorch refused: CUDA, HIP, XPU, NPU, or a backend with PyTorch's wording.
   bool told_by_pool() const;
-  // By the driver, to a program that has PyTorch's pool. The pool words its own refusals, so this was another call: of
-  // a context, of pinned memory, of a library's or a graph's memory.
+  // Returns whether the driver refused a program that has PyTorch's pool. The pool words its own refusals, so this was
+  // another call: of a context, of pinned memory, of a library's or a graph's memory.
   bool told_beside_the_pool() const;
   // The message is about a multiprocessor's on-chip memory, which has nothing to do with the device's.
   bool is_on_chip() const { return message && message->form.starts_with("on-chip"); }
-  // By more than rounding: the size that the driver states is then not what limits this process.
+  // Returns true if the difference is more than rounding. The size that the driver states then does not limit this
+  // process.
   bool has_more_free_than_capacity() const;
   bool holds_more_than_capacity() const;
   bool spoken_by(Tool tool) const { return speaker.tool == tool; }
-  // By cuBLAS, cuDNN or a similar library, NCCL included.
+  // Returns whether cuBLAS, cuDNN or a similar library refused, NCCL included.
   bool told_by_library() const;
 };
 

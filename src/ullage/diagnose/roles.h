@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the use of a storage in finer terms than its category: logits, attention scores, the copy of a parameter that
-// was read from a file. The functions in its stack decide; for twins and old gradients, also what else is live. A
-// storage has at most one of Logits, AttentionScores and Cache, so their bytes may be added.
+// Finds the use of a storage in finer terms than its category. Examples are logits, attention scores, and the copy of a
+// parameter that was read from a file. The functions in its stack decide; for twins and old gradients, also what else
+// is live. A storage has at most one of Logits, AttentionScores and Cache, so their bytes may be added.
 
 #include "ullage/trace/meaning/levels.h"
 #include "ullage/trace/meaning/owners.h"

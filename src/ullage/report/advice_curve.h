@@ -11,8 +11,8 @@
 
 namespace ullage::report {
 
-// Of several devices or takes, that with the highest level counts. `peak` is the run's, as a Row has it: the curve's
-// highest point. Nothing: the input has no history.
+// If there are several devices or takes, the one with the highest level counts. `peak` is the run's, as a Row has it:
+// the curve's highest point. Nothing: the input has no history.
 std::optional<advise::Curve> curve_of(const trace::Input& input, Bytes peak);
 
 // The curve of a plan: the levels of a planned step, as the last of `steps` steps.

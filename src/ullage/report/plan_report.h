@@ -15,7 +15,7 @@
 
 namespace ullage::report {
 
-// One recording of a program, planned for the memory that others of the same program are planned for too.
+// One recording of a program. It is planned for the same memory as the other recordings of that program.
 struct ComparedWay {
   std::string file;
   std::vector<std::string> changes;  // the options that change the results: "--allow bf16"

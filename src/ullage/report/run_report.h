@@ -87,7 +87,7 @@ struct PlanFollowed {
   std::uint64_t rescues = 0;     // in the run: storages evicted or recomputed on demand despite the plan
 };
 
-// Which steps ran in bf16 by --allow bf16,if-needed, and what decided that. Of the process with the most steps.
+// Which steps ran in bf16 by --allow bf16,if-needed, and what decided that, in the process with the most steps.
 struct CastSteps {
   enum class Why { NotNeeded, NoExactPlan, DearPlan };  // in the order of LedgerSlot::cast_why
   Why why = Why::NotNeeded;
@@ -148,8 +148,8 @@ bool least_is_partial(const RunReport& report);
 // Returns the name in the JSON: "cpu", "cuda:0".
 std::string device_name(const RunReport& report);
 
-// Says which results differ: with --allow what ran in bf16, or why nothing did; else which options of the program
-// change its results. "" if nothing is to say.
+// Says which results differ. With --allow: what ran in bf16, or why nothing did. Otherwise: which options of the
+// program change its results. "" if there is nothing to say.
 std::string allowance_line(const RunReport& report);
 
 // Makes the report. On a card all figures of bytes come from the runtime, because the operating system knows only the

@@ -68,7 +68,7 @@ std::string largest_text(const DryReport::Largest& largest) {
                      *largest.fits, *largest.too_large);
 }
 
-// Describes an error. If it is no lack of memory, it may come from a value that a kernel would have written.
+// Describes an error. An error that is no lack of memory may come from a value that a kernel would have written.
 std::string error_text(const DryReport& report) {
   const DryReport::Failure& error = *report.error;
   std::string text = error.type + text_of(error.place) + ": " + clip(clean(error.text, true), 200);

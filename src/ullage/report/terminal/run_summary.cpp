@@ -144,8 +144,8 @@ std::string moving_line(const RunReport& report) {
   return line;
 }
 
-// Ullage's own fault, or the program's. It comes first, because a real card would have ended the program or given wrong
-// bytes.
+// Reports an error of Ullage or of the program. It comes first, because a real card would have ended the program or
+// given wrong bytes.
 std::string finding_line(const RunReport& report) {
   if (!report.end.dry || report.end.dry->findings == 0) return "";
   const DryCardCount& dry = *report.end.dry;
@@ -234,7 +234,7 @@ std::string next_line(const RunReport& report) {
   return next_run(report, "--report run.json") + "   (keeps these figures)";
 }
 
-// Why nothing of the program ran under the autocast that was allowed.
+// Says why nothing of the program ran under the autocast that was allowed.
 std::string why_nothing(const advise::Facts& facts) {
   if (facts.torch.empty()) {
     return "no Python process of the program imported torch; a C++ program writes ullage::train::AutocastGuard";
@@ -255,7 +255,7 @@ std::string changes_line(const RunReport& report) {
   return options.empty() ? "" : fmt::format("results differ by {}", fmt::join(options, ", "));
 }
 
-// Why no step was cast though it was allowed if needed.
+// Says why no step was cast although --allow let the run cast steps if needed.
 std::string why_exact(const RunReport& report) {
   if (report.plan) return "the exact plan costs " + plan_time(*report.plan, report);
   if (report.moving.happened()) return "tensors were moved on demand, and no plan was made";

@@ -1,4 +1,4 @@
-// What each run held, over each other: lines over the parts of the runs' steps, all on one scale.
+// Draws what each run held, one over the other: lines over the parts of the runs' steps, all on one scale.
 
 const CURVE_INKS = ["faint", "parameters", "gradients", "activations", "optimizer", "library", "temporaries"];  // as .k-N
 
@@ -80,7 +80,7 @@ class Advice {
       index, ink: CURVE_INKS[index]};
   }
 
-  // One array for all steps; NaN: not known.
+  // Returns one array for all steps; NaN: not known.
   whole(steps, count) {
     const all = new Float64Array(count).fill(NaN);
     steps.forEach((levels, step) => { if (levels) all.set(levels, step * this.parts); });
@@ -110,7 +110,7 @@ class Advice {
     this.draw();
   }
 
-  // What each run held in a part of a step; null: nothing is pointed at.
+  // Shows what each run held in a part of a step; null: nothing is pointed at.
   show(part) {
     this.hover = part;
     this.draw();

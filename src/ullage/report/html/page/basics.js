@@ -1,9 +1,9 @@
 "use strict";
-// What every page's script needs: numbers as people read them, and elements.
+// Has what every page's script needs: numbers as people read them, and elements.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-// As the terminal prints it: two decimals, rounded down.
+// Writes bytes as the terminal does: two decimals, rounded down.
 function sizeText(bytes) {
   let unit = 0;
   let value = bytes;
@@ -17,7 +17,7 @@ function timeText(microseconds) {
   return `${(microseconds / 1e6).toFixed(3)} s`;
 }
 
-// As the tables of the page have it: never nothing of something, never all of less.
+// Writes percent as the page's tables do: a part that is not zero is never "0 %", less than all is never "100 %".
 function percentText(part, whole) {
   if (!(whole > 0)) return "-";
   if (part === 0 || part === whole) return part === 0 ? "0 %" : "100 %";
@@ -30,7 +30,7 @@ function summed(differences) {
   return Float64Array.from(differences, (d) => (sum += d));
 }
 
-// Text is only ever set as text, never as markup: much of it comes from files that nobody vouches for.
+// Sets text only as text, never as markup, because much of it comes from files that nobody vouches for.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -55,7 +55,7 @@ function dot(color) {
   return made;
 }
 
-// A path's end says more than its beginning.
+// Shortens a path at its beginning, because its end says more.
 function shorter(text) { return text.length > 60 ? `...${text.slice(-57)}` : text; }
 
 function head(...names) {

@@ -82,7 +82,7 @@ class Curve {
     this.placeShapes();
   }
 
-  // One moment a pixel at most: of several the one with the most live bytes.
+  // Keeps at most one moment for each pixel: of several, the one with the most live bytes.
   onePerPixel(count, momentOf, liveOf) {
     const chosen = [];
     let pixel = NaN;
@@ -105,7 +105,7 @@ class Curve {
       (i) => line.live[first + i]).map((i) => line.sampled(first + i));
   }
 
-  // Every change of what is in view, also between two samples.
+  // Returns every change of what is in view, also between two samples.
   exactSteps(present) {
     const {line} = this;
     const begin = Math.floor(this.view[0]);
@@ -206,7 +206,7 @@ class Curve {
     return g;
   }
 
-  // All that does not follow the pointer.
+  // Draws all that does not follow the pointer.
   paint(ratio) {
     this.colors = this.line.colors();
     this.g = this.begin(this.scene, ratio);
@@ -271,7 +271,7 @@ class Curve {
     }
   }
 
-  // Below the pointer a band, and in it a storage; the storage that was chosen, with its lifetime along the bottom.
+  // Draws the band below the pointer and the storage in it, and the chosen storage with its lifetime along the bottom.
   drawPointed() {
     const g = this.g;
     const {chosen} = this.marked;
@@ -299,7 +299,7 @@ class Curve {
     if (x1 > 0 && x0 < this.width) g.fillRect(Math.max(0, x0), this.bottom - 1, Math.max(2, Math.min(x1, this.width) - Math.max(0, x0)), 4);
   }
 
-  // Each band's name, at the place where the band has the most room for it.
+  // Writes each band's name at the place where the band has the most room for it.
   nameBands() {
     const cells = Math.floor(this.width / CELL);
     const upper = this.colors.map(() => new Float64Array(cells).fill(-Infinity));
@@ -389,7 +389,7 @@ class Curve {
     g.stroke();
   }
 
-  // Neighbours of one name that leave no gap to be seen are drawn as one, so that there is room for the name.
+  // Draws neighbours of one name as one if no gap between them can be seen, so that there is room for the name.
   drawStrip() {
     if (!this.strip) return;
     const g = this.g;
@@ -541,7 +541,7 @@ class Curve {
     this.point(event.offsetX, event.offsetY);
   }
 
-  // The state some events further: between two samples too, where that is known.
+  // Returns the state some events further, between two samples too if that is known.
   further(state, by) {
     const {line} = this;
     if (line.exact) return line.state(state.moment + by);
@@ -578,7 +578,7 @@ class Curve {
   }
 }
 
-// The text, or as much of its beginning as fits; empty if that is less than three letters.
+// Returns the text, or as much of its beginning as fits; empty if that is less than three letters.
 function fitting(text, fits) {
   if (fits(text)) return text;
   for (let letters = text.length - 1; letters >= 3; letters -= 1) {
@@ -588,8 +588,8 @@ function fitting(text, fits) {
   return "";
 }
 
-// Where `wide` cells next to each other leave the most room between an upper and a lower edge; null: less than `least`
-// pixels on both sides of the middle.
+// Finds where `wide` adjacent cells leave the most room between an upper and a lower edge. Null: there are less than
+// `least` pixels on both sides of the middle.
 function roomiest(upper, lower, wide, least) {
   let best = null;
   for (let cell = 0; cell + wide <= upper.length; cell += 1) {

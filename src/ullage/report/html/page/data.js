@@ -9,7 +9,7 @@ const HUES = {
   "library workspaces": 330, "buffers": 303, "workspace": 88, "weight copies": 205,
 };
 
-// One color a band: the hue tells the category, the lightness tells its owners apart.
+// Chooses one color for each band: the hue tells the category, the lightness tells its owners apart.
 function ownerColors(owners, dark) {
   const steps = dark ? [56, 44, 66, 38, 72, 50, 61, 34] : [46, 60, 36, 70, 52, 30, 65, 41];
   const seen = {};
@@ -43,7 +43,7 @@ class Line {
       levels: this.levels.map((column) => column[i])};
   }
 
-  // The state at a moment; that of the sample before it, if no more is known.
+  // Returns the state at a moment. If that is not known, returns the state of the sample before it.
   state(moment) {
     const whole = Math.min(Math.max(Math.floor(moment), 0), this.events);
     const sample = this.sampleAt(whole);
@@ -77,10 +77,10 @@ class Line {
   storageColor(b) { return this.ownerColor(this.storages.owner[b]); }
   ownerColor(owner) { return this.allColors()[owner] ?? ink("faint"); }
 
-  // The color of each column of `levels`.
+  // Returns the color of each column of `levels`.
   colors() { return [...this.allColors().slice(0, this.stacked), ink("line")]; }
 
-  // The owners' colors; they change with the person's choice of light or dark.
+  // Returns the owners' colors; they change with the person's choice of light or dark.
   allColors() {
     if (this.dark !== isDark()) {
       this.dark = isDark();
@@ -151,8 +151,8 @@ class Line {
 
   addressText(offset) { return `0x${(BigInt(this.base) + BigInt(offset)).toString(16)}`; }
 
-  // What the events from one moment to another did: [{moment, bytes, what, storage}], `bytes` negative if they went.
-  // An event that changed nothing, or a storage that is not on the page, is not among them.
+  // Says what the events from one moment to another did: [{moment, bytes, what, storage}], `bytes` negative if they
+  // went. An event that changed nothing, or a storage that is not on the page, is not among them.
   changes(from, to) {
     const found = [];
     const note = (moment, bytes, what, storage = -1) => {
@@ -175,7 +175,7 @@ class Line {
     return found.sort((a, b) => a.moment - b.moment);
   }
 
-  // Which storages have a text in their owner or in a frame of their stack: one byte each.
+  // Returns one byte for each storage: whether its owner or a frame of its stack has the text.
   matching(text) {
     const wanted = text.toLowerCase();
     const has = (one) => one.toLowerCase().includes(wanted);

@@ -1,5 +1,5 @@
-// What was asked about a storage, an owner or a segment, in words: its size, its time and its whole stack. There is one such
-// text; it stands below what was asked about.
+// Says in words what was asked about a storage, an owner or a segment: its size, its time and its whole stack. There is
+// one such text; it stands below what was asked about.
 
 class Detail {
   constructor(line, marked) {
@@ -37,7 +37,7 @@ class Detail {
       this.stack(line.owners[index].stack));
   }
 
-  // The program's own frames first: those of C++ are often sixty, and are folded beside them.
+  // Shows the program's own frames first, because those of C++ are often sixty; these are folded beside them.
   stack(node) {
     const frames = this.line.framesOf(node);
     if (frames.length === 0) return element("div", {class: "hint"}, "no stack was recorded");
@@ -49,7 +49,7 @@ class Detail {
   }
 }
 
-// A frame of C++ has no line, or one in a file of C++.
+// A C++ frame has no line, or one in a C++ file.
 function isNative(frame) {
   const place = /^(.+):\d+ /.exec(frame);
   return place === null || /\.(c|cc|cpp|cxx|h|hpp|cu|cuh|inl)$/.test(place[1]);

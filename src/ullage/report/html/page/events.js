@@ -1,4 +1,4 @@
-// What happened around a moment, event by event.
+// Lists what happened around a moment, event by event.
 
 const AROUND = 12;  // events before and after
 

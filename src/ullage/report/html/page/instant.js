@@ -1,4 +1,4 @@
-// The pool at one moment: who held the bytes, and every segment with the blocks in it.
+// Shows the pool at one moment: who held the bytes, and every segment with the blocks in it.
 
 class Instant {
   constructor(line, marked, detail) {
@@ -51,7 +51,7 @@ class Instant {
     this.draw();
   }
 
-  // Which blocks are in which segments at the moment.
+  // Finds which blocks are in which segments at the moment.
   lay(moment) {
     const {line} = this;
     const blocks = line.presentAt(line.storages, moment);
@@ -108,7 +108,7 @@ class Instant {
       element("td", {class: "code"}, this.line.addressText(s.at)))));
   }
 
-  // Segments as a ribbon broken into rows: each at least 3 pixels wide, else to scale.
+  // Draws segments as a ribbon broken into rows, to scale but at least 3 pixels wide.
   draw() {
     const width = this.canvas.clientWidth;
     if (!this.segments || this.segments.length === 0 || width === 0) return;

@@ -1,4 +1,4 @@
-// Which color is which band and which phase. A band's entry shows its owner's stack.
+// Says which color is which band and which phase. A band's entry shows its owner's stack.
 
 function legend(line, curve, onOwner) {
   const list = element("ul", {class: "keys"});

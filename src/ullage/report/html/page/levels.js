@@ -1,4 +1,5 @@
-// A canvas that shows bytes over moments: the scale, the limit, the pointer and the view. Who extends it draws the levels.
+// A canvas that shows bytes over moments: the scale, the limit, the pointer and the view. A class that extends it draws
+// the levels.
 
 // `group` has what its charts share: view, hover, most, limit {bytes, name}, setView(), show(), picked.
 class LevelChart {
@@ -45,7 +46,7 @@ class LevelChart {
     [this.canvas.dataset.from, this.canvas.dataset.to] = this.view;
   }
 
-  // Calls step(op, x0, x1) for what is in view, at most once a pixel: of several ops the one with the most bytes.
+  // Calls step(op, x0, x1) for what is in view, at most once a pixel: of several ops, for the one with the most bytes.
   eachStep(levels, step) {
     const last = Math.min(Math.ceil(this.view[1]), levels.length);
     let best = -1;

@@ -1,6 +1,6 @@
-// The timeline before and after, side by side: bytes present at each op, on one scale, with one view and one pointer.
+// Draws the timeline before and after, side by side: bytes present at each op, on one scale, with one view and pointer.
 
-// One of the two; what both share is in the Pair.
+// One of the two timelines; the Pair has what both share.
 class PlanChart extends LevelChart {
   constructor(pair, name, levels, ghost) {
     super(pair, levels.length, `bytes present at each op, ${name}`);
@@ -22,7 +22,7 @@ class PlanChart extends LevelChart {
     this.drawGhost();
   }
 
-  // Where the other one stands: the plain timeline behind the planned one.
+  // Draws the other timeline behind this one: the plain timeline behind the planned one.
   drawGhost() {
     if (!this.ghost) return;
     const g = this.g;
@@ -69,7 +69,7 @@ class Pair {
     this.draw();
   }
 
-  // What stands at an op, in words; null: nothing is pointed at.
+  // Says what stands at an op, in words; null: nothing is pointed at.
   show(op) {
     this.hover = op;
     this.draw();

@@ -1,4 +1,5 @@
-// The search: what has a text in its owner's name or in its stack. Its bytes over time are drawn, all else pales.
+// Searches for storages that have a text in their owner's name or in their stack. Draws their bytes over time; all else
+// pales.
 
 const HITS = 12;  // tensors that are listed
 

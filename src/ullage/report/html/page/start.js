@@ -18,7 +18,7 @@ function begin(data) {
   const tools = element("div", {class: "tools"}, element("h2", {},
     `Live${line.pool ? " and reserved" : ""} bytes over ${line.events} events`));
   root.append(tools);
-  // A person goes to a moment, and there perhaps to a storage, of which the detail stands below what was tapped.
+  // A person goes to a moment, and there perhaps to a storage. The storage's detail stands below what was tapped.
   const go = (state, storage, below) => {
     curve.pick(state, storage);
     if (storage >= 0) detail.storage(below, storage);
