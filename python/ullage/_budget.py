@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A budget that begins in a running process: ullage.run()."""
+"""Begins a budget in a running process: ullage.run()."""
 from __future__ import annotations
 
 import ctypes

@@ -24,7 +24,7 @@ import time
 import traceback
 
 MOST_ENTRIES = 100_000
-RARELY = 10  # a snapshot is written when at least this many times the last one's time has passed since
+RARELY = 10  # the next snapshot is written after this many times the time that the last one took
 ASK_FOR = 120  # seconds that the answer may take at a program's end
 WORDS_OF_A_CARD = ("OutOfMemoryError", "out of memory", "ALLOC_FAILED")
 # Only for a Python that finds no command `ullage` to ask.
@@ -35,14 +35,14 @@ class Watch:
     def __init__(self, folder, account=None, entries=MOST_ENTRIES):
         self.folder, self.account, self.entries = os.path.abspath(folder), account, entries
         self.lock = threading.RLock()
-        self.process = 0  # that the figures below are of; a child by fork begins anew
+        self.process = 0  # pid of the process that the figures below are of; a child by fork begins anew
         self.torch = None
 
     # ---- the beginning
 
     def begin(self, torch):
-        """To be called once, when torch has been imported. A second call, by whichever way this was loaded, does
-        nothing."""
+        """Begins the watch. Call it once, when torch has been imported. A second call does nothing, whichever way this
+        text was loaded."""
         if getattr(torch, "_ullage_watch", None) is not None:
             return
         torch._ullage_watch = self
@@ -57,27 +57,27 @@ class Watch:
         try:
             self.torch._C._cuda_attach_out_of_memory_observer(self.refused)
         except Exception:
-            return  # a build without it, or an allocator that has no observers (cudaMallocAsync)
+            return  # this build has no observers, or its allocator has none (cudaMallocAsync)
         if self.entries == 0:
             return
         try:
             self.torch.cuda.memory._record_memory_history(max_entries=self.entries, context="alloc", stacks="python")
         except Exception:
-            pass  # the snapshot then has the segments alone
+            pass  # the snapshot then has no history, only the segments
 
     # ---- failures
 
     def refused(self, device, request, total, free):
-        """Torch calls this before it raises the error, on the thread that asked; an error in here would replace that
-        one."""
+        """Torch calls this on the thread that asked, before it raises its error. An error raised in here would replace
+        torch's."""
         try:
             with self.lock:
                 self.enter_process()
                 self.failures += 1
                 self.last = {"device": device, "requested": request, "total": total, "free": free, "time": time.time()}
                 self.pending = True
-                # A program may try, fail and try again a thousand times. What is put off is written at its end: the
-                # history then still has the failure, if it is no older than `entries` events.
+                # A program may try, fail and try again a thousand times. A snapshot that is put off is written at the
+                # program's end. Its history still has the failure, if that is no older than `entries` events.
                 if self.snapshot is None or time.monotonic() - self.written >= RARELY * self.took:
                     self.write_snapshot()
                 self.write_account()
@@ -92,7 +92,7 @@ class Watch:
         self.snapshot, self.pending, self.written, self.took = None, False, 0.0, 0.0
 
     def file(self, end):
-        """Several machines may share the folder, so the name has this one's."""
+        """Returns the file's path. Its name has that of this machine, because several may share the folder."""
         host = socket.gethostname().split(".")[0] or "host"
         return os.path.join(self.folder, f"oom-{host}-{os.getpid()}{end}")
 
@@ -122,13 +122,14 @@ class Watch:
     # ---- the end
 
     def finish(self):
-        """The program's own end. It may have caught the error and be content, or give up with an exit code."""
+        """Runs at the program's own end. The program may have caught the error and be content, or give up with an exit
+        code."""
         self.write_pending()
         if self.process == os.getpid() and self.snapshot and not self.uncaught:
             self.say(f"a card refused {self.failures} request{'s' * (self.failures > 1)}; next: ullage explain {self.snapshot}")
 
     def write_pending(self):
-        """Writes what refused() has put off."""
+        """Writes the snapshot that refused() has put off."""
         try:
             with self.lock:
                 if self.process != os.getpid() or not self.pending:
@@ -152,7 +153,7 @@ class Watch:
             words = "".join(traceback.format_exception(kind, error, trace))
             with self.lock:
                 self.enter_process()
-                # The program may have caught that one, and die of another.
+                # The program may have caught the card's error, and die of another.
                 if self.last is not None and has(words, WORDS_OF_A_CARD):
                     self.uncaught = True
                     self.write_account()
@@ -162,12 +163,12 @@ class Watch:
             self.say(f"the failure was not explained: {failure}")
 
     def explain(self, words):
-        """Without a launcher. Writes the error, and what `ullage explain` says, if it is one of memory."""
+        """Runs if there is no launcher. If the error is one of memory, writes it and what `ullage explain` says."""
         snapshot = self.snapshot if self.uncaught else None
         command = shutil.which("ullage", path=sysconfig.get_path("scripts")) or shutil.which("ullage")
         answer = ask(command, snapshot or "-", words) if command else None
         if not answer and (command or not has(words, WORDS_OF_MEMORY)):
-            return  # none of memory
+            return  # no error of memory
         os.makedirs(self.folder, exist_ok=True)
         with open(self.file(".log"), "w", errors="replace") as out:
             out.write(words)
@@ -188,8 +189,8 @@ def has(text, words):
 
 
 def ask(command, source, words):
-    """Returns what the command says of a snapshot, or of `words` if `source` is "-"; None if they do not speak of
-    memory."""
+    """Returns what the command says of a snapshot, or of `words` if `source` is "-"; None if the command finds nothing
+    about memory."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ULLAGE_") and name != "LD_PRELOAD"}
     done = subprocess.run([command, "explain", source], input=words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           universal_newlines=True, timeout=ASK_FOR, env=clean)
@@ -197,7 +198,7 @@ def ask(command, source, words):
 
 
 def from_environment():
-    """Returns None if nothing is asked for."""
+    """Returns the watch that the environment asks for; None if it asks for none."""
     folder = os.environ.get("ULLAGE_EXPLAIN")
     if not folder:
         return None
@@ -214,7 +215,7 @@ class Finder:
 
     def __init__(self, watch):
         self.watch = watch
-        self.asked = threading.local()  # another finder like this one asks this one, too
+        self.asked = threading.local()  # so that two finders like this one do not ask each other for ever
 
     def find_spec(self, name, path=None, target=None):
         if name != "torch" or getattr(self.asked, "now", False):
@@ -251,7 +252,7 @@ class Finder:
 
 
 def arm():
-    """For ullage.pth, at the start of a Python. A Python below a launcher is watched by that."""
+    """ullage.pth calls this at the start of a Python. A Python below a launcher is watched by the launcher."""
     watch = from_environment()
     if watch is None or watch.account:
         return
