@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any Python program: plain, then under budgets, then at the least that `ullage run` named and 5 % below.
+"""Runs any Python program: plain, then under budgets, then at the least that `ullage run` named and 5 % below that.
 
 Prints one line a run. It has the peak of the process tree, sampled from outside (Pss), and the bytes over the budget by
 Ullage's own count. It has the seconds against the plain run, the plan, and whether the state at exit is the plain
@@ -97,7 +97,7 @@ def tree_of(pid: int) -> list[int]:
             for task in pathlib.Path("/proc", str(found[-1]), "task").iterdir():
                 left += map(int, (task / "children").read_text().split())
         except OSError:
-            pass  # it has ended
+            pass  # the process has ended
     return found
 
 
@@ -110,7 +110,7 @@ def pss(pid: int) -> int:
 
 
 class Sampler(threading.Thread):
-    """The most that a process tree, without its first process if that is `ullage`, held at a sample."""
+    """Samples the bytes of a process tree and keeps the most. Leaves out the first process if that is `ullage`."""
 
     def __init__(self, pid: int, skip_first: bool) -> None:
         super().__init__(daemon=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budgets from the least that fits upward: does the process stay under each, by the operating system's own count?
+"""Runs under budgets from the least that fits upward: does the process stay under each, by the system's own count?
 
 Finds the least budget by bisection, to 1 MiB. Then runs under it and larger budgets. Compares each budget with the peak
 that wait4 reports (as /usr/bin/time does), and the final state with that of the plain program. Refused runs must keep

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training on a card under budgets, beside the plain program: what nvidia-smi shows, whether the bits are equal, what
-it costs.
+"""Trains on a card under budgets, beside the plain program: what nvidia-smi shows, whether the bits are equal, what it
+costs.
 
 `bits`: every net at small sizes, at 60 and 40 % of its activations; one with everything moved out before each op; 1,000
-steps of a small one. `speed`: DCGAN at 256 x 256, ResNet-50 and a GPT, in turn, round after round; seconds a step are
-medians behind a warm-up, ratios those within a round. What its budget cannot serve is shown as refused, and run again
-in the bytes that it named. Tables are Markdown, on stdout; each run is reported on stderr as it ends.
+steps of a small one. `speed`: DCGAN at 256 x 256, ResNet-50 and a GPT, in turn, round after round. Seconds a step are
+medians behind a warm-up, and ratios are those within a round. A run that its budget cannot serve is shown as refused,
+and runs again in the bytes that it named. Tables are Markdown, on stdout; each run is reported on stderr as it ends.
 
 Exits with 1 where a bit was wrong, a budget was passed, or a run failed that was not refused.
 
@@ -66,7 +66,7 @@ def card_of(device: str) -> Card | None:
         return Card(int(device.partition(":")[2] or 0))
     except ImportError:
         sys.exit(f"card.py: {sys.executable} has no nvidia-ml-py to ask what is shown: pip install nvidia-ml-py")
-    except Exception as error:  # NVML's own
+    except Exception as error:  # an error of NVML's own type
         sys.exit(f"card.py: NVML does not show {device}: {error}")
 
 

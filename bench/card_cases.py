@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes the runs of card.py: nets, their sizes, and their budgets in words. They become bytes once the plain program has
-run."""
+"""Describes the runs of card.py: nets, their sizes, and their budgets in words. The words become bytes once the plain
+program has run."""
 import dataclasses
 import re
 

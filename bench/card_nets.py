@@ -27,7 +27,7 @@ class Training:
         return module
 
     def autocast(self) -> torch.autocast:
-        """For forward passes only; losses are computed in full precision."""
+        """Returns the autocast for forward passes only; losses are computed in full precision."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.amp)
 
     def noise(self, *sizes: int) -> torch.Tensor:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most memory that nvidia-smi shows for a program while it runs. Polls NVML, the library behind nvidia-smi."""
+"""Finds the most memory that nvidia-smi shows for a running program. Polls NVML, the library behind nvidia-smi."""
 import collections
 import pathlib
 import statistics

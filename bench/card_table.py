@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of card.py, in Markdown."""
+"""Makes the tables of card.py, in Markdown."""
 import statistics
 
 from card_rows import Row

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains one net on made-up data and says in a line of JSON how it went: what card.py runs, plain and under budgets.
+"""Trains one net on made-up data and says in a line of JSON how it went. card.py runs it, plain and under budgets.
 
-An ordinary program: torch and nothing else, the same on a card and on the CPU, and so that two plain runs give the same
+It is an ordinary program of torch and nothing else, the same on a card and on the CPU, and two plain runs give the same
 bits. The line has the losses and the seconds of each step, their median behind --warm-up, units (images or tokens) a
 second, the SHA-256 of parameters, buffers, optimizer state and generators, and torch's own figures of memory.
 

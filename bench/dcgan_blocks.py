@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DCGAN with standard and with separable blocks, with all and with half of its channels: the table of docs/train.md.
+"""Trains DCGAN with standard and with separable blocks, with all and with half of its channels, for docs/train.md.
 
-Parameters, peak of the process, fastest step; at 64 x 64 also the losses after 300 steps. The pictures are discs and
-squares, drawn from a seed. Batch 16, one thread.
+The table has parameters, peak of the process, and fastest step; at 64 x 64 also the losses after 300 steps. The
+pictures are discs and squares, drawn from a seed. Batch 16, one thread.
 
 usage: dcgan_blocks.py BIN_DIR PYTHON [STEPS]      PYTHON: one that has Pillow; STEPS at 64 x 64 (300)
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds per step of DCGAN: the plain program, plain with torch's huge pages, plain with a tuned C library, and
-Ullage.
+"""Measures seconds per step of DCGAN: the plain program, plain with torch's huge pages, plain with a tuned C library,
+and Ullage.
 
 The variants run in turn in each round, so that a slow minute of a shared machine affects all of them. The first two
 steps of each run are not counted, because optimizer state is made and libraries warm up. Medians are over all counted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long `ullage explain` takes from the start of the process: a message, and a large snapshot on one core.
+"""Measures how long `ullage explain` takes from the start of its process: a message, and a large snapshot on one core.
 
 usage: explain.py BIN_DIR [--snapshot FILE] [--runs N]
 Without --snapshot one of 100 MB is made of the events of tests/data/snapshots (make_big_snapshot.py).

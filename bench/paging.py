@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to have fewer bytes than the program needs: DCGAN at 256x256 under budgets down to its own least
-budget.
+"""Measures what it costs to have fewer bytes than the program needs: DCGAN at 256x256 under budgets down to its own
+least budget.
 
 Three tables. `budgets`: every budget once, with the bytes moved and whether the bits equal the plain program's.
 `ratios`: a few budgets and the plain program in turn in each round, with a confidence interval of each ratio. `fits`:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the cost of plans for five nets' recorded steps: as simulated, beside the bound and other policies, and in real runs.
-
+"""Measures the cost of plans for five nets' recorded steps, simulated and in real runs, beside the bound and other
+policies.
 `takes`: nothing but the recordings. `simulated`: one table a net, at 75, 55 and 40 % of its activation memory. `time`:
 seconds of planning against ops of the step. `real`: steps in turn, plain, with room for all, on demand and planned.
 `target`: DCGAN at 256x256, batch 16, in 1100 MiB.

@@ -2,9 +2,9 @@
 // plan_table FILE.ullage [--shares 75,55,40] [--levers recompute,batch-norm,hold]... [--effort N] [--seed N]
 //            [--time-points N] [--no-bound] [--no-baselines]
 // Plans the typical step of a take at budgets that leave it these shares, in percent, of its activation memory: budget
-// = plain peak - (1 - share) x bytes saved. Prints JSON: for each share and each set of levers the plan as the verifier
-// found it, the bound, the results of the policies of baselines.h, and how long planning took. The output contains
-// times, so it differs between runs.
+// = plain peak - (1 - share) x bytes saved. Prints JSON for each share and each set of levers. It has the plan as the
+// verifier found it, the bound, the results of the policies of baselines.h, and how long planning took. The output
+// contains times, so it differs between runs.
 #include "baselines.h"
 #include "ullage/base/result.h"
 #include "ullage/plan/bound/bound.h"

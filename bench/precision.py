@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Half precision and micro-batches of DCGAN-256 beside an exact plan to the same bytes; loss curves in fp32, bf16,
-fp16.
+"""Compares half precision and micro-batches of DCGAN-256 with an exact plan to the same bytes; draws loss curves in
+fp32, bf16, fp16.
 
 usage: precision.py table BIN_DIR PICTURES [STEPS [OPTION...]]    options of dcgan, for another network than DCGAN-256
        precision.py curves BIN_DIR PICTURES FOLDER        writes FOLDER/*.json; one at a time: `curves gpt fp16 FOLDER`
@@ -8,8 +8,8 @@ usage: precision.py table BIN_DIR PICTURES [STEPS [OPTION...]]    options of dcg
 
 Each row of the table is a process of its own under `ullage run`, without a budget unless an exact plan is to keep to
 one. That plan is made from a recording of three steps, so that steps are planned from the second on. The first step is
-not timed. VmHWM is the operating system's; of tensors the most that were live, or resident under a plan. CPU time is
-that of the whole program: beside other work it is the fairer of the two times.
+not timed. VmHWM is the operating system's figure. `tensors` are the most bytes that were live, or, under a plan,
+resident. CPU time is that of the whole program: beside other work it is the fairer of the two times.
 """
 import json
 import pathlib
@@ -35,7 +35,7 @@ ROWS = {  # name: options, and whose memory an exact plan must keep to
     "exact plan, as micro-batches": ([], "micro-batches of 4"),
     "exact plan, as both": ([], "both"),
 }
-# Batch and features are small because float16 convolutions have no fast backward on the CPU.
+# Batch and features are small, because float16 convolutions have no fast backward on the CPU.
 DCGAN = ["--image-size", "64", "--batch", "8", "--ngf", "8", "--ndf", "8", "--steps", "300"]
 LAST = 50  # steps whose mean is a run's last loss
 
@@ -53,7 +53,7 @@ def dcgan(command: list[str], options: list[str], out: pathlib.Path) -> tuple[in
 
 
 def micro_batch_line(pools: dict[str, int], parameters: dict[str, int]) -> str:
-    """Micro-batches beside the batch of their size. The gradient is that of the larger network."""
+    """Compares micro-batches with the batch of their size. The gradient is that of the larger network."""
     gradient = 4 * max(parameters.values())
     small, micro = pools["batch 4, for comparison"], pools["micro-batches of 4"]
     return (f"tensors: micro-batches of 4 {micro / MIB:.0f} MiB, batch 4 {small / MIB:.0f} MiB and one gradient {gradient / MIB:.0f} MiB: "
@@ -61,13 +61,13 @@ def micro_batch_line(pools: dict[str, int], parameters: dict[str, int]) -> str:
 
 
 def cpu_seconds() -> float:
-    """Counts all programs that have ended."""
+    """Returns the CPU time of all programs that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def plan_for(ullage: str, take: pathlib.Path, memory: str) -> list[str]:
-    """The words that have `ullage run` follow an exact plan for `memory`. None if no plan fits."""
+    """Returns the options by which `ullage run` follows an exact plan for `memory`. Empty if no plan fits."""
     plan = take.with_name(f"{memory}.plan.json")
     code, _, said = process.run([ullage, "plan", str(take), "--memory", memory, "--out", str(plan)], {}, take.with_suffix(".log"))
     if code not in (0, 4):
@@ -109,7 +109,7 @@ def table(bin_dir: pathlib.Path, pictures: str, steps: int, more: list[str]) -> 
 
 
 def train_gpt(precision: str) -> list[float]:
-    """A byte-level GPT of 0.8 million weights on the text of docs/, 500 steps."""
+    """Trains a byte-level GPT of 0.8 million weights on the text of docs/ for 500 steps. Returns its losses."""
     import torch
     from card_gpt import Gpt
     torch.manual_seed(1)
@@ -133,7 +133,7 @@ def train_gpt(precision: str) -> list[float]:
 
 
 def train_dcgan(precision: str, bin_dir: str, pictures: str) -> list[float]:
-    """The discriminator's losses."""
+    """Trains DCGAN. Returns the discriminator's losses."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "out")
         dcgan([str(pathlib.Path(bin_dir, "ullage-dcgan"))], ["--data", pictures, *DCGAN, "--precision", precision], out)

@@ -44,7 +44,7 @@ NETS = [
 
 
 class Cost:
-    """One run of a command: seconds, bytes of the largest process of its tree, its stdout."""
+    """Runs a command, and has its seconds, the bytes of the largest process of its tree, and its stdout."""
 
     def __init__(self, command: list[str], folder: pathlib.Path):
         with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:

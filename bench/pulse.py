@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search of PULSE at 1024 x 1024 pixels: seconds a step and peaks, plain and under budgets, and whether the faces
-are the same.
+"""Measures the search of PULSE at 1024 x 1024 pixels: seconds a step and peaks, plain and under budgets. Says whether
+the faces are the same.
 
 Programs run in turn, round after round. A step's time is the difference of a long and a short run, so that starting,
 loading and planning are not in it. A plan is followed from the fifth step on at the latest.

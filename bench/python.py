@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs a Python program to run under `ullage run` where memory suffices: start, import of torch, and time an
-op.
+"""Measures what it costs a Python program to run under `ullage run` if memory suffices: start, import of torch, and
+time an op.
 
-Plain and Ullage run in turn, round after round; each figure is the median over the rounds, each ratio the median of the
-rounds' ratios with a 95 % interval from resampling them.
+Plain and Ullage run in turn, round after round. Each figure is the median over the rounds. Each ratio is the median of
+the rounds' ratios, with a 95 % interval from resampling them.
 
 usage: python.py BIN_DIR PYTHON [ROUNDS]      PYTHON: one that has torch
 """

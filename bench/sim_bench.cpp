@@ -35,7 +35,7 @@ std::uint64_t draw_size(std::mt19937_64& random, double bits) {
   return static_cast<std::uint64_t>(std::exp2(std::uniform_real_distribution<>(0, bits)(random)));
 }
 
-// Training steps: in forward, two of three ops save a tensor and the third makes a temporary; the saved tensors are
+// Training steps. In forward, two of three ops save a tensor and the third makes a temporary. The saved tensors are
 // freed in reverse order, with one more temporary each.
 Operations training_steps(std::size_t count) {
   std::mt19937_64 random(1);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Larger pictures by an RRDB network: tiles by hand, and tiles chosen from a budget. Peaks, seconds, and whether the
-picture is the same.
+"""Enlarges pictures by an RRDB network, with tiles by hand and tiles chosen from a budget. Measures peaks and seconds,
+and says whether the picture is the same.
 
 The plain program runs with tiles of ever more rows up to the whole picture, then `ullage run` within budgets. A picture
 is compared with the one of the case's first row. CPU seconds depend less on what else a machine does.

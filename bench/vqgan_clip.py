@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VQGAN-CLIP with nets of the published size: seconds an iteration and peaks, plain and under budgets, and whether the
-pictures are the same.
+"""Measures VQGAN-CLIP with nets of the published size: seconds an iteration and peaks, plain and under budgets. Says
+whether the pictures are the same.
 
 The time of an iteration is that between two lines of progress. The first ones are left out: a plan is followed from the
-fifth on at the latest. Programs run one after the other; where several rounds are asked for, in turn.
+fifth on at the latest. Programs run one after the other; if several rounds are asked for, in turn.
 
 usage: vqgan_clip.py BIN_DIR PYTHON [--rounds N] [--iterations N] [SIZE:BUDGET,BUDGET...]...   PYTHON: one that has
     torch, for weights

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs that torch's memory history is kept as `ullage explain -- COMMAND` keeps it (python/ullage/_watch.py).
+"""Measures what it costs to keep torch's memory history as `ullage explain -- COMMAND` does (python/ullage/_watch.py).
 
-Steps of a small transformer with and without the history, alternating in one process; then the full history's own
-bytes, and the time and size of a snapshot. On a dry card a step is the host's work alone, which is the worst case. On a
-card that is busy longer than the host, the same microseconds are hidden.
+Runs steps of a small transformer with and without the history, alternating in one process. Then measures the full
+history's own bytes, and the time and size of a snapshot. On a dry card a step is the host's work alone, which is the
+worst case. On a card that is busy longer than the host, the same microseconds are hidden.
 
 usage: ullage run --dry --quiet --device cuda:8GiB -- PYTHON_WITH_CUDA_TORCH bench/watch.py [BLOCKS]
 """

@@ -5,8 +5,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# Checks of torch put the path of a source into the program. Relative ones name no folder of the machine that built it,
-# and let ccache reuse in one checkout what another compiled.
+# Checks of torch put the path of a source into the program. A relative path names no folder of the machine that built
+# the program, and lets ccache reuse in one checkout what another compiled.
 add_compile_options(-fPIC "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")

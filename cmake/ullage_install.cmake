@@ -1,6 +1,7 @@
-# SPDX-License-Identifier: Apache-2.0 Installs the command and the libraries that it loads into programs. Also installs
-# the files with which a program links the runtime (find_package(Ullage), target Ullage::runtime) or the library for
-# training (target Ullage::train). A wheel installs the same, into the environment's own bin, lib and include.
+# SPDX-License-Identifier: Apache-2.0
+# Installs the command and the libraries that it loads into programs. Also installs the files with which a program links
+# the runtime (find_package(Ullage), target Ullage::runtime) or the library for training (target Ullage::train). A wheel
+# installs the same, into the environment's own bin, lib and include.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

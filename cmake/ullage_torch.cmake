@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Defines ullage::torch: LibTorch from the Python package torch. The package's own TorchConfig.cmake is not used,
-# because that of a CUDA build requires a CUDA toolkit, which we do not need.
+# because that of a CUDA build requires a CUDA toolkit, which Ullage does not need.
 
 set(ullage_python "${ULLAGE_PYTHON}")
 if(NOT ullage_python AND DEFINED ENV{ULLAGE_PYTHON})

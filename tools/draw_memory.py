@@ -53,7 +53,7 @@ class Style:
 
 
 def gib(size: int) -> str:
-    """Rounded down, as `ullage` prints sizes."""
+    """Returns the size rounded down, as `ullage` prints sizes."""
     return f"{math.floor(size * 100 / GIB) / 100:.2f} GiB"
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResNet-50 (He et al., Deep Residual Learning for Image Recognition, CVPR 2016) with the stride in the 3x3 convolution
-// and in-place ops, as torchvision trains it.
+// ResNet-50 as torchvision trains it, with the stride in the 3x3 convolution and in-place ops. Source: He et al., Deep
+// Residual Learning for Image Recognition, CVPR 2016.
 
 #include "subjects.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A U-Net (Ronneberger et al., MICCAI 2015) of four levels with batch norm: two convolutions at each level on the way
-// down and up, and a skip connection at each level.
+// A U-Net of four levels with batch norm (Ronneberger et al., MICCAI 2015). Each level has two convolutions on the way
+// down, two on the way up, and a skip connection.
 
 #include "subjects.h"
 

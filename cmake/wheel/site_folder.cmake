@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# ullage_site_file(VAR file) sets VAR to the path of a file that a Python package provides, searched on the build's
-# Python path; empty if there is none.
+# ullage_site_file(VAR file) sets VAR to the path of a file that a Python package provides. It searches the build's
+# Python path; VAR is empty if there is no such file.
 function(ullage_site_file variable file)
   execute_process(
     COMMAND "${Python_EXECUTABLE}" -c

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are made only when they are written, and a writer of torch.save's zip archive for them.
+"""Has tensors that are made only when they are written, and a writer of torch.save's zip archive for them.
 
 So a checkpoint of a gigabyte is written with one tensor in memory at a time.
 """
