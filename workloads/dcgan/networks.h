@@ -8,8 +8,8 @@
 //   256:  G  nz -> 2048 @4 -> 1024 @8 -> 512 @16 -> 256 @32 -> 128 @64 -> 64 @128 -> 3 @256      (64 features)
 //         D  the same layers backwards, no BatchNorm after the first, one number at the end
 //
-// Separable: layers from hidden channels to hidden channels are two, a depthwise and a pointwise convolution, and their
-// keys are main.{3k}.depthwise.weight and main.{3k}.pointwise.weight. Layers that touch noise, colours or the
+// If `separable`, a layer from hidden channels to hidden channels becomes two: a depthwise and a pointwise convolution.
+// Their keys are main.{3k}.depthwise.weight and main.{3k}.pointwise.weight. Layers that touch noise, colours or the
 // probability stay as they are, because they would not become smaller.
 
 #include "ullage/runtime/ops/torch_compat.h"

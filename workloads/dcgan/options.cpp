@@ -49,7 +49,7 @@ void add_options(CLI::App& app, Options& o, std::string& precision) {
   app.add_flag("--skip-bad", o.skip_bad, "skip pictures that cannot be read");
 }
 
-// Does the same for the options that make a step smaller.
+// Returns a message about the first wrong value among the options that make a step smaller, or "".
 std::string wrong_way_to_step(const CLI::App& app, const Options& o, bool rehearsal) {
   for (const std::string& name : o.allow) {
     if (name != "batch-norm") return "--allow " + name + " is unknown; only batch-norm can be allowed";

@@ -9,7 +9,7 @@
 
 namespace ullage::dcgan {
 
-// Does what torchvision's ToTensor and Normalize(0.5, 0.5) do, to the last bit: turns `size` x `size` RGB pixels, row
+// Does what torchvision's ToTensor and Normalize(0.5, 0.5) do, to the last bit. Turns `size` x `size` RGB pixels, row
 // by row, into three planes of (b / 255 - 0.5) / 0.5. `planes` has room for 3 * size * size values.
 void to_planes(std::span<const std::uint8_t> rgb, std::uint32_t size, float* planes);
 

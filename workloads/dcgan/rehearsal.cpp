@@ -44,8 +44,8 @@ Result<std::vector<std::string>> paths_of(const Options& options) {
   return paths;
 }
 
-// The batches of the takes. They have as many micro-batches as the batch asked for, so that all run the same ops; a
-// short last one keeps its size.
+// The batches of the takes. They have as many micro-batches as the batch asked for, so that all takes run the same ops.
+// If the last micro-batch is short, it keeps its size.
 class Sizes final {
  public:
   explicit Sizes(const Options& options) : options_(options) {
@@ -87,7 +87,7 @@ Choice micro_batch_choice(const Options& options) {
   return {"micro-batch", now, {values.begin(), values.end()}};
 }
 
-// Up to the widest layer; no cap is that.
+// Offers caps up to the channels of the widest layer; a cap of that many is the same as none.
 Choice channels_choice(const Options& options) {
   constexpr std::int64_t kLeast = 64;
   const std::int64_t features = std::max(options.ngf, options.ndf);

@@ -39,7 +39,7 @@ void add_optimizer(std::vector<NamedTensor>& out, const std::string& prefix, con
   }
 }
 
-// float32 for what is a fraction, as the scaler itself holds its scale; int64 for what is counted.
+// Stores fractions as float32, as the scaler itself holds its scale, and counts as int64.
 void add_scaler(std::vector<NamedTensor>& out, const std::string& prefix, const train::GradScaler& scaler) {
   for (const auto& [name, value] : scaler.state_dict()) {
     const bool count = name == "growth_interval" || name == "_growth_tracker";

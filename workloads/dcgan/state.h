@@ -18,8 +18,8 @@ struct NamedTensor {
 };
 
 // The order is fixed: netG, netD (parameters, then buffers), optimizerG, optimizerD (exp_avg, exp_avg_sq, step of each
-// parameter that has them), in fp16 scalerG and scalerD (the entries of GradScaler::state_dict()), generator,
-// fixed_noise. The tensors are the trainer's own and not copies, except `step`,
+// parameter that has them), then generator and fixed_noise. In fp16, scalerG and scalerD (the entries of
+// GradScaler::state_dict()) come before the generator. The tensors are the trainer's own and not copies, except `step`,
 // those of the scalers and `generator`.
 std::vector<NamedTensor> state_of(const Trainer& trainer);
 

@@ -53,12 +53,13 @@ std::unique_ptr<train::GradScaler> scaler_of(const StepSettings& settings) {
       torch::kCPU, train::GradScaler::Settings{.enabled = settings.precision == program::Precision::Fp16});
 }
 
-// For what cannot fail here, because the slices of a batch add up to it.
+// Throws if the status is an error. It cannot be one here, because the slices of a batch add up to it.
 void must(const Status& status) {
   if (!status) throw ContractError(status.error().text());
 }
 
-// The phase names 64 as the batch at which `samples` stops growing: it has a row per picture of a batch, up to 64.
+// The phase states 64 as the batch at which `samples` stops growing: a run has a sample per picture of a batch, up to
+// 64.
 torch::Tensor make_fixed_noise(std::int64_t samples, std::int64_t nz) {
   const runtime::Phase phase("noise of the samples", {{"batch", kMostSamples}});
   return torch::randn({samples, nz, 1, 1});
@@ -142,7 +143,7 @@ void Trainer::update(train::GradScaler& scaler, torch::optim::Optimizer& optimiz
   if (Status said = scaler.update(); !said) scaler_said_ = std::move(said);
 }
 
-// By value: the pictures are freed here after the backward, which is the last use.
+// Takes the pictures by value, so that they are freed here after the backward pass, which is their last use.
 void Trainer::backward_real(torch::Tensor real) {
   netD->zero_grad();
   const torch::Tensor output = discriminate(real);

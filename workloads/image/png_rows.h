@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes a PNG row by row, so that a picture larger than memory can be written. write_png.h is the one call for a
-// picture that is there as a whole.
+// Writes a PNG row by row, so that a picture larger than memory can be written. For a picture that is there as a whole,
+// write_png.h is a single call.
 
 #include "ullage/base/result.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Weights of Pillow's antialiased resizes along one side, for the outputs inside a window only.
-// Source: Pillow, src/libImaging/Resample.c, precompute_coeffs() and normalize_coeffs_8bpc(): doubles, then fixed point
-// with 22 bits (32 - 8 - 2), so that sums of 8-bit samples stay in 32 bits.
+// Weights of Pillow's antialiased resizes along one side, for the outputs inside a window only. Source: Pillow,
+// src/libImaging/Resample.c, precompute_coeffs() and normalize_coeffs_8bpc(). They compute in doubles, then in fixed
+// point with 22 bits (32 - 8 - 2), so that sums of 8-bit samples stay in 32 bits.
 
 #include <algorithm>
 #include <cstdint>

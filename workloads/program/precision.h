@@ -25,11 +25,12 @@ std::string wrong_precision(const std::string& word);
 // it has none: torch then computes bf16 by way of float32.
 std::string bf16_instructions(std::string_view cpuinfo);
 
-// What to know before a run on the CPU with that text of /proc/cpuinfo, or on this one; "" if nothing.
+// Returns what to know before a run on the CPU with that text of /proc/cpuinfo, or on this CPU; "" if there is nothing.
 std::string advice(Precision precision, std::string_view cpuinfo);
 std::string advice(Precision precision);
 
-// For `ullage predict`: float32, and the half precision asked for (bf16 if none is), by their bits.
+// The choice for `ullage predict`: float32, and the half precision that was asked for (bf16 if none was), by their
+// bits.
 Choice precision_choice(Precision asked);
 
 }  // namespace ullage::program

@@ -47,8 +47,8 @@ struct Change {
   double correction(double beta) const { return 1 - std::pow(beta, steps); }
 };
 
-// The order of operations below is that of torch/optim/*.py, _single_tensor_*: a**0.5 and sqrt(a) differ in bits, and
-// so do tensor * (1 / a) and tensor / a.
+// The order of operations below is that of torch/optim/*.py, _single_tensor_*. It matters: a**0.5 and sqrt(a) differ in
+// bits, and so do tensor * (1 / a) and tensor / a.
 
 void move_means(const Change& c) {
   c.state[0].lerp_(c.gradient, 1 - kBeta1);

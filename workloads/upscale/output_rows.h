@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What comes out of the network as bytes of a PNG.
+// Turns what comes out of the network into bytes of a PNG.
 
 #include "image/png_rows.h"
 #include "ullage/runtime/ops/torch_compat.h"

@@ -45,7 +45,7 @@ Choice tile_choice(std::int64_t asked) {
   return {"tile", asked, {rows.begin(), rows.end()}};
 }
 
-// Begins so far down that every layer has rows of the picture, and ends before it ends.
+// Begins so far down the picture that every layer has rows of it, and stops before the picture's end.
 Status rehearse(const Options& options, PictureFacts facts, std::int64_t rows) {
   ULLAGE_TRY_VALUE(auto file, open_model(options.model, options.scale));
   const at::NoGradGuard no_grad;
@@ -75,9 +75,9 @@ Result<bool> rehearse_if_asked(const Options& options, program::Progress& progre
   if (!runtime::rehearsing()) return false;
   ULLAGE_TRY_VALUE(const auto facts, widest(options));
   const std::int64_t tile = options.tile > 0 ? options.tile : kUsualRows;
-  // Other rows, other roundings.
+  // A tile with another number of rows rounds differently.
   if (options.tile > 0) runtime::changes_results("--tile " + std::to_string(options.tile), "rounding");
-  // In whole folds and whole parts of a tile at the end, so that all takes run the same ops.
+  // Takes have whole folds, and whole parts of a tile at the end, so that all of them run the same ops.
   return torch_program::rehearse({{{"width", facts.size.width}, {"tile", tile}},
                                   {{64, 96, 128}, {8, 12, 16}},
                                   {tile_choice(tile)},

@@ -70,7 +70,7 @@ RowStream::RowStream(const Network& network, std::int64_t height, std::int64_t r
       up_(network.up.size(), Carry(2)) {}
 
 std::int64_t RowStream::tiles(const NetworkShape& shape, std::int64_t height, std::int64_t rows) {
-  // The last layers lie back by the rows that their own convolutions need: fewer than two of the trunk's.
+  // The last layers lag by the rows that their own convolutions need: fewer than two rows of the trunk.
   std::int64_t behind = 0;
   for (std::int64_t i = 0; i < shape.doublings; ++i) behind = 2 * behind + 1;
   behind += 2;
@@ -97,7 +97,7 @@ void RowStream::push(const Tensor& tile, const TakeRows& take) {
   }
   x = network_.trunk(trunk_.join(x), --first, height_);
   if (first + rows_ <= 0) return;
-  // Computed again rather than kept for so many rows: it is a thousandth of the work.
+  // The features are computed again rather than kept for so many rows: that is a thousandth of the work.
   x.add_(features(bytes, from, first));
   const std::int64_t part = rows_at_the_end(rows_);
   for (std::int64_t done = 0; done < rows_ && !this->done(); done += part) {

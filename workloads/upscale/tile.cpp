@@ -8,8 +8,8 @@ namespace {
 
 std::int64_t floats_kept(const NetworkShape& shape) {
   const std::int64_t features = shape.features, growth = shape.growth;
-  // 15 rows of a block's input, 6 of the inputs of its second and third dense block; 5, 4, 3 and 2 rows of what the
-  // first four convolutions of a dense block add.
+  // A block keeps 15 rows of its input, and 6 rows of the inputs of its second and third dense block. Of what the first
+  // four convolutions of a dense block add, it keeps 5, 4, 3 and 2 rows.
   const std::int64_t block = std::int64_t{15 + 6 + 6} * features + 3 * std::int64_t{5 + 4 + 3 + 2} * growth;
   std::int64_t kept = shape.blocks * block + 2 * features;  // and two rows before the trunk's last convolution
   for (std::int64_t i = 1; i <= shape.doublings; ++i) kept += std::int64_t{2} * features * (std::int64_t{1} << i);

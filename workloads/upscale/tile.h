@@ -3,7 +3,7 @@
 
 // How many rows go through the network at a time, and how many bytes that takes.
 //
-// A tile is a band of rows, as wide as the picture. A convolution of 3 x 3 needs one row above and one below, so each
+// A tile is a band of rows, as wide as the picture. A convolution of 3 x 3 needs one row above and one below. So each
 // layer's tile lies one row behind the tile of the layer before it, and keeps the rows that its next tile needs:
 //
 //   input   |== tile n-1 ==|== tile n ==|
@@ -25,7 +25,7 @@ inline constexpr std::int64_t kMostRows = 4096;
 // Rows of a tile that the last layers, whose rows are 2^doublings times as long, take at a time.
 constexpr std::int64_t rows_at_the_end(std::int64_t rows) { return rows < 4 ? 1 : rows / 4; }
 
-// Bytes of tensors for a picture of `width` pixels of the network (after folding), without the weights. Upper
+// Bytes of tensors for a picture of `width` pixels of the network (after folding), without the weights. These are upper
 // estimates: runs took up to 1 % less.
 struct TileBytes {
   Bytes kept;     // from tile to tile
@@ -41,10 +41,10 @@ TileBytes tile_bytes(const NetworkShape& shape, std::int64_t width, std::int64_t
 std::int64_t choose_rows(const NetworkShape& shape, std::int64_t width, std::int64_t streams, Bytes element,
                          Bytes room);
 
-// The most that choose_rows returns.
+// The largest number of rows that choose_rows() returns.
 inline constexpr std::int64_t kMostChosenRows = 64;
 
-// Without a budget.
+// The rows of a tile without a budget.
 inline constexpr std::int64_t kUsualRows = 32;
 
 }  // namespace ullage::upscale

@@ -33,7 +33,7 @@ namespace {
 using at::Tensor;
 using Clock = std::chrono::steady_clock;
 
-// The part of the stated bytes that libraries take in their first steps or that always stays free (docs/words.md:
+// The part of the stated bytes that libraries take in their first steps, or that always stays free (docs/words.md:
 // warm-up, margin).
 constexpr Bytes kAside = 56_MiB;
 

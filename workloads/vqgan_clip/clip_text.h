@@ -12,11 +12,11 @@
 
 namespace ullage::vqgan_clip {
 
-// Does what CLIP does with ftfy, html and str: resolves HTML references; makes curly quotes straight; turns Latin
-// ligatures and full and half width characters into ordinary letters; removes control characters; composes (NFC); makes
-// white space one blank; lowers the case. Two parts of ftfy are missing: wrongly decoded characters (UTF-8 as Latin-1)
-// are not repaired, and terminal escape sequences lose only their first character. BadArgument if the text is not
-// UTF-8.
+// Does what CLIP does with ftfy, html and str. Resolves HTML references, and makes curly quotes straight. Turns Latin
+// ligatures and full and half width characters into ordinary letters, and removes control characters. Composes (NFC),
+// makes white space one blank, and lowers the case. Two parts of ftfy are missing: wrongly decoded characters (UTF-8 as
+// Latin-1) are not repaired, and terminal escape sequences lose only their first character. BadArgument if the text is
+// not UTF-8.
 Result<std::string> clean_text(std::string_view text);
 
 // Splits cleaned text into runs of letters, single digits, runs of other characters, endings like 's, and the two marks

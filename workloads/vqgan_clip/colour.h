@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Changes colour and sharpness of pictures (N,3,H,W) of 0..1, as in kornia 0.5.4, each picture by its own number (N).
+// Changes colour and sharpness of pictures (N,3,H,W) of 0..1, as in kornia 0.5.4. Each picture has its own number (N).
 // The numbers are float32 as drawn; results have the dtype of the pictures.
 
 #include "ullage/runtime/ops/torch_compat.h"

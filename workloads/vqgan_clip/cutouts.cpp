@@ -56,9 +56,9 @@ Tensor lanczos2(double ratio) {
   return taps / taps.sum();
 }
 
-// Maps (N,C,H,W) to (N,C,side,side) as VQGAN-CLIP does for its square cutouts: a Lanczos filter along each axis that
-// shrinks (reflected at the rim), then bicubic with aligned corners. Half the filter, about 2 * H / side pixels, must
-// be less than H; for squares it is.
+// Maps (N,C,H,W) to (N,C,side,side) as VQGAN-CLIP does for its square cutouts. A Lanczos filter comes first, along each
+// axis that shrinks (reflected at the rim), then bicubic with aligned corners. Half the filter, about 2 * H / side
+// pixels, must be less than H; for squares it is.
 Tensor resample(const Tensor& pictures, std::int64_t side) {
   Tensor flat = pictures.reshape({-1, 1, pictures.size(2), pictures.size(3)});
   for (const std::int64_t axis : {2, 3}) {

@@ -2,9 +2,12 @@
 #pragma once
 
 // The cutouts of VQGAN-CLIP: pieces of one picture, each changed at random, that CLIP looks at. All random numbers are
-// drawn first, as tensors with the names of tests/vqgan_clip/dump.py: squares (N,3) of size, left, top; <i>/chosen (N;
-// booleans or bytes) and <i>/<figure> (figures.h) of augmentation i; strength (N,1,1,1); noise (N,3,side,side). They
-// are float32, except chosen, squares and orders.
+// drawn first, as tensors with the names of tests/vqgan_clip/dump.py. They are float32, except chosen, squares and
+// orders:
+//   squares (N,3)                     size, left, top
+//   <i>/chosen (N)                    of augmentation i: booleans or bytes
+//   <i>/<figure>                      of augmentation i (figures.h)
+//   strength (N,1,1,1), noise (N,3,side,side)
 //
 //   Latest, UpdatedPooling         the whole picture, pooled to (average + maximum) / 2, repeated N times
 //   Original, Updated, NrUpdated   squares, resampled
@@ -27,8 +30,8 @@ class Cutouts final {
   // is as large as possible. Always returns the same draws and leaves the default generator alone.
   Draws draw_all(std::int64_t height, std::int64_t width) const;
 
-  // Turns a picture (1,3,H,W) of 0..1 into cutouts (N,3,side,side) of its dtype, where N is that of the draws (all, or
-  // a part_of() them). The gradient goes to the picture. Draws of an augmentation that chose no cutout may be missing.
+  // Turns a picture (1,3,H,W) of 0..1 into cutouts (N,3,side,side) of its dtype. N is that of the draws, which may be a
+  // part_of() all. The gradient goes to the picture. Draws of an augmentation that chose no cutout may be missing.
   at::Tensor apply(const at::Tensor& picture, const Draws& draws) const;
 
   std::int64_t count() const { return count_; }

@@ -33,7 +33,7 @@ at::Tensor uniform(const at::Generator& generator, at::IntArrayRef shape, double
 
 Draws draw_angle(const Drawing& drawing, double most);  // angle (n), degrees in +-most
 // angle (n), degrees; shift (n,2), pixels; shear (n,2), degrees, if most_shear is given. kornia reads a shift of 0.1 as
-// the range 0..0.1: no shift sideways, and up to +-0.1 of the side vertically.
+// the range 0..0.1. That gives no shift sideways, and up to +-0.1 of the side vertically.
 Draws draw_affine(const Drawing& drawing, double most_angle, std::optional<double> most_shear);
 // corners (n,4,2), pixels: the picture's corners, moved towards the middle by up to distortion / 2 of the side.
 Draws draw_corners(const Drawing& drawing, double distortion);
@@ -48,8 +48,8 @@ Draws draw_noise(const Drawing& drawing);                // noise (n,3,side,side
 Draws draw_elastic(const Drawing& drawing);              // noise (n,2,side,side), -1..1
 Draws draw_points(const Drawing& drawing);               // points (n,5,2): spline_anchors(), moved by up to 0.8
 Draws draw_whole_crop(const Drawing& drawing);           // returns nothing: a crop of the whole picture is at 0,0
-// box (n,4) of left, top, width, height: the first of ten candidates that is smaller than the picture; if none is, one
-// of the whole width and 0.75 of the height.
+// box (n,4) of left, top, width, height. It is the first of ten candidates that is smaller than the picture. If none
+// is, it has the whole width and 0.75 of the height.
 Draws draw_box_to_enlarge(const Drawing& drawing);
 
 }  // namespace ullage::vqgan_clip

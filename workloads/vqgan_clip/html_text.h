@@ -12,7 +12,7 @@ namespace ullage::vqgan_clip {
 // one.
 enum class References { All, Ended };
 
-// Resolves each reference once, as Python's html.unescape does: the longest name wins, numbers from 128 to 159 are
+// Resolves each reference once, as Python's html.unescape does. The longest name wins. Numbers from 128 to 159 are
 // Windows-1252, and numbers of no character become U+FFFD or nothing. The names are in html_names.h.
 std::string unescape_html(std::string_view text, References which = References::All);
 

@@ -22,7 +22,7 @@ namespace ullage::vqgan_clip {
 namespace {
 
 constexpr int kSteps = 2;  // the first makes the optimizer's state; the second is like all later ones
-// Tokens per side of the smallest picture. 9 x 9 tokens of 256 channels are 20,736 elements; from 20,481 on, torch
+// Tokens per side of the smallest picture. 9 x 9 tokens of 256 channels are 20,736 elements. From 20,481 on, torch
 // convolves a single picture through oneDNN, as it does larger ones.
 constexpr std::int64_t kLeastTokens = 9;
 constexpr std::int64_t kSizes = 3;

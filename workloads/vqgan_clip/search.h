@@ -53,8 +53,8 @@ class Search final {
     at::Tensor features, losses;  // detached
   };
   Evaluation evaluate(const Draws& draws);
-  // Both compute losses and run the backward pass. look() runs it to all that `picture` was made from. look_in_parts()
-  // runs it to `picture`, once per part, then once through the decoder.
+  // Both compute losses and run the backward pass. look() runs it to everything that `picture` was made from.
+  // look_in_parts() runs it to `picture` once per part, then once through the decoder.
   Seen look(const at::Tensor& picture, const Draws& draws, double share);
   Seen look_in_parts(const at::Tensor& picture, const Draws& draws);
   at::Tensor hold_near_zero();

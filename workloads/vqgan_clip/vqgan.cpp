@@ -160,7 +160,7 @@ bool changes(const ModelConfig& config, std::int64_t level, std::int64_t before)
   return factor(level) != factor(before);
 }
 
-// Returns, for each row z (N,C), the index of the code e (K,C) with the least |z|^2 + |e|^2 - 2 z.e: (N).
+// Returns, for each row z (N,C), the index of the code e (K,C) with the least |z|^2 + |e|^2 - 2 z.e. The result is (N).
 Tensor nearest_of_rows(const Tensor& rows, const Tensor& codebook) {
   const Tensor distances =
       rows.pow(2).sum(1, /*keepdim=*/true) + codebook.pow(2).sum(1) - at::matmul(2 * rows, codebook.t());

@@ -26,7 +26,8 @@ struct Slices {
   std::int64_t attention = 0;  // queries computed together
 };
 
-// Returns the index of the codebook row (K,C) nearest to each token of z (B,C,h,w), the first if several are: (B,h,w).
+// Returns the index of the codebook row (K,C) nearest to each token of z (B,C,h,w): (B,h,w). Of equals, the first
+// counts.
 at::Tensor nearest(const at::Tensor& z, const at::Tensor& codebook, std::int64_t rows_at_once = 0);
 
 // Maps tokens to pictures.
@@ -64,7 +65,7 @@ class Encoder final {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // Maps a picture (1,3,H,W) of 0..1, H and W multiples of f, to z (1,C,H/f,W/f), contiguous: rows of `codebook`. A
+  // Maps a picture (1,3,H,W) of 0..1 to z (1,C,H/f,W/f), contiguous: rows of `codebook`. H and W are multiples of f. A
   // Gumbel encoder adds noise from torch's generator to its scores, in use as in training.
   at::Tensor operator()(const at::Tensor& picture, const at::Tensor& codebook) const;
 

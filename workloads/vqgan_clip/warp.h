@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Warps square pictures (N,3,side,side) as kornia 0.5.4 does: by a matrix (N,3,3) from source to target pixels, its
-// inverse, and a bilinear grid. As in kornia, pixels are mapped to -1..1 by 2x/(side-1)-1 for both values of
+// Warps square pictures (N,3,side,side) as kornia 0.5.4 does. It takes a matrix (N,3,3) from source to target pixels,
+// its inverse, and a bilinear grid. As in kornia, pixels are mapped to -1..1 by 2x/(side-1)-1 for both values of
 // `align_corners`. The grid is generated and sampled according to `align_corners`. Matrices and grids have the dtype of
 // the pictures, and no gradient.
 
