@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from cases import run_cases  # noqa: E402
 
-# {forward}, {layer}, {made}: where a person would write a remedy.
+# In place of {forward}, {layer} and {made} stands what a person would write for a remedy.
 PROGRAM = """
 import torch, torch.nn as nn, torch.utils.checkpoint
 class Layer(nn.Module):
@@ -155,7 +155,7 @@ def test_forward_called_in_place_of_the_module(switches: Switches) -> None:
 
 
 def test_casts_of_a_weight_that_was_written_are_made_anew(switches: Switches) -> None:
-    """Nothing ends the forward pass between the two calls."""
+    """Checks a forward pass that nothing ends between the two calls."""
     for write in ("with torch.no_grad(): net.head.weight.mul_(2)", "net.head.weight.data.mul_(2)"):
         twice = f"out = net(x); before = net.head.weight.clone()\n    {write}\n    again = net(x)"
         twice += "; import sys; print(torch.equal(out, again), file=sys.stderr); out = again"
@@ -169,7 +169,7 @@ def test_the_programs_own_autocast_is_left_alone(switches: Switches) -> None:
         outside, _, said = switches.run("autocast=bfloat16", forward=forward)
         plain, _, plain_said = switches.run(forward=forward)
         assert switches.equal(outside, plain) and said == plain_said, (said, plain_said)
-    # Inside a forward pass that was begun: the program's own counts, and the backward pass is outside of both.
+    # Inside a forward pass that was begun, the program's own autocast counts. The backward pass is outside of both.
     inner = "out = net(x)\n    with torch.autocast('cpu', enabled=False): out.float().sum().backward(); opt.zero_grad()"
     _, _, said = switches.run("autocast=bfloat16", forward=inner + "\n    import sys; print(torch.is_autocast_enabled('cpu'), file=sys.stderr); out = net(x)")
     assert said.split() == ["False"] * 4, said
@@ -211,7 +211,7 @@ def test_a_forward_pass_inside_an_autograd_function(switches: Switches) -> None:
 
 
 def test_checkpoints_that_no_network_is_around(switches: Switches) -> None:
-    """What they recompute has the type that it had in the forward pass."""
+    """Checks that what checkpoints recompute has the type that it had in the forward pass."""
     for call in ("(net, x, use_reentrant=False)", "(net, x.requires_grad_(), use_reentrant=True)",
                  "(lambda x: net(x) * 2, x, use_reentrant=False)"):
         call = "out = torch.utils.checkpoint.checkpoint" + call
@@ -245,7 +245,7 @@ def test_outputs_in_float32_if_a_loss_wants_them(switches: Switches) -> None:
 
 
 def test_checkpoints_change_no_bit(switches: Switches) -> None:
-    """The dropout of a layer is drawn again with the same generator."""
+    """Checks that the dropout of a layer is drawn again with the same generator."""
     outside, noted, _ = switches.run("checkpoint")
     by_hand, by_hand_noted, _ = switches.run(layer="torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)")
     plain, _, _ = switches.run()
@@ -319,7 +319,7 @@ def test_a_plain_run_ends_after_its_steps(switches: Switches) -> None:
     file, noted, said = switches.run("plain_run=3", forward=look)
     assert said.split() == ["0", "1", "2"] and not file.exists(), said
     assert 64 * 2**20 < noted["process"]["peak"] < 2**30 and 0 < noted["process"]["seconds"] < 10, noted
-    # It has fewer steps than that: what it took until its end counts, not that of its last step.
+    # it has fewer steps than that: its peak until its end counts, not that of its last step
     _, fewer, said = switches.run("plain_run=9", forward=look + "; step == 3 and (torch.ones(2**27), sys.exit())")
     assert said.split() == ["0", "1", "2", "3"] and fewer["process"]["peak"] > noted["process"]["peak"], (said, fewer)
     _, none, _ = switches.run(forward=look)

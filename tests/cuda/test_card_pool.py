@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The allocator before PyTorch's own, for each CUDA build of torch that is here; card_pool_check.cpp says how.
+"""Tests the allocator before PyTorch's own, for each CUDA build of torch that is here; card_pool_check.cpp says how.
 
 usage: test_card_pool.py SCRATCH --library FILE... [--compiler C++] [--wheels FOLDER] [--cuda-include FOLDER]
 [--stand-in FILE] Exits with 77 (skipped, with the reason) where no CUDA wheel of torch 2.11 or later or no CUDA 13

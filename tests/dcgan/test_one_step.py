@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One step of ullage's DCGAN against Python's torch, from the same weights, pictures and noise; then ten steps. The
-whole batch and micro-batches, in float32 and under autocast, with standard and separable blocks.
+"""Compares one step of ullage's DCGAN with Python's torch, from the same weights, pictures and noise; then ten steps.
+Covers the whole batch and micro-batches, float32 and autocast, standard and separable blocks.
 
 usage: test_one_step.py DCGAN_ONE_STEP [IMAGE_SIZE FEATURES BATCH MICRO_BATCH]
 The networks and the loop below are written from the description of pytorch/examples/dcgan, not from the C++."""
@@ -47,7 +47,7 @@ class Net(nn.Module):
 
 
 class Separable(nn.Module):
-    """A depthwise and a pointwise convolution, the pointwise one where the picture is smaller."""
+    """A depthwise and a pointwise convolution. The pointwise one works where the picture is smaller."""
 
     def __init__(self, ins, outs, up):
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage predict dcgan` and `--blocks`: the bytes of both, and which of them fits. Standard blocks come first.
+"""Tests `ullage predict dcgan` and `--blocks`: the bytes of both, and which of them fits. Standard blocks come first.
 
 usage: test_predict.py BIN_DIR [NAME of a test]
 """
@@ -53,7 +53,8 @@ def test_separable_blocks_fit_where_weights_decide(programs: Programs) -> None:
 
 
 def test_standard_blocks_may_be_the_smaller_ones(programs: Programs) -> None:
-    """Separable blocks keep more activations, so that standard ones may fit where those asked for do not."""
+    """Separable blocks keep more activations. So standard ones may fit where the separable ones that were asked for do
+    not."""
     standard, separable = peaks(programs, ACTIVATIONS_DECIDE)
     assert standard + 4 * MIB < separable, "the test needs a gap"
     assert programs.first_that_fits(ACTIVATIONS_DECIDE, "separable", (standard + separable) // 2) == "standard"

@@ -235,8 +235,8 @@ def test_other_options_and_pictures(place):
 
 
 def test_separable_blocks(place):
-    """Fewer weights, the same promises; the checkpoint says which blocks, and one from before they were there goes
-    on."""
+    """Fewer weights keep the same promises. The checkpoint says which blocks it has. A run continues from a checkpoint
+    of the time before blocks could be chosen."""
     place.run("a", "--steps", "4", "--blocks", "separable")
     place.run("b", "--steps", "2", "--blocks", "separable")
     place.run("b", "--steps", "4", "--blocks", "separable", "--resume")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs for a card: every tensor is large, so that a budget moves it.
+"""Runs random programs on a card. Every tensor is large, so that a budget moves it.
 
 usage: random_programs.py FIRST_SEED COUNT
 A program is a number of random actions on a set of tensors. Refusals within the budget are caught, as a program may do
@@ -57,7 +57,8 @@ class Program:
                 self.live.pop(self.random.randrange(len(self.live)))
 
     def beside(self, action):
-        """Runs an action on another stream, after this one's work. This one waits for it afterwards."""
+        """Runs an action on another stream, after the work of the current stream. The current stream waits for it
+        afterwards."""
         stream = self.random.choice(side_streams)
         stream.wait_stream(torch.cuda.current_stream())
         before = list(self.live)
@@ -68,7 +69,7 @@ class Program:
             for tensor in before:
                 tensor.record_stream(stream)
             torch.cuda.current_stream().wait_stream(stream)
-        for tensor in self.live:  # what was made there is used here
+        for tensor in self.live:  # what the action made is used on the current stream
             tensor.record_stream(torch.cuda.current_stream())
         done["beside"] += 1
 
@@ -157,7 +158,7 @@ class Program:
         self.random.choice(self.events).query()
 
     def do_use_two_threads(self):
-        """Another thread works on some of the same tensors meanwhile. It may write what this one reads."""
+        """Lets another thread work on some of the same tensors meanwhile. That thread may write what this one reads."""
         if self.is_helper:
             return
         helper = Program(self.random.random(), self.random.sample(self.live, len(self.live) // 2))

@@ -377,7 +377,7 @@ def test_a_budget_on_the_card(dry: Dry) -> None:
     least = tight["least_budget_bytes"]
     assert least < tight["budget_bytes"] and under(least)["spilled_bytes"] > tight["spilled_bytes"], least
     below = under(least * 19 // 20, code=1)
-    named = below["least_budget_bytes"]  # the refusal names it: enough for the refused op
+    named = below["least_budget_bytes"]  # the least budget that the refusal names is enough for the refused op
     assert below["least_budget_is_partial"] and f"a budget of" in below["message"], below
     assert least * 19 // 20 < named <= least, (named, least)
     print(f"   at the least of {least // MIB}: done; at {least * 19 // 20 // MIB}: refused, {named // MIB} named", flush=True)

@@ -75,7 +75,7 @@ class Dry:
         self.kept = self.folder / "kept"
 
     def run(self, *words, code, **variables):
-        """On a card of 2 GiB; the dry run's own exit code is the command's."""
+        """Runs the words on a card of 2 GiB. The dry run's own exit code is the command's."""
         for file in self.files():
             os.unlink(self.kept / file)
         done = subprocess.run([str(self.bin / "ullage"), "run", "--dry", "--quiet", "--device", "cuda:2GiB", "--", *map(str, words)],
@@ -87,7 +87,7 @@ class Dry:
         return self.run(self.bin / "ullage", "explain", "--keep", "kept", *options, "--", self.python, *before, program + ".py", code=code)
 
     def armed(self, program, code, **variables):
-        """As in a Python with the package: its folder of packages has ullage.pth."""
+        """Runs as in a Python with the package: its folder of packages has ullage.pth."""
         return self.run(self.python, "-c", ARMED, PACKAGE, program + ".py", code=code, ULLAGE_EXPLAIN="kept", **variables)
 
     def files(self, end=""):
@@ -197,7 +197,7 @@ def test_armed_by_the_environment(dry: Dry) -> None:
     assert "a card refused 1 request;" in done.stderr and dry.files() == dry.files(".pickle"), (dry.files(), done.stderr)
     dry.armed("host", 1, PATH=path)
     assert [one[-4:] for one in dry.files()] == [".log", ".txt"], dry.files()
-    # Without the command there is nobody to ask.
+    # There is no command that could be asked.
     done = dry.armed("host", 1)
     assert dry.files() == dry.files(".log") and "next: ullage explain" in done.stderr, (dry.files(), done.stderr)
 

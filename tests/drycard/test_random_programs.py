@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs under budgets on a dry card: nothing is over, and no check of the card finds an error.
+"""Runs random programs under budgets on a dry card: nothing is over, and no check of the card finds an error.
 
 usage: test_random_programs.py BIN_FOLDER PYTHON_WITH_CUDA_TORCH PROGRAMS
 Needs .venv-cuda, which `tools/setup cuda` makes; is skipped without it.

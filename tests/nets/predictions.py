@@ -18,8 +18,8 @@ Grid = dict[str, list[int]]  # "batch": [2, 3, 4]
 
 @dataclasses.dataclass
 class Told:
-    """A prediction. `tried` are the grids that it took; "itself": small sizes did not tell and the net was run at the
-    size."""
+    """A prediction. `tried` are the grids that it took. "itself" among them: small sizes did not suffice, and the net
+    was run at the size."""
     json: dict
     tried: list[str]
 
@@ -70,7 +70,8 @@ class Failed(Exception):
 
 
 class Predictions:
-    """Takes are recorded once for each grid, and what follows from them is asked of the file."""
+    """Predicts from takes. They are recorded once for each grid, and the file of takes is asked for what follows from
+    them."""
 
     def __init__(self, bin_dir: str, program: str, folder: str, scale: str = "tiny"):
         self.ullage, self.program = str(pathlib.Path(bin_dir, "ullage")), program
@@ -81,7 +82,7 @@ class Predictions:
         return [self.program, "--net", net, "--scale", self.scale, "--steps", str(STEPS), "--losses"]
 
     def takes(self, net: str, grid: Grid) -> pathlib.Path:
-        """The file of takes at all sizes of the grid."""
+        """Returns the file of takes at all sizes of the grid."""
         key = (net, text_of(grid))
         if key not in self.files:
             file = self.folder / f"takes-{len(self.files)}.ullage"
@@ -93,7 +94,7 @@ class Predictions:
         return self.files[key]
 
     def predict_command(self, net: str, grid: Grid, at: Sizes, more: list[str]) -> subprocess.CompletedProcess:
-        """All in one command, as a person types it."""
+        """Runs `ullage predict` with everything in one command, as a person types it."""
         vary = itertools.chain.from_iterable(("--vary", f"{name}={','.join(map(str, values))}")
                                              for name, values in grid.items())
         target = itertools.chain.from_iterable(("--at", f"{name}={value}") for name, value in at.items())
@@ -101,8 +102,8 @@ class Predictions:
         return self._run([self.ullage, "predict", "--json", *more, *vary, *target, "--", *self.command(net), *knobs])
 
     def told(self, net: str, grid: Grid, at: Sizes) -> Told:
-        """What `ullage predict` says, by the same way: these sizes, others if it names them, in the end the size
-        itself."""
+        """Returns what `ullage predict` says, in the way that it goes itself: these sizes, others if it names them, in
+        the end the size itself."""
         tried = []
         for _ in range(1 + OTHER_SIZES):
             tried.append(text_of(grid))
@@ -128,7 +129,7 @@ class Predictions:
         return Told(json.loads(done.stdout), tried + ["itself"])
 
     def real(self, net: str, at: Sizes, more: list[str] = ()) -> dict:
-        """The report of a run at that size."""
+        """Runs the net at that size and returns the report."""
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
         done = self._run([self.ullage, "run", "--quiet", "--memory", ROOMY, "--spill", str(self.folder), "--report",

@@ -27,16 +27,17 @@ class Run:
         return (self.report or {}).get(name) or 0
 
     def floor(self) -> int | None:
-        """The budget that the run asked for when it was refused; of several figures the largest that is no joke.
+        """Returns the budget that the run asked for when it was refused. Of several figures the largest counts, up to
+        ROOMY.
 
-        The net `catch` asks for 2^60 bytes on purpose, and what would serve that is no floor of the net.
+        The net `catch` asks for 2^60 bytes on purpose. A budget that would serve that is no floor of the net.
         """
         named = [int(n) for n in re.findall(r"a budget of [^(;]*\((\d+) bytes\) would serve", self.said)]
         named.append(self.figure("least_budget_bytes"))
         return max((n for n in named if n <= ROOMY), default=0) or None
 
     def first_words(self) -> str:
-        """What failed first; the summary of `ullage run` comes behind it."""
+        """Returns the line about what failed first; the summary of `ullage run` comes behind it."""
         lines = [line for line in self.said.splitlines() if line.strip()]
         return lines[0] if lines else "it said nothing"
 
@@ -53,7 +54,7 @@ class Runs:
         return [name for name in names if not self.only or name in self.only]
 
     def plain(self, net: str, scale: str, steps: int, threads: int = 2) -> Run:
-        """A run without Ullage; each is done once and remembered."""
+        """Runs the net without Ullage. Each run is done once and remembered."""
         key = (net, scale, steps, threads)
         if key not in self.known:
             self.known[key] = self._run([self.program, *self._words(*key)], {}, None)
@@ -67,7 +68,7 @@ class Runs:
 
     def under(self, budget: int, net: str, scale: str, steps: int, threads: int = 2,
               environment: dict | None = None, options: tuple[str, ...] = ()) -> Run:
-        """`options`: more of `ullage run`."""
+        """`options` are further options of `ullage run`."""
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
         head = [str(self.ullage), "run", "--memory", str(budget), "--spill", str(self.folder), "--report", str(report)]
@@ -75,9 +76,10 @@ class Runs:
         return self._run(head + words, environment or {}, report)
 
     def beside_the_pool(self, roomy: Run, net: str, scale: str) -> int:
-        """Bytes of a budget that are not the pool's: `stated - limit` of store/budget.h.
+        """Returns the bytes of a budget that are not the pool's: `stated - limit` of store/budget.h.
 
-        The larger of what is set aside at the start (a budget that cannot start names it) and what stood outside later.
+        They are the larger of what is reserved at the start (a budget that cannot start names it) and what the run had
+        outside.
         """
         refused = self.under(MIB, net, scale, 1)
         return max(least_to_start(refused.said), roomy.figure("outside_pool_bytes") + MARGIN)
@@ -112,7 +114,7 @@ def _json(file: pathlib.Path) -> dict | None:
 
 
 def least_to_start(said: str) -> int:
-    """The bytes with which a pool of nothing can start, as the refusal of a budget of 1 MiB names them."""
+    """Returns the bytes with which an empty pool can start. The refusal of a budget of 1 MiB names them."""
     named = re.search(r"state at least [^(]*\((\d+) bytes\)", said)
     if not named:
         raise SystemExit(f"a budget of 1 MiB was not refused with the least that can start: {said}")
@@ -120,7 +122,7 @@ def least_to_start(said: str) -> int:
 
 
 def ended_well(run: Run) -> list[str]:
-    """Problems of a run that should have come to its end."""
+    """Returns the problems of a run that should have come to its end."""
     if run.code != 0:
         return [f"exit code {run.code}: {run.first_words()}"]
     if run.told is None or not all(isinstance(loss, float) for loss in run.told["losses"]):
@@ -139,7 +141,8 @@ def differences(run: Run, plain: Run) -> list[str]:
 
 
 def kept_its_budget(run: Run, budget: int) -> list[str]:
-    """Problems of a run with the budget it was given; the operating system's own figure is the judge."""
+    """Returns the problems of a run with the budget that it was given. The operating system's own figure is the
+    judge."""
     if run.report is None:
         return ["no report"]
     problems = []

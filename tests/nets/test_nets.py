@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified nets under `ullage run`: the plain program's bits at every budget, in every stress, on a failing disk.
+"""Runs unmodified nets under `ullage run`: the plain program's bits at every budget, in every stress, on a failing
+disk.
 
 usage: test_nets.py BIN_DIR NETS [--all] [--net NAME,...] [--disk LIBFAILING_DISK] [SELECTION...]
 SELECTION: plain, fractions, stress, long, failures; none: all of them. --all: every case, at larger scale, instead of
@@ -37,7 +38,7 @@ def mib(count: int) -> str:
 
 
 def test_plain(runs: Runs, everything: bool) -> int:
-    """A net whose bits change by themselves judges nothing."""
+    """Compares two plain runs of each net. A net whose bits change by themselves judges nothing."""
     table = Table("Plain, twice: deterministic", "net                   scale")
     for net in runs.nets():
         for scale in ("tiny", "small") if everything else ("tiny",):
@@ -47,7 +48,7 @@ def test_plain(runs: Runs, everything: bool) -> int:
 
 
 def at_or_above(budget: int, runs: Runs, net: str, scale: str, steps: int, threads: int = 2) -> tuple[int, Run, int]:
-    """Budget, run and number of tries: below its floor a program is refused, and names the floor."""
+    """Returns budget, run and number of tries. Below its floor a program is refused, and names the floor."""
     run = runs.under(budget, net, scale, steps, threads)
     for tries in range(1, MOST_TRIES):
         floor = run.floor()
@@ -92,8 +93,9 @@ def row(budget: int, pool: int, run: Run) -> list[str]:
 
 
 def test_stress(runs: Runs, everything: bool) -> int:
-    """ops: everything is moved out before every op. strict: the same, and no access may come unannounced. thread: a
-    thread moves everything out all the time, and no op is announced, so that faults alone bring it back."""
+    """Tests three kinds of stress. ops: everything is moved out before every op. strict: the same, and no access may
+    come unannounced. thread: a thread moves everything out all the time, and no op is announced, so that faults alone
+    bring tensors back."""
     table = Table("Everything moved out, again and again", "net                   stress   spilled  unannounced")
     scale, steps = ("small", 5) if everything else ("tiny", 3)
     for net in runs.nets():
@@ -113,7 +115,7 @@ def test_stress(runs: Runs, everything: bool) -> int:
 
 
 def pressing(runs: Runs, net: str, share: float, threads: int = 2) -> int:
-    """A budget in which the tiny net comes to its end, but not without moving tensors."""
+    """Returns a budget in which the tiny net comes to its end, but not without moving tensors."""
     roomy = runs.under(ROOMY, net, "tiny", 3, threads)
     wanted = runs.beside_the_pool(roomy, net, "tiny") + int(share * roomy.figure("pool_peak_bytes"))
     budget, run, _ = at_or_above(wanted, runs, net, "tiny", 3, threads)
@@ -124,10 +126,11 @@ def pressing(runs: Runs, net: str, share: float, threads: int = 2) -> int:
 
 
 def test_long(runs: Runs, everything: bool) -> int:
-    """No growth over 1,000 steps (2,000 with --all): the peaks are compared with those of a quarter as many.
+    """Checks for growth over 1,000 steps (2,000 with --all): the peaks are compared with those of a quarter as many
+    steps.
 
-    A peak never falls, so bytes that are lost a little at a step would stand in the longer run's peak 750 steps more.
-    The limit, a twentieth and one MiB, is passed by a loss of one page (4 KiB) a step.
+    A peak never falls. So bytes that are lost a little at a step would stand in the longer run's peak, 750 steps more.
+    The limit is a twentieth and one MiB. A loss of one page (4 KiB) a step passes it.
     """
     few, many = (500, 2000) if everything else (250, 1000)
     table = Table(f"{many} steps under pressure, MiB",
@@ -172,7 +175,8 @@ print(*got, os.pread(unnamed, 100, 0) == b"x" * 100)
 
 
 def failure_problems(run: Run, plain: Run) -> list[str]:
-    """A run on a bad disk may recover or end with an error that says why. Other bits, or a crash, it may not."""
+    """Judges a run on a bad disk. It may recover, or end with an error that says why. Other bits or a crash are
+    problems."""
     if run.code == 0:
         return differences(run, plain)
     if run.code < 0 or run.code >= 128:
@@ -189,7 +193,7 @@ def with_failure(runs: Runs, net: str, budget: int, disk: str, call: str, how: s
 
 
 def test_failures(runs: Runs, everything: bool, disk: str) -> int:
-    """Call 1, 2, 4, 8, ... of each kind fails, until a run makes fewer calls than that."""
+    """Makes call 1, 2, 4, 8, ... of each kind fail, until a run makes fewer calls than that."""
     disk_is_as_told(disk, str(runs.folder))
     table = Table("One call to the disk fails", "net                   call           how")
     cases = [("WRITE", "EIO", False), ("WRITE", "ENOSPC", True), ("READ", "EIO", False)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified nets whose steps are planned: the plan is adopted, it holds what it said, the bits are the plain
+"""Runs unmodified nets whose steps are planned: the plan is adopted and keeps its promises, and the bits are the plain
 program's.
 
 usage: test_plans.py BIN_DIR NETS [--all] [--net NAME,...] [SELECTION...] SELECTION: shares, files, room, ends; none:
@@ -40,7 +40,7 @@ def plan_of(run: Run) -> dict | None:
 
 
 def plan_problems(run: Run, static: bool) -> list[str]:
-    """What is wrong with how a run kept to the plan that it has."""
+    """Returns what is wrong with how a run kept to the plan that it has."""
     plan, problems = plan_of(run), []
     if plan is None:
         return []
@@ -60,7 +60,7 @@ def plan_problems(run: Run, static: bool) -> list[str]:
 
 
 def lacking_for_a_plan(run: Run) -> int | None:
-    """How many bytes the run says that its tensors lacked for a plan; None: it does not say so."""
+    """Returns how many bytes the run says that its tensors lacked for a plan; None: it does not say so."""
     said = re.search(r"no plan keeps the tensors within ([\d.]+) MiB; the least is ([\d.]+) MiB", run.said)
     return int((float(said[2]) - float(said[1]) + 0.02) * MIB) if said else None
 
@@ -91,8 +91,8 @@ def test_shares(runs: Runs, everything: bool) -> int:
             for share in (*SHARES, *MORE_SHARES) if everything else SHARES:
                 budget, run, _ = at_or_above(beside + int(share * peak), runs, net, scale, STEPS)
                 # The threads of a kernel may take their scratch at the same time or one after the other. So an op may
-                # need a little more than a share leaves, and the run names what it lacks: with that there must be a
-                # plan.
+                # need a little more than a share leaves, and the run names what it lacks. With that much more there
+                # must be a plan.
                 if plan_of(run) is None and (lacks := lacking_for_a_plan(run)) is not None and lacks <= PARALLEL_SCRATCH:
                     budget, run, _ = at_or_above(budget + lacks, runs, net, scale, STEPS)
                 problems = judged(run, plain, budget, static)
@@ -108,7 +108,8 @@ def said_by(runs: Runs, *words: str) -> str:
 
 
 def test_files(runs: Runs, everything: bool) -> int:
-    """A plan that is read from a file is there from the first whole step on; one of another program changes nothing."""
+    """A plan that is read from a file is there from the first whole step on. A plan of another program changes
+    nothing."""
     table = Table("Plans from files", "net                   plan of                budget       peak   planned      seen  adopted   "
                   "steps  recomputes  spills")
     made = {}
@@ -155,7 +156,7 @@ def test_room(runs: Runs, everything: bool) -> int:
 
 
 def test_ends(runs: Runs, everything: bool) -> int:
-    """A program's end does not wait for more than planning in the background; nothing of it is in use by then."""
+    """A program's end waits for the planning in the background and for nothing else. Planning uses nothing by then."""
     table = Table("A program that ends while its plan is made", "net                   budget  runs")
     for net in runs.only or ("resize", "gan"):
         plain, roomy = runs.plain(net, "tiny", 3), runs.under(ROOMY, net, "tiny", 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage predict` against runs of the same programs: never under, to the byte where it says "exact".
+"""Compares `ullage predict` with runs of the same programs: never under, to the byte where it says "exact".
 
 usage: test_predict.py BIN_DIR NETS [--net NAME]
 """
@@ -22,7 +22,7 @@ MOST_ABOVE = 16 << 20  # bytes of the process: the memory of libraries is known 
 # net.
 MOST_ABOVE_IN_ONE_PROCESS = 24 << 20
 # Net, grid, targets, laws of which one must be given. If the order of two threads varies, or oneDNN rounds sizes up,
-# small sizes may not suffice for an exact law; otherwise the law must be "exact".
+# small sizes may not suffice for an exact law. Otherwise the law must be "exact".
 CASES = [
     ("transformer_dropout", {**BATCH, "length": [8, 12, 16, 20]}, [{"batch": 7, "length": 40}], ["exact"]),
     ("transformer", BATCH, [{"batch": 9}], ["exact"]),
@@ -34,7 +34,7 @@ CASES = [
 
 
 def line(name: str, told: Told, real: dict, laws: list[str], most_above: int = MOST_ABOVE) -> bool:
-    """Prints one line; whether all is well."""
+    """Prints one line. Returns whether all is well."""
     verdict = judge(told, real)
     problems = verdict.problems + ([] if verdict.law in laws else [f"the law is {verdict.law}: {told.json['why']}"])
     if verdict.process > most_above:
@@ -54,7 +54,7 @@ def test_nets(predictions: Predictions, only: str) -> int:
 
 
 def test_in_one_command(predictions: Predictions) -> int:
-    """The way to the size itself, as a person goes it: the LSTM's sizes are on no law."""
+    """Goes to the size itself as a person would, in one command: the LSTM's sizes follow no law."""
     done = predictions.predict_command("lstm", BATCH, {"batch": 5}, [])
     if done.returncode != 0:
         raise Failed(f"exit code {done.returncode}: {done.stderr}")
@@ -71,7 +71,7 @@ def test_in_one_command(predictions: Predictions) -> int:
 
 
 def picture(file: pathlib.Path, side: int) -> None:
-    """A PNG of noise."""
+    """Writes a PNG of noise."""
     draw = random.Random(str(file))
     rows = b"".join(b"\0" + draw.randbytes(3 * side) for _ in range(side))
 
@@ -83,8 +83,8 @@ def picture(file: pathlib.Path, side: int) -> None:
 
 
 def shipped(bin_dir: str, folder: pathlib.Path, name: str, sizes: list[str], work: list[str], laws: list[str]) -> int:
-    """A program that Ullage ships tries its sizes in one process. `sizes`: what both are given; `work`: what a run
-    needs."""
+    """Tests a shipped program, which tries its sizes in one process. `sizes` are given to both commands, `work` to the
+    run alone."""
     ullage = str(pathlib.Path(bin_dir, "ullage"))
     done = subprocess.run([ullage, "predict", "--json", name, *sizes], capture_output=True, text=True, cwd=folder)
     if done.returncode != 0:
@@ -99,7 +99,7 @@ def shipped(bin_dir: str, folder: pathlib.Path, name: str, sizes: list[str], wor
 
 
 def test_dcgan(bin_dir: str, folder: pathlib.Path) -> int:
-    """With pictures made up."""
+    """Predicts with made-up pictures."""
     pictures = folder / "pictures"
     pictures.mkdir()
     for k in range(48):
@@ -109,7 +109,7 @@ def test_dcgan(bin_dir: str, folder: pathlib.Path) -> int:
 
 
 def test_pulse(bin_dir: str, folder: pathlib.Path) -> int:
-    """With weights of the true names, and a picture made up."""
+    """Predicts with weights of the true names, and a made-up picture."""
     weights = folder / "weights"
     subprocess.run([sys.executable, str(ROOT / "tools" / "make_weights"), "pulse", str(weights), "--resolution", "256",
                     "--fmap-max", "64"], check=True, capture_output=True)

@@ -82,7 +82,7 @@ class Build:
 
 
 def noticed(build: Build, number: int, mutant: Mutant) -> tuple[int, str]:
-    """How many recorded cases differ, and what is to be said."""
+    """Returns how many recorded cases notice the mutant, and a line about it."""
     text = (build.sources / "ullage" / "sim" / mutant.file).read_text()
     if text.count(mutant.right) != 1:
         return -1, f"'{mutant.right}' stands {text.count(mutant.right)} times in {mutant.file}; rewrite this mutant"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of the caching allocator against torch's own, event for event; README.md says how.
+"""Compares the model of the caching allocator with torch's own, event for event; README.md says how.
 
-Exits with 77 (skipped, with the reason) where no CUDA wheel of torch 2.11 or later or no CUDA 13 headers are.
+Exits with 77 (skipped, with the reason) if there is no CUDA wheel of torch 2.11 or later, or no CUDA 13 headers.
 """
 import argparse
 import dataclasses
@@ -26,7 +26,7 @@ class Skip(Exception):
 
 @dataclasses.dataclass
 class Size:
-    """Operations of each named case, of each random case, number of random cases."""
+    """How many operations each named case has and each random case, and how many random cases there are."""
 
     named: int
     random: int
@@ -85,7 +85,7 @@ def torches(folder: str | None, scratch: pathlib.Path) -> list[wheels.Torch]:
 
 
 def compare(oracle: str, torch: wheels.Torch, replay: pathlib.Path, scratch: pathlib.Path, size: Size) -> int:
-    """The number of runs that found a difference."""
+    """Returns the number of runs that found a difference."""
     bad = 0
     for addresses in ("growing", "first_fit"):
         common = [oracle, "compare", "--torch", torch.version, "--replay", replay, "--scratch", scratch, "--addresses",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA wheels of torch: which there are, and the few files of them that the oracle needs.
+"""Finds CUDA wheels of torch, and unpacks the few files of them that the oracle needs.
 
 usage: wheels.py unpack WHEEL FOLDER     writes FOLDER/torch-<version>/{include,lib}, prints that folder
 """
@@ -20,13 +20,14 @@ class Torch:
     root: pathlib.Path  # has include/ and lib/
 
     def runtime(self) -> str:
-        """The CUDA runtime that its library asks for: "libcudart.so.13"."""
+        """Returns the CUDA runtime that its library asks for: "libcudart.so.13"."""
         found = re.search(rb"libcudart\.so\.\d+", (self.root / "lib" / "libc10_cuda.so").read_bytes())
         return found.group().decode() if found else "no libcudart"
 
 
 def unpack(wheel: pathlib.Path, folder: pathlib.Path) -> pathlib.Path | None:
-    """None: the wheel is no CUDA build. Takes 5 MB of the wheel's 500 and a tenth of a second."""
+    """Returns the unpacked folder. None: the wheel is no CUDA build. Takes 5 MB of the wheel's 500 and a tenth of a
+    second."""
     with zipfile.ZipFile(wheel) as members:
         names = members.namelist()
         if "torch/lib/libc10_cuda.so" not in names:
@@ -46,7 +47,7 @@ def version_in(text: str) -> str:
 
 
 def find(folder: pathlib.Path | None, scratch: pathlib.Path) -> list[Torch]:
-    """All CUDA builds, by version: this Python's own torch, and those of the folder, packed and unpacked."""
+    """Returns all CUDA builds by version: this Python's own torch, and those of the folder, packed and unpacked."""
     roots = []
     spec = importlib.util.find_spec("torch")
     if spec is not None and spec.origin:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Python's `import torch` is noticed: a package torch made for these tests, with the preload's fake torch and
-runtime.
+"""Tests how Python's `import torch` is noticed, with a package torch made for these tests and the preload's fake torch
+and runtime.
 
 usage: test_python_import.py FAKES, the folder with same/, other/ and lib/ of tests/preload
 """
@@ -44,7 +44,7 @@ class Runs:
                               cwd=self.folder, timeout=120)
 
     def under(self, *words: str, **options: str):
-        """As `ullage run` has it: the library and a ledger in the environment."""
+        """Runs a command as `ullage run` does: with the library and a ledger in the environment."""
         return self.plain(*words, LD_PRELOAD=str(self.fakes / "lib/libullage_preload.so"), ULLAGE_LEDGER="100:1",
                           **options)
 
@@ -164,7 +164,7 @@ def test_a_torch_of_another_version(runs: Runs) -> None:
 
 
 def test_a_runtime_that_is_asked_for(runs: Runs) -> None:
-    """As ullage.run() does, in a process that `ullage run` did not start."""
+    """Opens the runtime as ullage.run() does, in a process that `ullage run` did not start."""
     code = f"""
 import ctypes
 preload = ctypes.CDLL({str(runs.fakes / "lib/libullage_preload.so")!r})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the reference of PULSE does, as one safetensors file, for a program in another language to be held
-against.
+"""Writes what the reference of PULSE does as one safetensors file, with which a program in another language can be
+compared.
 
 Inputs, float32 figures in the dtype of the run where they are not weights:
   synthesis/<key>, gaussian_fit/mean, gaussian_fit/std (F32); wanted (B,3,s,s); latents (B,L,512); noise/<i>
@@ -45,7 +45,7 @@ class Case:
 
 
 def make_case(options, resolution: int, fmap_max: int, side: int, batch: int, seed: int) -> Case:
-    """In float32. The pictures wanted are D of what latents and noises of the next seed give."""
+    """Makes the case in float32. The pictures wanted are D of what latents and noises of the next seed give."""
     weights = pulse.random_weights(resolution, fmap_max, seed)
     net = Synthesis(resolution, fmap_max)
     net.load_state_dict(weights["synthesis"])

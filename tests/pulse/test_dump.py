@@ -35,7 +35,7 @@ def part(tensors, prefix):
 
 
 def search_from(tensors, dtype):
-    """From the inputs of the file alone."""
+    """Returns a search that begins with the inputs of the file alone."""
     net = networks.Synthesis(16, 8)
     net.load_state_dict(part(tensors, "synthesis/"), strict=True)
     fit = {name: figures.to(dtype) for name, figures in part(tensors, "gaussian_fit/").items()}

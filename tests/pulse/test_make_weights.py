@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/make_weights: every container holds the same figures under the published names, as Python's torch reads them.
+"""Tests tools/make_weights: every container holds the same figures under the published names, as Python's torch reads.
 
 usage: test_make_weights.py      with a Python that has torch
 """
@@ -39,7 +39,8 @@ FIRST_BYTES = {"zip": b"PK\x03\x04", "torchscript": b"PK\x03\x04", "legacy": b"\
 
 
 def make(folder, *arguments):
-    """Exit code, stdout and stderr, in this process: importing torch takes longer than the rest."""
+    """Runs the tool in this process, because importing torch takes longer than the rest. Returns exit code, stdout and
+    stderr."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -92,7 +93,7 @@ def test_seeds_differ_and_are_kept():
 
 
 def test_state_dicts_tell_versions():
-    """As nn.Module.state_dict does."""
+    """Tests that state dicts have _metadata, as those of nn.Module.state_dict do."""
     for container in ("zip", "legacy"):
         with tempfile.TemporaryDirectory() as folder:
             state = made(folder, container, *SMALL)["synthesis"]
@@ -100,7 +101,7 @@ def test_state_dicts_tell_versions():
 
 
 def test_full_size():
-    """The published counts; shapes only, nothing is drawn."""
+    """Compares with the published counts. Only shapes are made; nothing is drawn."""
     synthesis, mapping = dict(pulse.synthesis_shapes(1024)), dict(pulse.mapping_shapes())
     kernels = {name for name in synthesis if name.endswith(".intermediate.kernel")}
     count = sum(torch.Size(shape).numel() for name, shape in synthesis.items() if name not in kernels)

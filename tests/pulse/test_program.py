@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ullage-pulse against the reference: the picture, its gradients and every step in float64; options; what a person
-meets.
+"""Compares ullage-pulse with the reference: the picture, its gradients and every step in float64. Tests options and
+what a person meets.
 
 usage: test_program.py ULLAGE_PULSE [NAME of a test]      with a Python that has torch, numpy and Pillow
 """
@@ -44,7 +44,7 @@ def part(tensors, prefix):
 
 
 def apart(ours, theirs):
-    """The largest difference, of the largest figure."""
+    """Returns the largest difference, as a share of the largest figure."""
     assert ours.shape == theirs.shape, f"{tuple(ours.shape)} and {tuple(theirs.shape)}"
     return ((ours - theirs).abs().max() / theirs.abs().max()).item()
 
@@ -88,7 +88,8 @@ class Place:
         return safetensors.read(file)[0]
 
     def reference(self, dtype=torch.float64):
-        """The search of the reference with these options: the first evaluation, rows of every step, the result."""
+        """Runs the reference's search with these options. Returns the first evaluation, rows of every step, and the
+        result."""
         case = self.case.to(dtype)
         seen, rows = [], {"total": [], "distance": [], "latents": []}
         one = search.Search(case.synthesis, case.fit, case.wanted, case.start, self.options)
@@ -113,7 +114,8 @@ class Place:
 
 
 def compare(place, *arguments, limits=(1e-9, 1e-9, 1e-6)):
-    """The program's dump against the reference; the largest differences of image, gradients and all steps."""
+    """Compares the program's dump with the reference. Returns the largest differences of image, gradients and all
+    steps."""
     found = place.dumped("--double", *arguments)
     first, gradients, rows, result, one = place.reference()
     figures = (max(apart(found["image"], first.image), apart(found["low"], first.low)),

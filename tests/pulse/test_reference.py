@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of PULSE against formulas written out a second time, finite differences, and what a search must do.
+"""Compares the reference of PULSE with formulas written a second time and finite differences; tests what a search does.
 
 usage: test_reference.py      with a Python that has torch
 """
@@ -79,14 +79,14 @@ def test_small_nets_take_made_weights():
 
 
 def convolved(x, weight):
-    """3x3 with zeros around: a sum of nine shifted products."""
+    """Computes a 3x3 convolution with zeros around, as a sum of nine shifted products."""
     padded, side = F.pad(x, (1, 1, 1, 1)), x.size(2)
     windows = ((weight[:, :, i, j], padded[:, :, i : i + side, j : j + side]) for i in range(3) for j in range(3))
     return sum(torch.einsum("oc,bchw->bohw", w, part) for w, part in windows)
 
 
 def finished(state, prefix, x, w, noise):
-    """An epilogue from its description, with moments written out."""
+    """Computes an epilogue from its description, with moments written out."""
     x = x + state[prefix + "noise.weight"][None, :, None, None] * noise
     x = torch.where(x > 0, x, 0.2 * x)
     mean = x.mean((2, 3), keepdim=True)
@@ -107,7 +107,7 @@ def blurred(x):
 
 
 def picture_by_hand(state, resolution, w, noises):
-    """The whole net, with other means: no call of a layer's own function."""
+    """Computes the whole net by other means, without a call of a layer's own function."""
     def bias(name):
         return state[name + ".bias"][None, :, None, None]
 
@@ -121,7 +121,7 @@ def picture_by_hand(state, resolution, w, noises):
         block = f"blocks.{side}x{side}."
         if side > 4:
             up = weight(block + "conv0_up")
-            # The fused way has its kernel the other way round: a transposed convolution turns it.
+            # The fused way has its kernel the other way round, because a transposed convolution turns it.
             up = up.flip(2, 3) if side >= 128 else up
             x = blurred(convolved(x.repeat_interleave(2, 2).repeat_interleave(2, 3), up)) + bias(block + "conv0_up")
         x = finished(state, block + "epi1.", x, w[:, layer], noises[layer])

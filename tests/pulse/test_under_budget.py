@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage run pulse` at 1024 pixels, end to end: within its bytes down to the floor, with the plain program's bits,
-refused in words below it; weights of every container, batches, every option that changes what a step holds.
+"""Tests `ullage run pulse` at 1024 pixels, end to end: within its bytes down to the floor, with the plain program's
+bits; refused in words below it. Covers weights of every container, batches, and every option that changes a step.
 
 usage: test_under_budget.py BIN_DIR [NAME of a test]
 """

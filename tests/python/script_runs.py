@@ -23,10 +23,11 @@ LOOKS_EVERY = 0.03  # seconds between two looks at the tree
 
 
 class ScriptRuns(Runs):
-    """What Runs calls a net is a script's path below `scripts`, what it calls the scale its further arguments.
+    """Runs scripts. What Runs calls a net is a script's path below `scripts`; what Runs calls the scale is its further
+    arguments.
 
-    Steps stand in the script, threads in the environment. `told` of a run has stdout as `said` and the SHA-256
-    of each value in the saved state as `parts`; `peak` is not below the tree's, as far as looks saw it.
+    The script itself has its steps, and the environment has the threads. In `told` of a run, `said` is stdout and
+    `parts` has the SHA-256 of each value in the saved state. `peak` is not below the tree's, as far as looks saw it.
     """
 
     def __init__(self, bin_dir: str, folder: str, only: str = "", threads: int = 2):
@@ -58,9 +59,9 @@ class ScriptRuns(Runs):
 
 
 class Tree:
-    """While entered: looks at the resident bytes (Pss) of this process's descendants together, without `ullage` itself.
+    """While entered, looks at the resident bytes (Pss) of this process's descendants together, without `ullage` itself.
 
-    What comes and goes between two looks is missed; wait4 tells the peak of the largest process exactly.
+    What comes and goes between two looks is missed. wait4 tells the peak of the largest process exactly.
     """
 
     def __init__(self):
@@ -91,12 +92,12 @@ def _descendants(pid: int) -> list[int]:
                 own = pathlib.Path(f"/proc/{child}/comm").read_text().strip() != "ullage"
                 found += [child] * (own and not _same_memory(child, pid)) + _descendants(child)
     except OSError:
-        pass  # it ended meanwhile
+        pass  # the process ended meanwhile
     return found
 
 
 def _same_memory(child: int, parent: int) -> bool:
-    """Whether the child is between vfork and exec: its bytes are then its parent's, not more."""
+    """Returns whether the child is between vfork and exec: its bytes are then its parent's, not more."""
     return len({pathlib.Path(f"/proc/{pid}/statm").read_text() for pid in (child, parent)}) == 1
 
 
@@ -109,7 +110,7 @@ def _pss(pid: int) -> int:
 
 
 def digests(value, name: str = "") -> collections.abc.Iterator[tuple[str, str]]:
-    """Name and SHA-256 of every value in nested containers: bytes of tensors, the text of what is none."""
+    """Yields name and SHA-256 of every value in nested containers: of a tensor's bytes, of any other value's text."""
     if isinstance(value, torch.Tensor):
         raw = value.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
         yield name, hashlib.sha256(repr((value.dtype, value.shape)).encode() + raw).hexdigest()
@@ -124,7 +125,7 @@ def digests(value, name: str = "") -> collections.abc.Iterator[tuple[str, str]]:
 
 
 def as_plain(run: Run, plain: Run) -> list[str]:
-    """Problems of a run that must be the plain one to whoever sees it: exit code, stdout, stderr, saved state."""
+    """Returns the problems of a run that must look like the plain one: exit code, stdout, stderr, saved state."""
     code = plain.code if plain.code >= 0 else 128 - plain.code  # a signal's number becomes 128 + n, as in shells
     problems = [] if run.code == code else [f"exit code {run.code}, not {code}: {run.first_words()}"]
     if run.said != plain.said:

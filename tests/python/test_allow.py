@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage run --allow bf16` on a script that nobody changed: the bits and the peak of autocast written in by hand. With
-if-needed: which steps are cast.
+"""Tests `ullage run --allow bf16` on a script that nobody changed: the bits and the peak are those of autocast written
+in by hand. With if-needed: which steps are cast.
 
 usage: test_allow.py BIN, the folder of `ullage`
 """
@@ -81,8 +81,8 @@ def test_bits_and_peak_of_autocast_by_hand(runs: Runs) -> None:
 
 
 def test_ops_are_counted(runs: Runs) -> None:
-    """Forward 3 products and 2 ReLUs; backward 5 products, 2 ReLUs, 3 sums of biases. Casts, views, losses are not
-    counted."""
+    """Counts 3 products and 2 ReLUs in forward, and 5 products, 2 ReLUs and 3 sums of biases in backward. Casts, views
+    and losses are not counted."""
     text = ("import torch, torch.nn as nn\nnet = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))\n"
             "nn.functional.cross_entropy(net(torch.randn(16, 8)), torch.zeros(16, dtype=torch.long)).backward()")
     assert runs.run("--allow", "bf16", text=text)[2]["half_ops"] == 15
@@ -125,7 +125,7 @@ def test_a_dear_plan_and_bf16_are_timed(runs: Runs) -> None:
 
 
 def test_a_device_without_bf16(runs: Runs) -> None:
-    """A torch that refuses bf16, as one on an old card does."""
+    """Runs with a torch that refuses bf16, as one on an old card does."""
     text = ("import torch\ndef refuse(self, *_, **__): raise RuntimeError('Current CUDA Device does not support bfloat16.')\n"
             "torch.autocast.__init__ = refuse\ntorch.nn.Linear(2, 2)(torch.ones(1, 2))\nprint('went on')")
     out, said, report = runs.run("--allow", "bf16", text=text, code=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage.explain` of the package: exceptions, files, and what is neither.
+"""Tests `ullage.explain` of the package: exceptions, files, and inputs that are neither.
 
 usage: test_explain.py BIN, the folder of ullage
 """
@@ -19,7 +19,7 @@ WORDS = ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capa
 
 
 def caught(error: Exception) -> Exception:
-    """Raised while another is handled, as a training loop's would be."""
+    """Returns an error that is raised while `error` is handled, as a training loop's would be."""
     try:
         try:
             raise error

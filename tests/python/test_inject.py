@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python programs that nobody changed, under `ullage run`: however they are started, whatever they start.
+"""Runs Python programs that nobody changed under `ullage run`, however they are started and whatever they start.
 
 usage: test_inject.py BIN, the folder of ullage [NAME of a test]
 """
@@ -124,7 +124,8 @@ def test_under_pressure(runs: Runs) -> None:
 
 
 def blocks_outside_the_pool(runs: Runs, lines: str) -> None:
-    """In a step these lines take blocks of the heap, while tensors fill the pool and nothing is reserved any more."""
+    """Runs lines in a step that take blocks of the heap, while tensors fill the pool and nothing is reserved any
+    more."""
     script = runs.write("blocks.py", """
 import torch
 kept = [torch.full((1 << 20,), float(i)) for i in range(60)]
@@ -150,7 +151,7 @@ print(total)
 
 
 def test_a_large_block_outside_the_pool(runs: Runs) -> None:
-    """The heap takes 48 MiB faster than any watch looks."""
+    """Takes 48 MiB from the heap faster than any watch looks."""
     blocks_outside_the_pool(runs, """block = bytearray(b"x") * (48 << 20)
 assert block[12345] == ord("x")
 del block""")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage.run` and `ullage.predict` of the package, and the names that parameters have in a recording.
+"""Tests `ullage.run` and `ullage.predict` of the package, and the names that parameters have in a recording.
 
 usage: test_package.py BIN, the folder of ullage [NAME of a test]
 """

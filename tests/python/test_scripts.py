@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python scripts that nobody changed under `ullage run`: the plain run's output, state and exit code at every budget.
+"""Runs Python scripts that nobody changed under `ullage run`: plain output, state and exit code at every budget.
 
 usage: test_scripts.py [--script NAME] [--threads N] BIN_DIR [SELECTION...]      with a Python that has torch
 SELECTION: plain, training, packages, behaviour, retry, failing, stress; none: all of them. Of packages only
@@ -36,7 +36,8 @@ def succeeding(runs: ScriptRuns, kind: str) -> list[str]:
 
 
 def test_plain(runs: ScriptRuns) -> int:
-    """A script whose bits change by themselves judges nothing; nor does one that saves nothing."""
+    """Compares two plain runs. A script whose bits change by themselves judges nothing; nor does one that saves
+    nothing."""
     table = Table("Plain, twice: deterministic", "script")
     for kind in KINDS:
         for script in succeeding(runs, kind):
@@ -93,7 +94,7 @@ def test_behaviour(runs: ScriptRuns) -> int:
 
 
 def test_retry(runs: ScriptRuns) -> int:
-    """The script's own search for a batch that fits ends where one fits, as if it had begun there."""
+    """The script searches for a batch that fits. It must end at one that fits, as if the script had begun there."""
     table = Table("A script that halves its batch after torch.OutOfMemoryError", COLUMNS)
     if RETRYING not in runs.scripts("behaviour"):
         return 0
@@ -113,7 +114,7 @@ def test_retry(runs: ScriptRuns) -> int:
 
 
 def test_failing(runs: ScriptRuns) -> int:
-    """The script's own end: its traceback and its exit code, nothing more."""
+    """Tests the script's own end: its traceback and its exit code, nothing more."""
     table = Table("Scripts that fail", "script                          how")
     if NOT_SUCCEEDING not in runs.scripts("behaviour"):
         return 0
@@ -126,7 +127,7 @@ def test_failing(runs: ScriptRuns) -> int:
 
 
 def test_stress(runs: ScriptRuns) -> int:
-    """Everything is moved out before every op; or by a thread all the time, and no op is announced."""
+    """Moves everything out before every op; or a thread does so all the time, and no op is announced."""
     table = Table("Everything moved out, again and again", "script                          stress   spilled")
     for script in (script for kind in KINDS for script in succeeding(runs, kind)):
         plain = runs.plain(script, "", 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number and name that `read` takes out of a snapshot against what Python's own pickle reads, line by line.
+"""Compares every number and name that `read` takes out of a snapshot with what Python's own pickle reads, by lines.
 
-The small copies always, and all the real files where they lie beside the checkout. Python's pickle runs whatever a file
-asks for, so only these known files are given to it, and no name in them is looked up.
+The small copies are always compared, and all the real files if they lie beside the checkout. Python's pickle runs
+whatever a file asks for. So only these known files are given to it, and no name in them is looked up.
 
 usage: test_against_python.py SNAPSHOT_DUMP
 """
@@ -26,7 +26,7 @@ class DataOnly(pickle.Unpickler):
 
 
 class Dump:
-    """The lines of snapshot_dump.cpp, from plain Python objects."""
+    """Makes the lines that snapshot_dump.cpp prints from plain Python objects."""
 
     def __init__(self, snapshot) -> None:
         self.lines, self.numbers, self.snapshot = [], {}, snapshot

@@ -3,7 +3,7 @@
 """Compares what weights_dump reads of files that torch writes here with the tensors that were written, bit by bit:
 types, shapes, strides, offsets, which tensors share a storage, and every byte.
 
-Ends with 77 (skipped) where there is no torch.
+Ends with 77 (skipped) if there is no torch.
 
 usage: test_weights_against_torch.py WEIGHTS_DUMP [FOLDER]      FOLDER: where the files are left
 """
@@ -101,7 +101,7 @@ def checkpoints() -> dict:
 
 
 def named(value, path: tuple = ()):
-    """The rule of checkpoint_pickle.h, over Python's own objects."""
+    """Yields names and tensors by the rule of checkpoint_pickle.h, from Python's own objects."""
     if isinstance(value, torch.Tensor):
         yield ".".join(path), value
     elif isinstance(value, dict):
@@ -140,7 +140,7 @@ def write_safetensors(path: pathlib.Path, tensors: dict) -> None:
 
 
 def write_all(folder: pathlib.Path) -> list[tuple[pathlib.Path, list[str]]]:
-    """Files and the lines that are expected of each."""
+    """Writes the files. Returns each with the lines that are expected of it."""
     files = []
     for name, checkpoint in checkpoints().items():
         for form, protocol in itertools.product(("legacy", "zip"), (2, 4)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium, spoken to over WebDriver's plain HTTP: no package beyond Debian's chromium and
+"""Drives a headless Chromium over WebDriver's plain HTTP, with no package beyond Debian's chromium and
 chromium-driver."""
 import base64
 import json
@@ -59,7 +59,7 @@ class Browser:
         return self.call("/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def look(self, width, height, dark=False, touch=False):
-        """How wide the page is shown, and whether the person likes it dark."""
+        """Sets how wide the page is shown, and whether the person likes it dark."""
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
         self.devtools("Emulation.setTouchEmulationEnabled", enabled=touch)
         self.devtools("Emulation.setEmulatedMedia",
@@ -78,7 +78,7 @@ class Browser:
         return self.call("/se/log", {"type": kind})
 
     def requests(self):
-        """Addresses that the page asked for since it was opened, itself aside."""
+        """Returns the addresses that the page asked for since it was opened, without its own."""
         sent = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
         urls = [m["params"]["request"]["url"] for m in sent if m["method"] == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith("data:")][1:]
@@ -99,6 +99,6 @@ class Browser:
             {"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]})
 
     def shot(self, file, whole=True):
-        """A picture of the page, all of it."""
+        """Writes a picture of the page into the file: of all of it, or of the part in view."""
         got = self.devtools("Page.captureScreenshot", captureBeyondViewport=whole)
         pathlib.Path(file).write_bytes(base64.b64decode(got["data"]))

@@ -52,13 +52,14 @@ def segments(snapshot):
 
 
 def has_every_key(snapshot):
-    """Layouts B to D; of an older one (a list, shape A) only what torch reads of the result is looked at."""
+    """Returns whether all keys are there, as in layouts B to D. Of an older snapshot (a list, shape A) only what torch
+    reads of the result is looked at."""
     return (isinstance(snapshot, dict) and all("address" in b for s in snapshot["segments"] for b in s["blocks"])
             and all(key in s for s in snapshot["segments"] for key in SEGMENT_KEYS))
 
 
 def adds_up(snapshot):
-    """torch refuses to summarise what does not."""
+    """Returns whether the blocks of each segment add up. Torch refuses to summarise a snapshot in which they do not."""
     return all(sum(b["size"] for b in s["blocks"]) == s["total_size"] for s in snapshot["segments"])
 
 
@@ -70,7 +71,7 @@ def without_empty_ends(traces):
 
 
 def check_memory_viz(source, written):
-    """True when the file has all keys and the written one was compared with it."""
+    """Returns true if the file has all keys and the written one was compared with it."""
     after = pickle.load(open(written, "rb"))
     if source.suffix == ".ullage":
         check_converted_trace(source, after)
@@ -96,7 +97,7 @@ def check_memory_viz(source, written):
 
 
 def check_converted_trace(source, after):
-    """A trace has no allocator: what is written for it has to be a snapshot that viewers can show."""
+    """Checks a converted trace. A trace has no allocator, so the file must be a snapshot that viewers can show."""
     assert adds_up(after), source
     for device, events in enumerate(after["device_traces"]):
         live = {}
@@ -140,7 +141,7 @@ def check_perfetto(source, written):
     threads = {(e["pid"], e["tid"]) for e in trace["traceEvents"]
                if e["name"] == "thread_name" and e["args"]["name"].startswith("ops of thread")}
     for row, slices in rows.items():
-        if row in threads:  # ops are within each other
+        if row in threads:  # ops are nested
             continue
         slices.sort()
         for (_, end), (begin, _) in zip(slices, slices[1:]):

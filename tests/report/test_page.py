@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The pages that `explain`, `plan` and `advise` write with --html in a real browser: what each shows equals the JSON,
-it works, and it is readable.
+"""Tests the pages that `explain`, `plan` and `advise` write with --html in a real browser. What each shows equals the
+JSON, it works, and it is readable.
 
 usage: test_page.py ULLAGE WRITE_TRACE DATA OUT WRITE_ADVICE     DATA: tests/data; OUT: for pages and pictures of them
 """
@@ -35,7 +35,7 @@ def explain(file, *options):
 
 
 class Page:
-    """A page made from an input, opened; and the JSON of the same input."""
+    """A page that was made from an input and opened, and the JSON of the same input."""
 
     def __init__(self, made_from, name):
         self.file = OUT / f"{name}.html"
@@ -43,7 +43,7 @@ class Page:
 
 
 def inputs():
-    """The small files that come with the tests; zipped ones are unzipped beside the pages."""
+    """Returns the small files that come with the tests; zipped ones are unzipped beside the pages."""
     found = sorted((DATA / "snapshots").glob("*.pickle")) + sorted((DATA / "profiles").glob("*.json*"))
     for file in sorted((DATA / "snapshots").glob("*.pickle.gz")):
         plain = OUT / file.stem
@@ -81,7 +81,7 @@ class InTheBrowser(unittest.TestCase):
         self.assertEqual(self.browser.requests(), [], page.file.name)
 
     def place(self, selector, share=0.5, high=0.5):
-        """A point of an element in the window, scrolled into sight."""
+        """Returns a point of an element in the window, scrolled into sight."""
         return self.browser.run("""
             const e = document.querySelector(arguments[0]);
             e.scrollIntoView({block: "center"});
@@ -97,7 +97,7 @@ class InTheBrowser(unittest.TestCase):
                            {"type": "pointerUp", "button": 0})
 
     def numbers(self, selector):
-        """The bytes of elements, as they stand in the page beside the text for people."""
+        """Returns the bytes of elements, as they stand in the page beside the text for people."""
         return self.browser.run("return [...document.querySelectorAll(arguments[0])].map((e) => +e.dataset.bytes)",
                                 selector + "[data-bytes]")
 
@@ -238,7 +238,7 @@ class InTheBrowser(unittest.TestCase):
 
     # ---- tensors, stacks, events and the search, against the recording itself
     def recorded(self):
-        """The events of the history, as PyTorch wrote them."""
+        """Returns the events of the history, as PyTorch wrote them."""
         with open(OUT / self.history.json["source"]["file"].rpartition("/")[2], "rb") as file:
             return next(events for events in pickle.load(file)["device_traces"] if events)
 
@@ -408,7 +408,7 @@ class InTheBrowser(unittest.TestCase):
 
     # ---- plans
     def plan(self, name, *options):
-        """A page of `ullage plan` and the JSON of the same."""
+        """Makes a page of `ullage plan`. Returns the JSON of the same plan."""
         page = Page.__new__(Page)
         page.file = OUT / f"{name}.html"
         words = [ULLAGE, "plan", OUT / "small.ullage", "--rate", "1GB", "--effort", "1", "--json", "--html", page.file,

@@ -66,8 +66,8 @@ CASES = {}
 
 
 def case(**expected):
-    """`deviations`, `rescues`: how many there may be at most; nothing: any. `least_steps`: that run as planned.
-    `all_planned`: the step of the adoption and all later ones do."""
+    """`deviations`, `rescues`: how many there may be at most; nothing: any. `least_steps`: at least so many steps run
+    as planned. `all_planned`: the step of the adoption and all later ones run as planned."""
     def add(function):
         CASES[function.__name__] = (function.__doc__ or "", expected)
         return function

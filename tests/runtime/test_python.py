@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python under the pool: training, numpy, saving, a DataLoader's forked workers, torch's own exception.
+"""Tests Python under the pool: training, numpy, saving, a DataLoader's forked workers, torch's own exception.
 
 usage: test_python.py ULLAGE LIBULLAGE_TORCH
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of many kinds under the interceptor and the saved-tensor hooks: the same results as without.
+"""Runs programs of many kinds under the interceptor and the saved-tensor hooks: the results are the same as without.
 
 usage: test_python_hooks.py LIBRARY [PART OF A CASE'S NAME]
 """

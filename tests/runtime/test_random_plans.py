@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs of real ops under a plan: the bits are the plain program's, the peak is the planned one, nothing is
-rescued.
+"""Runs random programs of real ops under a plan: the bits are the plain program's, the peak is the planned one, nothing
+is rescued.
 
 usage: test_random_plans.py BIN_DIR RANDOM_PROGRAM [--seeds FIRST:LAST] [--ops N,N,...] [--shares PERCENT,...]
 By hand: --seeds 1:40 --ops 200,1200 --shares 85,70,55,45.
@@ -31,7 +31,7 @@ class RandomRuns(Runs):
 
 
 def plan_problems(run: Run, needed: bool, crowded: bool) -> list[str]:
-    """`crowded`: so much stood outside the pool that it had to give way, which may cost rescues."""
+    """`crowded`: the pool had to give way to what the process took outside it, which may cost rescues."""
     plan = (run.report or {}).get("plan")
     if plan is None:
         return ["no plan was adopted"] if needed else []

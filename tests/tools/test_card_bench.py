@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/card.py judges rightly, with a program, an `ullage` and a card that are made up here: no torch, no card.
+"""Tests that bench/card.py judges rightly, with a program, an `ullage` and a card that are made up: no torch, no card.
 
 usage: test_card_bench.py [PART OF A TEST'S NAME]
 """

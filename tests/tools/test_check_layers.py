@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker of layers finds each kind of wrong include and of wrong list, and nothing in a right tree."""
+"""Tests that the checker of layers finds each kind of wrong include and wrong list, and nothing in a right tree."""
 import pathlib
 import subprocess
 import sys

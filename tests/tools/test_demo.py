@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's comparison measures, draws and judges rightly, with a program and an `ullage` that are made up here: no
-torch.
+"""Tests that the demo's comparison measures, draws and judges rightly, with a made-up program and a made-up `ullage`:
+no torch.
 
 usage: test_demo.py [PART OF A TEST'S NAME]
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""mobilenet_v2 and efficientnet_b0 of ullage::train against the same networks in Python: outputs, a step of training,
-running averages, the weights of a seed; from state_dicts in each form that torch.save has. All is bit-equal, in
-float32 and float64. With torchvision in the environment its networks are compared too; without, the networks below,
-whose keys and shapes are held to torchvision's by a digest.
+"""Compares mobilenet_v2 and efficientnet_b0 of ullage::train with the same networks in Python: outputs, a step of
+training, running averages, the weights of a seed. State dicts come in each form that torch.save has. All is bit-equal,
+in float32 and float64. If torchvision is installed, its networks are compared too. If not, the networks below are
+compared; their keys and shapes are those of torchvision, which a digest proves.
 
 usage: test_classifiers.py TRAIN_CLASSIFY [PART_OF_A_TEST'S_NAME]"""
 
@@ -133,7 +133,7 @@ def digest(net):
 
 
 def with_random_averages(net):
-    """As after training: no average is 0 and no variance 1."""
+    """Draws weights and averages as after training: no average is 0 and no variance 1."""
     torch.manual_seed(11)
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ullage::train against torch.amp and torch.utils.checkpoint, from the same weights, data and seeds.
+"""Compares ullage::train with torch.amp and torch.utils.checkpoint, from the same weights, data and seeds.
 
 usage: test_parity.py TRAIN_PARITY [PART_OF_A_TEST'S_NAME]
-All is bit-equal, but the gradient of micro-batches and that of the whole batch: sums in another order."""
+All is bit-equal, except the gradient of micro-batches and that of the whole batch, which are sums in another order."""
 
 import pathlib
 import subprocess

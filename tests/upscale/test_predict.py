@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage predict upscale`: from nine small tiles to others, as they are when they are run; nothing written.
+"""Tests `ullage predict upscale`: it predicts other tiles from nine small ones, as runs of them show; nothing is
+written.
 
 usage: test_predict.py BIN_DIR [NAME of a test]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ullage-upscale against a network of plain modules: figures, tiles, ways to name layers, kinds of pictures, bad input.
+"""Compares ullage-upscale with a net of plain modules: figures, tiles, names of layers, kinds of pictures, bad input.
 
 usage: test_program.py ULLAGE_UPSCALE [NAME of a test]      with a Python that has torch, numpy and Pillow
 """
@@ -64,7 +64,7 @@ class Place:
 
 
 def apart(ours, theirs) -> float:
-    """The largest difference, of the largest figure."""
+    """Returns the largest difference, as a share of the largest figure."""
     assert ours.shape == theirs.shape, f"{tuple(ours.shape)} and {tuple(theirs.shape)}"
     return ((ours - theirs).abs().max() / theirs.abs().max()).item()
 

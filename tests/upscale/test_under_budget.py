@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage run upscale`, end to end: within its bytes, with the plain program's bits; tiles chosen from the bytes
+"""Tests `ullage run upscale`, end to end: within its bytes, with the plain program's bits; tiles chosen from the bytes
 stated; refused in words below the least.
 
 usage: test_under_budget.py BIN_DIR [NAME of a test]

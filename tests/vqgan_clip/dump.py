@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the reference of VQGAN-CLIP does, as one safetensors file, for a program in another language to be held
-against.
+"""Writes what the reference of VQGAN-CLIP does as one safetensors file, with which a program in another language can be
+compared.
 
 The weights are those of `tools/make_weights vqgan-clip --small` at the same seed, half precision where its archive has
 that. Inputs, float32 figures in the dtype of the run where they are not weights:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nets of the reference with random weights, small unless said otherwise."""
+"""Makes nets of the reference with random weights, small unless said otherwise."""
 import pathlib
 import sys
 

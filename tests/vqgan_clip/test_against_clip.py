@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tokeniser against CLIP's own (package clip-anytorch, with ftfy and regex), on texts by chance.
+"""Compares the tokeniser with CLIP's own (package clip-anytorch, with ftfy and regex), on random texts.
 
-Repair of wrongly decoded characters is switched off in ftfy: that is not done here, and said so.
+Repair of wrongly decoded characters is switched off in ftfy, because the tokeniser does not do it, and says so.
 usage: test_against_clip.py PROGRAM     vqgan_clip_tokenise; ULLAGE_CLIP_VOCABULARY names the vocabulary
 """
 import importlib.util
@@ -53,7 +53,7 @@ def main() -> int:
 
     fix_text = ftfy.fix_text
     ftfy.fix_text = lambda text: fix_text(text, fix_encoding=False)
-    # The file alone: the package itself would need torch.
+    # Loads the file alone, because the package itself would need torch.
     path = pathlib.Path(package.submodule_search_locations[0]) / "simple_tokenizer.py"
     spec = importlib.util.spec_from_file_location("simple_tokenizer", path)
     module = importlib.util.module_from_spec(spec)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference's cutouts and augmentations against formulas written out a second time, and what must hold of them.
+"""Compares the reference's cutouts and augmentations with formulas written a second time, and checks their properties.
 
 usage: test_cutouts.py [PART OF A NAME]      with a Python that has torch
 """
@@ -21,7 +21,7 @@ SIDE = 24
 
 
 def kinds():
-    """Every augmentation there is, by a name to tell."""
+    """Yields every augmentation there is, with a name to show."""
     for table, ones in (("latest", augment.LATEST), ("nrupdated", augment.NRUPDATED)):
         yield from ((f"{table} {name}", one) for name, one in ones.items())
     yield from ((f"updated {i}", one) for i, one in enumerate(augment.UPDATED))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cutouts in C++ against the reference: draws bit for bit, cutouts and gradients in both precisions, and parts.
+"""Compares cutouts in C++ with the reference: draws bit for bit, cutouts and gradients in both precisions, and parts.
 
 usage: test_cutouts_in_cpp.py VQGAN_CLIP_CUTOUTS [PART OF A NAME]      with a Python that has torch
 """
@@ -58,7 +58,7 @@ CASES = (
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What the program makes of a random picture and some cases."""
+    """Runs the program on a random picture and some cases."""
 
     height: int = 40
     width: int = 60
@@ -89,7 +89,7 @@ class Run:
         return [part(found, f"{i}/") for i in range(len(self.cases))]
 
     def wanted(self, case: Case):
-        """The reference's cutouts and gradient."""
+        """Returns the reference's cutouts and gradient."""
         picture = self.picture.clone().requires_grad_()
         cuts = case.cutouts(self.side).apply(picture, case.draw(self.side, self.height, self.width))
         (cuts * self.weight[: case.count]).sum().backward()
@@ -130,7 +130,7 @@ def same_cutouts(ours, wanted, case):
 
 
 def test_draws_are_the_same_bits():
-    """And so is what the generator draws next, though draws of all were made in between."""
+    """Compares the draws, and what the generator draws next, although draws of all cutouts were made in between."""
     for height, width in PICTURES:
         run = Run(height, width)
         for case, ours in zip(run.cases, found(run)):
@@ -156,7 +156,7 @@ def test_draws_of_all_choose_all():
 
 
 def test_cutouts_and_gradients_are_the_same_bits():
-    """In both precisions: it is the same torch, and its operations in the same order."""
+    """Compares in both precisions: it is the same torch, and its operations in the same order."""
     for height, width in PICTURES:
         for dtype in (torch.float32, torch.float64):
             run = Run(height, width, dtype)
@@ -179,8 +179,8 @@ def test_parts_are_the_whole():
 
 
 def test_draws_of_a_file_without_empty_tensors():
-    """Those of another seed than the case's, as dump.py leaves them: nobody may be chosen, and then there are no
-    figures."""
+    """Uses the draws of another seed than the case's, as dump.py leaves them. An augmentation may choose nobody, and
+    then there are no figures."""
     run = Run(dtype=torch.float64, cases=tuple(Case("latest", EVERY, count=2, seed=seed) for seed in range(8)))
     others = [dataclasses.replace(case, seed=case.seed + 100) for case in run.cases]
     draws = [case.draw(SIDE, run.height, run.width) for case in others]
@@ -191,7 +191,7 @@ def test_draws_of_a_file_without_empty_tensors():
 
 
 def test_at_full_size():
-    """What CLIP takes, of the usual picture."""
+    """Makes cutouts of the size that CLIP takes, of the usual picture."""
     cases = (Case(count=4), Case(count=4, augments=EVERY), Case("updated", count=4))
     for dtype, parts in ((torch.float32, (1, 3)), (torch.float64, ())):
         run = Run(256, 256, dtype, 224, cases, parts)

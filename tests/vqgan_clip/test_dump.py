@@ -37,7 +37,7 @@ def part(tensors, prefix):
 
 
 def search_from(tensors, dtype, options, cutouts, first=nets.FIRST):
-    """From the inputs of the file alone."""
+    """Returns a search that begins with the inputs of the file alone."""
     net = nets.empty_vqgan(first)
     net.load_state_dict(part(tensors, "vqgan/"), strict=True)
     clip = Clip(part(tensors, "clip/"), dtype)
@@ -119,7 +119,7 @@ def test_the_seed_gives_the_draws():
 
 
 def test_weights_are_those_that_are_made():
-    """By the tool, from the same seed, in its published containers."""
+    """Compares with weights that the tool makes from the same seed, in its published containers."""
     tensors, _ = dumped("--seed", "2", "--steps", "1")
     assert torch.equal(tensors["vqgan/decoder.conv_in.weight"], nets.first_weights(seed=2)["decoder.conv_in.weight"])
     half = tensors["clip/visual.proj"]

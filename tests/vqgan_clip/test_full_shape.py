@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ullage-vqgan-clip with nets of the published sizes against the reference: picture, vectors, gradient; a few cutouts
-of a small picture.
+"""Compares ullage-vqgan-clip, with nets of the published sizes, with the reference: picture, vectors, gradient, and a
+few cutouts of a small picture.
 
 usage: test_full_shape.py ULLAGE_VQGAN_CLIP      with a Python that has torch
 """
@@ -45,7 +45,7 @@ class Program:
 
 
 def apart(ours, theirs):
-    """The largest difference, of the largest figure."""
+    """Returns the largest difference, as a share of the largest figure."""
     assert ours.shape == theirs.shape, f"{tuple(ours.shape)} and {tuple(theirs.shape)}"
     return ((ours - theirs).abs().max() / theirs.abs().max()).item()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/make_weights vqgan-clip: files of the published containers, names and shapes, as Python's torch reads them.
+"""Tests tools/make_weights vqgan-clip: published containers, names and shapes, as Python's torch reads them.
 
 usage: test_make_weights.py [PART OF A NAME]      with a Python that has torch
 """
@@ -36,7 +36,7 @@ COUNT = vocabulary.size(full=False)
 
 
 def make(folder, *arguments) -> str:
-    """What it said; in this process, since importing torch takes longer than the rest."""
+    """Runs the tool in this process, because importing torch takes longer than the rest. Returns what it said."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         make_weights.main(["vqgan-clip", str(folder), "--small", *arguments])
@@ -82,7 +82,8 @@ def test_published_files(folder):
 
 
 def test_checkpoint_is_one_of_lightning(folder):
-    """Losses, optimizers, and a class among its callbacks for which torch refuses to read it without trust."""
+    """A checkpoint has losses, optimizers, and a class among its callbacks for which torch refuses to read it without
+    trust."""
     make(folder)
     whole = read_checkpoint(folder / "vqgan.ckpt")
     losses = {name for name in whole["state_dict"] if name.startswith("loss.")}
@@ -102,7 +103,7 @@ def test_checkpoint_is_one_of_lightning(folder):
 
 
 def test_every_tensor_is_aligned(folder):
-    """And stored, so that it may be mapped; torch maps it."""
+    """Every tensor is also stored without compression, so that it may be mapped; torch maps it."""
     make(folder)
     with zipfile.ZipFile(folder / "vqgan.ckpt") as archive, open(folder / "vqgan.ckpt", "rb") as file:
         for entry in archive.infolist():

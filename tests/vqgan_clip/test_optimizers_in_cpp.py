@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimizers of torch_program against torch.optim and the reference's DiffGrad and AdamP: every step, every bit.
+"""Compares torch_program's optimizers with torch.optim and the reference's DiffGrad and AdamP: every step, every bit.
 
 usage: test_optimizers_in_cpp.py OPTIMIZERS_PROGRAM [PART OF A NAME]      with a Python that has torch
 """
@@ -87,7 +87,7 @@ def test_every_bit_of_every_step(folder):
 
 
 def test_adam_p_meets_each_of_its_cases(_):
-    """Rows across, x whole across, and neither, are all among what is compared."""
+    """Checks that rows across, x whole across, and neither, are all among what is compared."""
     tensors, cases = given([torch.float64])
     met = set()
     for i in range(len(cases)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of VQGAN-CLIP against the packages of the original, as far as they are there and run on this torch.
+"""Compares the reference of VQGAN-CLIP with the packages of the original, as far as they are there and run here.
 
 usage: test_packages.py [PART OF A NAME]      with a Python that has torch and some of kornia==0.5.4 (with packaging),
 taming-transformers-rom1504 (with einops), clip-anytorch (with ftfy, regex and tqdm), torch-optimizer, pyyaml
@@ -31,7 +31,7 @@ skips = []
 
 
 def package(name: str, part: str):
-    """The module `part`, or None, and the reason is said at the end."""
+    """Returns the module `part`, or None; then the reason is printed at the end."""
     try:
         return importlib.import_module(part)
     except ImportError as error:
@@ -40,7 +40,7 @@ def package(name: str, part: str):
 
 
 class AnyModule(types.ModuleType):
-    """Stands for a package that is imported and not used here; whatever is asked of it is a class."""
+    """Stands for a package that is imported and not used here. Every attribute of it is a class."""
 
     __path__ = ()
 
@@ -51,7 +51,7 @@ class AnyModule(types.ModuleType):
 
 
 def shims() -> None:
-    """What today's torch lacks of what the packages ask for, and packages that they only import."""
+    """Provides what the packages ask of torch and today's torch lacks, and packages that they only import."""
     torch.solve = lambda right, left: (torch.linalg.solve(left, right), left)
     for name in ("torchvision", "torchvision.models", "torchvision.transforms", "torchvision.transforms.functional",
                  "pytorch_lightning", "pkg_resources", "taming.modules.losses", "taming.modules.losses.vqperceptual"):
@@ -92,7 +92,7 @@ SEEDS = {"Et": 2}  # kornia's filter of 63 x 63 is slow; else 6
 
 
 def compared(ours, theirs, pictures, seed: int):
-    """Both from the same state of the generator: pictures, gradients, and the state left behind."""
+    """Runs both from the same state of the generator. Compares pictures, gradients, and the state left behind."""
     outcomes = []
     for one in (ours, theirs):
         x = pictures.clone().requires_grad_()
@@ -152,12 +152,12 @@ def test_augmentations_of_the_older_methods():
 
 
 def theirs_of(taming, first):
-    """Its modules, put together: the class around them is a trainer of pytorch-lightning."""
+    """Puts together its modules, because the class around them is a trainer of pytorch-lightning."""
     quantizers = importlib.import_module("taming.modules.vqvae.quantize")
     config = {**nets.config(first), "in_channels": 3, "out_ch": 3, "dropout": 0.0}
     net = nn.Module()
     with open("/dev/null", "w") as nowhere:
-        kept, sys.stdout = sys.stdout, nowhere  # it says what it does
+        kept, sys.stdout = sys.stdout, nowhere  # the package prints what it does
         net.encoder, net.decoder = taming.Encoder(**config), taming.Decoder(**config)
         sys.stdout = kept
     net.quantize = (quantizers.GumbelQuantize(first.z_channels, first.embed_dim, n_embed=first.n_embed) if first.gumbel
@@ -241,7 +241,7 @@ def test_clip():
 
 
 def test_archive_is_read():
-    """By its loader, which wants a TorchScript archive with three figures beside the weights."""
+    """Loads by the package's loader, which wants a TorchScript archive with three figures beside the weights."""
     if not (module := package("clip-anytorch", "clip.clip")):
         return
     weights = vqgan_clip.drawn(vqgan_clip.clip_shapes(nets.CLIP), 0)

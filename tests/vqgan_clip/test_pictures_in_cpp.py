@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures to begin with, image prompts and zoom frames against Pillow and numpy.
+"""Compares start pictures, image prompts and zoom frames with Pillow and numpy.
 
 Pillow up to 12 resizes columns before rows, and so do we. Pillow 13 resizes some pictures in the other order, so
 this test asks for the two steps one after the other.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage predict vqgan-clip`: from nine small pictures to others, as they are when they are run; the largest square;
-nothing written.
+"""Tests `ullage predict vqgan-clip`: it predicts other pictures from nine small ones, as runs of them show; the largest
+square; nothing is written.
 
 usage: test_predict.py BIN_DIR [NAME of a test]
 """
@@ -48,7 +48,8 @@ class Programs:
 
 
 def expect_told(programs: Programs, size: str, loose: int, *options) -> dict:
-    """By an exact law, and of no run below; tensors are at most `loose` bytes above, where fewer cutouts are chosen."""
+    """The law must be exact, and no prediction below the run. Tensors are at most `loose` bytes above it, because a run
+    may choose fewer cutouts."""
     told = programs.predict(size, *options)
     assert told["law"] == "exact" and not told["measured"], (told["law"], told["why"], programs.said)
     for seed in (1, 2):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ullage-vqgan-clip against the reference: picture, gradient and every step in float64; options; what a person meets.
+"""Compares ullage-vqgan-clip with the reference: picture, gradient, every step in float64. Tests options and messages.
 
 usage: test_program.py ULLAGE_VQGAN_CLIP [NAME of a test]      with a Python that has torch, numpy and Pillow
 """
@@ -38,7 +38,7 @@ def pixels(path):
 
 
 def apart(ours, theirs):
-    """The largest difference, of the largest figure."""
+    """Returns the largest difference, as a share of the largest figure."""
     assert ours.shape == theirs.shape, f"{tuple(ours.shape)} and {tuple(theirs.shape)}"
     return ((ours - theirs).abs().max() / theirs.abs().max()).item()
 
@@ -84,7 +84,8 @@ class Place:
 
 
 def reference(case, options, dtype=torch.float64):
-    """The first evaluation, its gradient, losses and z of every step, the search."""
+    """Runs the reference's search. Returns the first evaluation, its gradient, losses and z of every step, and the
+    search."""
     one, first, losses, path = case.search(options, dtype), None, [], []
     for drawn in case.draws:
         seen = one.step(drawn)
@@ -189,8 +190,8 @@ class HalfClip:
 
 
 def test_precisions(folder):
-    """Beside double, half precision is off by its rounding; with CLIP alone in float16 generate.py's features are off
-    as far."""
+    """Compared with double, half precision is off by its rounding. With CLIP alone in float16, generate.py's features
+    are off as far."""
     place = Place(folder)
     case = place.case(3)
     exact, exact_gradient, exact_losses, _ = reference(case, search.Options())
@@ -214,7 +215,7 @@ def test_precisions(folder):
 
 
 def test_pictures_and_their_text(folder):
-    """What is saved is the iteration's own picture, cut off and not rounded; it tells its prompts."""
+    """The saved picture is the iteration's own, truncated and not rounded; the file holds its prompts."""
     place = Place(folder)
     found = place.dumped("--iterations", 0)
     wanted = search.to_bytes(found["picture"][0]).permute(1, 2, 0).numpy()

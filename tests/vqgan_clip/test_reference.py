@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of VQGAN-CLIP against formulas written out a second time, finite differences, and what a search must
-do.
+"""Compares the reference of VQGAN-CLIP with formulas written out a second time and with finite differences, and tests
+what a search must do.
 
 usage: test_reference.py [PART OF A NAME]      with a Python that has torch
 """
@@ -63,7 +63,7 @@ def test_names_and_shapes_at_full_size():
 
 
 def normed(x, state, prefix):
-    """GroupNorm of 32 groups from its moments."""
+    """Computes GroupNorm of 32 groups from its moments."""
     groups = x.reshape(x.size(0), 32, -1)
     mean = groups.mean(2, keepdim=True)
     groups = (groups - mean) / ((groups - mean).square().mean(2, keepdim=True) + 1e-6).sqrt()
@@ -71,7 +71,7 @@ def normed(x, state, prefix):
 
 
 def convolved(x, state, prefix):
-    """A sum of shifted products."""
+    """Computes a convolution as a sum of shifted products."""
     weight, bias = state[prefix + ".weight"], state[prefix + ".bias"]
     rim = weight.size(2) // 2
     padded = nn.functional.pad(x, (rim,) * 4)
@@ -144,7 +144,7 @@ def test_gumbel_encodes_by_its_logits():
 
 
 def towers_of_torch(state, prefix, x, mask=None):
-    """With torch's own attention."""
+    """Computes a tower with torch's own attention."""
     width, layers = x.size(2), sum(name.endswith("ln_1.bias") for name in state if name.startswith(prefix + "transformer."))
     for i in range(layers):
         part = {name.removeprefix(f"{prefix}transformer.resblocks.{i}."): x for name, x in state.items()}
@@ -205,8 +205,8 @@ def test_straight_through():
 
 
 def test_clamp_with_grad():
-    """Of x below, inside and above, against gradients that push down, not, up: what would push further out is
-    stopped."""
+    """Clamps x below, inside and above, with gradients that push down, not, and up. A gradient that would push further
+    out is stopped."""
     for x, gradient, passes in ((-1, -2, True), (-1, 0, True), (-1, 2, False), (0.5, -2, True), (0.5, 2, True),
                                 (2, -2, False), (2, 0, True), (2, 2, True), (0, 2, True), (1, -2, True)):
         tensor = torch.tensor(float(x), requires_grad=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ullage run vqgan-clip` end to end: within its bytes down to the floor, with the plain program's bits, refused in
-words below it.
+"""Tests `ullage run vqgan-clip` end to end: within its bytes down to the floor, with the plain program's bits, refused
+in words below it.
 
 usage: test_under_budget.py BIN_DIR [NAME of a test]
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often `ullage explain` is right on messages that nobody had when its rules were written (unseen*.jsonl).
+"""Measures how often `ullage explain` is right on messages that nobody had when its rules were written (unseen*.jsonl).
 
 usage: measure_unseen.py ULLAGE open|sealed [-v] [FILE]     FILE: a set beside this script, or "all"; else unseen.jsonl
 

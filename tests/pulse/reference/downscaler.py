@@ -22,7 +22,7 @@ def taps(factor: int, dtype=torch.float64):
 
 
 class Downscaler:
-    """Pictures (B,3,R,R) to (B,3,side,side). The taps are computed in float64 and rounded once."""
+    """Maps pictures (B,3,R,R) to (B,3,side,side). The taps are computed in float64 and rounded once."""
 
     def __init__(self, resolution: int, side: int):
         if side < 2 or resolution % side:

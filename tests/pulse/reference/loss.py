@@ -39,7 +39,7 @@ TERMS = {"L2": l2, "L1": l1, "GEOCROSS": geocross}
 
 
 def parse(text: str) -> list[tuple[float, str]]:
-    """The weights and terms in the order written. ValueError says which part is none."""
+    """Returns the weights and terms in the order written. ValueError says which part is wrong."""
     parts = []
     for part in text.split("+"):
         match = PART.fullmatch(part)
@@ -52,7 +52,8 @@ def parse(text: str) -> list[tuple[float, str]]:
 
 
 class Loss:
-    """Called with w (B,L,512) and D(image): the total of each picture (B), and each term by name, not weighted (B)."""
+    """Called with w (B,L,512) and D(image). Returns the total of each picture (B), and each term by name, not weighted
+    (B)."""
 
     def __init__(self, text: str, wanted, eps: float):
         self.parts, self.wanted, self.eps = parse(text), wanted, eps

@@ -16,17 +16,17 @@ FUSED_FROM = 128  # an upscaling to this many pixels or more is one transposed c
 
 
 def filters(stage: int, fmap_max: int = 512, fmap_base: int = 8192) -> int:
-    """Channels of the block that ends at 2^(stage+1) pixels."""
+    """Returns the channels of the block that ends at 2^(stage+1) pixels."""
     return min(fmap_base // 2**stage, fmap_max)
 
 
 def layer_count(resolution: int) -> int:
-    """Styles and noises: two a block, 4x4 being the first; 18 at 1024."""
+    """Returns the number of styles and noises: two a block, of which 4x4 is the first; 18 at 1024."""
     return 2 * int(math.log2(resolution)) - 2
 
 
 class Linear(nn.Module):
-    """x (..., inputs) to (..., outputs); `rate` multiplies weight and bias."""
+    """Maps x (..., inputs) to (..., outputs); `rate` multiplies weight and bias."""
 
     def __init__(self, inputs: int, outputs: int, gain: float, rate: float = 1.0):
         super().__init__()
@@ -39,7 +39,7 @@ class Linear(nn.Module):
 
 
 class Mapping(nn.Module):
-    """z (N,512) to (N,512): x / sqrt(mean x^2 + 1e-8), then eight times linear and leaky ReLU of 0.2."""
+    """Maps z (N,512) to (N,512): x / sqrt(mean x^2 + 1e-8), then eight times linear and leaky ReLU of 0.2."""
 
     def __init__(self):
         super().__init__()
@@ -67,7 +67,7 @@ class Conv(nn.Module):
 
 
 class Blur(nn.Module):
-    """[1,2,1] x [1,2,1] / 16 on each channel, zeros around."""
+    """Blurs each channel by [1,2,1] x [1,2,1] / 16, with zeros around."""
 
     def __init__(self):
         super().__init__()
@@ -80,7 +80,7 @@ class Blur(nn.Module):
 
 
 class UpConv(nn.Module):
-    """Twice the side: convolution without bias, blur, and only then the bias."""
+    """Doubles the side: convolution without bias, blur, and only then the bias."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
@@ -112,7 +112,7 @@ class Noise(nn.Module):
 
 
 class StyleMod(nn.Module):
-    """x * (s0 + 1) + s1, s = linear(w): scales first, then shifts."""
+    """Returns x * (s0 + 1) + s1, with s = linear(w): scales first, then shifts."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -124,7 +124,7 @@ class StyleMod(nn.Module):
 
 
 class Epilogue(nn.Module):
-    """Noise, leaky ReLU of 0.2, instance norm without weights (eps 1e-5), style."""
+    """Applies noise, leaky ReLU of 0.2, instance norm without weights (eps 1e-5), and style."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -137,7 +137,7 @@ class Epilogue(nn.Module):
 
 
 class FirstBlock(nn.Module):
-    """4x4: a constant instead of an input."""
+    """The 4x4 block: a constant instead of an input."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -166,7 +166,7 @@ class Block(nn.Module):
 
 
 class Synthesis(nn.Module):
-    """w (B,L,512) and L noises (B,1,R_i,R_i), R_i = 2^(i//2+2), to pictures (B,3,R,R) of about -1..1."""
+    """Maps w (B,L,512) and L noises (B,1,R_i,R_i), R_i = 2^(i//2+2), to pictures (B,3,R,R) of about -1..1."""
 
     def __init__(self, resolution: int, fmap_max: int = 512, fmap_base: int = 8192):
         super().__init__()

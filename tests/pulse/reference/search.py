@@ -27,7 +27,7 @@ def linear1cycle(x, steps):
 
 
 def linear1cycledrop(x, steps):
-    """One cycle over nine tenths of the steps, then down to a thousandth."""
+    """One cycle over nine tenths of the steps, then a fall to a thousandth."""
     if x < 0.9 * steps:
         return linear1cycle(x, 0.9 * steps)
     return 1 / 10 + (x - 0.9 * steps) / (0.1 * steps) * (1 / 1000 - 1 / 10)
@@ -39,7 +39,7 @@ SCHEDULES = {"fixed": lambda x, steps: 1.0, "linear1cycle": linear1cycle, "linea
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """With the published defaults."""
+    """The options, with the published defaults."""
 
     loss: str = DEFAULT
     eps: float = 2e-3
@@ -76,12 +76,12 @@ def draw(options: Options, batch: int, resolution: int, seed: int, dtype=torch.f
 
 
 def styles(latents, layers: int, fit):
-    """v (B,L or 1,512) to w (B,L,512): leaky_relu_0.2(v * std + mean)."""
+    """Maps v (B,L or 1,512) to w (B,L,512): leaky_relu_0.2(v * std + mean)."""
     return F.leaky_relu(latents.expand(-1, layers, -1) * fit["std"] + fit["mean"], 0.2)
 
 
 def picture(synthesis, w, noises):
-    """(B,3,R,R), about 0..1."""
+    """Returns the picture (B,3,R,R), about 0..1."""
     return (synthesis(w, noises) + 1) / 2
 
 
@@ -92,7 +92,7 @@ def trained_noises(options: Options, layers: int) -> list[int]:
 
 
 def radius(x):
-    """sqrt(sum x^2 + 1e-9) over all dimensions from the third on: of each 512-vector, of each noise image."""
+    """Returns sqrt(sum x^2 + 1e-9) over all dimensions from the third on: of each 512-vector, of each noise image."""
     return (x.pow(2).sum(tuple(range(2, x.dim())), keepdim=True) + 1e-9).sqrt()
 
 
@@ -101,21 +101,21 @@ def project(x, wanted):
 
 
 def to_bytes(image):
-    """0..1 to 0..255: clamped, then cut off, not rounded."""
+    """Maps 0..1 to 0..255: clamped, then truncated, not rounded."""
     return image.clamp(0, 1).mul(255).to(torch.uint8)
 
 
 def gaussian_fit(mapping, z):
-    """Mean and unbiased standard deviation (512 each) of leaky_relu_5(mapping(z)); slope 5 undoes the last slope of
-    0.2."""
+    """Returns mean and unbiased standard deviation (512 each) of leaky_relu_5(mapping(z)). Slope 5 undoes the last
+    slope of 0.2."""
     x = F.leaky_relu(mapping(z), 5.0)
     return {"mean": x.mean(0), "std": x.std(0)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What the latents and noises before an update give; all but images one figure for each picture, nothing
-    attached."""
+    """The result for the latents and noises before an update. All but images are one figure for each picture; nothing
+    is attached."""
 
     image: torch.Tensor  # (B,3,R,R), about 0..1
     low: torch.Tensor  # (B,3,s,s)
@@ -141,7 +141,7 @@ class Search:
         self.done = 0
 
     def evaluate(self) -> Evaluation:
-        """Forward and backward: the gradients are then in .grad of the latents and of the trained noises."""
+        """Runs forward and backward: the gradients are then in .grad of the latents and of the trained noises."""
         self.optimizer.zero_grad()
         w = styles(self.latents, len(self.noises), self.fit)
         image = picture(self.synthesis, w, self.noises)
@@ -169,7 +169,7 @@ class Search:
 
 @dataclasses.dataclass
 class Result:
-    """Of each picture. `found`: the least distance of the run is eps, which it cannot be below."""
+    """The result of each picture. `found`: the least distance of the run is eps, which it cannot be below."""
 
     last: torch.Tensor  # (B,3,R,R): what the published program writes; the image of the last step, before its update
     best: torch.Tensor  # (B,3,R,R): of the least total
@@ -180,7 +180,7 @@ class Result:
 
 
 def run(search: Search, seen=lambda evaluation: None) -> Result:
-    """All steps; `seen` gets each evaluation."""
+    """Runs all steps; `seen` gets each evaluation."""
     for _ in range(search.options.steps):
         now = search.step()
         if search.done == 1:

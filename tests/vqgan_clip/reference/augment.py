@@ -48,7 +48,7 @@ class Augmentation:
 
 
 def affine(probability: float, degrees: float, shear: float | None, padding: str) -> Augmentation:
-    """Turned, moved and sheared about size/2 - 0.5. A shift of 0.1 is a range 0..0.1 to kornia: none to the side, +-0.1
+    """Turns, moves and shears about size/2 - 0.5. A shift of 0.1 is a range 0..0.1 to kornia: none to the side, +-0.1
     down."""
 
     def figures(n, height, width):
@@ -73,7 +73,7 @@ def affine(probability: float, degrees: float, shear: float | None, padding: str
 
 
 def perspective(probability: float, distortion: float) -> Augmentation:
-    """Each corner goes to somewhere within distortion / 2 of width and height towards the middle."""
+    """Moves each corner to somewhere within distortion / 2 of width and height towards the middle."""
 
     def figures(n, height, width):
         start = torch.tensor([[0.0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]])
@@ -91,7 +91,7 @@ def perspective(probability: float, distortion: float) -> Augmentation:
 
 
 def jitter(probability: float, light: float, saturation: float, hue: float) -> Augmentation:
-    """Brightness, contrast (by up to `light`), saturation and hue, in one random order for all pictures."""
+    """Changes brightness, contrast (by up to `light`), saturation and hue, in one random order for all pictures."""
 
     def figures(n, height, width):
         return {"brightness": uniform(n, *around(1.0, light)), "contrast": uniform(n, *around(1.0, light)),
@@ -108,8 +108,8 @@ def jitter(probability: float, light: float, saturation: float, hue: float) -> A
 
 
 def erasing(probability: float) -> Augmentation:
-    """One box for all pictures, 0 inside: .1 to .4 of the area, height to width .3 to 1/.3. Drawn even where none is
-    chosen."""
+    """Sets the inside of one box to 0, the same for all pictures: .1 to .4 of the area, height to width .3 to 1/.3. The
+    box is drawn even if no picture is chosen."""
 
     def figures(n, height, width):
         area = uniform(1, 0.1, 0.4) * (height * width)

@@ -11,7 +11,7 @@ def elastic_figures(n, height, width):
 
 
 def elastic(pictures, drawn):
-    """Every pixel is fetched from where noise says that was blurred by 63 x 63 of deviation 32, zeros around."""
+    """Fetches every pixel from where blurred noise says. The blur is 63 x 63 of deviation 32, with zeros around."""
     x = torch.arange(63, dtype=pictures.dtype) - 31
     taps = torch.exp(-x.pow(2) / (2 * 32.0**2))
     taps = (taps / taps.sum()).expand(2, 1, 63)
@@ -39,7 +39,7 @@ def radial(points, centers):
 
 
 def spline(pictures, drawn):
-    """Bent as the spline bends that takes the drawn points to the anchors; its centers are the anchors in both
+    """Bends the pictures by the spline that takes the drawn points to the anchors; its centers are the anchors in both
     places."""
     count, (height, width) = len(pictures), pictures.shape[2:]
     points, anchors = drawn["points"].to(pictures.dtype), pictures.new_tensor(ANCHORS).expand(count, 5, 2)
@@ -53,7 +53,7 @@ def spline(pictures, drawn):
 
 
 def whole_crop_figures(n, height, width):
-    """A crop as large as the picture lies at 0,0; its place is drawn all the same."""
+    """Draws the place of a crop as kornia does, although a crop as large as the picture lies at 0,0."""
     if n:
         torch.rand(n), torch.rand(n)
     return {}
@@ -64,8 +64,8 @@ def whole_crop(pictures, drawn):
 
 
 def resized_crop_figures(n, height, width):
-    """The first of ten boxes a picture that fits, else one in the middle's size; then its place. Widths and heights are
-    interchanged as in kornia, which matters only where the picture is no square."""
+    """Draws, for each picture, the first of ten boxes that fits, else one in the middle's size; then its place. Widths
+    and heights are interchanged as in kornia, which matters only if the picture is no square."""
     if not n:
         return {"box": torch.zeros(0, 4)}
     low, high = torch.tensor(0.75), torch.tensor(1.333)
@@ -87,7 +87,7 @@ def resized_crop_figures(n, height, width):
 
 
 def resized_crop(pictures, drawn):
-    """The box, corner pixel to corner pixel, on the whole square."""
+    """Enlarges the box to the whole square, corner pixel to corner pixel."""
     height, width = pictures.shape[2:]
     left, top, wide, high = drawn["box"].to(pictures.dtype).unbind(1)
     across, down = (width - 1) / (wide - 1), (height - 1) / (high - 1)

@@ -7,8 +7,8 @@ from torch.nn import functional as F
 
 
 def rgb_to_hsv(pictures):
-    """Hue in radians 0..2 pi, saturation (max - min) / (max + 1e-6), value max. Of equal greatest channels the first
-    counts."""
+    """Returns hue in radians 0..2 pi, saturation (max - min) / (max + 1e-6), and value max. Of equal greatest channels
+    the first counts."""
     greatest, least = pictures.max(1).values, pictures.min(1).values
     spread = greatest - least
     saturation = spread / (greatest + 1e-6)
@@ -51,14 +51,14 @@ def saturation(pictures, factor):
 
 
 def hue(pictures, turns):
-    """`turns` of the whole circle; the sum keeps its sign (fmod)."""
+    """Turns the hue by `turns` of the whole circle; the sum keeps its sign (fmod)."""
     angle, s, v = rgb_to_hsv(pictures).split(1, dim=1)
     return hsv_to_rgb(torch.cat([torch.fmod(angle + each(turns, pictures) * (2 * math.pi), 2 * math.pi), s, v], dim=1))
 
 
 def sharpness(pictures, factor):
-    """From a picture blurred by [1 1 1; 1 5 1; 1 1 1] / 13, all but its rim, `factor` of the way to the picture
-    itself."""
+    """Goes `factor` of the way from a blurred picture to the picture itself. The blur is [1 1 1; 1 5 1; 1 1 1] / 13, on
+    all but the rim."""
     kernel = pictures.new_tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]]) / 13
     inside = F.conv2d(pictures, kernel.expand(3, 1, 3, 3), groups=3).clamp(0, 1)
     rim = F.pad(torch.zeros_like(inside), (1, 1, 1, 1), value=1.0) == 1

@@ -22,8 +22,8 @@ DEFAULT_AUGMENTS = ("Af", "Pe", "Ji", "Er")
 
 
 def lanczos2(ratio: float, dtype):
-    """Taps of a filter for scaling by `ratio` < 1, of sum 1. The argument of tap i is `ratio` added i times, in
-    double."""
+    """Returns the taps of a filter for scaling by `ratio` < 1, of sum 1. The argument of tap i is `ratio` added i
+    times, in double."""
     steps = [0.0]
     for _ in range(math.ceil(2 / ratio + 1) - 2):
         steps.append(steps[-1] + ratio)
@@ -34,8 +34,8 @@ def lanczos2(ratio: float, dtype):
 
 
 def resample(pictures, side: int):
-    """To side x side: a Lanczos filter along each axis that shrinks (reflected at the rim), then bicubic, corners
-    aligned."""
+    """Resamples to side x side: a Lanczos filter along each axis that shrinks (reflected at the rim), then bicubic,
+    corners aligned."""
     flat = pictures.reshape(-1, 1, *pictures.shape[2:])
     for axis in (2, 3):
         if side < pictures.size(axis):
@@ -67,8 +67,8 @@ class Cutouts:
                 "updatedpooling": augment.UPDATED_POOLING}[self.method]
 
     def draw(self, height: int, width: int) -> dict:
-        """Tensors by name: squares (N,3) of size, left, top; <i>/<figure> of augmentation i; strength (N,1,1,1);
-        noise."""
+        """Returns tensors by name: squares (N,3) of size, left, top; <i>/<figure> of augmentation i; strength
+        (N,1,1,1); noise."""
         drawn = {}
         if not self.pools:
             greatest, least = min(height, width), min(height, width, self.side)
@@ -87,7 +87,7 @@ class Cutouts:
         return drawn
 
     def apply(self, picture, drawn: dict):
-        """A picture (1,3,H,W) of 0..1 to (N,3,side,side)."""
+        """Maps a picture (1,3,H,W) of 0..1 to (N,3,side,side)."""
         if self.pools:
             small = (F.adaptive_avg_pool2d(picture, self.side) + F.adaptive_max_pool2d(picture, self.side)) / 2
             cuts = small.expand(self.count, -1, -1, -1)

@@ -9,7 +9,7 @@ from .straight_through import replace_grad
 
 
 def split(text: str) -> tuple[str, float, float]:
-    """"text", "text:weight" or "text:weight:stop"; colons further left belong to the text.
+    """Parses "text", "text:weight" or "text:weight:stop"; colons further left belong to the text.
 
     ValueError if what follows one of the last two colons is no number."""
     parts = text.rsplit(":", 2)
@@ -18,7 +18,8 @@ def split(text: str) -> tuple[str, float, float]:
 
 
 def story(text: str) -> list[list[str]]:
-    """Phrases parted by ^, each of prompts parted by |. The blanks around a phrase go, those around a prompt stay."""
+    """Splits a story into phrases at ^, and phrases into prompts at |. Blanks around a phrase go, those around a prompt
+    stay."""
     return [phrase.strip().split("|") for phrase in text.split("^")]
 
 

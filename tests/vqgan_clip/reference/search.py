@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of VQGAN-CLIP: a z whose picture CLIP takes for the prompts.
+"""The loop of VQGAN-CLIP: finds a z whose picture, to CLIP, fits the prompts.
 
 A step: picture = clamp((decode(quantise(z)) + 1) / 2); its cutouts; CLIP's features of them; the sum of the prompts'
 losses and, with an init weight, of mse(z, 0) * weight / (2 i + 1) / 2; backward; the optimizer; z back between the
@@ -28,24 +28,25 @@ class Options:
 
 
 def tokens(size: tuple[int, int], f: int) -> tuple[int, int]:
-    """Height and width of z: whole tokens only, the rest of the size asked for is left off."""
+    """Returns height and width of z. It has whole tokens only; the rest of the size asked for is left off."""
     return size[1] // f, size[0] // f
 
 
 def prompt_size(width: int, height: int, most: tuple[int, int]) -> tuple[int, int]:
-    """Width and height that an image prompt is resized to: its own ratio, at most the area of `most`."""
+    """Returns width and height that an image prompt is resized to: its own ratio, at most the area of `most`."""
     ratio, area = width / height, min(width * height, most[0] * most[1])
     return round((area * ratio) ** 0.5), round((area / ratio) ** 0.5)
 
 
 def image_prompt(clip: Clip, cutouts: Cutouts, picture, drawn: dict, weight: float = 1.0, stop: float = float("-inf")) -> Prompt:
-    """A picture (1,3,H,W) of that size as a prompt: a row for each of its cutouts, which are drawn as those of any
-    other."""
+    """Makes a prompt of a picture (1,3,H,W) of prompt_size(). It has a row for each of its cutouts, which are drawn as
+    those of any other picture."""
     return Prompt(clip.encode_image(normalise(cutouts.apply(picture, drawn))), weight, stop)
 
 
 def random_start(vqgan: Vqgan, height: int, width: int):
-    """z of random rows of the codebook, drawn on the CPU, row of tokens after row: (1,C,height,width)."""
+    """Returns z of random rows of the codebook, drawn on the CPU, one row of tokens after the other:
+    (1,C,height,width)."""
     indices = torch.randint(vqgan.codebook.size(0), (height * width,))
     return vqgan.codebook.detach()[indices].view(1, height, width, -1).permute(0, 3, 1, 2).contiguous()
 
@@ -74,7 +75,7 @@ class Search:
         self.done = 0
 
     def restart(self, z) -> None:
-        """From another z with a new optimizer; the count of iterations goes on, as in a zoom."""
+        """Continues from another z with a new optimizer; the count of iterations goes on, as in a zoom."""
         self.z = z.detach().clone().requires_grad_()
         self.optimizer = OPTIMIZERS[self.options.optimiser]([self.z], lr=self.options.learning_rate)
 
@@ -83,7 +84,7 @@ class Search:
         return self.cutouts.draw(height, width)
 
     def evaluate(self, drawn: dict) -> Evaluation:
-        """Forward and backward: the gradient is then in z.grad."""
+        """Runs forward and backward: the gradient is then in z.grad."""
         self.optimizer.zero_grad()
         picture = self.vqgan.synth(self.z)
         features = self.clip.encode_image(normalise(self.cutouts.apply(picture, drawn)))
@@ -104,7 +105,8 @@ class Search:
 
 
 def run(search: Search, seed: int, seen=lambda evaluation: None) -> None:
-    """All iterations. The seed comes after z and the prompts, so it fixes the cutouts alone, as in the original."""
+    """Runs all iterations. The seed comes after z and the prompts, so it fixes the cutouts alone, as in the
+    original."""
     torch.manual_seed(seed)
     while search.done <= search.options.max_iterations:
         seen(search.step())

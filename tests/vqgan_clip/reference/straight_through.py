@@ -4,7 +4,8 @@ import torch
 
 
 class ReplaceGrad(torch.autograd.Function):
-    """Forward the first; backward as if it had been the second, to whose shape the gradient is summed."""
+    """Gives the first in forward. In backward acts as if it had been the second, to whose shape the gradient is
+    summed."""
 
     @staticmethod
     def forward(context, shown, followed):
@@ -17,7 +18,7 @@ class ReplaceGrad(torch.autograd.Function):
 
 
 class ClampWithGrad(torch.autograd.Function):
-    """Forward clamp; backward the gradient, except where following it would lead further outside."""
+    """Clamps in forward. In backward passes the gradient, except where following it would lead further outside."""
 
     @staticmethod
     def forward(context, x, low, high):
@@ -41,16 +42,16 @@ def clamp_with_grad(x, low, high):
 
 
 def distances(rows, codebook):
-    """|z|^2 + |e|^2 - 2 z.e of each row (N,C) from each entry (K,C): (N,K)."""
+    """Returns |z|^2 + |e|^2 - 2 z.e of each row (N,C) from each entry (K,C): (N,K)."""
     return rows.pow(2).sum(1, keepdim=True) + codebook.pow(2).sum(1) - 2 * rows @ codebook.T
 
 
 def nearest(z, codebook):
-    """The entry nearest to each pixel of z (B,C,h,w), the first of equals: (B,h,w)."""
+    """Returns the entry nearest to each pixel of z (B,C,h,w), the first of equals: (B,h,w)."""
     rows = z.detach().movedim(1, 3)
     return distances(rows.reshape(-1, z.size(1)), codebook).argmin(1).view(rows.shape[:3])
 
 
 def quantise(z, codebook):
-    """z (B,C,h,w) with each pixel's nearest row of the codebook in its place; the gradient passes as it is."""
+    """Puts each pixel's nearest row of the codebook in its place in z (B,C,h,w); the gradient passes as it is."""
     return replace_grad(codebook[nearest(z, codebook)].movedim(3, 1), z)

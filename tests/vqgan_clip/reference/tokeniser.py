@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CLIP's tokeniser: text to ids by a byte pair encoding. Mojibake is not repaired; the original does that first.
+"""CLIP's tokeniser: text to ids by a byte pair encoding. Mojibake is not repaired, although the original does so first.
 
 Ids: 256 symbols of bytes, the same at the end of a word (</w>), the merges in order, then start and end.
 """
@@ -15,14 +15,15 @@ ENDINGS = ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d")
 
 
 def symbols() -> dict[int, str]:
-    """A printable character for each byte: itself, or from U+0100 on in order. Printable ones come first in the ids."""
+    """Returns a printable character for each byte: itself, or from U+0100 on in order. Printable ones come first in the
+    ids."""
     own = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAC + 1), *range(0xAE, 0xFF + 1)]
     others = [byte for byte in range(256) if byte not in own]
     return {**{byte: chr(byte) for byte in own}, **{byte: chr(256 + i) for i, byte in enumerate(others)}}
 
 
 def cleaned(text: str) -> str:
-    """Entities twice, every run of blanks one blank, none at the ends, lower case."""
+    """Cleans the text: entities twice, every run of blanks one blank, none at the ends, lower case."""
     return BLANKS.sub(" ", html.unescape(html.unescape(text)).strip()).strip().lower()
 
 
@@ -61,7 +62,7 @@ class Tokeniser:
         self.ids = {name: i for i, name in enumerate(names)}
 
     def merged(self, parts: list[str]) -> list[str]:
-        """The pair of lowest rank is merged wherever it stands, left to right, until none is left that has a rank."""
+        """Merges the pair of lowest rank wherever it stands, left to right, until no pair is left that has a rank."""
         while len(parts) > 1:
             rank, pair = min((self.rank.get(pair, len(self.rank)), pair) for pair in zip(parts, parts[1:]))
             if rank == len(self.rank):

@@ -71,7 +71,7 @@ class Upsample(nn.Module):
 
 
 class Downsample(nn.Module):
-    """Half the side; the zeros it needs stand right and below only."""
+    """Halves the side. The zeros that this needs stand on the right and below only."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -109,7 +109,7 @@ class Middle(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Pictures (B,3,H,W) of -1..1 to (B,z_channels,H/f,W/f)."""
+    """Maps pictures (B,3,H,W) of -1..1 to (B,z_channels,H/f,W/f)."""
 
     def __init__(self, config: dict):
         super().__init__()
@@ -137,7 +137,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """(B,z_channels,h,w) to pictures (B,3,f h,f w) of about -1..1."""
+    """Maps (B,z_channels,h,w) to pictures (B,3,f h,f w) of about -1..1."""
 
     def __init__(self, config: dict):
         super().__init__()
@@ -187,7 +187,8 @@ class Vqgan(nn.Module):
         return (self.quantize.embed if self.gumbel else self.quantize.embedding).weight
 
     def encode(self, picture, noise=None):
-        """Rows of the codebook. `noise` (B,n_embed,h,w): Gumbel(0,1), which GumbelVQ adds to its logits even in use."""
+        """Returns rows of the codebook. `noise` (B,n_embed,h,w): Gumbel(0,1), which GumbelVQ adds to its logits even in
+        use."""
         h = self.quant_conv(self.encoder(picture))
         if not self.gumbel:
             return quantise(h, self.codebook)
@@ -199,9 +200,9 @@ class Vqgan(nn.Module):
         return self.decoder(self.post_quant_conv(z))
 
     def synth(self, z):
-        """z to the picture that is shown: quantised, decoded, 0..1; gradients reach z straight through."""
+        """Maps z to the picture that is shown: quantised, decoded, 0..1; gradients reach z straight through."""
         return clamp_with_grad((self.decode(quantise(z, self.codebook)) + 1) / 2, 0, 1)
 
     def bounds(self):
-        """Least and greatest figure of each channel of the codebook, (1,embed_dim,1,1): z stays between."""
+        """Returns the least and greatest figure of each channel of the codebook, (1,embed_dim,1,1): z stays between."""
         return tuple(bound[None, :, None, None] for bound in self.codebook.detach().aminmax(dim=0))

@@ -10,13 +10,13 @@ from torch.nn import functional as F
 
 
 def unit(height: int, width: int, dtype):
-    """Pixels to -1..1, (1,3,3)."""
+    """Returns the matrix from pixels to -1..1, (1,3,3)."""
     return torch.tensor([[[2 / (width - 1), 0, -1], [0, 2 / (height - 1), -1], [0, 0, 1]]], dtype=dtype)
 
 
 def inverse_between_units(matrix, source, target):
-    """From -1..1 of the target to -1..1 of the source, of matrices (N,3,3) in pixels; source, target: (height,
-    width)."""
+    """Returns matrices from -1..1 of the target to -1..1 of the source, of matrices (N,3,3) in pixels; source, target:
+    (height, width)."""
     forth = unit(*target, matrix.dtype) @ (matrix @ torch.linalg.inv(unit(*source, matrix.dtype)))
     return torch.linalg.inv(forth)
 
@@ -37,8 +37,7 @@ def mesh(height: int, width: int, dtype):
 
 
 def perspective(pictures, matrix):
-    """Zeros outside. The third coordinate is divided by with 1e-8 added, and not at all where it is within 1e-8 of
-    0."""
+    """Warps with zeros outside. Divides by the third coordinate plus 1e-8, and by nothing if it is within 1e-8 of 0."""
     height, width = pictures.shape[2:]
     back = inverse_between_units(matrix, (height, width), (height, width))
     points = F.pad(mesh(height, width, matrix.dtype), (0, 1), value=1.0).view(1, -1, 3) @ back.transpose(1, 2)
@@ -49,7 +48,7 @@ def perspective(pictures, matrix):
 
 
 def rotation(degrees, center):
-    """(N,3,3): turned by `degrees` (N), to the left as seen, about `center` (N,2)."""
+    """Returns (N,3,3): turned by `degrees` (N), to the left as seen, about `center` (N,2)."""
     angle = degrees * (math.pi / 180)
     cos, sin, (x, y) = angle.cos(), angle.sin(), center.unbind(1)
     zero, one = torch.zeros_like(cos), torch.ones_like(cos)
@@ -67,8 +66,8 @@ def shear(degrees_x, degrees_y, center):
 
 
 def from_corners(start, end):
-    """The homography (N,3,3) that takes four points (N,4,2) to four others: 8 x 8 equations each, its last figure is
-    1."""
+    """Returns the homography (N,3,3) that takes four points (N,4,2) to four others: 8 x 8 equations each; its last
+    figure is 1."""
     (x, y), (u, v) = start.unbind(2), end.unbind(2)
     zero, one = torch.zeros_like(x), torch.ones_like(x)
     of_u = torch.stack([x, y, one, zero, zero, zero, -x * u, -y * u], dim=2)
