@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the stand-in's promise to allocators: it touches bytes of the card only while an op runs that has them as an
+// Checks the stand-in's promise to allocators: it touches bytes of the card only during an op that has them as an
 // argument or made them. Here the bytes are protected (PROT_NONE) outside of ops, so any other access faults.
 
 #include "card_programs.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces libullage_cuda.so for the stand-in card. Its allocator passes requests of memory_.least() and more to the
 // runtime's pool and serves smaller ones itself, as PyTorch's allocator would. It reports what it reserves, plus a
-// context of kContext, to the stand-in driver as held, so that the driver's free bytes are what nvidia-smi would show.
-// At exit, the peak of the bytes in use is written to the file that STAND_IN_CARD_PEAK names.
+// context of kContext, to the stand-in driver as held. So the driver's free bytes are what nvidia-smi would show. At
+// exit, the peak of the bytes in use is written to the file that STAND_IN_CARD_PEAK names.
 #include "ullage/base/bytes.h"
 #include "ullage/runtime/card/card_seam.h"
 

@@ -203,8 +203,8 @@ void write_trace(trace::EventLog& log, trace::TraceFile file, const trace::Proce
   if (stops) _exit(0);
 }
 
-// Acts like the runtime in a program that trains. If the ledger names a trace file, writes it; if the ledger also
-// names a step to stop after and the training has that many, exits there.
+// Acts like the runtime in a program that trains. If the ledger names a trace file, writes it. If the ledger also names
+// a step to stop after, and the training has that many steps, exits there.
 void train(const FakeTraining& training) {
   attach("");
   trace::EventLog log;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A program that trains, as the recorder would write it into a log: a parameter, a forward pass that saves an
-// activation, a backward pass that makes a gradient, and an optimizer with state. No tensor is allocated.
+// A program that trains, as the recorder would write it into a log. It has a parameter and an optimizer with state. Its
+// forward pass saves an activation, and its backward pass makes a gradient. No tensor is allocated.
 
 #include "ullage/trace/file/event_log.h"
 #include "ullage/trace/take/take.h"

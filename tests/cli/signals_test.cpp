@@ -81,7 +81,7 @@ TEST(SignalForwarder, PassesASignalOnToTheProgramsOfAllObjects) {
 }
 
 // Returns all output of a process group on a terminal. The keys are typed once "ready" was read. The launcher is
-// stopped meanwhile, so that the program handles its own signal before the launcher can send another: two pending
+// stopped meanwhile, so that the program handles its own signal before the launcher can send another. Two pending
 // signals of one kind would count as one.
 struct Terminal {
   std::string text;

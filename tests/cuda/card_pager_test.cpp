@@ -330,7 +330,7 @@ TEST_F(CopyThatOpsInterruptTest, IsNotGivenWhileAnOpHasTheBytes) {
 }
 
 // The op began before the copy was ordered, and is in flight when the order comes to its turn. Nobody would notice that
-// it writes after the copy.
+// the op writes after the copy.
 TEST_F(CopyThatOpsInterruptTest, IsNotGivenIfAnOpBeganBeforeIt) {
   pager_->planned().follow_plan(true);
   std::promise<void> waits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests our allocator in front of PyTorch's own (libc10_cuda.so) with two stand-ins. The one for the CUDA runtime
-// gives PyTorch's allocator memory that is only counted; the one for the driver gives the pool pages with bytes.
+// Tests our allocator in front of PyTorch's own (libc10_cuda.so) with two stand-ins. The one for the CUDA runtime gives
+// PyTorch's allocator memory that is only counted. The one for the driver gives the pool pages with bytes.
 // test_card_pool.py builds this program once for each version of torch.
 #include "ullage/cuda/card_pages.h"
 #include "ullage/cuda/host_tier.h"

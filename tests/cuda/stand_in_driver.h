@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A driver library without a card, with the C functions of libcuda.so.1 that Ullage uses. The card's bytes are bytes
-// of an unnamed file, mapped where the caller says, so that a test can read them. It is as late as a card may be, and
-// stricter: a kernel runs only when somebody waits for the card or calls stand_in_run, a copy runs at once, a wrong
-// call fails. (The oracle has another stand-in: PyTorch's allocator asks that one for up to 80 GiB, which are only
-// counted.)
+// A driver library without a card, with the C functions of libcuda.so.1 that Ullage uses. The card's bytes are bytes of
+// an unnamed file, mapped where the caller says, so that a test can read them. The driver is as late as a card may be,
+// and stricter. A kernel runs only when somebody waits for the card or calls stand_in_run, a copy runs at once, and a
+// wrong call fails. (The oracle has another stand-in: PyTorch's allocator asks that one for up to 80 GiB, which are
+// only counted.)
 
 #include <cstdint>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH [MICRO_BATCH fp32|bf16 standard|separable]]: trains a small net
-// on seeded noise and writes everything to OUT as safetensors, for test_one_step.py: the start (before/...), real.N and
-// noise.N of each step, losses (STEPS x 5), and for the first step the gradients that Adam used (gradient/...) and the
-// buffers after it (after/...).
+// dcgan_one_step OUT STEPS [IMAGE_SIZE FEATURES BATCH [MICRO_BATCH fp32|bf16 standard|separable]]
+//
+// Trains a small net on seeded noise and writes everything to OUT as safetensors, for test_one_step.py. OUT has the
+// start (before/...), real.N and noise.N of each step, and losses (STEPS x 5). For the first step it has the gradients
+// that Adam used (gradient/...) and the buffers after it (after/...).
 
 #include "dcgan/state.h"
 

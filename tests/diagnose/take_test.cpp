@@ -122,8 +122,8 @@ TEST(Take, RunsInABudgetOfWhatItsLargestOpNeeds) {
   const Diagnosis diagnosis = one(small_file());
   const Remedy* run = remedy(diagnosis, "run_in_budget");
   ASSERT_TRUE(run);
-  // The backward of net.2 has a gradient of 8 MiB, an activation of 32 and a weight of 16; it makes 32 and 16, and
-  // uses 5 of scratch.
+  // The backward of net.2 has a gradient of 8 MiB, an activation of 32 and a weight of 16. It makes 32 and 16, and uses
+  // 5 of scratch.
   EXPECT_EQ(run->saves, 171_MiB + 4_B - 109_MiB);
   EXPECT_NE(run->why.find("aten::convolution_backward needs 109.00 MiB at once"), std::string::npos) << run->why;
   EXPECT_EQ(run->action, "ullage run --memory 256MiB -- ./train 4");

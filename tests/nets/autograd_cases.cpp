@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Tests the limits of autograd around saved tensors: a saved tensor that is changed
-// in place (an error), several backward passes through one graph, and two graphs run by two threads at once.
+// SPDX-License-Identifier: Apache-2.0
+// Tests the limits of autograd around saved tensors: a saved tensor that is changed in place (an error), several
+// backward passes through one graph, and two graphs run by two threads at once.
 
 #include "training.h"
 

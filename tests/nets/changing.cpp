@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose steps differ. Now and then a step evaluates, gets a short batch, reads the gradients of the step
-// before, or uses tensors of its forward pass after backward is over. A plan must survive each of these.
+// A program whose steps differ. Now and then a step evaluates, or gets a short batch. Another reads the gradients of
+// the step before, or uses tensors of its forward pass after backward is over. A plan must survive each of these.
 
 #include "training.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk that fails on request. This library is loaded in front of libc (LD_PRELOAD). It counts the calls that write,
-// read or allocate in unnamed files (files without a name in any folder, such as a spill file) and spoils one of them.
+// read or allocate in unnamed files, and spoils one of them. An unnamed file has no name in any folder, like a spill
+// file.
 //
 //   FAIL_WRITE=N | FAIL_READ=N | FAIL_ALLOCATE=N   the call to spoil, counted from 1
 //   FAIL_HOW=EIO (the default) | ENOSPC            the call fails with that error

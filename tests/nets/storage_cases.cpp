@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs do to storages without autograd noticing: they grow, empty and exchange them, wrap memory that is not
+// What programs do to storages without autograd noticing. They grow, empty and exchange them, wrap memory that is not
 // torch's, and keep a small view of a large base. One net asks for too much, catches the error and goes on.
 
 #include "training.h"

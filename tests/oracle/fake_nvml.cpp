@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for libnvidia-ml.so.1 with one device, on which no process runs and which has no fabric. Torch asks it
-// before the first expandable segment (2.14 calls a null pointer if the library is missing), and for the message of an
-// out-of-memory error.
+// before the first expandable segment, where 2.14 calls a null pointer if the library is missing. Torch also asks it
+// for the message of an out-of-memory error.
 
 namespace {
 constexpr int kSuccess = 0;

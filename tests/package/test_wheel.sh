@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tests `pip install .` as a user runs it: a wheel, a new environment with torch, the package's tests in it, another project built against it.
+# Tests `pip install .` as a user runs it: a wheel, a new environment with torch, the package's tests in it, and another
+# project built against it.
 # Run it by hand: it compiles everything again, about 15 minutes on two cores.
 # usage: test_wheel.sh PYTHON_WITH_TORCH [FOLDER]      FOLDER is kept; without it, a new folder is used and removed
 set -euo pipefail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Random schedules that are correct, though pointless: drops, recomputes of whole chains when a value is needed again,
-// holds, spills, copies ahead, and state that is away between steps. Also such schedules with one change, which the
-// verifier must judge rightly.
+// Random schedules that are correct, though pointless. They have drops, recomputes of whole chains when a value is
+// needed again, holds, spills, copies ahead, and state that is away between steps. Also such schedules with one change,
+// which the verifier must judge rightly.
 
 #include "ullage/plan/model/schedule.h"
 

@@ -2,9 +2,9 @@
 #pragma once
 
 // Random training steps. The forward pass has in-place ops, storages with many readers, ops with several results,
-// dropout, batch norms, hidden storages, ops that cannot be recomputed, and storages made outside of ops. The backward
-// pass reads saved tensors from far back. Optimizers write parameters and their state. The next step frees the
-// gradients.
+// dropout and batch norms. It also has hidden storages, ops that cannot be recomputed, and storages made outside of
+// ops. The backward pass reads saved tensors from far back. Optimizers write parameters and their state. The next step
+// frees the gradients.
 
 #include "ullage/plan/model/step.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes takes by hand: a small program is "run" at given knobs, and what it does is put into a take as the recorder
+// Makes takes by hand. A small program is "run" at given knobs, and what it does is put into a take as the recorder
 // would do it.
 
 #include "ullage/trace/take/take.h"

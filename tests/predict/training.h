@@ -16,8 +16,8 @@ namespace ullage::predict {
 
 inline constexpr std::uint64_t kModel = 1048576;
 
-// Makes a model of 1 MiB and trains it. A step has an input, activations of 100,000 B an image, and a backward op with
-// a gradient and scratch of 200,000 B an image. The first step makes the optimizer's state.
+// Makes a model of 1 MiB and trains it. A step has an input, activations of 100,000 B an image, and a backward op. That
+// op has a gradient and scratch of 200,000 B an image. The first step makes the optimizer's state.
 inline void train(Program& p, int steps = 3, std::uint64_t kept = 0) {
   const std::int64_t batch = p.knob("batch");
   const auto images = std::uint64_t(batch);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A program linked to the fake torch. If LINKED is defined, it is linked to the
-// fake runtime too.
+// SPDX-License-Identifier: Apache-2.0
+// A program linked to the fake torch. If LINKED is defined, it is linked to the fake runtime too.
 
 #include <cstdio>
 

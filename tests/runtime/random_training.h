@@ -2,9 +2,9 @@
 #pragma once
 
 // A training step of random ops, the same for one seed: ops without autograd, a forward pass, backward, an in-place
-// update. It has in-place ops on tensors and views, views of all kinds, ops with several outputs, draws from the
-// default generator and from its own, writes by pointer, autocast, a custom autograd function, and values that live on
-// into the next step.
+// update. It has in-place ops on tensors and views, views of all kinds, and ops with several outputs. It draws from the
+// default generator and from its own, writes by pointer, and uses autocast and a custom autograd function. Some values
+// live on into the next step.
 
 #include "random_values.h"
 #include "training.h"

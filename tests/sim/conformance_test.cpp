@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Tests what every model of an allocator must do, with any policy. The models are
-// PyTorch's allocator under several settings, and our own pool without memory behind it. To test a new model, add a
-// type to the list.
+// SPDX-License-Identifier: Apache-2.0
+// Tests what every model of an allocator must do, with any policy. The models are PyTorch's allocator under several
+// settings, and our own pool without memory behind it. To test a new model, add a type to the list.
 #include "ullage/sim/caching.h"
 #include "ullage/store/store.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Recordings for tests. Some are made by a model while it works, as torch makes them; others are read from plain text
-// with one segment, block or event on a line (tests/data/sim/README.md).
+// Recordings for tests. A model makes some of them while it works, as torch does. Others are read from plain text with
+// one segment, block or event on a line (tests/data/sim/README.md).
 
 #include "ullage/sim/caching.h"
 #include "ullage/trace/recording/recording.h"

@@ -253,8 +253,8 @@ TEST_F(BudgetTest, TheLeastHoldsTheOtherProcessesButNotWhatIsOnlyExpectedOfThem)
   EXPECT_EQ(budget.note_least(100_MiB), 105_MiB + 14_MiB + 100_MiB + Budget::kMargin + Budget::kLeastAllowance);
 }
 
-// An op's scratch is charged when the op begins. It may be served by idle pages, without a question for the limit, and
-// the watch may look between the charge and the op's own allocations. The least budget must hold the charge anyway.
+// An op's scratch is charged when the op begins. Idle pages may serve it, without a question for the limit, and the
+// watch may look between the charge and the op's own allocations. The least budget must hold the charge anyway.
 TEST_F(BudgetTest, TheLeastHoldsAChargeUntilItIsDischarged) {
   const Bytes more = Budget::kMargin + Budget::kLeastAllowance;
   resident = 110_MiB;

@@ -152,7 +152,7 @@ TEST_F(PagerForkPages, SmallBlocksAreTakenForWritten) {
   EXPECT_GT(diverged_, Bytes{});
 }
 
-// Such as weights in mapped files, which an optimizer updates.
+// An example of such bytes are weights in mapped files, which an optimizer updates.
 TEST_F(PagerForkPages, CountsTheFirstWriteOutsideThePoolAfterEachFork) {
   open(64_MiB, 1_GiB, counting());
   alignas(4096) static std::byte weights[4096];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the pager's tests share: a pager on real pages and a real file, a fault handler, and file system calls that can
-// be made to fail.
+// Has what the pager's tests share: a pager on real pages and a real file, a fault handler, and file system calls that
+// a test can make fail.
 
 #include "ullage/store/os_pages.h"
 #include "ullage/store/pager.h"
@@ -89,7 +89,7 @@ class PagerTest : public testing::Test {
  public:
   static std::uint64_t* words(Address at) { return reinterpret_cast<std::uint64_t*>(at.value); }
   // Not checked by the thread sanitizer. It would see an access before the page fault that orders it after the moves of
-  // other threads, and so would report a race that does not exist.
+  // other threads. So it would report a race that does not exist.
   [[gnu::no_sanitize_thread]] static void write(Address at, Bytes size, std::uint64_t seed) {
     for (std::uint64_t i = 0; i < size.count / 8; ++i) words(at)[i] = seed * 0x9e3779b97f4a7c15ull + i;
   }

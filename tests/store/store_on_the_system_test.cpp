@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Tests what only the operating system can show: its own count of resident bytes,
-// contents that move with their pages, and page faults. They do not run under sanitizers, whose shadow memory and fault
-// handlers interfere.
+// SPDX-License-Identifier: Apache-2.0
+// Tests what only the operating system can show: its own count of resident bytes, contents that move with their pages,
+// and page faults. They do not run under sanitizers, whose shadow memory and fault handlers interfere.
 #include "ullage/store/budget.h"
 #include "ullage/store/os_pages.h"
 #include "ullage/store/process_memory.h"

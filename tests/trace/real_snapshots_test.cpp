@@ -86,8 +86,7 @@ TEST(RealSnapshots, TellWhoHoldsTheBytes) {
        0.001,
        {{Parameters, 0.24}, {Gradients, 0.24}, {OptimizerState, 0.49}}},
       // An optimizer of its own on 1,612 MiB of parameters: twice as much for its state. Autocast's copies of the
-      // weights
-      // are half of them.
+      // weights are half of them.
       {"Wedsonlin__assignment2-systems__results__medium_512_training_memory_snapshot.pickle",
        At::Peak,
        0.002,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes recordings as PyTorch's allocator does: addresses are reused, frees are requested and completed, and the
+// Makes recordings as PyTorch's allocator does. Addresses are reused, frees are requested and completed, and the
 // segments hold the blocks that are live at the end.
 
 #include "ullage/trace/recording/recording.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A take as lines of text with every field, so that two takes are equal exactly if their lines are. Also the check of
-// what holds for any take.
+// A take as lines of text with every field, so that two takes are equal exactly if their lines are. Also checks what
+// holds for any take.
 
 #include "ullage/trace/file/trace_file.h"
 #include "ullage/trace/take/take.h"

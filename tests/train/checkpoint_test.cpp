@@ -24,7 +24,7 @@ using Function = std::function<Tensor(const Tensor&)>;
 
 Tensor leaf(torch::IntArrayRef sizes) { return torch::randn(sizes).requires_grad_(); }
 
-// Does the storage of a tensor live?
+// Knows whether the storage of a tensor lives.
 class Watched final {
  public:
   void watch(const Tensor& tensor) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// train_classify NET STATE_DICT IN OUT: loads a state_dict into NET with ullage::train and writes, as a dict of
-// tensors, what test_classifiers.py compares with the same network of Python: outputs, a step of training, the weights
-// that a seed gives. IN has "x" and "y".
+// train_classify NET STATE_DICT IN OUT
+//
+// Loads a state_dict into NET with ullage::train. Writes, as a dict of tensors, what test_classifiers.py compares with
+// the same network of Python: outputs, a step of training, and the weights that a seed gives. IN has "x" and "y".
 
 #include "ullage/train/classifiers.h"
 #include "ullage/train/state_dict.h"

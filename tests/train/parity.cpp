@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// train_parity CASE IN OUT: reads a dict of tensors that test_parity.py saved, trains as CASE says with ullage::train,
-// and writes a dict of tensors. The script does the same with torch.amp and torch.utils.checkpoint.
+// train_parity CASE IN OUT
+//
+// Reads a dict of tensors that test_parity.py saved, trains as CASE says with ullage::train, and writes a dict of
+// tensors. The script does the same with torch.amp and torch.utils.checkpoint.
 
 #include "ullage/train/accumulation.h"
 #include "ullage/train/autocast_guard.h"

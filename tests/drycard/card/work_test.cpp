@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Tests that the dry card finds errors that a real card would punish. Each check is
-// seen firing here, and not firing where the program is right.
+// SPDX-License-Identifier: Apache-2.0
+// Tests that the dry card finds errors that a real card would punish. Each check is seen firing here, and not firing
+// where the program is right.
 #include "drycard/card/card_library.h"
 
 #include <elf.h>

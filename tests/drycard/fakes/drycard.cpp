@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dry card with three functions: an implemented one, one that notes the name of the stub that called it, and one
-// that returns that name.
+// A dry card with three functions. One is implemented, one notes the name of the stub that called it, and one returns
+// that name.
 
 namespace {
 const char* last_name = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks to the loader like a CUDA build of torch: it needs functions with a version, functions without one, and a
+// Looks to the loader like a CUDA build of torch. It needs functions with a version, functions without one, and a
 // function of a library that it is not linked with.
 
 extern "C" {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a file of weights (safetensors), loads it into a block of 1 x 1 convolutions with the weights 2 and 3, and
-// prints what the block makes of 1; then the number of classes that a MobileNetV2 tells apart. argv[1] is the file.
+// Writes a file of weights (safetensors) and loads it into a block of 1 x 1 convolutions with the weights 2 and 3.
+// Prints what the block makes of 1, then the number of classes that a MobileNetV2 tells apart. argv[1] is the file.
 #include <ullage/train/classifiers.h>
 #include <ullage/train/state_dict.h>
 

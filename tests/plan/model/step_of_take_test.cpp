@@ -138,8 +138,8 @@ TEST(StepOfTake, KnowsWhatTheStepBeforeLeft) {
   EXPECT_EQ(links(made(p, 3)).size(), 1u);  // it found two of 64 KiB and leaves one
 }
 
-// The next batch is loaded while this one is trained with: what is loaded becomes the next one, and that becomes this
-// one.
+// The next batch is loaded while the step trains with this one. The loaded batch becomes the next one, and the next one
+// becomes this one.
 TEST(StepOfTake, KnowsABatchThatIsLoadedOneStepAhead) {
   RecordedProgram p;
   StorageId batch = p.b.op1({.name = "aten::rand", .makes = {256_KiB}});
@@ -498,8 +498,8 @@ TEST(StepOfTake, CountsTheSteps) {
   // In this order: parameters, their averages, the running mean, the first step's gradients, input, loss, and the root
   // that the last op made.
   EXPECT_EQ(step->level, 20_MiB + 20_MiB + 2_MiB + 20_MiB + 4_MiB + 4_B + 16_MiB);
-  // The peak is in the backward pass of layer 1. In this order: what stays across steps, input, loss, the saved tensors
-  // of the forward pass, a gradient, the op's scratch of 5 MiB, the gradients that the op makes.
+  // The peak is in the backward pass of layer 1. In this order: what stays across steps, input, loss, the forward
+  // pass's saved tensors, a gradient, the op's scratch of 5 MiB, the gradients that the op makes.
   EXPECT_EQ(step->peak, 42_MiB + 4_MiB + 4_B + 32_MiB + 32_MiB + 8_MiB + 5_MiB + 32_MiB + 16_MiB);
   EXPECT_EQ(step->saved, 4_MiB + 32_MiB + 32_MiB + 8_MiB);
   EXPECT_EQ(step->outside, 128_MiB);
@@ -507,8 +507,8 @@ TEST(StepOfTake, CountsTheSteps) {
   EXPECT_NEAR(step->seconds.count, 1e-6 * double(meaning.steps.begins[2].value - meaning.steps.begins[1].value), 1e-12);
 }
 
-// On a card PyTorch's own allocator holds the smaller storages. They stand outside the pool, which a plan's bytes are
-// of.
+// On a card PyTorch's own allocator holds the smaller storages. They are outside the pool, and a plan's bytes are the
+// pool's.
 TEST(StepOfTake, CountsNoBytesOfAnotherAllocator) {
   RecordedProgram p;
   p.step([&] {

@@ -101,7 +101,7 @@ TEST(Planner, SpillsWhatCannotBeRunAgain) {
   EXPECT_TRUE(does(plan, What::Spill) && does(plan, What::Restore) && !does(plan, What::Recompute));
 }
 
-// The program could still read the storage while it is alive, so it is written, though nothing reads it back.
+// The program could still read the storage while it is alive. So it is written, although nothing reads it back.
 TEST(Planner, WritesOutWhatTheStepNeedsNoMore) {
   StepWriter writer;
   const StorageIndex x = writer.from_before(1_MiB, "x");

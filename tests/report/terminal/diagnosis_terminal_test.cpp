@@ -26,8 +26,8 @@ std::string without_colors(const std::string& text) {
   return out;
 }
 
-// Writes diagnoses and checks what holds for each: it adds up, no line is too wide, no line has a terminal control
-// sequence other than our colors, and one diagnosis fits on the screen.
+// Writes diagnoses and checks what holds for each: it adds up, no line is too wide, and no line has a terminal control
+// sequence other than our colors. One diagnosis fits on the screen.
 std::string written_to_terminal(const std::vector<Diagnosis>& diagnoses, const TerminalStyle& style) {
   for (const Diagnosis& diagnosis : diagnoses) expect_adds_up(diagnosis);
   std::ostringstream out;
