@@ -66,7 +66,7 @@ TEST(RealMessages, AgreedOnInAThreadAreAmongTheFirstThree) {
     found += among ? 1 : 0;
     if (!among) missed.push_back(each.at("id"));
   }
-  // The texts of these three do not mention the cause; docs/explain.md explains each.
+  // The texts of these three do not mention the cause; docs/measured.md explains each.
   EXPECT_EQ(missed, (std::vector<std::string>{"oom-091", "oom-100", "oom-115"}));
   EXPECT_EQ(found, 36u);
 }

@@ -46,7 +46,7 @@ struct Facts {
 struct Cause {
   std::string id;                     // "fragmentation"
   std::string title;                  // one line for a person
-  double confidence = 0;              // probability that it made this request fail; calibration: docs/explain.md
+  double confidence = 0;              // probability that it made this request fail; calibration: docs/measured.md
   std::vector<std::string> evidence;  // each with the numbers compared
 };
 
