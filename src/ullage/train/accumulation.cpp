@@ -34,7 +34,7 @@ Error bad(std::string message, std::string where = "") {
   return Error{Error::Kind::BadArgument, std::move(message), std::move(where)};
 }
 
-// Adds `layer` if it is a BatchNorm or InstanceNorm of this type that looks across the batch.
+// Adds `layer` if it is a BatchNorm of this type that looks across the batch. Returns whether it is of this type.
 template <class Norm>
 bool add_batch_norm(const torch::nn::Module& layer, const std::string& name, const char* kind,
                     std::vector<AcrossTheBatch>& found) {

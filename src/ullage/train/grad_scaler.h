@@ -39,8 +39,8 @@ class GradScaler final {
   using State = std::map<std::string, double>;
 
   // `device`: the type of device that the losses are on, CPU or CUDA. Parameters may be on several devices. For CUDA
-  // where there is none the scaler is not enabled, and advice() says so. ContractError if a factor is outside its
-  // range.
+  // where there is none the scaler is not enabled, and advice() says so. ContractError if the scaler is enabled and
+  // growth_factor is not above 1 or backoff_factor is not below 1.
   explicit GradScaler(c10::DeviceType device) : GradScaler(device, Settings{}) {}
   GradScaler(c10::DeviceType device, Settings settings);
 
@@ -62,8 +62,8 @@ class GradScaler final {
   // Ends an iteration, after the last optimizer's step. Lowers the scale if an inf or nan was found in any optimizer's
   // gradients; raises it after growth_interval good updates. If `new_scale` is given, sets that. Returns an error
   // (System) at each 20th update in a row that had a skipped step. The scale has then fallen to nothing, and the
-  // program would go on without training. The update is done all the same. ContractError: no optimizer was unscaled or
-  // stepped.
+  // program would go on without training. The update is done all the same. ContractError: called before scale(), or no
+  // optimizer was unscaled or stepped and no `new_scale` is given.
   Status update(std::optional<double> new_scale = std::nullopt);
 
   // A hint about the scaler's use, or "" if there is none. One hint says that there is no CUDA device. After the first

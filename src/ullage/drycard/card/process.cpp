@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kMostSpan = std::uint64_t{16} << 40;
 constexpr std::uint64_t kLeastSpan = std::uint64_t{1} << 40;
-// Below where the kernel puts programs, heaps and stacks (from 0x55 << 40 on). It is the same in every run, so that
+// Lies below the kernel's place for programs, heaps and stacks (0x55 << 40 and up). It is the same in every run so that
 // recordings can be compared. Two neighbouring 32-bit numbers, such as sizes, hardly ever look like an address in this
 // range. That matters because arguments of kernels are searched for addresses (work.h).
 constexpr Address kWantedPlace = Address{0x3a5d} << 32;
