@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains one net on made-up data and says in a line of JSON how it went. card.py runs it, plain and under budgets.
 
-It is an ordinary program of torch and nothing else, the same on a card and on the CPU, and two plain runs give the same
-bits. The line has the losses and the seconds of each step, their median behind --warm-up, units (images or tokens) a
-second, the SHA-256 of parameters, buffers, optimizer state and generators, and torch's own figures of memory.
+It is an ordinary program of torch and nothing else, the same on a card and on the CPU. Two plain runs give the same
+bits. The line has the losses and the seconds of each step, their median behind --warm-up, and units (images or tokens)
+a second. It also has the SHA-256 of parameters, buffers, optimizer state and generators, and torch's figures of memory.
 
 usage: card_train.py --net dcgan|resnet50|gpt|unet [--device cuda|cpu] [--steps N] [--seed N] [--amp] [--batch N] ...
 """

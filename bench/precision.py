@@ -6,7 +6,7 @@ usage: precision.py table BIN_DIR PICTURES [STEPS [OPTION...]]    options of dcg
        precision.py curves BIN_DIR PICTURES FOLDER        writes FOLDER/*.json; one at a time: `curves gpt fp16 FOLDER`
        precision.py draw FOLDER PICTURE.png               needs matplotlib; says how far the last losses are apart
 
-Each row of the table is a process of its own under `ullage run`, without a budget unless an exact plan is to keep to
+Each row of the table is a process of its own under `ullage run`. It has a budget only if an exact plan is to keep to
 one. That plan is made from a recording of three steps, so that steps are planned from the second on. The first step is
 not timed. VmHWM is the operating system's figure. `tensors` are the most bytes that were live, or, under a plan,
 resident. CPU time is that of the whole program: beside other work it is the fairer of the two times.

@@ -56,8 +56,8 @@ def run(memory: int | str, *, spill: str | os.PathLike[str] | None = None,
     within the budget; processes that it starts count only if they are forks. A second call changes the budget (spill
     and record stay those of the first). In a process of `ullage run` that budget stays in force, and a warning says so.
 
-    Raises ValueError if the budget cannot be met (the message says what would suffice), RuntimeError if Ullage was not
-    built against this torch, FileNotFoundError if Ullage's libraries are not installed.
+    Raises ValueError if the budget cannot be met; the message says what would suffice. Raises RuntimeError if Ullage
+    was not built against this torch, and FileNotFoundError if Ullage's libraries are not installed.
     """
     import torch  # noqa: F401  the runtime needs it loaded
 

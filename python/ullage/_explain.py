@@ -39,7 +39,7 @@ def explain(failure: str | os.PathLike[str] | BaseException) -> Explanation:
 
     failure: the exception, or the path of a file that `ullage explain` reads: a log, a snapshot, a trace, a printed
     summary. Raises ValueError, with the reason, if the file cannot be read or is a text with neither an error nor a
-    table, and FileNotFoundError if the command `ullage` is neither beside this Python nor on PATH.
+    table. Raises FileNotFoundError if the command `ullage` is neither beside this Python nor on PATH.
     """
     words = _words(failure) if isinstance(failure, BaseException) else None
     source = "-" if words is not None else os.fspath(failure)

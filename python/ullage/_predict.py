@@ -51,7 +51,7 @@ def predict(function: Callable[..., object], *, at: Mapping[str, int], vary: Map
     memory: if given, the result also says whether that many bytes suffice, and the largest sizes that fit.
     here: the processes run in this working folder; otherwise in an empty one that is removed afterwards.
 
-    Progress goes to stderr. Raises ValueError if no other process can find the function, RuntimeError with the
+    Progress goes to stderr. Raises ValueError if no other process can find the function. Raises RuntimeError with the
     command's reason if the function failed or nothing can be predicted for it.
     """
     small = {name: None for name in at} if vary is None else vary

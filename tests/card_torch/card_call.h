@@ -2,7 +2,7 @@
 #pragma once
 
 // Runs one op on tensors of the card with the CPU's kernel. Each argument on the card is lent to the kernel as a CPU
-// tensor over the same bytes, and the results belong to the card again. No pointer is kept after the call.
+// tensor over the same bytes. The results belong to the card again. No pointer is kept after the call.
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planned programs in unusual situations. They fork within a step, catch a refused request, write to tensors that
-others are recomputed from, are recorded meanwhile, or begin with a plan for more memory than there is. The bits are the
-plain program's.
+"""Runs planned programs in unusual situations. They fork within a step, catch a refused request, or write to tensors
+that others are recomputed from. Some are recorded meanwhile, or begin with a plan for more memory than there is. The
+bits must be the plain program's.
 
 usage: test_planned.py ULLAGE LIBULLAGE_TORCH [NAME...]
 """

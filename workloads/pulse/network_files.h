@@ -44,9 +44,9 @@ std::vector<read::WantedWeight> wanted_of_gaussian_fit();
 // file share its ownership. NotFound, BadFile; if the file is another of the three, the error says which.
 Result<std::shared_ptr<const read::Weights>> open_network(const std::string& path, Network network);
 
-// Returns `named`. If that is empty, returns the first file by path in `cache` that is called synthesis.pt,
-// synthesis.safetensors or ..._synthesis.pt (for mapping, the same with its name). NotFound, with advice, if there is
-// none.
+// Returns `named`. If that is empty, returns the first file by path in `cache` that has the network's name. For
+// synthesis these are synthesis.pt, synthesis.safetensors or ..._synthesis.pt; for mapping, the same with that word.
+// NotFound, with advice, if there is none.
 Result<std::string> find_network(const std::string& named, const std::string& cache, Network network);
 
 }  // namespace ullage::pulse

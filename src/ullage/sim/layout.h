@@ -9,8 +9,8 @@
 //   undo free      |####|---|##|--|     a block is cut out of a free one; its size is the request, rounded up
 //
 // A block can be larger than its rounded request: the allocator does not split a block if the rest would be too small.
-// When a free is undone, the block is cut out with its rounded size. If the free piece behind the block is smaller than
-// any free block can be, it is this rest, and it is added to the block.
+// When a free is undone, the block is cut out with its rounded size. A free piece behind the block that is smaller than
+// any free block can be is this rest. It is added to the block.
 
 #include "ullage/base/bytes.h"
 #include "ullage/sim/caching.h"

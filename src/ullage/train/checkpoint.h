@@ -70,9 +70,9 @@ class CheckpointedForward final {
 // another thread. Whatever it refers to must live as long. It must compute the same again:
 // - Inputs that are tensors (as arguments of their own, not inside a vector) are saved as autograd saves them: changing
 //   one in place before backward gives torch's own error. Others are copied once.
-// - With preserve_rng_state, the default generators of the CPU and of the devices of the inputs are put back for the
-//   second run, and left as they were after it. Autocast's state of the CPU, CUDA and the inputs' devices is that of
-//   the first run.
+// - With preserve_rng_state, the default generators of the CPU and of the inputs' devices are put back for the second
+//   run. After it they have the state from before it. Autocast's state of the CPU, CUDA and the inputs' devices is that
+//   of the first run.
 // - Side effects happen twice: BatchNorm updates its running averages again, as under Python's checkpoint.
 // Checkpoints nest. As in Python, other saved-tensor hooks are replaced inside the function, and outside it they see
 // only the inputs. Several backward passes over one graph each recompute. With gradients off the function is just

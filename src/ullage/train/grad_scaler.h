@@ -84,8 +84,8 @@ class GradScaler final {
 
   // Call it after update().
   State state_dict() const;
-  // BadFile, and nothing is changed, if `state` is empty, lacks an entry of a scaler, has one that is not a scaler's,
-  // or has a value that no scaler can have. Does nothing if this scaler is not enabled.
+  // Does nothing if this scaler is not enabled. BadFile, and nothing is changed: `state` is empty, lacks an entry of a
+  // scaler, has one that is not a scaler's, or has a value that no scaler can have.
   Status load_state_dict(const State& state);
 
  private:

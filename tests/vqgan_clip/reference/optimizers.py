@@ -32,8 +32,8 @@ class DiffGrad(torch.optim.Optimizer):
 
 
 class AdamP(torch.optim.Optimizer):
-    """Adam that does not lengthen x (arXiv 2006.08217). If gradient and x are all but perpendicular, for each x[i] or
-    else for x whole, the part of the step along x is taken out. There is no weight decay here."""
+    """Adam that does not lengthen x (arXiv 2006.08217). Takes the part along x out of the step where gradient and x are
+    all but perpendicular: in each x[i] if all are so, else in x whole if that is so. There is no weight decay here."""
 
     def __init__(self, tensors, lr, betas=(0.9, 0.999), eps=1e-8, delta=0.1):
         super().__init__(tensors, {"lr": lr, "betas": betas, "eps": eps, "delta": delta})
